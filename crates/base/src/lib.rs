@@ -1,0 +1,13 @@
+//! What every room of Evenflow shares: units, named random streams, the packet, and the declarative
+//! tables from which decoders, documentation and types are made.
+//!
+//! Nothing here knows of links, queues or protocols.
+
+pub mod packet;
+pub mod random;
+pub mod schema;
+pub mod units;
+
+pub use packet::{Ecn, Packet, flags};
+pub use random::Stream;
+pub use units::{Duration, Fine, Rate, Time};

@@ -1,0 +1,365 @@
+//! The declarative tables: one per mechanism, the single source of truth for its parameters.
+//!
+//! From a [`Mechanism`] come the decoder (which finds every error at once), `evenflow describe`, the JSON schema, the
+//! documentation and the Python types. A decoded table is a set of [`Values`]; a mechanism turns them into its
+//! `Params` and adds the errors that concern several parameters together.
+
+use std::collections::BTreeMap;
+
+use crate::random::Stream;
+use crate::units::{Duration, Rate};
+
+/// Where a mechanism lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Room {
+    /// Admission rules of a link's queue.
+    Queue,
+    /// How a queue picks the next packet.
+    Scheduler,
+    /// What packets pass that is no link.
+    Stage,
+    /// What users send.
+    Traffic,
+    /// How a TCP window grows and shrinks.
+    CongestionControl,
+    /// Recovery, acknowledgements and timers of a TCP.
+    Stack,
+    /// The scenario's own tables.
+    Scenario,
+}
+
+impl Room {
+    /// Its name in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Room::Queue => "queue",
+            Room::Scheduler => "scheduler",
+            Room::Stage => "stage",
+            Room::Traffic => "traffic",
+            Room::CongestionControl => "congestion-control",
+            Room::Stack => "stack",
+            Room::Scenario => "scenario",
+        }
+    }
+}
+
+/// The type and dimension of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Type {
+    /// `"10 Mbit/s"`.
+    Rate,
+    /// `"5 ms"`.
+    Duration,
+    /// `"64 KiB"`.
+    Bytes,
+    /// `"24 packets"`; need not be whole.
+    Packets,
+    /// Packets, bytes, or time at line rate.
+    QueueLength,
+    /// Packets or time.
+    PacketsOrDuration,
+    /// A pure number.
+    Number,
+    /// A whole number, not negative.
+    Integer,
+    /// A whole number or this word.
+    IntegerOr(&'static str),
+    /// `true` or `false`.
+    Flag,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list of names.
+    Names,
+    /// A table from traffic class to pure number.
+    NumberPerClass,
+    /// A table from traffic class to duration.
+    DurationPerClass,
+}
+
+impl Type {
+    /// Its name for people, and an example.
+    pub fn describe(self) -> (String, &'static str) {
+        match self {
+            Type::Rate => ("rate".into(), "\"10 Mbit/s\""),
+            Type::Duration => ("duration".into(), "\"5 ms\""),
+            Type::Bytes => ("bytes".into(), "\"64 KiB\""),
+            Type::Packets => ("packets".into(), "\"24 packets\""),
+            Type::QueueLength => {
+                ("packets, bytes or time".into(), "\"24 packets\", \"64 KiB\" or \"20 ms\"")
+            }
+            Type::PacketsOrDuration => ("packets or time".into(), "\"12 packets\" or \"14.4 ms\""),
+            Type::Number => ("number".into(), "0.5"),
+            Type::Integer => ("whole number".into(), "10"),
+            Type::IntegerOr(word) => (format!("whole number or \"{word}\""), "6"),
+            Type::Flag => ("flag".into(), "true"),
+            Type::Choice(words) => (format!("one of {}", words.join(", ")), "a quoted word"),
+            Type::Names => ("list of names".into(), "[\"ef\", \"be\"]"),
+            Type::NumberPerClass => ("number per class".into(), "{ ef = 3, be = 1 }"),
+            Type::DurationPerClass => ("duration per class".into(), "{ ef = \"0 ms\", be = \"57.6 ms\" }"),
+        }
+    }
+}
+
+/// What holds when a parameter is not given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fallback {
+    /// It must be given.
+    Required,
+    /// It may be absent, with the meaning in words.
+    Absent(&'static str),
+    /// This text, as it would stand in a file.
+    Text(&'static str),
+}
+
+/// The values a parameter may take, in SI units (packets and pure numbers as they are).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// The smallest.
+    pub min: f64,
+    /// Whether the smallest itself is allowed.
+    pub closed: bool,
+    /// The largest, itself allowed.
+    pub max: f64,
+}
+
+impl Range {
+    /// Anything finite.
+    pub const ANY: Range = Range { min: f64::NEG_INFINITY, closed: true, max: f64::INFINITY };
+    /// Zero or more.
+    pub const NOT_NEGATIVE: Range = Range { min: 0.0, closed: true, max: f64::INFINITY };
+    /// More than zero.
+    pub const POSITIVE: Range = Range { min: 0.0, closed: false, max: f64::INFINITY };
+    /// One or more.
+    pub const FROM_ONE: Range = Range { min: 1.0, closed: true, max: f64::INFINITY };
+    /// What a packet's size may be, in bytes.
+    pub const PACKET_SIZE: Range = Range { min: 1.0, closed: true, max: 65_535.0 };
+
+    /// Whether `x` is allowed.
+    pub fn holds(&self, x: f64) -> bool {
+        x.is_finite() && x <= self.max && (x > self.min || (self.closed && x == self.min))
+    }
+
+    /// The range in words.
+    pub fn words(&self) -> String {
+        let low = match (self.min.is_finite(), self.closed) {
+            (false, _) => String::new(),
+            (true, true) => format!("at least {}", self.min),
+            (true, false) => format!("more than {}", self.min),
+        };
+        match (low.is_empty(), self.max.is_finite()) {
+            (true, false) => "any".into(),
+            (false, false) => low,
+            (true, true) => format!("at most {}", self.max),
+            (false, true) => format!("{low}, at most {}", self.max),
+        }
+    }
+}
+
+/// One parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// Its key in a scenario file.
+    pub name: &'static str,
+    /// Type and dimension.
+    pub ty: Type,
+    /// What holds when it is not given.
+    pub default: Fallback,
+    /// The values allowed.
+    pub range: Range,
+    /// Where the default comes from.
+    pub source: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+/// Something a mechanism lets a `[record]` section or a test see.
+#[derive(Clone, Copy, Debug)]
+pub struct Observable {
+    /// Its name behind the mechanism's path.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+/// A reason for a drop or mark, with its counter.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter {
+    /// Its name in `drops` or `marks`.
+    pub name: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+/// A place where we depart from the document that defines a mechanism, or complete it.
+#[derive(Clone, Copy, Debug)]
+pub struct Deviation {
+    /// What is different.
+    pub what: &'static str,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// The table of one mechanism.
+#[derive(Clone, Copy, Debug)]
+pub struct Mechanism {
+    /// Its name in scenario files.
+    pub kind: &'static str,
+    /// Where it lives.
+    pub room: Room,
+    /// A short title.
+    pub title: &'static str,
+    /// What it does, in a few sentences.
+    pub doc: &'static str,
+    /// The document that defines it.
+    pub source: &'static str,
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// What can be observed.
+    pub observables: &'static [Observable],
+    /// Its reasons for drops and marks.
+    pub counters: &'static [Counter],
+    /// Departures from its document.
+    pub deviations: &'static [Deviation],
+}
+
+/// A decoded value, in SI units.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Bits per second.
+    Rate(f64),
+    /// Seconds.
+    Seconds(f64),
+    /// Bytes.
+    Bytes(f64),
+    /// Packets.
+    Packets(f64),
+    /// A pure number.
+    Number(f64),
+    /// A truth value.
+    Flag(bool),
+    /// A word.
+    Word(String),
+    /// Names in order.
+    Names(Vec<String>),
+    /// Pure numbers by class.
+    Numbers(BTreeMap<String, f64>),
+    /// Seconds by class.
+    SecondsPerClass(BTreeMap<String, f64>),
+    /// A quantity to be drawn.
+    Random(Law),
+}
+
+impl Value {
+    /// The number inside a quantity.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Rate(x) | Value::Seconds(x) | Value::Bytes(x) | Value::Packets(x) | Value::Number(x) => {
+                Some(*x)
+            }
+            _ => None,
+        }
+    }
+
+    /// The same unit with another number; panics for what is no quantity.
+    pub fn with(&self, x: f64) -> Value {
+        match self {
+            Value::Rate(_) => Value::Rate(x),
+            Value::Seconds(_) => Value::Seconds(x),
+            Value::Bytes(_) => Value::Bytes(x),
+            Value::Packets(_) => Value::Packets(x),
+            Value::Number(_) => Value::Number(x),
+            other => panic!("{other:?} is not a quantity"),
+        }
+    }
+}
+
+/// How a quantity is drawn; the numbers carry their unit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Law {
+    /// Uniform between the two.
+    Uniform(Box<Value>, Box<Value>),
+    /// Normal: mean and standard deviation.
+    Normal(Box<Value>, Box<Value>),
+    /// Exponential with this mean.
+    Exponential(Box<Value>),
+    /// Dealt in turn.
+    Dealt(Vec<Value>),
+}
+
+impl Law {
+    /// One draw; `index` decides for dealt values. Draws that a normal law puts below zero become zero.
+    pub fn draw(&self, stream: &mut Stream, index: usize) -> Value {
+        let of = |v: &Value| v.number().unwrap_or(0.0);
+        match self {
+            Law::Uniform(low, high) => low.with(stream.uniform(of(low), of(high))),
+            Law::Normal(mean, deviation) => mean.with(stream.normal(of(mean), of(deviation)).max(0.0)),
+            Law::Exponential(mean) => mean.with(stream.exponential(of(mean))),
+            Law::Dealt(values) => values[index % values.len()].clone(),
+        }
+    }
+}
+
+/// A decoded table: values by parameter name, defaults filled in, absent ones missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Values(pub BTreeMap<&'static str, Value>);
+
+/// A problem with one parameter, found after decoding: its name and what is wrong.
+pub type Problem = (&'static str, String);
+
+impl Values {
+    /// The value of `name`, if it has one.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// The number of a quantity that is given or has a default.
+    pub fn number(&self, name: &str) -> f64 {
+        self.maybe(name).unwrap_or_else(|| panic!("parameter {name} was not decoded as a number"))
+    }
+
+    /// The number of a quantity that may be absent.
+    pub fn maybe(&self, name: &str) -> Option<f64> {
+        self.get(name).and_then(Value::number)
+    }
+
+    /// A duration.
+    pub fn duration(&self, name: &str) -> Duration {
+        Duration::from_seconds(self.number(name))
+    }
+
+    /// A rate that may be absent.
+    pub fn rate(&self, name: &str) -> Option<Rate> {
+        self.maybe(name).map(Rate)
+    }
+
+    /// A flag that is given or has a default.
+    pub fn flag(&self, name: &str) -> bool {
+        matches!(self.get(name), Some(Value::Flag(true)))
+    }
+
+    /// A word that is given or has a default.
+    pub fn word(&self, name: &str) -> &str {
+        match self.get(name) {
+            Some(Value::Word(word)) => word,
+            other => panic!("parameter {name} was not decoded as a word: {other:?}"),
+        }
+    }
+
+    /// The same table with every random quantity drawn for copy number `index`; `stream` makes the stream of a purpose.
+    pub fn drawn(&self, stream: &dyn Fn(&str) -> Stream, index: usize) -> Values {
+        let mut out = self.clone();
+        for (name, value) in &mut out.0 {
+            if let Value::Random(law) = value {
+                *value = law.draw(&mut stream(name), index);
+            }
+        }
+        out
+    }
+
+    /// Whether anything in it is to be drawn.
+    pub fn is_random(&self) -> bool {
+        self.0.values().any(|v| matches!(v, Value::Random(_)))
+    }
+}

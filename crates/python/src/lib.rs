@@ -1,0 +1,180 @@
+//! The Python module `evenflow._core`: conversion only, no logic.
+
+mod mechanism;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyKeyError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::{Value, json};
+
+use evenflow_scenario::model;
+use evenflow_sim::{Options, Outcome, RunError};
+
+create_exception!(_core, ScenarioError, PyValueError, "A scenario with errors; `.errors` lists (path, message).");
+create_exception!(_core, Interrupted, PyException, "A run that `request_stop` ended.");
+
+/// Raised by `request_stop`: every run of this process looks at it.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// A decoded and checked scenario.
+#[pyclass(frozen, module = "evenflow._core")]
+struct Scenario {
+    inner: model::Scenario,
+}
+
+fn scenario_error(py: Python<'_>, errors: &evenflow_scenario::Errors) -> PyErr {
+    let error = ScenarioError::new_err(errors.to_string());
+    let list: Vec<(String, String)> = errors.iter().map(|(p, m)| (p.to_string(), m.to_string())).collect();
+    match error.value(py).setattr("errors", list) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+#[pymethods]
+impl Scenario {
+    #[new]
+    fn new(py: Python<'_>, tree_json: &str) -> PyResult<Self> {
+        match model::Scenario::from_json(tree_json) {
+            Ok(inner) => Ok(Scenario { inner }),
+            Err(errors) => Err(scenario_error(py, &errors)),
+        }
+    }
+
+    #[getter]
+    fn canonical(&self) -> &str {
+        &self.inner.canonical
+    }
+
+    #[getter]
+    fn hash(&self) -> &str {
+        &self.inner.hash
+    }
+
+    #[getter]
+    fn memory_bytes(&self) -> u64 {
+        evenflow_sim::memory_bytes(&self.inner)
+    }
+
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.inner.duration.seconds()
+    }
+
+    #[getter]
+    fn warmup_s(&self) -> f64 {
+        self.inner.warmup.seconds()
+    }
+}
+
+/// What a run gives: JSON and columns.
+#[pyclass(frozen, module = "evenflow._core")]
+struct Record {
+    outcome: Outcome,
+    json: String,
+}
+
+#[pymethods]
+impl Record {
+    #[getter]
+    fn json(&self) -> &str {
+        &self.json
+    }
+
+    #[getter]
+    fn record_hash(&self) -> &str {
+        &self.outcome.record_hash
+    }
+
+    #[getter]
+    fn series_names(&self) -> Vec<&str> {
+        self.outcome.columns.iter().map(|c| c.name.as_str()).collect()
+    }
+
+    fn series<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let column = self.outcome.columns.iter().find(|c| c.name == name);
+        let column = column.ok_or_else(|| PyKeyError::new_err(format!("no series is called {name:?}")))?;
+        let bytes = |xs: &[f64]| {
+            let raw: Vec<u8> = xs.iter().flat_map(|x| x.to_le_bytes()).collect();
+            PyBytes::new(py, &raw)
+        };
+        Ok((bytes(&column.times), bytes(&column.values)))
+    }
+}
+
+/// CPU seconds of this thread, where the system tells; otherwise none.
+fn thread_cpu_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse::<f64>().ok().map(|ns| ns / 1e9)
+}
+
+/// Runs a scenario; the interpreter is free meanwhile.
+#[pyfunction]
+#[pyo3(signature = (scenario, seed, event_path = false))]
+fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyResult<Record> {
+    let result = py.detach(|| {
+        let (wall, cpu) = (Instant::now(), thread_cpu_seconds());
+        let outcome = evenflow_sim::run(&scenario.inner, seed, Options { event_path }, &STOP)?;
+        let wall = wall.elapsed().as_secs_f64();
+        let cpu = cpu.zip(thread_cpu_seconds()).map(|(before, after)| after - before);
+        let mut record = outcome.record.clone();
+        record.insert("record_hash".into(), outcome.record_hash.clone().into());
+        record.insert("engine".into(), json!({ "id": ENGINE_ID, "version": VERSION, "profile": PROFILE }));
+        record.insert("wall_s".into(), json!(wall));
+        record.insert("cpu_s".into(), cpu.map_or(Value::Null, |c| json!(c)));
+        Ok(Record { json: Value::Object(record).to_string(), outcome })
+    });
+    result.map_err(|error: RunError| match error {
+        RunError::Interrupted => Interrupted::new_err("the run was interrupted"),
+        other => PyRuntimeError::new_err(other.to_string()),
+    })
+}
+
+/// Asks every run of this process to stop soon.
+#[pyfunction]
+fn request_stop() {
+    STOP.store(true, Ordering::Relaxed);
+}
+
+/// Lets runs go on again.
+#[pyfunction]
+fn clear_stop() {
+    STOP.store(false, Ordering::Relaxed);
+}
+
+/// Every mechanism's table and every metric, as JSON.
+#[pyfunction]
+fn schema() -> String {
+    evenflow_scenario::schema_json()
+}
+
+/// JSON Schema of scenario files.
+#[pyfunction]
+fn json_schema() -> String {
+    evenflow_scenario::json_schema()
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const ENGINE_ID: &str = env!("EVENFLOW_ENGINE_ID");
+const PROFILE: &str = env!("EVENFLOW_PROFILE");
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", VERSION)?;
+    m.add("ENGINE_ID", ENGINE_ID)?;
+    m.add("BUILD_PROFILE", PROFILE)?;
+    m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
+    m.add("Interrupted", m.py().get_type::<Interrupted>())?;
+    m.add_class::<Scenario>()?;
+    m.add_class::<Record>()?;
+    m.add_class::<mechanism::Mechanism>()?;
+    m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(request_stop, m)?)?;
+    m.add_function(wrap_pyfunction!(clear_stop, m)?)?;
+    m.add_function(wrap_pyfunction!(schema, m)?)?;
+    m.add_function(wrap_pyfunction!(json_schema, m)?)
+}

@@ -1,0 +1,271 @@
+//! One mechanism stepped by hand from Python: the same objects that a run uses, JSON in and out.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Map, Value, json};
+
+use evenflow_base::schema::{Room, Type, Value as Quantity};
+use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
+use evenflow_queue::scheduler::{Drr, Medf, Strict};
+use evenflow_queue::{Admission, Limit, Occupancy, Queued, Scheduler, Verdict};
+use evenflow_scenario::{mechanism as decode, quantity};
+use evenflow_stage::Stage;
+use evenflow_transport::congestion_control::{Acked, CongestionControl, NewReno, Window};
+
+/// A queue, scheduler, stage or congestion control with its state.
+#[pyclass(frozen, module = "evenflow._core")]
+pub struct Mechanism {
+    kind: String,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    object: Object,
+    stream: Stream,
+    /// Traffic classes by name, in the order of their numbers.
+    classes: Vec<String>,
+    observables: Vec<&'static str>,
+}
+
+enum Object {
+    Queue(Box<Admission>, Limit),
+    Scheduler(Box<Scheduler>),
+    Stage(Box<Stage>),
+    Control(CongestionControl, Window),
+}
+
+type Args = Map<String, Value>;
+
+fn bad(message: impl Into<String>) -> PyErr {
+    PyValueError::new_err(message.into())
+}
+
+fn number(args: &Args, name: &str, default: Option<f64>) -> PyResult<f64> {
+    match args.get(name) {
+        None => default.ok_or_else(|| bad(format!("the argument {name} is missing"))),
+        Some(value) => value.as_f64().ok_or_else(|| bad(format!("{name} must be a number, not {value}"))),
+    }
+}
+
+fn not_negative(args: &Args, name: &str, default: Option<f64>) -> PyResult<f64> {
+    let x = number(args, name, default)?;
+    if x >= 0.0 { Ok(x) } else { Err(bad(format!("{name} must not be negative, it is {x}"))) }
+}
+
+/// Classes that a mechanism's own parameters name; at least best effort and expedited forwarding.
+fn classes(params: &Args) -> Vec<String> {
+    let mut names = vec!["be".to_string(), "ef".to_string()];
+    let tables = ["accounting", "offsets"].iter().filter_map(|k| params.get(*k)?.as_object());
+    let keys = tables.flat_map(|t| t.keys().cloned());
+    let listed = params.get("order").and_then(Value::as_array).into_iter().flatten();
+    names.extend(keys.chain(listed.filter_map(|v| v.as_str().map(String::from))));
+    names.sort();
+    names.dedup();
+    names
+}
+
+impl Inner {
+    fn new(kind: &str, mut params: Args) -> PyResult<Inner> {
+        let seed = params.remove("seed").and_then(|s| s.as_u64()).unwrap_or(1);
+        let weight = not_negative(&params, "weight", Some(1.0))?;
+        params.remove("weight");
+        let rate = match params.remove("link_rate") {
+            Some(Value::String(text)) => quantity::parse(&text, Type::Rate).map_err(bad)?.number().map(Rate),
+            Some(other) => return Err(bad(format!("link_rate must be text such as \"10 Mbit/s\", not {other}"))),
+            None => None,
+        };
+        let limit = match params.remove("limit") {
+            Some(Value::String(text)) => Some(quantity::parse(&text, Type::QueueLength).map_err(bad)?),
+            Some(other) => return Err(bad(format!("limit must be text such as \"24 packets\", not {other}"))),
+            None => None,
+        };
+        let users = params.remove("queues").and_then(|q| q.as_u64()).unwrap_or(2) as usize;
+        let classes = classes(&params);
+        let spec = decode(kind, &Value::Object(params).to_string()).map_err(|e| bad(e.to_string()))?;
+        let (values, table) = (spec.values, spec.mechanism);
+        let problems = |list: Vec<(&str, String)>| {
+            bad(list.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("\n"))
+        };
+        let object = match table.room {
+            Room::Queue => Object::Queue(
+                Box::new(Admission::build(kind, &values, rate).map_err(problems)?),
+                Limit::new(limit.as_ref()),
+            ),
+            Room::Stage => {
+                Object::Stage(Box::new(Stage::build(kind, &values, &classes, weight).map_err(problems)?))
+            }
+            Room::Scheduler => Object::Scheduler(Box::new(match kind {
+                "strict" => {
+                    let Some(Quantity::Names(order)) = values.get("order") else { return Err(bad("order is missing")) };
+                    let position = |n: &String| classes.iter().position(|c| c == n).unwrap_or(0);
+                    Scheduler::Strict(Strict::new(order.iter().map(position).collect()))
+                }
+                "medf" => {
+                    let table = match values.get("offsets") {
+                        Some(Quantity::SecondsPerClass(table)) => table.clone(),
+                        _ => BTreeMap::new(),
+                    };
+                    let offset = |c: &String| Duration::from_seconds(table.get(c).copied().unwrap_or(0.0));
+                    Scheduler::Medf(Medf::new(classes.iter().map(offset).collect()))
+                }
+                "drr" => {
+                    let quantum = values.number("quantum") as u64;
+                    Scheduler::Drr(Drr::new(vec![quantum; users], values.word("overflow") == "longest"))
+                }
+                _ => Scheduler::Fifo(std::collections::VecDeque::new()),
+            })),
+            Room::CongestionControl => Object::Control(
+                CongestionControl::NewReno(NewReno::default()),
+                Window { cwnd: 1446.0, ssthresh: f64::INFINITY },
+            ),
+            other => return Err(bad(format!("a {} cannot be stepped by itself", other.name()))),
+        };
+        let observables = table.observables.iter().map(|o| o.name).collect();
+        Ok(Inner { object, stream: Stream::new(seed, "mechanism"), classes, observables })
+    }
+
+    fn packet(&self, args: &Args) -> PyResult<(Packet, Time)> {
+        let bytes = not_negative(args, "bytes", Some(1500.0))?;
+        if !(1.0..=65_535.0).contains(&bytes) {
+            return Err(bad(format!("bytes must be between 1 and 65535, it is {bytes}")));
+        }
+        let class = match args.get("cls").and_then(Value::as_str) {
+            None => self.classes.iter().position(|c| c == "be").unwrap_or(0),
+            Some(name) => self
+                .classes
+                .iter()
+                .position(|c| c == name)
+                .ok_or_else(|| bad(format!("no class is called {name:?}; there are {}", self.classes.join(", "))))?,
+        };
+        let packet = Packet {
+            seq: number(args, "id", Some(0.0))? as u64,
+            label: number(args, "label", Some(0.0))?,
+            flow: 0,
+            stamp: 0,
+            size: bytes as u16,
+            payload: bytes as u16,
+            hop: 0,
+            class: class as u8,
+            flags: flags::DATAGRAM,
+            ecn: Ecn::NotCapable,
+        };
+        Ok((packet, Time::from_seconds(not_negative(args, "now_s", Some(0.0))?)))
+    }
+
+    fn observe(&self, out: &mut Args, now: Time) {
+        for name in &self.observables {
+            let value = match &self.object {
+                Object::Queue(rule, _) => rule.observe(name),
+                Object::Stage(stage) => stage.observe(name, now),
+                _ => None,
+            };
+            if let Some(value) = value {
+                out.insert((*name).to_string(), json!(value));
+            }
+        }
+    }
+
+    fn call(&mut self, kind: &str, method: &str, args: &Args) -> PyResult<Args> {
+        let (mut packet, now) = self.packet(args)?;
+        let mut out = Args::new();
+        match (&mut self.object, method) {
+            (Object::Stage(stage), "forward") => {
+                stage.forward(&mut packet, now, &mut self.stream);
+                out.insert("verdict".into(), "pass".into());
+                out.insert("label".into(), json!(packet.label));
+                self.observe(&mut out, now);
+            }
+            (Object::Queue(rule, limit), "admit") => {
+                let packets = not_negative(args, "packets", Some(0.0))? as u32;
+                let bytes = not_negative(args, "queue_bytes", Some(1500.0 * f64::from(packets)))? as u64;
+                let rate = Some(Rate(not_negative(args, "rate_bps", Some(10e6))?));
+                let full = packets > 0 && limit.is_full(packets, bytes, packet.size, rate);
+                let seen = Occupancy { packets, bytes, rate, full };
+                let (verdict, reason) = match rule.admit(&mut packet, now, &seen, &mut self.stream) {
+                    Verdict::Accept => ("accept", None),
+                    Verdict::Mark(reason) => ("mark", Some(reason)),
+                    Verdict::Drop(reason) => ("drop", Some(reason)),
+                };
+                out.insert("verdict".into(), verdict.into());
+                out.insert("reason".into(), reason.map_or(Value::Null, |r| r.name().into()));
+                out.insert("label".into(), json!(packet.label));
+                self.observe(&mut out, now);
+            }
+            (Object::Scheduler(scheduler), "enqueue") => {
+                let queue = number(args, "queue", Some(f64::from(packet.class)))? as usize;
+                let sequence = packet.seq;
+                if !matches!(**scheduler, Scheduler::Fifo(_)) && queue >= self.classes.len().max(2) {
+                    return Err(bad(format!("there is no queue {queue}")));
+                }
+                scheduler.enqueue(queue, Queued { packet, at: now, sequence });
+            }
+            (Object::Scheduler(scheduler), "dequeue") => {
+                let item = scheduler.dequeue();
+                out.insert("id".into(), item.map_or(Value::Null, |q| q.packet.seq.into()));
+                out.insert("bytes".into(), item.map_or(Value::Null, |q| q.packet.size.into()));
+            }
+            (Object::Control(control, window), "ack") => {
+                let mss = not_negative(args, "mss", Some(1446.0))?;
+                let segments = not_negative(args, "segments", Some(1.0))?;
+                let acked = Acked { bytes: (segments * mss) as u64, segments: segments as u64, mss };
+                control.grow(window, &acked);
+                show(window, &mut out);
+            }
+            (Object::Control(control, window), "loss") => {
+                let mss = not_negative(args, "mss", Some(1446.0))?;
+                let flight = not_negative(args, "flight", Some(window.cwnd))?;
+                window.ssthresh = control.threshold_after_loss(flight, mss);
+                window.cwnd = window.ssthresh;
+                show(window, &mut out);
+            }
+            (Object::Control(_, window), "set") => {
+                window.cwnd = not_negative(args, "cwnd", Some(window.cwnd))?;
+                window.ssthresh = not_negative(args, "ssthresh", Some(window.ssthresh))?;
+                show(window, &mut out);
+            }
+            (Object::Queue(..) | Object::Stage(_), "observe") => self.observe(&mut out, now),
+            (object, _) => {
+                let methods = match object {
+                    Object::Queue(..) => "admit, observe",
+                    Object::Scheduler(_) => "enqueue, dequeue",
+                    Object::Stage(_) => "forward, observe",
+                    Object::Control(..) => "ack, loss, set",
+                };
+                return Err(bad(format!("{kind} has no method {method:?}; it has {methods}")));
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn show(window: &Window, out: &mut Args) {
+    out.insert("cwnd".into(), json!(window.cwnd));
+    let threshold = window.ssthresh;
+    out.insert("ssthresh".into(), if threshold.is_finite() { json!(threshold) } else { Value::Null });
+}
+
+fn object(text: &str, what: &str) -> PyResult<Args> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(bad(format!("{what} must be a JSON object"))),
+        Err(error) => Err(bad(format!("{what}: {error}"))),
+    }
+}
+
+#[pymethods]
+impl Mechanism {
+    #[new]
+    fn new(kind: &str, params_json: &str) -> PyResult<Self> {
+        let inner = Inner::new(kind, object(params_json, "the parameters")?)?;
+        Ok(Mechanism { kind: kind.to_string(), inner: Mutex::new(inner) })
+    }
+
+    fn call(&self, method: &str, args_json: &str) -> PyResult<String> {
+        let args = object(args_json, "the arguments")?;
+        let mut inner = self.inner.lock().map_err(|_| bad("an earlier call of this mechanism failed"))?;
+        inner.call(&self.kind, method, &args).map(|out| Value::Object(out).to_string())
+    }
+}

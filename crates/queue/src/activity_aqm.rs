@@ -1,0 +1,366 @@
+//! Activity AQM: drops what is more active than most, the earlier the more so (Menth and Zeitler 2018, section III-C,
+//! equation 10).
+//!
+//! Packets carry an activity in their label. The rule keeps one average, of the activities it accepted, and accepts a
+//! packet while the queue is shorter than a threshold that falls with the packet's activity above that average.
+//! No randomness, no state per user. The delay form replaces queue lengths by expected delays (section III-C2, last
+//! sentence). Not here: the meter (a stage), and the probabilistic AQM of the earlier ABC.
+//!
+//! Set up: `q_base` some packets below the limit, so that the buffer never overflows; `q_min` about half of it,
+//! so that a short queue never drops; `gamma` about `q_base` (section IV-F).
+
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
+};
+use evenflow_base::{Duration, Packet, Time};
+
+use crate::averager::Averager;
+use crate::{Occupancy, Reason, Verdict};
+
+/// Memory of the estimate of the departure rate: dossier abc section 2.6, our choice.
+const RATE_MEMORY: Duration = Duration::from_millis(100);
+
+/// Its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// Below this nothing is dropped (Q_min). Packets, or seconds in the delay form.
+    pub q_min: f64,
+    /// The threshold for a packet of average activity (Q_base).
+    pub q_base: f64,
+    /// How much the threshold falls per unit of activity, that is per factor 2 of rate (γ).
+    pub gamma: f64,
+    /// Whether the three above are seconds.
+    pub in_time: bool,
+    /// Memory of the averager (M_AA).
+    pub memory: Duration,
+    /// Averages what arrives instead of what is accepted: the fault of the earlier design (section III-C3).
+    pub average_received: bool,
+    /// The delay form divides by a measured departure rate instead of the link's.
+    pub measure_rate: bool,
+}
+
+impl Params {
+    /// From decoded values.
+    pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let names = ["q_min", "q_base", "gamma"];
+        let in_time = matches!(values.get("q_base"), Some(Value::Seconds(_)));
+        for name in names {
+            if matches!(values.get(name), Some(Value::Seconds(_))) != in_time {
+                problems.push((name, "q_min, q_base and gamma must all be packets or all be times".into()));
+            }
+        }
+        let p = Params {
+            q_min: values.number("q_min"),
+            q_base: values.number("q_base"),
+            gamma: values.number("gamma"),
+            in_time,
+            memory: values.duration("memory"),
+            average_received: values.word("average_over") == "received",
+            measure_rate: values.word("rate_estimate") == "departures",
+        };
+        if problems.is_empty() && p.q_min > p.q_base {
+            problems.push(("q_min", "must not exceed q_base".into()));
+        }
+        if !in_time && p.q_min < 1.0 {
+            // With Q = 0 and a threshold of 0 everything is dropped, and the average only moves on acceptance.
+            problems.push((
+                "q_min",
+                "must be at least 1 packet: with less the queue can lock up for ever (an empty queue is not shorter \
+                 than a threshold of 0, and the average moves only when a packet is accepted)"
+                    .into(),
+            ));
+        }
+        if p.measure_rate && !in_time {
+            problems.push(("rate_estimate", "has a meaning only where q_min, q_base and gamma are times".into()));
+        }
+        if problems.is_empty() { Ok(p) } else { Err(problems) }
+    }
+}
+
+/// Drop threshold T_drop(A) (equation 10), in the unit of `q_base`.
+#[inline]
+pub fn drop_threshold(p: &Params, activity: f64, average: f64) -> f64 {
+    p.q_min.max(p.q_base - p.gamma * (activity - average))
+}
+
+/// The rule and its state.
+#[derive(Clone, Debug)]
+pub struct ActivityAqm {
+    params: Params,
+    /// A_avg.
+    activities: Averager,
+    /// Bits sent over seconds on the wire, for the measured rate.
+    departures: Averager,
+    /// Threshold applied to the last packet.
+    threshold: f64,
+}
+
+impl ActivityAqm {
+    /// A rule that has seen nothing.
+    pub fn new(params: Params) -> ActivityAqm {
+        ActivityAqm {
+            params,
+            activities: Averager::new(params.memory),
+            departures: Averager::new(RATE_MEMORY),
+            threshold: params.q_base,
+        }
+    }
+
+    /// A_avg, zero before the first accepted packet (dossier abc section 2.5).
+    #[inline]
+    pub fn average(&self) -> f64 {
+        self.activities.mean().unwrap_or(0.0)
+    }
+
+    /// See [`crate::Admission::admit`]. A full buffer counts as such even where the AQM would have dropped too.
+    #[inline]
+    pub fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy) -> Verdict {
+        let p = &self.params;
+        let activity = packet.label;
+        self.threshold = drop_threshold(p, activity, self.average());
+        let queue = if p.in_time { self.expected_delay(seen) } else { f64::from(seen.packets) };
+        let verdict = if seen.full {
+            Verdict::Drop(Reason::Limit)
+        } else if queue >= self.threshold {
+            Verdict::Drop(Reason::Activity)
+        } else {
+            Verdict::Accept
+        };
+        if verdict == Verdict::Accept || self.params.average_received {
+            self.activities.add(activity, now);
+        }
+        verdict
+    }
+
+    /// Expected queueing delay in seconds: backlog over rate. With no waiting byte it is zero whatever the rate.
+    fn expected_delay(&self, seen: &Occupancy) -> f64 {
+        match self.departures.mean() {
+            Some(rate) if self.params.measure_rate => seen.bytes as f64 * 8.0 / rate,
+            _ => seen.wait(),
+        }
+    }
+
+    /// See [`crate::Admission::departed`].
+    pub fn departed(&mut self, size: u16, busy: Duration, now: Time) {
+        self.departures.add_weighted(f64::from(size) * 8.0, busy.seconds(), now);
+    }
+
+    /// Whether it measures the departure rate.
+    pub fn watches_departures(&self) -> bool {
+        self.params.measure_rate
+    }
+
+    /// See [`TABLE`].
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "threshold" => Some(self.threshold),
+            "average" => Some(self.average()),
+            _ => None,
+        }
+    }
+}
+
+const PAPER: &str = "Menth and Zeitler 2018, Table 1";
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "activity-aqm",
+    room: Room::Queue,
+    title: "Activity AQM of activity-based congestion management (ABC)",
+    doc: "Drops a packet when the queue is not shorter than max(q_min, q_base - gamma * (A - A_avg)), where A is the \
+          activity a meter wrote into the packet and A_avg a moving average of the activities accepted.",
+    source: "Menth and Zeitler 2018, section III-C, equations 6 to 10",
+    params: &[
+        Param {
+            name: "q_min",
+            ty: Type::PacketsOrDuration,
+            default: Fallback::Text("12 packets"),
+            range: Range::NOT_NEGATIVE,
+            source: PAPER,
+            doc: "Below this queue length nothing is dropped.",
+        },
+        Param {
+            name: "q_base",
+            ty: Type::PacketsOrDuration,
+            default: Fallback::Text("20 packets"),
+            range: Range::POSITIVE,
+            source: PAPER,
+            doc: "Threshold for a packet of average activity.",
+        },
+        Param {
+            name: "gamma",
+            ty: Type::PacketsOrDuration,
+            default: Fallback::Text("16 packets"),
+            range: Range::NOT_NEGATIVE,
+            source: PAPER,
+            doc: "How much the threshold falls per unit of activity above the average.",
+        },
+        Param {
+            name: "memory",
+            ty: Type::Duration,
+            default: Fallback::Text("0.3 s"),
+            range: Range::POSITIVE,
+            source: PAPER,
+            doc: "Memory of the activity averager (M_AA).",
+        },
+        Param {
+            name: "average_over",
+            ty: Type::Choice(&["accepted", "received"]),
+            default: Fallback::Text("accepted"),
+            range: Range::ANY,
+            source: "Menth and Zeitler 2018, section III-C3",
+            doc: "Which packets enter the average; \"received\" is the earlier design, whose fault it shows.",
+        },
+        Param {
+            name: "rate_estimate",
+            ty: Type::Choice(&["link", "departures"]),
+            default: Fallback::Text("link"),
+            range: Range::ANY,
+            source: "dossier abc section 2.6 (our choice)",
+            doc: "Delay form only: divide the backlog by the link's rate, or by the rate of departures measured over 0.1 s \
+                  of memory while the link is busy.",
+        },
+    ],
+    observables: &[
+        Observable { name: "threshold", unit: "packets or s", doc: "Threshold applied to the last packet." },
+        Observable { name: "average", unit: "1", doc: "Moving average of accepted activities." },
+    ],
+    counters: &[
+        Counter { name: "limit", doc: "The queue was full." },
+        Counter { name: "activity", doc: "The queue was not shorter than the packet's threshold." },
+    ],
+    deviations: &[
+        Deviation {
+            what: "A drop at a full buffer counts as `limit` even where the threshold was reached too.",
+            why: "The paper does not say; the order matters for its Fig. 10c only.",
+        },
+        Deviation {
+            what: "q_min below one packet is refused.",
+            why: "The queue can then lock up for ever.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenflow_base::{Ecn, Rate};
+
+    fn params() -> Params {
+        Params {
+            q_min: 12.0,
+            q_base: 20.0,
+            gamma: 16.0,
+            in_time: false,
+            memory: Duration::from_seconds(0.3),
+            average_received: false,
+            measure_rate: false,
+        }
+    }
+
+    fn packet(label: f64) -> Packet {
+        Packet {
+            seq: 0,
+            label,
+            flow: 0,
+            stamp: 0,
+            size: 1500,
+            payload: 1470,
+            hop: 0,
+            class: 0,
+            flags: 8,
+            ecn: Ecn::NotCapable,
+        }
+    }
+
+    fn seen(packets: u32) -> Occupancy {
+        Occupancy { packets, bytes: u64::from(packets) * 1500, rate: Some(Rate(10e6)), full: packets >= 24 }
+    }
+
+    fn decide(rule: &mut ActivityAqm, label: f64, packets: u32) -> Verdict {
+        rule.admit(&mut packet(label), Time(0), &seen(packets))
+    }
+
+    #[test]
+    fn equation_10_by_hand() {
+        let p = params();
+        assert_eq!(drop_threshold(&p, 8.0, 8.0), 20.0);
+        assert_eq!(drop_threshold(&p, 8.25, 8.0), 16.0);
+        assert_eq!(drop_threshold(&p, 9.0, 8.0), 12.0); // 20 - 16 = 4, but never below q_min
+        assert_eq!(drop_threshold(&p, 7.0, 8.0), 36.0); // above the buffer: only the limit counts
+    }
+
+    #[test]
+    fn a_queue_as_long_as_the_threshold_drops() {
+        let mut rule = ActivityAqm::new(params());
+        assert_eq!(decide(&mut rule, 8.0, 0), Verdict::Accept);
+        assert_eq!(decide(&mut rule, 8.0, 19), Verdict::Accept);
+        assert_eq!(decide(&mut rule, 8.0, 20), Verdict::Drop(Reason::Activity));
+        assert_eq!(decide(&mut rule, 8.25, 15), Verdict::Accept);
+    }
+
+    #[test]
+    fn the_threshold_stays_a_real_number() {
+        // T = 20 - 16 * 0.38125 = 13.9: an integer-rounded 13 would already drop at 13.
+        let mut rule = ActivityAqm::new(params());
+        decide(&mut rule, 8.0, 0);
+        assert_eq!(rule.admit(&mut packet(8.38125), Time(0), &seen(14)), Verdict::Drop(Reason::Activity));
+        assert_eq!(rule.admit(&mut packet(8.38125), Time(0), &seen(13)), Verdict::Accept);
+    }
+
+    #[test]
+    fn a_full_buffer_counts_as_limit() {
+        let mut rule = ActivityAqm::new(params());
+        decide(&mut rule, 8.0, 0);
+        assert_eq!(decide(&mut rule, 20.0, 24), Verdict::Drop(Reason::Limit));
+    }
+
+    #[test]
+    fn only_accepted_packets_move_the_average() {
+        let mut rule = ActivityAqm::new(params());
+        decide(&mut rule, 8.0, 0);
+        decide(&mut rule, 100.0, 23);
+        assert_eq!(rule.average(), 8.0);
+        let mut earlier = ActivityAqm::new(Params { average_received: true, ..params() });
+        decide(&mut earlier, 8.0, 0);
+        decide(&mut earlier, 100.0, 23);
+        assert_eq!(earlier.average(), 54.0);
+    }
+
+    #[test]
+    fn the_delay_form_decides_alike_on_a_constant_link() {
+        let mut by_packets = ActivityAqm::new(params());
+        let mut by_time = ActivityAqm::new(Params {
+            q_min: 0.0144,
+            q_base: 0.024,
+            gamma: 0.0192,
+            in_time: true,
+            ..params()
+        });
+        let mut stream = evenflow_base::Stream::new(1, "test");
+        for i in 0..10_000 {
+            let label = stream.uniform(5.0, 9.0);
+            let packets = (stream.uniform(0.0, 25.0)) as u32;
+            let now = Time(i * 1_000_000);
+            let a = by_packets.admit(&mut packet(label), now, &seen(packets));
+            let b = by_time.admit(&mut packet(label), now, &seen(packets));
+            assert_eq!(a, b, "packet {i}: activity {label}, queue {packets}");
+        }
+    }
+
+    #[test]
+    fn the_delay_form_measures_its_rate_while_busy() {
+        let mut rule = ActivityAqm::new(Params {
+            q_min: 0.0144,
+            q_base: 0.024,
+            gamma: 0.0192,
+            in_time: true,
+            measure_rate: true,
+            ..params()
+        });
+        // 1500 bytes in 2.4 ms are 5 Mbit/s: 10 waiting packets mean 24 ms, not the 12 ms of the nominal rate.
+        rule.departed(1500, Duration(2_400_000), Time(2_400_000));
+        assert!((rule.expected_delay(&seen(10)) - 0.024).abs() < 1e-12);
+    }
+}

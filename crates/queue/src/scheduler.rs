@@ -1,0 +1,400 @@
+//! Schedulers: who goes next among several queues of one link.
+//!
+//! FIFO needs none of this: its link knows a packet's fate when it accepts it. These hold packets until the link asks.
+//! Limit and admission averages are shared by all queues of a link; not here: any rule that drops, except the choice of
+//! a victim when room must be made ([`Scheduler::push_out`]).
+
+use std::collections::VecDeque;
+
+use evenflow_base::schema::{Counter, Deviation, Fallback, Mechanism, Param, Range, Room, Type};
+use evenflow_base::{Duration, Packet, Time};
+
+/// A waiting packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued {
+    /// The packet.
+    pub packet: Packet,
+    /// When it was accepted.
+    pub at: Time,
+    /// Drawn when it entered the link; orders ties downstream.
+    pub sequence: u64,
+}
+
+/// A scheduler over numbered queues.
+#[derive(Clone, Debug)]
+pub enum Scheduler {
+    /// One queue, in order of arrival.
+    Fifo(VecDeque<Queued>),
+    /// The first non-empty queue in order of priority.
+    Strict(Strict),
+    /// The head with the earliest modified deadline.
+    Medf(Medf),
+    /// Deficit round robin.
+    Drr(Drr),
+}
+
+impl Scheduler {
+    /// Takes a packet into queue number `queue`.
+    pub fn enqueue(&mut self, queue: usize, item: Queued) {
+        match self {
+            Scheduler::Fifo(packets) => packets.push_back(item),
+            Scheduler::Strict(s) => s.queues[queue].push_back(item),
+            Scheduler::Medf(s) => s.queues[queue].push_back(item),
+            Scheduler::Drr(s) => s.enqueue(queue, item),
+        }
+    }
+
+    /// The packet to send next.
+    pub fn dequeue(&mut self) -> Option<Queued> {
+        match self {
+            Scheduler::Fifo(packets) => packets.pop_front(),
+            Scheduler::Strict(s) => s.dequeue(),
+            Scheduler::Medf(s) => s.dequeue(),
+            Scheduler::Drr(s) => s.dequeue(),
+        }
+    }
+
+    /// Makes room for a packet of `size` bytes bound for `queue`: removes and returns the last packet of the longest
+    /// queue, or `None` where the newcomer itself must go (its queue would be the longest, or this scheduler does not
+    /// push out).
+    pub fn push_out(&mut self, queue: usize, size: u16) -> Option<Queued> {
+        match self {
+            Scheduler::Drr(s) if s.longest_queue_drop => s.push_out(queue, size),
+            _ => None,
+        }
+    }
+}
+
+/// Strict priority.
+#[derive(Clone, Debug)]
+pub struct Strict {
+    queues: Vec<VecDeque<Queued>>,
+    /// Queue numbers, first served first.
+    order: Vec<usize>,
+}
+
+impl Strict {
+    /// `order` lists every queue once, the most urgent first.
+    pub fn new(order: Vec<usize>) -> Strict {
+        let count = order.iter().max().map_or(0, |m| m + 1);
+        Strict { queues: vec![VecDeque::new(); count], order }
+    }
+
+    fn dequeue(&mut self) -> Option<Queued> {
+        self.order.iter().find_map(|&q| self.queues[q].pop_front())
+    }
+}
+
+/// Modified earliest deadline first (Menth, Schmid, Heiß, Reim 2003; Menth and Zeitler 2018, section III-D2).
+#[derive(Clone, Debug)]
+pub struct Medf {
+    queues: Vec<VecDeque<Queued>>,
+    /// Δ of each queue.
+    offsets: Vec<Duration>,
+    /// Queue numbers by growing offset, so that a tie goes to the more urgent class.
+    order: Vec<usize>,
+}
+
+impl Medf {
+    /// One offset a queue.
+    pub fn new(offsets: Vec<Duration>) -> Medf {
+        let mut order: Vec<usize> = (0..offsets.len()).collect();
+        order.sort_by_key(|&q| (offsets[q], q));
+        Medf { queues: vec![VecDeque::new(); offsets.len()], offsets, order }
+    }
+
+    fn dequeue(&mut self) -> Option<Queued> {
+        let mut best: Option<(Time, usize)> = None;
+        for &q in &self.order {
+            if let Some(head) = self.queues[q].front() {
+                let deadline = head.at + self.offsets[q];
+                if best.is_none_or(|(earliest, _)| deadline < earliest) {
+                    best = Some((deadline, q));
+                }
+            }
+        }
+        best.and_then(|(_, q)| self.queues[q].pop_front())
+    }
+}
+
+/// Deficit round robin (Shreedhar and Varghese 1996, section 3), with buffer stealing from the longest queue (section 3.2).
+#[derive(Clone, Debug)]
+pub struct Drr {
+    queues: Vec<Backlog>,
+    /// Queues with packets, in the order of their turns.
+    active: VecDeque<u32>,
+    /// Whether the queue at the front has had its quantum for this turn.
+    served: bool,
+    longest_queue_drop: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Backlog {
+    packets: VecDeque<Queued>,
+    bytes: u64,
+    deficit: u64,
+    /// Bytes a turn: the scheduler's quantum times the owner's weight.
+    quantum: u64,
+}
+
+impl Drr {
+    /// One queue for each quantum (bytes, at least 1).
+    pub fn new(quanta: Vec<u64>, longest_queue_drop: bool) -> Drr {
+        let queues =
+            quanta.into_iter().map(|q| Backlog { quantum: q.max(1), ..Backlog::default() }).collect();
+        Drr { queues, active: VecDeque::new(), served: false, longest_queue_drop }
+    }
+
+    fn enqueue(&mut self, queue: usize, item: Queued) {
+        let q = &mut self.queues[queue];
+        if q.packets.is_empty() {
+            q.deficit = 0;
+            self.active.push_back(queue as u32);
+        }
+        q.bytes += u64::from(item.packet.size);
+        q.packets.push_back(item);
+    }
+
+    fn dequeue(&mut self) -> Option<Queued> {
+        loop {
+            let turn = *self.active.front()?;
+            let q = &mut self.queues[turn as usize];
+            if !self.served {
+                q.deficit += q.quantum;
+                self.served = true;
+            }
+            // A queue emptied by pushing out leaves the round here.
+            let fits = q.packets.front().map(|head| u64::from(head.packet.size) <= q.deficit);
+            if fits == Some(true) {
+                let item = q.packets.pop_front()?;
+                let size = u64::from(item.packet.size);
+                q.deficit -= size;
+                q.bytes -= size;
+                if q.packets.is_empty() {
+                    self.active.pop_front();
+                    self.served = false;
+                }
+                return Some(item);
+            }
+            self.active.pop_front();
+            self.served = false;
+            if fits == Some(false) {
+                self.active.push_back(turn);
+            }
+        }
+    }
+
+    fn push_out(&mut self, queue: usize, size: u16) -> Option<Queued> {
+        let own = self.queues[queue].bytes + u64::from(size);
+        let longest = self.active.iter().copied().max_by_key(|&q| (self.queues[q as usize].bytes, q))? as usize;
+        if longest == queue || self.queues[longest].bytes <= own {
+            return None;
+        }
+        let q = &mut self.queues[longest];
+        let item = q.packets.pop_back()?;
+        q.bytes -= u64::from(item.packet.size);
+        if q.packets.is_empty() {
+            // Leave the round, so that a later arrival does not enter it twice.
+            let front = self.active.front() == Some(&(longest as u32));
+            self.active.retain(|&a| a as usize != longest);
+            self.served &= !front;
+        }
+        Some(item)
+    }
+}
+
+const PER: Param = Param {
+    name: "per",
+    ty: Type::Choice(&["class", "user", "flow"]),
+    default: Fallback::Text("class"),
+    range: Range::ANY,
+    source: "DESIGN section 5",
+    doc: "By what packets are told apart.",
+};
+
+/// First in, first out.
+pub static FIFO: Mechanism = Mechanism {
+    kind: "fifo",
+    room: Room::Scheduler,
+    title: "First in, first out",
+    doc: "One queue, in order of arrival.",
+    source: "RFC 7567 section 2",
+    params: &[],
+    observables: &[],
+    counters: &[],
+    deviations: &[],
+};
+
+/// Strict priority.
+pub static STRICT: Mechanism = Mechanism {
+    kind: "strict",
+    room: Room::Scheduler,
+    title: "Strict priority",
+    doc: "Serves the most urgent class that has a packet. A class may starve those behind it.",
+    source: "Menth and Zeitler 2018, section III-D2",
+    params: &[
+        PER,
+        Param {
+            name: "order",
+            ty: Type::Names,
+            default: Fallback::Required,
+            range: Range::ANY,
+            source: "",
+            doc: "The classes, most urgent first.",
+        },
+    ],
+    observables: &[],
+    counters: &[],
+    deviations: &[],
+};
+
+/// Modified earliest deadline first.
+pub static MEDF: Mechanism = Mechanism {
+    kind: "medf",
+    room: Room::Scheduler,
+    title: "Modified earliest deadline first",
+    doc: "Sends the head packet with the smallest arrival time plus offset of its class. A class with a large offset waits \
+          for others but cannot starve.",
+    source: "Menth and Zeitler 2018, section III-D2",
+    params: &[
+        PER,
+        Param {
+            name: "offsets",
+            ty: Type::DurationPerClass,
+            default: Fallback::Required,
+            range: Range::NOT_NEGATIVE,
+            source: "Menth and Zeitler 2018: Delta_EF = 0, Delta_BE = 2 * Q_max * MTU * 8 / C_b",
+            doc: "Offset of each class.",
+        },
+    ],
+    observables: &[],
+    counters: &[],
+    deviations: &[Deviation {
+        what: "A tie goes to the class with the smaller offset.",
+        why: "The paper does not say.",
+    }],
+};
+
+/// Deficit round robin.
+pub static DRR: Mechanism = Mechanism {
+    kind: "drr",
+    room: Room::Scheduler,
+    title: "Deficit round robin",
+    doc: "Serves queues in turn, each up to its quantum times the weight of its owner, and carries over what is left.",
+    source: "Shreedhar and Varghese, IEEE/ACM ToN 1996",
+    params: &[
+        Param { default: Fallback::Text("user"), ..PER },
+        Param {
+            name: "quantum",
+            ty: Type::Bytes,
+            default: Fallback::Text("1500 B"),
+            range: Range::FROM_ONE,
+            source: "Shreedhar and Varghese 1996, section 3: one packet of largest size keeps the work per packet constant",
+            doc: "Bytes a turn for weight 1.",
+        },
+        Param {
+            name: "overflow",
+            ty: Type::Choice(&["longest", "arriving"]),
+            default: Fallback::Text("longest"),
+            range: Range::ANY,
+            source: "Shreedhar and Varghese 1996, section 3.2 (buffer stealing)",
+            doc: "Who goes when the buffer is full: the last packet of the longest queue, or the arriving one.",
+        },
+    ],
+    observables: &[],
+    counters: &[Counter { name: "pushed_out", doc: "Taken out of the longest queue to make room." }],
+    deviations: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenflow_base::Ecn;
+
+    fn item(at: u64, size: u16, id: u64) -> Queued {
+        let packet = Packet {
+            seq: id,
+            label: 0.0,
+            flow: 0,
+            stamp: 0,
+            size,
+            payload: size,
+            hop: 0,
+            class: 0,
+            flags: 8,
+            ecn: Ecn::NotCapable,
+        };
+        Queued { packet, at: Time(at), sequence: id }
+    }
+
+    fn drain(mut s: Scheduler) -> Vec<u64> {
+        std::iter::from_fn(|| s.dequeue()).map(|q| q.packet.seq).collect()
+    }
+
+    #[test]
+    fn strict_serves_the_urgent_class_first() {
+        let mut s = Scheduler::Strict(Strict::new(vec![1, 0]));
+        s.enqueue(0, item(0, 100, 1));
+        s.enqueue(1, item(5, 100, 2));
+        s.enqueue(1, item(6, 100, 3));
+        assert_eq!(drain(s), [2, 3, 1]);
+    }
+
+    #[test]
+    fn medf_serves_best_effort_before_what_came_an_offset_later() {
+        // Queue 0 is best effort with an offset of 10, queue 1 expedited with 0.
+        let mut s = Scheduler::Medf(Medf::new(vec![Duration(10), Duration(0)]));
+        s.enqueue(0, item(0, 100, 1)); // deadline 10
+        s.enqueue(1, item(9, 100, 2)); // deadline 9
+        s.enqueue(1, item(10, 100, 3)); // deadline 10: a tie, the urgent class wins
+        s.enqueue(1, item(11, 100, 4)); // deadline 11: later than best effort's
+        assert_eq!(drain(s), [2, 3, 1, 4]);
+    }
+
+    #[test]
+    fn drr_shares_bytes_not_packets() {
+        let mut s = Scheduler::Drr(Drr::new(vec![1500, 1500], true));
+        for i in 0..4 {
+            s.enqueue(0, item(0, 1500, i));
+        }
+        for i in 0..8 {
+            s.enqueue(1, item(0, 750, 100 + i));
+        }
+        assert_eq!(drain(s), [0, 100, 101, 1, 102, 103, 2, 104, 105, 3, 106, 107]);
+    }
+
+    #[test]
+    fn drr_carries_the_deficit_over() {
+        // Quantum 1000, packets of 1500: nothing in the first round, one in the second with 500 left.
+        let mut s = Drr::new(vec![1000, 1000], true);
+        s.enqueue(0, item(0, 1500, 1));
+        s.enqueue(0, item(0, 1500, 2));
+        s.enqueue(1, item(0, 400, 3));
+        assert_eq!(s.dequeue().unwrap().packet.seq, 3);
+        assert_eq!(s.dequeue().unwrap().packet.seq, 1);
+        assert_eq!(s.queues[0].deficit, 500);
+        assert_eq!(s.dequeue().unwrap().packet.seq, 2);
+        assert!(s.dequeue().is_none());
+    }
+
+    #[test]
+    fn drr_pushes_out_of_the_longest_queue() {
+        let mut s = Scheduler::Drr(Drr::new(vec![1500, 1500], true));
+        for i in 0..3 {
+            s.enqueue(0, item(0, 1500, i));
+        }
+        assert_eq!(s.push_out(1, 1500).unwrap().packet.seq, 2);
+        assert!(s.push_out(0, 1500).is_none(), "the newcomer's own queue is the longest");
+    }
+
+    #[test]
+    fn a_queue_emptied_by_pushing_out_can_come_back() {
+        let mut s = Drr::new(vec![1500, 1500], true);
+        s.enqueue(0, item(0, 1500, 1));
+        assert_eq!(s.push_out(1, 100).unwrap().packet.seq, 1);
+        assert!(s.dequeue().is_none());
+        s.enqueue(0, item(0, 1500, 2));
+        assert_eq!(s.active.len(), 1);
+        assert_eq!(s.dequeue().unwrap().packet.seq, 2);
+    }
+}

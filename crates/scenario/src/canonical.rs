@@ -1,0 +1,304 @@
+//! The canonical form of a scenario: what its hash is taken of.
+//!
+//! It is a scenario file itself, as JSON: quantities in SI units, defaults explicit, keys sorted, no title, no
+//! `[sweep]`. Decoding it gives the same scenario and the same canonical form. Two files have the same hash exactly if
+//! they mean the same.
+
+use evenflow_base::schema::{Law, Value};
+use evenflow_transport::Profile;
+use serde_json::{Map, Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use crate::model::{
+    Component, Direction, EventKind, Every, Group, Histogram, Hop, Link, Per, Queue, RateSpec, Record,
+    Scenario, Spec, Stage, Tcp, Traffic,
+};
+
+/// The canonical JSON of a scenario.
+pub(crate) fn json(scenario: &Scenario) -> String {
+    let named = |items: Vec<(&str, Json)>| {
+        Json::Object(items.into_iter().map(|(name, json)| (name.to_owned(), json)).collect())
+    };
+    let tree = json!({
+        "duration": seconds(scenario.duration.seconds()),
+        "warmup": seconds(scenario.warmup.seconds()),
+        "links": named(scenario.links.iter().map(|l| (l.name.as_str(), link(l))).collect()),
+        "stages": named(scenario.stages.iter().map(|s| (s.name.as_str(), stage(s))).collect()),
+        "groups": named(scenario.groups.iter().map(|g| (g.name.as_str(), group(g, scenario))).collect()),
+        "record": record(&scenario.record, scenario),
+    });
+    let mut text = String::new();
+    write(&tree, &mut text);
+    text
+}
+
+/// The first 16 hexadecimal digits of the SHA-256 of a canonical form.
+pub(crate) fn hash(canonical: &str) -> String {
+    Sha256::digest(canonical.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Compact JSON with sorted keys, whatever order the map has.
+fn write(json: &Json, out: &mut String) {
+    match json {
+        Json::Array(list) => {
+            out.push('[');
+            for (i, item) in list.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write(item, out);
+            }
+            out.push(']');
+        }
+        Json::Object(table) => {
+            let mut keys: Vec<&String> = table.keys().collect();
+            keys.sort_unstable();
+            out.push('{');
+            for (i, key) in keys.into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Json::String(key.clone()).to_string());
+                out.push(':');
+                write(&table[key], out);
+            }
+            out.push('}');
+        }
+        scalar => out.push_str(&scalar.to_string()),
+    }
+}
+
+fn seconds(x: f64) -> Json {
+    Json::String(format!("{x} s"))
+}
+
+fn bits_per_second(x: f64) -> Json {
+    Json::String(format!("{x} bit/s"))
+}
+
+/// Whole numbers without a point, so that `1` and `1.0` are the same.
+fn number(x: f64) -> Json {
+    if x.fract() == 0.0 && x.abs() < 9_007_199_254_740_992.0 { json!(x as i64) } else { json!(x) }
+}
+
+fn value(value: &Value) -> Json {
+    match value {
+        Value::Rate(x) => bits_per_second(*x),
+        Value::Seconds(x) => seconds(*x),
+        Value::Bytes(x) => Json::String(format!("{x} B")),
+        Value::Packets(x) => Json::String(format!("{x} packets")),
+        Value::Number(x) => number(*x),
+        Value::Flag(flag) => json!(flag),
+        Value::Word(word) => json!(word),
+        Value::Names(names) => json!(names),
+        Value::Numbers(table) => {
+            Json::Object(table.iter().map(|(class, x)| (class.clone(), number(*x))).collect())
+        }
+        Value::SecondsPerClass(table) => {
+            Json::Object(table.iter().map(|(class, x)| (class.clone(), seconds(*x))).collect())
+        }
+        Value::Random(law) => self::law(law),
+    }
+}
+
+fn law(law: &Law) -> Json {
+    match law {
+        Law::Uniform(low, high) => json!({ "uniform": [value(low), value(high)] }),
+        Law::Normal(mean, deviation) => json!({ "normal": [value(mean), value(deviation)] }),
+        Law::Exponential(mean) => json!({ "exponential": value(mean) }),
+        Law::Dealt(values) => json!({ "values": values.iter().map(value).collect::<Vec<_>>() }),
+    }
+}
+
+/// A mechanism as a table: its kind and its parameters.
+fn spec(spec: &Spec) -> Map<String, Json> {
+    let mut table = Map::new();
+    table.insert("kind".into(), json!(spec.mechanism.kind));
+    table.extend(spec.values.0.iter().map(|(name, v)| ((*name).to_owned(), value(v))));
+    table
+}
+
+fn set_per(table: &mut Map<String, Json>, per: Per) {
+    let word = match per {
+        Per::Shared => return,
+        Per::User => "user".into(),
+        Per::Flow => "flow".into(),
+        Per::Group => "group".into(),
+        Per::Users(n) => format!("{n} users"),
+    };
+    table.insert("per".into(), Json::String(word));
+}
+
+fn link(link: &Link) -> Json {
+    let mut table = direction(&link.forward);
+    set_per(&mut table, link.per);
+    if let Some(reverse) = &link.reverse {
+        table.insert("reverse".into(), Json::Object(direction(reverse)));
+    }
+    Json::Object(table)
+}
+
+fn direction(direction: &Direction) -> Map<String, Json> {
+    let mut table = Map::new();
+    table.insert("delay".into(), value(&direction.delay));
+    match &direction.rate {
+        None => {}
+        Some(RateSpec::Constant(rate)) => {
+            table.insert("rate".into(), value(rate));
+        }
+        Some(RateSpec::Steps(steps)) => {
+            let steps: Vec<Json> = steps
+                .iter()
+                .map(|(at, rate)| json!([seconds(at.seconds()), bits_per_second(rate.bits_per_second())]))
+                .collect();
+            table.insert("rate".into(), json!({ "steps": steps }));
+        }
+    }
+    if let Some(queue) = &direction.queue {
+        table.insert("queue".into(), self::queue(queue));
+    }
+    table
+}
+
+fn queue(queue: &Queue) -> Json {
+    let mut table = spec(&queue.rule);
+    if let Some(limit) = &queue.limit {
+        table.insert("limit".into(), value(limit));
+    }
+    let scheduler = match &queue.scheduler {
+        None => json!({ "kind": "fifo" }),
+        Some(scheduler) => Json::Object(spec(scheduler)),
+    };
+    table.insert("scheduler".into(), scheduler);
+    Json::Object(table)
+}
+
+fn stage(stage: &Stage) -> Json {
+    let mut table = spec(&stage.spec);
+    set_per(&mut table, stage.per);
+    Json::Object(table)
+}
+
+fn group(group: &Group, scenario: &Scenario) -> Json {
+    let hop = |hop: &Hop| {
+        let name = match hop.component {
+            Component::Link(i) => &scenario.links[i].name,
+            Component::Stage(i) => &scenario.stages[i].name,
+        };
+        if hop.against { format!("-{name}") } else { name.clone() }
+    };
+    let mut table = Map::new();
+    table.insert("users".into(), json!(group.users));
+    table.insert("path".into(), json!(group.path.iter().map(hop).collect::<Vec<_>>()));
+    table.insert("traffic".into(), group.traffic.iter().map(|t| traffic(t, scenario)).collect());
+    if let Some(processing) = &group.processing {
+        table.insert("processing".into(), value(processing));
+    }
+    table.insert("weight".into(), value(&group.weight));
+    Json::Object(table)
+}
+
+fn traffic(traffic: &Traffic, scenario: &Scenario) -> Json {
+    let mut table = spec(&traffic.spec);
+    table.insert("class".into(), json!(scenario.classes[usize::from(traffic.class)]));
+    if let Some(tcp) = &traffic.tcp {
+        table.insert("tcp".into(), self::tcp(tcp));
+    }
+    Json::Object(table)
+}
+
+fn tcp(tcp: &Tcp) -> Json {
+    let lines = profile_lines(&tcp.profile);
+    let mut table: Map<String, Json> =
+        lines.into_iter().map(|(name, line)| (name.to_owned(), value(&line))).collect();
+    table.insert("congestion_control".into(), Json::Object(spec(&tcp.congestion_control)));
+    Json::Object(table)
+}
+
+/// Every line of a profile that a scenario may set. The others follow from its name.
+fn profile_lines(profile: &Profile) -> Vec<(&'static str, Value)> {
+    let number = |x: u32| Value::Number(x.into());
+    vec![
+        ("stack", Value::Word(profile.name.into())),
+        // No profile has either yet: a scenario that asks for them is refused.
+        ("ecn", Value::Word("off".into())),
+        ("sack", Value::Flag(false)),
+        ("initial_window", Value::Packets(profile.initial_window)),
+        ("ack_every", number(profile.ack_every)),
+        ("ack_delay", Value::Seconds(profile.ack_delay.seconds())),
+        ("min_rto", Value::Seconds(profile.min_rto.seconds())),
+        ("max_window", Value::Bytes(profile.max_window as f64)),
+        ("retries", profile.retries.map_or_else(|| Value::Word("unlimited".into()), number)),
+        ("byte_counting", Value::Flag(profile.byte_counting)),
+        ("limited_transmit", Value::Flag(profile.limited_transmit)),
+        ("mss", Value::Bytes(profile.mss.into())),
+        ("header", Value::Bytes(profile.header.into())),
+    ]
+}
+
+fn record(record: &Record, scenario: &Scenario) -> Json {
+    let series = record.series.iter().map(|series| {
+        let every = match series.every {
+            Every::Packet => json!("packet"),
+            Every::Interval(every) => seconds(every.seconds()),
+        };
+        json!({ "of": series.of, "every": every })
+    });
+    let histogram = |(link, what): &(usize, Histogram)| {
+        let what = match what {
+            Histogram::Packets => "packets",
+            Histogram::AtDrop => "at_drop",
+        };
+        format!("links.{}.queue.{what}", scenario.links[*link].name)
+    };
+    let event = |kind: &EventKind| match kind {
+        EventKind::Drop => "drop",
+        EventKind::Mark => "mark",
+        EventKind::Arrival => "arrival",
+    };
+    let mut histograms: Vec<String> = record.histograms.iter().map(histogram).collect();
+    histograms.sort_unstable();
+    let mut events: Vec<&str> = record.events.iter().map(event).collect();
+    events.sort_unstable();
+    json!({ "series": series.collect::<Vec<_>>(), "histograms": histograms, "events": events })
+}
+
+#[cfg(test)]
+mod tests {
+    use evenflow_transport::profile::TCP;
+
+    use super::*;
+
+    #[test]
+    fn every_line_of_a_tcp_table_is_in_the_canonical_form() {
+        let lines: Vec<&str> = profile_lines(&Profile::ns3_26()).iter().map(|(name, _)| *name).collect();
+        for param in TCP.params {
+            assert!(lines.contains(&param.name), "{} is missing", param.name);
+        }
+        assert_eq!(lines.len(), TCP.params.len());
+    }
+
+    #[test]
+    fn whole_numbers_have_no_point() {
+        assert_eq!(number(1.0).to_string(), "1");
+        assert_eq!(number(0.25).to_string(), "0.25");
+        assert_eq!(number(1e300).to_string(), "1e+300");
+        assert_eq!(value(&Value::Seconds(0.005)), json!("0.005 s"));
+        assert_eq!(value(&Value::Rate(1e7)), json!("10000000 bit/s"));
+        assert_eq!(value(&Value::Packets(24.0)), json!("24 packets"));
+        assert_eq!(value(&Value::Bytes(1500.0)), json!("1500 B"));
+    }
+
+    #[test]
+    fn keys_are_sorted_and_nothing_is_padded() {
+        let mut text = String::new();
+        write(&json!({ "b": [1, "x"], "a": { "d": null, "c": true } }), &mut text);
+        assert_eq!(text, r#"{"a":{"c":true,"d":null},"b":[1,"x"]}"#);
+    }
+
+    #[test]
+    fn the_hash_is_the_beginning_of_sha256() {
+        // SHA-256 of the empty text: FIPS 180-4 test vectors.
+        assert_eq!(hash(""), "e3b0c44298fc1c14");
+    }
+}

@@ -1,0 +1,250 @@
+//! Every mechanism there is, by room, and the documents made of their tables.
+
+use evenflow_base::schema::{Counter, Fallback, Mechanism, Observable, Param, Problem, Room, Type, Values};
+use serde_json::{Value as Json, json};
+
+use crate::metrics::METRICS;
+use crate::sections::{CONGESTION_CONTROL, Key, SECTIONS, Section, Shape};
+
+/// The rooms that have mechanisms.
+pub const ROOMS: [Room; 6] =
+    [Room::Queue, Room::Scheduler, Room::Stage, Room::Traffic, Room::CongestionControl, Room::Stack];
+
+/// The mechanisms of a room.
+pub fn all(room: Room) -> Vec<&'static Mechanism> {
+    mechanisms().filter(|m| m.room == room).collect()
+}
+
+/// All mechanisms of all rooms.
+pub fn mechanisms() -> impl Iterator<Item = &'static Mechanism> {
+    [
+        evenflow_queue::MECHANISMS,
+        evenflow_queue::SCHEDULERS,
+        evenflow_stage::MECHANISMS,
+        evenflow_traffic::MECHANISMS,
+        evenflow_transport::MECHANISMS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+}
+
+/// What is wrong with several parameters of a mechanism together.
+pub fn check(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
+    match mechanism.room {
+        Room::Queue | Room::Scheduler => evenflow_queue::check(mechanism.kind, values),
+        Room::Stage => evenflow_stage::check(mechanism.kind, values),
+        Room::Traffic => evenflow_traffic::check(mechanism.kind, values),
+        Room::CongestionControl | Room::Stack => evenflow_transport::check(mechanism.kind, values),
+        Room::Scenario => Vec::new(),
+    }
+}
+
+/// The rule of a queue that has a limit or a scheduler only.
+pub(crate) fn droptail() -> &'static Mechanism {
+    &evenflow_queue::droptail::TABLE
+}
+
+/// What a mechanism of a room is called in a message.
+pub(crate) fn noun(room: Room) -> &'static str {
+    match room {
+        Room::Queue => "queue kind",
+        Room::Scheduler => "scheduler",
+        Room::Stage => "stage kind",
+        Room::Traffic => "traffic kind",
+        Room::CongestionControl => "congestion control",
+        Room::Stack => "stack",
+        Room::Scenario => "table",
+    }
+}
+
+/// Mechanisms that are announced and do not exist yet: their names are not mistakes.
+pub fn announced(room: Room) -> &'static [&'static str] {
+    match room {
+        Room::Queue => &[
+            "red",
+            "virtual-queue",
+            "load-based",
+            "constant-marking",
+            "constant-probability",
+            "rem",
+            "codel",
+            "pie",
+            "fq-codel",
+        ],
+        Room::Scheduler => &["sfq", "htb", "tbf", "token-bucket"],
+        Room::Stage => &[
+            "policer",
+            "congestion-policer",
+            "auditor",
+            "rewriter",
+            "tunnel",
+            "tunnel-ingress",
+            "tunnel-egress",
+            "shaper",
+            "token-bucket",
+            "bandwidth-manager",
+        ],
+        Room::Traffic => &["short-flows", "web", "youtube", "has"],
+        Room::CongestionControl => {
+            &["cubic", "multcp", "wtp", "constant", "vegas", "illinois", "compound", "ledbat", "dctcp"]
+        }
+        Room::Stack | Room::Scenario => &[],
+    }
+}
+
+/// Everything that `describe`, the documentation and the Python types are made of, as JSON.
+pub fn schema_json() -> String {
+    let own = mechanisms().map(mechanism_json);
+    let sections = SECTIONS.iter().map(|s| section_json(s));
+    let mechanisms: Vec<Json> = own.chain(sections).collect();
+    let metrics: Vec<Json> = METRICS
+        .iter()
+        .map(|m| {
+            json!({ "name": m.name, "unit": m.unit, "window": m.window, "formula": m.formula, "doc": m.doc })
+        })
+        .collect();
+    json!({ "mechanisms": mechanisms, "metrics": metrics }).to_string()
+}
+
+fn mechanism_json(m: &Mechanism) -> Json {
+    let mut params: Vec<Json> = m.params.iter().map(param_json).collect();
+    if m.room == Room::Stack {
+        params.push(key_json(&CONGESTION_CONTROL));
+    }
+    let deviations: Vec<Json> =
+        m.deviations.iter().map(|d| json!({ "what": d.what, "why": d.why })).collect();
+    json!({
+        "kind": m.kind, "room": m.room.name(), "title": m.title, "doc": m.doc, "source": m.source,
+        "params": params, "observables": observables(m.observables), "counters": counters(m.counters),
+        "deviations": deviations,
+    })
+}
+
+fn section_json(s: &Section) -> Json {
+    json!({
+        "kind": s.name, "room": Room::Scenario.name(), "title": s.title, "doc": s.doc, "source": GRAMMAR,
+        "params": s.keys.iter().map(key_json).collect::<Vec<_>>(),
+        "observables": observables(s.observables), "counters": counters(s.counters), "deviations": [],
+    })
+}
+
+/// Where the grammar of the scenario file is defined.
+const GRAMMAR: &str = "DESIGN section 5";
+
+fn param_json(p: &Param) -> Json {
+    json!({
+        "name": p.name, "type": p.ty.describe().0, "unit": unit(p.ty), "default": default(p.default),
+        "range": p.range.words(), "source": p.source, "doc": p.doc,
+    })
+}
+
+fn key_json(key: &Key) -> Json {
+    let unit = match key.shape {
+        Shape::Value(ty) => unit(ty),
+        Shape::Rate => unit(Type::Rate),
+        _ => "",
+    };
+    json!({
+        "name": key.name, "type": key.shape.describe(), "unit": unit, "default": default(key.default),
+        "range": key.range.words(), "source": GRAMMAR, "doc": key.doc,
+    })
+}
+
+fn observables(list: &[Observable]) -> Vec<Json> {
+    list.iter().map(|o| json!({ "name": o.name, "unit": o.unit, "doc": o.doc })).collect()
+}
+
+fn counters(list: &[Counter]) -> Vec<Json> {
+    list.iter().map(|c| json!({ "name": c.name, "doc": c.doc })).collect()
+}
+
+/// The unit in which ranges and canonical values are told.
+fn unit(ty: Type) -> &'static str {
+    match ty {
+        Type::Rate => "bit/s",
+        Type::Duration | Type::DurationPerClass => "s",
+        Type::Bytes => "B",
+        Type::Packets => "packets",
+        Type::QueueLength => "packets, B or s",
+        Type::PacketsOrDuration => "packets or s",
+        Type::Number | Type::NumberPerClass | Type::Integer | Type::IntegerOr(_) => "1",
+        Type::Flag | Type::Choice(_) | Type::Names => "",
+    }
+}
+
+/// A default in words.
+fn default(fallback: Fallback) -> String {
+    match fallback {
+        Fallback::Required => "required".into(),
+        Fallback::Absent(meaning) => format!("absent: {meaning}"),
+        Fallback::Text(text) => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Errors;
+    use crate::decode::table::{value, written};
+
+    #[test]
+    fn every_default_is_valid() {
+        for m in mechanisms() {
+            for p in m.params {
+                let Fallback::Text(text) = p.default else { continue };
+                let mut errors = Errors::default();
+                let decoded = value(&written(text, p.ty), p.ty, &p.range, "", &mut errors);
+                assert!(decoded.is_some() && errors.is_empty(), "{} {}: {errors}", m.kind, p.name);
+            }
+        }
+        for s in SECTIONS {
+            for k in s.keys {
+                let (Shape::Value(ty), Fallback::Text(text)) = (&k.shape, k.default) else { continue };
+                let mut errors = Errors::default();
+                value(&written(text, *ty), *ty, &k.range, "", &mut errors);
+                assert!(errors.is_empty(), "{} {}: {errors}", s.name, k.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_room_is_furnished_and_no_kind_is_both_known_and_announced() {
+        for room in ROOMS {
+            assert!(!all(room).is_empty(), "{room:?}");
+            for m in all(room) {
+                assert!(!announced(room).contains(&m.kind), "{} exists", m.kind);
+            }
+        }
+    }
+
+    #[test]
+    fn parameters_do_not_collide_with_the_keys_beside_them() {
+        use crate::sections::{QUEUE, STAGE, TRAFFIC};
+        for (room, section) in [(Room::Queue, &QUEUE), (Room::Stage, &STAGE), (Room::Traffic, &TRAFFIC)] {
+            for m in all(room) {
+                for p in m.params {
+                    assert!(section.names().all(|key| key != p.name), "{} {}", m.kind, p.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_schema_has_every_mechanism_and_section_with_text_only() {
+        let schema: Json = serde_json::from_str(&schema_json()).expect("JSON");
+        let listed = schema["mechanisms"].as_array().expect("a list");
+        assert_eq!(listed.len(), mechanisms().count() + SECTIONS.len());
+        for m in listed {
+            for key in ["kind", "room", "title", "doc", "source"] {
+                assert!(m[key].is_string(), "{m}");
+            }
+            for p in m["params"].as_array().expect("a list") {
+                for key in ["name", "type", "unit", "default", "range", "source", "doc"] {
+                    assert!(p[key].is_string(), "{p}");
+                }
+            }
+        }
+        assert!(schema["metrics"].as_array().is_some_and(|list| list.len() > 20));
+    }
+}

@@ -1,0 +1,349 @@
+//! `[groups]`: users, paths, traffic, TCP.
+
+use std::collections::BTreeSet;
+
+use evenflow_base::schema::{Law, Room, Value};
+use evenflow_transport::Profile;
+use evenflow_transport::profile::TCP;
+use serde_json::Value as Json;
+
+use super::network::{LinkDraft, StageDraft};
+use super::table::{self, Table, name_problem, unknown_keys};
+use super::{as_table, by_name, fixed, list, mechanism_in, nothing, plain, text};
+use crate::errors::{Errors, join, quoted, shown, suggestion};
+use crate::model::{Component, Group, Hop, Spec, Tcp, Traffic};
+use crate::sections::{CONGESTION_CONTROL, GROUP, TRAFFIC};
+
+/// Flows of a whole scenario beyond which no machine of today has the memory.
+const MOST_FLOWS: u64 = 64_000_000;
+
+/// A group as far as it could be decoded.
+pub(super) struct GroupDraft {
+    /// Its name.
+    pub name: String,
+    /// How many users.
+    pub users: Option<u32>,
+    /// Its path.
+    pub path: Option<Vec<Hop>>,
+    /// The classes it sends, and whether each is acknowledged.
+    pub classes: Option<Vec<(String, bool)>>,
+    /// Its flows per user, in order: whether each block is TCP, and how many flows it has.
+    pub flows: Option<Vec<(bool, u32)>>,
+    traffic: Option<Vec<TrafficDraft>>,
+    processing: Option<Option<Value>>,
+    weight: Option<Value>,
+}
+
+struct TrafficDraft {
+    spec: Option<Spec>,
+    class: Option<String>,
+    /// Whether it goes over TCP; unknown where the kind is.
+    needs_tcp: Option<bool>,
+    /// The outer `None` means errors.
+    tcp: Option<Option<Tcp>>,
+}
+
+impl GroupDraft {
+    /// The group, if nothing was wrong; `classes` are those of all groups.
+    pub fn finish(self, classes: &[String]) -> Option<Group> {
+        let finish = |draft: TrafficDraft| {
+            let class = draft.class?;
+            let class = u8::try_from(classes.iter().position(|c| *c == class)?).ok()?;
+            Some(Traffic { spec: draft.spec?, class, tcp: draft.tcp? })
+        };
+        Some(Group {
+            name: self.name,
+            users: self.users?,
+            path: self.path?,
+            traffic: self.traffic?.into_iter().map(finish).collect::<Option<_>>()?,
+            processing: self.processing?,
+            weight: self.weight?,
+        })
+    }
+}
+
+/// The traffic classes of all groups, in the order of their names.
+pub(super) fn classes(groups: &[GroupDraft], errors: &mut Errors) -> Vec<String> {
+    let all: BTreeSet<&String> = groups.iter().flat_map(|g| &g.classes).flatten().map(|(c, _)| c).collect();
+    if all.len() > usize::from(u8::MAX) + 1 {
+        errors.push("groups", format!("{} traffic classes; there can be 256", all.len()));
+    }
+    all.into_iter().cloned().collect()
+}
+
+/// `[groups.NAME]`.
+pub(super) fn groups(
+    root: &Table,
+    links: &[LinkDraft],
+    stages: &[StageDraft],
+    errors: &mut Errors,
+) -> Vec<GroupDraft> {
+    let named = by_name(root, "groups", errors);
+    if named.is_empty() && root.get("groups").is_none_or(Json::is_object) {
+        errors.push("groups", "at least one group of users is needed");
+    }
+    let mut drafts = Vec::new();
+    for (name, path, table) in named {
+        drafts.push(match table {
+            Some(table) => group(name, table, &path, links, stages, errors),
+            None => GroupDraft {
+                name: name.into(),
+                users: None,
+                path: None,
+                classes: None,
+                flows: None,
+                traffic: None,
+                processing: None,
+                weight: None,
+            },
+        });
+    }
+    let flows = |g: &GroupDraft| {
+        let each: u64 = g.flows.as_ref()?.iter().map(|(_, n)| u64::from(*n)).sum();
+        Some(u64::from(g.users?) * each)
+    };
+    let flows: u64 = drafts.iter().filter_map(flows).fold(0, u64::saturating_add);
+    if flows > MOST_FLOWS {
+        errors.push("groups", format!("{flows} flows in all; at most {MOST_FLOWS} are possible"));
+    }
+    drafts
+}
+
+fn group(
+    name: &str,
+    table: &Table,
+    path: &str,
+    links: &[LinkDraft],
+    stages: &[StageDraft],
+    errors: &mut Errors,
+) -> GroupDraft {
+    unknown_keys(table, GROUP.names(), path, errors);
+    let users = if table.get("users").is_some_and(|json| json.as_f64() == Some(0.0)) {
+        errors
+            .push(join(path, "users"), "a group needs at least one user; leave the group out if it has none");
+        None
+    } else {
+        fixed(table, &GROUP, "users", path, errors).and_then(|v| v.number()).map(|n| n as u32)
+    };
+    let hops = hops(table, links, stages, path, errors);
+    let group_class = class(table, path, errors).map(|class| class.unwrap_or_else(|| "be".into()));
+    let traffic = traffic(table, path, errors, group_class.as_ref());
+    let classes = traffic.as_ref().and_then(|traffic| {
+        traffic.iter().map(|t| Some((t.class.clone()?, t.needs_tcp?))).collect::<Option<Vec<_>>>()
+    });
+    let flows = traffic.as_ref().and_then(|traffic| {
+        let flows =
+            |t: &TrafficDraft| Some((t.needs_tcp?, evenflow_traffic::flows(&t.spec.as_ref()?.values)));
+        traffic.iter().map(flows).collect::<Option<Vec<_>>>()
+    });
+    let before = errors.len();
+    let processing = plain(table, &GROUP, "processing", path, errors);
+    let processing = (errors.len() == before).then_some(processing);
+    let weight = plain(table, &GROUP, "weight", path, errors);
+    GroupDraft { name: name.into(), users, path: hops, classes, flows, traffic, processing, weight }
+}
+
+/// `path`.
+fn hops(
+    group: &Table,
+    links: &[LinkDraft],
+    stages: &[StageDraft],
+    path: &str,
+    errors: &mut Errors,
+) -> Option<Vec<Hop>> {
+    let path = join(path, "path");
+    let Some(json) = group.get("path") else {
+        errors.push(
+            path,
+            "is required: the links and stages that data meets, for example [\"access\", \"bottleneck\"]",
+        );
+        return None;
+    };
+    let items = list(json, "links and stages", &path, errors)?;
+    let before = errors.len();
+    let mut hops: Vec<Hop> = Vec::new();
+    for (i, item) in items.iter().enumerate() {
+        let here = format!("{path}[{i}]");
+        let Json::String(written) = item else {
+            errors.push(here, format!("the name of a link or stage is needed, not {}", shown(item)));
+            continue;
+        };
+        let (name, against) = match written.strip_prefix('-') {
+            Some(name) => (name, true),
+            None => (written.as_str(), false),
+        };
+        let link = links.iter().position(|l| l.name == name).map(Component::Link);
+        let stage = stages.iter().position(|s| s.name == name).map(Component::Stage);
+        let Some(component) = link.or(stage) else {
+            let valid = links.iter().map(|l| l.name.as_str()).chain(stages.iter().map(|s| s.name.as_str()));
+            errors.push(
+                here,
+                format!("no link or stage is called {}{}", quoted(name), suggestion(name, valid)),
+            );
+            continue;
+        };
+        if against && matches!(component, Component::Stage(_)) {
+            errors.push(
+                here,
+                format!("{} is a stage; only links can be crossed against their direction", quoted(name)),
+            );
+        } else if hops.iter().any(|hop| hop.component == component) {
+            errors.push(here, format!("{} stands on this path twice", quoted(name)));
+        } else {
+            hops.push(Hop { component, against });
+        }
+    }
+    if errors.len() > before {
+        return None;
+    }
+    let crossed = |hop: &Hop| match hop.component {
+        Component::Link(i) => Some((&links[i], hop.against)),
+        Component::Stage(_) => None,
+    };
+    let mut crossed = hops.iter().filter_map(crossed).peekable();
+    if crossed.peek().is_none() {
+        errors.push(path, "a path needs at least one link");
+        return None;
+    }
+    // A transport that never waits for anything would send for ever at one instant.
+    if crossed.all(|(draft, against)| takes_no_time(draft, against)) {
+        errors.push(path, "packets would take no time at all: one link needs a rate or a delay above 0");
+        return None;
+    }
+    Some(hops)
+}
+
+/// Whether data crosses a link at the instant it arrives; a link with errors gets the benefit of the doubt.
+fn takes_no_time(draft: &LinkDraft, against: bool) -> bool {
+    let Some(link) = &draft.link else { return false };
+    let direction = if against { link.reverse.as_ref().unwrap_or(&link.forward) } else { &link.forward };
+    let zero = |v: &Value| v.number() == Some(0.0);
+    let no_delay = match &direction.delay {
+        Value::Random(Law::Uniform(_, high)) => zero(high),
+        Value::Random(Law::Normal(mean, deviation)) => zero(mean) && zero(deviation),
+        Value::Random(Law::Dealt(values)) => values.iter().any(zero),
+        other => zero(other),
+    };
+    no_delay && direction.rate.is_none()
+}
+
+/// `class`; the outer `None` means errors.
+fn class(table: &Table, path: &str, errors: &mut Errors) -> Option<Option<String>> {
+    let Some(json) = table.get("class") else { return Some(None) };
+    let path = join(path, "class");
+    let name = text(json, &path, errors)?;
+    match name_problem(name) {
+        None => Some(Some(name.into())),
+        Some(problem) => {
+            errors.push(path, problem);
+            None
+        }
+    }
+}
+
+/// `traffic`, with the group's `tcp` for those that have none of their own.
+fn traffic(
+    group: &Table,
+    path: &str,
+    errors: &mut Errors,
+    group_class: Option<&String>,
+) -> Option<Vec<TrafficDraft>> {
+    // The group's TCP is decoded once, however many kinds of traffic share it.
+    let mut shared: Option<Option<Tcp>> = group.get("tcp").map(|json| tcp(json, &join(path, "tcp"), errors));
+    let here = join(path, "traffic");
+    let Some(json) = group.get("traffic") else {
+        errors.push(here, "is required: what each user sends, for example { kind = \"bulk\" }");
+        return None;
+    };
+    let items: Vec<(&Json, String)> = match json {
+        Json::Array(list) => list.iter().enumerate().map(|(i, t)| (t, format!("{here}[{i}]"))).collect(),
+        one => vec![(one, here.clone())],
+    };
+    if items.is_empty() {
+        errors.push(here, "an empty list sends nothing");
+        return None;
+    }
+    let mut drafts = Vec::new();
+    for (json, here) in items {
+        let Some(table) = as_table(json, &here, errors) else {
+            drafts.push(TrafficDraft { spec: None, class: None, needs_tcp: None, tcp: None });
+            continue;
+        };
+        let (mechanism, spec) = mechanism_in(table, &TRAFFIC, Room::Traffic, &here, errors);
+        let class = match class(table, &here, errors) {
+            Some(None) => group_class.cloned(),
+            own => own.flatten(),
+        };
+        let needs_tcp = mechanism.map(|m| evenflow_traffic::needs_tcp(m.kind));
+        let own = join(&here, "tcp");
+        let tcp = match (table.get("tcp"), needs_tcp) {
+            (Some(_), Some(false)) => {
+                let kind = mechanism.map_or("", |m| m.kind);
+                errors.push(own, format!("{kind} sends datagrams, which have no TCP"));
+                None
+            }
+            (Some(json), _) => tcp(json, &own, errors).map(Some),
+            (None, Some(false)) => Some(None),
+            (None, Some(true)) => {
+                let default = || tcp(&Json::Object(nothing().clone()), &join(path, "tcp"), errors);
+                shared.get_or_insert_with(default).clone().map(Some)
+            }
+            (None, None) => None,
+        };
+        drafts.push(TrafficDraft { spec, class, needs_tcp, tcp });
+    }
+    if group.contains_key("tcp") && drafts.iter().all(|t| t.needs_tcp == Some(false)) {
+        errors.push(join(path, "tcp"), "all traffic of this group is datagrams, which have no TCP");
+    }
+    Some(drafts)
+}
+
+/// A `tcp` table: a profile, any line of which may be overridden, and a congestion control.
+fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
+    let table = as_table(json, path, errors)?;
+    let before = errors.len();
+    let values = table::decode_table(table, &TCP, &[CONGESTION_CONTROL.name], path, errors);
+    for (name, value) in &values.0 {
+        if matches!(value, Value::Random(_)) {
+            errors.push(join(path, name), "cannot be drawn; a plain value is needed");
+        }
+    }
+    let lines_sound = errors.len() == before;
+    let congestion_control = congestion_control(table.get(CONGESTION_CONTROL.name), path, errors);
+    let Some(Value::Word(stack)) = values.get("stack") else { return None };
+    let profile = Profile::named(stack);
+    if profile.is_none() {
+        let default =
+            if table.contains_key("stack") { "" } else { " (the default); write stack = \"ns3.26\"" };
+        errors.push(join(path, "stack"), format!("not yet known: stack {}{default}", quoted(stack)));
+    }
+    if !lines_sound {
+        return None;
+    }
+    // What is not yet known whatever the stack is said beside an unknown stack; what contradicts a line of the stack
+    // can only be said of a known one.
+    let known = profile.is_some();
+    let mut profile = profile.unwrap_or_else(Profile::ns3_26);
+    for (name, message) in profile.apply(&values) {
+        if known || message.starts_with("not yet known") {
+            errors.push(join(path, name), message);
+        }
+    }
+    let congestion_control = congestion_control?;
+    (errors.len() == before).then_some(Tcp { profile, congestion_control })
+}
+
+fn congestion_control(json: Option<&Json>, path: &str, errors: &mut Errors) -> Option<Spec> {
+    let path = join(path, CONGESTION_CONTROL.name);
+    let default = Json::String("newreno".into());
+    match json.unwrap_or(&default) {
+        Json::Object(table) => {
+            let mechanism = table::kind(table, Room::CongestionControl, &path, errors)?;
+            table::spec(table, mechanism, &["kind"], &path, errors)
+        }
+        name => {
+            let mechanism = table::named(name, Room::CongestionControl, &path, errors)?;
+            table::spec(nothing(), mechanism, &[], &path, errors)
+        }
+    }
+}

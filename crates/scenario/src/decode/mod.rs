@@ -1,0 +1,262 @@
+//! From a tree of tables to a [`Scenario`], finding every error at once.
+//!
+//! Each section is decoded as far as it can be, whatever is wrong with the others; checks that concern several sections
+//! follow, each where the parts it needs are sound. A scenario comes out only if nothing was wrong.
+
+mod groups;
+mod network;
+mod record;
+pub(crate) mod table;
+
+use evenflow_base::Duration;
+use evenflow_base::schema::{Range, Room, Type, Value};
+use serde_json::{Map, Value as Json};
+
+use crate::errors::{Errors, join, shown};
+use crate::model::{Scenario, Spec};
+use crate::sections::{SCENARIO, Section, Shape};
+use crate::{canonical, catalogue, quantity};
+use table::{Table, name_problem, required, unknown_keys, written};
+
+impl Scenario {
+    /// Decodes the tree of a scenario file, given as JSON text.
+    pub fn from_json(text: &str) -> Result<Scenario, Errors> {
+        let tree =
+            serde_json::from_str(text).map_err(|e| Errors::one("", format!("is no valid JSON: {e}")))?;
+        Scenario::from_value(&tree)
+    }
+
+    /// Decodes a scenario file.
+    pub fn from_toml(text: &str) -> Result<Scenario, Errors> {
+        let tree = text.parse::<toml::Table>().map_err(|e| {
+            let at = e.span().map_or(0, |span| span.start.min(text.len()));
+            // A span may start within a letter where the text is odd; the last whole one before it will do.
+            let before = &text.as_bytes()[..at];
+            let line = 1 + before.iter().filter(|b| **b == b'\n').count();
+            let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+            let column = 1 + String::from_utf8_lossy(&before[start..]).chars().count();
+            let message = e.message().lines().collect::<Vec<_>>().join(", ");
+            Errors::one("", format!("line {line}, column {column}: {message}"))
+        })?;
+        Scenario::from_value(&json(toml::Value::Table(tree)))
+    }
+
+    /// Decodes the tree of a scenario file. `[sweep]` is not looked into.
+    pub fn from_value(tree: &Json) -> Result<Scenario, Errors> {
+        let mut errors = Errors::default();
+        let scenario = scenario(tree, &mut errors);
+        match scenario {
+            Some(scenario) if errors.is_empty() => Ok(scenario),
+            _ if errors.is_empty() => Err(Errors::one("", "cannot be decoded")), // not reached: every None has its error
+            _ => Err(errors.sorted()),
+        }
+    }
+}
+
+/// Decodes the parameters of the mechanism called `kind`, in whatever room, from the JSON text of a table.
+pub fn mechanism(kind: &str, params_json: &str) -> Result<Spec, Errors> {
+    let Some(mechanism) = catalogue::mechanisms().find(|m| m.kind == kind) else {
+        let named = Json::String(kind.into());
+        let mut errors = Errors::default();
+        let announced = catalogue::ROOMS.iter().find(|room| catalogue::announced(**room).contains(&kind));
+        match announced {
+            Some(room) => {
+                table::named(&named, *room, "", &mut errors);
+            }
+            None => {
+                let valid = catalogue::mechanisms().map(|m| m.kind);
+                let near = crate::errors::suggestion(kind, valid);
+                errors.push("", format!("unknown mechanism {}{near}", shown(&named)));
+            }
+        }
+        return Err(errors);
+    };
+    let tree: Json = serde_json::from_str(params_json)
+        .map_err(|e| Errors::one("", format!("the parameters are no valid JSON: {e}")))?;
+    let mut errors = Errors::default();
+    let spec = as_table(&tree, "", &mut errors)
+        .and_then(|params| table::spec(params, mechanism, &[], "", &mut errors));
+    spec.ok_or_else(|| errors.sorted())
+}
+
+/// TOML as JSON. Floats that JSON cannot hold become text, which then is reported as no number.
+fn json(value: toml::Value) -> Json {
+    match value {
+        toml::Value::String(text) => Json::String(text),
+        toml::Value::Integer(n) => n.into(),
+        toml::Value::Float(x) => {
+            serde_json::Number::from_f64(x).map_or_else(|| Json::String(x.to_string()), Json::Number)
+        }
+        toml::Value::Boolean(flag) => Json::Bool(flag),
+        toml::Value::Datetime(instant) => Json::String(instant.to_string()),
+        toml::Value::Array(list) => list.into_iter().map(json).collect(),
+        toml::Value::Table(table) => {
+            Json::Object(table.into_iter().map(|(key, value)| (key, json(value))).collect())
+        }
+    }
+}
+
+fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
+    let root = as_table(tree, "", errors)?;
+    unknown_keys(root, SCENARIO.names(), "", errors);
+    let title = match root.get("title") {
+        None => Some(String::new()),
+        Some(json) => text(json, "title", errors).map(str::to_owned),
+    };
+    let (duration, warmup) = window(root, errors);
+    let links = network::links(root, errors);
+    let stages = network::stages(root, &links, errors);
+    let groups = groups::groups(root, &links, &stages, errors);
+    network::check_classes(&links, &groups, errors);
+    let record = record::record(root, &links, &stages, &groups, duration, errors);
+    if let Some(json) = root.get("sweep") {
+        as_table(json, "sweep", errors);
+    }
+    let classes = groups::classes(&groups, errors);
+    let mut scenario = Scenario {
+        title: title?,
+        duration: duration?,
+        warmup: warmup?,
+        links: links.into_iter().map(|draft| draft.link).collect::<Option<_>>()?,
+        stages: stages.into_iter().map(|draft| draft.stage).collect::<Option<_>>()?,
+        groups: groups.into_iter().map(|draft| draft.finish(&classes)).collect::<Option<_>>()?,
+        classes,
+        record: record?,
+        canonical: String::new(),
+        hash: String::new(),
+    };
+    if errors.is_empty() {
+        scenario.canonical = canonical::json(&scenario);
+        scenario.hash = canonical::hash(&scenario.canonical);
+    }
+    Some(scenario)
+}
+
+/// `duration` and `warmup`.
+fn window(root: &Table, errors: &mut Errors) -> (Option<Duration>, Option<Duration>) {
+    let mut read = |name| fixed(root, &SCENARIO, name, "", errors).and_then(|v| v.number());
+    let (duration, warmup) = (read("duration"), read("warmup"));
+    if let (Some(duration), Some(warmup)) = (duration, warmup)
+        && warmup >= duration
+    {
+        errors.push(
+            "warmup",
+            format!("must be shorter than the duration: {warmup} s of {duration} s leave nothing to measure"),
+        );
+    }
+    (duration.map(Duration::from_seconds), warmup.map(Duration::from_seconds))
+}
+
+/// A plain value of a section, or its default; random ones are allowed.
+fn plain(table: &Table, section: &Section, name: &str, path: &str, errors: &mut Errors) -> Option<Value> {
+    let key = section.key(name);
+    let Shape::Value(ty) = key.shape else { return None };
+    let here = join(path, name);
+    match (table.get(name), key.default) {
+        (Some(json), _) => table::value(json, ty, &key.range, &here, errors),
+        (None, evenflow_base::schema::Fallback::Text(text)) => {
+            table::value(&written(text, ty), ty, &key.range, &here, errors)
+        }
+        (None, evenflow_base::schema::Fallback::Required) => {
+            errors.push(here, required(ty));
+            None
+        }
+        (None, evenflow_base::schema::Fallback::Absent(_)) => None,
+    }
+}
+
+/// The same for what belongs to the scenario as a whole and so has nobody to be drawn for.
+fn fixed(table: &Table, section: &Section, name: &str, path: &str, errors: &mut Errors) -> Option<Value> {
+    match plain(table, section, name, path, errors) {
+        Some(Value::Random(_)) => {
+            errors.push(join(path, name), "cannot be drawn; a plain value is needed");
+            None
+        }
+        other => other,
+    }
+}
+
+/// A quantity in its range, without laws.
+fn single(json: &Json, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Value> {
+    quantity::single(json, ty, range).map_err(|message| errors.push(path, message)).ok()
+}
+
+fn as_table<'a>(json: &'a Json, path: &str, errors: &mut Errors) -> Option<&'a Table> {
+    match json {
+        Json::Object(table) => Some(table),
+        other => {
+            errors.push(path, format!("a table is needed, not {}", shown(other)));
+            None
+        }
+    }
+}
+
+fn list<'a>(json: &'a Json, of: &str, path: &str, errors: &mut Errors) -> Option<&'a [Json]> {
+    match json {
+        Json::Array(list) => Some(list),
+        other => {
+            errors.push(path, format!("a list of {of} is needed, not {}", shown(other)));
+            None
+        }
+    }
+}
+
+fn text<'a>(json: &'a Json, path: &str, errors: &mut Errors) -> Option<&'a str> {
+    match json {
+        Json::String(text) => Some(text),
+        other => {
+            errors.push(path, format!("text is needed, not {}", shown(other)));
+            None
+        }
+    }
+}
+
+/// The tables by name below `key`, in the order of their names; names that cannot be are errors.
+fn by_name<'a>(root: &'a Table, key: &str, errors: &mut Errors) -> Vec<(&'a str, String, Option<&'a Table>)> {
+    let Some(json) = root.get(key) else { return Vec::new() };
+    let Some(tables) = as_table(json, key, errors) else { return Vec::new() };
+    let mut named: Vec<(&str, &Json)> = tables.iter().map(|(name, json)| (name.as_str(), json)).collect();
+    named.sort_unstable_by_key(|(name, _)| *name);
+    let mut out = Vec::new();
+    for (name, json) in named {
+        let path = join(key, name);
+        if let Some(problem) = name_problem(name) {
+            errors.push(&path, problem);
+        }
+        let table = as_table(json, &path, errors);
+        out.push((name, path, table));
+    }
+    out
+}
+
+/// An empty table, for what may be absent.
+fn nothing() -> &'static Table {
+    static NOTHING: std::sync::OnceLock<Table> = std::sync::OnceLock::new();
+    NOTHING.get_or_init(Map::new)
+}
+
+/// Keys that are announced and refused until they exist.
+fn refuse_later(table: &Table, section: &Section, path: &str, errors: &mut Errors) {
+    for key in section.keys.iter().filter(|key| matches!(key.shape, Shape::Later)) {
+        if table.contains_key(key.name) {
+            errors.push(join(path, key.name), format!("not yet known: {}", key.name));
+        }
+    }
+}
+
+/// The room's own keys beside the parameters of a mechanism.
+fn keys(section: &Section) -> Vec<&'static str> {
+    section.names().collect()
+}
+
+/// The parameters of the mechanism of `room` that `kind` names, in a table that has keys of `section` too.
+fn mechanism_in(
+    table: &Table,
+    section: &Section,
+    room: Room,
+    path: &str,
+    errors: &mut Errors,
+) -> (Option<&'static evenflow_base::schema::Mechanism>, Option<Spec>) {
+    let Some(mechanism) = table::kind(table, room, path, errors) else { return (None, None) };
+    (Some(mechanism), table::spec(table, mechanism, &keys(section), path, errors))
+}

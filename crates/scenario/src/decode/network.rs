@@ -1,0 +1,353 @@
+//! `[links]` and `[stages]`.
+
+use std::collections::BTreeSet;
+
+use evenflow_base::schema::{Law, Mechanism, Range, Room, Type, Value};
+use evenflow_base::{Rate, Time};
+use serde_json::Value as Json;
+
+use super::groups::GroupDraft;
+use super::table::{self, Table, unknown_keys};
+use super::{as_table, by_name, list, mechanism_in, plain, refuse_later, single};
+use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
+use crate::model::{Component, Direction, Link, Per, Queue, RateSpec, SchedulerPer, Spec, Stage};
+use crate::sections::{LINK, LINK_RATE, QUEUE, REVERSE, STAGE};
+use crate::{catalogue, quantity};
+
+/// A link as far as it could be decoded.
+pub(super) struct LinkDraft {
+    /// Its name.
+    pub name: String,
+    /// For whom there are copies.
+    pub per: Option<Per>,
+    /// All of it, if nothing was wrong.
+    pub link: Option<Link>,
+}
+
+/// A stage as far as it could be decoded.
+pub(super) struct StageDraft {
+    /// Its name.
+    pub name: String,
+    /// For whom there are copies.
+    pub per: Option<Per>,
+    /// What it is.
+    pub mechanism: Option<&'static Mechanism>,
+    /// All of it, if nothing was wrong.
+    pub stage: Option<Stage>,
+}
+
+/// `[links.NAME]`.
+pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
+    let mut drafts = Vec::new();
+    for (name, path, table) in by_name(root, "links", errors) {
+        let Some(table) = table else {
+            drafts.push(LinkDraft { name: name.into(), per: None, link: None });
+            continue;
+        };
+        unknown_keys(table, LINK.names(), &path, errors);
+        refuse_later(table, &LINK, &path, errors);
+        let per = per(table, &path, errors);
+        let rate = rate(table, &path, errors);
+        let delay = plain(table, &LINK, "delay", &path, errors);
+        if !table.contains_key("rate") && !table.contains_key("delay") {
+            errors.push(&path, "a link needs a rate, a delay or both");
+        }
+        let queue = queue(table, table.contains_key("rate"), &path, errors);
+        let reverse = reverse(table, rate.as_ref(), delay.as_ref(), &path, errors);
+        let link = (|| {
+            let forward = Direction { rate: rate?, delay: delay?, queue: queue? };
+            Some(Link { name: name.into(), per: per?, forward, reverse: reverse? })
+        })();
+        drafts.push(LinkDraft { name: name.into(), per, link });
+    }
+    drafts
+}
+
+/// `reverse` of a link; the outer `None` means errors.
+fn reverse(
+    link: &Table,
+    forward_rate: Option<&Option<RateSpec>>,
+    forward_delay: Option<&Value>,
+    path: &str,
+    errors: &mut Errors,
+) -> Option<Option<Direction>> {
+    let Some(json) = link.get("reverse") else { return Some(None) };
+    let path = join(path, "reverse");
+    let table = as_table(json, &path, errors)?;
+    if table.is_empty() {
+        return Some(None);
+    }
+    unknown_keys(table, REVERSE.names(), &path, errors);
+    // What is taken from the forward direction would be drawn anew here, while an absent `reverse` shares the draw.
+    let shared = |random: bool, key: &str, errors: &mut Errors| {
+        if random {
+            errors.push(
+                join(&path, key),
+                format!(
+                    "is required, because the forward {key} is drawn and a copy of it would be drawn anew"
+                ),
+            );
+        }
+        !random
+    };
+    let rate = if table.contains_key("rate") {
+        rate(table, &path, errors)
+    } else {
+        let random = matches!(forward_rate, Some(Some(RateSpec::Constant(Value::Random(_)))));
+        forward_rate.filter(|_| shared(random, "rate", errors)).cloned()
+    };
+    let delay = if table.contains_key("delay") {
+        plain(table, &REVERSE, "delay", &path, errors)
+    } else {
+        let random = matches!(forward_delay, Some(Value::Random(_)));
+        forward_delay.filter(|_| shared(random, "delay", errors)).cloned()
+    };
+    let has_rate = table.contains_key("rate") || link.contains_key("rate");
+    let queue = queue(table, has_rate, &path, errors);
+    Some(Some(Direction { rate: rate?, delay: delay?, queue: queue? }))
+}
+
+/// `rate`; the outer `None` means errors.
+fn rate(table: &Table, path: &str, errors: &mut Errors) -> Option<Option<RateSpec>> {
+    let Some(json) = table.get("rate") else { return Some(None) };
+    let path = join(path, "rate");
+    if let Json::Object(inner) = json
+        && let Some(steps) = inner.get("steps")
+    {
+        unknown_keys(inner, ["steps"], &path, errors);
+        return rate_steps(steps, &join(&path, "steps"), errors).map(|s| Some(RateSpec::Steps(s)));
+    }
+    table::value(json, Type::Rate, &LINK_RATE, &path, errors).map(|v| Some(RateSpec::Constant(v)))
+}
+
+fn rate_steps(json: &Json, path: &str, errors: &mut Errors) -> Option<Vec<(Time, Rate)>> {
+    let items = list(json, "[time, rate] pairs", path, errors)?;
+    if items.is_empty() {
+        errors.push(path, "an empty list gives no rate");
+        return None;
+    }
+    let mut steps: Vec<Option<(Time, Rate)>> = Vec::new();
+    let mut last: Option<f64> = None;
+    for (i, item) in items.iter().enumerate() {
+        let here = format!("{path}[{i}]");
+        let Json::Array(pair) = item else {
+            errors.push(here, format!("[time, rate] is needed, not {}", shown(item)));
+            steps.push(None);
+            continue;
+        };
+        let [at, rate] = pair.as_slice() else {
+            errors.push(here, format!("[time, rate] is needed, not a list of {}", pair.len()));
+            steps.push(None);
+            continue;
+        };
+        let at = single(at, Type::Duration, &Range::NOT_NEGATIVE, &format!("{here}[0]"), errors)
+            .and_then(|v| v.number());
+        let rate =
+            single(rate, Type::Rate, &LINK_RATE, &format!("{here}[1]"), errors).and_then(|v| v.number());
+        if let Some(at) = at {
+            if i == 0 && at != 0.0 {
+                errors.push(format!("{here}[0]"), "the first step must be at \"0 s\"");
+            }
+            if last.is_some_and(|last| at <= last) {
+                errors.push(format!("{here}[0]"), "steps must go forward in time");
+            }
+            last = Some(at);
+        }
+        steps.push(at.zip(rate).map(|(at, rate)| (Time::from_seconds(at), Rate(rate))));
+    }
+    steps.into_iter().collect()
+}
+
+/// `per`.
+fn per(table: &Table, path: &str, errors: &mut Errors) -> Option<Per> {
+    const EXAMPLES: &str = "\"user\", \"flow\", \"group\" or a number of users such as \"5 users\"";
+    let Some(json) = table.get("per") else { return Some(Per::Shared) };
+    let path = join(path, "per");
+    let Json::String(text) = json else {
+        errors.push(path, format!("{EXAMPLES} is needed, not {}", shown(json)));
+        return None;
+    };
+    match text.as_str() {
+        "user" => return Some(Per::User),
+        "flow" => return Some(Per::Flow),
+        "group" => return Some(Per::Group),
+        _ => {}
+    }
+    let number = text.strip_suffix(" users").or_else(|| text.strip_suffix(" user"));
+    match number.map(str::parse::<u32>) {
+        Some(Ok(0)) => errors.push(path, "must be at least 1 user"),
+        Some(Ok(1)) => return Some(Per::User),
+        Some(Ok(n)) => return Some(Per::Users(n)),
+        _ => {
+            let hint = match nearest(text, &["user", "flow", "group"]) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => format!("write {EXAMPLES}, or leave it out for one that everybody shares"),
+            };
+            errors.push(path, format!("{} is not valid; {hint}", quoted(text)));
+        }
+    }
+    None
+}
+
+/// `queue` of a direction; the outer `None` means errors.
+fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> Option<Option<Queue>> {
+    let Some(json) = direction.get("queue") else { return Some(None) };
+    let path = join(path, "queue");
+    let table = as_table(json, &path, errors)?;
+    if !has_rate {
+        errors.push(&path, "a link without a rate is pure delay: nothing ever waits in it");
+    }
+    let rule = rule(table, &path, errors);
+    let before = errors.len();
+    let limit = limit(table, &path, errors);
+    let limit_sound = errors.len() == before;
+    let scheduler = match table.get("scheduler") {
+        None => Some((None, SchedulerPer::Class)),
+        Some(json) => scheduler(json, &join(&path, "scheduler"), errors),
+    };
+    let (scheduler, scheduler_per) = scheduler?;
+    (has_rate && limit_sound).then_some(())?;
+    Some(Some(Queue { rule: rule?, limit, scheduler, scheduler_per }))
+}
+
+/// The admission rule: the `kind` and parameters of a queue.
+fn rule(table: &Table, path: &str, errors: &mut Errors) -> Option<Spec> {
+    if table.contains_key("kind") {
+        return mechanism_in(table, &QUEUE, Room::Queue, path, errors).1;
+    }
+    let stray = |m: &&&Mechanism| m.params.iter().any(|p| table.contains_key(p.name));
+    let owners: Vec<&str> = catalogue::all(Room::Queue).iter().filter(stray).map(|m| m.kind).collect();
+    if !owners.is_empty() {
+        errors.push(
+            join(path, "kind"),
+            format!("is required: parameters of {} stand here", owners.join(" or ")),
+        );
+        return None;
+    }
+    table::spec(table, catalogue::droptail(), &super::keys(&QUEUE), path, errors)
+}
+
+fn limit(table: &Table, path: &str, errors: &mut Errors) -> Option<Value> {
+    let json = table.get("limit")?;
+    let path = join(path, "limit");
+    if let Ok(value) = quantity::single(json, Type::QueueLength, &Range::ANY)
+        && value.number() == Some(0.0)
+    {
+        errors.push(
+            path,
+            "a queue of zero holds nothing; give a limit above 0, or none for an unlimited queue",
+        );
+        return None;
+    }
+    let value = table::value(json, Type::QueueLength, &QUEUE.key("limit").range, &path, errors)?;
+    // A limit holds whole packets.
+    let too_small = |v: &Value| matches!(v, Value::Packets(x) if *x < 1.0);
+    let too_small = match &value {
+        Value::Random(Law::Uniform(low, _)) => too_small(low),
+        Value::Random(Law::Dealt(values)) => values.iter().any(too_small),
+        other => too_small(other),
+    };
+    if too_small {
+        errors.push(path, format!("must be at least 1 packet, not {}", shown(json)));
+        return None;
+    }
+    Some(value)
+}
+
+fn scheduler(json: &Json, path: &str, errors: &mut Errors) -> Option<(Option<Spec>, SchedulerPer)> {
+    let table = as_table(json, path, errors)?;
+    let mechanism = table::kind(table, Room::Scheduler, path, errors)?;
+    let spec = table::spec(table, mechanism, &["kind"], path, errors)?;
+    if mechanism.kind == "fifo" {
+        return Some((None, SchedulerPer::Class)); // what an absent scheduler means
+    }
+    let per = match spec.values.get("per") {
+        Some(Value::Word(word)) if word == "user" => SchedulerPer::User,
+        Some(Value::Word(word)) if word == "flow" => SchedulerPer::Flow,
+        _ => SchedulerPer::Class,
+    };
+    if per != SchedulerPer::Class && class_tables(&spec).next().is_some() {
+        errors.push(
+            join(path, "per"),
+            format!("must be \"class\": {} tells classes apart by name", mechanism.kind),
+        );
+        return None;
+    }
+    Some((Some(spec), per))
+}
+
+/// The parameters of a mechanism that name traffic classes, and the names.
+fn class_tables(spec: &Spec) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
+    spec.values.0.iter().filter_map(|(name, value)| match value {
+        Value::Names(list) => Some((*name, list.iter().map(String::as_str).collect())),
+        Value::Numbers(table) => Some((*name, table.keys().map(String::as_str).collect())),
+        Value::SecondsPerClass(table) => Some((*name, table.keys().map(String::as_str).collect())),
+        _ => None,
+    })
+}
+
+/// Schedulers must know exactly the classes that cross their link. Said only where all paths and classes are known, so
+/// that one mistake does not make two errors.
+pub(super) fn check_classes(links: &[LinkDraft], groups: &[GroupDraft], errors: &mut Errors) {
+    if groups.iter().any(|g| g.path.is_none() || g.classes.is_none()) {
+        return;
+    }
+    for (i, draft) in links.iter().enumerate() {
+        let Some(link) = &draft.link else { continue };
+        let path = join("links", &link.name);
+        let mut crossing = [BTreeSet::new(), BTreeSet::new()];
+        for group in groups {
+            for hop in group.path.iter().flatten().filter(|hop| hop.component == Component::Link(i)) {
+                for (class, acknowledged) in group.classes.iter().flatten() {
+                    crossing[usize::from(hop.against)].insert(class.as_str());
+                    if *acknowledged {
+                        crossing[usize::from(!hop.against)].insert(class.as_str());
+                    }
+                }
+            }
+        }
+        let [forward, backward] = crossing;
+        check_scheduler(link.forward.queue.as_ref(), &forward, &join(&path, "queue"), errors);
+        if let Some(reverse) = &link.reverse {
+            let path = join(&join(&path, "reverse"), "queue");
+            check_scheduler(reverse.queue.as_ref(), &backward, &path, errors);
+        }
+    }
+}
+
+fn check_scheduler(queue: Option<&Queue>, crossing: &BTreeSet<&str>, path: &str, errors: &mut Errors) {
+    let Some(spec) = queue.and_then(|queue| queue.scheduler.as_ref()) else { return };
+    if crossing.is_empty() {
+        return; // a link on no path
+    }
+    for (name, classes) in class_tables(spec) {
+        let path = join(&join(path, "scheduler"), name);
+        for class in crossing.iter().filter(|class| !classes.contains(class)) {
+            errors.push(&path, format!("class {} crosses this link but is missing", quoted(class)));
+        }
+        for class in classes.iter().filter(|class| !crossing.contains(*class)) {
+            let near = suggestion(class, crossing.iter().copied());
+            errors.push(&path, format!("no packet of class {} crosses this link{near}", quoted(class)));
+        }
+    }
+}
+
+/// `[stages.NAME]`.
+pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> Vec<StageDraft> {
+    let mut drafts = Vec::new();
+    for (name, path, table) in by_name(root, "stages", errors) {
+        if links.iter().any(|link| link.name == name) {
+            errors.push(&path, "a link has this name too; a path could not tell them apart");
+        }
+        let Some(table) = table else {
+            drafts.push(StageDraft { name: name.into(), per: None, mechanism: None, stage: None });
+            continue;
+        };
+        refuse_later(table, &STAGE, &path, errors);
+        let per = per(table, &path, errors);
+        let (mechanism, spec) = mechanism_in(table, &STAGE, Room::Stage, &path, errors);
+        let stage = per.zip(spec).map(|(per, spec)| Stage { name: name.into(), per, spec });
+        drafts.push(StageDraft { name: name.into(), per, mechanism, stage });
+    }
+    drafts
+}

@@ -1,0 +1,479 @@
+//! `[record]`: what is observed, resolved to components, copies and observables.
+
+use evenflow_base::Duration;
+use evenflow_base::schema::{Observable, Range, Type};
+use serde_json::Value as Json;
+
+use super::groups::GroupDraft;
+use super::network::{LinkDraft, StageDraft};
+use super::table::{Table, unknown_keys};
+use super::{as_table, list, single, text};
+use crate::copies::copies_of;
+use crate::errors::{Errors, join, quoted, shown, suggestion};
+use crate::model::{Component, Copies, EventKind, Every, Histogram, Link, Per, Record, Series, Target};
+use crate::sections::{EVENTS, FLOW, LINK, QUEUE, RECORD, SERIES};
+
+/// Values a run may record in all its series: more is a slip, and would not fit anywhere.
+const MOST_VALUES: f64 = 1e9;
+
+/// What a path of `[record]` may lead to.
+struct Network<'a> {
+    links: &'a [LinkDraft],
+    stages: &'a [StageDraft],
+    groups: &'a [GroupDraft],
+}
+
+/// `[record]`.
+pub(super) fn record(
+    root: &Table,
+    links: &[LinkDraft],
+    stages: &[StageDraft],
+    groups: &[GroupDraft],
+    duration: Option<Duration>,
+    errors: &mut Errors,
+) -> Option<Record> {
+    let Some(json) = root.get("record") else { return Some(Record::default()) };
+    let table = as_table(json, "record", errors)?;
+    unknown_keys(table, RECORD.names(), "record", errors);
+    let network = Network { links, stages, groups };
+    let before = errors.len();
+    let mut record = Record::default();
+    let mut values = 0.0;
+    for (json, path) in items(table, "series", "{ of, every } tables", errors) {
+        let Some(series) = series(json, &network, &path, errors) else { continue };
+        let overlaps = |s: &Series| overlap(&s.target, &series.target);
+        if let Some(other) = record.series.iter().position(overlaps) {
+            errors.push(join(&path, "of"), format!("record.series[{other}] takes this already"));
+        }
+        if let (Every::Interval(every), Some(duration)) = (series.every, duration) {
+            values += duration.seconds() / every.seconds() * network.taken(&series.target) as f64;
+            if values > MOST_VALUES {
+                errors.push(
+                    join(&path, "every"),
+                    format!("too fine: {values:.1e} values in all; at most {MOST_VALUES:.0e} are possible"),
+                );
+            }
+        }
+        record.series.push(series);
+    }
+    for (json, path) in items(table, "histograms", "paths", errors) {
+        let Some(histogram) = histogram(json, &network, &path, errors) else { continue };
+        if record.histograms.contains(&histogram) {
+            errors.push(path, "stands here twice");
+        } else {
+            record.histograms.push(histogram);
+        }
+    }
+    for (json, path) in items(table, "events", &EVENTS.join(", "), errors) {
+        let kind = match json {
+            Json::String(word) => match word.as_str() {
+                "drop" => Ok(EventKind::Drop),
+                "mark" => Ok(EventKind::Mark),
+                "arrival" => Ok(EventKind::Arrival),
+                _ => Err(format!(
+                    "no event is called {}{}",
+                    quoted(word),
+                    suggestion(word, EVENTS.iter().copied())
+                )),
+            },
+            other => Err(format!("one of {} is needed, not {}", EVENTS.join(", "), shown(other))),
+        };
+        match kind {
+            Ok(kind) if record.events.contains(&kind) => errors.push(path, "stands here twice"),
+            Ok(kind) => record.events.push(kind),
+            Err(message) => errors.push(path, message),
+        }
+    }
+    (errors.len() == before).then_some(record)
+}
+
+/// The items of one of the lists, with their paths.
+fn items<'a>(record: &'a Table, key: &str, of: &str, errors: &mut Errors) -> Vec<(&'a Json, String)> {
+    let path = join("record", key);
+    let Some(json) = record.get(key) else { return Vec::new() };
+    let Some(items) = list(json, of, &path, errors) else { return Vec::new() };
+    items.iter().enumerate().map(|(i, item)| (item, format!("{path}[{i}]"))).collect()
+}
+
+fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Option<Series> {
+    let table = as_table(json, path, errors)?;
+    unknown_keys(table, SERIES.names(), path, errors);
+    let of_path = join(path, "of");
+    let target = match table.get("of") {
+        Some(json) => text(json, &of_path, errors).and_then(|of| {
+            let found = network.target(of);
+            found.map_err(|message| message.map(|m| errors.push(&of_path, m))).ok()
+        }),
+        None => {
+            errors.push(
+                &of_path,
+                "is required: what to record, for example \"links.bottleneck.queue.packets\"",
+            );
+            None
+        }
+    };
+    let every_path = join(path, "every");
+    let every = match table.get("every") {
+        Some(Json::String(word)) if word == "packet" => Some(Every::Packet),
+        Some(json) => single(json, Type::Duration, &Range::POSITIVE, &every_path, errors)
+            .and_then(|v| v.number())
+            .map(|s| Every::Interval(Duration::from_seconds(s))),
+        None => {
+            errors.push(&every_path, "is required: a duration, for example \"10 ms\", or \"packet\"");
+            None
+        }
+    };
+    let of_component = matches!(target, None | Some(Target::Queue { .. } | Target::Stage { .. }));
+    if every == Some(Every::Packet) && !of_component {
+        errors.push(every_path, "\"packet\" is for queues and stages only; a duration is needed here");
+        return None;
+    }
+    let target = target?;
+    Some(Series { of: network.name(&target), target, every: every? })
+}
+
+fn histogram(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Option<(usize, Histogram)> {
+    let of = text(json, path, errors)?;
+    match network.histogram(of) {
+        Ok(found) => Some(found),
+        Err(message) => {
+            if let Some(message) = message {
+                errors.push(path, message);
+            }
+            None
+        }
+    }
+}
+
+/// Whether two series would take a value of the same thing.
+fn overlap(a: &Target, b: &Target) -> bool {
+    let meet = |a: Copies, b: Copies| a == b || a == Copies::All || b == Copies::All;
+    match (*a, *b) {
+        (Target::Queue { link, copies, observable }, Target::Queue { link: l, copies: c, observable: o }) => {
+            link == l && observable == o && meet(copies, c)
+        }
+        (Target::Link { link, copies, counter }, Target::Link { link: l, copies: c, counter: k }) => {
+            link == l && counter == k && meet(copies, c)
+        }
+        (
+            Target::Stage { stage, copies, observable },
+            Target::Stage { stage: s, copies: c, observable: o },
+        ) => stage == s && observable == o && meet(copies, c),
+        (
+            Target::Flow { group, users, flows, observable },
+            Target::Flow { group: g, users: u, flows: f, observable: o },
+        ) => group == g && observable == o && meet(users, u) && meet(flows, f),
+        _ => false,
+    }
+}
+
+/// One part of a path: a name and perhaps an index.
+struct Part<'a> {
+    name: &'a str,
+    index: Option<Copies>,
+}
+
+/// A message, or none where the reason is an error that is told elsewhere.
+type Trouble = Option<String>;
+
+fn parts(of: &str) -> Result<Vec<Part<'_>>, Trouble> {
+    of.split('.')
+        .map(|part| {
+            let (name, index) = match part.split_once('[') {
+                None => (part, None),
+                Some((name, rest)) => match rest.strip_suffix(']') {
+                    Some("*") => (name, Some(Copies::All)),
+                    Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => {
+                        (name, digits.parse().ok().map(Copies::One))
+                    }
+                    _ => (name, None),
+                },
+            };
+            if name.is_empty() || name.contains(']') || (index.is_none() && part.contains('[')) {
+                return Err(Some(format!(
+                    "cannot read {}; an index is a number from 0 or \"*\", as in \"links.access[2].queue.packets\"",
+                    quoted(part)
+                )));
+            }
+            Ok(Part { name, index })
+        })
+        .collect()
+}
+
+/// The thing called `name`, or what to say.
+fn find<'a, T>(
+    items: &'a [T],
+    name_of: impl Fn(&'a T) -> &'a str,
+    name: &str,
+    what: &str,
+) -> Result<usize, Trouble> {
+    items.iter().position(|item| name_of(item) == name).ok_or_else(|| {
+        Some(format!("no {what} is called {}{}", quoted(name), suggestion(name, items.iter().map(name_of))))
+    })
+}
+
+fn no_index(part: &Part) -> Result<(), Trouble> {
+    match part.index {
+        None => Ok(()),
+        Some(_) => Err(Some(format!("{} takes no index", quoted(part.name)))),
+    }
+}
+
+/// The observable called `name` among those that may be.
+fn observable(
+    name: &str,
+    valid: impl Iterator<Item = &'static str> + Clone,
+    whose: &str,
+) -> Result<&'static str, Trouble> {
+    let found = valid.clone().find(|v| *v == name);
+    found
+        .ok_or_else(|| Some(format!("{whose} has no observable {}{}", quoted(name), suggestion(name, valid))))
+}
+
+fn named(observables: &'static [Observable]) -> impl Iterator<Item = &'static str> + Clone {
+    observables.iter().map(|o| o.name)
+}
+
+/// Whether an index of things that `count` there are is one of them.
+fn in_range(index: Option<Copies>, count: Option<u64>, what: &str) -> Result<Copies, Trouble> {
+    let copies = index.unwrap_or(Copies::All);
+    match (copies, count) {
+        (Copies::One(_), Some(0)) => Err(Some(format!("there is no {what}: no path leads here"))),
+        (Copies::One(n), Some(count)) if u64::from(n) >= count => {
+            Err(Some(format!("index {n} is out of range: there are {count}, counted from 0 ({what})")))
+        }
+        _ => Ok(copies),
+    }
+}
+
+impl Network<'_> {
+    /// What `of` leads to.
+    fn target(&self, of: &str) -> Result<Target, Trouble> {
+        let parts = parts(of)?;
+        no_index(&parts[0])?;
+        match parts[0].name {
+            "links" => self.link_target(of, &parts[1..]),
+            "stages" => self.stage_target(of, &parts[1..]),
+            "groups" => self.flow_target(of, &parts[1..]),
+            other => {
+                let near = suggestion(other, ["links", "stages", "groups"]);
+                Err(Some(format!("{} is neither links, stages nor groups{near}", quoted(other))))
+            }
+        }
+    }
+
+    fn link_target(&self, of: &str, parts: &[Part]) -> Result<Target, Trouble> {
+        let counters = || LINK.counters.iter().map(|c| c.name);
+        let incomplete = || {
+            let names: Vec<&str> = counters().collect();
+            Some(format!(
+                "{} does not say what to record: \"links.NAME.queue.packets\", bytes, wait, or a counter: links.NAME.{}",
+                quoted(of),
+                names.join(", ")
+            ))
+        };
+        let Some(part) = parts.first() else { return Err(incomplete()) };
+        let link = find(self.links, |l| &l.name, part.name, "link")?;
+        let draft = &self.links[link];
+        let copies = self.copies(Component::Link(link), draft.per, part)?;
+        match &parts[1..] {
+            [queue, name] if queue.name == "queue" => {
+                no_index(queue)?;
+                no_index(name)?;
+                let observable = self.queue_observable(draft.link.as_ref(), name.name)?;
+                Ok(Target::Queue { link, copies, observable })
+            }
+            [name] if name.name != "queue" => {
+                no_index(name)?;
+                let valid = counters().chain(["queue"]);
+                let counter = observable(name.name, valid, "a link")?;
+                Ok(Target::Link { link, copies, counter })
+            }
+            _ => Err(incomplete()),
+        }
+    }
+
+    /// The observable of a link's queue; what is wrong with the link itself is told elsewhere.
+    fn queue_observable(&self, link: Option<&Link>, name: &str) -> Result<&'static str, Trouble> {
+        let link = link.ok_or(None)?;
+        if link.forward.rate.is_none() {
+            return Err(Some("this link has no rate, so nothing ever waits in it".into()));
+        }
+        let queue = link.forward.queue.as_ref();
+        let rule = queue.map(|q| q.rule.mechanism);
+        let scheduler = queue.and_then(|q| q.scheduler.as_ref()).map(|s| s.mechanism);
+        let own = [rule, scheduler].into_iter().flatten().flat_map(|m| named(m.observables));
+        let whose = match rule {
+            Some(rule) => format!("this {} queue", rule.kind),
+            None => "this queue".into(),
+        };
+        observable(name, named(QUEUE.observables).chain(own), &whose)
+    }
+
+    fn stage_target(&self, of: &str, parts: &[Part]) -> Result<Target, Trouble> {
+        let [part, rest @ ..] = parts else {
+            return Err(Some(format!("{} names no stage", quoted(of))));
+        };
+        let stage = find(self.stages, |s| &s.name, part.name, "stage")?;
+        let draft = &self.stages[stage];
+        let copies = self.copies(Component::Stage(stage), draft.per, part)?;
+        let mechanism = draft.mechanism.ok_or(None)?;
+        let [name] = rest else {
+            let names: Vec<&str> = named(mechanism.observables).collect();
+            return Err(Some(format!("{} needs one observable: {}", quoted(of), names.join(", "))));
+        };
+        no_index(name)?;
+        let whose = format!("this {} stage", mechanism.kind);
+        let observable = observable(name.name, named(mechanism.observables), &whose)?;
+        Ok(Target::Stage { stage, copies, observable })
+    }
+
+    fn flow_target(&self, of: &str, parts: &[Part]) -> Result<Target, Trouble> {
+        let [group, users, flows, name] = parts else {
+            return Err(Some(format!(
+                "{} is no path to a flow; write \"groups.NAME.users[0].flows[0].window\"",
+                quoted(of)
+            )));
+        };
+        no_index(group)?;
+        no_index(name)?;
+        for (part, expected) in [(users, "users"), (flows, "flows")] {
+            if part.name != expected {
+                return Err(Some(format!("\"{expected}\" is needed in place of {}", quoted(part.name))));
+            }
+        }
+        let index = find(self.groups, |g| &g.name, group.name, "group")?;
+        let draft = &self.groups[index];
+        let observable = observable(name.name, named(FLOW), "a flow")?;
+        let blocks = draft.flows.as_deref();
+        let per_user = blocks.map(|blocks| blocks.iter().map(|(_, n)| u64::from(*n)).sum());
+        let users = in_range(users.index, draft.users.map(u64::from), "users of the group")?;
+        let flows = in_range(flows.index, per_user, "flows of a user")?;
+        if let (Some(blocks), "window") = (blocks, observable) {
+            let has_window = match flows {
+                Copies::All => blocks.iter().any(|(tcp, _)| *tcp),
+                Copies::One(n) => {
+                    let mut before = 0;
+                    let holds = |(_, flows): &&(bool, u32)| {
+                        before += u64::from(*flows);
+                        u64::from(n) < before
+                    };
+                    blocks.iter().find(holds).is_some_and(|(tcp, _)| *tcp)
+                }
+            };
+            if !has_window {
+                return Err(Some("datagrams have no window".into()));
+            }
+        }
+        Ok(Target::Flow { group: index, users, flows, observable })
+    }
+
+    fn histogram(&self, of: &str) -> Result<(usize, Histogram), Trouble> {
+        let parts = parts(of)?;
+        let [root, link, queue, name] = parts.as_slice() else {
+            return Err(Some(format!(
+                "{} is no histogram; there are \"links.NAME.queue.packets\" and \"links.NAME.queue.at_drop\"",
+                quoted(of)
+            )));
+        };
+        for part in [root, queue, name] {
+            no_index(part)?;
+        }
+        if root.name != "links" || queue.name != "queue" {
+            return Err(Some("only queues of links have histograms: \"links.NAME.queue.packets\"".into()));
+        }
+        let index = find(self.links, |l| &l.name, link.name, "link")?;
+        if let Some(Copies::One(_)) = link.index {
+            return Err(Some("a histogram is over all copies of a link and takes no index".into()));
+        }
+        let histogram = match name.name {
+            "packets" => Histogram::Packets,
+            "at_drop" => Histogram::AtDrop,
+            other => {
+                let near = suggestion(other, ["packets", "at_drop"]);
+                return Err(Some(format!("no histogram is called {}{near}", quoted(other))));
+            }
+        };
+        self.queue_observable(self.links[index].link.as_ref(), "packets")?;
+        Ok((index, histogram))
+    }
+
+    /// Which copies of a component a part of a path takes.
+    fn copies(&self, component: Component, per: Option<Per>, part: &Part) -> Result<Copies, Trouble> {
+        if let (Some(Per::Shared), Some(Copies::One(_))) = (per, part.index) {
+            return Err(Some(format!(
+                "there is one {} for everybody, which takes no index",
+                quoted(part.name)
+            )));
+        }
+        in_range(part.index, per.and_then(|per| self.count(component, per)), "copies")
+    }
+
+    /// How many copies of a component there are; unknown while a group is.
+    fn count(&self, component: Component, per: Per) -> Option<u64> {
+        if per == Per::Shared {
+            return Some(1);
+        }
+        let mut count = 0;
+        for group in self.groups {
+            if group.path.as_ref()?.iter().any(|hop| hop.component == component) {
+                let flows = group.flows.as_ref()?.iter().map(|(_, n)| n).sum();
+                count += copies_of(per, group.users?, flows);
+            }
+        }
+        Some(count)
+    }
+
+    /// How many series a target makes.
+    fn taken(&self, target: &Target) -> u64 {
+        let of = |copies, component, per: Option<Per>| match copies {
+            Copies::One(_) => 1,
+            Copies::All => per.and_then(|per| self.count(component, per)).unwrap_or(1),
+        };
+        match *target {
+            Target::Queue { link, copies, .. } | Target::Link { link, copies, .. } => {
+                of(copies, Component::Link(link), self.links[link].per)
+            }
+            Target::Stage { stage, copies, .. } => {
+                of(copies, Component::Stage(stage), self.stages[stage].per)
+            }
+            Target::Flow { group, users, flows, .. } => {
+                let draft = &self.groups[group];
+                let all_users = draft.users.map_or(1, u64::from);
+                let all_flows = draft.flows.iter().flatten().map(|(_, n)| u64::from(*n)).sum();
+                let of = |copies, all| if copies == Copies::All { all } else { 1 };
+                of(users, all_users) * of(flows, all_flows)
+            }
+        }
+    }
+
+    /// The one spelling of a target, which names the series in a record.
+    fn name(&self, target: &Target) -> String {
+        let index = |copies| match copies {
+            Copies::All => "[*]".to_owned(),
+            Copies::One(n) => format!("[{n}]"),
+        };
+        let of = |name: &str, per: Option<Per>, copies| match per {
+            None | Some(Per::Shared) => name.to_owned(),
+            Some(_) => format!("{name}{}", index(copies)),
+        };
+        match *target {
+            Target::Queue { link, copies, observable } => {
+                let draft = &self.links[link];
+                format!("links.{}.queue.{observable}", of(&draft.name, draft.per, copies))
+            }
+            Target::Link { link, copies, counter } => {
+                let draft = &self.links[link];
+                format!("links.{}.{counter}", of(&draft.name, draft.per, copies))
+            }
+            Target::Stage { stage, copies, observable } => {
+                let draft = &self.stages[stage];
+                format!("stages.{}.{observable}", of(&draft.name, draft.per, copies))
+            }
+            Target::Flow { group, users, flows, observable } => {
+                let name = &self.groups[group].name;
+                format!("groups.{name}.users{}.flows{}.{observable}", index(users), index(flows))
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Decoding one table by its declaration: the part of the decoder that knows no mechanism by name.
+
+use std::collections::BTreeMap;
+
+use evenflow_base::schema::{Fallback, Law, Mechanism, Problem, Range, Room, Type, Value, Values};
+use serde_json::{Map, Value as Json};
+
+use crate::catalogue;
+use crate::errors::{Errors, join, quoted, shown, suggestion};
+use crate::model::Spec;
+use crate::quantity;
+
+/// A table of a scenario file.
+pub type Table = Map<String, Json>;
+
+/// Decodes the parameters of `mechanism` from `table`: every one that is given or has a default. Keys in `also` belong
+/// to somebody else. Adds all errors.
+pub fn decode_table(
+    table: &Table,
+    mechanism: &Mechanism,
+    also: &[&str],
+    path: &str,
+    errors: &mut Errors,
+) -> Values {
+    unknown_keys(table, mechanism.params.iter().map(|p| p.name).chain(also.iter().copied()), path, errors);
+    let mut values = BTreeMap::new();
+    for param in mechanism.params {
+        let here = join(path, param.name);
+        let decoded = match (table.get(param.name), param.default) {
+            (Some(json), _) => value(json, param.ty, &param.range, &here, errors),
+            (None, Fallback::Text(text)) => {
+                value(&written(text, param.ty), param.ty, &param.range, &here, errors)
+            }
+            (None, Fallback::Absent(_)) => None,
+            (None, Fallback::Required) => {
+                errors.push(here, required(param.ty));
+                None
+            }
+        };
+        if let Some(decoded) = decoded {
+            values.insert(param.name, decoded);
+        }
+    }
+    Values(values)
+}
+
+/// The message for a value that has to be there.
+pub(crate) fn required(ty: Type) -> String {
+    let (what, example) = ty.describe();
+    match ty {
+        Type::Choice(_) => format!("is required: {what}"),
+        _ => format!("is required: {what}, for example {example}"),
+    }
+}
+
+/// Adds an error for each key that is not in `valid`.
+pub(crate) fn unknown_keys<'a>(
+    table: &Table,
+    valid: impl IntoIterator<Item = &'a str>,
+    path: &str,
+    errors: &mut Errors,
+) {
+    let valid: Vec<&str> = valid.into_iter().collect();
+    for key in table.keys().filter(|key| !valid.contains(&key.as_str())) {
+        let message = format!("unknown key {}{}", quoted(key), suggestion(key, valid.iter().copied()));
+        errors.push(join(path, key), message);
+    }
+}
+
+/// A default as it would stand in a file.
+pub(crate) fn written(text: &str, ty: Type) -> Json {
+    let is_text = match ty {
+        Type::Choice(_) => true,
+        Type::Number | Type::Integer | Type::Flag | Type::Names => false,
+        Type::NumberPerClass | Type::DurationPerClass => false,
+        Type::IntegerOr(word) => text == word,
+        _ => !text.starts_with('{'),
+    };
+    if is_text {
+        return Json::String(text.into());
+    }
+    if let Ok(scalar) = serde_json::from_str(text) {
+        return scalar;
+    }
+    // Lists and tables in defaults are TOML.
+    match format!("x = {text}").parse::<toml::Table>() {
+        Ok(mut table) => table.remove("x").map_or(Json::Null, super::json),
+        Err(_) => Json::String(text.into()),
+    }
+}
+
+/// One value of type `ty`.
+pub(crate) fn value(json: &Json, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Value> {
+    if quantity::is_quantity(ty) {
+        return quantity::quantity(json, ty, range, path, errors);
+    }
+    let result = match ty {
+        Type::IntegerOr(word) if json.as_str() == Some(word) => Ok(Value::Word(word.into())),
+        Type::Integer => whole(json, range, "a whole number").map(Value::Number),
+        Type::IntegerOr(word) => {
+            whole(json, range, &format!("a whole number or \"{word}\"")).map(Value::Number)
+        }
+        Type::Flag => match json {
+            Json::Bool(flag) => Ok(Value::Flag(*flag)),
+            other => Err(format!("true or false is needed, not {}", shown(other))),
+        },
+        Type::Choice(words) => match json {
+            Json::String(word) if words.contains(&word.as_str()) => Ok(Value::Word(word.clone())),
+            Json::String(word) => {
+                Err(format!("{} is not valid{}", quoted(word), suggestion(word, words.iter().copied())))
+            }
+            other => Err(format!("one of {} is needed, not {}", words.join(", "), shown(other))),
+        },
+        Type::Names => return names(json, path, errors).map(Value::Names),
+        Type::NumberPerClass => {
+            return per_class(json, Type::Number, range, path, errors).map(Value::Numbers);
+        }
+        _ => return per_class(json, Type::Duration, range, path, errors).map(Value::SecondsPerClass),
+    };
+    result.map_err(|message| errors.push(path, message)).ok()
+}
+
+/// A whole number in `range`.
+pub(crate) fn whole(json: &Json, range: &Range, needed: &str) -> Result<f64, String> {
+    const LARGEST: f64 = 9_007_199_254_740_992.0; // 2^53: beyond it floats skip whole numbers
+    let x = match json {
+        Json::Number(n) => n.as_f64().filter(|x| x.fract() == 0.0 && x.abs() <= LARGEST),
+        _ => None,
+    };
+    let Some(x) = x else {
+        let drawn = if json.is_object() { "; it cannot be drawn" } else { "" };
+        return Err(format!("{needed} is needed, not {}{drawn}", shown(json)));
+    };
+    if x < 0.0 {
+        return Err(format!("must not be negative, but is {}", shown(json)));
+    }
+    if !range.holds(x) {
+        return Err(format!("must be {}, not {}", range.words(), shown(json)));
+    }
+    Ok(x)
+}
+
+/// What is wrong with the name of a link, stage, group or class.
+pub(crate) fn name_problem(name: &str) -> Option<String> {
+    let inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    if name.chars().all(inner) && name.starts_with(|c: char| c != '-') {
+        return None;
+    }
+    Some(format!(
+        "{} is no name: a name has letters, digits, \"_\" and \"-\", and does not start with \"-\"",
+        quoted(name)
+    ))
+}
+
+fn names(json: &Json, path: &str, errors: &mut Errors) -> Option<Vec<String>> {
+    let Json::Array(list) = json else {
+        errors.push(path, format!("a list of names is needed, not {}", shown(json)));
+        return None;
+    };
+    let before = errors.len();
+    let mut names: Vec<String> = Vec::new();
+    for (i, item) in list.iter().enumerate() {
+        let here = format!("{path}[{i}]");
+        match item {
+            Json::String(name) if names.contains(name) => {
+                errors.push(here, format!("{} stands twice", quoted(name)));
+            }
+            Json::String(name) => match name_problem(name) {
+                None => names.push(name.clone()),
+                Some(problem) => errors.push(here, problem),
+            },
+            other => errors.push(here, format!("a name is needed, not {}", shown(other))),
+        }
+    }
+    (errors.len() == before).then_some(names)
+}
+
+fn per_class(
+    json: &Json,
+    ty: Type,
+    range: &Range,
+    path: &str,
+    errors: &mut Errors,
+) -> Option<BTreeMap<String, f64>> {
+    let Json::Object(table) = json else {
+        let example = match ty {
+            Type::Number => Type::NumberPerClass.describe().1,
+            _ => Type::DurationPerClass.describe().1,
+        };
+        errors.push(
+            path,
+            format!("a table by traffic class is needed, for example {example}, not {}", shown(json)),
+        );
+        return None;
+    };
+    let before = errors.len();
+    let mut numbers = BTreeMap::new();
+    for (class, json) in table {
+        let here = join(path, class);
+        if let Some(problem) = name_problem(class) {
+            errors.push(here, problem);
+            continue;
+        }
+        match quantity::single(json, ty, range) {
+            Ok(value) => {
+                numbers.extend(value.number().map(|x| (class.clone(), x)));
+            }
+            Err(message) => errors.push(here, message),
+        }
+    }
+    (errors.len() == before).then_some(numbers)
+}
+
+/// The mechanism of `room` that the `kind` of `table` names; adds an error if there is none.
+pub(crate) fn kind(table: &Table, room: Room, path: &str, errors: &mut Errors) -> Option<&'static Mechanism> {
+    match table.get("kind") {
+        Some(json) => named(json, room, &join(path, "kind"), errors),
+        None => {
+            let names: Vec<&str> = catalogue::all(room).iter().map(|m| m.kind).collect();
+            errors.push(join(path, "kind"), format!("is required: one of {}", names.join(", ")));
+            None
+        }
+    }
+}
+
+/// The mechanism of `room` that `json` names.
+pub(crate) fn named(json: &Json, room: Room, path: &str, errors: &mut Errors) -> Option<&'static Mechanism> {
+    let what = catalogue::noun(room);
+    let Json::String(name) = json else {
+        errors.push(path, format!("the name of a {what} is needed, not {}", shown(json)));
+        return None;
+    };
+    let found = catalogue::all(room).into_iter().find(|m| m.kind == name);
+    if found.is_none() {
+        let message = if catalogue::announced(room).contains(&name.as_str()) {
+            format!("not yet known: {what} {}", quoted(name))
+        } else {
+            let valid = catalogue::all(room).into_iter().map(|m| m.kind);
+            format!("unknown {what} {}{}", quoted(name), suggestion(name, valid))
+        };
+        errors.push(path, message);
+    }
+    found
+}
+
+/// Decodes the parameters of `mechanism` and checks them together.
+pub(crate) fn spec(
+    table: &Table,
+    mechanism: &'static Mechanism,
+    also: &[&str],
+    path: &str,
+    errors: &mut Errors,
+) -> Option<Spec> {
+    let before = errors.len();
+    let values = decode_table(table, mechanism, also, path, errors);
+    if errors.len() > before {
+        return None;
+    }
+    for (name, message) in together(mechanism, &values) {
+        errors.push(join(path, name), message);
+    }
+    (errors.len() == before).then_some(Spec { mechanism, values })
+}
+
+/// What is wrong with several parameters together. Random ones are judged at their extremes, dealt ones as they are
+/// dealt to the copies.
+fn together(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
+    const MOST: usize = 1000;
+    let dealt = values.0.values().map(|v| match v {
+        Value::Random(Law::Dealt(list)) => list.len(),
+        Value::Random(_) => 2,
+        _ => 1,
+    });
+    let turns = dealt.max().unwrap_or(1).min(MOST);
+    let mut problems: Vec<Problem> = Vec::new();
+    for turn in 0..turns {
+        let settled = values.0.iter().map(|(name, value)| (*name, settled(value, turn))).collect();
+        for problem in catalogue::check(mechanism, &Values(settled)) {
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+    }
+    problems
+}
+
+/// A value that a draw for copy number `turn` may well give.
+fn settled(value: &Value, turn: usize) -> Value {
+    match value {
+        Value::Random(Law::Dealt(list)) => list[turn % list.len()].clone(),
+        Value::Random(Law::Uniform(low, high)) => {
+            if turn.is_multiple_of(2) {
+                (**low).clone()
+            } else {
+                (**high).clone()
+            }
+        }
+        Value::Random(Law::Normal(mean, _) | Law::Exponential(mean)) => (**mean).clone(),
+        other => other.clone(),
+    }
+}

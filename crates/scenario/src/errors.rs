@@ -1,0 +1,206 @@
+//! All errors of a scenario at once, and the nearest valid name for a mistyped one.
+
+use std::fmt;
+
+use serde_json::Value as Json;
+
+/// Everything that is wrong with a scenario: pairs of a path in the file and a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Errors(Vec<(String, String)>);
+
+impl Errors {
+    /// One error. An empty path means the file as a whole.
+    pub fn one(path: impl Into<String>, message: impl Into<String>) -> Errors {
+        Errors(vec![(path.into(), message.into())])
+    }
+
+    /// Adds an error.
+    pub fn push(&mut self, path: impl Into<String>, message: impl Into<String>) {
+        self.0.push((path.into(), message.into()));
+    }
+
+    /// How many there are so far; tells whether decoding a part added any.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The pairs of path and message.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(path, message)| (path.as_str(), message.as_str()))
+    }
+
+    /// Sorted by path; what several checks found alike is said once.
+    pub(crate) fn sorted(mut self) -> Errors {
+        self.0.sort();
+        self.0.dedup();
+        self
+    }
+}
+
+impl fmt::Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (path, message)) in self.iter().enumerate() {
+            let newline = if i == 0 { "" } else { "\n" };
+            let colon = if path.is_empty() { "" } else { ": " };
+            write!(f, "{newline}{path}{colon}{message}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Errors {}
+
+/// The path of `key` in the table at `path`; keys that are no bare TOML keys are quoted.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    let bare = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
+    let key = if bare { key.to_owned() } else { quoted(key) };
+    if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
+/// `text` in quotation marks, on one line, cut where nobody would read on.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    if text.chars().count() <= LONGEST {
+        return format!("{text:?}");
+    }
+    format!("{:?}", text.chars().take(LONGEST - 1).chain(['…']).collect::<String>())
+}
+
+/// A JSON value for a message: a scalar as it is written, else what kind of thing it is.
+pub(crate) fn shown(value: &Json) -> String {
+    match value {
+        Json::Null => "nothing".into(),
+        Json::Bool(b) => b.to_string(),
+        Json::Number(n) => n.to_string(),
+        Json::String(text) => quoted(text),
+        Json::Array(_) => "a list".into(),
+        Json::Object(_) => "a table".into(),
+    }
+}
+
+/// The end of a message about an invalid name: the nearest valid one, or all of them.
+pub(crate) fn suggestion<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> String {
+    let mut valid: Vec<&str> = valid.into_iter().collect();
+    valid.sort_unstable();
+    valid.dedup();
+    match (nearest(name, &valid), valid.as_slice()) {
+        (Some(near), _) => format!("; did you mean \"{near}\"?"),
+        (None, []) => String::new(),
+        (None, [only]) => format!("; the only valid name is \"{only}\""),
+        (None, _) => format!("; valid names are {}", valid.join(", ")),
+    }
+}
+
+/// The valid name that `name` was probably meant to be: the only one that begins so, the one with the fewest letters
+/// wrong (at most a third), or the only one that has it as a part.
+pub(crate) fn nearest<'a>(name: &str, valid: &[&'a str]) -> Option<&'a str> {
+    // A name of a thousand letters is no slip of the finger, and the table below grows with its square.
+    if name.chars().count() > 64 {
+        return None;
+    }
+    let name = plain(name);
+    let begun = |v: &&&str| name.len() >= 3 && plain(v).starts_with(&name);
+    if let [only] = valid.iter().filter(begun).collect::<Vec<_>>().as_slice() {
+        return Some(only);
+    }
+    let (distance, near) = valid.iter().map(|v| (distance(&name, &plain(v)), *v)).min_by_key(|(d, _)| *d)?;
+    let longest = name.len().max(near.chars().count());
+    if distance <= (longest / 3).max(1) && distance < longest {
+        return Some(near);
+    }
+    // `threshold` for `q_threshold`, `bottleneck-link` for `bottleneck`: unambiguous parts of at least four letters.
+    let part = |v: &&&str| {
+        let v = plain(v);
+        let (short, long) = if v.len() < name.len() { (&v, &name) } else { (&name, &v) };
+        short.len() >= 4 && long.windows(short.len()).any(|w| w == short.as_slice())
+    };
+    match valid.iter().filter(part).collect::<Vec<_>>().as_slice() {
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+/// Letters alone count: neither case nor the kind of dash.
+fn plain(name: &str) -> Vec<char> {
+    name.chars().flat_map(char::to_lowercase).map(|c| if c == '-' { '_' } else { c }).collect()
+}
+
+/// Damerau and Levenshtein's distance (optimal string alignment): insertions, deletions, replacements, swaps of
+/// neighbours.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for (i, &ca) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, &cb) in b.iter().enumerate() {
+            let mut best = (above[j] + usize::from(ca != cb)).min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && ca == b[j - 1] && a[i - 1] == cb {
+                best = best.min(before[j - 1] + 1);
+            }
+            row.push(best);
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn far(a: &str, b: &str) -> usize {
+        distance(&plain(a), &plain(b))
+    }
+
+    #[test]
+    fn distance_counts_each_kind_of_slip_once() {
+        assert_eq!(far("limit", "limit"), 0);
+        assert_eq!(far("lmit", "limit"), 1);
+        assert_eq!(far("limiit", "limit"), 1);
+        assert_eq!(far("lomit", "limit"), 1);
+        assert_eq!(far("ilmit", "limit"), 1);
+        assert_eq!(far("", "limit"), 5);
+        assert_eq!(far("Activity_AQM", "activity-aqm"), 0);
+    }
+
+    #[test]
+    fn the_nearest_name_is_offered_only_where_it_is_near() {
+        let valid = ["limit", "kind", "scheduler"];
+        assert_eq!(nearest("lmit", &valid), Some("limit"));
+        assert_eq!(nearest("sheduler", &valid), Some("scheduler"));
+        assert_eq!(nearest("buffer", &valid), None);
+        assert_eq!(nearest("q_scheduler", &valid), Some("scheduler"));
+        assert_eq!(nearest("ns3", &["ns2", "ns3.26"]), Some("ns3.26"));
+        assert_eq!(nearest("ef", &["be"]), None);
+        assert_eq!(nearest("x", &["y"]), None);
+        assert_eq!(nearest(&"x".repeat(10_000), &valid), None);
+    }
+
+    #[test]
+    fn a_suggestion_without_a_near_name_lists_all() {
+        assert_eq!(suggestion("buffer", ["limit", "kind"]), "; valid names are kind, limit");
+        assert_eq!(suggestion("buffer", ["limit"]), "; the only valid name is \"limit\"");
+        assert_eq!(suggestion("buffer", []), "");
+    }
+
+    #[test]
+    fn errors_print_one_a_line_sorted_by_path() {
+        let mut errors = Errors::default();
+        errors.push("b", "second");
+        errors.push("a.c", "first");
+        errors.push("b", "second");
+        assert_eq!(errors.sorted().to_string(), "a.c: first\nb: second");
+    }
+
+    #[test]
+    fn odd_keys_are_quoted_in_paths() {
+        assert_eq!(join("links", "a b"), "links.\"a b\"");
+        assert_eq!(join("", "title"), "title");
+        assert_eq!(join("x", "line\nbreak"), "x.\"line\\nbreak\"");
+    }
+}

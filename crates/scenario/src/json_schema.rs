@@ -1,0 +1,225 @@
+//! The JSON Schema of scenario files, for editors: completion, hints, red underlines.
+//!
+//! It knows shapes and names, not what concerns several places at once; the decoder has the last word.
+
+use evenflow_base::schema::{Fallback, Mechanism, Param, Room, Type};
+use serde_json::{Map, Value as Json, json};
+
+use crate::catalogue;
+use crate::sections::{CONGESTION_CONTROL, Key, SCENARIO, Section, Shape};
+
+/// JSON Schema (draft 2020-12) of a scenario file.
+pub fn json_schema() -> String {
+    let mut schema = section(&SCENARIO, None);
+    schema.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
+    schema.insert("title".into(), json!("Evenflow scenario"));
+    schema.insert("$defs".into(), definitions());
+    Json::Object(schema).to_string()
+}
+
+/// The quantities, each as plain text or as a law.
+fn definitions() -> Json {
+    let number = r"^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)? ?";
+    let rate = "([kMGT]?bit/s|[kMG]?B/s)$";
+    let duration = "(ns|us|\u{b5}s|\u{3bc}s|ms|s|min|h)$";
+    let bytes = "([kMG]?B|[KMG]iB)$";
+    let packets = "packets?$";
+    let plain = [
+        ("rate", vec![rate], Type::Rate),
+        ("duration", vec![duration], Type::Duration),
+        ("bytes", vec![bytes], Type::Bytes),
+        ("packets", vec![packets], Type::Packets),
+        ("queue-length", vec![packets, bytes, duration], Type::QueueLength),
+        ("packets-or-duration", vec![packets, duration], Type::PacketsOrDuration),
+    ];
+    let mut all = Map::new();
+    for (name, units, ty) in plain {
+        let patterns: Vec<Json> = units
+            .iter()
+            .map(|unit| json!({ "type": "string", "pattern": format!("{number}{unit}") }))
+            .collect();
+        let what = format!("{}, for example {}", ty.describe().0, ty.describe().1);
+        all.insert(format!("plain-{name}"), json!({ "description": what, "anyOf": patterns }));
+        all.insert(name.into(), law(&format!("plain-{name}")));
+    }
+    all.insert("plain-number".into(), json!({ "type": "number" }));
+    all.insert("number".into(), law("plain-number"));
+    all.insert("name".into(), json!({ "type": "string", "pattern": r#"^[^-\s.,:;\[\]"'][^\s.,:;\[\]"']*$"# }));
+    Json::Object(all)
+}
+
+fn law(plain: &str) -> Json {
+    let plain = reference(plain);
+    let pair = json!({ "type": "array", "prefixItems": [plain, plain], "minItems": 2, "maxItems": 2 });
+    let list = json!({ "type": "array", "items": plain, "minItems": 1 });
+    json!({ "anyOf": [plain, {
+        "type": "object", "additionalProperties": false, "minProperties": 1, "maxProperties": 1,
+        "properties": { "uniform": pair, "normal": pair, "exponential": plain, "values": list },
+    }] })
+}
+
+fn reference(definition: &str) -> Json {
+    json!({ "$ref": format!("#/$defs/{definition}") })
+}
+
+/// A table of a section's keys; with a mechanism: and its parameters.
+fn section(section: &Section, mechanism: Option<&Mechanism>) -> Map<String, Json> {
+    let mut properties = Map::new();
+    let mut required: Vec<&str> = Vec::new();
+    for key in section.keys.iter().filter(|key| !matches!(key.shape, Shape::Later)) {
+        let mut schema = shape(&key.shape);
+        if let (Shape::Kind(_), Some(mechanism)) = (&key.shape, mechanism) {
+            schema = json!({ "const": mechanism.kind });
+        }
+        properties.insert(key.name.into(), documented(schema, key.doc, key.default));
+        if key.default == Fallback::Required {
+            required.push(key.name);
+        }
+    }
+    if let Some(mechanism) = mechanism {
+        add_params(mechanism, &mut properties, &mut required);
+        // What names the alternative must be there, or every alternative would fit; a queue may leave it out.
+        if section.keys.iter().any(|key| key.name == "kind" && key.default == Fallback::Required) {
+            required.push("kind");
+        }
+    }
+    required.sort_unstable();
+    required.dedup();
+    let mut table = Map::new();
+    table.insert("type".into(), json!("object"));
+    table.insert("description".into(), json!(mechanism.map_or(section.doc, |m| m.doc)));
+    table.insert("properties".into(), Json::Object(properties));
+    table.insert("required".into(), json!(required));
+    table.insert("additionalProperties".into(), json!(false));
+    table
+}
+
+fn add_params<'a>(mechanism: &Mechanism, properties: &mut Map<String, Json>, required: &mut Vec<&'a str>)
+where
+    'static: 'a,
+{
+    for Param { name, ty, default, doc, .. } in mechanism.params {
+        properties.insert((*name).into(), documented(value(*ty), doc, *default));
+        if *default == Fallback::Required {
+            required.push(name);
+        }
+    }
+}
+
+fn documented(mut schema: Json, doc: &str, default: Fallback) -> Json {
+    let rest = match default {
+        Fallback::Required => String::new(),
+        Fallback::Absent(meaning) => format!(" Absent: {meaning}."),
+        Fallback::Text(text) => format!(" Default: {text}."),
+    };
+    if let Json::Object(table) = &mut schema {
+        table.insert("description".into(), json!(format!("{doc}{rest}")));
+    }
+    schema
+}
+
+fn value(ty: Type) -> Json {
+    match ty {
+        Type::Rate => reference("rate"),
+        Type::Duration => reference("duration"),
+        Type::Bytes => reference("bytes"),
+        Type::Packets => reference("packets"),
+        Type::QueueLength => reference("queue-length"),
+        Type::PacketsOrDuration => reference("packets-or-duration"),
+        Type::Number => reference("number"),
+        Type::Integer => json!({ "type": "integer", "minimum": 0 }),
+        Type::IntegerOr(word) => json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": word }] }),
+        Type::Flag => json!({ "type": "boolean" }),
+        Type::Choice(words) => json!({ "enum": words }),
+        Type::Names => json!({ "type": "array", "items": reference("name"), "uniqueItems": true }),
+        Type::NumberPerClass => by_name(&reference("plain-number")),
+        Type::DurationPerClass => by_name(&reference("plain-duration")),
+    }
+}
+
+fn by_name(schema: &Json) -> Json {
+    json!({ "type": "object", "propertyNames": reference("name"), "additionalProperties": schema })
+}
+
+fn shape(shape: &Shape) -> Json {
+    match shape {
+        Shape::Value(ty) => value(*ty),
+        Shape::Text => json!({ "type": "string" }),
+        Shape::Kind(room) => json!({ "enum": kinds(*room) }),
+        Shape::Named(room) => {
+            let tables = catalogue::all(*room).into_iter().map(|m| {
+                let mut properties = Map::new();
+                let mut required = vec!["kind"];
+                properties.insert("kind".into(), json!({ "const": m.kind }));
+                add_params(m, &mut properties, &mut required);
+                json!({
+                    "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+                })
+            });
+            let mut any = vec![json!({ "enum": kinds(*room) })];
+            any.extend(tables);
+            json!({ "anyOf": any })
+        }
+        Shape::Rate => {
+            let step = json!({
+                "type": "array", "minItems": 2, "maxItems": 2,
+                "prefixItems": [reference("plain-duration"), reference("plain-rate")],
+            });
+            json!({ "anyOf": [reference("rate"), {
+                "type": "object", "additionalProperties": false, "required": ["steps"],
+                "properties": { "steps": { "type": "array", "items": step, "minItems": 1 } },
+            }] })
+        }
+        Shape::Per => json!({ "type": "string", "pattern": "^(user|flow|group|[1-9][0-9]* users?)$" }),
+        Shape::Table(table, room) => table_of(table, *room),
+        Shape::Tcp(table) => tcp(table),
+        Shape::Tables(table, room) => {
+            let one = table_of(table, Some(*room));
+            json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+        }
+        Shape::List(table) => json!({ "type": "array", "items": section(table, None) }),
+        Shape::ByName(table, room) => by_name(&table_of(table, *room)),
+        Shape::Words([]) => json!({ "type": "array", "items": { "type": "string" } }),
+        Shape::Words(words) => {
+            json!({ "type": "array", "items": { "enum": words }, "uniqueItems": true })
+        }
+        Shape::Every => json!({ "anyOf": [reference("plain-duration"), { "const": "packet" }] }),
+        Shape::Elsewhere => json!({ "type": "object" }),
+        Shape::Later => json!(false),
+    }
+}
+
+fn kinds(room: Room) -> Vec<&'static str> {
+    catalogue::all(room).iter().map(|m| m.kind).collect()
+}
+
+/// A table that may be one of several, told apart by its `kind`.
+fn table_of(table: &Section, room: Option<Room>) -> Json {
+    let Some(room) = room else { return Json::Object(section(table, None)) };
+    let one = |m: &'static Mechanism| Json::Object(section(table, Some(m)));
+    json!({ "description": table.doc, "anyOf": catalogue::all(room).into_iter().map(one).collect::<Vec<_>>() })
+}
+
+fn tcp(table: &Mechanism) -> Json {
+    let mut properties = Map::new();
+    add_params(table, &mut properties, &mut Vec::new());
+    let Key { name, shape: control, default, doc, .. } = &CONGESTION_CONTROL;
+    properties.insert((*name).into(), documented(shape(control), doc, *default));
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_json_and_its_references_lead_somewhere() {
+        let text = json_schema();
+        let schema: Json = serde_json::from_str(&text).expect("JSON");
+        for part in text.split("#/$defs/").skip(1) {
+            let name = part.split('"').next().expect("a name");
+            assert!(schema["$defs"][name].is_object(), "{name}");
+        }
+        assert_eq!(schema["required"], json!(["duration", "groups", "links"]));
+    }
+}

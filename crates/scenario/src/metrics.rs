@@ -1,0 +1,206 @@
+//! The fields of a record: what each number of a run means.
+
+/// A field of a run's JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Its path; names in capitals stand for the scenario's own.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The part of the run it covers.
+    pub window: &'static str,
+    /// How it is computed.
+    pub formula: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+/// Counted from the end of the warm-up on.
+const WINDOW: &str = "[warmup, duration]";
+/// Counted from the beginning.
+const RUN: &str = "whole run";
+
+const fn metric(
+    name: &'static str,
+    unit: &'static str,
+    window: &'static str,
+    formula: &'static str,
+    doc: &'static str,
+) -> Metric {
+    Metric { name, unit, window, formula, doc }
+}
+
+/// All of them. W is the length of the window, n the number of users of a group.
+pub static METRICS: &[Metric] = &[
+    metric("scenario_hash", "", RUN, "SHA-256 of the canonical scenario, 16 digits", "What was simulated."),
+    metric(
+        "record_hash",
+        "",
+        RUN,
+        "SHA-256 of the record without provenance, 16 digits",
+        "Equal for equal (scenario, seed), on any machine and with any number of threads.",
+    ),
+    metric("seed", "1", RUN, "", "The seed of all random streams."),
+    metric("window_s", "s", RUN, "[warmup, duration]", "Start and end of the measurement."),
+    metric("events", "1", RUN, "", "Events the loop handled."),
+    metric("packet_hops", "1", RUN, "", "Link crossings of all packets, acknowledgements included."),
+    metric("wall_s", "s", RUN, "", "Time the event loop took; provenance, outside the record."),
+    metric(
+        "cpu_s",
+        "s",
+        RUN,
+        "",
+        "Processor time of the event loop's thread; provenance, outside the record.",
+    ),
+    metric("groups.G.users", "1", RUN, "n", "Users of the group."),
+    metric(
+        "groups.G.goodput_bps",
+        "bit/s",
+        WINDOW,
+        "8 * sum of in-order application bytes / (W n)",
+        "Application bytes delivered in order, each once; mean over users.",
+    ),
+    metric(
+        "groups.G.throughput_bps",
+        "bit/s",
+        WINDOW,
+        "8 * sum of bytes at the end of the path / (W n)",
+        "Bytes of all data packets, headers and duplicates included, that reached the end of the path; mean over users.",
+    ),
+    metric(
+        "groups.G.users_goodput_bps",
+        "bit/s",
+        WINDOW,
+        "8 * in-order application bytes of a user / W",
+        "Goodput of each user.",
+    ),
+    metric("groups.G.retransmits", "packets", WINDOW, "", "Data packets sent again."),
+    metric("groups.G.losses", "packets", WINDOW, "", "Data packets of the group dropped anywhere."),
+    metric(
+        "groups.G.marks",
+        "packets",
+        WINDOW,
+        "",
+        "Data packets of the group that arrived with a congestion mark.",
+    ),
+    metric(
+        "groups.G.loss_ratio",
+        "1",
+        WINDOW,
+        "losses / (losses + delivered_packets)",
+        "Share of data packets that were dropped.",
+    ),
+    metric(
+        "groups.G.delivered_packets",
+        "packets",
+        WINDOW,
+        "",
+        "Data packets that reached the end of the path.",
+    ),
+    metric(
+        "groups.G.window_packets_mean",
+        "packets",
+        WINDOW,
+        "time average over the group's TCP flows",
+        "Mean congestion window.",
+    ),
+    metric(
+        "groups.G.window_at_floor",
+        "1",
+        WINDOW,
+        "share of time, mean over the group's TCP flows",
+        "How much of the time the window stood at its floor.",
+    ),
+    metric("groups.G.flows_dead", "1", RUN, "", "TCP flows that gave up."),
+    metric("stages.S.passed_packets", "packets", WINDOW, "sum over copies", "Packets that passed."),
+    metric("stages.S.passed_bytes", "B", WINDOW, "sum over copies", "Bytes that passed."),
+    metric("stages.S.drops.REASON", "packets", WINDOW, "sum over copies", "Packets dropped, by reason."),
+    metric("stages.S.marks.REASON", "packets", WINDOW, "sum over copies", "Packets marked, by reason."),
+    metric(
+        "links.L.utilisation",
+        "1",
+        WINDOW,
+        "busy time / W, mean over copies",
+        "Share of time the transmitter was busy.",
+    ),
+    metric(
+        "links.L.queue_packets_mean",
+        "packets",
+        WINDOW,
+        "time average, mean over copies",
+        "Waiting packets, the one in service not counted.",
+    ),
+    metric(
+        "links.L.queue_delay_s_mean",
+        "s",
+        WINDOW,
+        "mean over accepted packets",
+        "From acceptance to the start of transmission.",
+    ),
+    metric(
+        "links.L.queue_delay_s_sd",
+        "s",
+        WINDOW,
+        "standard deviation over accepted packets",
+        "Spread of the waiting time.",
+    ),
+    metric(
+        "links.L.queue_delay_s_p99",
+        "s",
+        WINDOW,
+        "99th percentile over accepted packets",
+        "Waiting time that one packet in a hundred exceeds.",
+    ),
+    metric("links.L.queue_delay_s_max", "s", WINDOW, "maximum over accepted packets", "The longest wait."),
+    metric("links.L.arrived_packets", "packets", WINDOW, "sum over copies", "Packets offered."),
+    metric(
+        "links.L.delivered_packets",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets that reached the far end.",
+    ),
+    metric(
+        "links.L.drops.REASON",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets dropped, by reason: limit, activity, csfq, pushed_out.",
+    ),
+    metric("links.L.marks.REASON", "packets", WINDOW, "sum over copies", "Packets marked, by reason."),
+    metric(
+        "links.L.classes.CLASS.queue_delay_s_mean",
+        "s",
+        WINDOW,
+        "mean over accepted packets of the class",
+        "Waiting time of a traffic class.",
+    ),
+    metric(
+        "links.L.classes.CLASS.delivered_packets",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets of a traffic class that reached the far end.",
+    ),
+    metric(
+        "links.L.reverse",
+        "",
+        WINDOW,
+        "as links.L",
+        "The same fields for the direction against the path.",
+    ),
+    metric(
+        "histograms.links.L.queue.packets",
+        "1",
+        WINDOW,
+        "share of time per number of waiting packets",
+        "Recorded where the scenario asks for it.",
+    ),
+    metric(
+        "histograms.links.L.queue.at_drop",
+        "packets",
+        WINDOW,
+        "drops per number of packets that waited",
+        "Recorded where the scenario asks for it.",
+    ),
+];

@@ -1,0 +1,282 @@
+//! A scenario after decoding: names resolved, quantities in SI units, defaults filled in, every check passed.
+//!
+//! Links, stages and groups stand in the order of their names, so that a record does not depend on the order of a file.
+
+use evenflow_base::schema::{Mechanism, Value, Values};
+use evenflow_base::{Duration, Rate, Time};
+use evenflow_transport::Profile;
+
+/// A whole scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its title; not part of the hash.
+    pub title: String,
+    /// How long a run lasts.
+    pub duration: Duration,
+    /// Measurement happens in `[warmup, duration]`.
+    pub warmup: Duration,
+    /// Traffic classes by name; a packet's class is an index into this.
+    pub classes: Vec<String>,
+    /// Links by name.
+    pub links: Vec<Link>,
+    /// Stages by name.
+    pub stages: Vec<Stage>,
+    /// Groups by name.
+    pub groups: Vec<Group>,
+    /// What is recorded beside the counters.
+    pub record: Record,
+    /// Canonical JSON: SI units, defaults explicit, keys sorted, without title and `[sweep]`.
+    pub canonical: String,
+    /// SHA-256 of `canonical`, 16 hexadecimal digits.
+    pub hash: String,
+}
+
+/// A mechanism with its decoded parameters, some of which may still be random.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Its table.
+    pub mechanism: &'static Mechanism,
+    /// Its parameters.
+    pub values: Values,
+}
+
+/// How many copies of a component there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// One for everybody.
+    Shared,
+    /// One for each user.
+    User,
+    /// One for each flow.
+    Flow,
+    /// One for each group.
+    Group,
+    /// One for every so many users of a group.
+    Users(u32),
+}
+
+/// A full-duplex link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// Its copies.
+    pub per: Per,
+    /// The direction in which paths list it.
+    pub forward: Direction,
+    /// The other one. `None`: same rate and delay (the same draw), never drops.
+    pub reverse: Option<Direction>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    /// Its rate; absent: pure delay.
+    pub rate: Option<RateSpec>,
+    /// Propagation delay, a [`Value::Seconds`] or random.
+    pub delay: Value,
+    /// Its queue; absent: FIFO that never drops.
+    pub queue: Option<Queue>,
+}
+
+/// A link's rate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RateSpec {
+    /// A [`Value::Rate`] or random.
+    Constant(Value),
+    /// The rate from each instant on; the first instant is zero, they increase.
+    Steps(Vec<(Time, Rate)>),
+}
+
+/// A queue: admission rule, limit, scheduler.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// The admission rule.
+    pub rule: Spec,
+    /// Packets, bytes or seconds (or random); absent: unlimited.
+    pub limit: Option<Value>,
+    /// The scheduler; absent: FIFO.
+    pub scheduler: Option<Spec>,
+    /// By what the scheduler tells its queues apart.
+    pub scheduler_per: SchedulerPer,
+}
+
+/// By what a scheduler tells its queues apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchedulerPer {
+    /// By traffic class.
+    Class,
+    /// By user.
+    User,
+    /// By flow.
+    Flow,
+}
+
+/// A stage: something packets pass that is no link.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// Its copies.
+    pub per: Per,
+    /// What it is.
+    pub spec: Spec,
+}
+
+/// A component on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Component {
+    /// Index into [`Scenario::links`].
+    Link(usize),
+    /// Index into [`Scenario::stages`].
+    Stage(usize),
+}
+
+/// One step of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// What stands there.
+    pub component: Component,
+    /// Whether data crosses it against its direction (`-NAME`).
+    pub against: bool,
+}
+
+/// A group of like users.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// How many users.
+    pub users: u32,
+    /// Components in the order data meets them.
+    pub path: Vec<Hop>,
+    /// What each user sends.
+    pub traffic: Vec<Traffic>,
+    /// Random time a host spends on each data packet before sending it.
+    pub processing: Option<Value>,
+    /// Share weight, a [`Value::Number`] or random.
+    pub weight: Value,
+}
+
+/// One kind of traffic of a user.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// What it is.
+    pub spec: Spec,
+    /// Index into [`Scenario::classes`].
+    pub class: u8,
+    /// Its transport; `None` for datagrams.
+    pub tcp: Option<Tcp>,
+}
+
+/// A TCP configuration.
+#[derive(Clone, Debug)]
+pub struct Tcp {
+    /// The stack profile with its overrides applied.
+    pub profile: Profile,
+    /// The congestion control.
+    pub congestion_control: Spec,
+}
+
+/// The `[record]` section.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// Time series.
+    pub series: Vec<Series>,
+    /// Histograms: (link index, what).
+    pub histograms: Vec<(usize, Histogram)>,
+    /// Kinds of event listed one by one.
+    pub events: Vec<EventKind>,
+}
+
+/// What a histogram counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Histogram {
+    /// `links.L.queue.packets`: share of time at each queue length.
+    Packets,
+    /// `links.L.queue.at_drop`: drops by the queue length they met.
+    AtDrop,
+}
+
+/// An event that can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A packet dropped.
+    Drop,
+    /// A packet marked.
+    Mark,
+    /// A data packet offered to a link with a queue.
+    Arrival,
+}
+
+/// A time series, for one copy or all.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// As written, `[*]` not yet expanded.
+    pub of: String,
+    /// What it observes.
+    pub target: Target,
+    /// How often.
+    pub every: Every,
+}
+
+/// When a series takes a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Every {
+    /// At multiples of this.
+    Interval(Duration),
+    /// At each packet that meets the component (for queues: before its admission).
+    Packet,
+}
+
+/// Which copies a series takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copies {
+    /// `[*]`, or no index where there is one copy.
+    All,
+    /// `[n]`.
+    One(u32),
+}
+
+/// What a series observes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// `links.L.queue.packets`, … : an observable of a queue.
+    Queue {
+        /// Link index.
+        link: usize,
+        /// Which copies.
+        copies: Copies,
+        /// Name of the observable.
+        observable: &'static str,
+    },
+    /// `links.L.delivered_bytes`, … : a counter of a link.
+    Link {
+        /// Link index.
+        link: usize,
+        /// Which copies.
+        copies: Copies,
+        /// Name of the counter.
+        counter: &'static str,
+    },
+    /// `stages.S.activity`, …
+    Stage {
+        /// Stage index.
+        stage: usize,
+        /// Which copies.
+        copies: Copies,
+        /// Name of the observable.
+        observable: &'static str,
+    },
+    /// `groups.G.users[i].flows[j].window`, …
+    Flow {
+        /// Group index.
+        group: usize,
+        /// Which users.
+        users: Copies,
+        /// Which flows of a user.
+        flows: Copies,
+        /// `window` or `received_bytes`.
+        observable: &'static str,
+    },
+}

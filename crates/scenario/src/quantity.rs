@@ -1,0 +1,602 @@
+//! Quantities: a number and a unit, or a law by which one is drawn.
+//!
+//! Decimal units are applied to the text, before it becomes a number, so that `"5 ms"` and `"0.005 s"` are the same
+//! number to the last bit, and scenarios that mean the same have the same hash.
+
+use std::mem::discriminant;
+
+use evenflow_base::schema::{Law, Range, Type, Value};
+use serde_json::{Map, Value as Json};
+
+use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
+
+/// What a unit measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dimension {
+    Rate,
+    Duration,
+    Bytes,
+    Packets,
+}
+
+impl Dimension {
+    const ALL: [Dimension; 4] = [Dimension::Rate, Dimension::Duration, Dimension::Bytes, Dimension::Packets];
+
+    /// Its name with an article, the largest number that is no slip of the keyboard, and how that is written.
+    fn facts(self) -> (&'static str, f64, &'static str) {
+        match self {
+            Dimension::Rate => ("a rate", 1e15, "1000 Tbit/s"),
+            Dimension::Duration => ("a duration", 1e9, "1000000000 s"),
+            Dimension::Bytes => ("a size in bytes", 1e15, "1000000 GB"),
+            Dimension::Packets => ("a number of packets", 1e12, "1000000000000 packets"),
+        }
+    }
+
+    fn value(self, x: f64) -> Value {
+        match self {
+            Dimension::Rate => Value::Rate(x),
+            Dimension::Duration => Value::Seconds(x),
+            Dimension::Bytes => Value::Bytes(x),
+            Dimension::Packets => Value::Packets(x),
+        }
+    }
+
+    /// Whether a parameter of type `ty` may have it.
+    fn suits(self, ty: Type) -> bool {
+        match ty {
+            Type::Rate => self == Dimension::Rate,
+            Type::Duration => self == Dimension::Duration,
+            Type::Bytes => self == Dimension::Bytes,
+            Type::Packets => self == Dimension::Packets,
+            Type::QueueLength => self != Dimension::Rate,
+            Type::PacketsOrDuration => matches!(self, Dimension::Packets | Dimension::Duration),
+            _ => false,
+        }
+    }
+}
+
+/// A unit: its name, what it measures, a power of ten and a factor that is none.
+struct Unit(&'static str, Dimension, i64, f64);
+
+const UNITS: &[Unit] = &[
+    Unit("bit/s", Dimension::Rate, 0, 1.0),
+    Unit("kbit/s", Dimension::Rate, 3, 1.0),
+    Unit("Mbit/s", Dimension::Rate, 6, 1.0),
+    Unit("Gbit/s", Dimension::Rate, 9, 1.0),
+    Unit("Tbit/s", Dimension::Rate, 12, 1.0),
+    Unit("B/s", Dimension::Rate, 0, 8.0),
+    Unit("kB/s", Dimension::Rate, 3, 8.0),
+    Unit("MB/s", Dimension::Rate, 6, 8.0),
+    Unit("GB/s", Dimension::Rate, 9, 8.0),
+    Unit("ns", Dimension::Duration, -9, 1.0),
+    Unit("us", Dimension::Duration, -6, 1.0),
+    Unit("\u{b5}s", Dimension::Duration, -6, 1.0),  // micro sign
+    Unit("\u{3bc}s", Dimension::Duration, -6, 1.0), // Greek letter mu
+    Unit("ms", Dimension::Duration, -3, 1.0),
+    Unit("s", Dimension::Duration, 0, 1.0),
+    Unit("min", Dimension::Duration, 0, 60.0),
+    Unit("h", Dimension::Duration, 0, 3600.0),
+    Unit("B", Dimension::Bytes, 0, 1.0),
+    Unit("kB", Dimension::Bytes, 3, 1.0),
+    Unit("MB", Dimension::Bytes, 6, 1.0),
+    Unit("GB", Dimension::Bytes, 9, 1.0),
+    Unit("KiB", Dimension::Bytes, 0, 1024.0),
+    Unit("MiB", Dimension::Bytes, 0, 1_048_576.0),
+    Unit("GiB", Dimension::Bytes, 0, 1_073_741_824.0),
+    Unit("packets", Dimension::Packets, 0, 1.0),
+    Unit("packet", Dimension::Packets, 0, 1.0),
+];
+
+/// What people write elsewhere, and what to write here.
+const HABITS: &[(&str, &str)] = &[
+    ("bps", "\"bit/s\""),
+    ("kbps", "\"kbit/s\""),
+    ("mbps", "\"Mbit/s\""),
+    ("gbps", "\"Gbit/s\""),
+    ("tbps", "\"Tbit/s\""),
+    ("b/s", "\"bit/s\" or \"B/s\""),
+    ("bit", "\"bit/s\" for a rate"),
+    ("kbit", "\"kbit/s\" for a rate"),
+    ("mbit", "\"Mbit/s\" for a rate"),
+    ("gbit", "\"Gbit/s\" for a rate"),
+    ("kb/s", "\"kbit/s\" or \"kB/s\""),
+    ("mb/s", "\"Mbit/s\" or \"MB/s\""),
+    ("gb/s", "\"Gbit/s\" or \"GB/s\""),
+    ("kb", "\"kB\" (1000) or \"KiB\" (1024)"),
+    ("mb", "\"MB\" or \"MiB\""),
+    ("gb", "\"GB\" or \"GiB\""),
+    ("k", "\"kB\", \"KiB\" or \"kbit/s\""),
+    ("m", "\"min\", \"ms\", \"MB\" or \"Mbit/s\""),
+    ("g", "\"GB\", \"GiB\" or \"Gbit/s\""),
+    ("byte", "\"B\""),
+    ("bytes", "\"B\""),
+    ("sec", "\"s\""),
+    ("secs", "\"s\""),
+    ("second", "\"s\""),
+    ("seconds", "\"s\""),
+    ("msec", "\"ms\""),
+    ("millisecond", "\"ms\""),
+    ("milliseconds", "\"ms\""),
+    ("usec", "\"us\""),
+    ("microseconds", "\"us\""),
+    ("nanoseconds", "\"ns\""),
+    ("minute", "\"min\""),
+    ("minutes", "\"min\""),
+    ("hour", "\"h\""),
+    ("hours", "\"h\""),
+    ("hr", "\"h\""),
+    ("p", "\"packets\""),
+    ("pkt", "\"packets\""),
+    ("pkts", "\"packets\""),
+];
+
+/// Reads `"5 ms"` as a quantity of type `ty`.
+pub fn parse(text: &str, ty: Type) -> Result<Value, String> {
+    let (number, rest) = text.split_at(number_length(text));
+    let example = ty.describe().1;
+    let said = quoted(text);
+    if number.is_empty() {
+        return Err(not_a_number(text).unwrap_or_else(|| {
+            format!("{said} is no quantity; write a number and a unit, for example {example}")
+        }));
+    }
+    let unit = rest.strip_prefix(' ').unwrap_or(rest);
+    if unit.is_empty() {
+        return Err(format!("needs a unit, for example {example}"));
+    }
+    let Some(Unit(_, dimension, shift, factor)) = UNITS.iter().find(|u| u.0 == unit) else {
+        return Err(format!("{said} has an unknown unit{}", unit_hint(unit, ty)));
+    };
+    let (article, largest, largest_written) = dimension.facts();
+    if !dimension.suits(ty) {
+        return Err(format!("{said} is {article}, {} is needed, for example {example}", needed(ty)));
+    }
+    let x = shifted(number, *shift) * factor;
+    if x < 0.0 {
+        return Err(format!("{said} is negative, which {article} cannot be"));
+    }
+    if x > largest {
+        return Err(format!("{said} is too large; at most {largest_written} can be handled"));
+    }
+    if *dimension == Dimension::Duration && x > 0.0 && x < 1e-9 {
+        return Err(format!("{said} is shorter than 1 ns, the tick of the clock"));
+    }
+    Ok(dimension.value(x + 0.0)) // `-0` becomes 0
+}
+
+/// How many bytes at the start of `text` are a decimal number.
+fn number_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let mut end = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
+    let whole = digits(end);
+    end += whole;
+    let mut parts = 0;
+    if bytes.get(end) == Some(&b'.') {
+        parts = digits(end + 1);
+        end += 1 + parts;
+    }
+    if whole + parts == 0 {
+        return 0;
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let power = if end + 1 + sign <= bytes.len() { digits(end + 1 + sign) } else { 0 };
+        if power > 0 {
+            end += 1 + sign + power;
+        }
+    }
+    end
+}
+
+/// `number` times ten to the power `shift`, rounded once.
+fn shifted(number: &str, shift: i64) -> f64 {
+    let (mantissa, power) = match number.find(['e', 'E']) {
+        Some(at) => {
+            let power = &number[at + 1..];
+            // Too many digits for an i64 is far beyond what a float can hold, either way.
+            let beyond = if power.starts_with('-') { -1_000_000 } else { 1_000_000 };
+            (&number[..at], power.parse::<i64>().unwrap_or(beyond).clamp(-1_000_000, 1_000_000))
+        }
+        None => (number, 0),
+    };
+    format!("{mantissa}e{}", power + shift).parse().unwrap_or(f64::NAN)
+}
+
+/// The message for `nan` and `inf` in any spelling.
+fn not_a_number(text: &str) -> Option<String> {
+    let bare = text.trim_start_matches(['+', '-']).to_lowercase();
+    if bare.starts_with("nan") {
+        Some(format!("{} is not a number", quoted(text)))
+    } else if bare.starts_with("inf") {
+        Some(format!("{} is not finite", quoted(text)))
+    } else {
+        None
+    }
+}
+
+/// What a parameter of type `ty` needs, with an article.
+fn needed(ty: Type) -> &'static str {
+    match ty {
+        Type::Rate => Dimension::Rate.facts().0,
+        Type::Duration => Dimension::Duration.facts().0,
+        Type::Bytes => Dimension::Bytes.facts().0,
+        Type::Packets => Dimension::Packets.facts().0,
+        Type::QueueLength => "a number of packets, of bytes or a duration",
+        _ => "a number of packets or a duration",
+    }
+}
+
+fn unit_hint(unit: &str, ty: Type) -> String {
+    let lower = unit.to_lowercase();
+    if let Some((_, instead)) = HABITS.iter().find(|(habit, _)| *habit == lower) {
+        return format!("; write {instead}");
+    }
+    let valid: Vec<&str> = UNITS.iter().map(|u| u.0).collect();
+    if let Some(near) = nearest(unit.trim(), &valid) {
+        return format!("; did you mean \"{near}\"?");
+    }
+    let suits = |u: &&Unit| u.1.suits(ty) && u.0.is_ascii();
+    let valid: Vec<&str> = UNITS.iter().filter(suits).map(|u| u.0).collect();
+    format!("; valid units are {}", valid.join(", "))
+}
+
+/// The unit of a type's range, for messages; a space before it.
+fn unit_of(ty: Type) -> &'static str {
+    match ty {
+        Type::Rate => " bit/s",
+        Type::Duration => " s",
+        Type::Bytes => " B",
+        Type::Packets => " packets",
+        _ => "",
+    }
+}
+
+/// Whether values of this type are quantities, which may be drawn.
+pub(crate) fn is_quantity(ty: Type) -> bool {
+    ty == Type::Number || Dimension::ALL.iter().any(|d| d.suits(ty))
+}
+
+/// One quantity in its range; no laws.
+pub(crate) fn single(json: &Json, ty: Type, range: &Range) -> Result<Value, String> {
+    let value = match json {
+        Json::String(text) if ty == Type::Number => {
+            return Err(not_a_number(text)
+                .unwrap_or_else(|| format!("a pure number is needed, not {}", quoted(text))));
+        }
+        Json::Number(n) if ty == Type::Number => match n.as_f64().filter(|x| x.is_finite()) {
+            Some(x) => Value::Number(x + 0.0),
+            None => return Err(format!("{n} is not finite")),
+        },
+        Json::String(text) => parse(text, ty)?,
+        Json::Number(_) => return Err(format!("needs a unit, for example {}", ty.describe().1)),
+        other => {
+            let example = ty.describe().1;
+            return Err(format!("{} is needed, for example {example}, not {}", noun(ty), shown(other)));
+        }
+    };
+    match value.number() {
+        Some(x) if !range.holds(x) => {
+            Err(format!("must be {}{}, not {}", range.words(), unit_of(ty), shown(json)))
+        }
+        _ => Ok(value),
+    }
+}
+
+fn noun(ty: Type) -> &'static str {
+    if ty == Type::Number { "a pure number" } else { needed(ty) }
+}
+
+/// A quantity, or a law by which it is drawn.
+pub(crate) fn quantity(
+    json: &Json,
+    ty: Type,
+    range: &Range,
+    path: &str,
+    errors: &mut Errors,
+) -> Option<Value> {
+    if let Json::Object(table) = json {
+        return law(table, ty, range, path, errors).map(Value::Random);
+    }
+    single(json, ty, range).map_err(|message| errors.push(path, message)).ok()
+}
+
+const LAWS: [&str; 4] = ["uniform", "normal", "exponential", "values"];
+
+fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Law> {
+    for key in table.keys().filter(|key| !LAWS.contains(&key.as_str())) {
+        let message = format!("unknown law {}{}", quoted(key), suggestion(key, LAWS));
+        errors.push(join(path, key), message);
+    }
+    let mut given = table.iter().filter(|(key, _)| LAWS.contains(&key.as_str()));
+    let (key, json) = match (given.next(), given.next()) {
+        (Some(one), None) if table.len() == 1 => one,
+        (Some(_), Some(_)) => {
+            errors.push(path, "give one law, not several");
+            return None;
+        }
+        (None, _) if table.is_empty() => {
+            errors.push(path, "an empty table; write a quantity, or a law such as { uniform = [a, b] }");
+            return None;
+        }
+        _ => return None,
+    };
+    let path = join(path, key);
+    if key == "exponential" {
+        let mean = one(json, ty, range, &path, errors)?;
+        if mean.number() == Some(0.0) {
+            errors.push(path, "the mean must be more than 0");
+            return None;
+        }
+        return Some(Law::Exponential(Box::new(mean)));
+    }
+    let what = match key.as_str() {
+        "uniform" => "[lowest, highest]",
+        "normal" => "[mean, standard deviation]",
+        _ => "values",
+    };
+    let Json::Array(list) = json else {
+        errors.push(path, format!("a list of {what} is needed, not {}", shown(json)));
+        return None;
+    };
+    if key == "values" {
+        if list.is_empty() {
+            errors.push(path, "an empty list has nothing to deal");
+            return None;
+        }
+        let values: Vec<_> = list
+            .iter()
+            .enumerate()
+            .map(|(i, item)| one(item, ty, range, &format!("{path}[{i}]"), errors))
+            .collect();
+        let values: Vec<Value> = values.into_iter().collect::<Option<_>>()?;
+        if values.iter().any(|v| discriminant(v) != discriminant(&values[0])) {
+            errors.push(path, "all values must have the same dimension");
+            return None;
+        }
+        return Some(Law::Dealt(values));
+    }
+    let [first, second] = list.as_slice() else {
+        errors.push(path, format!("{what} is needed, not a list of {}", list.len()));
+        return None;
+    };
+    let second_range = if key == "normal" { &Range::NOT_NEGATIVE } else { range };
+    let first = one(first, ty, range, &format!("{path}[0]"), errors);
+    let second = one(second, ty, second_range, &format!("{path}[1]"), errors);
+    let (first, second) = (first?, second?);
+    if discriminant(&first) != discriminant(&second) {
+        errors.push(path, "both must have the same dimension");
+        return None;
+    }
+    if key == "normal" {
+        return Some(Law::Normal(Box::new(first), Box::new(second)));
+    }
+    if first.number() > second.number() {
+        errors.push(path, "the bounds are in the wrong order; write [lowest, highest]");
+        return None;
+    }
+    Some(Law::Uniform(Box::new(first), Box::new(second)))
+}
+
+fn one(json: &Json, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Value> {
+    single(json, ty, range).map_err(|message| errors.push(path, message)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn fails(text: &str, ty: Type) -> String {
+        parse(text, ty).expect_err(text)
+    }
+
+    #[test]
+    fn every_unit_has_its_size() {
+        let table = [
+            ("1 bit/s", Value::Rate(1.0)),
+            ("64 kbit/s", Value::Rate(64e3)),
+            ("10 Mbit/s", Value::Rate(1e7)),
+            ("2.5 Gbit/s", Value::Rate(2.5e9)),
+            ("1 Tbit/s", Value::Rate(1e12)),
+            ("125 B/s", Value::Rate(1e3)),
+            ("125 kB/s", Value::Rate(1e6)),
+            ("1.25 MB/s", Value::Rate(1e7)),
+            ("1 GB/s", Value::Rate(8e9)),
+        ];
+        for (text, value) in table {
+            assert_eq!(parse(text, Type::Rate), Ok(value), "{text}");
+        }
+        let table = [
+            ("7 ns", 7e-9),
+            ("250 us", 0.00025),
+            ("250 \u{b5}s", 0.00025),
+            ("250 \u{3bc}s", 0.00025),
+            ("57.6 ms", 0.0576),
+            ("0.1 ms", 0.0001),
+            ("3 s", 3.0),
+            ("2 min", 120.0),
+            ("1.5 h", 5400.0),
+            ("5ms", 0.005),
+            ("+5 ms", 0.005),
+            (".5 s", 0.5),
+            ("5. s", 5.0),
+            ("5e3 ms", 5.0),
+            ("5E-3 s", 0.005),
+            ("-0 s", 0.0),
+        ];
+        for (text, value) in table {
+            assert_eq!(parse(text, Type::Duration), Ok(Value::Seconds(value)), "{text}");
+        }
+        let table = [
+            ("1500 B", 1500.0),
+            ("1.5 kB", 1500.0),
+            ("2 MB", 2e6),
+            ("1 GB", 1e9),
+            ("64 KiB", 65_536.0),
+            ("1 MiB", 1_048_576.0),
+            ("1 GiB", 1_073_741_824.0),
+        ];
+        for (text, value) in table {
+            assert_eq!(parse(text, Type::Bytes), Ok(Value::Bytes(value)), "{text}");
+        }
+        assert_eq!(parse("1 packet", Type::Packets), Ok(Value::Packets(1.0)));
+        assert_eq!(parse("24 packets", Type::Packets), Ok(Value::Packets(24.0)));
+    }
+
+    #[test]
+    fn spellings_agree_to_the_last_bit() {
+        for (a, b) in
+            [("0.1 ms", "0.0001 s"), ("100 us", "1e-4 s"), ("57.6 ms", "0.0576 s"), ("3 ns", "3e-9 s")]
+        {
+            assert_eq!(parse(a, Type::Duration), parse(b, Type::Duration), "{a} {b}");
+        }
+        assert_eq!(parse("8 kbit/s", Type::Rate), parse("1 kB/s", Type::Rate));
+    }
+
+    #[test]
+    fn a_number_without_unit_is_told_what_to_write() {
+        assert_eq!(fails("5", Type::Duration), "needs a unit, for example \"5 ms\"");
+        assert_eq!(fails("5 ", Type::Duration), "needs a unit, for example \"5 ms\"");
+        assert_eq!(
+            single(&json!(5), Type::Duration, &Range::ANY),
+            Err("needs a unit, for example \"5 ms\"".into())
+        );
+    }
+
+    #[test]
+    fn wrong_dimensions_name_both() {
+        assert_eq!(
+            fails("10 Mbit/s", Type::Duration),
+            "\"10 Mbit/s\" is a rate, a duration is needed, for example \"5 ms\""
+        );
+        assert_eq!(
+            fails("1 Mbit/s", Type::QueueLength),
+            "\"1 Mbit/s\" is a rate, a number of packets, of bytes or a duration is needed, for example \"24 packets\", \
+             \"64 KiB\" or \"20 ms\""
+        );
+        assert!(fails("64 KiB", Type::PacketsOrDuration).contains("is a size in bytes"));
+    }
+
+    #[test]
+    fn units_of_other_tools_are_translated() {
+        assert_eq!(fails("10 Mbps", Type::Rate), "\"10 Mbps\" has an unknown unit; write \"Mbit/s\"");
+        assert!(fails("10 Mb/s", Type::Rate).ends_with("write \"Mbit/s\" or \"MB/s\""));
+        assert!(fails("10 MBit/s", Type::Rate).ends_with("did you mean \"Mbit/s\"?"));
+        assert!(fails("10 KB", Type::Bytes).ends_with("write \"kB\" (1000) or \"KiB\" (1024)"));
+        assert!(fails("10 seconds", Type::Duration).ends_with("write \"s\""));
+        assert!(fails("10 fortnights", Type::Duration).ends_with("valid units are ns, us, ms, s, min, h"));
+        assert!(fails("5  ms", Type::Duration).ends_with("did you mean \"ms\"?"));
+    }
+
+    #[test]
+    fn what_is_no_sensible_number_is_refused() {
+        assert_eq!(fails("nan ms", Type::Duration), "\"nan ms\" is not a number");
+        assert_eq!(fails("NaN", Type::Duration), "\"NaN\" is not a number");
+        assert_eq!(fails("-inf s", Type::Duration), "\"-inf s\" is not finite");
+        assert_eq!(fails("-5 ms", Type::Duration), "\"-5 ms\" is negative, which a duration cannot be");
+        assert_eq!(
+            fails("1e400 s", Type::Duration),
+            "\"1e400 s\" is too large; at most 1000000000 s can be handled"
+        );
+        assert!(fails("1e99999999999999999999 B", Type::Bytes).contains("too large"));
+        assert_eq!(parse("1e-99999999999999999999 B", Type::Bytes), Ok(Value::Bytes(0.0)));
+        assert!(fails("0.1 ns", Type::Duration).contains("tick"));
+        assert!(fails("soon", Type::Duration).contains("is no quantity"));
+        assert!(fails("", Type::Duration).contains("is no quantity"));
+        assert!(fails("e5 s", Type::Duration).contains("is no quantity"));
+        assert!(fails("1.2.3 s", Type::Duration).contains("unknown unit"));
+    }
+
+    #[test]
+    fn ranges_are_told_in_words() {
+        assert_eq!(
+            single(&json!("0 s"), Type::Duration, &Range::POSITIVE),
+            Err("must be more than 0 s, not \"0 s\"".into())
+        );
+        assert_eq!(
+            single(&json!(-1), Type::Number, &Range::NOT_NEGATIVE),
+            Err("must be at least 0, not -1".into())
+        );
+        assert_eq!(single(&json!("nan"), Type::Number, &Range::ANY), Err("\"nan\" is not a number".into()));
+        assert_eq!(
+            single(&json!("5 ms"), Type::Number, &Range::ANY),
+            Err("a pure number is needed, not \"5 ms\"".into())
+        );
+        assert_eq!(
+            single(&json!(true), Type::Duration, &Range::ANY),
+            Err("a duration is needed, for example \"5 ms\", not true".into())
+        );
+    }
+
+    fn laws(json: &Json) -> Result<Value, String> {
+        let mut errors = Errors::default();
+        let value = quantity(json, Type::QueueLength, &Range::POSITIVE, "x", &mut errors);
+        value.filter(|_| errors.is_empty()).ok_or_else(|| errors.sorted().to_string())
+    }
+
+    #[test]
+    fn laws_are_read() {
+        let packets = |x| Box::new(Value::Packets(x));
+        assert_eq!(
+            laws(&json!({"uniform": ["1 packet", "2 packets"]})),
+            Ok(Value::Random(Law::Uniform(packets(1.0), packets(2.0))))
+        );
+        assert_eq!(
+            laws(&json!({"normal": ["9 packets", "0 packets"]})),
+            Ok(Value::Random(Law::Normal(packets(9.0), packets(0.0))))
+        );
+        assert_eq!(
+            laws(&json!({"exponential": "9 packets"})),
+            Ok(Value::Random(Law::Exponential(packets(9.0))))
+        );
+        assert_eq!(
+            laws(&json!({"values": ["5 ms"]})),
+            Ok(Value::Random(Law::Dealt(vec![Value::Seconds(0.005)])))
+        );
+    }
+
+    #[test]
+    fn wrong_laws_say_what_is_wrong() {
+        let table = [
+            (json!({}), "x: an empty table; write a quantity, or a law such as { uniform = [a, b] }"),
+            (json!({"unifrom": []}), "x.unifrom: unknown law \"unifrom\"; did you mean \"uniform\"?"),
+            (json!({"uniform": 3}), "x.uniform: a list of [lowest, highest] is needed, not 3"),
+            (json!({"uniform": ["5 ms"]}), "x.uniform: [lowest, highest] is needed, not a list of 1"),
+            (
+                json!({"uniform": ["5 ms", "4 ms"]}),
+                "x.uniform: the bounds are in the wrong order; write [lowest, highest]",
+            ),
+            (json!({"uniform": ["5 ms", "4 packets"]}), "x.uniform: both must have the same dimension"),
+            (json!({"uniform": ["0 s", "4 s"]}), "x.uniform[0]: must be more than 0, not \"0 s\""),
+            (json!({"values": []}), "x.values: an empty list has nothing to deal"),
+            (json!({"values": ["5 ms", "4 packets"]}), "x.values: all values must have the same dimension"),
+            (
+                json!({"exponential": "5"}),
+                "x.exponential: needs a unit, for example \"24 packets\", \"64 KiB\" or \"20 ms\"",
+            ),
+            (json!({"exponential": "5 ms", "values": []}), "x: give one law, not several"),
+        ];
+        for (json, message) in table {
+            assert_eq!(laws(&json), Err(message.into()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "\\PC{0,12}") {
+            let _ = parse(&text, Type::Duration);
+        }
+
+        #[test]
+        fn near_quantities_do_not_panic(text in "[-+]?[0-9.e]{0,6} ?(ms|s|B|packets|Mbps|x)?") {
+            for ty in [Type::Rate, Type::Duration, Type::Bytes, Type::Packets, Type::QueueLength] {
+                if let Ok(value) = parse(&text, ty) {
+                    prop_assert!(value.number().is_some_and(|x| x.is_finite() && x >= 0.0));
+                }
+            }
+        }
+    }
+}

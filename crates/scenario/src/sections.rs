@@ -1,0 +1,410 @@
+//! The scenario's own tables: which keys each section has. What stands inside a mechanism's table is its own affair.
+
+use evenflow_base::schema::{Counter, Fallback, Mechanism, Observable, Range, Room, Type};
+
+/// A table of the scenario file.
+#[derive(Debug)]
+pub struct Section {
+    /// Its name in documents.
+    pub name: &'static str,
+    /// A short title.
+    pub title: &'static str,
+    /// What it is for.
+    pub doc: &'static str,
+    /// Its keys.
+    pub keys: &'static [Key],
+    /// What a `[record]` series may observe below it.
+    pub observables: &'static [Observable],
+    /// Its counters.
+    pub counters: &'static [Counter],
+}
+
+/// A key of a section.
+#[derive(Debug)]
+pub struct Key {
+    /// The key.
+    pub name: &'static str,
+    /// What stands behind it.
+    pub shape: Shape,
+    /// What holds without it.
+    pub default: Fallback,
+    /// The values allowed.
+    pub range: Range,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+/// What may stand behind a key.
+#[derive(Debug)]
+pub enum Shape {
+    /// A value like a mechanism's parameter.
+    Value(Type),
+    /// Any text.
+    Text,
+    /// The name of a mechanism of this room.
+    Kind(Room),
+    /// The name of a mechanism of this room, or a table with its `kind` and parameters.
+    Named(Room),
+    /// A rate, or `{ steps = [[time, rate], …] }`.
+    Rate,
+    /// `"user"`, `"flow"`, `"group"`, `"5 users"`.
+    Per,
+    /// A table of this section's keys; with a room: and the parameters of the mechanism of that room that its `kind` names.
+    Table(&'static Section, Option<Room>),
+    /// The table of a TCP.
+    Tcp(&'static Mechanism),
+    /// One such table, or a list of them.
+    Tables(&'static Section, Room),
+    /// A list of such tables.
+    List(&'static Section),
+    /// Tables of this section by name.
+    ByName(&'static Section, Option<Room>),
+    /// A list of words out of these, or any where there are none.
+    Words(&'static [&'static str]),
+    /// A duration or `"packet"`.
+    Every,
+    /// A table that is read elsewhere.
+    Elsewhere,
+    /// Announced, and refused until it exists.
+    Later,
+}
+
+impl Shape {
+    /// Its type in words.
+    pub fn describe(&self) -> String {
+        match self {
+            Shape::Value(ty) => ty.describe().0,
+            Shape::Text => "text".into(),
+            Shape::Kind(room) => format!("{} name", room.name()),
+            Shape::Named(room) => format!("{0} name, or table with kind", room.name()),
+            Shape::Rate => "rate, or { steps = [[time, rate], …] }".into(),
+            Shape::Per => "\"user\", \"flow\", \"group\" or \"5 users\"".into(),
+            Shape::Table(section, _) => format!("{} table", section.name),
+            Shape::Tcp(table) => format!("{} table", table.kind),
+            Shape::Tables(section, _) => format!("{0} table, or list of them", section.name),
+            Shape::List(section) => format!("list of {} tables", section.name),
+            Shape::ByName(section, _) => format!("{} tables by name", section.name),
+            Shape::Words([]) => "list of names".into(),
+            Shape::Words(words) => format!("list out of {}", words.join(", ")),
+            Shape::Every => "duration or \"packet\"".into(),
+            Shape::Elsewhere => "table".into(),
+            Shape::Later => "not yet known".into(),
+        }
+    }
+}
+
+impl Section {
+    /// The names of its keys.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().map(|key| key.name)
+    }
+
+    /// The key called `name`; asking for one that is not there is a mistake of this crate.
+    pub(crate) fn key(&self, name: &str) -> &'static Key {
+        let key = self.keys.iter().find(|key| key.name == name);
+        key.unwrap_or_else(|| panic!("section {} has no key {name}", self.name))
+    }
+}
+
+const fn key(name: &'static str, shape: Shape, default: Fallback, doc: &'static str) -> Key {
+    Key { name, shape, default, range: Range::ANY, doc }
+}
+
+const fn value(name: &'static str, ty: Type, default: Fallback, range: Range, doc: &'static str) -> Key {
+    Key { name, shape: Shape::Value(ty), default, range, doc }
+}
+
+/// Below this a packet takes longer than any run.
+pub(crate) const LINK_RATE: Range = Range { min: 1.0, closed: true, max: f64::INFINITY };
+
+/// How many users a group may have.
+pub(crate) const USERS: Range = Range { min: 1.0, closed: true, max: 4_000_000.0 };
+
+/// The file as a whole.
+pub static SCENARIO: Section = Section {
+    name: "scenario",
+    title: "Scenario file",
+    doc: "A whole experiment as data: links, stages, groups of users, durations, what is recorded.",
+    keys: &[
+        key("title", Shape::Text, Fallback::Text(""), "A line for people; not part of the hash."),
+        value("duration", Type::Duration, Fallback::Required, Range::POSITIVE, "How long a run lasts."),
+        value(
+            "warmup",
+            Type::Duration,
+            Fallback::Text("0 s"),
+            Range::NOT_NEGATIVE,
+            "Measurement happens in [warmup, duration].",
+        ),
+        key("links", Shape::ByName(&LINK, None), Fallback::Required, "Links by name."),
+        key("stages", Shape::ByName(&STAGE, Some(Room::Stage)), Fallback::Absent("none"), "Stages by name."),
+        key("groups", Shape::ByName(&GROUP, None), Fallback::Required, "Groups of users by name."),
+        key(
+            "record",
+            Shape::Table(&RECORD, None),
+            Fallback::Absent("counters only"),
+            "What is recorded beside the counters.",
+        ),
+        key(
+            "sweep",
+            Shape::Elsewhere,
+            Fallback::Absent("one point"),
+            "What a study varies; a single run ignores it.",
+        ),
+    ],
+    observables: &[],
+    counters: &[],
+};
+
+/// `[links.NAME]`.
+pub static LINK: Section = Section {
+    name: "link",
+    title: "Link",
+    doc: "A full-duplex link: a queue, a transmitter and a delay in each direction.",
+    keys: &[
+        Key {
+            range: LINK_RATE,
+            ..key("rate", Shape::Rate, Fallback::Absent("pure delay, nothing ever waits"), "Its rate.")
+        },
+        value("delay", Type::Duration, Fallback::Text("0 s"), Range::NOT_NEGATIVE, "Propagation delay."),
+        key("per", Shape::Per, Fallback::Absent("one shared link"), "For whom there is a copy each."),
+        key(
+            "queue",
+            Shape::Table(&QUEUE, Some(Room::Queue)),
+            Fallback::Absent("FIFO that never drops"),
+            "What waits for the transmitter, and what is dropped.",
+        ),
+        key(
+            "reverse",
+            Shape::Table(&REVERSE, None),
+            Fallback::Absent("same rate and delay (the same draw), never drops"),
+            "The direction against the path.",
+        ),
+        key("jitter", Shape::Later, Fallback::Absent("none"), "Random extra delay."),
+        key("loss", Shape::Later, Fallback::Absent("none"), "Random loss."),
+    ],
+    observables: &[],
+    counters: &[
+        Counter { name: "arrived_bytes", doc: "Bytes offered to it." },
+        Counter { name: "delivered_bytes", doc: "Bytes that reached its far end." },
+        Counter { name: "delivered_packets", doc: "Packets that reached its far end." },
+        Counter { name: "drops", doc: "Packets its queue dropped, whatever the reason." },
+        Counter { name: "marks", doc: "Packets its queue marked, whatever the reason." },
+    ],
+};
+
+/// `reverse` of a link.
+pub static REVERSE: Section = Section {
+    name: "reverse",
+    title: "Reverse direction of a link",
+    doc: "Keys that are absent are as in the forward direction, except the queue, which then never drops.",
+    keys: &[
+        Key { range: LINK_RATE, ..key("rate", Shape::Rate, Fallback::Absent("as forward"), "Its rate.") },
+        value(
+            "delay",
+            Type::Duration,
+            Fallback::Absent("as forward"),
+            Range::NOT_NEGATIVE,
+            "Propagation delay.",
+        ),
+        key(
+            "queue",
+            Shape::Table(&QUEUE, Some(Room::Queue)),
+            Fallback::Absent("FIFO that never drops"),
+            "What waits for the transmitter, and what is dropped.",
+        ),
+    ],
+    observables: &[],
+    counters: &[],
+};
+
+/// `queue` of a link: what every admission rule has.
+pub static QUEUE: Section = Section {
+    name: "queue",
+    title: "Queue of a link",
+    doc: "An admission rule with its parameters, a limit and a scheduler. Waiting packets count, not the one in service.",
+    keys: &[
+        key(
+            "kind",
+            Shape::Kind(Room::Queue),
+            Fallback::Absent("droptail, where only limit and scheduler are given"),
+            "The admission rule; its parameters stand beside it.",
+        ),
+        value(
+            "limit",
+            Type::QueueLength,
+            Fallback::Absent("unlimited"),
+            Range::POSITIVE,
+            "How much may wait: packets, bytes, or time at line rate; shared by all classes.",
+        ),
+        key(
+            "scheduler",
+            Shape::Table(&SCHEDULER, Some(Room::Scheduler)),
+            Fallback::Absent("fifo"),
+            "Who goes next.",
+        ),
+    ],
+    observables: &[
+        Observable { name: "packets", unit: "packets", doc: "Waiting packets." },
+        Observable { name: "bytes", unit: "B", doc: "Waiting bytes." },
+        Observable { name: "wait", unit: "s", doc: "Time the waiting bytes take at line rate." },
+    ],
+    counters: &[],
+};
+
+/// `scheduler` of a queue.
+pub static SCHEDULER: Section = Section {
+    name: "scheduler",
+    title: "Scheduler of a queue",
+    doc: "Picks the next packet.",
+    keys: &[key("kind", Shape::Kind(Room::Scheduler), Fallback::Required, "Which one.")],
+    observables: &[],
+    counters: &[],
+};
+
+/// `[stages.NAME]`.
+pub static STAGE: Section = Section {
+    name: "stage",
+    title: "Stage",
+    doc: "Something packets pass that is no link: a meter, an edge, a policer. Its parameters stand beside its kind.",
+    keys: &[
+        key("kind", Shape::Kind(Room::Stage), Fallback::Required, "What it is."),
+        key("per", Shape::Per, Fallback::Absent("one shared stage"), "For whom there is a copy each."),
+        key("peer", Shape::Later, Fallback::Absent("none"), "The stage at the other end of a tunnel."),
+        key("controls", Shape::Later, Fallback::Absent("nothing"), "The component it reconfigures."),
+    ],
+    observables: &[],
+    counters: &[],
+};
+
+/// `[groups.NAME]`.
+pub static GROUP: Section = Section {
+    name: "group",
+    title: "Group of like users",
+    doc: "Users who send the same traffic along the same path.",
+    keys: &[
+        value("users", Type::Integer, Fallback::Required, USERS, "How many."),
+        key(
+            "path",
+            Shape::Words(&[]),
+            Fallback::Required,
+            "Links and stages in the order data meets them; \"-NAME\" crosses a link against its direction. \
+             Acknowledgements go backwards.",
+        ),
+        key(
+            "traffic",
+            Shape::Tables(&TRAFFIC, Room::Traffic),
+            Fallback::Required,
+            "What each user sends; a list where there is more than one kind.",
+        ),
+        key(
+            "tcp",
+            Shape::Tcp(&evenflow_transport::profile::TCP),
+            Fallback::Absent("stack \"rfc\""),
+            "Their TCP.",
+        ),
+        key("class", Shape::Text, Fallback::Text("be"), "Traffic class of their packets."),
+        value(
+            "processing",
+            Type::Duration,
+            Fallback::Absent("none"),
+            Range::NOT_NEGATIVE,
+            "Random time a host spends on each data packet before sending it; order is kept.",
+        ),
+        value(
+            "weight",
+            Type::Number,
+            Fallback::Text("1"),
+            Range::POSITIVE,
+            "Scales reference rate, CSFQ and DRR share, and willingness to pay.",
+        ),
+    ],
+    observables: FLOW,
+    counters: &[],
+};
+
+/// What can be observed of a flow: `groups.G.users[i].flows[j].window`.
+pub(crate) const FLOW: &[Observable] = &[
+    Observable { name: "window", unit: "packets", doc: "Congestion window of a TCP flow." },
+    Observable {
+        name: "received_bytes",
+        unit: "B",
+        doc: "Application bytes delivered in order; a counter: its series gives the increase per interval.",
+    },
+];
+
+/// `traffic` of a group: what every kind of traffic has.
+pub static TRAFFIC: Section = Section {
+    name: "traffic",
+    title: "Traffic of a user",
+    doc: "An application. Its parameters stand beside its kind.",
+    keys: &[
+        key("kind", Shape::Kind(Room::Traffic), Fallback::Required, "What it is."),
+        key("class", Shape::Text, Fallback::Absent("the group's"), "Traffic class of its packets."),
+        key(
+            "tcp",
+            Shape::Tcp(&evenflow_transport::profile::TCP),
+            Fallback::Absent("the group's"),
+            "Its TCP; replaces the group's table wholly.",
+        ),
+    ],
+    observables: &[],
+    counters: &[],
+};
+
+/// The key of a `tcp` table beside those of [`evenflow_transport::profile::TCP`].
+pub static CONGESTION_CONTROL: Key = key(
+    "congestion_control",
+    Shape::Named(Room::CongestionControl),
+    Fallback::Text("newreno"),
+    "How the window grows and shrinks: a name, or a table with kind and parameters.",
+);
+
+/// `[record]`.
+pub static RECORD: Section = Section {
+    name: "record",
+    title: "What is recorded",
+    doc: "Time series, histograms and lists of events, beside the counters that every run has.",
+    keys: &[
+        key("series", Shape::List(&SERIES), Fallback::Absent("none"), "Time series."),
+        key(
+            "histograms",
+            Shape::Words(&[]),
+            Fallback::Absent("none"),
+            "\"links.L.queue.packets\" (share of time at each queue length) and \"links.L.queue.at_drop\" (drops by the \
+             queue length they met).",
+        ),
+        key("events", Shape::Words(EVENTS), Fallback::Absent("none"), "Events listed one by one."),
+    ],
+    observables: &[],
+    counters: &[],
+};
+
+/// What `events` may hold.
+pub(crate) const EVENTS: &[&str] = &["drop", "mark", "arrival"];
+
+/// One of `series`.
+pub static SERIES: Section = Section {
+    name: "series",
+    title: "Time series",
+    doc: "An observable, or the increase of a counter, by time.",
+    keys: &[
+        key(
+            "of",
+            Shape::Text,
+            Fallback::Required,
+            "What: \"links.L.queue.packets\", \"stages.S[0].activity\", \"groups.G.users[*].flows[*].window\", …",
+        ),
+        key(
+            "every",
+            Shape::Every,
+            Fallback::Required,
+            "At multiples of this duration, or at each \"packet\" (queues and stages only).",
+        ),
+    ],
+    observables: &[],
+    counters: &[],
+};
+
+/// All of them, in the order of the documentation.
+pub static SECTIONS: &[&Section] =
+    &[&SCENARIO, &LINK, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &GROUP, &TRAFFIC, &RECORD, &SERIES];

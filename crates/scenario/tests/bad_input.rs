@@ -1,0 +1,608 @@
+//! Every kind of bad input gives its path, what is wrong, and the nearest valid name; all at once.
+
+mod common;
+
+use common::{errors, tree, with, without};
+use evenflow_scenario::Scenario;
+use serde_json::{Value as Json, json};
+
+/// Changes one place of the ABC example and expects exactly one error.
+#[track_caller]
+fn one(path: &str, json: Json, expected: &str) {
+    assert_eq!(errors(&with("abc-default", &[(path, json)])).to_string(), expected);
+}
+
+#[test]
+fn unknown_keys_name_the_nearest() {
+    one(
+        "links.access.queue.lmit",
+        json!("5 packets"),
+        "links.access.queue.lmit: unknown key \"lmit\"; did you mean \"limit\"?",
+    );
+    one("durration", json!("5 s"), "durration: unknown key \"durration\"; did you mean \"duration\"?");
+    one(
+        "links.bottleneck.bandwidth",
+        json!("5 s"),
+        "links.bottleneck.bandwidth: unknown key \"bandwidth\"; valid names are delay, jitter, loss, per, queue, rate, \
+         reverse",
+    );
+    one(
+        "groups.heavy.trafic",
+        json!({}),
+        "groups.heavy.trafic: unknown key \"trafic\"; did you mean \"traffic\"?",
+    );
+    one(
+        "groups.heavy.traffic.flow",
+        json!(3),
+        "groups.heavy.traffic.flow: unknown key \"flow\"; did you mean \"flows\"?",
+    );
+    one(
+        "groups.heavy.tcp.initial_windw",
+        json!(3),
+        "groups.heavy.tcp.initial_windw: unknown key \"initial_windw\"; did you mean \"initial_window\"?",
+    );
+    one(
+        "stages.meter.memry",
+        json!("3 s"),
+        "stages.meter.memry: unknown key \"memry\"; did you mean \"memory\"?",
+    );
+    one("record.serie", json!([]), "record.serie: unknown key \"serie\"; did you mean \"series\"?");
+}
+
+#[test]
+fn missing_units_say_what_to_write() {
+    one("links.bottleneck.delay", json!(5), "links.bottleneck.delay: needs a unit, for example \"5 ms\"");
+    one("links.bottleneck.delay", json!("5"), "links.bottleneck.delay: needs a unit, for example \"5 ms\"");
+    one("duration", json!(200), "duration: needs a unit, for example \"5 ms\"");
+    one(
+        "links.bottleneck.queue.limit",
+        json!(24),
+        "links.bottleneck.queue.limit: needs a unit, for example \"24 packets\", \"64 KiB\" or \"20 ms\"",
+    );
+}
+
+#[test]
+fn wrong_dimensions_are_named() {
+    one(
+        "links.bottleneck.delay",
+        json!("10 Mbit/s"),
+        "links.bottleneck.delay: \"10 Mbit/s\" is a rate, a duration is needed, for example \"5 ms\"",
+    );
+    one(
+        "links.bottleneck.rate",
+        json!("10 Mbps"),
+        "links.bottleneck.rate: \"10 Mbps\" has an unknown unit; write \"Mbit/s\"",
+    );
+}
+
+#[test]
+fn negative_quantities_are_refused() {
+    one(
+        "links.bottleneck.delay",
+        json!("-5 ms"),
+        "links.bottleneck.delay: \"-5 ms\" is negative, which a duration cannot be",
+    );
+    one("groups.heavy.weight", json!(-1), "groups.heavy.weight: must be more than 0, not -1");
+    one("groups.heavy.users", json!(-1), "groups.heavy.users: must not be negative, but is -1");
+    one(
+        "groups.heavy.traffic.start",
+        json!({ "uniform": ["-1 s", "15 s"] }),
+        "groups.heavy.traffic.start.uniform[0]: \"-1 s\" is negative, which a duration cannot be",
+    );
+}
+
+#[test]
+fn what_is_not_a_number_is_refused() {
+    one("links.bottleneck.delay", json!("nan ms"), "links.bottleneck.delay: \"nan ms\" is not a number");
+    one("links.bottleneck.rate", json!("inf bit/s"), "links.bottleneck.rate: \"inf bit/s\" is not finite");
+    let toml = common::example("abc-default").replace("users = 10", "users = 10\nweight = nan");
+    assert_eq!(
+        Scenario::from_toml(&toml).expect_err("an error").to_string(),
+        "groups.light.weight: \"NaN\" is not a number"
+    );
+    let toml = common::example("abc-default")
+        .replace("\"5 ms\"\n\n[links.bottleneck.queue]", "inf\n[links.bottleneck.queue]");
+    assert_eq!(
+        Scenario::from_toml(&toml).expect_err("an error").to_string(),
+        "links.bottleneck.delay: \"inf\" is not finite"
+    );
+}
+
+#[test]
+fn a_path_names_links_and_stages_that_exist() {
+    one(
+        "groups.heavy.path.2",
+        json!("botleneck"),
+        "groups.heavy.path[2]: no link or stage is called \"botleneck\"; did you mean \"bottleneck\"?",
+    );
+    one(
+        "groups.heavy.path.2",
+        json!("x"),
+        "groups.heavy.path[2]: no link or stage is called \"x\"; valid names are access, bottleneck, meter",
+    );
+    one("groups.heavy.path", json!([]), "groups.heavy.path: a path needs at least one link");
+    one("groups.heavy.path", json!(["meter"]), "groups.heavy.path: a path needs at least one link");
+    one(
+        "groups.heavy.path",
+        json!("access"),
+        "groups.heavy.path: a list of links and stages is needed, not \"access\"",
+    );
+    one(
+        "groups.heavy.path.0",
+        json!(7),
+        "groups.heavy.path[0]: the name of a link or stage is needed, not 7",
+    );
+}
+
+#[test]
+fn a_path_names_nothing_twice() {
+    one(
+        "groups.heavy.path",
+        json!(["access", "meter", "bottleneck", "access"]),
+        "groups.heavy.path[3]: \"access\" stands on this path twice",
+    );
+    one(
+        "groups.heavy.path",
+        json!(["access", "bottleneck", "-access"]),
+        "groups.heavy.path[2]: \"access\" stands on this path twice",
+    );
+    one(
+        "groups.heavy.path",
+        json!(["access", "-meter", "bottleneck"]),
+        "groups.heavy.path[1]: \"meter\" is a stage; only links can be crossed against their direction",
+    );
+}
+
+#[test]
+fn a_path_takes_some_time() {
+    let tree = with(
+        "newreno-droptail",
+        &[("links.wire", json!({ "delay": "0 s" })), ("groups.light.path", json!(["wire"]))],
+    );
+    assert_eq!(
+        errors(&tree).to_string(),
+        "groups.light.path: packets would take no time at all: one link needs a rate or a delay above 0"
+    );
+    one("links.wire", json!({}), "links.wire: a link needs a rate, a delay or both");
+}
+
+#[test]
+fn groups_have_users() {
+    one(
+        "groups.heavy.users",
+        json!(0),
+        "groups.heavy.users: a group needs at least one user; leave the group out if it has none",
+    );
+    one("groups.heavy.users", json!(2.5), "groups.heavy.users: a whole number is needed, not 2.5");
+    one("groups.heavy.users", json!("ten"), "groups.heavy.users: a whole number is needed, not \"ten\"");
+    one(
+        "groups.heavy.users",
+        json!(5_000_000),
+        "groups.heavy.users: must be at least 1, at most 4000000, not 5000000",
+    );
+    assert_eq!(
+        errors(&without("abc-default", &["groups.heavy.users"])).to_string(),
+        "groups.heavy.users: is required: whole number, for example 10"
+    );
+    assert_eq!(
+        errors(&without("abc-default", &["groups"])).to_string(),
+        "groups: at least one group of users is needed"
+    );
+    one("groups", json!({}), "groups: at least one group of users is needed");
+}
+
+#[test]
+fn a_million_users_are_a_valid_scenario_and_too_many_flows_say_how_many() {
+    let million = with("abc-default", &[("groups.light.users", json!(1_000_000))]);
+    assert!(Scenario::from_value(&million).is_ok());
+    let tree = with(
+        "abc-default",
+        &[("groups.light.users", json!(1_000_000)), ("groups.light.traffic.flows", json!(100))],
+    );
+    assert_eq!(errors(&tree).to_string(), "groups: 100000010 flows in all; at most 64000000 are possible");
+}
+
+#[test]
+fn a_limit_of_zero_is_refused() {
+    let expected = "links.bottleneck.queue.limit: a queue of zero holds nothing; give a limit above 0, \
+                    or none for an unlimited queue";
+    for zero in ["0 packets", "0 B", "0 ms"] {
+        one("links.bottleneck.queue.limit", json!(zero), expected);
+    }
+    one(
+        "links.bottleneck.queue.limit",
+        json!("0.5 packets"),
+        "links.bottleneck.queue.limit: must be at least 1 packet, not \"0.5 packets\"",
+    );
+}
+
+#[test]
+fn something_is_measured() {
+    one(
+        "warmup",
+        json!("200 s"),
+        "warmup: must be shorter than the duration: 200 s of 200 s leave nothing to measure",
+    );
+    one("duration", json!("0 s"), "duration: must be more than 0 s, not \"0 s\"");
+    one("duration", json!({ "exponential": "100 s" }), "duration: cannot be drawn; a plain value is needed");
+    assert_eq!(
+        errors(&without("abc-default", &["duration"])).to_string(),
+        "duration: is required: duration, for example \"5 ms\""
+    );
+}
+
+#[test]
+fn kinds_are_known_or_announced_or_mistyped() {
+    one(
+        "links.access.queue.kind",
+        json!("droptial"),
+        "links.access.queue.kind: unknown queue kind \"droptial\"; did you mean \"droptail\"?",
+    );
+    one(
+        "links.access.queue.kind",
+        json!("codel"),
+        "links.access.queue.kind: not yet known: queue kind \"codel\"",
+    );
+    one(
+        "groups.heavy.traffic",
+        json!({ "kind": "bluk" }),
+        "groups.heavy.traffic.kind: unknown traffic kind \"bluk\"; did you mean \"bulk\"?",
+    );
+    one(
+        "groups.heavy.traffic",
+        json!({}),
+        "groups.heavy.traffic.kind: is required: one of bulk, cbr, poisson, upload",
+    );
+    one(
+        "stages.meter.kind",
+        json!("activity-metre"),
+        "stages.meter.kind: unknown stage kind \"activity-metre\"; did you mean \"activity-meter\"?",
+    );
+    one(
+        "groups.heavy.tcp.congestion_control",
+        json!("newrno"),
+        "groups.heavy.tcp.congestion_control: unknown congestion control \"newrno\"; did you mean \"newreno\"?",
+    );
+    one(
+        "groups.heavy.tcp.congestion_control",
+        json!({ "kind": "wtp", "gain": 0.5 }),
+        "groups.heavy.tcp.congestion_control.kind: not yet known: congestion control \"wtp\"",
+    );
+    one("groups.heavy.tcp.stack", json!("linux"), "groups.heavy.tcp.stack: not yet known: stack \"linux\"");
+    one(
+        "groups.heavy.tcp.stack",
+        json!("ns3"),
+        "groups.heavy.tcp.stack: \"ns3\" is not valid; did you mean \"ns3.26\"?",
+    );
+    one("groups.heavy.tcp.ecn", json!("classic"), "groups.heavy.tcp.ecn: not yet known: ecn = \"classic\"");
+    one(
+        "links.bottleneck.jitter",
+        json!({ "normal": "7 ms" }),
+        "links.bottleneck.jitter: not yet known: jitter",
+    );
+    one("links.bottleneck.loss", json!(0.01), "links.bottleneck.loss: not yet known: loss");
+    one("stages.meter.peer", json!("x"), "stages.meter.peer: not yet known: peer");
+    one(
+        "links.bottleneck.queue.scheduler",
+        json!({ "kind": "htb" }),
+        "links.bottleneck.queue.scheduler.kind: not yet known: scheduler \"htb\"",
+    );
+}
+
+#[test]
+fn tcp_has_a_default_that_does_not_exist_yet() {
+    assert_eq!(
+        errors(&without("abc-default", &["groups.heavy.tcp"])).to_string(),
+        "groups.heavy.tcp.stack: not yet known: stack \"rfc\" (the default); write stack = \"ns3.26\""
+    );
+}
+
+#[test]
+fn what_waits_for_the_next_release_is_all_that_is_wrong_with_the_red_example() {
+    let errors = errors(&tree("red-ecn"));
+    assert!(errors.iter().all(|(_, message)| message.starts_with("not yet known: ")), "{errors}");
+    let paths: Vec<&str> = errors.iter().map(|(path, _)| path).collect();
+    assert_eq!(
+        paths,
+        [
+            "groups.heavy.tcp.congestion_control",
+            "groups.heavy.tcp.ecn",
+            "groups.heavy.tcp.stack",
+            "groups.light.tcp.congestion_control",
+            "groups.light.tcp.ecn",
+            "groups.light.tcp.stack",
+            "links.bottleneck.queue.kind",
+        ]
+    );
+}
+
+#[test]
+fn a_queue_needs_a_kind_for_its_parameters() {
+    let tree = without("abc-default", &["links.bottleneck.queue.kind"]);
+    assert_eq!(
+        errors(&tree).to_string(),
+        "links.bottleneck.queue.kind: is required: parameters of activity-aqm or csfq stand here"
+    );
+    one(
+        "links.wire",
+        json!({ "delay": "1 ms", "queue": {} }),
+        "links.wire.queue: a link without a rate is pure delay: nothing ever waits in it",
+    );
+}
+
+#[test]
+fn parameters_of_a_rule_agree_with_each_other() {
+    let tree = with("abc-default", &[("links.bottleneck.queue.q_base", json!("20 ms"))]);
+    assert!(errors(&tree).to_string().starts_with("links.bottleneck.queue."), "{}", errors(&tree));
+    let tree =
+        with("abc-default", &[("links.bottleneck.queue.q_base", json!({ "uniform": ["1 ms", "20 ms"] }))]);
+    assert!(errors(&tree).to_string().starts_with("links.bottleneck.queue."), "{}", errors(&tree));
+}
+
+#[test]
+fn rates_in_steps_begin_at_zero_and_go_forward() {
+    let steps = |steps: Json| json!({ "steps": steps });
+    one(
+        "links.bottleneck.rate",
+        steps(json!([["1 s", "10 Mbit/s"]])),
+        "links.bottleneck.rate.steps[0][0]: the first step must be at \"0 s\"",
+    );
+    one(
+        "links.bottleneck.rate",
+        steps(json!([["0 s", "10 Mbit/s"], ["5 s", "1 Mbit/s"], ["5 s", "2 Mbit/s"]])),
+        "links.bottleneck.rate.steps[2][0]: steps must go forward in time",
+    );
+    one(
+        "links.bottleneck.rate",
+        steps(json!([["0 s", "0 bit/s"]])),
+        "links.bottleneck.rate.steps[0][1]: must be at least 1 bit/s, not \"0 bit/s\"",
+    );
+    one(
+        "links.bottleneck.rate",
+        steps(json!([])),
+        "links.bottleneck.rate.steps: an empty list gives no rate",
+    );
+    one(
+        "links.bottleneck.rate",
+        steps(json!([["0 s"]])),
+        "links.bottleneck.rate.steps[0]: [time, rate] is needed, not a list of 1",
+    );
+}
+
+#[test]
+fn copies_are_for_users_flows_groups() {
+    one("links.access.per", json!("usr"), "links.access.per: \"usr\" is not valid; did you mean \"user\"?");
+    one("links.access.per", json!("0 users"), "links.access.per: must be at least 1 user");
+    one(
+        "links.access.per",
+        json!("everybody"),
+        "links.access.per: \"everybody\" is not valid; write \"user\", \"flow\", \"group\" or a number of users such as \
+         \"5 users\", or leave it out for one that everybody shares",
+    );
+}
+
+#[test]
+fn schedulers_know_exactly_the_classes_that_cross_their_link() {
+    let scheduler = |scheduler: Json| ("links.bottleneck.queue.scheduler", scheduler);
+    let ef = ("groups.light.class", json!("ef"));
+    let tree = with(
+        "abc-default",
+        &[ef.clone(), scheduler(json!({ "kind": "strict", "per": "class", "order": ["ef", "be"] }))],
+    );
+    assert!(Scenario::from_value(&tree).is_ok());
+    let tree = with("abc-default", &[ef.clone(), scheduler(json!({ "kind": "strict", "order": ["ef"] }))]);
+    assert_eq!(
+        errors(&tree).to_string(),
+        "links.bottleneck.queue.scheduler.order: class \"be\" crosses this link but is missing"
+    );
+    let offsets = json!({ "ef": "0 ms", "be": "57.6 ms", "af": "1 ms" });
+    let tree = with("abc-default", &[ef.clone(), scheduler(json!({ "kind": "medf", "offsets": offsets }))]);
+    assert_eq!(
+        errors(&tree).to_string(),
+        "links.bottleneck.queue.scheduler.offsets: no packet of class \"af\" crosses this link; did you mean \"ef\"?"
+    );
+    let tree = with(
+        "abc-default",
+        &[ef, scheduler(json!({ "kind": "strict", "per": "user", "order": ["ef", "be"] }))],
+    );
+    assert_eq!(
+        errors(&tree).to_string(),
+        "links.bottleneck.queue.scheduler.per: must be \"class\": strict tells classes apart by name"
+    );
+}
+
+#[test]
+fn acknowledgements_cross_the_other_way() {
+    // Upstream data of class `up` share the link's reverse direction with the acknowledgements of class `be`.
+    let queue = json!({ "scheduler": { "kind": "strict", "order": ["up", "be"] } });
+    let changes = [
+        ("groups.light.path", json!(["access", "-bottleneck"])),
+        ("groups.light.class", json!("up")),
+        ("links.bottleneck.reverse", json!({ "queue": queue })),
+    ];
+    assert!(Scenario::from_value(&with("newreno-droptail", &changes)).is_ok());
+    let datagrams = with(
+        "poisson-droptail",
+        &[
+            ("groups.one.class", json!("up")),
+            ("groups.one.path", json!(["access", "-bottleneck"])),
+            ("links.bottleneck.reverse", json!({ "queue": queue })),
+        ],
+    );
+    assert_eq!(
+        errors(&datagrams).to_string(),
+        "links.bottleneck.reverse.queue.scheduler.order: no packet of class \"be\" crosses this link; the only valid \
+         name is \"up\""
+    );
+}
+
+#[test]
+fn datagrams_have_no_tcp() {
+    let poisson = json!({ "kind": "poisson", "rate": "1 Mbit/s" });
+    one(
+        "groups.heavy.traffic",
+        poisson.clone(),
+        "groups.heavy.tcp: all traffic of this group is datagrams, which have no TCP",
+    );
+    let mut own = poisson.clone();
+    own["tcp"] = json!({ "stack": "ns3.26" });
+    one(
+        "groups.heavy.traffic",
+        json!([{ "kind": "bulk" }, own]),
+        "groups.heavy.traffic[1].tcp: poisson sends datagrams, which have no TCP",
+    );
+}
+
+#[test]
+fn names_can_stand_in_a_path() {
+    one(
+        "links",
+        json!({ "a.b": { "delay": "1 ms" }, "access": { "delay": "1 ms" }, "bottleneck": { "rate": "1 Mbit/s" } }),
+        "links.\"a.b\": \"a.b\" is no name: a name has letters, digits, \"_\" and \"-\", and does not start with \"-\"",
+    );
+    one(
+        "stages.access",
+        json!({ "kind": "rate-meter", "memory": "1 s" }),
+        "stages.access: a link has this name too; a path could not tell them apart",
+    );
+    one(
+        "groups.heavy.traffic.class",
+        json!(""),
+        "groups.heavy.traffic.class: \"\" is no name: a name has letters, digits, \"_\" and \"-\", and does not start \
+         with \"-\"",
+    );
+}
+
+#[test]
+fn series_lead_somewhere() {
+    let series = |of: &str, every: &str| json!([{ "of": of, "every": every }]);
+    let table = [
+        ("links.botleneck.queue.packets", "no link is called \"botleneck\"; did you mean \"bottleneck\"?"),
+        (
+            "links.bottleneck.queue.treshold",
+            "this activity-aqm queue has no observable \"treshold\"; did you mean \"threshold\"?",
+        ),
+        (
+            "links.access[0].queue.threshold",
+            "this droptail queue has no observable \"threshold\"; valid names are bytes, packets, wait",
+        ),
+        ("links.access[11].queue.packets", "index 11 is out of range: there are 11, counted from 0 (copies)"),
+        (
+            "links.bottleneck[0].queue.packets",
+            "there is one \"bottleneck\" for everybody, which takes no index",
+        ),
+        ("links.bottleneck.dorps", "a link has no observable \"dorps\"; did you mean \"drops\"?"),
+        (
+            "stages.meter[0].activty",
+            "this activity-meter stage has no observable \"activty\"; did you mean \"activity\"?",
+        ),
+        (
+            "groups.heavy.users[1].flows[0].window",
+            "index 1 is out of range: there are 1, counted from 0 (users of the group)",
+        ),
+        (
+            "groups.heavy.users[0].flows[10].window",
+            "index 10 is out of range: there are 10, counted from 0 (flows of a user)",
+        ),
+        (
+            "groups.heavy.window",
+            "\"groups.heavy.window\" is no path to a flow; write \"groups.NAME.users[0].flows[0].window\"",
+        ),
+        ("link.bottleneck.drops", "\"link\" is neither links, stages nor groups; did you mean \"links\"?"),
+        (
+            "links.access[x].drops",
+            "cannot read \"access[x]\"; an index is a number from 0 or \"*\", as in \"links.access[2].queue.packets\"",
+        ),
+    ];
+    for (of, message) in table {
+        one("record.series", series(of, "10 ms"), &format!("record.series[0].of: {message}"));
+    }
+    one(
+        "record.series",
+        series("links.bottleneck.drops", "0 s"),
+        "record.series[0].every: must be more than 0 s, not \"0 s\"",
+    );
+    one(
+        "record.series",
+        series("links.bottleneck.drops", "packet"),
+        "record.series[0].every: \"packet\" is for queues and stages only; a duration is needed here",
+    );
+    one(
+        "record.series",
+        json!([
+            { "of": "stages.meter[*].activity", "every": "1 s" },
+            { "of": "stages.meter[3].activity", "every": "packet" },
+        ]),
+        "record.series[1].of: record.series[0] takes this already",
+    );
+    one(
+        "record.series",
+        series("links.access.queue.packets", "1 us"),
+        "record.series[0].every: too fine: 2.2e9 values in all; at most 1e9 are possible",
+    );
+    one(
+        "record.histograms",
+        json!(["links.bottleneck.queue.at_drp"]),
+        "record.histograms[0]: no histogram is called \"at_drp\"; did you mean \"at_drop\"?",
+    );
+    one(
+        "record.events",
+        json!(["drops"]),
+        "record.events[0]: no event is called \"drops\"; did you mean \"drop\"?",
+    );
+}
+
+#[test]
+fn a_datagram_flow_has_no_window() {
+    let tree = with(
+        "poisson-droptail",
+        &[("record.series", json!([{ "of": "groups.one.users[0].flows[0].window", "every": "1 s" }]))],
+    );
+    assert_eq!(errors(&tree).to_string(), "record.series[0].of: datagrams have no window");
+}
+
+#[test]
+fn everything_wrong_is_said_at_once_sorted_by_path() {
+    let tree = with(
+        "abc-default",
+        &[
+            ("tittle", json!("x")),
+            ("warmup", json!(5)),
+            ("links.bottleneck.rate", json!("10 Mbps")),
+            ("links.bottleneck.queue.limit", json!("0 packets")),
+            ("stages.meter.memory", json!("nan s")),
+            ("groups.heavy.users", json!(0)),
+            ("groups.heavy.path", json!(["access", "metr", "bottleneck"])),
+            ("groups.light.traffic.flows", json!("many")),
+            ("record.series", json!([{ "of": "links.bottleneck.queue.packets", "every": "5" }])),
+            ("sweep", json!([])),
+        ],
+    );
+    let errors = errors(&tree);
+    let paths: Vec<&str> = errors.iter().map(|(path, _)| path).collect();
+    assert_eq!(
+        paths,
+        [
+            "groups.heavy.path[1]",
+            "groups.heavy.users",
+            "groups.light.traffic.flows",
+            "links.bottleneck.queue.limit",
+            "links.bottleneck.rate",
+            "record.series[0].every",
+            "stages.meter.memory",
+            "sweep",
+            "tittle",
+            "warmup",
+        ]
+    );
+}
+
+#[test]
+fn syntax_errors_have_line_and_column() {
+    let message = Scenario::from_toml("title = \"x\"\nduration = 5 s\n").expect_err("an error").to_string();
+    assert!(message.starts_with("line 2, column 12: "), "{message}");
+    assert!(!message.contains('\n'), "{message}");
+    let message = Scenario::from_json("{").expect_err("an error").to_string();
+    assert!(message.starts_with("is no valid JSON: "), "{message}");
+    assert_eq!(errors(&json!(7)).to_string(), "a table is needed, not 7");
+}

@@ -1,0 +1,490 @@
+//! What valid scenarios become, and that equal ones are equal.
+
+mod common;
+
+use common::{EXAMPLES, at, tree, valid, with, without};
+use evenflow_base::schema::{Law, Value};
+use evenflow_base::{Duration, Rate, Time};
+use evenflow_scenario::Scenario;
+use evenflow_scenario::model::{
+    Component, Copies, EventKind, Every, Histogram, Per, RateSpec, SchedulerPer, Target,
+};
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+#[test]
+fn the_abc_example_is_what_it_says() {
+    let s = Scenario::from_toml(common::example("abc-default")).expect("valid");
+    assert_eq!(s.title, "ABC, default configuration");
+    assert_eq!((s.duration, s.warmup), (Duration::from_millis(200_000), Duration::from_millis(100_000)));
+    assert_eq!(s.classes, ["be"]);
+    let [access, bottleneck] = s.links.as_slice() else { panic!("two links") };
+    assert_eq!((access.name.as_str(), access.per), ("access", Per::User));
+    assert_eq!(access.forward.rate, Some(RateSpec::Constant(Value::Rate(1e8))));
+    assert_eq!(access.forward.delay, Value::Seconds(0.0001));
+    assert!(access.reverse.is_none());
+    let queue = bottleneck.forward.queue.as_ref().expect("a queue");
+    assert_eq!(queue.rule.mechanism.kind, "activity-aqm");
+    assert_eq!(queue.rule.values.get("gamma"), Some(&Value::Packets(16.0)));
+    assert_eq!(queue.rule.values.word("average_over"), "accepted");
+    assert_eq!(queue.limit, Some(Value::Packets(24.0)));
+    assert!(queue.scheduler.is_none());
+    assert_eq!(s.stages[0].spec.values.number("reference_rate"), 10_000.0);
+    let [heavy, light] = s.groups.as_slice() else { panic!("two groups") };
+    assert_eq!((heavy.users, light.users), (1, 10));
+    let path: Vec<Component> = heavy.path.iter().map(|hop| hop.component).collect();
+    assert_eq!(path, [Component::Link(0), Component::Stage(0), Component::Link(1)]);
+    assert_eq!((heavy.flows_per_user(), light.flows_per_user()), (10, 1));
+    assert_eq!(heavy.weight, Value::Number(1.0));
+    let tcp = heavy.traffic[0].tcp.as_ref().expect("TCP");
+    assert_eq!(tcp.profile, evenflow_transport::Profile::ns3_26());
+    assert_eq!(tcp.congestion_control.mechanism.kind, "newreno");
+    let start = Law::Uniform(Box::new(Value::Seconds(0.0)), Box::new(Value::Seconds(15.0)));
+    assert_eq!(heavy.traffic[0].spec.values.get("start"), Some(&Value::Random(start)));
+    assert_eq!(s.copies(Component::Link(0)), 11);
+    assert_eq!(s.copies(Component::Link(1)), 1);
+    assert_eq!(s.hash.len(), 16);
+}
+
+#[test]
+fn a_queue_without_kind_is_droptail() {
+    let s = valid(&with("newreno-droptail", &[("links.bottleneck.queue", json!({ "limit": "20 ms" }))]));
+    let queue = s.links[1].forward.queue.as_ref().expect("a queue");
+    assert_eq!(queue.rule.mechanism.kind, "droptail");
+    assert_eq!(queue.limit, Some(Value::Seconds(0.02)));
+}
+
+#[test]
+fn schedulers_say_by_what_they_tell_packets_apart() {
+    let scheduler = json!({ "kind": "drr" });
+    let s = valid(&with("newreno-droptail", &[("links.bottleneck.queue.scheduler", scheduler)]));
+    let queue = s.links[1].forward.queue.as_ref().expect("a queue");
+    assert_eq!(queue.scheduler_per, SchedulerPer::User);
+    assert_eq!(queue.scheduler.as_ref().expect("a scheduler").mechanism.kind, "drr");
+}
+
+#[test]
+fn reverse_takes_what_it_lacks_from_the_forward_direction() {
+    let s = valid(&with("newreno-droptail", &[("links.bottleneck.reverse", json!({ "rate": "1 Mbit/s" }))]));
+    let reverse = s.links[1].reverse.as_ref().expect("a reverse direction");
+    assert_eq!(reverse.rate, Some(RateSpec::Constant(Value::Rate(1e6))));
+    assert_eq!(reverse.delay, Value::Seconds(0.005));
+    assert!(reverse.queue.is_none());
+    let s = valid(&with("newreno-droptail", &[("links.bottleneck.reverse", json!({}))]));
+    assert!(s.links[1].reverse.is_none());
+    let drawn = [
+        ("links.bottleneck.delay", json!({ "uniform": ["1 ms", "9 ms"] })),
+        ("links.bottleneck.reverse", json!({ "rate": "1 Mbit/s" })),
+    ];
+    assert_eq!(
+        common::errors(&with("newreno-droptail", &drawn)).to_string(),
+        "links.bottleneck.reverse.delay: is required, because the forward delay is drawn and a copy of it would be \
+         drawn anew"
+    );
+}
+
+#[test]
+fn rates_may_change_in_steps() {
+    let steps = json!({ "steps": [["0 s", "10 Mbit/s"], ["100 s", "2 Mbit/s"]] });
+    let s = valid(&with("newreno-droptail", &[("links.bottleneck.rate", steps)]));
+    let expected = vec![(Time(0), Rate(1e7)), (Time(100_000_000_000), Rate(2e6))];
+    assert_eq!(s.links[1].forward.rate, Some(RateSpec::Steps(expected)));
+}
+
+#[test]
+fn users_may_send_several_kinds_of_traffic() {
+    let traffic = json!([
+        { "kind": "bulk", "flows": 2 },
+        { "kind": "cbr", "rate": "64 kbit/s", "packet": "200 B", "class": "ef" },
+        { "kind": "upload", "size": "1 MB", "tcp": { "stack": "ns3.26", "ack_every": 1, "max_window": "1 MiB" } },
+    ]);
+    let s = valid(&with("newreno-droptail", &[("groups.heavy.traffic", traffic)]));
+    assert_eq!(s.classes, ["be", "ef"]);
+    let heavy = &s.groups[0];
+    assert_eq!(heavy.flows_per_user(), 4);
+    assert_eq!(heavy.traffic.iter().map(|t| t.class).collect::<Vec<_>>(), [0, 1, 0]);
+    assert!(heavy.traffic[1].tcp.is_none());
+    let profile = &heavy.traffic[2].tcp.as_ref().expect("TCP").profile;
+    assert_eq!((profile.ack_every, profile.max_window), (1, 1_048_576));
+    assert_eq!(s.copies(Component::Link(0)), 2);
+}
+
+#[test]
+fn copies_are_counted_by_what_they_are_for() {
+    for (per, copies) in [("user", 11), ("flow", 20), ("group", 2), ("4 users", 4), ("1 user", 11)] {
+        let s = valid(&with("abc-default", &[("links.access.per", json!(per))]));
+        assert_eq!(s.copies(Component::Link(0)), copies, "{per}");
+    }
+}
+
+#[test]
+fn records_are_resolved() {
+    let record = json!({
+        "series": [
+            { "of": "links.bottleneck.queue.threshold", "every": "10 ms" },
+            { "of": "links.access[2].queue.packets", "every": "packet" },
+            { "of": "links.access.delivered_bytes", "every": "1 s" },
+            { "of": "stages.meter[*].activity", "every": "packet" },
+            { "of": "groups.heavy.users[0].flows[3].window", "every": "10 ms" },
+            { "of": "groups.light.users.flows.received_bytes", "every": "1 s" },
+        ],
+        "histograms": ["links.bottleneck.queue.packets", "links.bottleneck.queue.at_drop"],
+        "events": ["mark", "drop"],
+    });
+    let s = valid(&with("abc-default", &[("record", record)]));
+    let names: Vec<&str> = s.record.series.iter().map(|series| series.of.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "links.bottleneck.queue.threshold",
+            "links.access[2].queue.packets",
+            "links.access[*].delivered_bytes",
+            "stages.meter[*].activity",
+            "groups.heavy.users[0].flows[3].window",
+            "groups.light.users[*].flows[*].received_bytes",
+        ]
+    );
+    let targets: Vec<Target> = s.record.series.iter().map(|series| series.target).collect();
+    assert_eq!(
+        targets,
+        [
+            Target::Queue { link: 1, copies: Copies::All, observable: "threshold" },
+            Target::Queue { link: 0, copies: Copies::One(2), observable: "packets" },
+            Target::Link { link: 0, copies: Copies::All, counter: "delivered_bytes" },
+            Target::Stage { stage: 0, copies: Copies::All, observable: "activity" },
+            Target::Flow { group: 0, users: Copies::One(0), flows: Copies::One(3), observable: "window" },
+            Target::Flow { group: 1, users: Copies::All, flows: Copies::All, observable: "received_bytes" },
+        ]
+    );
+    assert_eq!(s.record.series[0].every, Every::Interval(Duration::from_millis(10)));
+    assert_eq!(s.record.series[1].every, Every::Packet);
+    assert_eq!(s.record.histograms, [(1, Histogram::Packets), (1, Histogram::AtDrop)]);
+    assert_eq!(s.record.events, [EventKind::Mark, EventKind::Drop]);
+}
+
+#[test]
+fn a_link_on_no_path_is_fine_whatever_its_classes() {
+    let queue = json!({ "scheduler": { "kind": "strict", "order": ["ef", "be"] } });
+    valid(&with("abc-default", &[("links.spare", json!({ "rate": "1 Mbit/s", "queue": queue }))]));
+}
+
+#[test]
+fn a_single_mechanism_is_decoded_alone() {
+    let spec = evenflow_scenario::mechanism("activity-aqm", r#"{ "gamma": "8 packets" }"#).expect("valid");
+    assert_eq!(spec.values.get("gamma"), Some(&Value::Packets(8.0)));
+    let errors =
+        evenflow_scenario::mechanism("activity-aqm", r#"{ "gama": "8 packets" }"#).expect_err("an error");
+    assert_eq!(errors.to_string(), "gama: unknown key \"gama\"; did you mean \"gamma\"?");
+    let errors = evenflow_scenario::mechanism("activty-aqm", "{}").expect_err("an error");
+    assert_eq!(errors.to_string(), "unknown mechanism \"activty-aqm\"; did you mean \"activity-aqm\"?");
+    let errors = evenflow_scenario::mechanism("codel", "{}").expect_err("an error");
+    assert_eq!(errors.to_string(), "not yet known: queue kind \"codel\"");
+}
+
+// The canonical form.
+
+#[track_caller]
+fn same(a: &Json, b: &Json) {
+    let (a, b) = (valid(a), valid(b));
+    assert_eq!(a.canonical, b.canonical);
+    assert_eq!(a.hash, b.hash);
+}
+
+#[track_caller]
+fn different(a: &Json, b: &Json) {
+    assert_ne!(valid(a).hash, valid(b).hash);
+}
+
+#[test]
+fn spellings_do_not_matter() {
+    let plain = tree("abc-default");
+    let spelled = [
+        ("title", json!("another")),
+        ("sweep", json!({})),
+        ("duration", json!("200000 ms")),
+        ("warmup", json!("1.6666666666666667 min")),
+        ("links.bottleneck.delay", json!("0.005 s")),
+        ("links.bottleneck.rate", json!("1.25 MB/s")),
+        ("links.bottleneck.queue.average_over", json!("accepted")),
+        ("links.bottleneck.queue.scheduler", json!({ "kind": "fifo" })),
+        ("links.access.per", json!("1 users")),
+        ("links.access.reverse", json!({})),
+        ("groups.heavy.users", json!(1.0)),
+        ("groups.heavy.weight", json!(1.0)),
+        ("groups.heavy.class", json!("be")),
+        ("groups.heavy.tcp.ack_every", json!(2)),
+        ("groups.heavy.tcp.congestion_control", json!({ "kind": "newreno" })),
+        ("groups.heavy.tcp.max_window", json!("128 KiB")),
+        ("record", json!({ "series": [] })),
+    ];
+    same(&plain, &with("abc-default", &spelled));
+    same(&plain, &without("abc-default", &["title", "sweep", "links.bottleneck.queue.q_min"]));
+    let mut listed = plain.clone();
+    let one = at(&mut listed, "groups.light.traffic").clone();
+    *at(&mut listed, "groups.light.traffic") = json!([one]);
+    same(&plain, &listed);
+}
+
+#[test]
+fn meanings_do() {
+    let plain = tree("abc-default");
+    for (path, json) in [
+        ("duration", json!("201 s")),
+        ("links.bottleneck.delay", json!("5.000001 ms")),
+        ("links.bottleneck.queue.limit", json!("25 packets")),
+        ("groups.heavy.weight", json!(2)),
+        ("groups.heavy.traffic.flows", json!(11)),
+        ("groups.heavy.tcp.ack_every", json!(1)),
+        ("groups.heavy.class", json!("ef")),
+        ("record.events", json!(["drop"])),
+        ("links.spare", json!({ "delay": "1 ms" })),
+    ] {
+        different(&plain, &with("abc-default", &[(path, json)]));
+    }
+}
+
+#[test]
+fn series_names_have_one_spelling() {
+    let series =
+        |of: &str| with("abc-default", &[("record.series", json!([{ "of": of, "every": "10 ms" }]))]);
+    same(&series("links.access.queue.packets"), &series("links.access[*].queue.packets"));
+    different(&series("links.access[0].queue.packets"), &series("links.access[*].queue.packets"));
+}
+
+#[test]
+fn the_canonical_form_of_the_smallest_scenario() {
+    let tree = json!({
+        "duration": "10 s",
+        "links": { "l": { "rate": "1 Mbit/s", "delay": "5 ms" } },
+        "groups": { "g": { "users": 1, "path": ["l"], "traffic": { "kind": "cbr", "rate": "64 kbit/s" } } },
+    });
+    assert_eq!(
+        valid(&tree).canonical,
+        concat!(
+            r#"{"duration":"10 s","groups":{"g":{"path":["l"],"traffic":[{"class":"be","kind":"cbr","packet":"1500 B","#,
+            r#""rate":"64000 bit/s","start":"0 s"}],"users":1,"weight":1}},"#,
+            r#""links":{"l":{"delay":"0.005 s","rate":"1000000 bit/s"}},"#,
+            r#""record":{"events":[],"histograms":[],"series":[]},"stages":{},"warmup":"0 s"}"#
+        )
+    );
+}
+
+/// The canonical form is a scenario file, and its own canonical form.
+#[track_caller]
+fn is_idempotent(scenario: &Scenario) {
+    let again = Scenario::from_json(&scenario.canonical)
+        .unwrap_or_else(|errors| panic!("{}\n{errors}", scenario.canonical));
+    assert_eq!(again.canonical, scenario.canonical);
+    assert_eq!(again.hash, scenario.hash);
+}
+
+#[test]
+fn the_canonical_form_is_a_scenario_of_the_same_meaning() {
+    for (name, text) in EXAMPLES.iter().filter(|(name, _)| *name != "red-ecn") {
+        let scenario = Scenario::from_toml(text).expect(name);
+        is_idempotent(&scenario);
+    }
+    let rich = with(
+        "abc-default",
+        &[
+            ("links.access.delay", json!({ "values": ["1 ms", "0.1 ms", "3 us"] })),
+            ("links.access.rate", json!({ "normal": ["10 Mbit/s", "1 kbit/s"] })),
+            (
+                "links.bottleneck.rate",
+                json!({ "steps": [["0 s", "10 Mbit/s"], ["1.23456789 s", "3 Mbit/s"]] }),
+            ),
+            ("links.bottleneck.reverse", json!({ "rate": "1 Mbit/s", "queue": { "limit": "64 KiB" } })),
+            ("groups.heavy.processing", json!({ "uniform": ["0 s", "1.2 ms"] })),
+            ("groups.heavy.weight", json!({ "values": [1, 2.5, 4] })),
+            ("groups.light.tcp.retries", json!("unlimited")),
+            ("stages.meter.accounting", json!({ "ef": 3, "be": 1 })),
+            ("groups.light.path", json!(["access", "meter", "-bottleneck"])),
+            ("record.series", json!([{ "of": "stages.meter[1].rate", "every": "packet" }])),
+            ("record.histograms", json!(["links.access.queue.at_drop"])),
+            ("record.events", json!(["arrival", "drop"])),
+        ],
+    );
+    is_idempotent(&valid(&rich));
+}
+
+// Whatever stands in a file, the decoder answers.
+
+fn any_json() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::from),
+        any::<i64>().prop_map(Json::from),
+        any::<f64>().prop_map(Json::from),
+        prop::sample::select(WORDS).prop_map(Json::from),
+        "\\PC{0,8}".prop_map(Json::from),
+        "[0-9.e+-]{1,5} ?(ms|s|B|packets|Mbit/s|users)".prop_map(Json::from),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        let key = prop_oneof![prop::sample::select(WORDS).prop_map(str::to_owned), "\\PC{0,4}"];
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
+            prop::collection::btree_map(key, inner, 0..4)
+                .prop_map(|table| Json::Object(table.into_iter().collect())),
+        ]
+    })
+}
+
+/// Words that lead the decoder into its corners.
+const WORDS: &[&str] = &[
+    "title",
+    "duration",
+    "warmup",
+    "links",
+    "stages",
+    "groups",
+    "record",
+    "sweep",
+    "rate",
+    "delay",
+    "per",
+    "queue",
+    "reverse",
+    "kind",
+    "limit",
+    "scheduler",
+    "steps",
+    "users",
+    "path",
+    "traffic",
+    "tcp",
+    "class",
+    "processing",
+    "weight",
+    "series",
+    "histograms",
+    "events",
+    "of",
+    "every",
+    "stack",
+    "congestion_control",
+    "uniform",
+    "normal",
+    "exponential",
+    "values",
+    "droptail",
+    "activity-aqm",
+    "csfq",
+    "drr",
+    "strict",
+    "medf",
+    "order",
+    "offsets",
+    "bulk",
+    "upload",
+    "cbr",
+    "poisson",
+    "access",
+    "bottleneck",
+    "meter",
+    "-access",
+    "heavy",
+    "light",
+    "ns3.26",
+    "newreno",
+    "packet",
+    "user",
+    "flow",
+    "5 users",
+    "0 s",
+    "5 ms",
+    "24 packets",
+    "64 KiB",
+    "10 Mbit/s",
+    "0 packets",
+    "nan ms",
+    "links.access[1].queue.packets",
+    "groups.heavy.users[0].flows[9].window",
+    "stages.meter.rate",
+    "be",
+    "ef",
+    "accounting",
+    "activity-meter",
+    "flows",
+    "mss",
+    "max_window",
+    "unlimited",
+    "retries",
+    "q_base",
+    "gamma",
+];
+
+/// Every place of a tree, as a list of keys.
+fn places(json: &Json) -> Vec<Vec<String>> {
+    let mut all = vec![Vec::new()];
+    let children: Vec<(String, &Json)> = match json {
+        Json::Array(list) => list.iter().enumerate().map(|(i, v)| (i.to_string(), v)).collect(),
+        Json::Object(table) => table.iter().map(|(k, v)| (k.clone(), v)).collect(),
+        _ => Vec::new(),
+    };
+    for (key, child) in children {
+        for mut rest in places(child) {
+            rest.insert(0, key.clone());
+            all.push(rest);
+        }
+    }
+    all
+}
+
+fn place<'a>(json: &'a mut Json, keys: &[String]) -> &'a mut Json {
+    keys.iter().fold(json, |place, key| match place {
+        Json::Array(list) => &mut list[key.parse::<usize>().expect("an index")],
+        Json::Object(table) => table.get_mut(key).expect("a key"),
+        _ => unreachable!("places() leads to what is there"),
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_tree_makes_the_decoder_panic(tree in any_json()) {
+        let _ = Scenario::from_value(&tree);
+    }
+
+    #[test]
+    fn no_mutation_of_an_example_makes_the_decoder_panic(
+        which in 0..EXAMPLES.len(),
+        mutations in prop::collection::vec((any::<prop::sample::Index>(), 0..4, any_json(), prop::sample::select(WORDS)), 1..4),
+    ) {
+        let mut tree = tree(EXAMPLES[which].0);
+        for (index, what, json, word) in mutations {
+            let places = places(&tree);
+            let keys = index.get(&places);
+            let (last, parent) = match keys.split_last() {
+                Some((last, parent)) => (last.as_str(), parent),
+                None => ("", &[][..]),
+            };
+            match (what, place(&mut tree, parent)) {
+                (0, Json::Object(table)) => { table.remove(last); }
+                (1, Json::Object(table)) => {
+                    if let Some(value) = table.remove(last) {
+                        table.insert(word.into(), value);
+                    }
+                }
+                (2, _) => *place(&mut tree, keys) = word.into(),
+                _ => *place(&mut tree, keys) = json,
+            }
+        }
+        match Scenario::from_value(&tree) {
+            Ok(scenario) => is_idempotent(&scenario),
+            Err(errors) => prop_assert!(!errors.is_empty()),
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "\\PC{0,30}") {
+        let _ = Scenario::from_toml(&text);
+        let _ = Scenario::from_json(&text);
+    }
+
+    #[test]
+    fn no_path_makes_the_record_panic(of in "(links|stages|groups|x)[.](access|bottleneck|meter|heavy|light)(\\[[0-9*x]{0,3}\\])?([.][a-z_]{0,8}(\\[[0-9*]\\])?){0,3}") {
+        let tree = with("abc-default", &[("record.series", json!([{ "of": of, "every": "packet" }]))]);
+        if let Ok(scenario) = Scenario::from_value(&tree) {
+            is_idempotent(&scenario);
+        }
+    }
+}

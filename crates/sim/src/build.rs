@@ -1,0 +1,628 @@
+//! From a scenario to a network at rest: copies, draws, routes, flows.
+
+use std::sync::Arc;
+
+use evenflow_base::schema::{Law, Value, Values};
+use evenflow_base::{Duration, Fine, Rate, Stream, Time};
+use evenflow_queue::scheduler::{Drr, Medf, Strict};
+use evenflow_queue::{Admission, Limit, Scheduler};
+use evenflow_scenario::model::{
+    Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Per, Queue as QueueSpec, RateSpec,
+    Scenario, SchedulerPer, Target,
+};
+use evenflow_stage::Stage;
+use evenflow_traffic::Application;
+use evenflow_transport::congestion_control::NewReno;
+use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
+
+use crate::Options;
+use crate::engine::{Connection, Datagrams, Engine, Flow, Host, Parts, STAGE, StageSlot};
+use crate::events::Lane;
+use crate::measure::{ClassCounters, PortCounters, Window, WindowMeter};
+use crate::port::{Events, Fifo, Gate, Lengths, Port, Queue, Select};
+use crate::probe::{Probes, Series, Source, Timed};
+
+/// A drawn duration.
+#[inline]
+pub fn seconds(law: &Law, stream: &mut Stream) -> Duration {
+    Duration::from_seconds(law.draw(stream, 0).number().unwrap_or(0.0))
+}
+
+/// One copy of a component: whose it is, as it stands in the names of its streams.
+#[derive(Clone, Debug)]
+struct Copy {
+    owner: String,
+    /// Number among the copies of its group: decides for dealt values.
+    index: usize,
+    /// Weight of its owner; 1 where users share it.
+    weight: f64,
+}
+
+/// All copies of one component, and how to find a flow's.
+#[derive(Debug, Default)]
+struct Copies {
+    list: Vec<Copy>,
+    /// For each group: number of its first copy.
+    base: Vec<usize>,
+}
+
+impl Copies {
+    fn new(per: Per, used_by: &[bool], groups: &[Group], flows: &[usize], weights: &[Vec<f64>]) -> Copies {
+        let mut copies = Copies { list: Vec::new(), base: vec![0; groups.len()] };
+        for (g, group) in groups.iter().enumerate() {
+            if !used_by[g] {
+                continue;
+            }
+            let shared = per == Per::Shared;
+            copies.base[g] = if shared { 0 } else { copies.list.len() };
+            let count = match per {
+                Per::Shared => usize::from(copies.list.is_empty()),
+                Per::Group => 1,
+                Per::User => group.users as usize,
+                Per::Users(n) => group.users.div_ceil(n) as usize,
+                Per::Flow => group.users as usize * flows[g],
+            };
+            for index in 0..count {
+                let (owner, weight) = match per {
+                    Per::Shared => (String::new(), 1.0),
+                    Per::Group => (group.name.clone(), 1.0),
+                    Per::User => (format!("{}/{index}", group.name), weights[g][index]),
+                    Per::Users(_) => (format!("{}/{index}", group.name), 1.0),
+                    Per::Flow => {
+                        let user = index / flows[g];
+                        (format!("{}/{user}/{}", group.name, index % flows[g]), weights[g][user])
+                    }
+                };
+                copies.list.push(Copy { owner, index, weight });
+            }
+        }
+        copies
+    }
+
+    /// The copy that a flow meets.
+    fn of(&self, per: Per, group: usize, user: usize, flow: usize, flows: usize) -> usize {
+        match per {
+            Per::Shared => 0,
+            Per::Group => self.base[group],
+            Per::User => self.base[group] + user,
+            Per::Users(n) => self.base[group] + user / n as usize,
+            Per::Flow => self.base[group] + user * flows + flow,
+        }
+    }
+}
+
+/// The stream of `purpose` of the component `name`'s copy that belongs to `owner`.
+fn stream(seed: u64, name: &str, owner: &str, purpose: &str) -> Stream {
+    Stream::new(seed, &format!("{name}/{owner}/{purpose}"))
+}
+
+fn draw(value: &Value, stream: impl FnOnce() -> Stream, index: usize) -> Value {
+    match value {
+        Value::Random(law) => law.draw(&mut stream(), index),
+        fixed => fixed.clone(),
+    }
+}
+
+/// How many flows a user of `group` has.
+fn flows_per_user(group: &Group) -> usize {
+    group.traffic.iter().map(|t| evenflow_traffic::flows(&t.spec.values) as usize).sum()
+}
+
+/// An estimate of what a run needs, in bytes: state of flows, users and copies, without packets in flight.
+pub fn memory_bytes(scenario: &Scenario) -> u64 {
+    let mut total = 4 << 20;
+    for group in &scenario.groups {
+        let users = u64::from(group.users);
+        let flows = users * flows_per_user(group) as u64;
+        total += flows * (size_of::<Connection>() + size_of::<Flow>() + 160) as u64 + users * 200;
+        for hop in &group.path {
+            let per = match hop.component {
+                Component::Link(i) => scenario.links[i].per,
+                Component::Stage(i) => scenario.stages[i].per,
+            };
+            let copies = match per {
+                Per::Flow => flows,
+                Per::User => users,
+                Per::Users(n) => users / u64::from(n),
+                Per::Shared | Per::Group => 1,
+            };
+            total += copies * (2 * size_of::<Port>() + size_of::<Fifo>() + 200) as u64;
+        }
+    }
+    total
+}
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    options: Options,
+    flows: Vec<usize>,
+    weights: Vec<Vec<f64>>,
+    /// First flow of each group.
+    first_flow: Vec<usize>,
+}
+
+/// Builds the network.
+pub fn build(scenario: &Scenario, seed: u64, options: Options) -> Engine {
+    let flows: Vec<usize> = scenario.groups.iter().map(flows_per_user).collect();
+    let mut first_flow = Vec::new();
+    let mut total = 0;
+    for (g, group) in scenario.groups.iter().enumerate() {
+        first_flow.push(total);
+        total += group.users as usize * flows[g];
+    }
+    let weights = scenario
+        .groups
+        .iter()
+        .map(|group| {
+            (0..group.users as usize)
+                .map(|user| {
+                    let of = || stream(seed, "groups", &format!("{}/{user}", group.name), "weight");
+                    draw(&group.weight, of, user).number().unwrap_or(1.0)
+                })
+                .collect()
+        })
+        .collect();
+    Builder { scenario, seed, options, flows, weights, first_flow }.build(total)
+}
+
+impl Builder<'_> {
+    fn build(&self, total_flows: usize) -> Engine {
+        let scenario = self.scenario;
+        let window = Window { from: Time(scenario.warmup.0), to: Time(scenario.duration.0) };
+        let copies = |per, component| {
+            let used: Vec<bool> = scenario
+                .groups
+                .iter()
+                .map(|g| g.path.iter().any(|hop| hop.component == component))
+                .collect();
+            Copies::new(per, &used, &scenario.groups, &self.flows, &self.weights)
+        };
+        let links: Vec<Copies> =
+            scenario.links.iter().enumerate().map(|(i, l)| copies(l.per, Component::Link(i))).collect();
+        let stage_copies: Vec<Copies> =
+            scenario.stages.iter().enumerate().map(|(i, s)| copies(s.per, Component::Stage(i))).collect();
+
+        let mut ports = Vec::new();
+        let mut lanes = Vec::new();
+        let mut first_port = Vec::new();
+        for (i, link) in scenario.links.iter().enumerate() {
+            first_port.push(ports.len());
+            let selects = [Some(&link.forward), link.reverse.as_ref()].map(|d| self.select(d, i));
+            for (number, copy) in links[i].list.iter().enumerate() {
+                self.add_ports(&mut ports, i, number, copy, &selects);
+            }
+            for direction in [&link.forward, link.reverse.as_ref().unwrap_or(&link.forward)] {
+                let random_rate = matches!(&direction.rate, Some(RateSpec::Constant(Value::Random(_))));
+                let unordered = random_rate || matches!(direction.delay, Value::Random(_));
+                lanes.push(Lane::new(unordered));
+            }
+        }
+        lanes.push(Lane::new(false)); // the hosts'
+
+        let mut stages = Vec::new();
+        let mut first_stage = Vec::new();
+        for (i, stage) in scenario.stages.iter().enumerate() {
+            first_stage.push(stages.len());
+            let name = format!("stages.{}", stage.name);
+            for (number, copy) in stage_copies[i].list.iter().enumerate() {
+                let values = self.drawn(&stage.spec.values, &name, copy);
+                let built = Stage::build(stage.spec.mechanism.kind, &values, &scenario.classes, copy.weight)
+                    .expect("the scenario was checked");
+                let stream = stream(self.seed, &name, &copy.owner, "own");
+                stages.push(StageSlot { stage: built, stream, class: i as u32, copy: number as u32, passed: (0, 0) });
+            }
+        }
+
+        let mut parts = Parts {
+            window,
+            classes: vec![ClassCounters::new(scenario.classes.len()); 2 * scenario.links.len()],
+            ports,
+            lanes,
+            stages,
+            routes: Vec::new(),
+            flows: Vec::with_capacity(total_flows),
+            connections: Vec::new(),
+            datagrams: Vec::new(),
+            profiles: Vec::new(),
+            hosts: Vec::new(),
+            starts: Vec::with_capacity(total_flows),
+            probes: Probes::default(),
+        };
+        for (g, group) in scenario.groups.iter().enumerate() {
+            let per_flow = group.path.iter().any(|hop| match hop.component {
+                Component::Link(i) => scenario.links[i].per == Per::Flow,
+                Component::Stage(i) => scenario.stages[i].per == Per::Flow,
+            });
+            let profiles: Vec<u32> = group
+                .traffic
+                .iter()
+                .map(|t| {
+                    if let Some(tcp) = &t.tcp {
+                        parts.profiles.push(tcp.profile.clone());
+                    }
+                    parts.profiles.len().saturating_sub(1) as u32
+                })
+                .collect();
+            for user in 0..group.users as usize {
+                let host = parts.hosts.len() as u32;
+                let owner = format!("{}/{user}", group.name);
+                parts.hosts.push(self.host(group, &owner));
+                let mut number = 0;
+                let mut route = parts.routes.len() as u32;
+                for (t, traffic) in group.traffic.iter().enumerate() {
+                    let kind = traffic.spec.mechanism.kind;
+                    for _ in 0..evenflow_traffic::flows(&traffic.spec.values) {
+                        if per_flow || number == 0 {
+                            route = parts.routes.len() as u32;
+                            for hop in &group.path {
+                                let entry = match hop.component {
+                                    Component::Link(i) => {
+                                        let copy =
+                                            links[i].of(scenario.links[i].per, g, user, number, self.flows[g]);
+                                        (first_port[i] + 2 * copy) as u32 | u32::from(hop.against)
+                                    }
+                                    Component::Stage(i) => {
+                                        let per = scenario.stages[i].per;
+                                        let copy = stage_copies[i].of(per, g, user, number, self.flows[g]);
+                                        STAGE | (first_stage[i] + copy) as u32
+                                    }
+                                };
+                                parts.routes.push(entry);
+                            }
+                        }
+                        let of = |purpose: &str| stream(self.seed, "groups", &format!("{owner}/{number}"), purpose);
+                        let mut values = traffic.spec.values.clone();
+                        if let Some(Value::Random(law)) = values.0.get("rate") {
+                            let drawn = law.draw(&mut of("rate"), user);
+                            values.0.insert("rate", drawn);
+                        }
+                        if let Some(Value::Random(law)) = values.0.get("size") {
+                            let drawn = law.draw(&mut of("size"), user);
+                            values.0.insert("size", drawn);
+                        }
+                        let start = evenflow_traffic::start(&values, &mut of("start"), parts.flows.len());
+                        parts.starts.push(Time::ZERO + start);
+                        let (tcp, endpoint) = match evenflow_traffic::application(kind, &values) {
+                            Application::Bytes(size) => {
+                                let profile = &parts.profiles[profiles[t] as usize];
+                                parts.connections.push(connection(profile, profiles[t], size));
+                                (true, parts.connections.len() - 1)
+                            }
+                            Application::Datagrams(source) => {
+                                parts.datagrams.push(Datagrams {
+                                    source,
+                                    gaps: of("gap"),
+                                    sizes: of("packet"),
+                                    sent: 0,
+                                    received: 0,
+                                });
+                                (false, parts.datagrams.len() - 1)
+                            }
+                        };
+                        parts.flows.push(Flow {
+                            route,
+                            hops: group.path.len() as u8,
+                            class: traffic.class,
+                            tcp,
+                            endpoint: endpoint as u32,
+                            host,
+                        });
+                        number += 1;
+                    }
+                }
+            }
+        }
+        parts.probes = self.probes(&links, &stage_copies, &first_port, &first_stage);
+        Engine::new(parts)
+    }
+
+    fn host(&self, group: &Group, owner: &str) -> Host {
+        let law = match &group.processing {
+            Some(Value::Random(law)) => Some(law.clone()),
+            Some(fixed) if fixed.number() != Some(0.0) => Some(Law::Dealt(vec![fixed.clone()])),
+            _ => None,
+        };
+        let processing = law.map(|law| (law, stream(self.seed, "groups", owner, "processing")));
+        Host { processing, left: Time::ZERO }
+    }
+
+    fn drawn(&self, values: &Values, name: &str, copy: &Copy) -> Values {
+        if !values.is_random() {
+            return values.clone();
+        }
+        values.drawn(&|purpose| stream(self.seed, name, &copy.owner, purpose), copy.index)
+    }
+
+    /// The table by which a scheduler of a link finds the queue of a flow; queues are numbered over all copies.
+    fn select(&self, direction: Option<&Direction>, link: usize) -> (Select, Vec<f64>) {
+        let queue = direction.and_then(|d| d.queue.as_ref());
+        let Some(queue) = queue.filter(|q| q.scheduler.is_some()) else { return (Select::One, Vec::new()) };
+        if queue.scheduler_per == SchedulerPer::Class {
+            return (Select::Class, vec![1.0; self.scenario.classes.len()]);
+        }
+        let mut table = Vec::new();
+        let mut weights = Vec::new();
+        for (g, group) in self.scenario.groups.iter().enumerate() {
+            let crosses = group.path.iter().any(|hop| hop.component == Component::Link(link));
+            for user in 0..group.users as usize {
+                for flow in 0..self.flows[g] {
+                    let own = crosses && (flow == 0 || queue.scheduler_per == SchedulerPer::Flow);
+                    if own {
+                        weights.push(self.weights[g][user]);
+                    }
+                    table.push(weights.len().saturating_sub(1) as u32);
+                }
+            }
+        }
+        (Select::Flow(Arc::from(table)), weights)
+    }
+
+    fn add_ports(
+        &self,
+        ports: &mut Vec<Port>,
+        link: usize,
+        number: usize,
+        copy: &Copy,
+        selects: &[(Select, Vec<f64>); 2],
+    ) {
+        let spec = &self.scenario.links[link];
+        let name = format!("links.{}", spec.name);
+        let of = |purpose: &str| stream(self.seed, &name, &copy.owner, purpose);
+        let physical = |d: &Direction, prefix: &str| {
+            let rate = match &d.rate {
+                None => None,
+                Some(RateSpec::Constant(value)) => {
+                    let rate = draw(value, || of(&format!("{prefix}rate")), copy.index);
+                    Some(Rate(rate.number().unwrap_or(1.0)))
+                }
+                Some(RateSpec::Steps(steps)) => steps.first().map(|s| s.1),
+            };
+            let delay = draw(&d.delay, || of(&format!("{prefix}delay")), copy.index);
+            (rate, Duration::from_seconds(delay.number().unwrap_or(0.0)))
+        };
+        let (rate, delay) = physical(&spec.forward, "");
+        let mut add = |direction: usize, rate: Option<Rate>, delay: Duration, spec: Option<&Direction>| {
+            let queue = match spec {
+                Some(d) => self.queue(d, rate, &name, copy, direction, link, &selects[direction]),
+                None => Queue::Open,
+            };
+            ports.push(Port {
+                free_at: Fine::default(),
+                byte_time: rate.map_or(Fine::default(), Rate::byte_time),
+                delay,
+                class: (2 * link + direction) as u32,
+                copy: number as u32,
+                queue,
+                counters: PortCounters::default(),
+            });
+        };
+        add(0, rate, delay, Some(&spec.forward));
+        match &spec.reverse {
+            None => match &spec.forward.rate {
+                // A rate that changes does so in both directions.
+                Some(RateSpec::Steps(_)) => {
+                    let back = Direction { queue: None, ..spec.forward.clone() };
+                    add(1, rate, delay, Some(&back));
+                }
+                _ => add(1, rate, delay, None),
+            },
+            Some(reverse) => {
+                let (rate, delay) = physical(reverse, "reverse.");
+                add(1, rate, delay, Some(reverse));
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what decides on a queue is many things, gathered in one place")]
+    fn queue(
+        &self,
+        direction: &Direction,
+        rate: Option<Rate>,
+        name: &str,
+        copy: &Copy,
+        way: usize,
+        link: usize,
+        select: &(Select, Vec<f64>),
+    ) -> Queue {
+        let steps = match &direction.rate {
+            Some(RateSpec::Steps(steps)) => steps.iter().skip(1).rev().copied().collect(),
+            _ => Vec::new(),
+        };
+        let purpose = |what: &str| format!("{}{what}", if way == 1 { "reverse." } else { "" });
+        let (admission, limit, spec) = match &direction.queue {
+            None if steps.is_empty() && !self.options.event_path && (way == 1 || !self.observed(link)) => {
+                return Queue::Open;
+            }
+            None => (Admission::DropTail, Limit::None, None),
+            Some(q) => {
+                let values = self.drawn(&q.rule.values, name, copy);
+                let rule = Admission::build(q.rule.mechanism.kind, &values, rate).expect("the scenario was checked");
+                let limit = q.limit.as_ref().map(|l| {
+                    draw(l, || stream(self.seed, name, &copy.owner, &purpose("limit")), copy.index)
+                });
+                (rule, Limit::new(limit.as_ref()), Some(q))
+            }
+        };
+        let wants_lengths = way == 0
+            && self.scenario.record.histograms.iter().any(|&(l, h)| l == link && h == Histogram::Packets);
+        let gate = Gate {
+            limit,
+            stream: stream(self.seed, name, &copy.owner, &purpose("queue")),
+            packets: 0,
+            bytes: 0,
+            rate,
+            lengths: wants_lengths.then(Lengths::default),
+            admission,
+        };
+        let scheduler = spec.and_then(|q| q.scheduler.as_ref()).filter(|s| s.mechanism.kind != "fifo");
+        let lazy = scheduler.is_none() && steps.is_empty() && !gate.admission.watches_departures();
+        if lazy && !self.options.event_path {
+            let waiting = std::collections::VecDeque::new();
+            return Queue::Fifo(Box::new(Fifo { gate, waiting }));
+        }
+        let (scheduler, select) = match (scheduler, spec) {
+            (Some(s), Some(q)) => (self.scheduler(q, &s.values, s.mechanism.kind, &select.1), select.0.clone()),
+            _ => (Scheduler::Fifo(std::collections::VecDeque::new()), Select::One),
+        };
+        Queue::Events(Box::new(Events { gate, scheduler, select, busy: false, sending: (0, Time::ZERO), steps }))
+    }
+
+    fn scheduler(&self, queue: &QueueSpec, values: &Values, kind: &str, weights: &[f64]) -> Scheduler {
+        let classes = &self.scenario.classes;
+        match kind {
+            "strict" => {
+                let Some(Value::Names(names)) = values.get("order") else { panic!("order was decoded") };
+                let mut order: Vec<usize> =
+                    names.iter().filter_map(|n| classes.iter().position(|c| c == n)).collect();
+                // Classes that do not cross the link stand last: they have no packets here.
+                order.extend((0..classes.len()).filter(|c| !names.contains(&classes[*c])));
+                Scheduler::Strict(Strict::new(order))
+            }
+            "medf" => {
+                let Some(Value::SecondsPerClass(table)) = values.get("offsets") else {
+                    panic!("offsets were decoded")
+                };
+                let offset = |c: &String| Duration::from_seconds(table.get(c).copied().unwrap_or(0.0));
+                Scheduler::Medf(Medf::new(classes.iter().map(offset).collect()))
+            }
+            "drr" => {
+                let quantum = values.number("quantum");
+                let quanta = weights.iter().map(|w| (quantum * w).round() as u64).collect();
+                Scheduler::Drr(Drr::new(quanta, values.word("overflow") == "longest"))
+            }
+            other => panic!("no scheduler is called {other}: {queue:?}"),
+        }
+    }
+
+    fn probes(
+        &self,
+        links: &[Copies],
+        stages: &[Copies],
+        first_port: &[usize],
+        first_stage: &[usize],
+    ) -> Probes {
+        let record = &self.scenario.record;
+        let mut probes = Probes::default();
+        for series in &record.series {
+            for (name, source, packet) in self.sources(&series.target, links, stages, first_port, first_stage) {
+                let column = probes.series.len();
+                probes.series.push(Series { name, ..Series::default() });
+                probes.watches_links |= matches!(source, Source::Port(..));
+                match series.every {
+                    Every::Interval(every) => {
+                        let next = Time::ZERO + every;
+                        probes.timed.push(Timed { source, every, next, before: 0.0, column });
+                    }
+                    Every::Packet => match source {
+                        Source::Queue(_, name) => probes.port_series.push((packet.0, packet.1, name, column)),
+                        Source::Stage(_, name) => probes.stage_series.push((packet.0, packet.1, name, column)),
+                        _ => {}
+                    },
+                }
+            }
+        }
+        for &(link, what) in &record.histograms {
+            if what == Histogram::AtDrop {
+                probes.at_drop.push((2 * link as u32, Vec::new()));
+            }
+        }
+        for &kind in &record.events {
+            probes.lists.push((kind, Vec::new()));
+        }
+        let lists = |kind| record.events.contains(&kind);
+        probes.watches_drops = !probes.at_drop.is_empty() || lists(EventKind::Drop);
+        probes.watches_ports =
+            !probes.port_series.is_empty() || lists(EventKind::Mark) || lists(EventKind::Arrival);
+        probes.watches_stages = !probes.stage_series.is_empty();
+        probes
+    }
+
+    /// Whether a `[record]` section looks at the queue of a link, which must then exist as one.
+    fn observed(&self, link: usize) -> bool {
+        let record = &self.scenario.record;
+        record.histograms.iter().any(|h| h.0 == link)
+            || record.series.iter().any(|s| matches!(s.target, Target::Queue { link: l, .. } if l == link))
+            || record.events.contains(&EventKind::Arrival)
+    }
+
+    /// The expanded sources of a series: name, what to read, and (class, copy) for series by packet.
+    fn sources(
+        &self,
+        target: &Target,
+        links: &[Copies],
+        stages: &[Copies],
+        first_port: &[usize],
+        first_stage: &[usize],
+    ) -> Vec<(String, Source, (u32, u32))> {
+        let scenario = self.scenario;
+        let numbers = |copies: Which, count: usize| match copies {
+            Which::All => (0..count).collect::<Vec<_>>(),
+            Which::One(n) => vec![n as usize],
+        };
+        let index = |per: Per, n: usize| if per == Per::Shared { String::new() } else { format!("[{n}]") };
+        match *target {
+            Target::Queue { link, copies, observable } => {
+                let spec = &scenario.links[link];
+                numbers(copies, links[link].list.len())
+                    .into_iter()
+                    .map(|n| {
+                        let name = format!("links.{}{}.queue.{observable}", spec.name, index(spec.per, n));
+                        let port = first_port[link] + 2 * n;
+                        (name, Source::Queue(port, observable), (2 * link as u32, n as u32))
+                    })
+                    .collect()
+            }
+            Target::Link { link, copies, counter } => {
+                let spec = &scenario.links[link];
+                numbers(copies, links[link].list.len())
+                    .into_iter()
+                    .map(|n| {
+                        let name = format!("links.{}{}.{counter}", spec.name, index(spec.per, n));
+                        let port = first_port[link] + 2 * n;
+                        (name, Source::Port(port, counter), (2 * link as u32, n as u32))
+                    })
+                    .collect()
+            }
+            Target::Stage { stage, copies, observable } => {
+                let spec = &scenario.stages[stage];
+                numbers(copies, stages[stage].list.len())
+                    .into_iter()
+                    .map(|n| {
+                        let name = format!("stages.{}{}.{observable}", spec.name, index(spec.per, n));
+                        (name, Source::Stage(first_stage[stage] + n, observable), (stage as u32, n as u32))
+                    })
+                    .collect()
+            }
+            Target::Flow { group, users, flows, observable } => {
+                let spec = &scenario.groups[group];
+                let mut out = Vec::new();
+                for user in numbers(users, spec.users as usize) {
+                    for flow in numbers(flows, self.flows[group]) {
+                        let id = self.first_flow[group] + user * self.flows[group] + flow;
+                        let name = format!("groups.{}.users[{user}].flows[{flow}].{observable}", spec.name);
+                        let source = match observable {
+                            "window" => Source::Window(id),
+                            _ => Source::Received(id),
+                        };
+                        out.push((name, source, (0, 0)));
+                    }
+                }
+                out
+            }
+        }
+    }
+}
+
+fn connection(profile: &Profile, index: u32, size: Option<u64>) -> Connection {
+    let control =
+        CongestionControl::NewReno(NewReno { byte_counting: profile.byte_counting, ..NewReno::default() });
+    Connection {
+        sender: Sender::new(profile, control, size),
+        receiver: Receiver::new(profile),
+        profile: index,
+        sender_wake: Time::NEVER,
+        receiver_wake: Time::NEVER,
+        meter: WindowMeter::default(),
+    }
+}

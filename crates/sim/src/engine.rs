@@ -1,0 +1,799 @@
+//! The event loop.
+//!
+//! Few things stand in line for the next event: one head per delay line, one for timers, one for servers, one for probes.
+//! They are compared by key in one short scan.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use evenflow_base::schema::Law;
+use evenflow_base::{Duration, Ecn, Fine, Packet, Stream, Time, flags};
+use evenflow_queue::{Queued, Reason, Verdict};
+use evenflow_stage::Stage;
+use evenflow_traffic::Source;
+use evenflow_transport::sender::Life;
+use evenflow_transport::{Profile, Receiver, Segment, Sender};
+
+use crate::RunError;
+use crate::events::{Class, InFlight, Key, Lane, NEVER, key, time_of};
+use crate::measure::{ClassCounters, FlowCounters, Window, WindowMeter};
+use crate::port::{Port, Queue};
+use crate::probe::{Happening, Probes};
+
+/// Set in a route entry that is a stage; the rest is its index. Otherwise the entry is the forward port's index.
+pub const STAGE: u32 = 1 << 31;
+
+/// Events between looks at the stop flag.
+const STOP_EVERY: u64 = 1 << 16;
+
+/// What a flow is and where its packets go.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// Where its route begins in [`Engine::routes`].
+    pub route: u32,
+    /// Components on it.
+    pub hops: u8,
+    /// Its traffic class.
+    pub class: u8,
+    /// Whether it is a TCP connection.
+    pub tcp: bool,
+    /// Index into [`Engine::connections`] or [`Engine::datagrams`].
+    pub endpoint: u32,
+    /// Index into [`Engine::hosts`].
+    pub host: u32,
+}
+
+/// Both ends of a TCP connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// The sending end.
+    pub sender: Sender,
+    /// The receiving end.
+    pub receiver: Receiver,
+    /// Index into [`Engine::profiles`].
+    pub profile: u32,
+    /// The sender's wake-up on record; any other is stale.
+    pub sender_wake: Time,
+    /// The receiver's.
+    pub receiver_wake: Time,
+    /// Integrals of the congestion window.
+    pub meter: WindowMeter,
+}
+
+/// A datagram flow.
+#[derive(Debug)]
+pub struct Datagrams {
+    /// When and how large.
+    pub source: Source,
+    /// Draws of gaps.
+    pub gaps: Stream,
+    /// Draws of sizes.
+    pub sizes: Stream,
+    /// Packets sent.
+    pub sent: u64,
+    /// Application bytes received in the whole run.
+    pub received: u64,
+}
+
+/// The machine of one user.
+#[derive(Debug)]
+pub struct Host {
+    /// Time it spends on a data packet; absent: none.
+    pub processing: Option<(Law, Stream)>,
+    /// When its last packet left it; order is kept.
+    pub left: Time,
+}
+
+/// A stage with its stream.
+#[derive(Debug)]
+pub struct StageSlot {
+    /// The stage.
+    pub stage: Stage,
+    /// Its own stream.
+    pub stream: Stream,
+    /// Index of its class in the scenario, for probes.
+    pub class: u32,
+    /// Number among its copies.
+    pub copy: u32,
+    /// Packets and bytes that passed forward in the window.
+    pub passed: (u64, u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wake {
+    Start,
+    Sender,
+    Receiver,
+    Source,
+}
+
+/// Everything a run is made of.
+#[derive(Debug)]
+pub struct Engine {
+    /// The measuring window; the run ends where it ends.
+    pub window: Window,
+    /// Ports: forward and backward of each copy beside each other.
+    pub ports: Vec<Port>,
+    /// One lane a link and direction, the hosts' last.
+    pub lanes: Vec<Lane>,
+    /// Counters by link and direction.
+    pub classes: Vec<ClassCounters>,
+    /// Stages.
+    pub stages: Vec<StageSlot>,
+    /// All routes, one after the other.
+    pub routes: Vec<u32>,
+    /// Flows.
+    pub flows: Vec<Flow>,
+    /// What flows counted.
+    pub counters: Vec<FlowCounters>,
+    /// TCP connections.
+    pub connections: Vec<Connection>,
+    /// Datagram flows.
+    pub datagrams: Vec<Datagrams>,
+    /// TCP configurations.
+    pub profiles: Vec<Profile>,
+    /// Users' machines.
+    pub hosts: Vec<Host>,
+    /// When each flow starts.
+    pub starts: Vec<Time>,
+    /// Series, histograms, lists.
+    pub probes: Probes,
+    /// Events so far.
+    pub events: u64,
+    /// Link crossings so far.
+    pub packet_hops: u64,
+    heads: Vec<Key>,
+    timers: BinaryHeap<Reverse<(Key, u32, Wake)>>,
+    services: BinaryHeap<Reverse<(Key, u32)>>,
+    sequence: u64,
+    outbox: Vec<Segment>,
+    evicted: Vec<Queued>,
+    created: u64,
+    consumed: u64,
+    window_open: bool,
+}
+
+/// Places of the heads that are no lanes.
+const TIMERS: usize = 0;
+const SERVICES: usize = 1;
+const PROBES: usize = 2;
+const LANES: usize = 3;
+
+/// What [`Engine::new`] is given.
+pub struct Parts {
+    /// See [`Engine`].
+    pub window: Window,
+    /// See [`Engine`].
+    pub ports: Vec<Port>,
+    /// See [`Engine`].
+    pub lanes: Vec<Lane>,
+    /// See [`Engine`].
+    pub classes: Vec<ClassCounters>,
+    /// See [`Engine`].
+    pub stages: Vec<StageSlot>,
+    /// See [`Engine`].
+    pub routes: Vec<u32>,
+    /// See [`Engine`].
+    pub flows: Vec<Flow>,
+    /// See [`Engine`].
+    pub connections: Vec<Connection>,
+    /// See [`Engine`].
+    pub datagrams: Vec<Datagrams>,
+    /// See [`Engine`].
+    pub profiles: Vec<Profile>,
+    /// See [`Engine`].
+    pub hosts: Vec<Host>,
+    /// See [`Engine`].
+    pub starts: Vec<Time>,
+    /// See [`Engine`].
+    pub probes: Probes,
+}
+
+impl Engine {
+    /// A network at rest, its flows' starts in the timers.
+    pub fn new(p: Parts) -> Engine {
+        let mut engine = Engine {
+            counters: vec![FlowCounters::default(); p.flows.len()],
+            heads: vec![NEVER; LANES + p.lanes.len()],
+            timers: BinaryHeap::with_capacity(p.flows.len() + 1),
+            services: BinaryHeap::new(),
+            window: p.window,
+            ports: p.ports,
+            lanes: p.lanes,
+            classes: p.classes,
+            stages: p.stages,
+            routes: p.routes,
+            flows: p.flows,
+            connections: p.connections,
+            datagrams: p.datagrams,
+            profiles: p.profiles,
+            hosts: p.hosts,
+            starts: p.starts,
+            probes: p.probes,
+            events: 0,
+            packet_hops: 0,
+            sequence: 0,
+            outbox: Vec::new(),
+            evicted: Vec::new(),
+            created: 0,
+            consumed: 0,
+            window_open: p.window.from == Time::ZERO,
+        };
+        for flow in 0..engine.flows.len() as u32 {
+            let start = engine.starts[flow as usize];
+            engine.set_timer(start, flow, Wake::Start);
+        }
+        if !engine.window_open {
+            engine.probes.schedule_window(p.window.from);
+        }
+        engine.heads[PROBES] = engine.probes.head();
+        engine
+    }
+
+    /// Runs to the end of the window.
+    pub fn run(&mut self, stop: &AtomicBool) -> Result<(), RunError> {
+        let end = key(self.window.to + Duration(1), Class::Service, 0);
+        loop {
+            let (mut next, mut place) = (end, usize::MAX);
+            for (i, &head) in self.heads.iter().enumerate() {
+                if head < next {
+                    (next, place) = (head, i);
+                }
+            }
+            if place == usize::MAX {
+                break;
+            }
+            self.events += 1;
+            if self.events % STOP_EVERY == 0 && stop.load(Ordering::Relaxed) {
+                return Err(RunError::Interrupted);
+            }
+            let now = time_of(next);
+            match place {
+                TIMERS => self.timer(next, now),
+                SERVICES => self.service(now),
+                PROBES => self.probe(now),
+                lane => self.arrival(lane - LANES, now),
+            }
+        }
+        self.finish();
+        Ok(())
+    }
+
+    /// Closes every integral at the end of the window.
+    fn finish(&mut self) {
+        let (end, window) = (self.window.to, self.window);
+        for port in &mut self.ports {
+            match &mut port.queue {
+                Queue::Open => {}
+                Queue::Fifo(q) => {
+                    q.release(end, &window);
+                    if let Some(lengths) = &mut q.gate.lengths {
+                        lengths.advance(q.gate.packets, end, &window);
+                    }
+                }
+                Queue::Events(q) => {
+                    // What still waits has waited since it was accepted; the lazy path knew that at once.
+                    let mut left = q.scheduler.clone();
+                    while let Some(item) = left.dequeue() {
+                        port.counters.queue_time += window.overlap(item.at, end);
+                    }
+                    if let Some(lengths) = &mut q.gate.lengths {
+                        lengths.advance(q.gate.packets, end, &window);
+                    }
+                }
+            }
+        }
+        for connection in &mut self.connections {
+            advance(connection, &self.profiles[connection.profile as usize], end, &window);
+        }
+    }
+
+    /// Packets made = packets arrived + dropped + still inside, for the network and for each link and direction.
+    pub fn check_conservation(&self) -> Result<(), String> {
+        let mut held = vec![0u64; self.classes.len()];
+        for port in &self.ports {
+            if let Queue::Events(q) = &port.queue {
+                held[port.class as usize] += u64::from(q.gate.packets);
+            }
+        }
+        let mut inside = self.lanes.last().map_or(0, Lane::len) as u64;
+        let mut dropped = 0;
+        for (i, class) in self.classes.iter().enumerate() {
+            let here = self.lanes[i].len() as u64 + held[i];
+            if class.all_offered != class.all_delivered + class.all_dropped + here {
+                return Err(format!(
+                    "link class {i}: {} packets offered, {} delivered, {} dropped, {here} inside",
+                    class.all_offered, class.all_delivered, class.all_dropped
+                ));
+            }
+            inside += here;
+            dropped += class.all_dropped;
+        }
+        if self.created != self.consumed + dropped + inside {
+            return Err(format!(
+                "network: {} packets sent, {} arrived, {dropped} dropped, {inside} inside",
+                self.created, self.consumed
+            ));
+        }
+        Ok(())
+    }
+
+    // --- timers -------------------------------------------------------------------------------------------------
+
+    fn draw_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    fn set_timer(&mut self, at: Time, flow: u32, wake: Wake) {
+        let sequence = self.draw_sequence();
+        self.timers.push(Reverse((key(at, Class::Timer, sequence), flow, wake)));
+        self.heads[TIMERS] = self.timers.peek().map_or(NEVER, |t| t.0.0);
+    }
+
+    fn timer(&mut self, fired: Key, now: Time) {
+        let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
+        self.heads[TIMERS] = self.timers.peek().map_or(NEVER, |t| t.0.0);
+        let endpoint = self.flows[flow as usize].endpoint as usize;
+        match wake {
+            Wake::Start => self.start(flow, now),
+            Wake::Source => self.datagram(flow, now),
+            Wake::Sender => {
+                let (c, profiles) = (&mut self.connections[endpoint], &self.profiles);
+                // A wake-up that is not the one on record is stale: its deadline moved earlier once.
+                if c.sender_wake != time_of(fired) {
+                    return;
+                }
+                c.sender_wake = Time::NEVER;
+                let profile = &profiles[c.profile as usize];
+                if now >= c.sender.deadline() {
+                    advance(c, profile, now, &self.window);
+                    c.sender.wake(now, profile, &mut self.outbox);
+                }
+                self.after_sender(flow, now);
+            }
+            Wake::Receiver => {
+                let c = &mut self.connections[endpoint];
+                if c.receiver_wake != time_of(fired) {
+                    return;
+                }
+                c.receiver_wake = Time::NEVER;
+                c.receiver.wake(now, &mut self.outbox);
+                self.after_receiver(flow, now);
+            }
+        }
+    }
+
+    fn start(&mut self, flow: u32, now: Time) {
+        let endpoint = self.flows[flow as usize].endpoint as usize;
+        if self.flows[flow as usize].tcp {
+            let c = &mut self.connections[endpoint];
+            let profile = &self.profiles[c.profile as usize];
+            c.sender.open(now, profile, &mut self.outbox);
+            self.after_sender(flow, now);
+        } else {
+            let d = &mut self.datagrams[endpoint];
+            d.source.start(now);
+            let next = d.source.next(&mut d.gaps);
+            self.set_timer(next, flow, Wake::Source);
+        }
+    }
+
+    fn datagram(&mut self, flow: u32, now: Time) {
+        let info = self.flows[flow as usize];
+        let d = &mut self.datagrams[info.endpoint as usize];
+        let size = d.source.size(&mut d.sizes, d.sent);
+        let packet = Packet {
+            seq: d.sent,
+            label: 0.0,
+            flow,
+            stamp: 0,
+            size,
+            payload: size.saturating_sub(evenflow_traffic::UDP_HEADER),
+            hop: 0,
+            class: info.class,
+            flags: flags::DATAGRAM,
+            ecn: Ecn::NotCapable,
+        };
+        d.sent += 1;
+        let next = d.source.next(&mut d.gaps);
+        self.set_timer(next, flow, Wake::Source);
+        self.launch(packet, now);
+    }
+
+    // --- endpoints ----------------------------------------------------------------------------------------------
+
+    /// Sets the sender's wake-up and sends what it left in the outbox.
+    fn after_sender(&mut self, flow: u32, now: Time) {
+        let endpoint = self.flows[flow as usize].endpoint as usize;
+        let c = &mut self.connections[endpoint];
+        let deadline = c.sender.deadline();
+        if deadline < c.sender_wake {
+            c.sender_wake = deadline;
+            self.set_timer(deadline, flow, Wake::Sender);
+        }
+        self.send(flow, now);
+    }
+
+    fn after_receiver(&mut self, flow: u32, now: Time) {
+        let endpoint = self.flows[flow as usize].endpoint as usize;
+        let c = &mut self.connections[endpoint];
+        let deadline = c.receiver.deadline();
+        if deadline < c.receiver_wake {
+            c.receiver_wake = deadline;
+            self.set_timer(deadline, flow, Wake::Receiver);
+        }
+        self.send(flow, now);
+    }
+
+    fn send(&mut self, flow: u32, now: Time) {
+        if self.outbox.is_empty() {
+            return;
+        }
+        let info = self.flows[flow as usize];
+        let profile = self.connections[info.endpoint as usize].profile as usize;
+        let mut outbox = std::mem::take(&mut self.outbox);
+        for segment in &outbox {
+            let back = segment.flags & flags::BACKWARD != 0;
+            let packet = Packet {
+                seq: segment.seq,
+                label: 0.0,
+                flow,
+                stamp: segment.stamp,
+                size: segment.size(&self.profiles[profile]),
+                payload: segment.payload,
+                hop: if back { info.hops } else { 0 },
+                class: info.class,
+                flags: segment.flags,
+                ecn: Ecn::NotCapable,
+            };
+            self.launch(packet, now);
+        }
+        outbox.clear();
+        self.outbox = outbox;
+    }
+
+    /// A packet leaves its endpoint: at once, or after the host's processing.
+    fn launch(&mut self, packet: Packet, now: Time) {
+        self.created += 1;
+        if !packet.is(flags::BACKWARD) {
+            if packet.is_data() && self.window_open {
+                let counters = &mut self.counters[packet.flow as usize];
+                counters.sent += 1;
+                counters.retransmits += u64::from(packet.is(flags::RETRANSMIT));
+            }
+            let host = &mut self.hosts[self.flows[packet.flow as usize].host as usize];
+            if let Some((law, stream)) = &mut host.processing {
+                let spent = if packet.is_data() { crate::build::seconds(law, stream) } else { Duration::ZERO };
+                host.left = host.left.max(now + spent);
+                let leaves = key(host.left, Class::Arrival, self.sequence + 1);
+                self.sequence += 1;
+                let lane = self.lanes.len() - 1;
+                return self.fly(lane, InFlight { key: leaves, packet });
+            }
+        }
+        self.carry(packet, now);
+    }
+
+    fn at_sender(&mut self, packet: Packet, now: Time) {
+        self.consumed += 1;
+        let c = &mut self.connections[self.flows[packet.flow as usize].endpoint as usize];
+        let profile = &self.profiles[c.profile as usize];
+        advance(c, profile, now, &self.window);
+        c.sender.receive(&packet, now, profile, &mut self.outbox);
+        self.after_sender(packet.flow, now);
+    }
+
+    fn at_receiver(&mut self, packet: Packet, now: Time) {
+        self.consumed += 1;
+        let info = self.flows[packet.flow as usize];
+        if packet.is_data() && self.window_open {
+            let counters = &mut self.counters[packet.flow as usize];
+            counters.throughput_bytes += u64::from(packet.size);
+            counters.delivered += 1;
+            counters.marks += u64::from(packet.ecn == Ecn::Congestion);
+        }
+        if !info.tcp {
+            self.datagrams[info.endpoint as usize].received += u64::from(packet.payload);
+            return;
+        }
+        let c = &mut self.connections[info.endpoint as usize];
+        let profile = &self.profiles[c.profile as usize];
+        c.receiver.receive(&packet, now, profile, &mut self.outbox);
+        self.after_receiver(packet.flow, now);
+    }
+
+    // --- the way of a packet --------------------------------------------------------------------------------------
+
+    /// Puts a packet into a lane.
+    #[inline]
+    fn fly(&mut self, lane: usize, item: InFlight) {
+        self.lanes[lane].push(item);
+        let head = &mut self.heads[LANES + lane];
+        if item.key < *head {
+            *head = item.key;
+        }
+    }
+
+    fn arrival(&mut self, lane: usize, now: Time) {
+        let Some(item) = self.lanes[lane].pop() else { return };
+        self.heads[LANES + lane] = self.lanes[lane].head();
+        if let Some(class) = self.classes.get_mut(lane) {
+            class.all_delivered += 1;
+            self.packet_hops += 1;
+            if self.probes.watches_links {
+                let packet = &item.packet;
+                let back = packet.is(flags::BACKWARD);
+                let route = self.flows[packet.flow as usize].route + u32::from(packet.hop) - u32::from(!back);
+                let port = &mut self.ports[(self.routes[route as usize] ^ u32::from(back)) as usize];
+                port.counters.delivered += 1;
+                port.counters.delivered_bytes += u64::from(packet.size);
+            }
+        }
+        self.carry(item.packet, now);
+    }
+
+    /// Takes a packet to the next link on its way, or to its end. Stages act on what travels forward.
+    fn carry(&mut self, mut packet: Packet, now: Time) {
+        let info = self.flows[packet.flow as usize];
+        loop {
+            if packet.is(flags::BACKWARD) {
+                if packet.hop == 0 {
+                    return self.at_sender(packet, now);
+                }
+                packet.hop -= 1;
+                let entry = self.routes[info.route as usize + usize::from(packet.hop)];
+                if entry & STAGE == 0 {
+                    return self.offer(entry ^ 1, packet, now);
+                }
+                continue;
+            }
+            if packet.hop == info.hops {
+                return self.at_receiver(packet, now);
+            }
+            let entry = self.routes[info.route as usize + usize::from(packet.hop)];
+            packet.hop += 1;
+            if entry & STAGE == 0 {
+                return self.offer(entry, packet, now);
+            }
+            let slot = &mut self.stages[(entry & !STAGE) as usize];
+            slot.stage.forward(&mut packet, now, &mut slot.stream);
+            slot.passed.0 += u64::from(self.window_open);
+            slot.passed.1 += u64::from(packet.size) * u64::from(self.window_open);
+            if self.probes.watches_stages {
+                self.probes.at_stage(slot, now);
+            }
+        }
+    }
+
+    /// A packet asks for a link.
+    fn offer(&mut self, index: u32, mut packet: Packet, now: Time) {
+        self.sequence += 1;
+        let sequence = self.sequence;
+        let window = self.window;
+        let port = &mut self.ports[index as usize];
+        let lane = port.class as usize;
+        let class = &mut self.classes[lane];
+        class.all_offered += 1;
+        class.arrived += u64::from(self.window_open);
+        port.counters.arrived_bytes += u64::from(packet.size);
+        match &mut port.queue {
+            Queue::Open => {}
+            Queue::Fifo(q) => {
+                q.release(now, &window);
+                let busy = port.free_at.ceil() > now;
+                let verdict = q.gate.admit(&mut packet, now, busy);
+                if self.probes.watches_ports {
+                    self.probes.at_port(lane as u32, port.copy, &q.gate, &packet, verdict, now);
+                }
+                match verdict {
+                    Verdict::Accept => {}
+                    Verdict::Mark(reason) => {
+                        port.counters.marks += 1;
+                        class.marks[reason as usize] += u64::from(self.window_open);
+                    }
+                    Verdict::Drop(reason) => return self.dropped(index, &packet, reason, now),
+                }
+                let start = port.free_at.max(Fine::at(now)).ceil();
+                if start > now {
+                    if let Some(lengths) = &mut q.gate.lengths {
+                        lengths.advance(q.gate.packets, now, &window);
+                    }
+                    q.waiting.push_back((start, u32::from(packet.size)));
+                    q.gate.packets += 1;
+                    q.gate.bytes += u64::from(packet.size);
+                }
+            }
+            Queue::Events(_) => return self.offer_by_events(index, packet, sequence, now),
+        }
+        let start = port.free_at.max(Fine::at(now));
+        let item = transmit(port, class, packet, now, start, sequence, &window);
+        self.fly(lane, item);
+    }
+
+    fn offer_by_events(&mut self, index: u32, mut packet: Packet, sequence: u64, now: Time) {
+        let window = self.window;
+        let port = &mut self.ports[index as usize];
+        let lane = port.class as usize;
+        let Queue::Events(q) = &mut port.queue else { return };
+        if let Some(rate) = q.step(now) {
+            port.byte_time = rate.byte_time();
+        }
+        let mut evicted = std::mem::take(&mut self.evicted);
+        while q.gate.seen(packet.size, q.busy).full {
+            if let Some(lengths) = &mut q.gate.lengths {
+                lengths.advance(q.gate.packets, now, &window);
+            }
+            match q.push_out(&packet) {
+                Some(item) => evicted.push(item),
+                None => break,
+            }
+        }
+        let verdict = q.gate.admit(&mut packet, now, q.busy);
+        if self.probes.watches_ports {
+            self.probes.at_port(lane as u32, port.copy, &q.gate, &packet, verdict, now);
+        }
+        let class = &mut self.classes[lane];
+        match verdict {
+            Verdict::Drop(reason) => self.dropped(index, &packet, reason, now),
+            accepted => {
+                if let Verdict::Mark(reason) = accepted {
+                    port.counters.marks += 1;
+                    class.marks[reason as usize] += u64::from(self.window_open);
+                }
+                if q.busy {
+                    if let Some(lengths) = &mut q.gate.lengths {
+                        lengths.advance(q.gate.packets, now, &window);
+                    }
+                    q.hold(packet, now, sequence);
+                } else {
+                    let start = port.free_at.max(Fine::at(now));
+                    self.serve(index, Queued { packet, at: now, sequence }, start);
+                }
+            }
+        }
+        for item in evicted.drain(..) {
+            self.ports[index as usize].counters.queue_time += window.overlap(item.at, now);
+            self.dropped(index, &item.packet, Reason::PushedOut, now);
+        }
+        self.evicted = evicted;
+    }
+
+    /// Puts a packet of an event-path port on the wire.
+    fn serve(&mut self, index: u32, item: Queued, start: Fine) {
+        let window = self.window;
+        let port = &mut self.ports[index as usize];
+        let lane = port.class as usize;
+        let began = start.ceil();
+        if let Queue::Events(q) = &mut port.queue {
+            q.busy = true;
+            q.sending = (item.packet.size, began);
+            if let Some(rate) = q.step(began) {
+                port.byte_time = rate.byte_time();
+            }
+        }
+        let class = &mut self.classes[lane];
+        let flight = transmit(port, class, item.packet, item.at, start, item.sequence, &window);
+        let free = port.free_at.ceil();
+        self.services.push(Reverse((key(free, Class::Service, item.sequence), index)));
+        self.heads[SERVICES] = self.services.peek().map_or(NEVER, |s| s.0.0);
+        self.fly(lane, flight);
+    }
+
+    /// The server of an event-path port is free.
+    fn service(&mut self, now: Time) {
+        let Some(Reverse((_, index))) = self.services.pop() else { return };
+        self.heads[SERVICES] = self.services.peek().map_or(NEVER, |s| s.0.0);
+        let window = self.window;
+        let port = &mut self.ports[index as usize];
+        let free_at = port.free_at;
+        let Queue::Events(q) = &mut port.queue else { return };
+        let (size, began) = q.sending;
+        q.gate.admission.departed(size, now.since(began), now);
+        if let Some(lengths) = &mut q.gate.lengths {
+            lengths.advance(q.gate.packets, now, &window);
+        }
+        match q.next() {
+            Some(item) => self.serve(index, item, free_at),
+            None => q.busy = false,
+        }
+    }
+
+    /// Books a dropped packet.
+    fn dropped(&mut self, index: u32, packet: &Packet, reason: Reason, now: Time) {
+        let port = &mut self.ports[index as usize];
+        port.counters.drops += 1;
+        let class = &mut self.classes[port.class as usize];
+        class.all_dropped += 1;
+        if self.window_open {
+            class.drops[reason as usize] += 1;
+            self.counters[packet.flow as usize].losses +=
+                u64::from(packet.is_data() && !packet.is(flags::BACKWARD));
+        }
+        if self.probes.watches_drops {
+            let length = match &port.queue {
+                Queue::Open => 0,
+                Queue::Fifo(q) => q.gate.packets,
+                Queue::Events(q) => q.gate.packets,
+            };
+            let drop = Happening { time: now, flow: packet.flow, class: port.class, code: reason as u8 };
+            self.probes.dropped(drop, length, self.window_open);
+        }
+    }
+
+    // --- probes ---------------------------------------------------------------------------------------------------
+
+    fn probe(&mut self, now: Time) {
+        let mut probes = std::mem::take(&mut self.probes);
+        if probes.take_window(now) {
+            self.window_open = true;
+            for flow in 0..self.flows.len() {
+                self.counters[flow].received_before = self.received(flow);
+            }
+        }
+        probes.look(now, self);
+        self.probes = probes;
+        self.heads[PROBES] = self.probes.head();
+    }
+
+    /// Application bytes a flow has received so far.
+    pub fn received(&self, flow: usize) -> u64 {
+        let info = &self.flows[flow];
+        if info.tcp {
+            self.connections[info.endpoint as usize].receiver.delivered()
+        } else {
+            self.datagrams[info.endpoint as usize].received
+        }
+    }
+
+    /// The gate of a port as of `now`, if it has one.
+    pub fn gate_at(&mut self, port: usize, now: Time) -> Option<&crate::port::Gate> {
+        match &mut self.ports[port].queue {
+            Queue::Open => None,
+            Queue::Fifo(q) => {
+                q.release(now, &self.window);
+                Some(&q.gate)
+            }
+            Queue::Events(q) => Some(&q.gate),
+        }
+    }
+}
+
+/// Integrates a connection's window up to `now`.
+#[inline]
+fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
+    let packets = c.sender.window().cwnd / f64::from(profile.mss);
+    c.meter.advance(packets, c.sender.life() == Life::Open, now, window);
+}
+
+/// Books a transmission that begins at `start` and gives the packet's arrival at the far end.
+#[inline]
+fn transmit(
+    port: &mut Port,
+    class: &mut ClassCounters,
+    packet: Packet,
+    accepted: Time,
+    start: Fine,
+    sequence: u64,
+    window: &Window,
+) -> InFlight {
+    let end = start + port.byte_time.times(u32::from(packet.size));
+    port.free_at = end;
+    let (began, ended) = (start.ceil(), end.ceil());
+    let counters = &mut port.counters;
+    counters.queue_time += window.overlap(accepted, began);
+    counters.busy += window.overlap(began, ended);
+    let waited = began.since(accepted);
+    let own = &mut class.by_class[usize::from(packet.class)];
+    if window.holds(began) {
+        counters.waits.add(waited);
+        class.delays.add(waited);
+        own.0.add(waited);
+    }
+    if window.holds(ended) {
+        class.delivered += 1;
+        own.1 += 1;
+    }
+    InFlight { key: key(ended + port.delay, Class::Arrival, sequence), packet }
+}

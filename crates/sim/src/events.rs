@@ -1,0 +1,191 @@
+//! What happens next: delay lines and the order of events.
+//!
+//! A key orders events by time, then by class, then by a sequence number drawn when the packet entered the link (or the
+//! timer was set): never by an address or by unrelated traffic.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+
+use evenflow_base::{Packet, Time};
+
+/// Time, class and sequence in one comparable number.
+pub type Key = u128;
+
+/// Later than any event.
+pub const NEVER: Key = Key::MAX;
+
+/// What comes first among events at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Class {
+    /// A queue's server becomes free.
+    Service = 0,
+    /// A packet arrives.
+    Arrival = 1,
+    /// A timer fires.
+    Timer = 2,
+    /// A probe looks.
+    Probe = 3,
+}
+
+/// Builds a key.
+#[inline]
+pub fn key(time: Time, class: Class, sequence: u64) -> Key {
+    (u128::from(time.0) << 64) | (u128::from(class as u8) << 62) | u128::from(sequence)
+}
+
+/// The instant of a key.
+#[inline]
+pub fn time_of(key: Key) -> Time {
+    Time((key >> 64) as u64)
+}
+
+/// A packet on its way over a link.
+#[derive(Clone, Copy, Debug)]
+pub struct InFlight {
+    /// When it arrives.
+    pub key: Key,
+    /// What arrives.
+    pub packet: Packet,
+}
+
+impl PartialEq for InFlight {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+impl Eq for InFlight {}
+impl PartialOrd for InFlight {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for InFlight {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+/// How far back a late packet walks before it goes to the heap instead.
+const WALK: usize = 32;
+
+/// The delay line of all copies of one link in one direction: packets in the order they will arrive.
+///
+/// One link hands its packets over in order; many copies of a link with one rate and delay nearly so. What is out of
+/// order walks back a little, or waits in a heap. Which of the two holds a packet never changes the order.
+#[derive(Debug, Default)]
+pub struct Lane {
+    ring: VecDeque<InFlight>,
+    late: BinaryHeap<Reverse<InFlight>>,
+    /// Copies with delays or rates of their own: order is not to be hoped for.
+    unordered: bool,
+}
+
+impl Lane {
+    /// An empty lane. `unordered` says that order is not to be hoped for.
+    pub fn new(unordered: bool) -> Lane {
+        Lane { unordered, ..Lane::default() }
+    }
+
+    /// Adds a packet.
+    #[inline]
+    pub fn push(&mut self, item: InFlight) {
+        match self.ring.back() {
+            Some(last) if item.key < last.key => self.push_late(item),
+            _ => self.ring.push_back(item),
+        }
+    }
+
+    fn push_late(&mut self, item: InFlight) {
+        if self.unordered {
+            return self.late.push(Reverse(item));
+        }
+        let mut at = self.ring.len();
+        let stop = at.saturating_sub(WALK);
+        while at > stop && self.ring[at - 1].key > item.key {
+            at -= 1;
+        }
+        if at > 0 && self.ring[at - 1].key > item.key {
+            return self.late.push(Reverse(item));
+        }
+        self.ring.insert(at, item);
+    }
+
+    /// The key of the next packet.
+    #[inline]
+    pub fn head(&self) -> Key {
+        let first = self.ring.front().map_or(NEVER, |i| i.key);
+        if self.late.is_empty() { first } else { first.min(self.late.peek().map_or(NEVER, |i| i.0.key)) }
+    }
+
+    /// Takes the next packet.
+    #[inline]
+    pub fn pop(&mut self) -> Option<InFlight> {
+        if self.late.is_empty() || self.late.peek().is_some_and(|l| Some(&l.0) > self.ring.front() && !self.ring.is_empty()) {
+            return self.ring.pop_front();
+        }
+        self.late.pop().map(|l| l.0)
+    }
+
+    /// Packets on their way.
+    pub fn len(&self) -> usize {
+        self.ring.len() + self.late.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenflow_base::Ecn;
+    use proptest::prelude::*;
+
+    fn item(time: u64, sequence: u64) -> InFlight {
+        let packet = Packet {
+            seq: sequence,
+            label: 0.0,
+            flow: 0,
+            stamp: 0,
+            size: 1,
+            payload: 1,
+            hop: 0,
+            class: 0,
+            flags: 0,
+            ecn: Ecn::NotCapable,
+        };
+        InFlight { key: key(Time(time), Class::Arrival, sequence), packet }
+    }
+
+    #[test]
+    fn classes_order_events_of_one_instant() {
+        let at = |class| key(Time(5), class, 9);
+        assert!(at(Class::Service) < at(Class::Arrival));
+        assert!(at(Class::Arrival) < at(Class::Timer));
+        assert!(at(Class::Timer) < at(Class::Probe));
+        assert!(at(Class::Probe) < key(Time(6), Class::Service, 0));
+        assert_eq!(time_of(at(Class::Probe)), Time(5));
+    }
+
+    proptest! {
+        /// Whatever the order in, and mixed with takes, the least key comes out.
+        #[test]
+        fn a_lane_is_a_priority_queue(times in prop::collection::vec(0u64..400, 1..300), unordered: bool) {
+            let mut lane = Lane { unordered, ..Lane::default() };
+            let mut model = std::collections::BTreeSet::new();
+            for (i, time) in times.iter().enumerate() {
+                let it = item(*time, i as u64);
+                lane.push(it);
+                model.insert(it.key);
+                prop_assert_eq!(lane.head(), *model.first().unwrap());
+                if i % 3 == 0 {
+                    let taken = lane.pop().unwrap().key;
+                    prop_assert_eq!(Some(taken), model.pop_first());
+                }
+                prop_assert_eq!(lane.len(), model.len());
+            }
+            while let Some(taken) = lane.pop() {
+                prop_assert_eq!(Some(taken.key), model.pop_first());
+            }
+            prop_assert!(model.is_empty());
+        }
+    }
+}

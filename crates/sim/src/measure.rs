@@ -1,0 +1,278 @@
+//! Counters and exact integrals over the measuring window.
+//!
+//! Nothing is sampled: times are clipped to the window and added when they are known, which on the lazy path is when a
+//! packet is accepted.
+
+use evenflow_base::{Duration, Time};
+use evenflow_queue::Reason;
+
+/// The measuring window.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Its start (the end of the warm-up).
+    pub from: Time,
+    /// Its end.
+    pub to: Time,
+}
+
+impl Window {
+    /// The part of `[a, b]` inside the window.
+    #[inline]
+    pub fn overlap(&self, a: Time, b: Time) -> u64 {
+        let clip = |t: Time| t.0.clamp(self.from.0, self.to.0);
+        clip(b) - clip(a)
+    }
+
+    /// Whether something at `t` counts. What happens at the very end of the warm-up belongs to the warm-up.
+    #[inline]
+    pub fn holds(&self, t: Time) -> bool {
+        t <= self.to && (t > self.from || self.from == Time::ZERO)
+    }
+}
+
+/// Bins an octave of a delay histogram: a bin is 4.4 % wide, interpolated when read.
+const BINS: u32 = 16;
+
+/// A histogram of durations with logarithmic bins.
+#[derive(Clone, Debug)]
+pub struct Delays {
+    bins: Vec<u64>,
+    /// The longest.
+    pub max: Duration,
+    /// How many.
+    pub count: u64,
+}
+
+impl Default for Delays {
+    fn default() -> Self {
+        Delays { bins: vec![0; (BINS * 60) as usize], max: Duration::ZERO, count: 0 }
+    }
+}
+
+impl Delays {
+    /// Adds one.
+    #[inline]
+    pub fn add(&mut self, delay: Duration) {
+        let bin = bin_of(delay.0);
+        self.bins[bin] += 1;
+        self.max = self.max.max(delay);
+        self.count += 1;
+    }
+
+    /// The duration that a share `q` does not exceed, seconds.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let wanted = q * self.count as f64;
+        let mut below = 0.0;
+        for (bin, &n) in self.bins.iter().enumerate() {
+            let here = n as f64;
+            if here > 0.0 && below + here >= wanted {
+                let (low, high) = (edge(bin), edge(bin + 1).min(self.max.0 as f64));
+                let inside = ((wanted - below) / here).clamp(0.0, 1.0);
+                return Some((low + (high - low).max(0.0) * inside) / 1e9);
+            }
+            below += here;
+        }
+        Some(self.max.seconds())
+    }
+}
+
+/// Durations below 16 ns have a bin each; from there an octave has 16.
+#[inline]
+fn bin_of(ns: u64) -> usize {
+    if ns < u64::from(BINS) {
+        return ns as usize;
+    }
+    let octave = 63 - ns.leading_zeros();
+    let fraction = (ns >> (octave - 4)) as u32 & (BINS - 1);
+    (((octave - 3) * BINS) + fraction).min(BINS * 60 - 1) as usize
+}
+
+fn edge(bin: usize) -> f64 {
+    let (octave, fraction) = (bin as u32 / BINS, bin as u32 % BINS);
+    if octave == 0 {
+        return f64::from(fraction);
+    }
+    (f64::from(BINS + fraction)) * (1u64 << (octave - 1)) as f64
+}
+
+/// Sum, sum of squares and count of delays, for mean and deviation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moments {
+    sum: u64,
+    squares: f64,
+    /// How many.
+    pub count: u64,
+}
+
+impl Moments {
+    /// Adds one.
+    #[inline]
+    pub fn add(&mut self, delay: Duration) {
+        self.sum += delay.0;
+        self.squares += delay.seconds() * delay.seconds();
+        self.count += 1;
+    }
+
+    /// Mean in seconds.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / 1e9 / self.count as f64)
+    }
+
+    /// Standard deviation of the population, seconds.
+    pub fn deviation(&self) -> Option<f64> {
+        self.mean().map(|m| (self.squares / self.count as f64 - m * m).max(0.0).sqrt())
+    }
+}
+
+/// What all copies of one link in one direction have in common.
+#[derive(Clone, Debug)]
+pub struct ClassCounters {
+    /// Packets offered in the window.
+    pub arrived: u64,
+    /// Packets whose transmission ended in the window.
+    pub delivered: u64,
+    /// Drops in the window, by reason.
+    pub drops: [u64; Reason::ALL.len()],
+    /// Marks in the window, by reason.
+    pub marks: [u64; Reason::ALL.len()],
+    /// Waiting times of packets whose transmission began in the window.
+    pub delays: Delays,
+    /// The same by traffic class, with the number delivered.
+    pub by_class: Vec<(Moments, u64)>,
+    /// Offered in the whole run.
+    pub all_offered: u64,
+    /// Dropped in the whole run.
+    pub all_dropped: u64,
+    /// Handed over at the far end in the whole run.
+    pub all_delivered: u64,
+}
+
+impl ClassCounters {
+    /// All zero.
+    pub fn new(classes: usize) -> ClassCounters {
+        ClassCounters {
+            arrived: 0,
+            delivered: 0,
+            drops: [0; Reason::ALL.len()],
+            marks: [0; Reason::ALL.len()],
+            delays: Delays::default(),
+            by_class: vec![(Moments::default(), 0); classes],
+            all_offered: 0,
+            all_dropped: 0,
+            all_delivered: 0,
+        }
+    }
+}
+
+/// What one copy of a link has in one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PortCounters {
+    /// Waiting packets times nanoseconds, in the window.
+    pub queue_time: u64,
+    /// Nanoseconds of transmission in the window.
+    pub busy: u64,
+    /// Waiting times of packets whose transmission began in the window.
+    pub waits: Moments,
+    /// Bytes offered in the whole run.
+    pub arrived_bytes: u64,
+    /// Bytes handed over at the far end, where a series asks for them.
+    pub delivered_bytes: u64,
+    /// Packets handed over at the far end, where a series asks for them.
+    pub delivered: u64,
+    /// Packets dropped in the whole run.
+    pub drops: u64,
+    /// Packets marked in the whole run.
+    pub marks: u64,
+}
+
+/// What one flow has in the window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowCounters {
+    /// Bytes of data packets that reached the end of the path.
+    pub throughput_bytes: u64,
+    /// Data packets that reached it.
+    pub delivered: u64,
+    /// Of those, with a congestion mark.
+    pub marks: u64,
+    /// Data packets dropped on the way.
+    pub losses: u64,
+    /// Data packets sent.
+    pub sent: u64,
+    /// Of those, sent before.
+    pub retransmits: u64,
+    /// Application bytes received before the window.
+    pub received_before: u64,
+}
+
+/// Time integrals of a congestion window over the part of the window in which the connection is open.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WindowMeter {
+    last: Time,
+    /// Packets times nanoseconds.
+    pub packets_time: f64,
+    /// Nanoseconds open.
+    pub open: u64,
+    /// Nanoseconds at the floor of one segment.
+    pub at_floor: u64,
+}
+
+impl WindowMeter {
+    /// The window was `packets` since the last call; call before it changes.
+    #[inline]
+    pub fn advance(&mut self, packets: f64, open: bool, now: Time, window: &Window) {
+        let passed = window.overlap(self.last, now);
+        self.last = now;
+        if open {
+            self.packets_time += packets * passed as f64;
+            self.open += passed;
+            if packets <= 1.0 {
+                self.at_floor += passed;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlap_is_clipped_to_the_window() {
+        let w = Window { from: Time(100), to: Time(200) };
+        assert_eq!(w.overlap(Time(50), Time(150)), 50);
+        assert_eq!(w.overlap(Time(120), Time(150)), 30);
+        assert_eq!(w.overlap(Time(150), Time(900)), 50);
+        assert_eq!(w.overlap(Time(0), Time(99)), 0);
+        assert!(!w.holds(Time(100)) && w.holds(Time(101)) && w.holds(Time(200)) && !w.holds(Time(201)));
+    }
+
+    #[test]
+    fn bins_have_edges_that_contain_their_values() {
+        for ns in (0..2000u64).chain([12_345, 999_999_999, 1 << 40]) {
+            let bin = bin_of(ns);
+            assert!(edge(bin) <= ns as f64 && (ns as f64) < edge(bin + 1), "{ns} in bin {bin}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_is_within_a_bin() {
+        let mut d = Delays::default();
+        for ms in 1..=1000u64 {
+            d.add(Duration::from_millis(ms));
+        }
+        let p99 = d.quantile(0.99).unwrap();
+        assert!((p99 / 0.99 - 1.0).abs() < 0.03, "{p99}");
+        assert_eq!(d.quantile(1.0), Some(1.0));
+    }
+
+    #[test]
+    fn moments_by_hand() {
+        let mut m = Moments::default();
+        m.add(Duration::from_millis(1000));
+        m.add(Duration::from_millis(3000));
+        assert_eq!((m.mean(), m.deviation()), (Some(2.0), Some(1.0)));
+    }
+}

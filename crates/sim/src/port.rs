@@ -1,0 +1,218 @@
+//! A port: one direction of one copy of a link.
+//!
+//! Lazy path: a FIFO with a fixed rate knows a packet's fate when it accepts it, so transmission starts and ends are
+//! computed at once and waiting packets are a ring of start times. Event path: a scheduler or a changing rate decides
+//! later, so the port keeps the packets and is called when its server becomes free.
+//!
+//! A packet in transmission when the rate changes finishes at the old rate.
+
+use std::collections::VecDeque;
+
+use evenflow_base::{Duration, Fine, Packet, Rate, Stream, Time};
+use evenflow_queue::{Admission, Limit, Occupancy, Queued, Scheduler, Verdict};
+
+use crate::measure::PortCounters;
+
+/// One direction of one copy of a link.
+#[derive(Debug)]
+pub struct Port {
+    /// When the server is free.
+    pub free_at: Fine,
+    /// How long a byte takes; zero: pure delay.
+    pub byte_time: Fine,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Index of its class (link and direction), which is also its lane.
+    pub class: u32,
+    /// Number among the copies of its link.
+    pub copy: u32,
+    /// What holds packets back.
+    pub queue: Queue,
+    /// What it counted.
+    pub counters: PortCounters,
+}
+
+/// How a port queues.
+#[derive(Debug)]
+pub enum Queue {
+    /// FIFO that never drops: no state at all.
+    Open,
+    /// FIFO with an admission rule, lazy.
+    Fifo(Box<Fifo>),
+    /// Scheduler or changing rate, by events.
+    Events(Box<Events>),
+}
+
+/// What both paths share: the rule, its limit, its stream, and the queue-length histogram where one is wanted.
+#[derive(Debug)]
+pub struct Gate {
+    /// The rule.
+    pub admission: Admission,
+    /// The limit.
+    pub limit: Limit,
+    /// The rule's own stream.
+    pub stream: Stream,
+    /// Waiting packets.
+    pub packets: u32,
+    /// Waiting bytes.
+    pub bytes: u64,
+    /// Rate now; absent: pure delay.
+    pub rate: Option<Rate>,
+    /// Time spent at each queue length.
+    pub lengths: Option<Lengths>,
+}
+
+/// Time spent at each queue length, in the window.
+#[derive(Debug, Default)]
+pub struct Lengths {
+    /// Nanoseconds by length.
+    pub time: Vec<u64>,
+    last: Time,
+}
+
+impl Lengths {
+    /// The length was `length` until `now`.
+    pub fn advance(&mut self, length: u32, now: Time, window: &crate::measure::Window) {
+        let length = length as usize;
+        if self.time.len() <= length {
+            self.time.resize(length + 1, 0);
+        }
+        self.time[length] += window.overlap(self.last, now);
+        self.last = now;
+    }
+}
+
+impl Gate {
+    /// What a packet of `size` bytes finds.
+    #[inline]
+    pub fn seen(&self, size: u16, busy: bool) -> Occupancy {
+        let full = busy && self.limit.is_full(self.packets, self.bytes, size, self.rate);
+        Occupancy { packets: self.packets, bytes: self.bytes, rate: self.rate, full }
+    }
+
+    /// Decides on `packet`.
+    #[inline]
+    pub fn admit(&mut self, packet: &mut Packet, now: Time, busy: bool) -> Verdict {
+        let seen = self.seen(packet.size, busy);
+        self.admission.admit(packet, now, &seen, &mut self.stream)
+    }
+
+    /// The value of an observable: of the queue itself or of its rule.
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "packets" => Some(f64::from(self.packets)),
+            "bytes" => Some(self.bytes as f64),
+            "wait" => Some(self.seen(0, false).wait()),
+            _ => self.admission.observe(name),
+        }
+    }
+}
+
+/// A lazy FIFO.
+#[derive(Debug)]
+pub struct Fifo {
+    /// Rule and limit.
+    pub gate: Gate,
+    /// Waiting packets: when each starts, and its size.
+    pub waiting: VecDeque<(Time, u32)>,
+}
+
+impl Fifo {
+    /// Forgets packets whose transmission has begun by `now`.
+    #[inline]
+    pub fn release(&mut self, now: Time, window: &crate::measure::Window) {
+        while let Some(&(start, size)) = self.waiting.front() {
+            if start > now {
+                break;
+            }
+            if let Some(lengths) = &mut self.gate.lengths {
+                lengths.advance(self.gate.packets, start, window);
+            }
+            self.waiting.pop_front();
+            self.gate.packets -= 1;
+            self.gate.bytes -= u64::from(size);
+        }
+    }
+}
+
+/// A queue by events.
+#[derive(Debug)]
+pub struct Events {
+    /// Rule and limit.
+    pub gate: Gate,
+    /// Who goes next.
+    pub scheduler: Scheduler,
+    /// How a packet finds its queue.
+    pub select: Select,
+    /// Whether something is in transmission.
+    pub busy: bool,
+    /// Size of what is in transmission, and when it began.
+    pub sending: (u16, Time),
+    /// Rate changes still to come, the next one last.
+    pub steps: Vec<(Time, Rate)>,
+}
+
+/// How a packet finds its queue in a scheduler.
+#[derive(Clone, Debug)]
+pub enum Select {
+    /// There is one queue.
+    One,
+    /// By traffic class.
+    Class,
+    /// By flow, through a table.
+    Flow(std::sync::Arc<[u32]>),
+}
+
+impl Select {
+    /// The queue of `packet`.
+    #[inline]
+    pub fn queue(&self, packet: &Packet) -> usize {
+        match self {
+            Select::One => 0,
+            Select::Class => usize::from(packet.class),
+            Select::Flow(table) => table[packet.flow as usize] as usize,
+        }
+    }
+}
+
+impl Events {
+    /// Applies rate changes due by `now`; gives the new rate if there was one.
+    pub fn step(&mut self, now: Time) -> Option<Rate> {
+        let mut changed = None;
+        while let Some(&(at, rate)) = self.steps.last() {
+            if at > now {
+                break;
+            }
+            self.steps.pop();
+            self.gate.rate = Some(rate);
+            changed = Some(rate);
+        }
+        changed
+    }
+
+    /// Puts a packet in line.
+    pub fn hold(&mut self, packet: Packet, at: Time, sequence: u64) {
+        self.gate.packets += 1;
+        self.gate.bytes += u64::from(packet.size);
+        self.scheduler.enqueue(self.select.queue(&packet), Queued { packet, at, sequence });
+    }
+
+    /// Takes the next in line.
+    pub fn next(&mut self) -> Option<Queued> {
+        let item = self.scheduler.dequeue()?;
+        self.forget(&item.packet);
+        Some(item)
+    }
+
+    /// Takes one out to make room for `packet`.
+    pub fn push_out(&mut self, packet: &Packet) -> Option<Queued> {
+        let item = self.scheduler.push_out(self.select.queue(packet), packet.size)?;
+        self.forget(&item.packet);
+        Some(item)
+    }
+
+    fn forget(&mut self, packet: &Packet) {
+        self.gate.packets -= 1;
+        self.gate.bytes -= u64::from(packet.size);
+    }
+}

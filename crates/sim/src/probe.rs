@@ -1,0 +1,201 @@
+//! Probes: series, histograms and lists of events that a `[record]` section asks for.
+//!
+//! A run without one pays a flag test per packet.
+
+use evenflow_base::{Duration, Packet, Time, flags};
+use evenflow_queue::Verdict;
+use evenflow_scenario::model::EventKind;
+
+use crate::engine::{Engine, StageSlot};
+use crate::events::{Class, Key, NEVER, key};
+use crate::port::Gate;
+
+/// A recorded column: instants in seconds and values.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// Its name, copies spelled out.
+    pub name: String,
+    /// Seconds.
+    pub times: Vec<f64>,
+    /// Values.
+    pub values: Vec<f64>,
+}
+
+/// What a timed series reads.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// Observable of a port's queue.
+    Queue(usize, &'static str),
+    /// Counter of a port: its increase.
+    Port(usize, &'static str),
+    /// Observable of a stage.
+    Stage(usize, &'static str),
+    /// Congestion window of a flow, packets.
+    Window(usize),
+    /// Application bytes received by a flow: the increase.
+    Received(usize),
+}
+
+/// A series taken at intervals.
+#[derive(Clone, Copy, Debug)]
+pub struct Timed {
+    /// What it reads.
+    pub source: Source,
+    /// How often.
+    pub every: Duration,
+    /// When next.
+    pub next: Time,
+    /// Value of a counter at the last look.
+    pub before: f64,
+    /// Its column.
+    pub column: usize,
+}
+
+/// Something that happened to a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Happening {
+    /// When.
+    pub time: Time,
+    /// To a packet of which flow.
+    pub flow: u32,
+    /// At which link and direction: twice the link's index, plus one backwards.
+    pub class: u32,
+    /// Reason of a drop or mark; of an arrival: whether it was marked.
+    pub code: u8,
+}
+
+/// Everything a `[record]` section asks for.
+#[derive(Debug, Default)]
+pub struct Probes {
+    /// Some port must report each packet.
+    pub watches_ports: bool,
+    /// Some stage must report each packet.
+    pub watches_stages: bool,
+    /// Drops must be reported.
+    pub watches_drops: bool,
+    /// Deliveries must be counted by port.
+    pub watches_links: bool,
+    /// Columns.
+    pub series: Vec<Series>,
+    /// Series at intervals.
+    pub timed: Vec<Timed>,
+    /// Per packet: (class, copy, observable, column).
+    pub port_series: Vec<(u32, u32, &'static str, usize)>,
+    /// Per packet: (stage class, copy, observable, column).
+    pub stage_series: Vec<(u32, u32, &'static str, usize)>,
+    /// Drops by queue length: (class, counts).
+    pub at_drop: Vec<(u32, Vec<u64>)>,
+    /// Lists.
+    pub lists: Vec<(EventKind, Vec<Happening>)>,
+    window_at: Option<Time>,
+}
+
+impl Probes {
+    /// The window opens at `at`.
+    pub fn schedule_window(&mut self, at: Time) {
+        self.window_at = Some(at);
+    }
+
+    /// Whether the window opens now; true once.
+    pub fn take_window(&mut self, now: Time) -> bool {
+        self.window_at.take_if(|at| *at <= now).is_some()
+    }
+
+    /// When the next look is due.
+    pub fn head(&self) -> Key {
+        let looks = self.timed.iter().map(|t| t.next);
+        looks.chain(self.window_at).min().map_or(NEVER, |t| key(t, Class::Probe, 0))
+    }
+
+    /// Takes every value that is due.
+    pub fn look(&mut self, now: Time, engine: &mut Engine) {
+        for timed in &mut self.timed {
+            if timed.next > now {
+                continue;
+            }
+            timed.next = now + timed.every;
+            let mut rise = |total: f64| {
+                let rise = total - timed.before;
+                timed.before = total;
+                rise
+            };
+            let value = match timed.source {
+                Source::Queue(port, name) => engine.gate_at(port, now).and_then(|g| g.observe(name)),
+                Source::Port(port, name) => {
+                    let c = &engine.ports[port].counters;
+                    Some(rise(match name {
+                        "arrived_bytes" => c.arrived_bytes as f64,
+                        "delivered_bytes" => c.delivered_bytes as f64,
+                        "delivered_packets" => c.delivered as f64,
+                        "marks" => c.marks as f64,
+                        _ => c.drops as f64,
+                    }))
+                }
+                Source::Stage(stage, name) => engine.stages[stage].stage.observe(name, now),
+                Source::Window(flow) => {
+                    let c = &engine.connections[engine.flows[flow].endpoint as usize];
+                    Some(c.sender.window().cwnd / f64::from(engine.profiles[c.profile as usize].mss))
+                }
+                Source::Received(flow) => Some(rise(engine.received(flow) as f64)),
+            };
+            self.series[timed.column].times.push(now.seconds());
+            self.series[timed.column].values.push(value.unwrap_or(f64::NAN));
+        }
+    }
+
+    /// A packet was decided on at a port, and does not wait there yet.
+    pub fn at_port(
+        &mut self,
+        class: u32,
+        copy: u32,
+        gate: &Gate,
+        packet: &Packet,
+        verdict: Verdict,
+        now: Time,
+    ) {
+        for &(of, number, name, column) in &self.port_series {
+            if of == class && number == copy {
+                self.series[column].times.push(now.seconds());
+                self.series[column].values.push(gate.observe(name).unwrap_or(f64::NAN));
+            }
+        }
+        for (kind, list) in &mut self.lists {
+            let code = match (&kind, verdict) {
+                (EventKind::Arrival, _) if packet.is_data() && !packet.is(flags::BACKWARD) => {
+                    u8::from(packet.ecn == evenflow_base::Ecn::Congestion)
+                }
+                (EventKind::Mark, Verdict::Mark(reason)) => reason as u8,
+                _ => continue,
+            };
+            list.push(Happening { time: now, flow: packet.flow, class, code });
+        }
+    }
+
+    /// A packet passed a stage.
+    pub fn at_stage(&mut self, slot: &StageSlot, now: Time) {
+        for &(class, copy, name, column) in &self.stage_series {
+            if class == slot.class && copy == slot.copy {
+                self.series[column].times.push(now.seconds());
+                self.series[column].values.push(slot.stage.observe(name, now).unwrap_or(f64::NAN));
+            }
+        }
+    }
+
+    /// A packet was dropped where `length` packets waited.
+    pub fn dropped(&mut self, drop: Happening, length: u32, in_window: bool) {
+        for (class, counts) in &mut self.at_drop {
+            if *class == drop.class && in_window {
+                let length = length as usize;
+                if counts.len() <= length {
+                    counts.resize(length + 1, 0);
+                }
+                counts[length] += 1;
+            }
+        }
+        for (kind, list) in &mut self.lists {
+            if *kind == EventKind::Drop {
+                list.push(drop);
+            }
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The record of a run: counters as JSON (DESIGN section 6), series as columns, and the hash that must agree everywhere.
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use evenflow_queue::Reason;
+use evenflow_scenario::model::{EventKind, Histogram, RateSpec, Scenario};
+use evenflow_transport::sender::Life;
+
+use crate::engine::Engine;
+use crate::measure::{FlowCounters, WindowMeter};
+use crate::port::{Port, Queue};
+
+/// A recorded column.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its name, copies spelled out.
+    pub name: String,
+    /// Instants, seconds.
+    pub times: Vec<f64>,
+    /// Values.
+    pub values: Vec<f64>,
+}
+
+/// What a run gives.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The record without series data and without provenance.
+    pub record: Map<String, Value>,
+    /// SHA-256 over the record and the columns, 16 hexadecimal digits.
+    pub record_hash: String,
+    /// Series and lists of events.
+    pub columns: Vec<Column>,
+}
+
+/// Builds the record of a finished run.
+pub fn record(engine: &Engine, scenario: &Scenario, seed: u64) -> Outcome {
+    let seconds = engine.window.to.since(engine.window.from).seconds();
+    let mut out = Map::new();
+    out.insert("scenario_hash".into(), scenario.hash.clone().into());
+    out.insert("seed".into(), seed.into());
+    out.insert("window_s".into(), json!([engine.window.from.seconds(), engine.window.to.seconds()]));
+    out.insert("events".into(), engine.events.into());
+    out.insert("packet_hops".into(), engine.packet_hops.into());
+    out.insert("groups".into(), groups(engine, scenario, seconds));
+    out.insert("links".into(), links(engine, scenario, seconds));
+    out.insert("stages".into(), stages(engine, scenario));
+    out.insert("histograms".into(), histograms(engine, scenario));
+    let reasons: Vec<&str> = Reason::ALL.iter().map(|r| r.name()).collect();
+    out.insert("event_reasons".into(), json!(reasons));
+    let columns = columns(engine);
+    let record_hash = hash(&out, &columns);
+    Outcome { record: out, record_hash, columns }
+}
+
+fn hash(record: &Map<String, Value>, columns: &[Column]) -> String {
+    let mut sha = Sha256::new();
+    // What a run was is its physics: the number of events depends on the path taken, which must not matter.
+    let mut physics = record.clone();
+    physics.remove("events");
+    sha.update(serde_json::to_vec(&physics).unwrap_or_default());
+    for column in columns {
+        sha.update(column.name.as_bytes());
+        for x in column.times.iter().chain(&column.values) {
+            sha.update(x.to_bits().to_le_bytes());
+        }
+    }
+    sha.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+}
+
+/// A number, or null where it is undefined.
+fn number(x: Option<f64>) -> Value {
+    x.filter(|x| x.is_finite()).map_or(Value::Null, |x| json!(x))
+}
+
+fn ratio(a: f64, b: f64) -> Option<f64> {
+    (b > 0.0).then(|| a / b)
+}
+
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let (mut sum, mut n) = (0.0, 0.0);
+    for x in values.flatten() {
+        sum += x;
+        n += 1.0;
+    }
+    ratio(sum, n)
+}
+
+fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
+    let mut out = Map::new();
+    let mut flow = 0;
+    for group in &scenario.groups {
+        let users = group.users as usize;
+        let per_user: usize =
+            group.traffic.iter().map(|t| evenflow_traffic::flows(&t.spec.values) as usize).sum();
+        let mut total = FlowCounters::default();
+        let mut goodputs = Vec::with_capacity(users);
+        let mut throughputs = Vec::with_capacity(users);
+        let mut flow_rates = Vec::with_capacity(users * per_user);
+        let mut meters = Vec::new();
+        let mut dead = 0u64;
+        for _ in 0..users {
+            let (mut good, mut through) = (0.0, 0.0);
+            for _ in 0..per_user {
+                let c = &engine.counters[flow];
+                total.throughput_bytes += c.throughput_bytes;
+                total.delivered += c.delivered;
+                total.marks += c.marks;
+                total.losses += c.losses;
+                total.sent += c.sent;
+                total.retransmits += c.retransmits;
+                let rate = c.throughput_bytes as f64 * 8.0 / seconds;
+                through += rate;
+                good += (engine.received(flow) - c.received_before) as f64 * 8.0 / seconds;
+                flow_rates.push(rate);
+                let info = &engine.flows[flow];
+                if info.tcp {
+                    let connection = &engine.connections[info.endpoint as usize];
+                    dead += u64::from(connection.sender.life() == Life::Dead);
+                    meters.push(connection.meter);
+                }
+                flow += 1;
+            }
+            goodputs.push(good);
+            throughputs.push(through);
+        }
+        let open = |f: fn(&WindowMeter) -> f64| mean(meters.iter().map(|m| ratio(f(m), m.open as f64)));
+        let n = users as f64;
+        out.insert(
+            group.name.clone(),
+            json!({
+                "users": users,
+                "goodput_bps": goodputs.iter().sum::<f64>() / n,
+                "throughput_bps": throughputs.iter().sum::<f64>() / n,
+                "users_goodput_bps": goodputs,
+                "users_throughput_bps": throughputs,
+                "flows_throughput_bps": flow_rates,
+                "sent_packets": total.sent,
+                "delivered_packets": total.delivered,
+                "retransmits": total.retransmits,
+                "losses": total.losses,
+                "marks": total.marks,
+                "loss_ratio": number(ratio(total.losses as f64, total.sent as f64)),
+                "window_packets_mean": number(open(|m| m.packets_time)),
+                "window_at_floor": number(open(|m| m.at_floor as f64)),
+                "flows_dead": dead,
+            }),
+        );
+    }
+    Value::Object(out)
+}
+
+fn links(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
+    let mut by_class: Vec<Vec<&Port>> = vec![Vec::new(); 2 * scenario.links.len()];
+    for port in &engine.ports {
+        by_class[port.class as usize].push(port);
+    }
+    let mut out = Map::new();
+    for (i, link) in scenario.links.iter().enumerate() {
+        let rated = |d: &Option<RateSpec>| d.is_some();
+        let back = link.reverse.as_ref().unwrap_or(&link.forward);
+        let mut forward = direction(engine, scenario, &by_class[2 * i], 2 * i, rated(&link.forward.rate), seconds);
+        let reverse = direction(engine, scenario, &by_class[2 * i + 1], 2 * i + 1, rated(&back.rate), seconds);
+        forward.insert("reverse".into(), Value::Object(reverse));
+        out.insert(link.name.clone(), Value::Object(forward));
+    }
+    Value::Object(out)
+}
+
+fn direction(
+    engine: &Engine,
+    scenario: &Scenario,
+    ports: &[&Port],
+    class: usize,
+    rated: bool,
+    seconds: f64,
+) -> Map<String, Value> {
+    let c = &engine.classes[class];
+    let ns = seconds * 1e9;
+    let over = |f: &dyn Fn(&Port) -> Option<f64>| mean(ports.iter().map(|p| f(p)));
+    let reasons = |counts: &[u64]| -> Value {
+        let named = Reason::ALL.iter().zip(counts).filter(|(_, n)| **n > 0);
+        Value::Object(named.map(|(r, n)| (r.name().to_string(), json!(n))).collect())
+    };
+    let classes: Map<String, Value> = scenario
+        .classes
+        .iter()
+        .zip(&c.by_class)
+        .filter(|(_, (moments, sent))| moments.count + sent > 0)
+        .map(|(name, (moments, sent))| {
+            let entry = json!({
+                "queue_delay_s_mean": number(moments.mean()),
+                "queue_delay_s_sd": number(moments.deviation()),
+                "delivered_packets": sent,
+            });
+            (name.clone(), entry)
+        })
+        .collect();
+    let mut out = Map::new();
+    out.insert("copies".into(), ports.len().into());
+    let utilisation = if rated { over(&|p| Some(p.counters.busy as f64 / ns)) } else { None };
+    out.insert("utilisation".into(), number(utilisation));
+    out.insert("queue_packets_mean".into(), number(over(&|p| Some(p.counters.queue_time as f64 / ns))));
+    out.insert("queue_delay_s_mean".into(), number(over(&|p| p.counters.waits.mean())));
+    out.insert("queue_delay_s_sd".into(), number(over(&|p| p.counters.waits.deviation())));
+    out.insert("queue_delay_s_p99".into(), number(c.delays.quantile(0.99)));
+    let longest = (c.delays.count > 0).then(|| c.delays.max.seconds());
+    out.insert("queue_delay_s_max".into(), number(longest));
+    out.insert("arrived_packets".into(), c.arrived.into());
+    out.insert("delivered_packets".into(), c.delivered.into());
+    out.insert("drops".into(), reasons(&c.drops));
+    out.insert("marks".into(), reasons(&c.marks));
+    out.insert("classes".into(), Value::Object(classes));
+    out
+}
+
+fn stages(engine: &Engine, scenario: &Scenario) -> Value {
+    let mut out = Map::new();
+    for (i, stage) in scenario.stages.iter().enumerate() {
+        let mut entry = Map::new();
+        let copies: Vec<_> = engine.stages.iter().filter(|s| s.class == i as u32).collect();
+        entry.insert("copies".into(), copies.len().into());
+        entry.insert("passed_packets".into(), copies.iter().map(|s| s.passed.0).sum::<u64>().into());
+        entry.insert("passed_bytes".into(), copies.iter().map(|s| s.passed.1).sum::<u64>().into());
+        entry.insert("drops".into(), json!({}));
+        entry.insert("marks".into(), json!({}));
+        for observable in stage.spec.mechanism.observables {
+            let value = mean(copies.iter().map(|s| s.stage.observe(observable.name, engine.window.to)));
+            entry.insert(observable.name.into(), number(value));
+        }
+        out.insert(stage.name.clone(), Value::Object(entry));
+    }
+    Value::Object(out)
+}
+
+fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
+    let mut out = Map::new();
+    for &(link, what) in &scenario.record.histograms {
+        let name = &scenario.links[link].name;
+        match what {
+            Histogram::AtDrop => {
+                let counts = engine.probes.at_drop.iter().find(|(class, _)| *class == 2 * link as u32);
+                let counts = counts.map(|(_, n)| n.clone()).unwrap_or_default();
+                out.insert(format!("links.{name}.queue.at_drop"), json!(counts));
+            }
+            Histogram::Packets => {
+                let mut time: Vec<u64> = Vec::new();
+                for port in engine.ports.iter().filter(|p| p.class as usize == 2 * link) {
+                    let lengths = match &port.queue {
+                        Queue::Open => None,
+                        Queue::Fifo(q) => q.gate.lengths.as_ref(),
+                        Queue::Events(q) => q.gate.lengths.as_ref(),
+                    };
+                    for (n, t) in lengths.map(|l| l.time.as_slice()).unwrap_or_default().iter().enumerate() {
+                        if time.len() <= n {
+                            time.resize(n + 1, 0);
+                        }
+                        time[n] += t;
+                    }
+                }
+                let total: u64 = time.iter().sum();
+                let shares: Vec<f64> = time.iter().map(|t| *t as f64 / total.max(1) as f64).collect();
+                out.insert(format!("links.{name}.queue.packets"), json!(shares));
+            }
+        }
+    }
+    Value::Object(out)
+}
+
+fn columns(engine: &Engine) -> Vec<Column> {
+    let mut columns: Vec<Column> = engine
+        .probes
+        .series
+        .iter()
+        .map(|s| Column { name: s.name.clone(), times: s.times.clone(), values: s.values.clone() })
+        .collect();
+    for (kind, list) in &engine.probes.lists {
+        let (kind, code) = match kind {
+            EventKind::Drop => ("drop", "reason"),
+            EventKind::Mark => ("mark", "reason"),
+            EventKind::Arrival => ("arrival", "marked"),
+        };
+        let times: Vec<f64> = list.iter().map(|h| h.time.seconds()).collect();
+        let fields: [(&str, Vec<f64>); 3] = [
+            ("flow", list.iter().map(|h| f64::from(h.flow)).collect()),
+            ("link", list.iter().map(|h| f64::from(h.class / 2)).collect()),
+            (code, list.iter().map(|h| f64::from(h.code)).collect()),
+        ];
+        for (field, values) in fields {
+            columns.push(Column { name: format!("events.{kind}.{field}"), times: times.clone(), values });
+        }
+    }
+    columns
+}

@@ -1,0 +1,264 @@
+//! Activity meter: writes into each packet how active its user is (Menth and Zeitler 2018, sections III-B, III-D1, III-E).
+//!
+//! Activity is the logarithm to base 2 of the user's measured rate over the user's reference rate. Bytes of a
+//! class count by its accounting factor. The fair meter multiplies the rate with a uniform draw first, so that equal
+//! parts of unequal aggregates look alike. Not here: the token-bucket meter of the earlier ABC.
+
+use evenflow_base::schema::{
+    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
+};
+use evenflow_base::{Duration, Packet, Stream, Time};
+
+use crate::rate_meter::{RateMeter, START, Start};
+
+/// The least rate an activity is computed from, bit/s: a rate of zero would poison every average for ever.
+const RATE_FLOOR: f64 = 1.0;
+
+/// Its configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// M_AM.
+    pub memory: Duration,
+    /// R_r, bit/s, times the weight of the user.
+    pub reference_rate: f64,
+    /// a_PHB by class index; classes beyond it count once.
+    pub accounting: Vec<f64>,
+    /// When the measurement begins.
+    pub start: Start,
+    /// Multiply with a uniform draw (section III-E).
+    pub fair: bool,
+}
+
+impl Params {
+    /// From decoded values.
+    pub fn new(
+        values: &Values,
+        classes: &[String],
+        weight: f64,
+        fair: bool,
+    ) -> Result<Params, Vec<Problem>> {
+        let mut accounting = vec![1.0; classes.len()];
+        if let Some(Value::Numbers(table)) = values.get("accounting") {
+            for (class, factor) in table {
+                if let Some(index) = classes.iter().position(|c| c == class) {
+                    accounting[index] = *factor;
+                }
+            }
+        }
+        Ok(Params {
+            memory: values.duration("memory"),
+            reference_rate: values.number("reference_rate") * weight,
+            accounting,
+            start: Start::from_word(values.word("start")),
+            fair,
+        })
+    }
+}
+
+/// A = log2(R_m / R_r) (equation 5).
+#[inline]
+pub fn activity(rate: f64, reference_rate: f64) -> f64 {
+    libm::log2(rate / reference_rate)
+}
+
+/// The meter and its state.
+#[derive(Clone, Debug)]
+pub struct ActivityMeter {
+    params: Params,
+    rate: RateMeter,
+    /// Activity written last.
+    activity: f64,
+    /// Packets whose rate was below the floor.
+    floored: u64,
+}
+
+impl ActivityMeter {
+    /// A meter that has seen nothing.
+    pub fn new(params: Params) -> ActivityMeter {
+        let rate = RateMeter::new(params.memory, params.start);
+        ActivityMeter { params, rate, activity: 0.0, floored: 0 }
+    }
+
+    /// Meters the packet, whatever becomes of it, and writes its activity.
+    #[inline]
+    pub fn forward(&mut self, packet: &mut Packet, now: Time, stream: &mut Stream) {
+        let factor = self.params.accounting.get(usize::from(packet.class)).copied().unwrap_or(1.0);
+        let mut rate = self.rate.add(factor * f64::from(packet.size), now);
+        if self.params.fair {
+            rate *= stream.open01();
+        }
+        if rate < RATE_FLOOR {
+            rate = RATE_FLOOR;
+            self.floored += 1;
+        }
+        self.activity = activity(rate, self.params.reference_rate);
+        packet.label = self.activity;
+    }
+
+    /// See [`TABLE`].
+    pub fn observe(&self, name: &str, now: Time) -> Option<f64> {
+        match name {
+            "activity" => Some(self.activity),
+            "rate" => Some(self.rate.rate(now)),
+            "weighted_bytes" => Some(self.rate.weighted_bytes(now)),
+            "floored" => Some(self.floored as f64),
+            _ => None,
+        }
+    }
+}
+
+const PAPER: &str = "Menth and Zeitler 2018, Table 1";
+
+const PARAMS: &[Param] = &[
+    Param {
+        name: "memory",
+        ty: Type::Duration,
+        default: Fallback::Text("3 s"),
+        range: Range::POSITIVE,
+        source: PAPER,
+        doc: "Memory of the rate meter (M_AM); should exceed that of the averager.",
+    },
+    Param {
+        name: "reference_rate",
+        ty: Type::Rate,
+        default: Fallback::Text("10 kbit/s"),
+        range: Range::POSITIVE,
+        source: PAPER,
+        doc: "Rate at which the activity is zero (R_r); users share in proportion to it. The group's weight multiplies it.",
+    },
+    Param {
+        name: "accounting",
+        ty: Type::NumberPerClass,
+        default: Fallback::Absent("every class counts once"),
+        range: Range::POSITIVE,
+        source: "Menth and Zeitler 2018, section III-D1",
+        doc: "How many times a byte of each class counts (a_PHB).",
+    },
+    START,
+];
+
+const OBSERVABLES: &[Observable] = &[
+    Observable { name: "activity", unit: "1", doc: "Activity written into the last packet." },
+    Observable { name: "rate", unit: "bit/s", doc: "Measured rate." },
+    Observable { name: "weighted_bytes", unit: "B", doc: "Weighted sum of bytes, S." },
+    Observable { name: "floored", unit: "packets", doc: "Packets metered at a rate below 1 bit/s." },
+];
+
+const DEVIATIONS: &[Deviation] = &[Deviation {
+    what: "A measured rate below 1 bit/s counts as 1 bit/s, and such packets are counted.",
+    why: "The logarithm of zero would stay in every average; it can occur only at the meter's first instant.",
+}];
+
+/// The normal meter's table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "activity-meter",
+    room: Room::Stage,
+    title: "Activity meter",
+    doc: "Measures the rate of a user and writes log2(rate / reference rate) into each packet, before any decision on it.",
+    source: "Menth and Zeitler 2018, section III-B, equations 1 to 5",
+    params: PARAMS,
+    observables: OBSERVABLES,
+    counters: &[],
+    deviations: DEVIATIONS,
+};
+
+/// The fair meter's table.
+pub static FAIR_TABLE: Mechanism = Mechanism {
+    kind: "fair-activity-meter",
+    room: Room::Stage,
+    title: "Fair activity meter",
+    doc: "Like the activity meter, with the measured rate multiplied by a uniform draw from (0, 1) for each packet.",
+    source: "Menth and Zeitler 2018, section III-E",
+    params: PARAMS,
+    observables: OBSERVABLES,
+    counters: &[],
+    deviations: DEVIATIONS,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenflow_base::{Ecn, flags};
+
+    fn params() -> Params {
+        Params {
+            memory: Duration::from_seconds(3.0),
+            reference_rate: 10e3,
+            accounting: vec![1.0, 3.0],
+            start: Start::Run,
+            fair: false,
+        }
+    }
+
+    fn packet(class: u8) -> Packet {
+        Packet {
+            seq: 0,
+            label: f64::NAN,
+            flow: 0,
+            stamp: 0,
+            size: 1500,
+            payload: 1470,
+            hop: 0,
+            class,
+            flags: flags::DATAGRAM,
+            ecn: Ecn::NotCapable,
+        }
+    }
+
+    fn label_after(meter: &mut ActivityMeter, class: u8, seconds: f64) -> f64 {
+        let mut p = packet(class);
+        meter.forward(&mut p, Time::from_seconds(seconds), &mut Stream::new(1, "meter"));
+        p.label
+    }
+
+    #[test]
+    fn equation_5_by_hand() {
+        assert_eq!(activity(10e3, 10e3), 0.0);
+        assert!((activity(5e6, 10e3) - 8.965_784_284_662_087).abs() < 1e-12);
+        assert_eq!(activity(2.5e3, 10e3), -2.0);
+    }
+
+    #[test]
+    fn expedited_bytes_count_three_times() {
+        let be = label_after(&mut ActivityMeter::new(params()), 0, 1.0);
+        let ef = label_after(&mut ActivityMeter::new(params()), 1, 1.0);
+        assert!((ef - be - libm::log2(3.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn every_packet_of_a_user_carries_the_one_meters_activity() {
+        let mut m = ActivityMeter::new(params());
+        let ef = label_after(&mut m, 1, 1.0);
+        let be = label_after(&mut m, 0, 1.0);
+        // 3 * 1500 and then 4 * 1500 bytes at one instant.
+        assert!((be - ef - libm::log2(4.0 / 3.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_rate_of_zero_never_reaches_the_averager() {
+        let mut m = ActivityMeter::new(params());
+        let label = label_after(&mut m, 0, 0.0);
+        assert!((label + libm::log2(10e3)).abs() < 1e-12);
+        assert_eq!(m.observe("floored", Time(0)), Some(1.0));
+    }
+
+    #[test]
+    fn the_fair_meter_has_the_known_mean_and_spread() {
+        // E[log2 x] = -1/ln 2 = -1.4427, standard deviation 1.4427, for uniform x.
+        let mut m = ActivityMeter::new(Params { fair: true, ..params() });
+        let mut stream = Stream::new(1, "fair");
+        let (mut sum, mut squares, n) = (0.0, 0.0, 100_000);
+        for i in 0..n {
+            let mut p = packet(0);
+            let now = Time::from_seconds(100.0 + 2.4e-3 * f64::from(i));
+            m.forward(&mut p, now, &mut stream);
+            let x = p.label - activity(m.rate.rate(now), 10e3);
+            sum += x;
+            squares += x * x;
+        }
+        let mean = sum / f64::from(n);
+        let deviation = (squares / f64::from(n) - mean * mean).sqrt();
+        assert!((mean + 1.4427).abs() < 0.025, "{mean}");
+        assert!((deviation - 1.4427).abs() < 0.03, "{deviation}");
+    }
+}
