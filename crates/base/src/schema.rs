@@ -84,9 +84,7 @@ impl Type {
             Type::Duration => ("duration".into(), "\"5 ms\""),
             Type::Bytes => ("bytes".into(), "\"64 KiB\""),
             Type::Packets => ("packets".into(), "\"24 packets\""),
-            Type::QueueLength => {
-                ("packets, bytes or time".into(), "\"24 packets\", \"64 KiB\" or \"20 ms\"")
-            }
+            Type::QueueLength => ("packets, bytes or time".into(), "\"24 packets\", \"64 KiB\" or \"20 ms\""),
             Type::PacketsOrDuration => ("packets or time".into(), "\"12 packets\" or \"14.4 ms\""),
             Type::Number => ("number".into(), "0.5"),
             Type::Integer => ("whole number".into(), "10"),
@@ -289,14 +287,62 @@ pub enum Law {
 }
 
 impl Law {
-    /// One draw; `index` decides for dealt values. Draws that a normal law puts below zero become zero.
-    pub fn draw(&self, stream: &mut Stream, index: usize) -> Value {
+    /// The same law over plain numbers, for draws per packet.
+    pub fn sampler(&self) -> Sampler {
         let of = |v: &Value| v.number().unwrap_or(0.0);
         match self {
-            Law::Uniform(low, high) => low.with(stream.uniform(of(low), of(high))),
-            Law::Normal(mean, deviation) => mean.with(stream.normal(of(mean), of(deviation)).max(0.0)),
-            Law::Exponential(mean) => mean.with(stream.exponential(of(mean))),
+            Law::Uniform(low, high) => Sampler::Uniform(of(low), of(high)),
+            Law::Normal(mean, deviation) => Sampler::Normal(of(mean), of(deviation)),
+            Law::Exponential(mean) => Sampler::Exponential(of(mean)),
+            Law::Dealt(values) => Sampler::Dealt(values.iter().map(of).collect()),
+        }
+    }
+
+    /// One draw; `index` decides for dealt values. Draws that a normal law puts below zero become zero.
+    pub fn draw(&self, stream: &mut Stream, index: usize) -> Value {
+        match self {
             Law::Dealt(values) => values[index % values.len()].clone(),
+            Law::Uniform(unit, _) | Law::Normal(unit, _) | Law::Exponential(unit) => {
+                unit.with(self.sampler().draw(stream, index))
+            }
+        }
+    }
+}
+
+/// A [`Law`] over plain numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sampler {
+    /// Always this.
+    Fixed(f64),
+    /// Uniform between the two.
+    Uniform(f64, f64),
+    /// Normal: mean and standard deviation; below zero it is zero.
+    Normal(f64, f64),
+    /// Exponential with this mean.
+    Exponential(f64),
+    /// Dealt in turn.
+    Dealt(Vec<f64>),
+}
+
+impl Sampler {
+    /// One draw; `index` decides for dealt values.
+    #[inline]
+    pub fn draw(&self, stream: &mut Stream, index: usize) -> f64 {
+        match self {
+            Sampler::Fixed(x) => *x,
+            Sampler::Uniform(low, high) => stream.uniform(*low, *high),
+            Sampler::Normal(mean, deviation) => stream.normal(*mean, *deviation).max(0.0),
+            Sampler::Exponential(mean) => stream.exponential(*mean),
+            Sampler::Dealt(values) => values[index % values.len()],
+        }
+    }
+
+    /// Its mean (of a normal law before the cut at zero).
+    pub fn mean(&self) -> f64 {
+        match self {
+            Sampler::Fixed(x) | Sampler::Normal(x, _) | Sampler::Exponential(x) => *x,
+            Sampler::Uniform(low, high) => (low + high) / 2.0,
+            Sampler::Dealt(values) => values.iter().sum::<f64>() / values.len() as f64,
         }
     }
 }

@@ -14,7 +14,12 @@ use serde_json::{Value, json};
 use evenflow_scenario::model;
 use evenflow_sim::{Options, Outcome, RunError};
 
-create_exception!(_core, ScenarioError, PyValueError, "A scenario with errors; `.errors` lists (path, message).");
+create_exception!(
+    _core,
+    ScenarioError,
+    PyValueError,
+    "A scenario with errors; `.errors` lists (path, message)."
+);
 create_exception!(_core, Interrupted, PyException, "A run that `request_stop` ended.");
 
 /// Raised by `request_stop`: every run of this process looks at it.
@@ -95,7 +100,11 @@ impl Record {
         self.outcome.columns.iter().map(|c| c.name.as_str()).collect()
     }
 
-    fn series<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    fn series<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let column = self.outcome.columns.iter().find(|c| c.name == name);
         let column = column.ok_or_else(|| PyKeyError::new_err(format!("no series is called {name:?}")))?;
         let bytes = |xs: &[f64]| {

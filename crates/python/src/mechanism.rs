@@ -74,12 +74,16 @@ impl Inner {
         params.remove("weight");
         let rate = match params.remove("link_rate") {
             Some(Value::String(text)) => quantity::parse(&text, Type::Rate).map_err(bad)?.number().map(Rate),
-            Some(other) => return Err(bad(format!("link_rate must be text such as \"10 Mbit/s\", not {other}"))),
+            Some(other) => {
+                return Err(bad(format!("link_rate must be text such as \"10 Mbit/s\", not {other}")));
+            }
             None => None,
         };
         let limit = match params.remove("limit") {
             Some(Value::String(text)) => Some(quantity::parse(&text, Type::QueueLength).map_err(bad)?),
-            Some(other) => return Err(bad(format!("limit must be text such as \"24 packets\", not {other}"))),
+            Some(other) => {
+                return Err(bad(format!("limit must be text such as \"24 packets\", not {other}")));
+            }
             None => None,
         };
         let users = params.remove("queues").and_then(|q| q.as_u64()).unwrap_or(2) as usize;
@@ -99,7 +103,9 @@ impl Inner {
             }
             Room::Scheduler => Object::Scheduler(Box::new(match kind {
                 "strict" => {
-                    let Some(Quantity::Names(order)) = values.get("order") else { return Err(bad("order is missing")) };
+                    let Some(Quantity::Names(order)) = values.get("order") else {
+                        return Err(bad("order is missing"));
+                    };
                     let position = |n: &String| classes.iter().position(|c| c == n).unwrap_or(0);
                     Scheduler::Strict(Strict::new(order.iter().map(position).collect()))
                 }
@@ -134,11 +140,9 @@ impl Inner {
         }
         let class = match args.get("cls").and_then(Value::as_str) {
             None => self.classes.iter().position(|c| c == "be").unwrap_or(0),
-            Some(name) => self
-                .classes
-                .iter()
-                .position(|c| c == name)
-                .ok_or_else(|| bad(format!("no class is called {name:?}; there are {}", self.classes.join(", "))))?,
+            Some(name) => self.classes.iter().position(|c| c == name).ok_or_else(|| {
+                bad(format!("no class is called {name:?}; there are {}", self.classes.join(", ")))
+            })?,
         };
         let packet = Packet {
             seq: number(args, "id", Some(0.0))? as u64,

@@ -72,7 +72,8 @@ impl Params {
             ));
         }
         if p.measure_rate && !in_time {
-            problems.push(("rate_estimate", "has a meaning only where q_min, q_base and gamma are times".into()));
+            problems
+                .push(("rate_estimate", "has a meaning only where q_min, q_base and gamma are times".into()));
         }
         if problems.is_empty() { Ok(p) } else { Err(problems) }
     }
@@ -235,10 +236,7 @@ pub static TABLE: Mechanism = Mechanism {
             what: "A drop at a full buffer counts as `limit` even where the threshold was reached too.",
             why: "The paper does not say; the order matters for its Fig. 10c only.",
         },
-        Deviation {
-            what: "q_min below one packet is refused.",
-            why: "The queue can then lock up for ever.",
-        },
+        Deviation { what: "q_min below one packet is refused.", why: "The queue can then lock up for ever." },
     ],
 };
 

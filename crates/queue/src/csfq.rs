@@ -115,7 +115,13 @@ impl Csfq {
     }
 
     /// See [`crate::Admission::admit`].
-    pub fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, stream: &mut Stream) -> Verdict {
+    pub fn admit(
+        &mut self,
+        packet: &mut Packet,
+        now: Time,
+        seen: &Occupancy,
+        stream: &mut Stream,
+    ) -> Verdict {
         let tosses = self.alpha > 0.0 && f64::from(seen.packets) >= self.params.q_min;
         let probability = if tosses { drop_probability(self.alpha, packet.label) } else { 0.0 };
         let dropped = probability > 0.0 && stream.open01() < probability;
@@ -313,7 +319,11 @@ pub static TABLE: Mechanism = Mechanism {
     observables: &[
         Observable { name: "alpha", unit: "bit/s", doc: "Estimated fair rate; 0 drops nothing (ns-2 form)." },
         Observable { name: "arrival_rate", unit: "bit/s", doc: "Estimated rate of arrivals." },
-        Observable { name: "accepted_rate", unit: "bit/s", doc: "Estimated rate of packets that passed the toss." },
+        Observable {
+            name: "accepted_rate",
+            unit: "bit/s",
+            doc: "Estimated rate of packets that passed the toss.",
+        },
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
@@ -409,7 +419,10 @@ mod tests {
         let mut rule = Csfq::new(params(Form::Ns2));
         let mut stream = Stream::new(1, "coin");
         for i in 0..1000 {
-            assert_eq!(rule.admit(&mut packet(20e6), Time(i * 600_000), &seen(0), &mut stream), Verdict::Accept);
+            assert_eq!(
+                rule.admit(&mut packet(20e6), Time(i * 600_000), &seen(0), &mut stream),
+                Verdict::Accept
+            );
         }
     }
 

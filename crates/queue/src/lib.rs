@@ -105,7 +105,13 @@ impl Admission {
 
     /// Decides on `packet` at `now`. `stream` is the rule's own.
     #[inline]
-    pub fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, stream: &mut Stream) -> Verdict {
+    pub fn admit(
+        &mut self,
+        packet: &mut Packet,
+        now: Time,
+        seen: &Occupancy,
+        stream: &mut Stream,
+    ) -> Verdict {
         match self {
             Admission::DropTail if seen.full => Verdict::Drop(Reason::Limit),
             Admission::DropTail => Verdict::Accept,

@@ -186,7 +186,8 @@ impl Drr {
 
     fn push_out(&mut self, queue: usize, size: u16) -> Option<Queued> {
         let own = self.queues[queue].bytes + u64::from(size);
-        let longest = self.active.iter().copied().max_by_key(|&q| (self.queues[q as usize].bytes, q))? as usize;
+        let longest =
+            self.active.iter().copied().max_by_key(|&q| (self.queues[q as usize].bytes, q))? as usize;
         if longest == queue || self.queues[longest].bytes <= own {
             return None;
         }

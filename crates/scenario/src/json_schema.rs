@@ -44,7 +44,10 @@ fn definitions() -> Json {
     }
     all.insert("plain-number".into(), json!({ "type": "number" }));
     all.insert("number".into(), law("plain-number"));
-    all.insert("name".into(), json!({ "type": "string", "pattern": r#"^[^-\s.,:;\[\]"'][^\s.,:;\[\]"']*$"# }));
+    all.insert(
+        "name".into(),
+        json!({ "type": "string", "pattern": r#"^[^-\s.,:;\[\]"'][^\s.,:;\[\]"']*$"# }),
+    );
     Json::Object(all)
 }
 

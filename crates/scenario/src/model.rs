@@ -212,7 +212,7 @@ pub enum EventKind {
 /// A time series, for one copy or all.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// As written, `[*]` not yet expanded.
+    /// Its one spelling, `[*]` for all copies not yet expanded.
     pub of: String,
     /// What it observes.
     pub target: Target,

@@ -392,7 +392,7 @@ pub static SERIES: Section = Section {
             "of",
             Shape::Text,
             Fallback::Required,
-            "What: \"links.L.queue.packets\", \"stages.S[0].activity\", \"groups.G.users[*].flows[*].window\", …",
+            "What to record, as in \"links.L.queue.packets\", \"stages.S[0].activity\", \"groups.G.users[*].flows[*].window\".",
         ),
         key(
             "every",

@@ -128,7 +128,7 @@ fn records_are_resolved() {
             { "of": "groups.heavy.users[0].flows[3].window", "every": "10 ms" },
             { "of": "groups.light.users.flows.received_bytes", "every": "1 s" },
         ],
-        "histograms": ["links.bottleneck.queue.packets", "links.bottleneck.queue.at_drop"],
+        "histograms": ["links.bottleneck.queue.at_drop", "links.bottleneck.queue.packets"],
         "events": ["mark", "drop"],
     });
     let s = valid(&with("abc-default", &[("record", record)]));
@@ -159,7 +159,7 @@ fn records_are_resolved() {
     assert_eq!(s.record.series[0].every, Every::Interval(Duration::from_millis(10)));
     assert_eq!(s.record.series[1].every, Every::Packet);
     assert_eq!(s.record.histograms, [(1, Histogram::Packets), (1, Histogram::AtDrop)]);
-    assert_eq!(s.record.events, [EventKind::Mark, EventKind::Drop]);
+    assert_eq!(s.record.events, [EventKind::Drop, EventKind::Mark]);
 }
 
 #[test]

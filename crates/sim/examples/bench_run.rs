@@ -17,7 +17,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seed = args.get(1).and_then(|s| s.parse().ok()).unwrap_or(1);
     let mut scenario = Scenario::from_toml(&std::fs::read_to_string(file)?).map_err(|e| e.to_string())?;
     if let Some(at) = args.iter().position(|a| a == "--duration") {
-        scenario.duration = Duration::from_seconds(args.get(at + 1).ok_or("--duration wants seconds")?.parse()?);
+        scenario.duration =
+            Duration::from_seconds(args.get(at + 1).ok_or("--duration wants seconds")?.parse()?);
     }
     let start = Instant::now();
     let options = Options { event_path: args.iter().any(|a| a == "--event-path") };

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use evenflow_base::schema::{Law, Value, Values};
+use evenflow_base::schema::{Sampler, Value, Values};
 use evenflow_base::{Duration, Fine, Rate, Stream, Time};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
 use evenflow_queue::{Admission, Limit, Scheduler};
 use evenflow_scenario::model::{
-    Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Per, Queue as QueueSpec, RateSpec,
-    Scenario, SchedulerPer, Target,
+    Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Per, Queue as QueueSpec,
+    RateSpec, Scenario, SchedulerPer, Target,
 };
 use evenflow_stage::Stage;
 use evenflow_traffic::Application;
@@ -21,12 +21,6 @@ use crate::events::Lane;
 use crate::measure::{ClassCounters, PortCounters, Window, WindowMeter};
 use crate::port::{Events, Fifo, Gate, Lengths, Port, Queue, Select};
 use crate::probe::{Probes, Series, Source, Timed};
-
-/// A drawn duration.
-#[inline]
-pub fn seconds(law: &Law, stream: &mut Stream) -> Duration {
-    Duration::from_seconds(law.draw(stream, 0).number().unwrap_or(0.0))
-}
 
 /// One copy of a component: whose it is, as it stands in the names of its streams.
 #[derive(Clone, Debug)]
@@ -171,11 +165,8 @@ impl Builder<'_> {
         let scenario = self.scenario;
         let window = Window { from: Time(scenario.warmup.0), to: Time(scenario.duration.0) };
         let copies = |per, component| {
-            let used: Vec<bool> = scenario
-                .groups
-                .iter()
-                .map(|g| g.path.iter().any(|hop| hop.component == component))
-                .collect();
+            let used: Vec<bool> =
+                scenario.groups.iter().map(|g| g.path.iter().any(|hop| hop.component == component)).collect();
             Copies::new(per, &used, &scenario.groups, &self.flows, &self.weights)
         };
         let links: Vec<Copies> =
@@ -198,7 +189,9 @@ impl Builder<'_> {
                 lanes.push(Lane::new(unordered));
             }
         }
-        lanes.push(Lane::new(false)); // the hosts'
+        if scenario.groups.iter().any(|g| g.processing.is_some()) {
+            lanes.push(Lane::new(false)); // the hosts'
+        }
 
         let mut stages = Vec::new();
         let mut first_stage = Vec::new();
@@ -210,7 +203,13 @@ impl Builder<'_> {
                 let built = Stage::build(stage.spec.mechanism.kind, &values, &scenario.classes, copy.weight)
                     .expect("the scenario was checked");
                 let stream = stream(self.seed, &name, &copy.owner, "own");
-                stages.push(StageSlot { stage: built, stream, class: i as u32, copy: number as u32, passed: (0, 0) });
+                stages.push(StageSlot {
+                    stage: built,
+                    stream,
+                    class: i as u32,
+                    copy: number as u32,
+                    passed: (0, 0),
+                });
             }
         }
 
@@ -258,8 +257,13 @@ impl Builder<'_> {
                             for hop in &group.path {
                                 let entry = match hop.component {
                                     Component::Link(i) => {
-                                        let copy =
-                                            links[i].of(scenario.links[i].per, g, user, number, self.flows[g]);
+                                        let copy = links[i].of(
+                                            scenario.links[i].per,
+                                            g,
+                                            user,
+                                            number,
+                                            self.flows[g],
+                                        );
                                         (first_port[i] + 2 * copy) as u32 | u32::from(hop.against)
                                     }
                                     Component::Stage(i) => {
@@ -271,7 +275,9 @@ impl Builder<'_> {
                                 parts.routes.push(entry);
                             }
                         }
-                        let of = |purpose: &str| stream(self.seed, "groups", &format!("{owner}/{number}"), purpose);
+                        let of = |purpose: &str| {
+                            stream(self.seed, "groups", &format!("{owner}/{number}"), purpose)
+                        };
                         let mut values = traffic.spec.values.clone();
                         if let Some(Value::Random(law)) = values.0.get("rate") {
                             let drawn = law.draw(&mut of("rate"), user);
@@ -300,7 +306,9 @@ impl Builder<'_> {
                                 (false, parts.datagrams.len() - 1)
                             }
                         };
+                        let folded = self.folds(group, parts.ports.get(parts.routes[route as usize] as usize));
                         parts.flows.push(Flow {
+                            folded,
                             route,
                             hops: group.path.len() as u8,
                             class: traffic.class,
@@ -317,11 +325,23 @@ impl Builder<'_> {
         Engine::new(parts)
     }
 
+    /// Whether a group's first link may be worked off at launch: nobody else enters it, it is FIFO, and nobody looks at
+    /// it while time has not come so far.
+    fn folds(&self, group: &Group, port: Option<&Port>) -> bool {
+        let record = &self.scenario.record;
+        let watched = !(record.series.is_empty() && record.histograms.is_empty() && record.events.is_empty());
+        let private = match group.path.first().map(|hop| hop.component) {
+            Some(Component::Link(i)) => self.scenario.links[i].per == Per::User,
+            _ => false,
+        };
+        private && !watched && port.is_some_and(|p| !matches!(p.queue, Queue::Events(_)))
+    }
+
     fn host(&self, group: &Group, owner: &str) -> Host {
         let law = match &group.processing {
-            Some(Value::Random(law)) => Some(law.clone()),
-            Some(fixed) if fixed.number() != Some(0.0) => Some(Law::Dealt(vec![fixed.clone()])),
-            _ => None,
+            Some(Value::Random(law)) => Some(law.sampler()),
+            Some(fixed) => fixed.number().filter(|x| *x > 0.0).map(Sampler::Fixed),
+            None => None,
         };
         let processing = law.map(|law| (law, stream(self.seed, "groups", owner, "processing")));
         Host { processing, left: Time::ZERO }
@@ -374,7 +394,8 @@ impl Builder<'_> {
                 None => None,
                 Some(RateSpec::Constant(value)) => {
                     let rate = draw(value, || of(&format!("{prefix}rate")), copy.index);
-                    Some(Rate(rate.number().unwrap_or(1.0)))
+                    // A normal or exponential draw may come near zero.
+                    Some(Rate(rate.number().unwrap_or(1.0).max(1.0)))
                 }
                 Some(RateSpec::Steps(steps)) => steps.first().map(|s| s.1),
             };
@@ -414,7 +435,10 @@ impl Builder<'_> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what decides on a queue is many things, gathered in one place")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what decides on a queue is many things, gathered in one place"
+    )]
     fn queue(
         &self,
         direction: &Direction,
@@ -437,10 +461,12 @@ impl Builder<'_> {
             None => (Admission::DropTail, Limit::None, None),
             Some(q) => {
                 let values = self.drawn(&q.rule.values, name, copy);
-                let rule = Admission::build(q.rule.mechanism.kind, &values, rate).expect("the scenario was checked");
-                let limit = q.limit.as_ref().map(|l| {
-                    draw(l, || stream(self.seed, name, &copy.owner, &purpose("limit")), copy.index)
-                });
+                let rule =
+                    Admission::build(q.rule.mechanism.kind, &values, rate).expect("the scenario was checked");
+                let limit = q
+                    .limit
+                    .as_ref()
+                    .map(|l| draw(l, || stream(self.seed, name, &copy.owner, &purpose("limit")), copy.index));
                 (rule, Limit::new(limit.as_ref()), Some(q))
             }
         };
@@ -462,10 +488,19 @@ impl Builder<'_> {
             return Queue::Fifo(Box::new(Fifo { gate, waiting }));
         }
         let (scheduler, select) = match (scheduler, spec) {
-            (Some(s), Some(q)) => (self.scheduler(q, &s.values, s.mechanism.kind, &select.1), select.0.clone()),
+            (Some(s), Some(q)) => {
+                (self.scheduler(q, &s.values, s.mechanism.kind, &select.1), select.0.clone())
+            }
             _ => (Scheduler::Fifo(std::collections::VecDeque::new()), Select::One),
         };
-        Queue::Events(Box::new(Events { gate, scheduler, select, busy: false, sending: (0, Time::ZERO), steps }))
+        Queue::Events(Box::new(Events {
+            gate,
+            scheduler,
+            select,
+            busy: false,
+            sending: (0, Time::ZERO),
+            steps,
+        }))
     }
 
     fn scheduler(&self, queue: &QueueSpec, values: &Values, kind: &str, weights: &[f64]) -> Scheduler {
@@ -505,7 +540,8 @@ impl Builder<'_> {
         let record = &self.scenario.record;
         let mut probes = Probes::default();
         for series in &record.series {
-            for (name, source, packet) in self.sources(&series.target, links, stages, first_port, first_stage) {
+            for (name, source, packet) in self.sources(&series.target, links, stages, first_port, first_stage)
+            {
                 let column = probes.series.len();
                 probes.series.push(Series { name, ..Series::default() });
                 probes.watches_links |= matches!(source, Source::Port(..));
@@ -516,7 +552,9 @@ impl Builder<'_> {
                     }
                     Every::Packet => match source {
                         Source::Queue(_, name) => probes.port_series.push((packet.0, packet.1, name, column)),
-                        Source::Stage(_, name) => probes.stage_series.push((packet.0, packet.1, name, column)),
+                        Source::Stage(_, name) => {
+                            probes.stage_series.push((packet.0, packet.1, name, column))
+                        }
                         _ => {}
                     },
                 }

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use evenflow_base::schema::Law;
+use evenflow_base::schema::Sampler;
 use evenflow_base::{Duration, Ecn, Fine, Packet, Stream, Time, flags};
 use evenflow_queue::{Queued, Reason, Verdict};
 use evenflow_stage::Stage;
@@ -16,7 +16,7 @@ use evenflow_transport::sender::Life;
 use evenflow_transport::{Profile, Receiver, Segment, Sender};
 
 use crate::RunError;
-use crate::events::{Class, InFlight, Key, Lane, NEVER, key, time_of};
+use crate::events::{Class, InFlight, Key, Lane, NEVER, class_of, key, sequence_of, time_of};
 use crate::measure::{ClassCounters, FlowCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::{Happening, Probes};
@@ -38,6 +38,9 @@ pub struct Flow {
     pub class: u8,
     /// Whether it is a TCP connection.
     pub tcp: bool,
+    /// Its first link hears from its host alone and is FIFO: the link's work is done when the packet is launched, with the
+    /// instant at which it will leave the host.
+    pub folded: bool,
     /// Index into [`Engine::connections`] or [`Engine::datagrams`].
     pub endpoint: u32,
     /// Index into [`Engine::hosts`].
@@ -80,7 +83,7 @@ pub struct Datagrams {
 #[derive(Debug)]
 pub struct Host {
     /// Time it spends on a data packet; absent: none.
-    pub processing: Option<(Law, Stream)>,
+    pub processing: Option<(Sampler, Stream)>,
     /// When its last packet left it; order is kept.
     pub left: Time,
 }
@@ -115,7 +118,7 @@ pub struct Engine {
     pub window: Window,
     /// Ports: forward and backward of each copy beside each other.
     pub ports: Vec<Port>,
-    /// One lane a link and direction, the hosts' last.
+    /// One lane a link and direction; behind them that of the hosts, where some group has processing.
     pub lanes: Vec<Lane>,
     /// Counters by link and direction.
     pub classes: Vec<ClassCounters>,
@@ -154,11 +157,10 @@ pub struct Engine {
     window_open: bool,
 }
 
-/// Places of the heads that are no lanes.
-const TIMERS: usize = 0;
-const SERVICES: usize = 1;
-const PROBES: usize = 2;
-const LANES: usize = 3;
+/// Place of the head that is no lane's: the next of timers, servers and probes; the key's class tells which.
+const AGENDA: usize = 0;
+/// Place of the first lane's head.
+const LANES: usize = 1;
 
 /// What [`Engine::new`] is given.
 pub struct Parts {
@@ -227,7 +229,7 @@ impl Engine {
         if !engine.window_open {
             engine.probes.schedule_window(p.window.from);
         }
-        engine.heads[PROBES] = engine.probes.head();
+        engine.update_agenda();
         engine
     }
 
@@ -245,16 +247,20 @@ impl Engine {
                 break;
             }
             self.events += 1;
-            if self.events % STOP_EVERY == 0 && stop.load(Ordering::Relaxed) {
+            if self.events.is_multiple_of(STOP_EVERY) && stop.load(Ordering::Relaxed) {
                 return Err(RunError::Interrupted);
             }
             let now = time_of(next);
-            match place {
-                TIMERS => self.timer(next, now),
-                SERVICES => self.service(now),
-                PROBES => self.probe(now),
-                lane => self.arrival(lane - LANES, now),
+            if place >= LANES {
+                self.arrival(place - LANES, now);
+                continue;
             }
+            match class_of(next) {
+                Class::Service => self.service(now),
+                Class::Probe => self.probe(now),
+                _ => self.timer(next, now),
+            }
+            self.update_agenda();
         }
         self.finish();
         Ok(())
@@ -297,7 +303,7 @@ impl Engine {
                 held[port.class as usize] += u64::from(q.gate.packets);
             }
         }
-        let mut inside = self.lanes.last().map_or(0, Lane::len) as u64;
+        let mut inside = self.lanes.get(self.classes.len()).map_or(0, Lane::len) as u64;
         let mut dropped = 0;
         for (i, class) in self.classes.iter().enumerate() {
             let here = self.lanes[i].len() as u64 + held[i];
@@ -321,6 +327,13 @@ impl Engine {
 
     // --- timers -------------------------------------------------------------------------------------------------
 
+    fn update_agenda(&mut self) {
+        let timer = self.timers.peek().map_or(NEVER, |t| t.0.0);
+        let service = self.services.peek().map_or(NEVER, |s| s.0.0);
+        self.heads[AGENDA] = timer.min(service).min(self.probes.head());
+    }
+
+    #[inline(always)]
     fn draw_sequence(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
@@ -328,13 +341,13 @@ impl Engine {
 
     fn set_timer(&mut self, at: Time, flow: u32, wake: Wake) {
         let sequence = self.draw_sequence();
-        self.timers.push(Reverse((key(at, Class::Timer, sequence), flow, wake)));
-        self.heads[TIMERS] = self.timers.peek().map_or(NEVER, |t| t.0.0);
+        let key = key(at, Class::Timer, sequence);
+        self.timers.push(Reverse((key, flow, wake)));
+        self.heads[AGENDA] = self.heads[AGENDA].min(key);
     }
 
     fn timer(&mut self, fired: Key, now: Time) {
         let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
-        self.heads[TIMERS] = self.timers.peek().map_or(NEVER, |t| t.0.0);
         let endpoint = self.flows[flow as usize].endpoint as usize;
         match wake {
             Wake::Start => self.start(flow, now),
@@ -463,17 +476,26 @@ impl Engine {
                 counters.sent += 1;
                 counters.retransmits += u64::from(packet.is(flags::RETRANSMIT));
             }
-            let host = &mut self.hosts[self.flows[packet.flow as usize].host as usize];
+            let info = self.flows[packet.flow as usize];
+            let host = &mut self.hosts[info.host as usize];
             if let Some((law, stream)) = &mut host.processing {
-                let spent = if packet.is_data() { crate::build::seconds(law, stream) } else { Duration::ZERO };
+                let spent = match packet.is_data() {
+                    true => Duration::from_seconds(law.draw(stream, 0)),
+                    false => Duration::ZERO,
+                };
                 host.left = host.left.max(now + spent);
-                let leaves = key(host.left, Class::Arrival, self.sequence + 1);
-                self.sequence += 1;
-                let lane = self.lanes.len() - 1;
-                return self.fly(lane, InFlight { key: leaves, packet });
+                let left = host.left;
+                let sequence = self.draw_sequence();
+                if info.folded {
+                    let first = self.routes[info.route as usize];
+                    return self.offer(first, Packet { hop: 1, ..packet }, left, sequence);
+                }
+                let item = InFlight { key: key(left, Class::Arrival, sequence), packet };
+                return self.fly(self.classes.len(), item);
             }
         }
-        self.carry(packet, now);
+        let sequence = self.draw_sequence();
+        self.carry(packet, now, sequence);
     }
 
     fn at_sender(&mut self, packet: Packet, now: Time) {
@@ -507,7 +529,7 @@ impl Engine {
     // --- the way of a packet --------------------------------------------------------------------------------------
 
     /// Puts a packet into a lane.
-    #[inline]
+    #[inline(always)]
     fn fly(&mut self, lane: usize, item: InFlight) {
         self.lanes[lane].push(item);
         let head = &mut self.heads[LANES + lane];
@@ -531,11 +553,14 @@ impl Engine {
                 port.counters.delivered_bytes += u64::from(packet.size);
             }
         }
-        self.carry(item.packet, now);
+        // What leaves a host keeps the number it was launched with.
+        let host = lane == self.classes.len();
+        let sequence = if host { sequence_of(item.key) } else { self.draw_sequence() };
+        self.carry(item.packet, now, sequence);
     }
 
     /// Takes a packet to the next link on its way, or to its end. Stages act on what travels forward.
-    fn carry(&mut self, mut packet: Packet, now: Time) {
+    fn carry(&mut self, mut packet: Packet, now: Time, sequence: u64) {
         let info = self.flows[packet.flow as usize];
         loop {
             if packet.is(flags::BACKWARD) {
@@ -545,7 +570,7 @@ impl Engine {
                 packet.hop -= 1;
                 let entry = self.routes[info.route as usize + usize::from(packet.hop)];
                 if entry & STAGE == 0 {
-                    return self.offer(entry ^ 1, packet, now);
+                    return self.offer(entry ^ 1, packet, now, sequence);
                 }
                 continue;
             }
@@ -555,7 +580,7 @@ impl Engine {
             let entry = self.routes[info.route as usize + usize::from(packet.hop)];
             packet.hop += 1;
             if entry & STAGE == 0 {
-                return self.offer(entry, packet, now);
+                return self.offer(entry, packet, now, sequence);
             }
             let slot = &mut self.stages[(entry & !STAGE) as usize];
             slot.stage.forward(&mut packet, now, &mut slot.stream);
@@ -568,15 +593,13 @@ impl Engine {
     }
 
     /// A packet asks for a link.
-    fn offer(&mut self, index: u32, mut packet: Packet, now: Time) {
-        self.sequence += 1;
-        let sequence = self.sequence;
+    fn offer(&mut self, index: u32, mut packet: Packet, now: Time, sequence: u64) {
         let window = self.window;
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
         let class = &mut self.classes[lane];
         class.all_offered += 1;
-        class.arrived += u64::from(self.window_open);
+        class.arrived += u64::from(window.holds(now));
         port.counters.arrived_bytes += u64::from(packet.size);
         match &mut port.queue {
             Queue::Open => {}
@@ -591,7 +614,7 @@ impl Engine {
                     Verdict::Accept => {}
                     Verdict::Mark(reason) => {
                         port.counters.marks += 1;
-                        class.marks[reason as usize] += u64::from(self.window_open);
+                        class.marks[reason as usize] += u64::from(window.holds(now));
                     }
                     Verdict::Drop(reason) => return self.dropped(index, &packet, reason, now),
                 }
@@ -640,7 +663,7 @@ impl Engine {
             accepted => {
                 if let Verdict::Mark(reason) = accepted {
                     port.counters.marks += 1;
-                    class.marks[reason as usize] += u64::from(self.window_open);
+                    class.marks[reason as usize] += u64::from(window.holds(now));
                 }
                 if q.busy {
                     if let Some(lengths) = &mut q.gate.lengths {
@@ -676,15 +699,15 @@ impl Engine {
         let class = &mut self.classes[lane];
         let flight = transmit(port, class, item.packet, item.at, start, item.sequence, &window);
         let free = port.free_at.ceil();
-        self.services.push(Reverse((key(free, Class::Service, item.sequence), index)));
-        self.heads[SERVICES] = self.services.peek().map_or(NEVER, |s| s.0.0);
+        let key = key(free, Class::Service, item.sequence);
+        self.services.push(Reverse((key, index)));
+        self.heads[AGENDA] = self.heads[AGENDA].min(key);
         self.fly(lane, flight);
     }
 
     /// The server of an event-path port is free.
     fn service(&mut self, now: Time) {
         let Some(Reverse((_, index))) = self.services.pop() else { return };
-        self.heads[SERVICES] = self.services.peek().map_or(NEVER, |s| s.0.0);
         let window = self.window;
         let port = &mut self.ports[index as usize];
         let free_at = port.free_at;
@@ -706,7 +729,8 @@ impl Engine {
         port.counters.drops += 1;
         let class = &mut self.classes[port.class as usize];
         class.all_dropped += 1;
-        if self.window_open {
+        let inside = self.window.holds(now);
+        if inside {
             class.drops[reason as usize] += 1;
             self.counters[packet.flow as usize].losses +=
                 u64::from(packet.is_data() && !packet.is(flags::BACKWARD));
@@ -718,7 +742,7 @@ impl Engine {
                 Queue::Events(q) => q.gate.packets,
             };
             let drop = Happening { time: now, flow: packet.flow, class: port.class, code: reason as u8 };
-            self.probes.dropped(drop, length, self.window_open);
+            self.probes.dropped(drop, length, inside);
         }
     }
 
@@ -734,7 +758,6 @@ impl Engine {
         }
         probes.look(now, self);
         self.probes = probes;
-        self.heads[PROBES] = self.probes.head();
     }
 
     /// Application bytes a flow has received so far.
@@ -763,12 +786,15 @@ impl Engine {
 /// Integrates a connection's window up to `now`.
 #[inline]
 fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
-    let packets = c.sender.window().cwnd / f64::from(profile.mss);
-    c.meter.advance(packets, c.sender.life() == Life::Open, now, window);
+    if c.sender.life() == Life::Open {
+        c.meter.advance(c.sender.window().cwnd, f64::from(profile.mss), now, window);
+    } else {
+        c.meter.skip(now);
+    }
 }
 
 /// Books a transmission that begins at `start` and gives the packet's arrival at the far end.
-#[inline]
+#[inline(always)]
 fn transmit(
     port: &mut Port,
     class: &mut ClassCounters,
@@ -781,19 +807,25 @@ fn transmit(
     let end = start + port.byte_time.times(u32::from(packet.size));
     port.free_at = end;
     let (began, ended) = (start.ceil(), end.ceil());
-    let counters = &mut port.counters;
-    counters.queue_time += window.overlap(accepted, began);
-    counters.busy += window.overlap(began, ended);
     let waited = began.since(accepted);
     let own = &mut class.by_class[usize::from(packet.class)];
-    if window.holds(began) {
-        counters.waits.add(waited);
+    if accepted > window.from && ended <= window.to {
+        // Nearly every packet: all of it is inside the window.
+        port.counters.queue_time += waited.0;
+        port.counters.busy += ended.0 - began.0;
+        port.counters.waits.add(waited);
         class.delays.add(waited);
         own.0.add(waited);
-    }
-    if window.holds(ended) {
-        class.delivered += 1;
         own.1 += 1;
+    } else {
+        port.counters.queue_time += window.overlap(accepted, began);
+        port.counters.busy += window.overlap(began, ended);
+        if window.holds(began) {
+            port.counters.waits.add(waited);
+            class.delays.add(waited);
+            own.0.add(waited);
+        }
+        own.1 += u64::from(window.holds(ended));
     }
     InFlight { key: key(ended + port.delay, Class::Arrival, sequence), packet }
 }

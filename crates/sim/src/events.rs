@@ -40,6 +40,23 @@ pub fn time_of(key: Key) -> Time {
     Time((key >> 64) as u64)
 }
 
+/// The sequence number of a key.
+#[inline]
+pub fn sequence_of(key: Key) -> u64 {
+    key as u64 & ((1 << 62) - 1)
+}
+
+/// The class of a key.
+#[inline]
+pub fn class_of(key: Key) -> Class {
+    match (key as u64) >> 62 {
+        0 => Class::Service,
+        1 => Class::Arrival,
+        2 => Class::Timer,
+        _ => Class::Probe,
+    }
+}
+
 /// A packet on its way over a link.
 #[derive(Clone, Copy, Debug)]
 pub struct InFlight {
@@ -88,7 +105,7 @@ impl Lane {
     }
 
     /// Adds a packet.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, item: InFlight) {
         match self.ring.back() {
             Some(last) if item.key < last.key => self.push_late(item),
@@ -121,7 +138,9 @@ impl Lane {
     /// Takes the next packet.
     #[inline]
     pub fn pop(&mut self) -> Option<InFlight> {
-        if self.late.is_empty() || self.late.peek().is_some_and(|l| Some(&l.0) > self.ring.front() && !self.ring.is_empty()) {
+        if self.late.is_empty()
+            || self.late.peek().is_some_and(|l| Some(&l.0) > self.ring.front() && !self.ring.is_empty())
+        {
             return self.ring.pop_front();
         }
         self.late.pop().map(|l| l.0)

@@ -41,12 +41,7 @@ pub enum RunError {
 }
 
 /// Runs `scenario` with `seed`. The flag is looked at every 2^16 events.
-pub fn run(
-    scenario: &Scenario,
-    seed: u64,
-    options: Options,
-    stop: &AtomicBool,
-) -> Result<Outcome, RunError> {
+pub fn run(scenario: &Scenario, seed: u64, options: Options, stop: &AtomicBool) -> Result<Outcome, RunError> {
     let mut engine = build::build(scenario, seed, options);
     engine.run(stop)?;
     engine.check_conservation().map_err(RunError::Invariant)?;

@@ -39,13 +39,11 @@ pub struct Delays {
     bins: Vec<u64>,
     /// The longest.
     pub max: Duration,
-    /// How many.
-    pub count: u64,
 }
 
 impl Default for Delays {
     fn default() -> Self {
-        Delays { bins: vec![0; (BINS * 60) as usize], max: Duration::ZERO, count: 0 }
+        Delays { bins: vec![0; (BINS * 60) as usize], max: Duration::ZERO }
     }
 }
 
@@ -53,18 +51,22 @@ impl Delays {
     /// Adds one.
     #[inline]
     pub fn add(&mut self, delay: Duration) {
-        let bin = bin_of(delay.0);
-        self.bins[bin] += 1;
+        self.bins[bin_of(delay.0)] += 1;
         self.max = self.max.max(delay);
-        self.count += 1;
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.bins.iter().sum()
     }
 
     /// The duration that a share `q` does not exceed, seconds.
     pub fn quantile(&self, q: f64) -> Option<f64> {
-        if self.count == 0 {
+        let count = self.count();
+        if count == 0 {
             return None;
         }
-        let wanted = q * self.count as f64;
+        let wanted = q * count as f64;
         let mut below = 0.0;
         for (bin, &n) in self.bins.iter().enumerate() {
             let here = n as f64;
@@ -101,7 +103,9 @@ fn edge(bin: usize) -> f64 {
 /// Sum, sum of squares and count of delays, for mean and deviation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moments {
+    /// Nanoseconds.
     sum: u64,
+    /// Square nanoseconds.
     squares: f64,
     /// How many.
     pub count: u64,
@@ -111,9 +115,11 @@ impl Moments {
     /// Adds one.
     #[inline]
     pub fn add(&mut self, delay: Duration) {
-        self.sum += delay.0;
-        self.squares += delay.seconds() * delay.seconds();
         self.count += 1;
+        if delay.0 > 0 {
+            self.sum += delay.0;
+            self.squares += delay.0 as f64 * delay.0 as f64;
+        }
     }
 
     /// Mean in seconds.
@@ -123,7 +129,7 @@ impl Moments {
 
     /// Standard deviation of the population, seconds.
     pub fn deviation(&self) -> Option<f64> {
-        self.mean().map(|m| (self.squares / self.count as f64 - m * m).max(0.0).sqrt())
+        self.mean().map(|m| (self.squares / 1e18 / self.count as f64 - m * m).max(0.0).sqrt())
     }
 }
 
@@ -132,15 +138,13 @@ impl Moments {
 pub struct ClassCounters {
     /// Packets offered in the window.
     pub arrived: u64,
-    /// Packets whose transmission ended in the window.
-    pub delivered: u64,
     /// Drops in the window, by reason.
     pub drops: [u64; Reason::ALL.len()],
     /// Marks in the window, by reason.
     pub marks: [u64; Reason::ALL.len()],
     /// Waiting times of packets whose transmission began in the window.
     pub delays: Delays,
-    /// The same by traffic class, with the number delivered.
+    /// The same by traffic class, with the number of packets whose transmission ended in the window.
     pub by_class: Vec<(Moments, u64)>,
     /// Offered in the whole run.
     pub all_offered: u64,
@@ -155,7 +159,6 @@ impl ClassCounters {
     pub fn new(classes: usize) -> ClassCounters {
         ClassCounters {
             arrived: 0,
-            delivered: 0,
             drops: [0; Reason::ALL.len()],
             marks: [0; Reason::ALL.len()],
             delays: Delays::default(),
@@ -211,8 +214,8 @@ pub struct FlowCounters {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WindowMeter {
     last: Time,
-    /// Packets times nanoseconds.
-    pub packets_time: f64,
+    /// Bytes times nanoseconds.
+    pub bytes_time: f64,
     /// Nanoseconds open.
     pub open: u64,
     /// Nanoseconds at the floor of one segment.
@@ -220,18 +223,21 @@ pub struct WindowMeter {
 }
 
 impl WindowMeter {
-    /// The window was `packets` since the last call; call before it changes.
+    /// The window was `bytes` since the last call; call before it changes.
     #[inline]
-    pub fn advance(&mut self, packets: f64, open: bool, now: Time, window: &Window) {
+    pub fn advance(&mut self, bytes: f64, mss: f64, now: Time, window: &Window) {
         let passed = window.overlap(self.last, now);
         self.last = now;
-        if open {
-            self.packets_time += packets * passed as f64;
-            self.open += passed;
-            if packets <= 1.0 {
-                self.at_floor += passed;
-            }
+        self.bytes_time += bytes * passed as f64;
+        self.open += passed;
+        if bytes <= mss {
+            self.at_floor += passed;
         }
+    }
+
+    /// The connection was not open since the last call.
+    pub fn skip(&mut self, now: Time) {
+        self.last = now;
     }
 }
 

@@ -117,14 +117,17 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 if info.tcp {
                     let connection = &engine.connections[info.endpoint as usize];
                     dead += u64::from(connection.sender.life() == Life::Dead);
-                    meters.push(connection.meter);
+                    let mss = f64::from(engine.profiles[connection.profile as usize].mss);
+                    meters.push((connection.meter, mss));
                 }
                 flow += 1;
             }
             goodputs.push(good);
             throughputs.push(through);
         }
-        let open = |f: fn(&WindowMeter) -> f64| mean(meters.iter().map(|m| ratio(f(m), m.open as f64)));
+        let open = |f: fn(&WindowMeter, f64) -> f64| {
+            mean(meters.iter().map(|(m, mss)| ratio(f(m, *mss), m.open as f64)))
+        };
         let n = users as f64;
         out.insert(
             group.name.clone(),
@@ -141,8 +144,8 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 "losses": total.losses,
                 "marks": total.marks,
                 "loss_ratio": number(ratio(total.losses as f64, total.sent as f64)),
-                "window_packets_mean": number(open(|m| m.packets_time)),
-                "window_at_floor": number(open(|m| m.at_floor as f64)),
+                "window_packets_mean": number(open(|m, mss| m.bytes_time / mss)),
+                "window_at_floor": number(open(|m, _| m.at_floor as f64)),
                 "flows_dead": dead,
             }),
         );
@@ -159,8 +162,10 @@ fn links(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
     for (i, link) in scenario.links.iter().enumerate() {
         let rated = |d: &Option<RateSpec>| d.is_some();
         let back = link.reverse.as_ref().unwrap_or(&link.forward);
-        let mut forward = direction(engine, scenario, &by_class[2 * i], 2 * i, rated(&link.forward.rate), seconds);
-        let reverse = direction(engine, scenario, &by_class[2 * i + 1], 2 * i + 1, rated(&back.rate), seconds);
+        let mut forward =
+            direction(engine, scenario, &by_class[2 * i], 2 * i, rated(&link.forward.rate), seconds);
+        let reverse =
+            direction(engine, scenario, &by_class[2 * i + 1], 2 * i + 1, rated(&back.rate), seconds);
         forward.insert("reverse".into(), Value::Object(reverse));
         out.insert(link.name.clone(), Value::Object(forward));
     }
@@ -204,10 +209,11 @@ fn direction(
     out.insert("queue_delay_s_mean".into(), number(over(&|p| p.counters.waits.mean())));
     out.insert("queue_delay_s_sd".into(), number(over(&|p| p.counters.waits.deviation())));
     out.insert("queue_delay_s_p99".into(), number(c.delays.quantile(0.99)));
-    let longest = (c.delays.count > 0).then(|| c.delays.max.seconds());
+    let longest = (c.delays.count() > 0).then(|| c.delays.max.seconds());
     out.insert("queue_delay_s_max".into(), number(longest));
     out.insert("arrived_packets".into(), c.arrived.into());
-    out.insert("delivered_packets".into(), c.delivered.into());
+    let delivered: u64 = c.by_class.iter().map(|b| b.1).sum();
+    out.insert("delivered_packets".into(), delivered.into());
     out.insert("drops".into(), reasons(&c.drops));
     out.insert("marks".into(), reasons(&c.marks));
     out.insert("classes".into(), Value::Object(classes));

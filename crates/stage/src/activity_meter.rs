@@ -31,12 +31,7 @@ pub struct Params {
 
 impl Params {
     /// From decoded values.
-    pub fn new(
-        values: &Values,
-        classes: &[String],
-        weight: f64,
-        fair: bool,
-    ) -> Result<Params, Vec<Problem>> {
+    pub fn new(values: &Values, classes: &[String], weight: f64, fair: bool) -> Result<Params, Vec<Problem>> {
         let mut accounting = vec![1.0; classes.len()];
         if let Some(Value::Numbers(table)) = values.get("accounting") {
             for (class, factor) in table {

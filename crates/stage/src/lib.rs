@@ -37,9 +37,10 @@ impl Stage {
                 activity_meter::Params::new(values, classes, weight, kind == "fair-activity-meter")
                     .map(|p| Stage::Activity(ActivityMeter::new(p)))
             }
-            "csfq-edge" => {
-                Ok(Stage::CsfqEdge(CsfqEdge::new(csfq_edge::Params { memory: values.duration("memory"), weight })))
-            }
+            "csfq-edge" => Ok(Stage::CsfqEdge(CsfqEdge::new(csfq_edge::Params {
+                memory: values.duration("memory"),
+                weight,
+            }))),
             "rate-meter" => Ok(Stage::Rate(RateMeter::new(
                 values.duration("memory"),
                 rate_meter::Start::from_word(values.word("start")),

@@ -4,7 +4,9 @@
 //! sources (Poisson, constant rate) make their own packets. Unit draws are independent of the rate, so that two runs
 //! that differ in a rate see the same sequence, scaled.
 
-use evenflow_base::schema::{Fallback, Law, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::schema::{
+    Fallback, Mechanism, Param, Problem, Range, Room, Sampler, Type, Value, Values,
+};
 use evenflow_base::{Duration, Stream, Time};
 
 /// Bytes of a datagram that are no payload: IP 20, UDP 8 (DESIGN section 5).
@@ -28,22 +30,14 @@ pub enum Gaps {
     Constant,
 }
 
-/// How sizes of datagrams are spread.
-#[derive(Clone, Debug)]
-pub enum Sizes {
-    /// All alike, bytes.
-    Fixed(u16),
-    /// Drawn for each packet, rounded to whole bytes within 1 to 65535.
-    Drawn(Law),
-}
-
 /// A source of datagrams.
 #[derive(Clone, Debug)]
 pub struct Source {
     gaps: Gaps,
     /// Mean gap, seconds: mean size over rate.
     mean_gap: f64,
-    sizes: Sizes,
+    /// Bytes; draws are rounded to whole bytes within 1 to 65535.
+    sizes: Sampler,
     /// Exact instant of the last packet, so that constant gaps do not drift.
     clock: f64,
 }
@@ -51,14 +45,11 @@ pub struct Source {
 impl Source {
     /// A source of `rate` bit/s on average.
     pub fn new(gaps: Gaps, rate: f64, packet: &Value) -> Source {
-        let (mean, sizes) = match packet {
-            Value::Random(law) => (mean_of(law), Sizes::Drawn(law.clone())),
-            fixed => {
-                let size = fixed.number().unwrap_or(1500.0);
-                (size, Sizes::Fixed(size.round() as u16))
-            }
+        let sizes = match packet {
+            Value::Random(law) => law.sampler(),
+            fixed => Sampler::Fixed(fixed.number().unwrap_or(1500.0)),
         };
-        Source { gaps, mean_gap: mean * 8.0 / rate, sizes, clock: 0.0 }
+        Source { gaps, mean_gap: sizes.mean() * 8.0 / rate, sizes, clock: 0.0 }
     }
 
     /// Starts the clock: the first packet comes one gap later.
@@ -78,23 +69,8 @@ impl Source {
 
     /// Its size on the wire, bytes.
     #[inline]
-    pub fn size(&mut self, stream: &mut Stream, index: u64) -> u16 {
-        match &self.sizes {
-            Sizes::Fixed(size) => *size,
-            Sizes::Drawn(law) => {
-                let size = law.draw(stream, index as usize).number().unwrap_or(1.0);
-                size.round().clamp(1.0, 65_535.0) as u16
-            }
-        }
-    }
-}
-
-fn mean_of(law: &Law) -> f64 {
-    let of = |v: &Value| v.number().unwrap_or(0.0);
-    match law {
-        Law::Uniform(a, b) => (of(a) + of(b)) / 2.0,
-        Law::Normal(mean, _) | Law::Exponential(mean) => of(mean),
-        Law::Dealt(values) => values.iter().map(of).sum::<f64>() / values.len() as f64,
+    pub fn size(&self, stream: &mut Stream, index: u64) -> u16 {
+        self.sizes.draw(stream, index as usize).round().clamp(1.0, 65_535.0) as u16
     }
 }
 
@@ -278,8 +254,8 @@ mod tests {
 
     #[test]
     fn exponential_sizes_keep_their_mean() {
-        let law = Law::Exponential(Box::new(Value::Bytes(1000.0)));
-        let mut source = Source::new(Gaps::Exponential, 1e6, &Value::Random(law));
+        let law = evenflow_base::schema::Law::Exponential(Box::new(Value::Bytes(1000.0)));
+        let source = Source::new(Gaps::Exponential, 1e6, &Value::Random(law));
         let mut stream = Stream::new(1, "sizes");
         let n = 100_000u64;
         let sum: u64 = (0..n).map(|i| u64::from(source.size(&mut stream, i))).sum();

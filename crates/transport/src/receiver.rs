@@ -113,11 +113,6 @@ impl Receiver {
     }
 
     fn acknowledgement(&self, extra: u8) -> Segment {
-        Segment {
-            seq: self.next,
-            payload: 0,
-            flags: flags::ACK | flags::BACKWARD | extra,
-            stamp: self.stamp,
-        }
+        Segment { seq: self.next, payload: 0, flags: flags::ACK | flags::BACKWARD | extra, stamp: self.stamp }
     }
 }

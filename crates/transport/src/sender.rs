@@ -4,7 +4,7 @@
 //! Sequence numbers are offsets into the byte stream; SYN takes none. States and rules follow the profile; those of
 //! ns-3.26 are in dossier abc section 2.12. Not here yet: SACK, RACK-TLP, PRR, ECN, closing a connection.
 
-use evenflow_base::{Packet, Time, flags};
+use evenflow_base::{Duration, Packet, Time, flags};
 
 use crate::congestion_control::{Acked, CongestionControl, Window};
 use crate::rtt::RttEstimator;
@@ -64,13 +64,15 @@ pub struct Sender {
     /// Acknowledged bytes that did not fill a segment yet.
     remainder: u64,
     rtt: RttEstimator,
-    rto: evenflow_base::Duration,
+    rto: Duration,
     /// When the retransmission timer fires.
     timer: Time,
     /// Retransmissions (or SYNs) since the last progress.
     tries: u32,
     /// Segments sent again.
     retransmitted: u64,
+    /// The timestamp clock at the call under way.
+    clock: u32,
 }
 
 impl Sender {
@@ -84,10 +86,7 @@ impl Sender {
             high: 0,
             recover: 0,
             size,
-            window: Window {
-                cwnd: profile.initial_window * f64::from(profile.mss),
-                ssthresh: f64::INFINITY,
-            },
+            window: Window { cwnd: profile.initial_window * f64::from(profile.mss), ssthresh: f64::INFINITY },
             control,
             duplicates: 0,
             retransmits_out: 0,
@@ -98,6 +97,7 @@ impl Sender {
             timer: Time::NEVER,
             tries: 0,
             retransmitted: 0,
+            clock: 0,
         }
     }
 
@@ -132,6 +132,7 @@ impl Sender {
     /// Opens the connection.
     pub fn open(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         self.life = Life::Opening;
+        self.clock = stamp(now, profile);
         self.send_syn(now, profile, out);
     }
 
@@ -140,7 +141,7 @@ impl Sender {
             return self.die();
         }
         self.tries += 1;
-        out.push(Segment { seq: 0, payload: 0, flags: flags::SYN, stamp: stamp(now, profile) });
+        out.push(Segment { seq: 0, payload: 0, flags: flags::SYN, stamp: self.clock });
         self.timer = now + self.rto;
     }
 
@@ -151,6 +152,7 @@ impl Sender {
 
     /// An acknowledgement arrives; what is to be sent goes to `out`.
     pub fn receive(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        self.clock = stamp(now, profile);
         match self.life {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
             Life::Open if !ack.is(flags::SYN) => {
@@ -168,7 +170,7 @@ impl Sender {
         self.life = Life::Open;
         self.timer = Time::NEVER;
         self.tries = 0;
-        self.rtt.sample(elapsed(ack.stamp, now, profile));
+        self.rtt.sample(self.elapsed(ack.stamp, profile));
         self.rto = self.rtt.timeout(profile);
         out.push(Segment { seq: 0, payload: 0, flags: flags::ACK, stamp: 0 });
         self.send_pending(now, profile, out);
@@ -177,13 +179,16 @@ impl Sender {
     fn new_ack(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mss = u64::from(profile.mss);
         let bytes = ack.seq - self.una;
-        self.remainder += bytes % mss;
-        let mut segments = bytes / mss;
+        let mut segments = 1;
+        if bytes != mss {
+            segments = bytes / mss;
+            self.remainder += bytes % mss;
+        }
         if self.remainder >= mss {
             self.remainder -= mss;
             segments += 1;
         }
-        self.rtt.sample(elapsed(ack.stamp, now, profile));
+        self.rtt.sample(self.elapsed(ack.stamp, profile));
         let mut restart_timer = true;
         let mut grow = Some(segments);
         match self.recovery {
@@ -233,6 +238,12 @@ impl Sender {
         }
     }
 
+    /// Time since the clock showed `stamp`; it may have wrapped once.
+    #[inline]
+    fn elapsed(&self, stamp: u32, profile: &Profile) -> Duration {
+        Duration(u64::from(self.clock.wrapping_sub(stamp)) * profile.timestamp_tick.0)
+    }
+
     fn reopen(&mut self) {
         self.recovery = Recovery::Open;
         self.first_partial = true;
@@ -267,9 +278,9 @@ impl Sender {
                 if self.duplicates == threshold && self.una >= self.recover {
                     self.enter_recovery(now, profile, out);
                 } else if profile.limited_transmit {
-                    let payload = self.sendable(profile).min(u64::from(profile.mss));
+                    let payload = self.next_payload(profile);
                     if payload > 0 {
-                        self.send_next(payload, now, profile, out);
+                        self.send_next(payload, now, out);
                     }
                 }
             }
@@ -297,6 +308,7 @@ impl Sender {
         if now < self.timer {
             return;
         }
+        self.clock = stamp(now, profile);
         match self.life {
             Life::Opening => {
                 self.rto = self.rto + self.rto;
@@ -329,7 +341,7 @@ impl Sender {
         }
         self.tries += 1;
         let payload = (self.data_end(profile) - self.una).min(u64::from(profile.mss));
-        self.emit(self.una, payload, now, profile, out);
+        self.emit(self.una, payload, now, out);
         self.retransmits_out += 1;
         self.next = self.next.max(self.una + payload);
     }
@@ -349,36 +361,41 @@ impl Sender {
         self.size.map_or(end, |size| end.min(size)).max(self.high)
     }
 
-    /// Bytes in the send buffer that were not sent yet (or are to be sent again after a timeout).
+    /// The payload of the next segment: what the send buffer holds beyond `next`, at most a full one.
     #[inline]
-    fn sendable(&self, profile: &Profile) -> u64 {
-        self.data_end(profile) - self.next
+    fn next_payload(&self, profile: &Profile) -> u64 {
+        let mss = u64::from(profile.mss);
+        let (ahead, slack) = (self.next - self.una, mss + u64::from(profile.write));
+        if self.size.is_none() && ahead + slack <= profile.max_window {
+            return mss; // far from the end of the buffer: spares a division
+        }
+        (self.data_end(profile) - self.next).min(mss)
     }
 
     /// Sends what the window allows. A segment shorter than full goes only where it is all there is (RFC 9293 section 3.8.6).
     fn send_pending(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let window = (self.window.cwnd as u64).min(profile.max_window);
         loop {
-            let payload = self.sendable(profile).min(u64::from(profile.mss));
+            let payload = self.next_payload(profile);
             let room = window.saturating_sub(self.next - self.una);
             if payload == 0 || room < payload {
                 return;
             }
-            self.send_next(payload, now, profile, out);
+            self.send_next(payload, now, out);
         }
     }
 
-    fn send_next(&mut self, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        self.emit(self.next, payload, now, profile, out);
+    fn send_next(&mut self, payload: u64, now: Time, out: &mut Vec<Segment>) {
+        self.emit(self.next, payload, now, out);
         self.next += payload;
         self.high = self.high.max(self.next);
     }
 
-    fn emit(&mut self, seq: u64, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+    fn emit(&mut self, seq: u64, payload: u64, now: Time, out: &mut Vec<Segment>) {
         let again = seq < self.high;
         self.retransmitted += u64::from(again);
         let flags = if again { flags::RETRANSMIT } else { 0 };
-        out.push(Segment { seq, payload: payload as u16, flags, stamp: stamp(now, profile) });
+        out.push(Segment { seq, payload: payload as u16, flags, stamp: self.clock });
         if self.timer == Time::NEVER {
             self.timer = now + self.rto;
         }
@@ -389,13 +406,6 @@ impl Sender {
 #[inline]
 fn stamp(now: Time, profile: &Profile) -> u32 {
     (now.0 / profile.timestamp_tick.0) as u32
-}
-
-/// Time since the clock showed `stamp`; the clock may have wrapped once.
-#[inline]
-fn elapsed(stamp_then: u32, now: Time, profile: &Profile) -> evenflow_base::Duration {
-    let ticks = stamp(now, profile).wrapping_sub(stamp_then);
-    evenflow_base::Duration(u64::from(ticks) * profile.timestamp_tick.0)
 }
 
 #[cfg(test)]

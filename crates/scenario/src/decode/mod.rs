@@ -9,10 +9,10 @@ mod record;
 pub(crate) mod table;
 
 use evenflow_base::Duration;
-use evenflow_base::schema::{Range, Room, Type, Value};
+use evenflow_base::schema::{Fallback, Mechanism, Range, Room, Type, Value};
 use serde_json::{Map, Value as Json};
 
-use crate::errors::{Errors, join, shown};
+use crate::errors::{Errors, join, shown, suggestion};
 use crate::model::{Scenario, Spec};
 use crate::sections::{SCENARIO, Section, Shape};
 use crate::{canonical, catalogue, quantity};
@@ -65,7 +65,7 @@ pub fn mechanism(kind: &str, params_json: &str) -> Result<Spec, Errors> {
             }
             None => {
                 let valid = catalogue::mechanisms().map(|m| m.kind);
-                let near = crate::errors::suggestion(kind, valid);
+                let near = suggestion(kind, valid);
                 errors.push("", format!("unknown mechanism {}{near}", shown(&named)));
             }
         }
@@ -154,14 +154,12 @@ fn plain(table: &Table, section: &Section, name: &str, path: &str, errors: &mut 
     let here = join(path, name);
     match (table.get(name), key.default) {
         (Some(json), _) => table::value(json, ty, &key.range, &here, errors),
-        (None, evenflow_base::schema::Fallback::Text(text)) => {
-            table::value(&written(text, ty), ty, &key.range, &here, errors)
-        }
-        (None, evenflow_base::schema::Fallback::Required) => {
+        (None, Fallback::Text(text)) => table::value(&written(text, ty), ty, &key.range, &here, errors),
+        (None, Fallback::Required) => {
             errors.push(here, required(ty));
             None
         }
-        (None, evenflow_base::schema::Fallback::Absent(_)) => None,
+        (None, Fallback::Absent(_)) => None,
     }
 }
 
@@ -256,7 +254,7 @@ fn mechanism_in(
     room: Room,
     path: &str,
     errors: &mut Errors,
-) -> (Option<&'static evenflow_base::schema::Mechanism>, Option<Spec>) {
+) -> (Option<&'static Mechanism>, Option<Spec>) {
     let Some(mechanism) = table::kind(table, room, path, errors) else { return (None, None) };
     (Some(mechanism), table::spec(table, mechanism, &keys(section), path, errors))
 }

@@ -84,6 +84,13 @@ pub(super) fn record(
             Err(message) => errors.push(path, message),
         }
     }
+    // Their order in the file means nothing, so it must not show in a record.
+    record.histograms.sort_unstable_by_key(|(link, what)| (*link, *what == Histogram::AtDrop));
+    record.events.sort_unstable_by_key(|kind| match kind {
+        EventKind::Arrival => 0,
+        EventKind::Drop => 1,
+        EventKind::Mark => 2,
+    });
     (errors.len() == before).then_some(record)
 }
 
