@@ -77,7 +77,7 @@ impl Receiver {
             self.next = self.next.max(to);
             self.ahead.remove(0);
         }
-        self.unacked += 1;
+        self.unacked = self.unacked.saturating_add(1);
         if had_hole || self.unacked >= profile.ack_every {
             self.acknowledge(out);
         } else if self.due == Time::NEVER {
@@ -116,3 +116,6 @@ impl Receiver {
         Segment { seq: self.next, payload: 0, flags: flags::ACK | flags::BACKWARD | extra, stamp: self.stamp }
     }
 }
+
+#[cfg(test)]
+mod tests;

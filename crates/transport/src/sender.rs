@@ -357,7 +357,7 @@ impl Sender {
     #[inline]
     fn data_end(&self, profile: &Profile) -> u64 {
         let write = u64::from(profile.write);
-        let end = (self.una + profile.max_window) / write * write;
+        let end = self.una.saturating_add(profile.max_window) / write * write;
         self.size.map_or(end, |size| end.min(size)).max(self.high)
     }
 

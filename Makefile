@@ -1,0 +1,88 @@
+# Everything a person needs: setup, demo, test. All of it happens in .venv; nothing outside this folder is touched.
+
+VENV := .venv
+BIN := $(VENV)/bin
+ifndef PYTHON
+PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+endif
+CARGO := $(shell command -v cargo 2>/dev/null || { test -x $$HOME/.cargo/bin/cargo && echo $$HOME/.cargo/bin/cargo; })
+RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
+WITH_CARGO := PATH="$(dir $(CARGO)):$$PATH" PYO3_PYTHON="$(CURDIR)/$(VENV)/bin/python" cargo
+MATURIN_FLAGS ?=
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# What the extension is made of: it is built again when one of these is newer than the last build.
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
+BUILT := $(VENV)/.built
+DEPENDENCIES := $(VENV)/.dependencies
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-rust test-python lint format bench papers validate generate clean check-tools
+
+help: ## what can be done
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: $(BUILT) ## build everything into .venv; then .venv/bin/evenflow works
+
+check-tools:
+	@test -n "$(PYTHON)" || { echo "Evenflow needs Python 3.11 or newer, and none was found; install one, or name it: make PYTHON=/path/to/python3." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "Evenflow needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) --version 2>&1 || echo no Python)." >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "Python's venv module is missing; on Debian and Ubuntu: apt-get install python3-venv." >&2; exit 1; }
+	@test -n "$(CARGO)" || { echo "Evenflow needs Rust (stable), and cargo was not found; install it from rustup.rs or your distribution." >&2; exit 1; }
+	@$(CARGO) --version >/dev/null 2>&1 || { echo "$(CARGO) is there but does not work; with rustup: rustup toolchain install stable." >&2; exit 1; }
+	@$(CARGO) --version | $(PYTHON) -c 'import sys; v = lambda t: [int(x) for x in t.split("-")[0].split(".")[:2]]; sys.exit(v(input().split()[1]) < v("$(RUST_VERSION)"))' || { echo "Evenflow needs Rust $(RUST_VERSION) or newer, but $$($(CARGO) --version) was found; with rustup: rustup update stable." >&2; exit 1; }
+	@command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || { echo "Rust needs a C compiler to link with, and none was found; on Debian and Ubuntu: apt-get install gcc libc6-dev." >&2; exit 1; }
+
+$(BIN)/python: | check-tools
+	@echo "Making $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(DEPENDENCIES): pyproject.toml | $(BIN)/python
+	@echo "Installing the Python packages into $(VENV)"
+	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; print("\n".join(p["dependencies"] + p["optional-dependencies"]["dev"]))' > $(VENV)/requirements.txt
+	@$(PIP) install --quiet -r $(VENV)/requirements.txt
+	@touch $@
+
+$(BUILT): $(RUST) $(DEPENDENCIES) | check-tools
+	@echo "Building the engine (release; a minute or two the first time)"
+	@PATH="$(dir $(CARGO)):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked $(MATURIN_FLAGS) >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
+	@touch $@
+
+demo: $(BUILT) ## re-examine a published paper: figures, judged claims, one report
+	@$(BIN)/evenflow reproduce abc --scale quick
+
+test: test-rust test-python ## all tests
+
+test-rust: | $(BIN)/python
+	$(WITH_CARGO) test --workspace --exclude evenflow-python --quiet --locked
+
+test-python: $(BUILT)
+	$(BIN)/python -m pytest
+
+lint: $(BUILT) ## formatting, clippy, ruff, mypy
+	$(WITH_CARGO) fmt --all --check
+	$(WITH_CARGO) clippy --workspace --all-targets --quiet --locked -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(BUILT) ## format all sources
+	$(WITH_CARGO) fmt --all
+	$(BIN)/ruff check --fix --quiet
+	$(BIN)/ruff format
+
+generate: $(BUILT) ## write what follows from the engine's tables: types, docs, README counts
+	@$(BIN)/python tools/generate.py
+
+bench: $(BUILT) ## speed and memory, beside ns-2 and ns-3 where they are installed
+	@$(BIN)/python benches/bench.py
+
+papers: $(BUILT) ## every paper at its own scale
+	@for paper in $$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)'); do $(BIN)/evenflow reproduce $$paper --scale paper || exit 1; done
+
+validate: $(BUILT) ## queueing and TCP theory, and other simulators where they are installed
+	@$(BIN)/python validation/validate.py
+
+clean: ## remove what was built (results in out/ stay)
+	rm -rf $(VENV) target python/evenflow/_core*.so build dist

@@ -1,0 +1,556 @@
+"""`make bench`: how fast Evenflow is, and ns-2 and ns-3 on the same work in the same invocation.
+
+The works are the scenarios in benches/works. All three simulators get the same topology (four link crossings for a
+packet and its acknowledgement), flows, rates, buffers, an acknowledgement for every data packet and a random
+processing time at the hosts. The fair figure is bottleneck packets per CPU-second: packet-hops flatter whoever
+simulates more hops.
+A speed means little without what the packets did, so loss, useful packets and the shares of flows stand beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from peers import MSS_BYTES, ROOT, Dumbbell, Finished, Ns2, Ns3, measure
+
+WORKS = {"W1": "w1-abc.toml", "W4": "w4-450.toml", "W3": "w3-1000.toml"}
+CHILD = Path(__file__).with_name("evenflow_run.py")
+SEED = 1
+FLOOR_PACKETS_PER_S = 4.0e6
+AIM_PACKETS_PER_S = 5.5e6
+MOST_INSTRUCTIONS = 2000
+MOST_BYTES_PER_FLOW = 1024
+MOST_STARTUP_S = 5e-3
+MOST_COST_RATIO = {1000: 1.5, 10_000: 3.0}
+
+# Two durations of each work; the difference of their instructions leaves out set-up and, in W1, most of the starts.
+CALLGRIND_DURATIONS_S = {"W1": (20.0, 40.0), "W4": (5.0, 10.0), "W3": (2.0, 3.0)}
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@dataclass
+class Spread:
+    """Smallest, middle and largest of some repeats."""
+
+    low: float
+    median: float
+    high: float
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Spread:
+        return Spread(min(values), statistics.median(values), max(values))
+
+    def text(self, scale: float = 1.0, digits: int = 2) -> str:
+        return " / ".join(f"{value * scale:.{digits}f}" for value in (self.low, self.median, self.high))
+
+
+@dataclass
+class Row:
+    """One simulator on one work. CPU in s; `run` is the event loop alone, `process` everything from start to exit."""
+
+    work: str
+    simulator: str
+    repeats: int
+    duration_s: float
+    process_cpu_s: Spread
+    run_cpu_s: Spread
+    setup_cpu_s: float
+    packets: int
+    packets_per_cpu_s: float
+    packets_per_run_cpu_s: float
+    hops_per_run_cpu_s: float
+    events_per_packet: float | None
+    peak_bytes: int | None
+    loss: float
+    useful: float
+    jain: float
+    least_share: float
+    most_share: float
+
+
+def flow_shares(goodputs: Sequence[float]) -> tuple[float, float, float]:
+    """Jain's index, and the least and the largest share of a flow as a multiple of the mean share."""
+    total, squares = sum(goodputs), sum(value * value for value in goodputs)
+    if total == 0:
+        return 0.0, 0.0, 0.0
+    mean = total / len(goodputs)
+    return total * total / (len(goodputs) * squares), min(goodputs) / mean, max(goodputs) / mean
+
+
+def make_row(
+    work: str,
+    simulator: str,
+    dumbbell: Dumbbell,
+    finished: Sequence[Finished],
+    run_cpu_s: Sequence[float],
+    setup_cpu_s: float,
+    goodputs: Sequence[float],
+) -> Row:
+    record = finished[-1].record
+    bottleneck = record["links"]["bottleneck"]
+    packets = int(bottleneck["delivered_packets"])
+    drops = int(bottleneck.get("dropped_packets", sum(bottleneck.get("drops", {}).values())))
+    # A delivered packet crosses two links and so does its acknowledgement; a dropped one has crossed the first.
+    hops = record.get("packet_hops", 4 * packets + drops)
+    process, run = Spread.of([one.cpu_s for one in finished]), Spread.of(run_cpu_s)
+    useful_packets = sum(goodputs) * dumbbell.duration_s / 8 / MSS_BYTES[simulator]
+    jain, least, most = flow_shares(goodputs)
+    return Row(
+        work=work,
+        simulator=simulator,
+        repeats=len(finished),
+        duration_s=dumbbell.duration_s,
+        process_cpu_s=process,
+        run_cpu_s=run,
+        setup_cpu_s=setup_cpu_s,
+        packets=packets,
+        packets_per_cpu_s=packets / process.median,
+        packets_per_run_cpu_s=packets / run.median,
+        hops_per_run_cpu_s=hops / run.median,
+        events_per_packet=record["events"] / packets if "events" in record else None,
+        peak_bytes=finished[-1].peak_bytes,
+        loss=drops / int(bottleneck["arrived_packets"]),
+        useful=useful_packets / packets,
+        jain=jain,
+        least_share=least,
+        most_share=most,
+    )
+
+
+# --- Evenflow ------------------------------------------------------------------------------------------------------
+
+
+def evenflow(tree: dict[str, Any], repeats: int = 1) -> Finished:
+    """Run a scenario in a fresh interpreter, which pays for its own start."""
+    job = json.dumps({"tree": tree, "seed": SEED, "repeats": repeats})
+    return measure([sys.executable, CHILD], stdin=job)
+
+
+def evenflow_row(work: str, tree: dict[str, Any], repeats: int) -> Row:
+    """Timed runs as the scenario stands, then one run that also counts what each flow received."""
+    dumbbell = Dumbbell.from_tree(tree)
+    finished = [evenflow(tree) for _ in range(repeats)]
+    run_cpu = [float(one.record["cpu_s"]) for one in finished]
+    counted = dict(tree)
+    counted["record"] = {
+        "series": [
+            {"of": f"groups.{group.name}.users[*].flows[*].received_bytes", "every": tree["duration"]}
+            for group in dumbbell.groups
+        ]
+    }
+    received = evenflow(counted).record["series_sums"]
+    goodputs = [8 * value / dumbbell.duration_s for value in received.values()]
+    if len(goodputs) != dumbbell.flows:
+        raise RuntimeError(f"{work}: expected {dumbbell.flows} flows in the record, found {len(goodputs)}")
+    setup = statistics.median(one.cpu_s - cpu for one, cpu in zip(finished, run_cpu, strict=True))
+    return make_row(work, "evenflow", dumbbell, finished, run_cpu, setup, goodputs)
+
+
+def growth_tree(flows: int, duration_s: float) -> dict[str, Any]:
+    """W3 for any number of flows: 1 Mbit/s, 1.667 packets of buffer and a tenth of a host a flow, round trip 20 ms."""
+    tree = load("W3")
+    packet_ms = 12.0 / flows
+    tree["title"] = f"W3 for {flows} flows"
+    tree["duration"] = f"{duration_s} s"
+    tree["links"]["bottleneck"]["rate"] = f"{flows} Mbit/s"
+    tree["links"]["bottleneck"]["queue"]["limit"] = f"{round(flows * 5 / 3)} packets"
+    tree["groups"]["all"]["users"] = flows // 10
+    tree["groups"]["all"]["processing"] = {"uniform": ["0 ms", f"{packet_ms:.9f} ms"]}
+    return tree
+
+
+@dataclass
+class Growth:
+    """Cost of a bottleneck packet in s of event-loop CPU, by the number of flows."""
+
+    flows: int
+    packets: int
+    cpu_per_packet_s: float
+    peak_bytes: int | None
+
+
+def growth(repeats: int, quick: bool) -> list[Growth]:
+    rows = []
+    for flows in (20, 450, 1000, 10_000):
+        packets = 2e5 if quick else 8e5
+        duration = max(10.0 if not quick else 3.0, packets / (flows * 1e6 / 12000))
+        finished = [evenflow(growth_tree(flows, duration)) for _ in range(repeats)]
+        delivered = int(finished[0].record["links"]["bottleneck"]["delivered_packets"])
+        cost = statistics.median(float(one.record["cpu_s"]) for one in finished) / delivered
+        rows.append(Growth(flows, delivered, cost, finished[0].peak_bytes))
+        say(f"  {flows} flows: {cost * 1e9:.0f} ns a packet")
+    return rows
+
+
+@dataclass
+class Memory:
+    """Bytes a flow: `idle` before any packet, `busy` with windows, retransmissions and all packets in flight."""
+
+    idle_per_flow: float
+    busy_per_flow: float
+    in_flight_per_flow: float
+
+
+def memory_per_flow(quick: bool) -> Memory | None:
+    """The difference of two sizes, so that the interpreter and everything shared cancels."""
+    small, large = 10_000, 50_000
+    peaks: dict[str, list[int]] = {}
+    for label, duration in (("idle", 0.001), ("busy", 1.5 if quick else 3.0)):
+        for flows in (small, large):
+            peak = evenflow(growth_tree(flows, duration)).peak_bytes
+            if peak is None:
+                return None
+            peaks.setdefault(label, []).append(peak)
+    # Bandwidth-delay product and full buffer, the most that can be under way, in packets a flow.
+    in_flight = 1e6 * 0.02 / 12000 + 5 / 3
+    idle, busy = ((sizes[1] - sizes[0]) / (large - small) for sizes in (peaks["idle"], peaks["busy"]))
+    return Memory(idle, busy, in_flight)
+
+
+def startup(works: Iterable[str]) -> dict[str, Spread]:
+    """Time from a scenario's text to the record of its first millisecond, in a running interpreter, by work."""
+    found = {}
+    for work in works:
+        tree = load(work)
+        tree["duration"] = "1 ms"
+        walls = evenflow(tree, repeats=50).record["run_wall_s"]
+        found[work] = Spread.of(walls[1:])
+    return found
+
+
+def bench_run_binary() -> Path | None:
+    """The Rust example that runs a scenario file without Python: what callgrind measures."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        return None
+    say("building the example bench_run ...")
+    build = subprocess.run(
+        [cargo, "build", "--release", "--quiet", "-p", "evenflow-sim", "--example", "bench_run"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if build.returncode != 0:
+        say(build.stderr[-2000:])
+        return None
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return target / "release" / "examples" / "bench_run"
+
+
+def instructions_per_packet(binary: Path, work: str) -> float:
+    """Exact instructions a bottleneck packet: the difference of two run lengths under callgrind."""
+    counts: list[tuple[int, int]] = []
+    for duration in CALLGRIND_DURATIONS_S[work]:
+        program = [str(binary), str(ROOT / "benches" / "works" / WORKS[work]), str(SEED), "--duration", str(duration)]
+        done = subprocess.run(
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *program],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        collected = re.search(r"Collected : (\d+)", done.stderr)
+        if collected is None:
+            raise RuntimeError(f"callgrind reported no count: {done.stderr[-500:]}")
+        packets = json.loads(done.stdout)["links"]["bottleneck"]["delivered_packets"]
+        counts.append((int(collected.group(1)), int(packets)))
+    (few_instructions, few), (many_instructions, many) = counts
+    return (many_instructions - few_instructions) / (many - few)
+
+
+# --- ns-2 and ns-3 -------------------------------------------------------------------------------------------------
+
+
+def peer_row(peer: Ns2 | Ns3, work: str, tree: dict[str, Any], repeats: int, fraction: float) -> Row:
+    """`fraction` of the work's duration, where the whole would take minutes."""
+    dumbbell = Dumbbell.from_tree(tree)
+    dumbbell = replace(dumbbell, duration_s=dumbbell.duration_s * fraction)
+    finished = [measure(peer.command(dumbbell, SEED)) for _ in range(repeats)]
+    run_cpu = [float(one.record["run_cpu_s"]) for one in finished]
+    setup = statistics.median(float(one.record["setup_cpu_s"]) for one in finished)
+    return make_row(work, peer.name, dumbbell, finished, run_cpu, setup, finished[-1].record["flows_goodput_bps"])
+
+
+# --- the report ----------------------------------------------------------------------------------------------------
+
+
+def load(work: str) -> dict[str, Any]:
+    with (ROOT / "benches" / "works" / WORKS[work]).open("rb") as file:
+        return tomllib.load(file)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with aligned columns."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)]
+    lines.insert(1, " | ".join("-" * width for width in widths))
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def mib(size: int | None) -> str:
+    return "–" if size is None else f"{size / 2**20:.0f}"
+
+
+def speed_table(rows: Sequence[Row]) -> str:
+    header = [
+        "work",
+        "simulator",
+        "runs",
+        "CPU s of the process (min / median / max)",
+        "of the event loop",
+        "bottleneck packets",
+        "k packets / CPU-s: process",
+        "**event loop**",
+        "k hops / CPU-s",
+        "events a packet",
+        "peak MiB",
+    ]
+    lines = [
+        [
+            row.work,
+            row.simulator,
+            str(row.repeats),
+            row.process_cpu_s.text(),
+            row.run_cpu_s.text(digits=3),
+            str(row.packets),
+            f"{row.packets_per_cpu_s / 1e3:.0f}",
+            f"**{row.packets_per_run_cpu_s / 1e3:.0f}**",
+            f"{row.hops_per_run_cpu_s / 1e3:.0f}",
+            "–" if row.events_per_packet is None else f"{row.events_per_packet:.2f}",
+            mib(row.peak_bytes),
+        ]
+        for row in rows
+    ]
+    return table(header, lines)
+
+
+def behaviour_table(rows: Sequence[Row]) -> str:
+    header = ["work", "simulator", "simulated s", "loss", "useful packets", "Jain", "least share", "largest share"]
+    lines = [
+        [
+            row.work,
+            row.simulator,
+            f"{row.duration_s:g}",
+            f"{row.loss:.1%}",
+            f"{row.useful:.2%}",
+            f"{row.jain:.3f}",
+            f"{row.least_share:.2f}",
+            f"{row.most_share:.2f}",
+        ]
+        for row in rows
+    ]
+    return table(header, lines)
+
+
+def ratio_table(rows: Sequence[Row]) -> str:
+    """How many times faster than each peer, by the whole process and by the event loop alone."""
+    ours = {row.work: row for row in rows if row.simulator == "evenflow"}
+    lines = []
+    for row in rows:
+        if row.simulator == "evenflow" or row.work not in ours:
+            continue
+        mine = ours[row.work]
+        process = mine.packets_per_cpu_s / row.packets_per_cpu_s
+        run = mine.packets_per_run_cpu_s / row.packets_per_run_cpu_s
+        lines.append([row.work, row.simulator, f"{process:.1f}", f"{run:.1f}"])
+    header = ["work", "Evenflow faster than", "by the whole process", "by the event loop"]
+    return table(header, lines) if lines else "No other simulator ran."
+
+
+def verdict(met: bool) -> str:
+    return "met" if met else "**missed**"
+
+
+def targets(result: Result) -> list[str]:
+    lines = []
+    for row in result.rows:
+        if row.simulator == "evenflow":
+            speed = row.packets_per_run_cpu_s
+            lines.append(
+                f"{row.work}: {speed / 1e6:.2f} million bottleneck packets a CPU-second; "
+                f"floor 4 {verdict(speed >= FLOOR_PACKETS_PER_S)}, aim 5.5 {verdict(speed >= AIM_PACKETS_PER_S)}"
+            )
+    for work, count in result.instructions.items():
+        lines.append(f"{work}: {count:.0f} instructions a packet; at most 2000 {verdict(count <= MOST_INSTRUCTIONS)}")
+    for size in result.growth:
+        if size.flows in MOST_COST_RATIO:
+            ratio, most = size.cpu_per_packet_s / result.growth[0].cpu_per_packet_s, MOST_COST_RATIO[size.flows]
+            met = verdict(ratio <= most)
+            lines.append(f"{size.flows} flows: {ratio:.2f} times the cost of 20 flows; at most {most:g} {met}")
+    if result.memory is not None:
+        idle, busy = result.memory.idle_per_flow, result.memory.busy_per_flow
+        lines.append(
+            f"memory: {idle:.0f} B a flow before it sends, {busy:.0f} B with up to "
+            f"{result.memory.in_flight_per_flow:.1f} packets under way; "
+            f"at most 1024 apart from packets in flight {verdict(idle <= MOST_BYTES_PER_FLOW)}"
+        )
+    for work, spread in result.startup.items():
+        lines.append(
+            f"{work}: start-up of a run {spread.text(1e3)} ms (min / median / max); "
+            f"at most 5 ms {verdict(spread.median <= MOST_STARTUP_S)}"
+        )
+    return lines
+
+
+@dataclass
+class Result:
+    """Everything that was measured, as it goes into the JSON file."""
+
+    machine: str
+    builds: dict[str, str]
+    skipped: dict[str, str]
+    calibration_s: list[float] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    startup: dict[str, Spread] = field(default_factory=dict)
+    memory: Memory | None = None
+    growth: list[Growth] = field(default_factory=list)
+    instructions: dict[str, float] = field(default_factory=dict)
+
+
+def machine() -> str:
+    model = platform.processor() or platform.machine()
+    try:
+        info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        found = re.search(r"^model name\s*:\s*(.+)$", info, re.MULTILINE)
+        model = found.group(1) if found else model
+    except OSError:
+        pass
+    system = f"{platform.system()} {platform.release()}"
+    return f"{model}, {os.cpu_count()} CPUs, {system}, Python {platform.python_version()}"
+
+
+def calibrate() -> float:
+    """CPU seconds of a fixed loop: where they differ within one invocation, the machine was disturbed."""
+    started = time.process_time()
+    total = 0
+    for i in range(1_000_000):
+        total += i & 7
+    return time.process_time() - started
+
+
+def report(result: Result) -> str:
+    low, high = min(result.calibration_s), max(result.calibration_s)
+    parts = [
+        "# Evenflow beside ns-2 and ns-3",
+        f"Measured on {result.machine}; load average {os.getloadavg()[0]:.1f} at the end; a fixed loop took "
+        f"{low * 1e3:.0f} to {high * 1e3:.0f} ms between the measurements.",
+        "\n".join(f"- {name}: {build}" for name, build in result.builds.items())
+        + "".join(f"\n- {name} skipped: {reason}" for name, reason in result.skipped.items()),
+        "Same work for all: four link crossings a packet and its acknowledgement, an acknowledgement for each, the "
+        "flows, rates and buffers of benches/works, hosts that keep each packet for a random time of up to one "
+        "bottleneck transmission time. CPU seconds are user + system. *Process* is everything from start to exit "
+        "(Python's start, ns-2's Tcl set-up); *event loop* is what each measured from its first event to its last.",
+        "## Speed",
+        speed_table(result.rows),
+        ratio_table(result.rows),
+        "## What the packets did",
+        "*Loss* is drops by arrivals at the bottleneck; *useful packets* are those delivered in order for the first "
+        "time, by all that left the bottleneck; shares are of a flow's goodput as a multiple of the mean.",
+        behaviour_table(result.rows),
+    ]
+    if result.growth:
+        base = result.growth[0].cpu_per_packet_s
+        lines = [
+            [
+                str(row.flows),
+                str(row.packets),
+                f"{row.cpu_per_packet_s * 1e9:.0f}",
+                f"{row.cpu_per_packet_s / base:.2f}",
+                mib(row.peak_bytes),
+            ]
+            for row in result.growth
+        ]
+        parts += [
+            "## Growth with the number of flows (Evenflow, W3 scaled)",
+            table(
+                ["flows", "bottleneck packets", "ns a packet (event loop)", "by that of the first", "peak MiB"], lines
+            ),
+        ]
+    parts += ["## Targets", "\n".join(f"- {line}" for line in targets(result))]
+    return "\n\n".join(parts)
+
+
+def bench(arguments: argparse.Namespace) -> Result:
+    quick: bool = arguments.quick
+    chosen: list[str] = arguments.work or list(WORKS)
+    probe = evenflow({**load("W1"), "duration": "1 ms"}).record
+    if probe["build_profile"] != "release":
+        raise SystemExit(
+            f"bench.py: the engine is a {probe['build_profile']} build, whose speed says nothing; use `make setup`."
+        )
+    builds = {"Evenflow": f"{probe['version']}, engine {probe['engine_id']}, {probe['build_profile']} build"}
+    peers: list[tuple[Ns2 | Ns3, int, Callable[[str], float]]] = []
+    skipped: dict[str, str] = {}
+    ns2, ns3 = Ns2(), Ns3()
+    if "ns-2" not in arguments.skip:
+        peers.append((ns2, 1 if quick else 3, lambda _: 1.0))
+    if "ns-3" not in arguments.skip:
+        # ns-3 needs a minute and more for W4 and W3: once, and a tenth of it with --quick.
+        peers.append((ns3, 1, lambda _: 0.1 if quick else 1.0))
+    result = Result(machine(), builds, skipped)
+    result.calibration_s.append(calibrate())
+    for work in chosen:
+        tree = load(work)
+        say(f"{work}: Evenflow ...")
+        result.rows.append(evenflow_row(work, tree, 3 if quick else 7))
+        for peer, repeats, fraction in peers:
+            reason = peer.missing()
+            if reason is not None:
+                skipped[peer.name] = reason
+                continue
+            say(f"{work}: {peer.name} ...")
+            builds[peer.name] = peer.describe()
+            result.rows.append(peer_row(peer, work, tree, repeats, fraction(work)))
+        result.calibration_s.append(calibrate())
+    say("start-up, memory and growth ...")
+    result.startup = startup(chosen)
+    result.memory = memory_per_flow(quick)
+    result.growth = growth(1 if quick else 3, quick)
+    result.calibration_s.append(calibrate())
+    if shutil.which("valgrind") is None:
+        skipped["instructions a packet"] = "valgrind is not installed (sudo apt-get install valgrind)"
+    elif (binary := bench_run_binary()) is None:
+        skipped["instructions a packet"] = "the Rust example bench_run could not be built"
+    else:
+        for work in chosen:
+            say(f"{work}: counting instructions ...")
+            result.instructions[work] = instructions_per_packet(binary, work)
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench.py", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer repeats, and a tenth of each work on ns-3")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE")
+    parser.add_argument("--work", action="append", choices=WORKS, help="this work alone (may be repeated)")
+    parser.add_argument("--skip", action="append", choices=("ns-2", "ns-3"), default=[], help="leave a simulator out")
+    arguments = parser.parse_args()
+    try:
+        result = bench(arguments)
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        raise SystemExit(f"bench.py: {error}") from None
+    print(report(result))
+    if arguments.json is not None:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(asdict(result), indent=2) + "\n", encoding="utf-8")
+        say(f"written: {arguments.json}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,488 @@
+// The comparison scenario on ns-3.37: a one-sided dumbbell, users -> own access link -> edge -> bottleneck -> server.
+//
+// It prints one JSON line with the field names of an Evenflow record. Everything counts in frames (payload, TCP or UDP,
+// IP and PPP headers), waiting packets exclude the one in transmission, and rates of a group are means over its users.
+//
+// What is set so that the stack is as near to the profile `ns3.26` as 3.37 allows: no SACK, initial window 1, classic
+// NewReno recovery instead of PRR, 128 KiB buffers, segments of 1446 bytes (frames of 1500), RTO >= 1 s, and no
+// traffic-control layer: devices are built by hand, without the flow-control interface that would install one.
+
+#include <ns3/applications-module.h>
+#include <ns3/core-module.h>
+#include <ns3/internet-module.h>
+#include <ns3/network-module.h>
+#include <ns3/point-to-point-module.h>
+
+#include <ctime>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace ns3;
+
+namespace
+{
+
+constexpr uint32_t FIRST_ADDRESS = 0x0a000000; // 10.0.0.0, four addresses a link
+constexpr uint16_t FIRST_PORT = 1000;
+constexpr uint32_t UDP_PAYLOAD = 1470; // + 8 UDP + 20 IP + 2 PPP = 1500
+
+double
+CpuSeconds()
+{
+    return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+/// The peak resident memory of this process, or "null" where the system does not tell.
+std::string
+PeakBytes()
+{
+    std::ifstream status("/proc/self/status");
+    for (std::string key; status >> key;)
+    {
+        if (uint64_t kib = 0; key == "VmHWM:" && status >> kib)
+        {
+            return std::to_string(1024 * kib);
+        }
+    }
+    return "null";
+}
+
+/// A host's device that keeps each packet for a random time before sending it, in order.
+class ProcessingDevice : public PointToPointNetDevice
+{
+  public:
+    void SetProcessing(double most, int64_t stream)
+    {
+        m_time = CreateObject<UniformRandomVariable>();
+        m_time->SetAttribute("Max", DoubleValue(most));
+        m_time->SetStream(stream);
+    }
+
+    bool Send(Ptr<Packet> packet, const Address& dest, uint16_t protocol) override
+    {
+        if (!m_time)
+        {
+            return PointToPointNetDevice::Send(packet, dest, protocol);
+        }
+        m_ready = Max(m_ready, Simulator::Now() + Seconds(m_time->GetValue()));
+        Simulator::Schedule(m_ready - Simulator::Now(), &ProcessingDevice::Forward, this, packet, dest, protocol);
+        return true;
+    }
+
+  private:
+    void Forward(Ptr<Packet> packet, const Address& dest, uint16_t protocol)
+    {
+        PointToPointNetDevice::Send(packet, dest, protocol);
+    }
+
+    Ptr<UniformRandomVariable> m_time;
+    Time m_ready;
+};
+
+/// Datagrams of one size with exponential gaps; the rate counts whole frames.
+class PoissonSource
+{
+  public:
+    PoissonSource(Ptr<Node> node, const Address& server, double rate, Time start, int64_t stream)
+        : m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId())),
+          m_gap(CreateObject<ExponentialRandomVariable>())
+    {
+        m_gap->SetAttribute("Mean", DoubleValue(8.0 * 1500 / rate));
+        m_gap->SetStream(stream);
+        m_socket->Bind();
+        m_socket->Connect(server);
+        Simulator::Schedule(start, &PoissonSource::Next, this);
+    }
+
+  private:
+    void Send()
+    {
+        m_socket->Send(Create<Packet>(UDP_PAYLOAD));
+        Next();
+    }
+
+    void Next()
+    {
+        Simulator::Schedule(Seconds(m_gap->GetValue()), &PoissonSource::Send, this);
+    }
+
+    Ptr<Socket> m_socket;
+    Ptr<ExponentialRandomVariable> m_gap;
+};
+
+/// Everything counted at the bottleneck, in the window that begins with Reset().
+class Monitor
+{
+  public:
+    void Reset(const std::vector<Ptr<PacketSink>>& sinks)
+    {
+        Integrate();
+        m_area = 0;
+        m_departures = m_departed_bytes = m_drops = m_arrivals = 0;
+        std::fill(m_user_bytes.begin(), m_user_bytes.end(), 0);
+        m_sink_start.clear();
+        for (const auto& sink : sinks)
+        {
+            m_sink_start.push_back(sink->GetTotalRx());
+        }
+    }
+
+    void Watch(Ptr<Queue<Packet>> queue)
+    {
+        queue->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Monitor::Length, this));
+        queue->TraceConnectWithoutContext("Dequeue", MakeCallback(&Monitor::Dequeue, this));
+        queue->TraceConnectWithoutContext("Drop", MakeCallback(&Monitor::Drop, this));
+    }
+
+    /// Frames that reach the server, by user; costs a header copy per packet, so not for timing.
+    void WatchUsers(Ptr<NetDevice> server, size_t users)
+    {
+        m_user_bytes.assign(users, 0);
+        server->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&Monitor::Received, this));
+    }
+
+    double Area()
+    {
+        Integrate();
+        return m_area;
+    }
+
+    uint64_t m_departures = 0;
+    uint64_t m_departed_bytes = 0;
+    uint64_t m_drops = 0;
+    uint64_t m_arrivals = 0;
+    std::vector<uint64_t> m_user_bytes;
+    std::vector<uint64_t> m_sink_start;
+
+  private:
+    void Integrate()
+    {
+        const double now = Simulator::Now().GetSeconds();
+        m_area += m_length * (now - m_since);
+        m_since = now;
+    }
+
+    void Length(uint32_t, uint32_t length)
+    {
+        Integrate();
+        m_length = length;
+    }
+
+    void Dequeue(Ptr<const Packet> packet)
+    {
+        ++m_departures;
+        ++m_arrivals;
+        m_departed_bytes += packet->GetSize();
+    }
+
+    void Drop(Ptr<const Packet>)
+    {
+        ++m_drops;
+        ++m_arrivals;
+    }
+
+    void Received(Ptr<const Packet> frame)
+    {
+        auto packet = frame->Copy();
+        PppHeader ppp;
+        Ipv4Header ip;
+        packet->RemoveHeader(ppp);
+        packet->PeekHeader(ip);
+        const uint32_t user = (ip.GetSource().Get() - FIRST_ADDRESS) / 4;
+        if (user < m_user_bytes.size())
+        {
+            m_user_bytes[user] += frame->GetSize();
+        }
+    }
+
+    double m_area = 0;
+    double m_since = 0;
+    uint32_t m_length = 0;
+};
+
+struct Link
+{
+    std::string rate;
+    Time delay;
+    uint32_t limit;
+};
+
+/// Both ends of a full-duplex link; only the first end has a limited queue (and a processing time).
+std::pair<Ptr<ProcessingDevice>, Ptr<PointToPointNetDevice>>
+Connect(Ptr<Node> from, Ptr<Node> to, const Link& link)
+{
+    auto near = CreateObject<ProcessingDevice>();
+    auto far = CreateObject<PointToPointNetDevice>();
+    auto channel = CreateObject<PointToPointChannel>();
+    channel->SetAttribute("Delay", TimeValue(link.delay));
+    const std::vector<std::pair<Ptr<PointToPointNetDevice>, uint32_t>> ends = {{near, link.limit}, {far, 1000000}};
+    for (const auto& [device, limit] : ends)
+    {
+        auto queue = CreateObject<DropTailQueue<Packet>>();
+        queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, limit));
+        device->SetQueue(queue);
+        device->SetAddress(Mac48Address::Allocate());
+        device->SetDataRate(DataRate(link.rate));
+    }
+    from->AddDevice(near);
+    to->AddDevice(far);
+    near->Attach(channel);
+    far->Attach(channel);
+    return {near, far};
+}
+
+Ipv4Address
+Address_(uint32_t link, uint32_t end)
+{
+    return Ipv4Address(FIRST_ADDRESS + 4 * link + 1 + end);
+}
+
+uint32_t
+AddInterface(Ptr<Node> node, Ptr<NetDevice> device, Ipv4Address address)
+{
+    auto ip = node->GetObject<Ipv4>();
+    const uint32_t index = ip->AddInterface(device);
+    ip->AddAddress(index, Ipv4InterfaceAddress(address, Ipv4Mask("255.255.255.252")));
+    ip->SetUp(index);
+    return index;
+}
+
+void
+AddDefaultRoute(Ptr<Node> node, Ipv4Address via, uint32_t interface)
+{
+    Ipv4StaticRoutingHelper().GetStaticRouting(node->GetObject<Ipv4>())->SetDefaultRoute(via, interface);
+}
+
+struct Group
+{
+    std::string name;
+    uint32_t users;
+    uint32_t flows; // a user
+    double rate;    // of a Poisson user in bit/s; 0: bulk TCP
+};
+
+/// "heavy:1:8,light:1:1" (name, users, TCP flows a user), or "zero:1:poisson:1e7" (name, users, rate in bit/s).
+std::vector<Group>
+ParseGroups(const std::string& text)
+{
+    std::vector<Group> groups;
+    std::istringstream list(text);
+    for (std::string item; std::getline(list, item, ',');)
+    {
+        std::istringstream fields(item);
+        std::vector<std::string> field;
+        for (std::string f; std::getline(fields, f, ':');)
+        {
+            field.push_back(f);
+        }
+        if (field.size() == 4 && field[2] == "poisson")
+        {
+            groups.push_back({field[0], static_cast<uint32_t>(std::stoul(field[1])), 1, std::stod(field[3])});
+        }
+        else if (field.size() == 3)
+        {
+            groups.push_back({field[0],
+                              static_cast<uint32_t>(std::stoul(field[1])),
+                              static_cast<uint32_t>(std::stoul(field[2])),
+                              0.0});
+        }
+        else
+        {
+            NS_FATAL_ERROR("groups: expected name:users:flows or name:users:poisson:rate, got " << item);
+        }
+    }
+    return groups;
+}
+
+} // namespace
+
+int
+main(int argc, char* argv[])
+{
+    std::string group_text = "heavy:1:8,light:1:1";
+    Link access{"100Mbps", MicroSeconds(100), 50};
+    Link bottleneck{"10Mbps", MilliSeconds(5), 24};
+    double duration = 200;
+    double warmup = 100;
+    double start_max = 15;
+    double processing = 0;
+    uint32_t run = 1;
+    uint32_t ack_every = 2;
+    uint32_t buffer = 131072;
+    uint32_t send_size = 512;
+    bool sack = false;
+    bool users_detail = true;
+    std::string recovery = "TcpClassicRecovery";
+    std::string scheduler = "ns3::MapScheduler";
+
+    CommandLine cmd(__FILE__);
+    cmd.AddValue("groups", "name:users:flows or name:users:poisson:rate, comma separated", group_text);
+    cmd.AddValue("accessRate", "rate of each access link", access.rate);
+    cmd.AddValue("accessDelay", "delay of each access link", access.delay);
+    cmd.AddValue("accessLimit", "waiting packets on an access link", access.limit);
+    cmd.AddValue("rate", "rate of the bottleneck", bottleneck.rate);
+    cmd.AddValue("delay", "delay of the bottleneck", bottleneck.delay);
+    cmd.AddValue("limit", "waiting packets at the bottleneck", bottleneck.limit);
+    cmd.AddValue("duration", "end of the run in s", duration);
+    cmd.AddValue("warmup", "begin of the measurement in s", warmup);
+    cmd.AddValue("startMax", "flows start uniformly in [0, startMax] s", start_max);
+    cmd.AddValue("processing", "hosts keep each packet for U(0, processing) s", processing);
+    cmd.AddValue("run", "number of the replication", run);
+    cmd.AddValue("ackEvery", "segments an acknowledgement", ack_every);
+    cmd.AddValue("buffer", "send and receive buffer in bytes", buffer);
+    cmd.AddValue("sendSize", "bytes the application writes at a time", send_size);
+    cmd.AddValue("sack", "selective acknowledgements", sack);
+    cmd.AddValue("recovery", "TcpClassicRecovery or TcpPrrRecovery", recovery);
+    cmd.AddValue("users", "count frames by user", users_detail);
+    cmd.AddValue("scheduler", "event queue", scheduler);
+    cmd.Parse(argc, argv);
+
+    RngSeedManager::SetSeed(1);
+    RngSeedManager::SetRun(run);
+    Simulator::SetScheduler(ObjectFactory(scheduler));
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TypeId::LookupByName("ns3::" + recovery)));
+    Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(sack));
+    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(1)));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(1));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1446));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(buffer));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(buffer));
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(ack_every));
+    Config::SetDefault("ns3::BulkSendApplication::SendSize", UintegerValue(send_size));
+
+    const auto groups = ParseGroups(group_text);
+    uint32_t users = 0;
+    for (const auto& group : groups)
+    {
+        users += group.users;
+    }
+
+    NodeContainer hosts(users);
+    NodeContainer routers(2);
+    const auto edge = routers.Get(0);
+    const auto server = routers.Get(1);
+    InternetStackHelper internet;
+    internet.SetIpv6StackInstall(false);
+    internet.SetRoutingHelper(Ipv4StaticRoutingHelper());
+    internet.Install(hosts);
+    internet.Install(routers);
+
+    // Links 0 .. users - 1 are the access links, so that a source address names its user.
+    for (uint32_t u = 0; u < users; ++u)
+    {
+        const auto [near, far] = Connect(hosts.Get(u), edge, access);
+        if (processing > 0)
+        {
+            near->SetProcessing(processing, 1000000 + u);
+        }
+        const uint32_t interface = AddInterface(hosts.Get(u), near, Address_(u, 0));
+        AddInterface(edge, far, Address_(u, 1));
+        AddDefaultRoute(hosts.Get(u), Address_(u, 1), interface);
+    }
+    const auto [near, far] = Connect(edge, server, bottleneck);
+    const uint32_t down = AddInterface(edge, near, Address_(users, 0));
+    const uint32_t back = AddInterface(server, far, Address_(users, 1));
+    AddDefaultRoute(edge, Address_(users, 1), down);
+    AddDefaultRoute(server, Address_(users, 0), back);
+
+    auto start = CreateObject<UniformRandomVariable>();
+    start->SetAttribute("Max", DoubleValue(start_max));
+    start->SetStream(0);
+    std::vector<Ptr<PacketSink>> sinks;
+    std::vector<std::unique_ptr<PoissonSource>> sources;
+    uint32_t user = 0;
+    for (const auto& group : groups)
+    {
+        for (uint32_t i = 0; i < group.users; ++i, ++user)
+        {
+            for (uint32_t f = 0; f < group.flows; ++f)
+            {
+                const auto port = static_cast<uint16_t>(FIRST_PORT + sinks.size());
+                const InetSocketAddress to(Address_(users, 1), port);
+                const bool udp = group.rate > 0;
+                const std::string factory = udp ? "ns3::UdpSocketFactory" : "ns3::TcpSocketFactory";
+                const Time begin = Seconds(start->GetValue());
+                auto sink = PacketSinkHelper(factory, to).Install(server);
+                sink.Start(Seconds(0));
+                sinks.push_back(DynamicCast<PacketSink>(sink.Get(0)));
+                if (udp)
+                {
+                    sources.push_back(
+                        std::make_unique<PoissonSource>(hosts.Get(user), to, group.rate, begin, 2000000 + user));
+                }
+                else
+                {
+                    BulkSendHelper(factory, to).Install(hosts.Get(user)).Start(begin);
+                }
+            }
+        }
+    }
+
+    Monitor monitor;
+    monitor.Watch(near->GetQueue());
+    if (users_detail)
+    {
+        monitor.WatchUsers(far, users);
+    }
+    Simulator::Schedule(Seconds(warmup), &Monitor::Reset, &monitor, sinks);
+    Simulator::Stop(Seconds(duration));
+    const double setup_cpu = CpuSeconds();
+    Simulator::Run();
+    const double run_cpu = CpuSeconds() - setup_cpu;
+
+    const double window = duration - warmup;
+    const double area = monitor.Area();
+    const double departures = static_cast<double>(monitor.m_departures);
+    std::ostringstream out;
+    out << std::setprecision(12);
+    out << "{\"simulator\": \"" SIMULATOR "\", \"seed\": " << run << ", \"window_s\": [" << warmup << ", " << duration
+        << "], \"events\": " << Simulator::GetEventCount() << ", \"setup_cpu_s\": " << setup_cpu
+        << ", \"run_cpu_s\": " << run_cpu << ", \"peak_bytes\": " << PeakBytes()
+        << ", \"links\": {\"bottleneck\": {\"arrived_packets\": " << monitor.m_arrivals
+        << ", \"delivered_packets\": " << monitor.m_departures << ", \"dropped_packets\": " << monitor.m_drops
+        << ", \"queue_packets_mean\": " << area / window
+        << ", \"queue_delay_s_mean\": " << (departures > 0 ? area / departures : 0.0) << ", \"utilisation\": "
+        << 8.0 * static_cast<double>(monitor.m_departed_bytes) / window /
+               static_cast<double>(DataRate(bottleneck.rate).GetBitRate())
+        << "}}, \"groups\": {";
+    std::ostringstream flows;
+    flows << std::setprecision(12);
+    user = 0;
+    size_t flow = 0;
+    for (size_t g = 0; g < groups.size(); ++g)
+    {
+        const auto& group = groups[g];
+        double frames = 0;
+        double goodput = 0;
+        for (uint32_t i = 0; i < group.users; ++i, ++user)
+        {
+            frames += users_detail ? static_cast<double>(monitor.m_user_bytes[user]) : 0.0;
+            for (uint32_t f = 0; f < group.flows; ++f, ++flow)
+            {
+                const double bytes = static_cast<double>(sinks[flow]->GetTotalRx() - monitor.m_sink_start[flow]);
+                goodput += bytes;
+                flows << (flow > 0 ? ", " : "") << 8.0 * bytes / window;
+            }
+        }
+        out << (g > 0 ? ", " : "") << "\"" << group.name << "\": {\"users\": " << group.users
+            << ", \"goodput_bps\": " << 8.0 * goodput / window / group.users << ", \"throughput_bps\": ";
+        if (users_detail)
+        {
+            out << 8.0 * frames / window / group.users << "}";
+        }
+        else
+        {
+            out << "null}";
+        }
+    }
+    out << "}, \"flows_goodput_bps\": [" << flows.str() << "]}";
+    std::cout << out.str() << std::endl;
+    Simulator::Destroy();
+    return 0;
+}

@@ -1,0 +1,357 @@
+"""The other simulators: one dumbbell, translated from an Evenflow scenario into what ns-2 and ns-3 are told.
+
+Every comparison starts from an Evenflow scenario file, so that the three simulators cannot drift apart. A scenario that
+is no one-sided dumbbell (links `access` and `bottleneck`, drop-tail, NewReno or Poisson users) is refused, not bent.
+
+CPU seconds are the kernel's for the whole process. Peak memory is what each program reads from /proc/self/status when
+it has finished: what the kernel reports to a parent is at least the parent's own memory at the fork.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / "out" / "comparators"
+
+PACKET_BYTES = 1500
+MSS_BYTES = {"evenflow": 1446, "ns-3": 1446, "ns-2": 1460}
+DEFAULT_BUFFER_BYTES = 131072
+UNLIMITED_PACKETS = 1_000_000
+
+_UNITS = {
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "bit/s": 1.0,
+    "kbit/s": 1e3,
+    "Mbit/s": 1e6,
+    "Gbit/s": 1e9,
+    "B": 1.0,
+    "KiB": 1024.0,
+    "MiB": 1024.0**2,
+    "packets": 1.0,
+    "packet": 1.0,
+}
+
+
+class NotComparableError(ValueError):
+    """The scenario says something that the dumbbell of the other simulators cannot express."""
+
+
+def quantity(text: str) -> float:
+    """The SI value (s, bit/s, bytes, packets) of a quantity such as `"0.1 ms"`."""
+    number, _, unit = text.partition(" ")
+    if unit not in _UNITS:
+        raise NotComparableError(f"cannot read the quantity {text!r}")
+    return float(number) * _UNITS[unit]
+
+
+def _uniform_from_zero(value: Any, what: str) -> float:
+    """The upper end of `{uniform = ["0 s", ...]}`."""
+    if isinstance(value, Mapping) and set(value) == {"uniform"} and quantity(value["uniform"][0]) == 0:
+        return quantity(value["uniform"][1])
+    raise NotComparableError(f'{what}: expected {{uniform = ["0 s", ...]}}, found {value!r}')
+
+
+def _one(values: set[Any], what: str) -> Any:
+    if len(values) != 1:
+        raise NotComparableError(f"{what} has to be the same for all groups, found {sorted(map(str, values))}")
+    return values.pop()
+
+
+def _limit(link: Mapping[str, Any], name: str) -> int:
+    queue = link.get("queue")
+    if queue is None:
+        return UNLIMITED_PACKETS
+    if queue.get("kind", "droptail") != "droptail" or set(queue) - {"kind", "limit"}:
+        raise NotComparableError(f"links.{name}.queue: only drop-tail by packets is compared")
+    return int(quantity(queue["limit"]))
+
+
+@dataclass(frozen=True)
+class Group:
+    """`users` users with `flows` bulk TCP flows each or, where `poisson_bps` is set, one Poisson UDP flow each."""
+
+    name: str
+    users: int
+    flows: int
+    poisson_bps: float | None = None
+
+    def __str__(self) -> str:
+        rest = f"poisson:{self.poisson_bps:.0f}" if self.poisson_bps is not None else str(self.flows)
+        return f"{self.name}:{self.users}:{rest}"
+
+
+@dataclass(frozen=True)
+class Dumbbell:
+    """What all three simulators run. Rates in bit/s, times in s, limits in waiting packets, the buffer in bytes."""
+
+    groups: tuple[Group, ...]
+    access_bps: float
+    access_delay_s: float
+    access_limit: int
+    rate_bps: float
+    delay_s: float
+    limit: int
+    duration_s: float
+    warmup_s: float
+    start_max_s: float
+    processing_s: float
+    ack_every: int
+    buffer_bytes: int
+
+    @staticmethod
+    def from_tree(tree: Mapping[str, Any]) -> Dumbbell:
+        """Translate a scenario; raises `NotComparableError` where that is not possible."""
+        links = tree["links"]
+        if set(links) != {"access", "bottleneck"} or tree.get("stages"):
+            raise NotComparableError("expected the links `access` and `bottleneck`, and no stages")
+        groups: list[Group] = []
+        starts: set[float] = set()
+        processing: set[float] = set()
+        ack_every: set[int] = set()
+        buffers: set[int] = set()
+        for name, group in tree["groups"].items():
+            if group["path"] != ["access", "bottleneck"]:
+                raise NotComparableError(f"groups.{name}.path: expected [access, bottleneck]")
+            traffic = group["traffic"]
+            users = group.get("users", 1)
+            processing.add(_uniform_from_zero(group["processing"], "processing") if "processing" in group else 0.0)
+            if traffic["kind"] == "poisson":
+                if quantity(traffic.get("packet", "1500 B")) != PACKET_BYTES:
+                    raise NotComparableError(f"groups.{name}: expected packets of {PACKET_BYTES} B")
+                groups.append(Group(name, users, 1, quantity(traffic["rate"])))
+            elif traffic["kind"] == "bulk":
+                tcp = group["tcp"]
+                if tcp["congestion_control"] != "newreno" or tcp["stack"] != "ns3.26":
+                    raise NotComparableError(f"groups.{name}.tcp: expected newreno on the stack ns3.26")
+                groups.append(Group(name, users, traffic.get("flows", 1)))
+                ack_every.add(tcp.get("ack_every", 2))
+                buffers.add(int(quantity(tcp["max_window"])) if "max_window" in tcp else DEFAULT_BUFFER_BYTES)
+            else:
+                raise NotComparableError(f"groups.{name}.traffic: {traffic['kind']} is not compared")
+            starts.add(_uniform_from_zero(traffic["start"], "start") if "start" in traffic else 0.0)
+        access, bottleneck = links["access"], links["bottleneck"]
+        return Dumbbell(
+            groups=tuple(groups),
+            access_bps=quantity(access["rate"]),
+            access_delay_s=quantity(access["delay"]),
+            access_limit=_limit(access, "access"),
+            rate_bps=quantity(bottleneck["rate"]),
+            delay_s=quantity(bottleneck["delay"]),
+            limit=_limit(bottleneck, "bottleneck"),
+            duration_s=quantity(tree["duration"]),
+            warmup_s=quantity(tree.get("warmup", "0 s")),
+            start_max_s=_one(starts, "start"),
+            processing_s=_one(processing, "processing"),
+            ack_every=_one(ack_every or {2}, "ack_every"),
+            buffer_bytes=_one(buffers or {DEFAULT_BUFFER_BYTES}, "max_window"),
+        )
+
+    @property
+    def flows(self) -> int:
+        return sum(group.users * group.flows for group in self.groups)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One process that ended well: its last line of output, decoded, and what the kernel says it cost."""
+
+    record: dict[str, Any]
+    cpu_s: float
+    wall_s: float
+    peak_bytes: int | None
+
+
+def measure(command: Sequence[str | Path], stdin: str = "") -> Finished:
+    """Run a command that prints one JSON line; user + system CPU seconds are those of the whole process."""
+    started = time.perf_counter()
+    with (
+        tempfile.TemporaryFile("w+") as given,
+        tempfile.TemporaryFile("w+") as said,
+        tempfile.TemporaryFile("w+") as bad,
+    ):
+        given.write(stdin)
+        given.seek(0)
+        process = subprocess.Popen([str(part) for part in command], stdin=given, stdout=said, stderr=bad)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        wall = time.perf_counter() - started
+        said.seek(0)
+        bad.seek(0)
+        output, errors = said.read(), bad.read()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        detail = (errors or output).strip()[-2000:]
+        raise RuntimeError(f"{Path(str(command[0])).name} ended with {process.returncode}: {detail}")
+    record = json.loads(output.strip().splitlines()[-1])
+    return Finished(record, usage.ru_utime + usage.ru_stime, wall, record.get("peak_bytes"))
+
+
+def remembered(peer: Ns2 | Ns3, dumbbell: Dumbbell, seed: int, *, fresh: bool = False) -> dict[str, Any]:
+    """The record of a run with counts by user, from the cache if the same program already ran it. Not for timing."""
+    command = peer.command(dumbbell, seed, users=True)
+    key = hashlib.sha256(b"\0".join([peer.source.read_bytes(), *(part.encode() for part in command)])).hexdigest()[:24]
+    path = CACHE / "records" / f"{key}.json"
+    if not fresh and path.exists():
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return record
+    record = measure(command).record
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".part{os.getpid()}")
+    part.write_text(json.dumps(record), encoding="utf-8")
+    part.replace(path)
+    return record
+
+
+def _package_version(package: str) -> str:
+    try:
+        query = ["dpkg-query", "-W", "-f", "${Package} ${Version}", package]
+        return subprocess.run(query, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return package
+
+
+class Ns2:
+    """ns-2.35 as packaged by Debian and Ubuntu."""
+
+    name = "ns-2"
+
+    def __init__(self) -> None:
+        self.binary = shutil.which("ns")
+        self.source = ROOT / "benches" / "ns2" / "dumbbell.tcl"
+
+    def missing(self) -> str | None:
+        """Why ns-2 cannot run here, with the command that mends it; None if it can."""
+        return None if self.binary else "ns-2 is not installed (sudo apt-get install ns2)"
+
+    def describe(self) -> str:
+        package = _package_version("ns2")
+        return f"{package} as packaged (asserts off), unneeded packet headers removed, one queue monitor"
+
+    def command(self, dumbbell: Dumbbell, seed: int, *, users: bool = False) -> list[str]:
+        """`users` has no effect: ns-2 counts what flows deliver in order, not whole packets by user."""
+        d = dumbbell
+        options = {
+            "groups": ",".join(map(str, d.groups)),
+            "access_rate": f"{d.access_bps:.0f}",
+            "access_delay": repr(d.access_delay_s),
+            "access_limit": d.access_limit,
+            "rate": f"{d.rate_bps:.0f}",
+            "delay": repr(d.delay_s),
+            "limit": d.limit,
+            "duration": repr(d.duration_s),
+            "warmup": repr(d.warmup_s),
+            "start_max": repr(d.start_max_s),
+            "window": d.buffer_bytes // MSS_BYTES["ns-3"],
+            "ack_every": d.ack_every,
+            "processing": repr(d.processing_s),
+            "seed": seed,
+        }
+        return [str(self.binary), str(self.source), *(f"{key}={value}" for key, value in options.items())]
+
+
+class Ns3:
+    """ns-3 as packaged by Debian and Ubuntu, with our scenario program built against it."""
+
+    name = "ns-3"
+    flags = ("-std=c++17", "-O3", "-DNDEBUG")
+    modules = ("applications", "internet", "point-to-point", "traffic-control", "network", "stats", "core", "bridge")
+
+    def __init__(self) -> None:
+        self.source = ROOT / "benches" / "ns3" / "dumbbell.cc"
+        self.compiler = shutil.which("g++")
+        self.version = self._version()
+
+    @staticmethod
+    def _version() -> str | None:
+        for lib in (Path("/usr/lib"), Path("/usr/local/lib"), *Path("/usr/lib").glob("*-linux-gnu")):
+            for found in sorted(lib.glob("libns3*-core*.so*")):
+                # Debian names its library libns3-core.so.37, upstream libns3.37-core.so.
+                match = re.match(r"libns3(?:-core\.so\.|\.)(\d+)", found.name)
+                if match and any((root / "include/ns3/core-module.h").exists() for root in (lib.parent, Path("/usr"))):
+                    return f"3.{match.group(1)}"
+        return None
+
+    def missing(self) -> str | None:
+        """Why ns-3 cannot run here, with the command that mends it; None if it can."""
+        if not self.version:
+            return "ns-3 and its headers are not installed (sudo apt-get install libns3-dev g++)"
+        if not self.compiler:
+            return "g++, which builds the scenario against ns-3, is not installed (sudo apt-get install g++)"
+        return None
+
+    def describe(self) -> str:
+        return (
+            f"{_package_version('libns3-dev')} as packaged (optimised, asserts off, logging compiled in), "
+            f"scenario built with g++ {' '.join(self.flags)}"
+        )
+
+    def binary(self) -> Path:
+        """The scenario program, built once per source, compiler and library version."""
+        key = hashlib.sha256(
+            b"\0".join([self.source.read_bytes(), " ".join(self.flags).encode(), str(self.version).encode()])
+        ).hexdigest()[:16]
+        target = CACHE / f"ns3-dumbbell-{key}"
+        if not target.exists():
+            CACHE.mkdir(parents=True, exist_ok=True)
+            print(f"building {self.source.relative_to(ROOT)} against ns-{self.version} ...", file=sys.stderr)
+            part = target.with_suffix(f".part{os.getpid()}")
+            build = subprocess.run(
+                [
+                    str(self.compiler),
+                    *self.flags,
+                    f'-DSIMULATOR="ns-{self.version}"',
+                    str(self.source),
+                    "-o",
+                    str(part),
+                    *(f"-lns3-{module}" for module in self.modules),
+                ],
+                capture_output=True,
+                text=True,
+            )
+            if build.returncode != 0:
+                raise RuntimeError(f"g++ could not build {self.source}:\n{build.stderr[-4000:]}")
+            part.replace(target)
+        return target
+
+    def command(self, dumbbell: Dumbbell, seed: int, *, users: bool = False) -> list[str]:
+        """`users` counts whole frames by user as well, which slows the run down."""
+        d = dumbbell
+        options = {
+            "groups": ",".join(map(str, d.groups)),
+            "accessRate": f"{d.access_bps:.0f}bps",
+            "accessDelay": f"{round(d.access_delay_s * 1e9)}ns",
+            "accessLimit": d.access_limit,
+            "rate": f"{d.rate_bps:.0f}bps",
+            "delay": f"{round(d.delay_s * 1e9)}ns",
+            "limit": d.limit,
+            "duration": repr(d.duration_s),
+            "warmup": repr(d.warmup_s),
+            "startMax": repr(d.start_max_s),
+            "processing": repr(d.processing_s),
+            "ackEvery": d.ack_every,
+            "buffer": d.buffer_bytes,
+            # 3.26's writes of 512 bytes where results are compared, whole segments (cheaper) where only speed is.
+            "sendSize": 512 if users else MSS_BYTES["ns-3"],
+            "users": str(users).lower(),
+            "run": seed,
+        }
+        return [str(self.binary()), *(f"--{key}={value}" for key, value in options.items())]

@@ -1,0 +1,262 @@
+//! A sender and a receiver over a channel that loses, repeats and reorders: what must hold whatever it does.
+
+use std::collections::BTreeMap;
+
+use evenflow_base::{Duration, Ecn, Packet, Stream, Time, flags};
+use evenflow_transport::congestion_control::NewReno;
+use evenflow_transport::sender::{Life, Recovery};
+use evenflow_transport::{CongestionControl, Profile, Receiver, Segment, Sender};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+/// Small segments keep the model of bytes small.
+const MSS: u32 = 100;
+
+/// What the channel does to a packet.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    /// Probability of losing it, forwards and backwards.
+    loss: [f64; 2],
+    /// Probability of a second copy.
+    repeat: f64,
+    /// Delay: this, plus up to that.
+    delay: Duration,
+    jitter: Duration,
+}
+
+struct World {
+    profile: Profile,
+    sender: Sender,
+    receiver: Receiver,
+    channel: Channel,
+    stream: Stream,
+    /// Packets under way by time of arrival and number.
+    air: BTreeMap<(Time, u64), (bool, Segment)>,
+    sent: u64,
+    now: Time,
+    /// Bytes that reached the receiver at least once.
+    arrived: Vec<bool>,
+    /// One beyond the highest byte sent, and the highest ACK that reached the sender.
+    high: u64,
+    acked: u64,
+}
+
+impl World {
+    fn new(profile: Profile, size: u64, channel: Channel, seed: u64) -> World {
+        World {
+            sender: Sender::new(&profile, CongestionControl::NewReno(NewReno::default()), Some(size)),
+            receiver: Receiver::new(&profile),
+            profile,
+            channel,
+            stream: Stream::new(seed, "channel"),
+            air: BTreeMap::new(),
+            sent: 0,
+            now: Time::ZERO,
+            arrived: vec![false; size as usize],
+            high: 0,
+            acked: 0,
+        }
+    }
+
+    fn transmit(&mut self, out: &mut Vec<Segment>) {
+        for segment in out.drain(..) {
+            let back = segment.flags & flags::BACKWARD != 0;
+            if segment.payload > 0 {
+                assert!(u32::from(segment.payload) <= MSS);
+                let again = segment.seq < self.high;
+                assert_eq!(segment.flags & flags::RETRANSMIT != 0, again, "{segment:?}");
+                self.high = self.high.max(segment.seq + u64::from(segment.payload));
+                assert!(self.high <= self.arrived.len() as u64, "beyond what the application has");
+                assert!(self.high - self.acked <= self.profile.max_window, "beyond the advertised window");
+            }
+            let copies = 1 + u64::from(self.stream.open01() < self.channel.repeat);
+            for _ in 0..copies {
+                self.sent += 1;
+                if self.stream.open01() < self.channel.loss[usize::from(back)] {
+                    continue;
+                }
+                let extra = self.channel.jitter.seconds() * self.stream.open01();
+                let at = self.now + self.channel.delay + Duration::from_seconds(extra);
+                self.air.insert((at, self.sent), (back, segment));
+            }
+        }
+    }
+
+    fn deliver(&mut self, back: bool, segment: Segment, out: &mut Vec<Segment>) {
+        let packet = Packet {
+            seq: segment.seq,
+            label: 0.0,
+            flow: 0,
+            stamp: segment.stamp,
+            size: segment.size(&self.profile),
+            payload: segment.payload,
+            hop: 0,
+            class: 0,
+            flags: segment.flags,
+            ecn: Ecn::NotCapable,
+        };
+        if back {
+            if packet.is(flags::ACK) && !packet.is(flags::SYN) {
+                self.acked = self.acked.max(packet.seq);
+            }
+            return self.sender.receive(&packet, self.now, &self.profile, out);
+        }
+        let (from, to) = (packet.seq as usize, packet.seq as usize + usize::from(packet.payload));
+        self.arrived[from..to].fill(true);
+        self.receiver.receive(&packet, self.now, &self.profile, out);
+    }
+
+    /// One event; `false` when nothing is left to happen.
+    fn step(&mut self) -> bool {
+        let packet = self.air.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
+        let next = packet.min(self.sender.deadline()).min(self.receiver.deadline());
+        if next == Time::NEVER {
+            return false;
+        }
+        assert!(next >= self.now, "a deadline lies in the past");
+        self.now = next;
+        let mut out = Vec::new();
+        if packet == next {
+            let (_, (back, segment)) = self.air.pop_first().expect("a packet");
+            self.deliver(back, segment, &mut out);
+        } else if self.sender.deadline() == next {
+            self.sender.wake(next, &self.profile, &mut out);
+        } else {
+            self.receiver.wake(next, &mut out);
+        }
+        self.transmit(&mut out);
+        self.check();
+        true
+    }
+
+    fn check(&self) {
+        let prefix = self.arrived.iter().position(|have| !have).unwrap_or(self.arrived.len()) as u64;
+        assert_eq!(self.receiver.delivered(), prefix, "delivered: every byte once, in order, nothing else");
+        assert!(self.acked <= prefix, "acknowledged before it arrived");
+        let window = self.sender.window();
+        let mss = f64::from(MSS);
+        // The floor. A timeout sets one segment. A partial ACK deflates to nothing at worst and adds one segment back;
+        // a full ACK takes the lesser of ssthresh, two segments at least, and flight plus one segment. Everything
+        // else grows. So ns-3.26 never goes below one segment, and ssthresh never below two.
+        assert!(window.cwnd >= mss, "cwnd {}", window.cwnd);
+        assert!(window.ssthresh >= 2.0 * mss, "ssthresh {}", window.ssthresh);
+        match self.sender.life() {
+            Life::Opening => assert!(self.sender.deadline() < Time::NEVER),
+            Life::Open if self.high > self.acked => assert!(self.sender.deadline() < Time::NEVER, "no timer"),
+            Life::Done | Life::Dead => assert_eq!(self.sender.deadline(), Time::NEVER),
+            Life::Idle | Life::Open => {}
+        }
+        if self.sender.recovery() == Recovery::Recovery {
+            assert!(self.high > self.acked, "nothing to recover");
+        }
+        let limit = self.now + self.profile.max_rto.max(Duration::from_millis(100_000));
+        assert!(self.sender.deadline() == Time::NEVER || self.sender.deadline() <= limit);
+    }
+
+    fn run(&mut self) {
+        let mut out = Vec::new();
+        self.sender.open(self.now, &self.profile, &mut out);
+        self.transmit(&mut out);
+        let mut steps = 0;
+        while self.step() {
+            steps += 1;
+            assert!(steps < 200_000, "it never ends");
+        }
+    }
+}
+
+fn channels() -> impl Strategy<Value = Channel> {
+    (0.0..0.35f64, 0.0..0.35f64, 0.0..0.2f64, 0u64..120, prop_oneof![Just(0u64), 0u64..200]).prop_map(
+        |(forth, back, repeat, delay, jitter)| Channel {
+            loss: [forth, back],
+            repeat,
+            delay: Duration::from_millis(delay),
+            jitter: Duration::from_millis(jitter),
+        },
+    )
+}
+
+fn profiles() -> impl Strategy<Value = Profile> {
+    (1u32..12, 1u32..4, 1u64..40, 1u32..300, prop::bool::ANY, prop_oneof![Just(1000u64), 20u64..1000]).prop_map(
+        |(initial, ack_every, windows, write, limited_transmit, min_rto)| Profile {
+            mss: MSS,
+            initial_window: f64::from(initial),
+            ack_every,
+            // Room for a segment however the writes fall.
+            max_window: u64::from(MSS) * windows + u64::from(write),
+            write,
+            limited_transmit,
+            min_rto: Duration::from_millis(min_rto),
+            retries: None,
+            syn_tries: 30,
+            ..Profile::ns3_26()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Unlimited retries: everything arrives, whatever the channel does, and then all is quiet.
+    #[test]
+    fn everything_arrives_once_and_in_order(
+        profile in profiles(), channel in channels(), size in 1u64..12_000, seed: u64,
+    ) {
+        let mut world = World::new(profile, size, channel, seed);
+        world.run();
+        prop_assert_eq!(world.sender.life(), Life::Done);
+        prop_assert_eq!(world.receiver.delivered(), size);
+    }
+
+    /// Six retries: it is done or dead at the end, never stuck.
+    #[test]
+    fn a_connection_ends_done_or_dead(channel in channels(), size in 1u64..6_000, seed: u64) {
+        let profile = Profile { mss: MSS, ..Profile::ns3_26() };
+        let mut world = World::new(profile, size, channel, seed);
+        world.run();
+        let life = world.sender.life();
+        prop_assert!(matches!(life, Life::Done | Life::Dead), "{:?}", life);
+        prop_assert_eq!(life == Life::Done, world.acked == size);
+    }
+
+    /// A perfect channel: nothing is sent twice, and the whole takes as long as slow start needs, give or take an ACK
+    /// held back.
+    #[test]
+    fn a_perfect_channel_needs_no_retransmission(size in 1u64..12_000, delay in 1u64..200, seed: u64) {
+        let channel = Channel {
+            loss: [0.0; 2], repeat: 0.0, delay: Duration::from_millis(delay), jitter: Duration::ZERO,
+        };
+        let mut world = World::new(Profile { mss: MSS, ..Profile::ns3_26() }, size, channel, seed);
+        world.run();
+        prop_assert_eq!(world.sender.life(), Life::Done);
+        prop_assert_eq!(world.sender.retransmitted(), 0);
+        // Handshake, then at least half as much again each round trip.
+        let (mut rounds, mut total, mut window) = (3.0, 1.0, 1.0);
+        while total < size as f64 / f64::from(MSS) {
+            window *= 1.5;
+            total += window;
+            rounds += 1.0;
+        }
+        prop_assert!(world.now.seconds() <= 2.0 * delay as f64 / 1e3 * rounds + 0.2 * rounds);
+    }
+
+    /// A channel that swallows everything kills the connection in the time the rules say, or it never opens.
+    #[test]
+    fn a_dead_channel_kills(after in 0u64..3000, seed: u64) {
+        let open = Channel { loss: [0.0; 2], repeat: 0.0, delay: Duration::from_millis(50), jitter: Duration::ZERO };
+        let mut world = World::new(Profile { mss: MSS, ..Profile::ns3_26() }, 1_000_000, open, seed);
+        let mut out = Vec::new();
+        world.sender.open(Time::ZERO, &world.profile.clone(), &mut out);
+        world.transmit(&mut out);
+        while world.now < Time(after * 1_000_000) {
+            prop_assert!(world.step());
+        }
+        world.channel.loss = [1.0; 2];
+        world.air.clear();
+        let cut = world.now;
+        while world.step() {}
+        prop_assert_eq!(world.sender.life(), Life::Dead);
+        // Data: 1 + 2 + 4 + 8 + 16 + 32 + 60 s; a SYN: 3 * 63 s.
+        prop_assert!(world.now.since(cut).seconds() <= 189.0);
+    }
+}

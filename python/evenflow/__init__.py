@@ -1,0 +1,128 @@
+"""Evenflow: a packet-level laboratory. When a network is full, who gets the bandwidth, and what does it feel like
+to them?
+
+>>> import evenflow as ef
+>>> scenario = ef.load("examples/scenarios/abc-default.toml")
+>>> ef.run(scenario, seed=1).metric("groups.light.throughput_bps")  # doctest: +SKIP
+
+Four nouns: a `Scenario` is data; a run of it with a seed gives a `Record`; a `Study` is many runs, read as a `Table`; a
+`Claim` is a published statement judged on tables. Heavy libraries are imported when first needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import EvenflowError, Interrupted, NotYetKnown, ScenarioError, StoreError, UsageError
+
+# `mechanism` and `study` are modules and functions. Importing the modules here, before the functions are defined,
+# settles whose the names are: a later `import evenflow.study` finds its module loaded and binds nothing.
+from .mechanism import Mechanism, describe, mechanism
+from .record import Record
+from .scenario import Scenario
+from .study import Point, Precision, Run, Study, Table, run_study
+
+if TYPE_CHECKING:
+    from . import claims, paper, papers, plots, stats, types
+    from .store import Store
+
+__all__ = [
+    "EvenflowError",
+    "Interrupted",
+    "Mechanism",
+    "NotYetKnown",
+    "Point",
+    "Precision",
+    "Record",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "Store",
+    "StoreError",
+    "Study",
+    "Table",
+    "UsageError",
+    "__version__",
+    "claims",
+    "describe",
+    "load",
+    "mechanism",
+    "paper",
+    "papers",
+    "plots",
+    "run",
+    "run_study",
+    "stats",
+    "study",
+    "theory",
+    "types",
+]
+
+_MODULES = frozenset({"claims", "paper", "papers", "plots", "stats", "types"})
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Store":
+        from .store import Store
+
+        return Store
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name == "__version__":
+        from ._core import __version__
+
+        return __version__
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def load(path: str | Path) -> Scenario:
+    """Read a scenario file (`Scenario.load`)."""
+    return Scenario.load(path)
+
+
+def run(scenario: Scenario | str | Path | Mapping[str, Any], seed: int = 1) -> Record:
+    """One run of a scenario, a scenario file or a tree. Same inputs, same record, on any machine."""
+    return _scenario(scenario).run(seed)
+
+
+def study(
+    scenario: Scenario | str | Path | Mapping[str, Any] | Study,
+    *,
+    replications: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Table:
+    """Run a scenario's `[sweep]`, or a ready `Study`, and return its table.
+
+    Args:
+        replications: seeds 1…n for every point; default: the file's, else 10.
+        settings: dotted path -> value, as `--set`: changes the scenario and pins swept paths.
+        options: of `run_study`: `store`, `jobs`, `executor`, `progress`, `precision`.
+    """
+    if isinstance(scenario, Study):
+        return run_study(scenario, **options)
+    base = _scenario(scenario).with_settings(settings or {})
+    return run_study(Study.from_scenario(base, replications, settings), **options)
+
+
+def theory(scenario: Scenario | str | Path | Mapping[str, Any]) -> dict[str, Any]:
+    """The fluid prediction beside the run.
+
+    Raises:
+        NotYetKnown: always, in this version.
+    """
+    _scenario(scenario).check()
+    raise NotYetKnown("The fluid prediction is not yet known to this version of Evenflow.")
+
+
+def _scenario(given: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
+    if isinstance(given, Scenario):
+        return given
+    return Scenario(given) if isinstance(given, Mapping) else Scenario.load(given)

@@ -1,0 +1,5 @@
+"""`python -m evenflow`."""
+
+from .cli import main
+
+main()

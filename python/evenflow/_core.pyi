@@ -1,0 +1,57 @@
+"""The Rust engine (crates/python): conversion only, no logic."""
+
+__version__: str
+BUILD_PROFILE: str
+"""`release` or `debug`; the bench refuses a debug build."""
+ENGINE_ID: str
+"""Hash of the engine's sources and lock file, taken at build: 16 hex digits."""
+
+def schema() -> str:
+    """JSON: every mechanism's declarative table, and the metrics."""
+
+def json_schema() -> str:
+    """The JSON Schema of scenario files, for editors."""
+
+class ScenarioError(ValueError):
+    errors: list[tuple[str, str]]
+    """(path, message); a message ends with the nearest valid name if there is one."""
+
+class Interrupted(Exception):
+    """A run ended by `request_stop`."""
+
+class Scenario:
+    def __new__(cls, tree_json: str) -> Scenario:
+        """Decode a scenario tree (JSON text). Raises ScenarioError with every error; `sweep` is ignored."""
+    @property
+    def canonical(self) -> str: ...
+    @property
+    def hash(self) -> str: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def duration_s(self) -> float: ...
+    @property
+    def warmup_s(self) -> float: ...
+
+class Record:
+    @property
+    def json(self) -> str: ...
+    @property
+    def record_hash(self) -> str: ...
+    @property
+    def series_names(self) -> list[str]: ...
+    def series(self, name: str) -> tuple[bytes, bytes]:
+        """Little-endian f64: times in s, values."""
+
+def run(scenario: Scenario, seed: int, event_path: bool = False) -> Record:
+    """One run, the GIL released. Raises Interrupted, and RuntimeError for a broken invariant."""
+
+def request_stop() -> None:
+    """All runs under way in this process raise Interrupted soon."""
+
+def clear_stop() -> None: ...
+
+class Mechanism:
+    def __new__(cls, kind: str, params_json: str) -> Mechanism: ...
+    def call(self, method: str, args_json: str) -> str:
+        """JSON in, JSON out. Raises ValueError on bad use."""

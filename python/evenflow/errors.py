@@ -1,0 +1,83 @@
+"""The errors a user can meet: each is a sentence for a person and an exit code for a shell.
+
+Nothing in Evenflow shows a traceback for bad input, a full disk or Ctrl-C; the command line prints `str(error)` and
+leaves with `error.exit_code`. A traceback means a defect of ours.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+class EvenflowError(Exception):
+    """The tool could not do its work (exit code 1). The message is complete: it needs no traceback beside it."""
+
+    exit_code = 1
+
+
+class UsageError(EvenflowError, ValueError):
+    """The request makes no sense: an unknown name, an option that does not apply (exit code 2)."""
+
+    exit_code = 2
+
+
+class ScenarioError(UsageError):
+    """A scenario that cannot be run. Carries every error found, not the first one.
+
+    Attributes:
+        errors: `(path in the file, what is wrong)`, in file order where that is known.
+        source: the file, or None for a scenario built in Python.
+    """
+
+    def __init__(self, errors: Sequence[tuple[str, str]], source: str | None = None) -> None:
+        self.errors = list(errors)
+        self.source = source
+        super().__init__(self._render())
+
+    def _render(self, most: int = 25) -> str:
+        where = self.source or "the scenario"
+        count = len(self.errors)
+        head = f"{where}: {count} error{'s' if count != 1 else ''}"
+        lines = [f"  {path}: {message}" if path else f"  {message}" for path, message in self.errors[:most]]
+        if count > most:
+            lines.append(f"  … and {count - most} more")
+        return "\n".join([head, *lines])
+
+
+class NotYetKnown(UsageError, NotImplementedError):
+    """Something the design names but this version does not do; it answers rather than guesses (exit code 2)."""
+
+
+class StoreError(EvenflowError):
+    """The run store or an output folder cannot be read or written: no space, no permission, a folder in the way."""
+
+
+class Interrupted(EvenflowError):
+    """Ctrl-C: the message says what was kept and how to go on (exit code 130, as shells expect)."""
+
+    exit_code = 130
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name closest to a mistyped one, or None if none is near.
+
+    Case, `-` and `_` are the same to a person, so they are the same here.
+    """
+
+    def plain(text: str) -> str:
+        return text.casefold().replace("_", "-")
+
+    by_plain = {plain(candidate): candidate for candidate in known}
+    close = difflib.get_close_matches(plain(name), by_plain, n=1, cutoff=0.55)
+    return by_plain[close[0]] if close else None
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+    """An error for a name that does not exist: the nearest one if there is one, else what there is."""
+    known = list(known)
+    guess = nearest(name, known)
+    if guess is not None:
+        return UsageError(f"There is no {what} “{name}”. Did you mean “{guess}”?")
+    listed = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+    return UsageError(f"There is no {what} “{name}”. Known: {listed or 'none'}.")

@@ -1,0 +1,98 @@
+"""Step one queue, stage, congestion control or meter by hand, through the same Rust object the simulator uses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from .errors import UsageError, unknown
+
+
+class Mechanism:
+    """A single mechanism; its methods are the Rust object's, called with keywords.
+
+    `meter.forward(now_s=0.5, bytes=1500)` hands a meter a packet.
+    Quantities may be strings with units, as in a scenario; answers are numbers in SI units, or tables of them. What
+    methods a kind has is said in docs/mechanisms.md, and by the error for one it has not.
+    """
+
+    def __init__(self, kind: str, **params: Any) -> None:
+        from . import _core
+
+        try:
+            self._core = _core.Mechanism(kind, json.dumps(_trees(params)))
+        except ValueError as error:
+            if kind not in kinds():
+                raise unknown("mechanism", kind, kinds()) from None
+            raise UsageError(f"{kind}: {error}") from None
+        self.kind = kind
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        if method.startswith("_"):
+            raise AttributeError(method)
+
+        def call(**arguments: Any) -> Any:
+            try:
+                return json.loads(self._core.call(method, json.dumps(_trees(arguments))))
+            except ValueError as error:
+                raise UsageError(f"{self.kind}.{method}: {error}") from None
+
+        call.__name__ = method
+        return call
+
+    def __repr__(self) -> str:
+        return f"<Mechanism {self.kind}>"
+
+
+def mechanism(kind: str, **params: Any) -> Mechanism:
+    """Make a mechanism to step by hand.
+
+    Args:
+        kind: as in a scenario: "activity-meter", "activity-aqm", "csfq", …
+        params: its parameters, as in a scenario (`memory="3 s"`).
+
+    Raises:
+        UsageError: no such kind (the nearest is named), or bad parameters.
+    """
+    return Mechanism(kind, **params)
+
+
+def _trees(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.to_tree() if hasattr(value, "to_tree") else value for name, value in params.items()}
+
+
+@lru_cache(maxsize=1)
+def schema() -> dict[str, Any]:
+    """Every mechanism's declarative table and every metric, as the core publishes them."""
+    from . import _core
+
+    loaded: dict[str, Any] = json.loads(_core.schema())
+    return loaded
+
+
+def kinds() -> list[str]:
+    """The kinds of all mechanisms."""
+    return [table["kind"] for table in schema()["mechanisms"]]
+
+
+def describe(name: str) -> dict[str, Any]:
+    """The declarative table of a mechanism, or the definition of a metric.
+
+    Raises:
+        UsageError: neither is called so; the message names the nearest.
+    """
+
+    def plain(text: str) -> str:
+        return text.casefold().replace("_", "-")
+
+    tables: list[dict[str, Any]] = [*schema()["mechanisms"], *schema()["metrics"]]
+    for table in tables:
+        if plain(str(table.get("kind") or table["name"])) == plain(name):
+            return table
+    last = name.rpartition(".")[2]
+    for table in schema()["metrics"]:
+        if table["name"].rpartition(".")[2] == last:
+            return dict(table)
+    raise unknown("mechanism or metric", name, [str(t.get("kind") or t["name"]) for t in tables])

@@ -1,0 +1,101 @@
+"""A published paper as data: its experiments, its claims, and what it leaves open.
+
+A paper package (`evenflow.papers.<key>`) exposes one `PAPER` and uses the public Python API alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .claims import Claim, Scale
+from .study import Point, Study, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure's worth of runs.
+
+    Attributes:
+        id: "abc-fig04".
+        title: what is varied and what is looked at, in words.
+        points: the points at a scale; quick may thin the grid.
+        seeds: the seeds at a scale, the same for every point.
+        figure: draws the finished runs; None where there is nothing to see.
+        caption: below the figure in the report: what is plotted, over what, with which band.
+        data: the figure's numbers, one row a mark; None = every point's mean and interval of `metrics`.
+        metrics: the metrics of the default `data`; empty = all that are numbers.
+        shortened: True if quick runs last less than the paper's: claims then stay undecided at quick.
+    """
+
+    id: str
+    title: str
+    points: Callable[[Scale], Sequence[Point]]
+    seeds: Callable[[Scale], Sequence[int]]
+    figure: Callable[[Table], Figure] | None = None
+    caption: str = ""
+    data: Callable[[Table], pl.DataFrame] | None = None
+    metrics: tuple[str, ...] = ()
+    shortened: bool = False
+
+    def study(self, scale: Scale) -> Study:
+        """The runs of this experiment at a scale."""
+        return Study(list(self.points(scale)), list(self.seeds(scale)))
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A choice the paper leaves open, or a place where we knowingly differ.
+
+    `sensitivity` says how much the claims depend on the choice, from runs.
+    """
+
+    id: str
+    subject: str
+    paper_says: str
+    we_do: str
+    alternatives: str
+    sensitivity: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper that can be re-examined with one command.
+
+    Attributes:
+        key: "abc"; the package's name and the word on the command line.
+        title: the short title for lists.
+        reference: the full citation.
+        runs: replications in the paper, where a claim does not say otherwise.
+        summary: two or three sentences for the report's head: what the paper proposes and what is examined here.
+    """
+
+    key: str
+    title: str
+    reference: str
+    experiments: tuple[Experiment, ...]
+    claims: tuple[Claim, ...]
+    deviations: tuple[Deviation, ...] = ()
+    runs: int = 10
+    summary: str = ""
+
+    def experiment(self, name: str) -> Experiment:
+        """An experiment by id; `-` and `_` are the same and the paper's key may be left out ("fig04").
+
+        Raises:
+            UsageError: no such experiment; the message names the nearest.
+        """
+        from .errors import unknown
+
+        def plain(text: str) -> str:
+            return text.casefold().replace("_", "-").removeprefix(f"{self.key.replace('_', '-')}-")
+
+        for experiment in self.experiments:
+            if plain(experiment.id) == plain(name):
+                return experiment
+        raise unknown(f"experiment of {self.key}", name, [e.id for e in self.experiments])

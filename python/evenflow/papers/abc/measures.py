@@ -1,0 +1,340 @@
+"""The paper's metrics (section IV-A4) read from finished runs, one value a seed.
+
+T0, T1: throughput of a user of group 0 and 1 in Mbit/s, whole packets. TR: T0 / T1 of each run. Q: time average of
+waiting packets. U: busy share of the bottleneck. dBE, dEF: mean wait of a class's packets in ms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenflow.claims import Check
+from evenflow.stats import Interval, ratio_of_means
+from evenflow.study import Run, Table
+
+from .scenarios import BUFFER_PACKETS
+
+if TYPE_CHECKING:
+    from evenflow.study import Label
+
+Floats: TypeAlias = NDArray[np.float64]
+Measure: TypeAlias = Callable[[Run], "float | None"]
+
+
+def throughput_mbps(group: str, run: Run) -> float | None:
+    """Mean throughput of the group's users in Mbit/s."""
+    value = run.metric(f"groups.{group}.throughput_bps")
+    return None if value is None else value / 1e6
+
+
+t0: Measure = partial(throughput_mbps, "heavy")
+t1: Measure = partial(throughput_mbps, "light")
+
+
+def ratio(run: Run) -> float | None:
+    """TR of one run; infinite where the light user got nothing, undefined where neither did."""
+    heavy, light = t0(run), t1(run)
+    if heavy is None or light is None or (heavy == 0 and light == 0):
+        return None
+    return heavy / light if light > 0 else math.inf
+
+
+def queue(run: Run) -> float | None:
+    """Time average of packets waiting at the bottleneck."""
+    return run.metric("links.bottleneck.queue_packets_mean")
+
+
+def utilisation(run: Run) -> float | None:
+    """Busy share of the bottleneck, 0 to 1."""
+    return run.metric("links.bottleneck.utilisation")
+
+
+def delay_ms(traffic_class: str, run: Run) -> float | None:
+    """Mean wait of the class's packets at the bottleneck in ms; undefined where none of them was sent."""
+    found = run.json["links"]["bottleneck"]["classes"].get(traffic_class)
+    value = found and found["queue_delay_s_mean"]
+    return None if value is None else float(value) * 1e3
+
+
+delay_be: Measure = partial(delay_ms, "be")
+delay_ef: Measure = partial(delay_ms, "ef")
+
+
+def loss(group: str, run: Run) -> float | None:
+    """Share of the group's packets that were dropped anywhere."""
+    return run.metric(f"groups.{group}.loss_ratio")
+
+
+def dead_flows(group: str, run: Run) -> float | None:
+    """TCP flows of the group that gave up after fruitless retransmissions."""
+    return run.metric(f"groups.{group}.flows_dead")
+
+
+def optional(measure: Measure) -> Measure:
+    """A measure of runs that may lack the group it is about: undefined there."""
+
+    def lenient(run: Run) -> float | None:
+        try:
+            return measure(run)
+        except KeyError:
+            return None
+
+    return lenient
+
+
+def drops(run: Run) -> Mapping[str, int]:
+    """Drops at the bottleneck by reason: limit, activity, csfq, pushed_out."""
+    found: Mapping[str, int] = run.json["links"]["bottleneck"]["drops"]
+    return found
+
+
+def tail_share(run: Run) -> float | None:
+    """Share of the bottleneck's drops that happened because the buffer was full; undefined without a drop."""
+    by_reason = drops(run)
+    total = sum(by_reason.values())
+    return by_reason.get("limit", 0) / total if total else None
+
+
+def histogram(name: str, run: Run) -> Floats:
+    """A recorded histogram: one entry for each queue length 0, 1, 2, … up to the buffer's size."""
+    found = run.json["histograms"][name]
+    weights: Floats = np.zeros(max(BUFFER_PACKETS + 1, len(found)))
+    weights[: len(found)] = found
+    return weights
+
+
+def total_histogram(name: str, runs: Iterable[Run]) -> Floats:
+    """The same over several runs together."""
+    total: Floats = np.sum([histogram(name, run) for run in runs], axis=0)
+    return total
+
+
+def share_below(name: str, edge: int, run: Run) -> float | None:
+    """Share of a histogram's weight at queue lengths below ``edge``."""
+    weights = histogram(name, run)
+    total = float(weights.sum())
+    return float(weights[:edge].sum()) / total if total > 0 else None
+
+
+def share_from(name: str, edge: int, run: Run) -> float | None:
+    """Share of a histogram's weight at queue lengths of at least ``edge``."""
+    below = share_below(name, edge, run)
+    return None if below is None else 1.0 - below
+
+
+def received_by(name: str, start_s: float, after_s: float, run: Run) -> float:
+    """In-order bytes an upload has brought to the server ``after_s`` after its start at ``start_s``."""
+    times, increases = run.series(name)
+    chosen = (times > start_s) & (times <= start_s + after_s + 1e-9)
+    return float(increases[chosen].sum())
+
+
+def time_to_rate(name: str, start_s: float, rate_bps: float, run: Run) -> float | None:
+    """Seconds from ``start_s`` until a rate series first reaches ``rate_bps``; None if it never does."""
+    times, rates = run.series(name)
+    reached = np.flatnonzero((times >= start_s) & (rates >= rate_bps))
+    return float(times[reached[0]]) - start_s if reached.size else None
+
+
+_WORDS: Mapping[str, Callable[[Label], str]] = {
+    "scheme": str,
+    "r0": lambda v: f"R0 = {_g(v)} Mbit/s",
+    "r1": lambda v: f"R1 = {_g(v)} Mbit/s",
+    "f0": lambda v: f"{_g(v)} heavy flow{'' if v == 1 else 's'}",
+    "f1": lambda v: f"{_g(v)} flow{'' if v == 1 else 's'} a background user",
+    "flows": lambda v: f"{_g(v)} flow{'' if v == 1 else 's'} each",
+    "s": lambda v: f"s = {_g(v)}",
+    "gamma": lambda v: f"γ = {_g(v)}",
+    "q_min": lambda v: f"Q_min = {_g(v)}",
+    "q_base": lambda v: f"Q_base = {_g(v)}",
+    "m_am": lambda v: f"meter memory {_g(v)} s",
+    "m_aa": lambda v: f"averager memory {_g(v)} s",
+    "delay_ms": lambda v: f"D_b = {_g(v)} ms",
+}
+
+
+def _g(value: Label) -> str:
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
+
+
+def words(**labels: Label) -> str:
+    """Labels as a reader says them: "10 heavy flows, D_b = 50 ms"."""
+    return ", ".join(
+        _WORDS[name](value) if name in _WORDS else f"{name} = {_g(value)}" for name, value in labels.items()
+    )
+
+
+class Spot:
+    """The runs of one point, in seed order."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = list(runs)
+
+    def of(self, measure: Measure | str) -> Floats:
+        """A measure of every run, shape (seeds,); NaN where undefined."""
+        found = [run.metric(measure) if isinstance(measure, str) else measure(run) for run in self.runs]
+        return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
+
+    @property
+    def t0(self) -> Floats:
+        """Throughput of a heavy user, Mbit/s."""
+        return self.of(t0)
+
+    @property
+    def t1(self) -> Floats:
+        """Throughput of a light user, Mbit/s."""
+        return self.of(t1)
+
+    @property
+    def ratio(self) -> Floats:
+        """TR run by run."""
+        return self.of(ratio)
+
+    @property
+    def queue(self) -> Floats:
+        """Mean queue, packets."""
+        return self.of(queue)
+
+    @property
+    def utilisation(self) -> Floats:
+        """Utilisation, 0 to 1."""
+        return self.of(utilisation)
+
+    @property
+    def delay_be(self) -> Floats:
+        """Mean wait of best effort, ms."""
+        return self.of(delay_be)
+
+    @property
+    def delay_ef(self) -> Floats:
+        """Mean wait of expedited forwarding, ms."""
+        return self.of(delay_ef)
+
+    def ratio_of_means(self) -> Interval:
+        """Mean T0 over mean T1: for points where a run's T1 may vanish."""
+        return ratio_of_means(self.t0, self.t1)
+
+    def inverse_ratio_of_means(self) -> Interval:
+        """Mean T1 over mean T0: stays finite where the light user is starved."""
+        return ratio_of_means(self.t1, self.t0)
+
+
+class Lab:
+    """A table of finished runs, looked up by labels; labels not named must not distinguish points."""
+
+    def __init__(self, table: Table) -> None:
+        self._points: dict[int, tuple[Mapping[str, Label], list[Run]]] = {}
+        for run in table.runs:
+            self._points.setdefault(run.point, (run.labels, []))[1].append(run)
+
+    def _matching(self, wanted: Mapping[str, Label]) -> list[tuple[Mapping[str, Label], list[Run]]]:
+        return [
+            (labels, runs)
+            for labels, runs in self._points.values()
+            if all(name in labels and labels[name] == value for name, value in wanted.items())
+        ]
+
+    def at(self, **labels: Label) -> Spot:
+        """The one point with these labels.
+
+        Raises:
+            KeyError: no point or more than one has them.
+        """
+        found = self._matching(labels)
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} points have {labels}")
+        return Spot(found[0][1])
+
+    def has(self, **labels: Label) -> bool:
+        """Whether the grid of this scale has the point."""
+        return len(self._matching(labels)) == 1
+
+    def grid(self, name: str, **labels: Label) -> list[float]:
+        """The values of a numeric label among the points with these labels, ascending, each once."""
+        return sorted({float(found[name]) for found, _ in self._matching(labels) if name in found})
+
+    def points(self) -> list[tuple[Mapping[str, Label], Spot]]:
+        """Every point with its labels, in order."""
+        return [(labels, Spot(runs)) for labels, runs in self._points.values()]
+
+    def runs(self, **labels: Label) -> list[Run]:
+        """Every run with these labels."""
+        return [run for _, runs in self._matching(labels) for run in runs]
+
+    def curve(self, name: str, measure: Measure | str, **labels: Label) -> tuple[list[float], Floats]:
+        """A measure over a label: its grid, and the values of shape (grid, seeds)."""
+        grid = self.grid(name, **labels)
+        return grid, np.array([self.at(**labels, **{name: x}).of(measure) for x in grid])
+
+
+def rising(
+    label: str, grid: Sequence[float], curve: Floats, *, slack: float = 0.0, unit: str = "", x: str = ""
+) -> list[Check]:
+    """Each step of a curve up, or down by no more than ``slack``; paired by seed."""
+    return [
+        Check(f"{label}, step {_g(a)} → {_g(b)}{x}", high - low, lo=-slack, unit=unit)
+        for a, b, low, high in zip(grid, grid[1:], curve, curve[1:], strict=False)
+    ]
+
+
+def falling(
+    label: str, grid: Sequence[float], curve: Floats, *, slack: float = 0.0, unit: str = "", x: str = ""
+) -> list[Check]:
+    """Each step of a curve down, or up by no more than ``slack``; paired by seed."""
+    return [
+        Check(f"{label}, step {_g(a)} → {_g(b)}{x}", high - low, hi=slack, unit=unit)
+        for a, b, low, high in zip(grid, grid[1:], curve, curve[1:], strict=False)
+    ]
+
+
+def peak(grid: Sequence[float], curve: Floats) -> tuple[float, Floats]:
+    """Where the mean curve is highest, and the values of all seeds there."""
+    best = int(np.nanargmax(np.nanmean(curve, axis=1)))
+    return grid[best], curve[best]
+
+
+def trough(grid: Sequence[float], curve: Floats) -> tuple[float, Floats]:
+    """Where the mean curve is lowest, and the values of all seeds there."""
+    worst = int(np.nanargmin(np.nanmean(curve, axis=1)))
+    return grid[worst], curve[worst]
+
+
+def argmax_by_seed(grid: Sequence[float], curve: Floats) -> Floats:
+    """The x at which each seed's curve is highest, shape (seeds,)."""
+    places: Floats = np.asarray(grid, dtype=np.float64)[np.argmax(curve, axis=0)]
+    return places
+
+
+def rank_correlation(grid: Sequence[float], curve: Floats) -> Floats:
+    """Spearman's rank correlation between x and the curve, for each seed."""
+
+    def ranks(values: Floats) -> Floats:
+        found: Floats = np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
+        return found
+
+    return linear_correlation(list(ranks(np.asarray(grid, dtype=np.float64))), np.apply_along_axis(ranks, 0, curve))
+
+
+def linear_correlation(grid: Sequence[float], curve: Floats) -> Floats:
+    """Pearson's correlation between x and the curve, for each seed."""
+    return np.array([float(np.corrcoef(grid, seed)[0, 1]) for seed in curve.T])
+
+
+def within(value: float, share: float) -> tuple[float, float]:
+    """``value`` ± ``share`` of it: the accepted set around a number of the paper."""
+    return value * (1 - share), value * (1 + share)
+
+
+PAPER_TOLERANCE = 0.15
+"""Accepted around a number of the paper where nothing narrower is agreed."""
+
+
+def select(grid: Iterable[float], lo: float = -math.inf, hi: float = math.inf) -> list[float]:
+    """Grid values from ``lo`` to ``hi``, both included."""
+    return [x for x in grid if lo - 1e-9 <= x <= hi + 1e-9]

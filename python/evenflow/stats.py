@@ -1,0 +1,220 @@
+"""Confidence intervals and paired comparisons, in the few forms a study needs.
+
+All intervals assume independent replications. Replications of different points share their seeds, so a difference
+or a ratio
+of two points is judged on pairs of equal seeds: what is common to both (starting times, arrival gaps) cancels.
+
+Sources: W. S. Gosset ("Student"), "The probable error of a mean", Biometrika 6 (1908); E. C. Fieller, "Some problems in
+interval estimation", J. Royal Statistical Society B 16 (1954), for the ratio of two means; A. M. Law, "Simulation
+Modeling and Analysis", 5th ed. (2015), sections 9.4 and 10.2, for replications and common random numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and its confidence interval.
+
+    `n` counts the values used, `undefined` those left out because a run could not define them (a mean delay of no
+    packets).
+    With one value, or with an infinite one, nothing can be said about the spread: `sd` is NaN and the bounds are
+    infinite.
+    """
+
+    mean: float
+    lo: float
+    hi: float
+    n: int
+    sd: float
+    undefined: int = 0
+
+    @property
+    def half_width(self) -> float:
+        """Half the interval's length, in the unit of the values."""
+        return (self.hi - self.lo) / 2
+
+    @staticmethod
+    def exact(value: float) -> Interval:
+        """A number known without sampling, such as the result of a formula: an interval of no length."""
+        return Interval(mean=value, lo=value, hi=value, n=0, sd=0.0)
+
+
+def student_t(level: float, df: int) -> float:
+    """Two-sided Student-t quantile: P(|T| <= t) = level with `df` degrees of freedom."""
+    from scipy.special import stdtrit  # scipy.stats would cost half a second at import
+
+    return float(stdtrit(df, 0.5 + level / 2))
+
+
+def _array(values: Floats | Sequence[float]) -> Floats:
+    import numpy as np
+
+    return np.asarray(values, dtype=np.float64).ravel()
+
+
+def mean_interval(values: Floats | Sequence[float], level: float = LEVEL) -> Interval:
+    """Mean and Student-t interval of independent replications.
+
+    Args:
+        values: shape (n,), one value a seed; NaN = undefined in that run.
+        level: two-sided confidence level.
+    """
+    import numpy as np
+
+    array = _array(values)
+    used = array[~np.isnan(array)]
+    n, undefined = int(used.size), int(array.size - used.size)
+    if n == 0:
+        return Interval(math.nan, -math.inf, math.inf, 0, math.nan, undefined)
+    mean = float(used.mean())
+    if n == 1 or not math.isfinite(mean):
+        return Interval(mean, -math.inf, math.inf, n, math.nan, undefined)
+    sd = float(used.std(ddof=1))
+    half = student_t(level, n - 1) * sd / math.sqrt(n)
+    return Interval(mean, mean - half, mean + half, n, sd, undefined)
+
+
+def _pairs(a: Floats | Sequence[float], b: Floats | Sequence[float]) -> tuple[Floats, Floats, int]:
+    import numpy as np
+
+    left, right = _array(a), _array(b)
+    if left.size != right.size:
+        raise ValueError(f"paired values need equal seeds: got {left.size} and {right.size} values")
+    defined = ~(np.isnan(left) | np.isnan(right))
+    return left[defined], right[defined], int(left.size - defined.sum())
+
+
+def difference(a: Floats | Sequence[float], b: Floats | Sequence[float], level: float = LEVEL) -> Interval:
+    """Mean of a − b with its interval, paired by seed; both of shape (n,) in the same seed order."""
+    left, right, undefined = _pairs(a, b)
+    found = mean_interval(left - right, level)
+    return Interval(found.mean, found.lo, found.hi, found.n, found.sd, undefined)
+
+
+def mean_of_ratios(a: Floats | Sequence[float], b: Floats | Sequence[float], level: float = LEVEL) -> Interval:
+    """Mean over runs of a / b with its interval. Infinite as soon as one run's b is 0: then use `ratio_of_means`."""
+    import numpy as np
+
+    left, right, undefined = _pairs(a, b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = mean_interval(left / right, level)
+    return Interval(found.mean, found.lo, found.hi, found.n, found.sd, undefined + found.undefined)
+
+
+def ratio_of_means(a: Floats | Sequence[float], b: Floats | Sequence[float], level: float = LEVEL) -> Interval:
+    """mean(a) / mean(b) with Fieller's interval (1954), paired by seed.
+
+    Fieller's set is what is left when every ratio r with mean(a) − r·mean(b) significantly different from 0 is
+    struck out. If b is not significantly different from 0 the set is unbounded, and the bounds returned are
+    infinite. `sd` is that of the residuals a − r·b over mean(b): the spread a single run adds to the ratio.
+    """
+    import numpy as np
+
+    x, y, undefined = _pairs(a, b)
+    n = int(x.size)
+    if n == 0:
+        return Interval(math.nan, -math.inf, math.inf, 0, math.nan, undefined)
+    mx, my = float(x.mean()), float(y.mean())
+    if my == 0.0:
+        return Interval(math.inf if mx > 0 else math.nan, -math.inf, math.inf, n, math.nan, undefined)
+    ratio = mx / my
+    if n == 1:
+        return Interval(ratio, -math.inf, math.inf, n, math.nan, undefined)
+    cov = np.cov(x, y, ddof=1)
+    vxx, vxy, vyy = (float(cov[0, 0]) / n, float(cov[0, 1]) / n, float(cov[1, 1]) / n)
+    sd = float((x - ratio * y).std(ddof=1)) / abs(my)
+    t2 = student_t(level, n - 1) ** 2
+    # r solves (mx − r·my)² = t²·(vxx − 2r·vxy + r²·vyy)
+    qa, qb, qc = my * my - t2 * vyy, mx * my - t2 * vxy, mx * mx - t2 * vxx
+    disc = qb * qb - qa * qc
+    if qa <= 0 or disc < 0:
+        return Interval(ratio, -math.inf, math.inf, n, sd, undefined)
+    root = math.sqrt(disc)
+    return Interval(ratio, (qb - root) / qa, (qb + root) / qa, n, sd, undefined)
+
+
+def median_interval(values: Floats | Sequence[float], level: float = LEVEL) -> Interval:
+    """Median with the distribution-free interval between two order statistics (binomial; conservative).
+
+    For results with a heavy tail, where one run can move a mean anywhere. Fewer than 6 values cannot give 95 %: the
+    bounds are infinite.
+    """
+    import numpy as np
+    from scipy.special import bdtr
+
+    array = _array(values)
+    used = np.sort(array[~np.isnan(array)])
+    n, undefined = int(used.size), int(array.size - used.size)
+    if n == 0:
+        return Interval(math.nan, -math.inf, math.inf, 0, math.nan, undefined)
+    middle = float(np.median(used))
+    sd = float(used.std(ddof=1)) if n > 1 and bool(np.isfinite(used).all()) else math.nan
+    # the widest k with P(Binomial(n, 1/2) < k) <= (1 − level)/2
+    k = 0
+    while k < n // 2 and bdtr(k, n, 0.5) <= (1 - level) / 2:
+        k += 1
+    if k == 0:
+        return Interval(middle, -math.inf, math.inf, n, sd, undefined)
+    return Interval(middle, float(used[k - 1]), float(used[n - k]), n, sd, undefined)
+
+
+def runs_needed(
+    found: Interval | Floats | Sequence[float],
+    lo: float | None,
+    hi: float | None,
+    level: float = LEVEL,
+    most: int = 1_000_000,
+) -> int | None:
+    """How many runs would bring the interval wholly inside or wholly outside [lo, hi], if mean and spread stay as
+    they are.
+
+    A planning figure: it takes the standard deviation found so far at its word. None when no number of runs is
+    foreseeable (fewer than two values, a mean on the very edge, or more than `most`).
+    """
+    interval = found if isinstance(found, Interval) else mean_interval(found, level)
+    if interval.n < 2 or not math.isfinite(interval.sd) or not math.isfinite(interval.mean):
+        return None
+    margins = [abs(interval.mean - edge) for edge in (lo, hi) if edge is not None]
+    margin = min(margins, default=math.inf)
+    if margin == 0:
+        return None
+    if interval.sd == 0 or math.isinf(margin):
+        return interval.n
+
+    def enough(n: int) -> bool:
+        return student_t(level, n - 1) * interval.sd / math.sqrt(n) < margin
+
+    low, high = 2, 2
+    while not enough(high):
+        low, high = high, high * 2
+        if high > most:
+            return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return low
+
+
+def jain(rates: Floats | Sequence[float]) -> float:
+    """Jain's fairness index of shares: (Σx)² / (n·Σx²); 1 = equal, 1/n = one takes all; NaN for no or all-zero shares.
+
+    R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness and discrimination", DEC-TR-301 (1984).
+    """
+    array = _array(rates)
+    squares = float((array * array).sum())
+    return float(array.sum()) ** 2 / (array.size * squares) if squares > 0 else math.nan

@@ -1,0 +1,292 @@
+"""Studies: order, jobs, executors, precision, tables and exports (on the stand-in core)."""
+
+from __future__ import annotations
+
+import tomllib
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from conftest import FAKE, Cli
+from evenflow.errors import EvenflowError, UsageError
+from evenflow.record import Record
+from evenflow.scenario import Scenario
+from evenflow.store import Store
+from evenflow.study import Point, Precision, Progress, Study, Table, run_study
+
+pytestmark = pytest.mark.usefixtures("fake")
+
+GRID = '[sweep]\nreplications = 4\nspread = [0.1, 0.2]\nlinks.bottleneck.delay = ["5 ms", "50 ms"]\n'
+
+
+def scenario(more: str = "", first: str = "") -> Scenario:
+    return Scenario(tomllib.loads(first + FAKE + more))
+
+
+@pytest.fixture
+def table() -> Table:
+    return run_study(Study.from_scenario(scenario(GRID)))
+
+
+class Backwards(Executor):
+    """Finishes the last submission first: the worst a cluster can do."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Future[Any], Any, tuple[Any, ...]]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.waiting.append((future, fn, args))
+        if len(self.waiting) == 16:
+            for waiting, work, arguments in reversed(self.waiting):
+                waiting.set_result(work(*arguments))
+            self.waiting.clear()
+        return future
+
+
+def test_results_do_not_depend_on_jobs_or_order(table: Table) -> None:
+    study = Study.from_scenario(scenario(GRID))
+    one = run_study(study, jobs=1)
+    backwards = run_study(study, executor=Backwards())
+    assert table.frame().equals(one.frame())
+    assert table.frame().equals(backwards.frame())
+
+
+def test_an_executor_of_the_user_is_not_shut_down() -> None:
+    with ThreadPoolExecutor(1) as mine:
+        run_study(Study.from_scenario(scenario(), 2), executor=mine)
+        assert mine.submit(lambda: 5).result() == 5
+
+
+def test_points_keep_their_order_and_seeds(table: Table) -> None:
+    assert len(table) == 16
+    assert [run.seed for run in table][:5] == [1, 2, 3, 4, 1]
+    assert [p["links.bottleneck.delay"] for p in table.points()] == ["5 ms", "50 ms", "5 ms", "50 ms"]
+
+
+def test_values_are_one_a_seed_in_seed_order(table: Table) -> None:
+    where = {"spread": 0.1, "links.bottleneck.delay": "5 ms"}
+    values = table.values("groups.heavy.throughput_bps", where)
+    assert values.shape == (4,)
+    assert values.tolist() == [run.metric("groups.heavy.throughput_bps") for run in table.where(where)]
+    by_keyword = table.values("groups.heavy.throughput_bps", spread=0.1, links_bottleneck_delay="5 ms")
+    assert np.array_equal(values, by_keyword)
+    computed = table.values(lambda run: (run.metric("groups.heavy.throughput_bps") or 0) * 2, where)
+    assert np.array_equal(computed, values * 2)
+    assert table.seeds(where) == [1, 2, 3, 4]
+
+
+def test_undefined_is_nan(table: Table) -> None:
+    values = table.values("groups.light.losses", {"spread": 0.1, "links.bottleneck.delay": "5 ms"})
+    assert np.isnan(values).all()
+
+
+def test_a_reason_nobody_needed_counts_zero(table: Table) -> None:
+    where = {"spread": 0.1, "links.bottleneck.delay": "5 ms"}
+    assert table.values("links.bottleneck.drops.activity", where).tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("metric", "where", "word"),
+    [
+        ("groups.heavy.throughput_bps", {"spred": 0.1}, "did you mean “spread”"),
+        ("groups.heavy.throughput_bps", {"spread": 0.3}, "there are 0.1, 0.2"),
+        ("groups.heavy.throughput_bps", {"spread": 0.1}, "links.bottleneck.delay"),
+        ("groups.heavy.thruput_bps", {"spread": 0.1, "links.bottleneck.delay": "5 ms"}, "groups.heavy.throughput_bps"),
+        ("groups.heavy", {"spread": 0.1, "links.bottleneck.delay": "5 ms"}, "not a single number"),
+    ],
+)
+def test_wrong_questions_name_the_right_ones(table: Table, metric: str, where: dict[str, Any], word: str) -> None:
+    with pytest.raises(KeyError, match=word):
+        table.values(metric, where)
+
+
+def test_frames(table: Table) -> None:
+    frame = table.frame()
+    assert frame.height == 16
+    assert frame.columns[:5] == ["spread", "links.bottleneck.delay", "seed", "scenario_hash", "record_hash"]
+    assert frame["groups.heavy.throughput_bps"].dtype == pl.Float64
+    assert frame["groups.light.losses"].null_count() == 16
+    assert "wall_s" not in frame.columns
+    assert {"engine", "wall_s", "cpu_s"} <= set(table.frame(provenance=True).columns)
+    assert table.frame(lists=True)["groups.light.users_goodput_bps"].to_list()[0] == [1.0, 2.0]
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(table.pandas(), pandas.DataFrame)
+    assert table.pandas().shape == frame.shape
+
+
+def test_summary_is_mean_and_student_interval(table: Table) -> None:
+    where = {"spread": 0.1, "links.bottleneck.delay": "5 ms"}
+    values = table.values("groups.heavy.throughput_bps", where)
+    row = table.summary(["groups.heavy.throughput_bps"]).row(0, named=True)
+    half = 3.182446 * values.std(ddof=1) / 2
+    assert row["n"] == 4
+    assert row["mean"] == pytest.approx(values.mean())
+    assert row["ci95_hi"] - row["mean"] == pytest.approx(half, rel=1e-6)
+
+
+def test_json_document(table: Table) -> None:
+    document = table.to_json()
+    assert len(document["points"]) == 4
+    first = document["points"][0]
+    assert first["set"] == {"spread": 0.1, "links.bottleneck.delay": "5 ms"}
+    assert first["n"] == 4
+    found = first["metrics"]["groups.heavy.throughput_bps"]
+    assert found["ci95"][0] < found["mean"] < found["ci95"][1]
+    assert first["metrics"]["groups.light.losses"]["mean"] is None
+
+
+def test_curves_ascend_in_x_whatever_the_order_of_points() -> None:
+    points = [Point({"flows": f, "kind": k}, scenario(first=f"spread = {f / 10}\n")) for k in "ab" for f in (8, 1, 2)]
+    table = run_study(Study(points, [1, 2, 3]))
+    curve = table.curve("groups.heavy.throughput_bps", "flows", {"kind": "a"})
+    assert curve.x.tolist() == [1, 2, 8]
+    assert curve.n.tolist() == [3, 3, 3]
+    assert (curve.lo <= curve.mean).all()
+    with pytest.raises(KeyError, match="more than one point"):
+        table.curve("groups.heavy.throughput_bps", "flows")
+
+
+def test_quantities_are_numbers_on_an_axis(table: Table) -> None:
+    curve = table.curve("links.bottleneck.queue_delay_s_mean", "links.bottleneck.delay", spread=0.1)
+    assert curve.x.tolist() == [5, 50]
+    assert curve.mean.tolist() == pytest.approx([0.020, 0.065])
+
+
+def test_nothing_is_computed_twice(fake: ModuleType, work: Path) -> None:
+    study = Study.from_scenario(scenario(GRID))
+    with Store(work / "s") as store:
+        run_study(study, store=store)
+        assert len(fake.calls) == 16
+        more = run_study(Study.from_scenario(scenario(GRID), 6), store=store)
+    assert len(fake.calls) == 16 + 8
+    assert (len(more), more.cached) == (24, 16)
+
+
+def test_equal_points_share_their_runs(fake: ModuleType, work: Path) -> None:
+    points = [Point({"name": n}, scenario().set("title", n)) for n in "ab"]
+    with Store(work / "s") as store:
+        first = run_study(Study(points[:1], [1, 2]), store=store)
+        second = run_study(Study(points[1:], [1, 2]), store=store)
+    assert second.cached == 2
+    assert first.frame()["record_hash"].equals(second.frame()["record_hash"])
+
+
+def test_every_run_is_told_once() -> None:
+    told: list[tuple[int, int]] = []
+
+    def hear(state: Progress) -> None:
+        told.append((state.done, state.total))
+
+    run_study(Study.from_scenario(scenario(GRID)), on_run=hear)
+    assert told == [(n, 16) for n in range(17)]
+
+
+class TestPrecision:
+    def test_stops_at_the_batch_that_is_enough(self) -> None:
+        table = run_study(Study.from_scenario(scenario(first="spread = 0.5\n")), precision=Precision(0.05))
+        counts = len(table)
+        assert counts % 10 == 0
+        light = table.values("groups.light.throughput_bps")
+        from evenflow.stats import mean_interval
+
+        def enough(n: int) -> bool:
+            i = mean_interval(light[:n])
+            return i.half_width <= 0.05 * i.mean
+
+        assert enough(counts)
+        assert not any(enough(n) for n in range(10, counts, 10))
+
+    def test_gives_up_at_two_hundred(self) -> None:
+        table = run_study(Study.from_scenario(scenario(first="spread = 5.0\n")), precision=Precision(0.001))
+        assert len(table) == 200
+
+    def test_does_not_depend_on_jobs(self) -> None:
+        study = Study.from_scenario(scenario("[sweep]\nspread = [0.1, 0.4, 0.9]\n"))
+        one = run_study(study, precision=Precision(0.05), jobs=1)
+        many = run_study(study, precision=Precision(0.05), jobs=8)
+        assert one.frame().equals(many.frame())
+        assert len({run.seed for run in one if run.point == 0}) < len({run.seed for run in one if run.point == 2})
+
+    def test_of_another_metric(self) -> None:
+        study = Study.from_scenario(scenario(first="spread = 0.5\n"))
+        assert len(run_study(study, precision=Precision(0.01, of="links.*.utilisation"))) == 10
+        with pytest.raises(UsageError, match="groups"):
+            run_study(study, precision=Precision(0.01, of="group.*.throughput_bps"))
+
+
+def test_broken_invariants_are_reported_with_their_seed() -> None:
+    with pytest.raises(EvenflowError, match=r"seed 1: packets went missing.*please report"):
+        run_study(Study.from_scenario(scenario(first="broken = true\n"), 1))
+
+
+def test_a_foreign_engine_is_refused(fake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Foreign(Executor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            import dataclasses
+
+            future: Future[Any] = Future()
+            future.set_result(dataclasses.replace(fn(*args), engine="other"))
+            return future
+
+    with pytest.raises(EvenflowError, match="another engine"):
+        run_study(Study.from_scenario(scenario(), 1), executor=Foreign())
+
+
+def test_too_much_memory_is_said(cli: Cli, work: Path) -> None:
+    (work / "big.toml").write_text("memory = 900_000_000_000_000\n" + FAKE)
+    for command in ("run", "study"):
+        done = cli(command, "big.toml")
+        assert done.code == 1
+        assert "838190.3 GiB" in done.err
+        assert "free here" in done.err
+
+
+def test_too_many_large_runs_at_once_names_the_jobs_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evenflow import scenario as module
+
+    monkeypatch.setattr(module, "available_memory", lambda: 10_000)
+    with pytest.raises(EvenflowError, match=r"--jobs 2"):
+        run_study(Study.from_scenario(scenario(first="memory = 4000\n")), jobs=4)
+
+
+def test_exports(cli: Cli, fake_file: Path, work: Path) -> None:
+    done = cli("study", fake_file, "--replications", 3)
+    assert done.code == 0
+    folder = work / "out" / "fake"
+    csv, parquet = pl.read_csv(folder / "results.csv"), pl.read_parquet(folder / "results.parquet")
+    assert csv.height == parquet.height == 3
+    assert csv["groups.heavy.throughput_bps"].to_list() == parquet["groups.heavy.throughput_bps"].to_list()
+    assert "<html" in (folder / "report.html").read_text()
+    assert "heavy throughput (Mbit/s)" in done.out
+
+
+def test_exports_are_the_same_after_a_resume(cli: Cli, fake_file: Path, work: Path) -> None:
+    cli("study", fake_file, "--out", "whole", "--jobs", 1)
+    cli("study", fake_file, "--out", "parts", "--replications", 4)
+    cli("study", fake_file, "--out", "parts", "--jobs", 4)
+    for name in ("results.csv", "results.parquet", "summary.csv", "report.html"):
+        assert (work / "whole" / name).read_bytes() == (work / "parts" / name).read_bytes(), name
+
+
+def test_series_stay_on_disk_until_somebody_looks(work: Path) -> None:
+    wanted = scenario().set("record", {"series": [{"of": "links.bottleneck.queue.packets", "every": "1 s"}]})
+    with Store(work / "s") as store:
+        fresh = run_study(Study([Point({}, wanted)], [7]), store=store)
+        again = run_study(Study([Point({}, wanted)], [7]), store=store)
+    for table in (fresh, again):
+        times, values = table.runs[0].series("links.bottleneck.queue.packets")
+        assert times.tolist() == [0.0, 0.1, 0.2]
+        assert values.tolist() == [7.0, 2.0, 3.0]
+    with pytest.raises(KeyError, match="did you mean"):
+        again.runs[0].series("links.bottleneck.queue.packet")
+
+
+def test_a_record_s_frame() -> None:
+    empty = Record('{"a": {"b": 1, "c": null, "d": [1]}, "wall_s": 2, "seed": 5}', "h")
+    assert empty.metrics() == {"a.b": 1, "a.c": None}
+    assert empty.frame.columns == ["series", "time_s", "value"]
