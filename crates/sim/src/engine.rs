@@ -1,7 +1,6 @@
 //! The event loop.
 //!
-//! Few things stand in line for the next event: one head per delay line, one for timers, one for servers, one for probes.
-//! They are compared by key in one short scan.
+//! Few things stand in line for the next event: one head per delay line, and one for timers, servers and probes together.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +15,7 @@ use evenflow_transport::sender::Life;
 use evenflow_transport::{Profile, Receiver, Segment, Sender};
 
 use crate::RunError;
-use crate::events::{Class, InFlight, Key, Lane, NEVER, class_of, key, sequence_of, time_of};
+use crate::events::{Class, Heads, InFlight, Key, Lane, NEVER, class_of, key, sequence_of, time_of};
 use crate::measure::{ClassCounters, FlowCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::{Happening, Probes};
@@ -146,7 +145,8 @@ pub struct Engine {
     pub events: u64,
     /// Link crossings so far.
     pub packet_hops: u64,
-    heads: Vec<Key>,
+    heads: Heads,
+    agenda: Key,
     timers: BinaryHeap<Reverse<(Key, u32, Wake)>>,
     services: BinaryHeap<Reverse<(Key, u32)>>,
     sequence: u64,
@@ -158,9 +158,9 @@ pub struct Engine {
 }
 
 /// Place of the head that is no lane's: the next of timers, servers and probes; the key's class tells which.
-const AGENDA: usize = 0;
+const AGENDA: u32 = 0;
 /// Place of the first lane's head.
-const LANES: usize = 1;
+const LANES: u32 = 1;
 
 /// What [`Engine::new`] is given.
 pub struct Parts {
@@ -197,7 +197,8 @@ impl Engine {
     pub fn new(p: Parts) -> Engine {
         let mut engine = Engine {
             counters: vec![FlowCounters::default(); p.flows.len()],
-            heads: vec![NEVER; LANES + p.lanes.len()],
+            heads: Heads::new(LANES as usize + p.lanes.len()),
+            agenda: NEVER,
             timers: BinaryHeap::with_capacity(p.flows.len() + 1),
             services: BinaryHeap::new(),
             window: p.window,
@@ -237,13 +238,8 @@ impl Engine {
     pub fn run(&mut self, stop: &AtomicBool) -> Result<(), RunError> {
         let end = key(self.window.to + Duration(1), Class::Service, 0);
         loop {
-            let (mut next, mut place) = (end, usize::MAX);
-            for (i, &head) in self.heads.iter().enumerate() {
-                if head < next {
-                    (next, place) = (head, i);
-                }
-            }
-            if place == usize::MAX {
+            let (next, place) = self.heads.first();
+            if next >= end {
                 break;
             }
             self.events += 1;
@@ -252,7 +248,7 @@ impl Engine {
             }
             let now = time_of(next);
             if place >= LANES {
-                self.arrival(place - LANES, now);
+                self.arrival((place - LANES) as usize, now);
                 continue;
             }
             match class_of(next) {
@@ -327,10 +323,19 @@ impl Engine {
 
     // --- timers -------------------------------------------------------------------------------------------------
 
+    /// Something new is due at `key`.
+    fn advance_agenda(&mut self, key: Key) {
+        if key < self.agenda {
+            self.agenda = key;
+            self.heads.set(AGENDA, key);
+        }
+    }
+
     fn update_agenda(&mut self) {
         let timer = self.timers.peek().map_or(NEVER, |t| t.0.0);
         let service = self.services.peek().map_or(NEVER, |s| s.0.0);
-        self.heads[AGENDA] = timer.min(service).min(self.probes.head());
+        self.agenda = timer.min(service).min(self.probes.head());
+        self.heads.set(AGENDA, self.agenda);
     }
 
     #[inline(always)]
@@ -343,7 +348,7 @@ impl Engine {
         let sequence = self.draw_sequence();
         let key = key(at, Class::Timer, sequence);
         self.timers.push(Reverse((key, flow, wake)));
-        self.heads[AGENDA] = self.heads[AGENDA].min(key);
+        self.advance_agenda(key);
     }
 
     fn timer(&mut self, fired: Key, now: Time) {
@@ -531,16 +536,14 @@ impl Engine {
     /// Puts a packet into a lane.
     #[inline(always)]
     fn fly(&mut self, lane: usize, item: InFlight) {
-        self.lanes[lane].push(item);
-        let head = &mut self.heads[LANES + lane];
-        if item.key < *head {
-            *head = item.key;
+        if self.lanes[lane].push(item) {
+            self.heads.set(LANES + lane as u32, item.key);
         }
     }
 
     fn arrival(&mut self, lane: usize, now: Time) {
         let Some(item) = self.lanes[lane].pop() else { return };
-        self.heads[LANES + lane] = self.lanes[lane].head();
+        self.heads.replace_first(self.lanes[lane].head());
         if let Some(class) = self.classes.get_mut(lane) {
             class.all_delivered += 1;
             self.packet_hops += 1;
@@ -598,6 +601,7 @@ impl Engine {
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
         let class = &mut self.classes[lane];
+        let free = port.free_at.ceil();
         class.all_offered += 1;
         class.arrived += u64::from(window.holds(now));
         port.counters.arrived_bytes += u64::from(packet.size);
@@ -605,8 +609,7 @@ impl Engine {
             Queue::Open => {}
             Queue::Fifo(q) => {
                 q.release(now, &window);
-                let busy = port.free_at.ceil() > now;
-                let verdict = q.gate.admit(&mut packet, now, busy);
+                let verdict = q.gate.admit(&mut packet, now, free > now);
                 if self.probes.watches_ports {
                     self.probes.at_port(lane as u32, port.copy, &q.gate, &packet, verdict, now);
                 }
@@ -618,20 +621,19 @@ impl Engine {
                     }
                     Verdict::Drop(reason) => return self.dropped(index, &packet, reason, now),
                 }
-                let start = port.free_at.max(Fine::at(now)).ceil();
-                if start > now {
+                if free > now {
                     if let Some(lengths) = &mut q.gate.lengths {
                         lengths.advance(q.gate.packets, now, &window);
                     }
-                    q.waiting.push_back((start, u32::from(packet.size)));
+                    q.waiting.push_back((free, u32::from(packet.size)));
                     q.gate.packets += 1;
                     q.gate.bytes += u64::from(packet.size);
                 }
             }
             Queue::Events(_) => return self.offer_by_events(index, packet, sequence, now),
         }
-        let start = port.free_at.max(Fine::at(now));
-        let item = transmit(port, class, packet, now, start, sequence, &window);
+        let start = if free > now { port.free_at } else { Fine::at(now) };
+        let item = transmit(port, class, packet, now, (start, free.max(now)), sequence, &window);
         self.fly(lane, item);
     }
 
@@ -697,11 +699,11 @@ impl Engine {
             }
         }
         let class = &mut self.classes[lane];
-        let flight = transmit(port, class, item.packet, item.at, start, item.sequence, &window);
+        let flight = transmit(port, class, item.packet, item.at, (start, began), item.sequence, &window);
         let free = port.free_at.ceil();
         let key = key(free, Class::Service, item.sequence);
         self.services.push(Reverse((key, index)));
-        self.heads[AGENDA] = self.heads[AGENDA].min(key);
+        self.advance_agenda(key);
         self.fly(lane, flight);
     }
 
@@ -793,20 +795,20 @@ fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
     }
 }
 
-/// Books a transmission that begins at `start` and gives the packet's arrival at the far end.
+/// Books a transmission that begins at `start` (and in whole nanoseconds at `began`) and gives the packet's arrival at the far end.
 #[inline(always)]
 fn transmit(
     port: &mut Port,
     class: &mut ClassCounters,
     packet: Packet,
     accepted: Time,
-    start: Fine,
+    (start, began): (Fine, Time),
     sequence: u64,
     window: &Window,
 ) -> InFlight {
     let end = start + port.byte_time.times(u32::from(packet.size));
     port.free_at = end;
-    let (began, ended) = (start.ceil(), end.ceil());
+    let ended = end.ceil();
     let waited = began.since(accepted);
     let own = &mut class.by_class[usize::from(packet.class)];
     if accepted > window.from && ended <= window.to {

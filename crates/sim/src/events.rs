@@ -104,12 +104,22 @@ impl Lane {
         Lane { unordered, ..Lane::default() }
     }
 
-    /// Adds a packet.
+    /// Adds a packet; says whether it is the next to come out.
     #[inline(always)]
-    pub fn push(&mut self, item: InFlight) {
+    pub fn push(&mut self, item: InFlight) -> bool {
         match self.ring.back() {
-            Some(last) if item.key < last.key => self.push_late(item),
-            _ => self.ring.push_back(item),
+            Some(last) if item.key < last.key => {
+                self.push_late(item);
+                self.head() == item.key
+            }
+            Some(_) => {
+                self.ring.push_back(item);
+                false
+            }
+            None => {
+                self.ring.push_back(item);
+                self.late.is_empty() || self.head() == item.key
+            }
         }
     }
 
@@ -152,6 +162,57 @@ impl Lane {
     }
 }
 
+/// Which of a few sources of events comes next: their heads, sorted.
+///
+/// After a source has given up its head it moves back a place or two, which is cheaper than looking at all of them.
+#[derive(Debug)]
+pub struct Heads(Vec<(Key, u32)>);
+
+impl Heads {
+    /// `count` sources without an event.
+    pub fn new(count: usize) -> Heads {
+        Heads((0..count as u32).map(|source| (NEVER, source)).collect())
+    }
+
+    /// The next event and its source.
+    #[inline(always)]
+    pub fn first(&self) -> (Key, u32) {
+        self.0[0]
+    }
+
+    /// The first source's head is now `key`, not earlier than it was.
+    #[inline(always)]
+    pub fn replace_first(&mut self, key: Key) {
+        let heads = self.0.as_mut_slice();
+        let source = heads[0].1;
+        let mut at = 1;
+        while at < heads.len() && heads[at].0 < key {
+            heads[at - 1] = heads[at];
+            at += 1;
+        }
+        heads[at - 1] = (key, source);
+    }
+
+    /// The head of `source` is now `key`.
+    pub fn set(&mut self, source: u32, key: Key) {
+        let heads = self.0.as_mut_slice();
+        // From behind: what gets a head mostly had none.
+        let mut at = heads.len() - 1;
+        while heads[at].1 != source && at > 0 {
+            at -= 1;
+        }
+        while at > 0 && heads[at - 1].0 > key {
+            heads[at] = heads[at - 1];
+            at -= 1;
+        }
+        while at + 1 < heads.len() && heads[at + 1].0 < key {
+            heads[at] = heads[at + 1];
+            at += 1;
+        }
+        heads[at] = (key, source);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,6 +246,26 @@ mod tests {
     }
 
     proptest! {
+        /// The least head is first, whatever is set in between.
+        #[test]
+        fn heads_stay_sorted(changes in prop::collection::vec((0u32..5, 0u64..50, any::<bool>()), 1..100)) {
+            let mut heads = Heads::new(5);
+            let mut model = [NEVER; 5];
+            for (i, (source, time, replace)) in changes.into_iter().enumerate() {
+                let new = key(Time(time), Class::Arrival, i as u64);
+                let (least, first) = heads.first();
+                if replace && new >= least {
+                    model[first as usize] = new;
+                    heads.replace_first(new);
+                } else {
+                    model[source as usize] = new;
+                    heads.set(source, new);
+                }
+                prop_assert_eq!(Some(&heads.first().0), model.iter().min());
+                prop_assert_eq!(model[heads.first().1 as usize], heads.first().0);
+            }
+        }
+
         /// Whatever the order in, and mixed with takes, the least key comes out.
         #[test]
         fn a_lane_is_a_priority_queue(times in prop::collection::vec(0u64..400, 1..300), unordered: bool) {
@@ -192,8 +273,9 @@ mod tests {
             let mut model = std::collections::BTreeSet::new();
             for (i, time) in times.iter().enumerate() {
                 let it = item(*time, i as u64);
-                lane.push(it);
+                let next = lane.push(it);
                 model.insert(it.key);
+                prop_assert_eq!(next, model.first() == Some(&it.key));
                 prop_assert_eq!(lane.head(), *model.first().unwrap());
                 if i % 3 == 0 {
                     let taken = lane.pop().unwrap().key;

@@ -36,6 +36,8 @@ struct World {
     now: Time,
     /// Bytes that reached the receiver at least once.
     arrived: Vec<bool>,
+    /// So many from the first on.
+    prefix: u64,
     /// One beyond the highest byte sent, and the highest ACK that reached the sender.
     high: u64,
     acked: u64,
@@ -53,6 +55,7 @@ impl World {
             sent: 0,
             now: Time::ZERO,
             arrived: vec![false; size as usize],
+            prefix: 0,
             high: 0,
             acked: 0,
         }
@@ -103,6 +106,9 @@ impl World {
         }
         let (from, to) = (packet.seq as usize, packet.seq as usize + usize::from(packet.payload));
         self.arrived[from..to].fill(true);
+        while self.arrived.get(self.prefix as usize) == Some(&true) {
+            self.prefix += 1;
+        }
         self.receiver.receive(&packet, self.now, &self.profile, out);
     }
 
@@ -130,9 +136,8 @@ impl World {
     }
 
     fn check(&self) {
-        let prefix = self.arrived.iter().position(|have| !have).unwrap_or(self.arrived.len()) as u64;
-        assert_eq!(self.receiver.delivered(), prefix, "delivered: every byte once, in order, nothing else");
-        assert!(self.acked <= prefix, "acknowledged before it arrived");
+        assert_eq!(self.receiver.delivered(), self.prefix, "every byte once, in order, nothing else");
+        assert!(self.acked <= self.prefix, "acknowledged before it arrived");
         let window = self.sender.window();
         let mss = f64::from(MSS);
         // The floor. A timeout sets one segment. A partial ACK deflates to nothing at worst and adds one segment back;
@@ -142,15 +147,15 @@ impl World {
         assert!(window.ssthresh >= 2.0 * mss, "ssthresh {}", window.ssthresh);
         match self.sender.life() {
             Life::Opening => assert!(self.sender.deadline() < Time::NEVER),
-            Life::Open if self.high > self.acked => assert!(self.sender.deadline() < Time::NEVER, "no timer"),
+            Life::Open if self.high > self.acked => {
+                assert!(self.sender.deadline() <= self.now + self.profile.max_rto, "no timer");
+            }
             Life::Done | Life::Dead => assert_eq!(self.sender.deadline(), Time::NEVER),
             Life::Idle | Life::Open => {}
         }
         if self.sender.recovery() == Recovery::Recovery {
             assert!(self.high > self.acked, "nothing to recover");
         }
-        let limit = self.now + self.profile.max_rto.max(Duration::from_millis(100_000));
-        assert!(self.sender.deadline() == Time::NEVER || self.sender.deadline() <= limit);
     }
 
     fn run(&mut self) {
@@ -195,7 +200,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, max_shrink_iters: 500, rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Unlimited retries: everything arrives, whatever the channel does, and then all is quiet.
     #[test]
@@ -242,7 +247,7 @@ proptest! {
 
     /// A channel that swallows everything kills the connection in the time the rules say, or it never opens.
     #[test]
-    fn a_dead_channel_kills(after in 0u64..3000, seed: u64) {
+    fn a_dead_channel_kills(after in 0u64..1500, seed: u64) {
         let open = Channel { loss: [0.0; 2], repeat: 0.0, delay: Duration::from_millis(50), jitter: Duration::ZERO };
         let mut world = World::new(Profile { mss: MSS, ..Profile::ns3_26() }, 1_000_000, open, seed);
         let mut out = Vec::new();
