@@ -18,7 +18,7 @@ BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python lint format bench papers validate generate clean check-tools
+.PHONY: help setup demo test test-rust test-python lint format bench papers ledger validate generate clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -66,6 +66,7 @@ lint: $(BUILT) ## formatting, clippy, ruff, mypy
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest evenflow._core
 
 format: $(BUILT) ## format all sources
 	$(WITH_CARGO) fmt --all
@@ -80,6 +81,10 @@ bench: $(BUILT) ## speed and memory, beside ns-2 and ns-3 where they are install
 
 papers: $(BUILT) ## every paper at its own scale
 	@for paper in $$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)'); do $(BIN)/evenflow reproduce $$paper --scale paper || exit 1; done
+
+ledger: $(BUILT) ## the whole of ABC at its own scale, recorded as the ledger that ships
+	@$(BIN)/evenflow reproduce abc --scale paper
+	@$(BIN)/python tools/generate.py --record abc
 
 validate: $(BUILT) ## queueing and TCP theory, and other simulators where they are installed
 	@$(BIN)/python validation/validate.py

@@ -237,7 +237,7 @@ def startup(works: Iterable[str]) -> dict[str, Spread]:
 
 def bench_run_binary() -> Path | None:
     """The Rust example that runs a scenario file without Python: what callgrind measures."""
-    cargo = shutil.which("cargo")
+    cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo" / "bin"))
     if cargo is None:
         return None
     say("building the example bench_run ...")

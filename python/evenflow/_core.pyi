@@ -1,5 +1,23 @@
 """The Rust engine (crates/python): conversion only, no logic."""
 
+from typing import final
+
+__all__ = [
+    "BUILD_PROFILE",
+    "ENGINE_ID",
+    "Interrupted",
+    "Mechanism",
+    "Record",
+    "Scenario",
+    "ScenarioError",
+    "__version__",
+    "clear_stop",
+    "json_schema",
+    "request_stop",
+    "run",
+    "schema",
+]
+
 __version__: str
 BUILD_PROFILE: str
 """`release` or `debug`; the bench refuses a debug build."""
@@ -19,6 +37,7 @@ class ScenarioError(ValueError):
 class Interrupted(Exception):
     """A run ended by `request_stop`."""
 
+@final
 class Scenario:
     def __new__(cls, tree_json: str) -> Scenario:
         """Decode a scenario tree (JSON text). Raises ScenarioError with every error; `sweep` is ignored."""
@@ -33,6 +52,7 @@ class Scenario:
     @property
     def warmup_s(self) -> float: ...
 
+@final
 class Record:
     @property
     def json(self) -> str: ...
@@ -51,6 +71,7 @@ def request_stop() -> None:
 
 def clear_stop() -> None: ...
 
+@final
 class Mechanism:
     def __new__(cls, kind: str, params_json: str) -> Mechanism: ...
     def call(self, method: str, args_json: str) -> str:

@@ -428,7 +428,7 @@ def invoke(arguments: Sequence[str]) -> int:
         _complain(str(error))
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        _complain("Interrupted.")
+        _complain("Interrupted. Finished runs are kept; the same command goes on from there.")
         return 130
     except BrokenPipeError:
         # the reader left (`| head`): nothing to say, and nothing more to flush

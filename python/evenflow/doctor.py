@@ -87,7 +87,7 @@ def _extras() -> list[dict[str, str]]:
 
 def _simulators() -> list[dict[str, str]]:
     ns2 = shutil.which("ns2") or shutil.which("ns")
-    ns3 = next(iter(sorted(Path("/usr/lib").glob("*/pkgconfig/libns3*core*.pc"))), None) or shutil.which("ns3")
+    ns3 = next(iter(sorted(Path("/usr/lib").glob("*/libns3*core*.so*"))), None) or shutil.which("ns3")
     return [
         _row("ns-2", "yes" if ns2 else "no", ns2 or "not installed; to compare with: apt-get install ns2"),
         _row(

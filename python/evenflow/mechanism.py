@@ -9,13 +9,40 @@ from typing import Any
 
 from .errors import UsageError, unknown
 
+_PACKET = {
+    "now_s": "time in s; 0",
+    "bytes": "size in B; 1500",
+    "cls": "traffic class; be",
+    "id": "a number of yours, given back by `dequeue`; 0",
+    "label": "what an earlier stage wrote into the packet; 0",
+}
+METHODS: dict[str, dict[str, dict[str, str]]] = {
+    "queue": {
+        "admit": {
+            **_PACKET,
+            "packets": "packets waiting; 0",
+            "queue_bytes": "bytes waiting; 1500 for each packet",
+            "rate_bps": "the link's rate in bit/s; 10e6",
+        },
+        "observe": {"now_s": "time in s; 0"},
+    },
+    "scheduler": {"enqueue": {**_PACKET, "queue": "a number instead of the class"}, "dequeue": {}},
+    "stage": {"forward": _PACKET, "observe": {"now_s": "time in s; 0"}},
+    "congestion-control": {
+        "ack": {"segments": "segments newly acknowledged; 1", "mss": "segment size in B; 1446"},
+        "loss": {"flight": "bytes in flight; the window", "mss": "segment size in B; 1446"},
+        "set": {"cwnd": "window in B", "ssthresh": "slow-start threshold in B"},
+    },
+}
+"""What a mechanism of a room can be asked, with the arguments and their defaults."""
+
 
 class Mechanism:
     """A single mechanism; its methods are the Rust object's, called with keywords.
 
     `meter.forward(now_s=0.5, bytes=1500)` hands a meter a packet.
-    Quantities may be strings with units, as in a scenario; answers are numbers in SI units, or tables of them. What
-    methods a kind has is said in docs/mechanisms.md, and by the error for one it has not.
+    Parameters are as in a scenario ("3 s"); arguments are numbers in SI units, and so are the answers, in a table.
+    `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 
     def __init__(self, kind: str, **params: Any) -> None:
@@ -28,12 +55,19 @@ class Mechanism:
                 raise unknown("mechanism", kind, kinds()) from None
             raise UsageError(f"{kind}: {error}") from None
         self.kind = kind
+        self._methods = METHODS[next(table["room"] for table in schema()["mechanisms"] if table["kind"] == kind)]
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         if method.startswith("_"):
             raise AttributeError(method)
+        if method not in self._methods:
+            raise unknown(f"method of {self.kind}", method, self._methods)
+        known = self._methods[method]
 
         def call(**arguments: Any) -> Any:
+            for name in arguments:
+                if name not in known:
+                    raise unknown(f"argument of {self.kind}.{method}", name, known)
             try:
                 return json.loads(self._core.call(method, json.dumps(_trees(arguments))))
             except ValueError as error:

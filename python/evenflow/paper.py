@@ -87,6 +87,8 @@ class Paper:
     def experiment(self, name: str) -> Experiment:
         """An experiment by id; `-` and `_` are the same and the paper's key may be left out ("fig04").
 
+        A panel stands for its figure: "fig04b" is "fig04", unless it is an id itself.
+
         Raises:
             UsageError: no such experiment; the message names the nearest.
         """
@@ -97,5 +99,8 @@ class Paper:
 
         for experiment in self.experiments:
             if plain(experiment.id) == plain(name):
+                return experiment
+        for experiment in self.experiments:
+            if plain(name)[:-1] == plain(experiment.id) and plain(name)[-1] in "abcd":
                 return experiment
         raise unknown(f"experiment of {self.key}", name, [e.id for e in self.experiments])

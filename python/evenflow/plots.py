@@ -275,4 +275,5 @@ def _numeric_label(table: Table, names: Sequence[str]) -> str:
 def _axis_title(table: Table, label: str) -> str:
     units = {value.partition(" ")[2] for value in table.label_values(label) if isinstance(value, str)}
     unit = units.pop() if len(units) == 1 else ""
-    return f"{label} ({unit})" if unit else label
+    name = label.rpartition(".")[2] if label.count(".") < 2 else ".".join(label.split(".")[-2:])
+    return f"{name} ({unit})" if unit else name

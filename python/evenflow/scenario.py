@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Scenario:
-    """An immutable value around the tree of a scenario file (grammar: docs/scenario.md).
+    """An immutable value around the tree of a scenario file (docs/scenarios.md).
 
     `Scenario(tree)` accepts what TOML can hold: strings with units, numbers, booleans, lists, tables; and the generated
     dataclasses of `evenflow.types` anywhere a table may stand. Nothing is checked until `check`, `core`, `hash` or

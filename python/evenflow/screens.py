@@ -198,15 +198,17 @@ def ledger(document: Mapping[str, Any]) -> None:
     """A paper's claims, worst first, and the counts."""
     out = console()
     rows = claims.worst_first(list(document["claims"]))
-    made = table("verdict", "wider", "claim", "what is claimed", "measured", "accepted")
+    made = table("verdict", "claim", "what is claimed, what was measured")
+    made.columns[0].min_width, made.columns[1].max_width = 16, 22
     for row in rows:
         verdict = f"[{COLOUR[row['verdict']]}]{row['verdict']}[/]" + (" (close)" if row.get("close") else "")
-        wider = f"[{COLOUR[row['relaxed']]}]{row['relaxed']}[/]" if row.get("relaxed") else "–"
-        statement = _escaped(row.get("statement") or row["expected"])
+        if row.get("relaxed"):
+            verdict += f"\n[dim]wider:[/] [{COLOUR[row['relaxed']]}]{row['relaxed']}[/]"
+        text = _escaped(row.get("statement") or row["expected"])
+        text += f"\nmeasured {_escaped(_cut(row['measured'], 200))}; accepted {_escaped(_cut(_accepted(row), 160))}"
         if row["verdict"] != "holds" and row.get("why"):
-            statement += f"\n[dim]{_escaped(_cut(row['why']))}[/dim]"
-        name = f"{_escaped(row['id'])}\n[dim]{_escaped(row['source'])}[/dim]"
-        made.add_row(verdict, wider, name, statement, _escaped(row["measured"]), _escaped(_accepted(row)))
+            text += f"\n[dim]{_escaped(_cut(row['why']))}[/dim]"
+        made.add_row(verdict, f"{_escaped(row['id'])}\n[dim]{_escaped(row['source'])}[/dim]", text)
     out.print(made)
     out.print(counts(document))
 

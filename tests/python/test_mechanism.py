@@ -7,7 +7,7 @@ import math
 import evenflow as ef
 import pytest
 from evenflow.errors import NotYetKnown, UsageError
-from evenflow.mechanism import schema
+from evenflow.mechanism import METHODS, schema
 
 
 def test_the_meter_by_hand() -> None:
@@ -25,6 +25,24 @@ def test_wrong_use_names_what_there_is() -> None:
         ef.mechanism("activity-meter", memmory="3 s")
     with pytest.raises(UsageError, match="forward"):
         ef.mechanism("activity-meter").nosuch()
+    with pytest.raises(UsageError, match="now_s"):
+        ef.mechanism("activity-meter").forward(now=3.0)
+
+
+def test_every_method_of_the_table_is_there() -> None:
+    makers = {
+        "queue": ef.mechanism("droptail", limit="24 packets"),
+        "scheduler": ef.mechanism("fifo"),
+        "stage": ef.mechanism("activity-meter", memory="3 s", reference_rate="10 kbit/s"),
+        "congestion-control": ef.mechanism("newreno"),
+    }
+    assert makers.keys() == METHODS.keys()
+    for room, made in makers.items():
+        for method, arguments in METHODS[room].items():
+            numbers = {name: 1 for name in arguments if name != "cls"}
+            if "cls" in arguments:
+                numbers["cls"] = "be"  # type: ignore[assignment]
+            assert isinstance(getattr(made, method)(**numbers), dict)
 
 
 def test_modules_and_functions_of_one_name() -> None:

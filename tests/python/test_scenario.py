@@ -172,6 +172,22 @@ def test_event_path_and_lazy_path_agree(small: Path) -> None:
     assert _core.run(core, 3).record_hash == _core.run(core, 3, event_path=True).record_hash
 
 
+def test_processes_give_what_threads_give(small: Path) -> None:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    study = ef.Study.from_scenario(ef.load(small).set("sweep", {"groups.light.users": [1, 2], "replications": 3}))
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        apart = ef.run_study(study, executor=pool)
+    assert apart.frame().equals(ef.run_study(study).frame())
+
+
+def test_one_thread_and_many_give_one_record(small: Path) -> None:
+    study = ef.Study.from_scenario(ef.load(small), 8)
+    one, many = ef.run_study(study, jobs=1), ef.run_study(study, jobs=8)
+    assert [r.record.record_hash for r in one] == [r.record.record_hash for r in many]
+
+
 def test_series_of_the_real_engine(small: Path) -> None:
     wanted = {"series": [{"of": "links.bottleneck.queue.packets", "every": "100 ms"}]}
     record = ef.load(small).set("record", wanted).run()

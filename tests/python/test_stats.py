@@ -39,7 +39,7 @@ def test_nothing_is_claimed_where_nothing_can_be(values: list[float]) -> None:
 
 def test_pairing_removes_what_is_common() -> None:
     common = np.array([0.0, 5.0, -3.0, 11.0])
-    a, b = [*common, 1.0, 1.1, 0.9, 1.0], common
+    a, b = np.add(common, [1.0, 1.1, 0.9, 1.0]), common
     assert stats.difference(a, b).half_width < 0.2
     unpaired = stats.mean_interval(a)
     assert unpaired.half_width > 5

@@ -17,7 +17,7 @@ use evenflow_base::{Duration, Packet, Time};
 use crate::averager::Averager;
 use crate::{Occupancy, Reason, Verdict};
 
-/// Memory of the estimate of the departure rate: dossier abc section 2.6, our choice.
+/// Memory of the estimate of the departure rate: our choice, the paper leaves it open.
 const RATE_MEMORY: Duration = Duration::from_millis(100);
 
 /// Its configuration.
@@ -108,7 +108,7 @@ impl ActivityAqm {
         }
     }
 
-    /// A_avg, zero before the first accepted packet (dossier abc section 2.5).
+    /// A_avg, zero before the first accepted packet.
     #[inline]
     pub fn average(&self) -> f64 {
         self.activities.mean().unwrap_or(0.0)
@@ -218,7 +218,7 @@ pub static TABLE: Mechanism = Mechanism {
             ty: Type::Choice(&["link", "departures"]),
             default: Fallback::Text("link"),
             range: Range::ANY,
-            source: "dossier abc section 2.6 (our choice)",
+            source: "our choice: the paper leaves the estimate open",
             doc: "Delay form only: divide the backlog by the link's rate, or by the rate of departures measured over 0.1 s \
                   of memory while the link is busy.",
         },

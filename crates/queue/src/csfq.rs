@@ -296,7 +296,7 @@ pub static TABLE: Mechanism = Mechanism {
             ty: Type::Packets,
             default: Fallback::Text("12 packets"),
             range: Range::NOT_NEGATIVE,
-            source: "dossier abc section 6 item 16: half of the 24-packet buffer",
+            source: "Stoica, Shenker, Zhang 2003: half the buffer, which here holds 24 packets",
             doc: "A shorter queue means the link is not congested (second amendment).",
         },
         Param {

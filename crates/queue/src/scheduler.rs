@@ -209,7 +209,7 @@ const PER: Param = Param {
     ty: Type::Choice(&["class", "user", "flow"]),
     default: Fallback::Text("class"),
     range: Range::ANY,
-    source: "DESIGN section 5",
+    source: "docs/scenarios.md",
     doc: "By what packets are told apart.",
 };
 

@@ -130,7 +130,7 @@ fn section_json(s: &Section) -> Json {
 }
 
 /// Where the grammar of the scenario file is defined.
-const GRAMMAR: &str = "DESIGN section 5";
+const GRAMMAR: &str = "docs/scenarios.md";
 
 fn param_json(p: &Param) -> Json {
     json!({

@@ -1,4 +1,4 @@
-//! The record of a run: counters as JSON (DESIGN section 6), series as columns, and the hash that must agree everywhere.
+//! The record of a run: counters as JSON (docs/metrics.md), series as columns, and the hash that must agree everywhere.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};

@@ -98,7 +98,7 @@ pub(crate) const START: Param = Param {
     ty: Type::Choice(&["run", "first-packet"]),
     default: Fallback::Text("run"),
     range: Range::ANY,
-    source: "dossier abc section 2.2: the activity advantage of section IV-G needs a meter that runs from the start",
+    source: "Menth and Zeitler 2018, section IV-G: the activity advantage needs a meter that runs from the start",
     doc: "When the measurement begins (t0).",
 };
 

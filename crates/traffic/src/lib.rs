@@ -9,7 +9,7 @@ use evenflow_base::schema::{
 };
 use evenflow_base::{Duration, Stream, Time};
 
-/// Bytes of a datagram that are no payload: IP 20, UDP 8 (DESIGN section 5).
+/// Bytes of a datagram that are no payload: IP 20, UDP 8.
 pub const UDP_HEADER: u16 = 28;
 
 /// What one flow sends.
@@ -113,7 +113,7 @@ const START: Param = Param {
     ty: Type::Duration,
     default: Fallback::Text("0 s"),
     range: Range::NOT_NEGATIVE,
-    source: "DESIGN section 5",
+    source: "docs/scenarios.md",
     doc: "When each flow starts, drawn for each.",
 };
 
@@ -122,7 +122,7 @@ const FLOWS: Param = Param {
     ty: Type::Integer,
     default: Fallback::Text("1"),
     range: Range { min: 1.0, closed: true, max: 1_000_000.0 },
-    source: "DESIGN section 5",
+    source: "docs/scenarios.md",
     doc: "Connections of each user.",
 };
 
@@ -140,7 +140,7 @@ const PACKET: Param = Param {
     ty: Type::Bytes,
     default: Fallback::Text("1500 B"),
     range: Range::PACKET_SIZE,
-    source: "DESIGN section 5",
+    source: "docs/scenarios.md",
     doc: "Size on the wire, 28 B of header included; a random size is drawn for each packet.",
 };
 

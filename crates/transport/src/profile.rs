@@ -55,7 +55,7 @@ impl Profile {
         (name == "ns3.26").then(Profile::ns3_26)
     }
 
-    /// TCP NewReno of ns-3 release 3.26 (dossier abc section 2.12).
+    /// TCP NewReno of ns-3 release 3.26 (docs/tcp.md).
     pub fn ns3_26() -> Profile {
         Profile {
             name: "ns3.26",
@@ -137,7 +137,7 @@ impl Profile {
 const PER_PROFILE: Fallback = Fallback::Absent("as the profile says");
 
 const fn line(name: &'static str, ty: Type, range: Range, doc: &'static str) -> Param {
-    Param { name, ty, default: PER_PROFILE, range, source: "DESIGN section 5", doc }
+    Param { name, ty, default: PER_PROFILE, range, source: "docs/tcp.md", doc }
 }
 
 /// The `tcp` table of a group. `congestion_control` may also be a table with a `kind`.
@@ -146,14 +146,14 @@ pub static TCP: Mechanism = Mechanism {
     room: Room::Stack,
     title: "TCP of a group",
     doc: "A stack profile, any line of which may be overridden, and a congestion control.",
-    source: "DESIGN section 5",
+    source: "docs/tcp.md",
     params: &[
         Param {
             name: "stack",
             ty: Type::Choice(NAMES),
             default: Fallback::Text("rfc"),
             range: Range::ANY,
-            source: "DESIGN section 4",
+            source: "docs/tcp.md",
             doc: "The profile: which variant of each rule the endpoints follow.",
         },
         Param {
@@ -175,7 +175,7 @@ pub static TCP: Mechanism = Mechanism {
             ty: Type::IntegerOr("unlimited"),
             default: PER_PROFILE,
             range: Range::FROM_ONE,
-            source: "DESIGN section 5",
+            source: "docs/tcp.md",
             doc: "Retransmissions without a new ACK before the connection dies.",
         },
         line("byte_counting", Type::Flag, Range::ANY, "Congestion avoidance counts bytes, not ACKs."),

@@ -24,7 +24,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A listening end. The first data segment is acknowledged at once (dossier abc section 2.12).
+    /// A listening end. The first data segment is acknowledged at once (docs/tcp.md).
     pub fn new(profile: &Profile) -> Receiver {
         Receiver {
             next: 0,

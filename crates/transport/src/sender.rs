@@ -2,7 +2,7 @@
 //! timer (RFC 6298).
 //!
 //! Sequence numbers are offsets into the byte stream; SYN takes none. States and rules follow the profile; those of
-//! ns-3.26 are in dossier abc section 2.12. Not here yet: SACK, RACK-TLP, PRR, ECN, closing a connection.
+//! ns-3.26 are listed in docs/tcp.md. Not here yet: SACK, RACK-TLP, PRR, ECN, closing a connection.
 
 use evenflow_base::{Duration, Packet, Time, flags};
 

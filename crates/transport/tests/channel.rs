@@ -182,8 +182,8 @@ fn channels() -> impl Strategy<Value = Channel> {
 }
 
 fn profiles() -> impl Strategy<Value = Profile> {
-    (1u32..12, 1u32..4, 1u64..40, 1u32..300, prop::bool::ANY, prop_oneof![Just(1000u64), 20u64..1000]).prop_map(
-        |(initial, ack_every, windows, write, limited_transmit, min_rto)| Profile {
+    (1u32..12, 1u32..4, 1u64..40, 1u32..300, prop::bool::ANY, prop_oneof![Just(1000u64), 20u64..1000])
+        .prop_map(|(initial, ack_every, windows, write, limited_transmit, min_rto)| Profile {
             mss: MSS,
             initial_window: f64::from(initial),
             ack_every,
@@ -195,12 +195,11 @@ fn profiles() -> impl Strategy<Value = Profile> {
             retries: None,
             syn_tries: 30,
             ..Profile::ns3_26()
-        },
-    )
+        })
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, max_shrink_iters: 500, rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 500, rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Unlimited retries: everything arrives, whatever the channel does, and then all is quiet.
     #[test]

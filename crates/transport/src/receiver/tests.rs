@@ -98,7 +98,10 @@ fn every_segment_where_the_profile_says_so() {
 #[test]
 fn the_largest_count_waits_for_the_timer_alone() {
     let profile = Profile { ack_every: u32::MAX, ..Profile::ns3_26() };
-    table(&profile, "0 | 0 | ack 1 |\n1 | 1 | - | due 201\n2 | 2 | - | due 201\n201 | timer | ack 3 | due off");
+    table(
+        &profile,
+        "0 | 0 | ack 1 |\n1 | 1 | - | due 201\n2 | 2 | - | due 201\n201 | timer | ack 3 | due off",
+    );
 }
 
 /// At once: beyond a hole, filling one wholly or in part, and for nothing new (RFC 5681 section 4.2). A held-back ACK

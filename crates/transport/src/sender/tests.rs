@@ -137,7 +137,7 @@ fn table(profile: Profile, rows: &str) {
 
 // --- opening ----------------------------------------------------------------------------------------------------
 
-/// Three-way handshake, then one segment (dossier abc 2.12: initial window 1).
+/// Three-way handshake, then one segment (docs/tcp.md: initial window 1).
 #[test]
 fn a_connection_opens_and_sends_one_segment() {
     table(
@@ -147,7 +147,7 @@ fn a_connection_opens_and_sends_one_segment() {
     );
 }
 
-/// First timeout 3 s, doubled each time, six SYNs in all (dossier abc 2.12, row "connect").
+/// First timeout 3 s, doubled each time, six SYNs in all (docs/tcp.md, row "connect").
 #[test]
 fn a_syn_is_sent_six_times_with_doubled_timeouts() {
     table(
@@ -188,7 +188,7 @@ fn a_dead_connection_stays_silent() {
 
 // --- slow start and congestion avoidance -------------------------------------------------------------------------
 
-/// One segment more for each ACK, whatever it covers (RFC 5681 equation 2 with the ACK counted, dossier abc 2.12).
+/// One segment more for each ACK, whatever it covers (RFC 5681 equation 2 with the ACK counted, docs/tcp.md).
 #[test]
 fn slow_start_grows_by_a_segment_per_ack() {
     table(
@@ -217,7 +217,7 @@ fn congestion_avoidance_grows_by_less_per_ack() {
     );
 }
 
-/// Bytes of short segments add up (dossier abc 2.12: growth is once per ACK of at least a segment).
+/// Bytes of short segments add up (docs/tcp.md: growth is once per ACK of at least a segment).
 #[test]
 fn acks_of_less_than_a_segment_grow_the_window_when_they_add_up() {
     table(
@@ -259,7 +259,7 @@ fn old_acks_are_ignored() {
 // --- the windows that bind ---------------------------------------------------------------------------------------
 
 /// 131072 bytes are 90 segments and 932 bytes; the send buffer, filled in writes of 512, then gives short segments:
-/// 2892 bytes acknowledged leave room for 5 writes, that is 2560 bytes (dossier abc 2.12).
+/// 2892 bytes acknowledged leave room for 5 writes, that is 2560 bytes (docs/tcp.md).
 #[test]
 fn the_receive_window_binds_at_90_6_segments_and_the_send_buffer_makes_short_ones() {
     let mut b = Bench::new(Profile { initial_window: 200.0, ..Profile::ns3_26() }, None);
@@ -338,7 +338,7 @@ fn one_loss_without_limited_transmit() {
 
 /// Segments 0 and 5 of ten. Partial ACK: deflated by what it covers, one segment added back, the next hole resent at
 /// once, no growth; it covers fewer segments than the 10 duplicates reported, so one duplicate is taken back (RFC 6582
-/// section 3.2 step 3, dossier abc 2.12). Full ACK: flight = (17 - 5) + (1 - 11) = 2, cwnd = 3; then the two segments beyond recover
+/// section 3.2 step 3, docs/tcp.md). Full ACK: flight = (17 - 5) + (1 - 11) = 2, cwnd = 3; then the two segments beyond recover
 /// grow it by one.
 #[test]
 fn two_losses_in_a_window() {
@@ -485,7 +485,7 @@ fn unlimited_retries_never_kill() {
 }
 
 /// Duplicates after a timeout are echoes of what was sent twice: they are counted, nothing more, until an ACK goes
-/// beyond `recover` (RFC 6582 section 4; dossier abc 2.12). Reaching it exactly is not beyond.
+/// beyond `recover` (RFC 6582 section 4; docs/tcp.md). Reaching it exactly is not beyond.
 #[test]
 fn duplicates_after_a_timeout_do_not_start_recovery() {
     table(

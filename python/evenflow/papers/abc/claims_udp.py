@@ -396,9 +396,9 @@ CLAIMS: list[Claim] = [
         on=FIG,
         literal=_mostly_below_q_base,
         note=(
-            "Q_base is the threshold of a packet of average activity. A user whose activity is below the average may "
-            "fill the queue beyond it, and does "
-            "where it alone overloads or nearly overloads the link."
+            "One point misses the 80 %: R0 = 12.5 against R1 = 10 Mbit/s, where user 1 alone fills the link (75 % "
+            "of the time below 20 packets). Q_base is the threshold of a packet of average activity; a user below "
+            "the average may fill the queue further, and does where it has no need to yield."
         ),
     ),
     claim(

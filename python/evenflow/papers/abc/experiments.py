@@ -443,15 +443,19 @@ def x_drr(scale: Scale) -> list[Point]:
 
 SENSITIVITY_PRIORITY = "BE offset of the MEDF scheduler"
 SENSITIVITY_WINDOW = "TCP window"
+SENSITIVITY_USE = "TCP window and utilisation"
 SENSITIVITY_CSFQ = "CSFQ variant"
 SENSITIVITY_METER = "start of the activity meter"
+SENSITIVITY_HOSTS = "time hosts spend on each packet, random up to"
 
 WINDOWS = ("115000 B", "119000 B", "123000 B", "127000 B", "131072 B", "1048576 B")
 """Around ns-3.26's 131072 B, and one that never binds."""
 SENSITIVITY_MEASURES: Mapping[str, tuple[Measure, str]] = {
     SENSITIVITY_PRIORITY: (measures.delay_ef, "mean queueing delay of EF (ms)"),
     SENSITIVITY_WINDOW: (measures.ratio, "throughput ratio TR"),
+    SENSITIVITY_USE: (measures.utilisation, "utilisation"),
     SENSITIVITY_CSFQ: (measures.ratio, "throughput ratio TR"),
+    SENSITIVITY_HOSTS: (measures.t1, "throughput T1 of the light user (Mbit/s)"),
     SENSITIVITY_METER: (
         lambda run: measures.received_by(RECEIVED, UPLOAD_START_S, 1.0, run) / 1e3,
         "received after 1 s (kB)",
@@ -486,7 +490,7 @@ def x_sensitivity(scale: Scale) -> list[Point]:
         points.append(varied(SENSITIVITY_PRIORITY, f"{delta:g}", f"R0 = {r0:g} Mbit/s", 5, scenario))
     for window, r0 in product(WINDOWS[-2:], (1, 2)):
         scenario = net.mixed_pair(net.drop_tail(), r0, 50, max_window=window)
-        points.append(varied(SENSITIVITY_WINDOW, window, f"figure 6c, R0 = {r0:g} Mbit/s", 50, scenario))
+        points.append(varied(SENSITIVITY_USE, window, f"figure 6c, R0 = {r0:g} Mbit/s", 50, scenario))
     variants = {
         "code, threshold 12 packets": net.csfq(),
         "code, threshold 6 packets": net.csfq(q_threshold=6),
@@ -498,6 +502,14 @@ def x_sensitivity(scale: Scale) -> list[Point]:
             varied(SENSITIVITY_CSFQ, how, "figure 15c, R0 = 12.5 Mbit/s", delay, net.mixed_pair(scheme, 12.5, delay))
         )
         points.append(varied(SENSITIVITY_CSFQ, how, "figure 16", delay, net.crowd(scheme, delay)))
+    in_step = {
+        "figure 4a without ABC, one flow each": partial(net.tcp_pair, net.drop_tail(), 1),
+        "without ABC, strict priority, f0 = 2": partial(net.tcp_pair, net.strict(net.drop_tail()), 2, priority=True),
+    }
+    for (setting, make), delay in product(in_step.items(), DELAYS_MS):
+        scenario = make(delay)
+        points.append(varied(SENSITIVITY_HOSTS, "none", setting, delay, scenario))
+        points.append(varied(SENSITIVITY_HOSTS, "1.2 ms", setting, delay, net.with_processing(scenario, 1.2)))
     for how, delay in product(("run", "first-packet"), DELAYS_MS):
         scenario = _upload(net.abc(meter_start=how), 1, delay)
         points.append(varied(SENSITIVITY_METER, how, "figure 11, f1 = 1", delay, scenario))

@@ -473,6 +473,7 @@ def _comparison(table: Table, schemes: Mapping[str, str], r1s: Sequence[float], 
     if log_ratio:
         _draw_ratio_of_means(c, table, "r0", _scheme_and_delay(schemes, panel="c"))
         plots.name_axes(c, RATE_0, f"{RATIO} (ratio of means)", title="c", zero=False, legend=False)
+        c.set_ylim(bottom=0.02)
     else:
         _draw(c, table, ratio, "r0", _scheme_and_delay(schemes, panel="c"))
         plots.name_axes(c, RATE_0, RATIO, title="c", legend=False)
@@ -599,10 +600,10 @@ def x_sensitivity(table: Table, groups: Mapping[str, tuple[Measure, str]]) -> Fi
     """Each open choice with its alternatives: the measure that claims depend on, at the points where they do."""
     lab = Lab(table)
     found: dict[str, list[tuple[str, Floats]]] = {}
-    for labels in table.points():
+    for labels in sorted(table.points(), key=lambda point: (str(point["setting"]), str(point["delay_ms"]))):
         what = str(labels["what"])
         spot = lab.at(**labels)
-        words = f"{labels['how']}: {labels['setting']}, {labels['delay_ms']} ms"
+        words = f"{labels['setting']}, {labels['delay_ms']} ms: {labels['how']}"
         found.setdefault(what, []).append((words, spot.of(groups[what][0])))
     heights = [0.9 + 0.2 * len(rows) for rows in found.values()]
     from matplotlib.backends.backend_agg import FigureCanvasAgg

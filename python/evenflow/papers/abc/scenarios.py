@@ -279,6 +279,13 @@ def _group(group: Users, path: Sequence[str]) -> dict[str, Any]:
     return table
 
 
+def with_processing(scenario: Scenario, most_ms: float) -> Scenario:
+    """The same with hosts that spend a random time on each packet, up to ``most_ms``: flows then fall out of step."""
+    processing = {"uniform": ["0 s", quantity(most_ms, "ms")]}
+    groups = scenario.tree["groups"]
+    return scenario.with_settings({f"groups.{name}.processing": processing for name in groups})
+
+
 def udp_pair(scheme: Scheme, r0: float, r1: float, *, priority: bool = False) -> Scenario:
     """Two Poisson users at D_b = 5 ms (figures 3, 14a, 15a); with ABC the time at each queue length is recorded."""
     is_abc = scheme.queue["kind"] == "activity-aqm"

@@ -1,0 +1,417 @@
+//! Laws of queues under arbitrary operation: conservation, order, fairness, and what each rule's paper promises.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
+use evenflow_queue::csfq::{self, Csfq, Form};
+use evenflow_queue::scheduler::{Drr, Medf, Strict};
+use evenflow_queue::{ActivityAqm, Limit, Occupancy, Queued, Reason, Scheduler, Verdict, activity_aqm};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(3),
+        failure_persistence: None,
+        max_shrink_iters: 1000,
+        ..ProptestConfig::default()
+    }
+}
+
+fn packet(size: u16, label: f64) -> Packet {
+    Packet {
+        seq: 0,
+        label,
+        flow: 0,
+        stamp: 0,
+        size,
+        payload: size,
+        hop: 0,
+        class: 0,
+        flags: flags::DATAGRAM,
+        ecn: Ecn::NotCapable,
+    }
+}
+
+fn item(at: u64, size: u16, id: u64) -> Queued {
+    Queued { packet: Packet { seq: id, ..packet(size, 0.0) }, at: Time(at), sequence: id }
+}
+
+// --- schedulers ---------------------------------------------------------------------------------------------------
+
+/// Queues of every scheduler under test.
+const QUEUES: usize = 4;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// A packet of this size for this queue, this long after the last one.
+    Enqueue(usize, u16, u64),
+    Dequeue,
+    /// Room is wanted for such a packet.
+    PushOut(usize, u16),
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let size = prop_oneof![40u16..1600, Just(1500u16), Just(1u16), Just(65_535u16)];
+    let op = prop_oneof![
+        5 => (0..QUEUES, size.clone(), 0u64..20).prop_map(|(q, s, t)| Op::Enqueue(q, s, t)),
+        4 => Just(Op::Dequeue),
+        1 => (0..QUEUES, size).prop_map(|(q, s)| Op::PushOut(q, s)),
+    ];
+    prop::collection::vec(op, 1..400)
+}
+
+fn schedulers() -> impl Strategy<Value = Scheduler> {
+    prop_oneof![
+        Just(Scheduler::Fifo(VecDeque::new())),
+        Just((0..QUEUES).collect::<Vec<_>>()).prop_shuffle().prop_map(|o| Scheduler::Strict(Strict::new(o))),
+        prop::collection::vec(0u64..100, QUEUES)
+            .prop_map(|o| Scheduler::Medf(Medf::new(o.into_iter().map(Duration).collect()))),
+        (prop::collection::vec(1u64..3000, QUEUES), any::<bool>())
+            .prop_map(|(quanta, longest)| Scheduler::Drr(Drr::new(quanta, longest))),
+    ]
+}
+
+/// What a scheduler should hold: each queue's packets in order of arrival.
+#[derive(Default)]
+struct Model {
+    queues: [VecDeque<(u64, u16)>; QUEUES],
+    fifo: bool,
+}
+
+impl Model {
+    fn len(&self) -> usize {
+        self.queues.iter().map(VecDeque::len).sum()
+    }
+
+    fn bytes(&self, queue: usize) -> u64 {
+        self.queues[queue].iter().map(|(_, size)| u64::from(*size)).sum()
+    }
+
+    /// The queue a packet is in.
+    fn find(&self, id: u64) -> Option<usize> {
+        self.queues.iter().position(|q| q.iter().any(|(held, _)| *held == id))
+    }
+}
+
+proptest! {
+    #![proptest_config(config(1000))]
+
+    /// Every packet comes out once, by service or by pushing out; a scheduler that holds a packet serves one (work
+    /// conservation); within a queue the order is that of arrival; pushing out takes the last packet of the longest queue
+    /// and never makes the newcomer's the longest.
+    #[test]
+    fn packets_are_conserved_and_keep_their_order(mut scheduler in schedulers(), ops in ops()) {
+        let mut model = Model { fifo: matches!(scheduler, Scheduler::Fifo(_)), ..Model::default() };
+        let (mut now, mut id) = (0, 0);
+        for op in ops {
+            match op {
+                Op::Enqueue(queue, size, later) => {
+                    now += later;
+                    id += 1;
+                    let queue = if model.fifo { 0 } else { queue };
+                    scheduler.enqueue(queue, item(now, size, id));
+                    model.queues[queue].push_back((id, size));
+                }
+                Op::Dequeue => {
+                    let served = scheduler.dequeue();
+                    prop_assert_eq!(served.is_some(), model.len() > 0);
+                    if let Some(served) = served {
+                        let queue = model.find(served.packet.seq).expect("held");
+                        let head = model.queues[queue].pop_front();
+                        prop_assert_eq!(head, Some((served.packet.seq, served.packet.size)));
+                    }
+                }
+                Op::PushOut(queue, size) => {
+                    if let Some(out) = scheduler.push_out(queue, size) {
+                        let from = model.find(out.packet.seq).expect("held");
+                        prop_assert_ne!(from, queue);
+                        prop_assert!((0..QUEUES).all(|q| model.bytes(q) <= model.bytes(from)));
+                        prop_assert!(model.bytes(from) > model.bytes(queue) + u64::from(size));
+                        let tail = model.queues[from].pop_back();
+                        prop_assert_eq!(tail, Some((out.packet.seq, out.packet.size)));
+                    }
+                }
+            }
+        }
+        let left = std::iter::from_fn(|| scheduler.dequeue()).count();
+        prop_assert_eq!(left, model.len());
+    }
+
+    /// Strict priority: nothing is served while a more urgent packet waits.
+    #[test]
+    fn strict_never_lets_the_less_urgent_pass(ops in ops()) {
+        let order = [2, 0, 3, 1];
+        let mut scheduler = Scheduler::Strict(Strict::new(order.to_vec()));
+        let mut waiting = [0u32; QUEUES];
+        let mut of = BTreeMap::new();
+        for (id, op) in ops.into_iter().enumerate() {
+            match op {
+                Op::Enqueue(queue, size, _) => {
+                    scheduler.enqueue(queue, item(0, size, id as u64));
+                    waiting[queue] += 1;
+                    of.insert(id as u64, queue);
+                }
+                Op::Dequeue | Op::PushOut(..) => {
+                    let Some(served) = scheduler.dequeue() else { continue };
+                    let queue = of[&served.packet.seq];
+                    let first = order.iter().copied().find(|q| waiting[*q] > 0);
+                    prop_assert_eq!(Some(queue), first);
+                    waiting[queue] -= 1;
+                }
+            }
+        }
+    }
+
+    /// MEDF cannot starve: while a best-effort packet waits, no expedited packet that arrived more than the offset after it
+    /// is served; and an expedited packet is served before any best-effort one of its instant or later
+    /// (Menth and Zeitler 2018, section III-D2).
+    #[test]
+    fn medf_bounds_the_wait_of_best_effort(ops in ops(), offset in 1u64..200) {
+        let (be, ef) = (0, 1);
+        let mut scheduler = Scheduler::Medf(Medf::new(vec![Duration(offset), Duration(0)]));
+        let mut waiting: [VecDeque<(u64, u64)>; 2] = Default::default();
+        let mut now = 0;
+        for (id, op) in ops.into_iter().enumerate() {
+            match op {
+                Op::Enqueue(queue, size, later) => {
+                    now += later;
+                    scheduler.enqueue(queue % 2, item(now, size, id as u64));
+                    waiting[queue % 2].push_back((id as u64, now));
+                }
+                Op::Dequeue | Op::PushOut(..) => {
+                    let Some(served) = scheduler.dequeue() else { continue };
+                    let is_ef = waiting[ef].front().map(|w| w.0) == Some(served.packet.seq);
+                    let (own, other) = if is_ef { (ef, be) } else { (be, ef) };
+                    let (id, at) = waiting[own].pop_front().expect("held");
+                    prop_assert_eq!(id, served.packet.seq);
+                    if let Some(&(_, passed)) = waiting[other].front() {
+                        if is_ef {
+                            prop_assert!(at <= passed + offset, "EF of {at} passed BE of {passed}");
+                        } else {
+                            prop_assert!(at + offset < passed, "BE of {at} passed EF of {passed}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Shreedhar and Varghese 1996, lemma 2 and theorem 3: over any interval in which two queues always have packets,
+    /// rounds differ by one and each queue is within one largest packet of its quanta, so that
+    /// |served_i / q_i - served_j / q_j| <= 1 + max / q_i + max / q_j.
+    #[test]
+    fn drr_is_fair_over_every_backlogged_interval(
+        quanta in prop::collection::vec(200u64..4000, 2..6),
+        sizes in prop::collection::vec(40u16..1501, 300..600),
+        seed: u64,
+    ) {
+        let n = quanta.len();
+        let mut drr = Scheduler::Drr(Drr::new(quanta.clone(), true));
+        let mut stream = Stream::new(seed, "sizes");
+        let mut id = 0;
+        let mut owner = BTreeMap::new();
+        let mut fill = |drr: &mut Scheduler, owner: &mut BTreeMap<u64, usize>, queue: usize| {
+            id += 1;
+            let size = sizes[(stream.bits() % sizes.len() as u64) as usize];
+            owner.insert(id, queue);
+            drr.enqueue(queue, item(0, size, id));
+        };
+        for queue in 0..n {
+            for _ in 0..3 {
+                fill(&mut drr, &mut owner, queue);
+            }
+        }
+        // Served so far after each packet; every queue stays backlogged because one goes in for one that goes out.
+        let mut history = vec![vec![0.0; n]];
+        for _ in 0..300 {
+            let served = drr.dequeue().expect("backlogged");
+            let queue = owner[&served.packet.seq];
+            fill(&mut drr, &mut owner, queue);
+            let mut row = history[history.len() - 1].clone();
+            row[queue] += f64::from(served.packet.size);
+            history.push(row);
+        }
+        for (i, qi) in quanta.iter().enumerate() {
+            for (j, qj) in quanta.iter().enumerate().skip(i + 1) {
+                let (qi, qj) = (*qi as f64, *qj as f64);
+                // The difference of two instants is an interval's; its extremes are those of the running difference.
+                let lead = history.iter().map(|row| row[i] / qi - row[j] / qj);
+                let (low, high) = lead.fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x), h.max(x)));
+                let bound = 1.0 + 1500.0 / qi + 1500.0 / qj;
+                prop_assert!(high - low <= bound + 1e-9, "{i}, {j}: {} > {bound}", high - low);
+            }
+        }
+    }
+}
+
+/// A queue that was away does not come back with the credit of its absence (Shreedhar and Varghese 1996, section 3).
+#[test]
+fn drr_forgets_the_deficit_of_an_empty_queue() {
+    let mut drr = Scheduler::Drr(Drr::new(vec![1500, 1500], true));
+    drr.enqueue(0, item(0, 100, 1));
+    assert_eq!(drr.dequeue().map(|q| q.packet.seq), Some(1)); // 1400 would be left
+    for id in 0..4 {
+        drr.enqueue(0, item(0, 1500, 10 + id));
+        drr.enqueue(1, item(0, 1500, 20 + id));
+    }
+    let order: Vec<u64> = std::iter::from_fn(|| drr.dequeue()).map(|q| q.packet.seq).collect();
+    assert_eq!(order, [10, 20, 11, 21, 12, 22, 13, 23]);
+}
+
+// --- admission rules ------------------------------------------------------------------------------------------------
+
+const RATE: f64 = 10e6;
+
+fn seen(packets: u32, limit: Limit, size: u16) -> Occupancy {
+    let bytes = u64::from(packets) * 1500;
+    let rate = Some(Rate(RATE));
+    Occupancy { packets, bytes, rate, full: limit.is_full(packets, bytes, size, rate) }
+}
+
+fn aqm_params() -> impl Strategy<Value = activity_aqm::Params> {
+    (1.0..20.0f64, 0.0..20.0f64, 0.0..64.0f64, 0.05..2.0f64, any::<bool>(), any::<bool>()).prop_map(
+        |(q_min, above, gamma, memory, in_time, average_received)| {
+            let unit = if in_time { 1500.0 * 8.0 / RATE } else { 1.0 };
+            activity_aqm::Params {
+                q_min: q_min * unit,
+                q_base: (q_min + above) * unit,
+                gamma: gamma * unit,
+                in_time,
+                memory: Duration::from_seconds(memory),
+                average_received,
+                measure_rate: false,
+            }
+        },
+    )
+}
+
+/// Activities and queue lengths of arriving packets, and the gaps between them in microseconds.
+fn arrivals() -> impl Strategy<Value = Vec<(f64, u32, u64)>> {
+    prop::collection::vec((-14.0..24.0f64, 0u32..30, 0u64..5000), 1..200)
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    /// At every decision of any history: what is accepted at Q is accepted at any shorter queue, and a less active packet
+    /// wherever a more active one is; below q_min only a full buffer drops; and the average lies within the activities
+    /// it has seen.
+    #[test]
+    fn the_activity_aqm_is_monotone(params in aqm_params(), arrivals in arrivals(), limit in 1u32..40) {
+        let limit = Limit::Packets(limit);
+        let mut rule = ActivityAqm::new(params);
+        let mut now = Time::ZERO;
+        let unit = if params.in_time { 1500.0 * 8.0 / RATE } else { 1.0 };
+        let accepts = |rule: &ActivityAqm, activity: f64, queue: u32, now: Time| {
+            rule.clone().admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500)) == Verdict::Accept
+        };
+        let (mut low, mut high) = (f64::MAX, f64::MIN);
+        for (activity, queue, gap) in arrivals {
+            now += Duration(gap * 1000);
+            if accepts(&rule, activity, queue, now) {
+                prop_assert!((0..queue).all(|q| accepts(&rule, activity, q, now)));
+                prop_assert!([0.1, 1.0, 10.0].iter().all(|less| accepts(&rule, activity - less, queue, now)));
+            }
+            let verdict = rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500));
+            let full = seen(queue, limit, 1500).full;
+            prop_assert_eq!(verdict == Verdict::Drop(Reason::Limit), full);
+            if f64::from(queue) * unit < params.q_min {
+                prop_assert_eq!(verdict == Verdict::Accept, !full);
+            }
+            if verdict == Verdict::Accept || params.average_received {
+                (low, high) = (low.min(activity), high.max(activity));
+                prop_assert!(rule.average() >= low - 1e-9 && rule.average() <= high + 1e-9);
+            }
+        }
+    }
+
+    /// All reference rates times 2^k: every activity falls by k, every decision stays, and the average falls by exactly k
+    /// (Menth and Zeitler 2018, equations 11 to 13). The first packet meets an average of zero and is left out.
+    #[test]
+    fn the_activity_aqm_does_not_see_a_common_scale(
+        params in aqm_params(), arrivals in arrivals(), k in -20i32..20,
+    ) {
+        let limit = Limit::Packets(24);
+        let (mut here, mut there) = (ActivityAqm::new(params), ActivityAqm::new(params));
+        let shift = f64::from(k);
+        let mut now = Time(1);
+        let admit = |rule: &mut ActivityAqm, activity: f64, queue, now| {
+            rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500))
+        };
+        // An empty queue accepts whatever the average is.
+        admit(&mut here, 5.0, 0, now);
+        admit(&mut there, 5.0 - shift, 0, now);
+        for (activity, queue, gap) in arrivals {
+            now += Duration(gap * 1000);
+            // A threshold within rounding of the queue length may fall either way.
+            let threshold = activity_aqm::drop_threshold(&params, activity, here.average());
+            let length = f64::from(queue) * if params.in_time { 1500.0 * 8.0 / RATE } else { 1.0 };
+            if (threshold - length).abs() < 1e-6 {
+                continue;
+            }
+            let verdict = admit(&mut here, activity, queue, now);
+            prop_assert_eq!(verdict, admit(&mut there, activity - shift, queue, now));
+            prop_assert!((here.average() - there.average() - shift).abs() < 1e-9);
+        }
+    }
+
+    /// CSFQ after any history: probabilities are probabilities, monotone in label and fair rate; the fair rate is never
+    /// negative or undefined and exceeds neither C nor every label seen; estimated rates are never negative, and what is
+    /// accepted is never more than what arrived; labels only shrink.
+    #[test]
+    fn csfq_stays_within_its_bounds(
+        paper: bool, q_min in prop_oneof![Just(0.0), Just(12.0)], q_threshold in 0.0..24.0f64,
+        arrivals in prop::collection::vec((0.0..40e6f64, 0u32..26, prop_oneof![Just(0u64), 0u64..200_000]), 1..400),
+        seed: u64,
+    ) {
+        let form = if paper { Form::Paper } else { Form::Ns2 };
+        let mut rule = Csfq::new(csfq::Params {
+            capacity: RATE,
+            memory: Duration::from_millis(100),
+            interval: Duration::from_millis(100),
+            q_threshold,
+            q_min,
+            form,
+        });
+        let mut stream = Stream::new(seed, "coin");
+        let (mut now, mut largest) = (Time::ZERO, RATE);
+        for (label, queue, gap) in arrivals {
+            now += Duration(gap * 1000);
+            largest = largest.max(label);
+            let alpha = rule.observe("alpha").unwrap();
+            let probability = csfq::drop_probability(alpha, label);
+            prop_assert!((0.0..=1.0).contains(&probability));
+            prop_assert!(csfq::drop_probability(alpha, label + 1e6) >= probability);
+            prop_assert!(csfq::drop_probability(alpha + 1e6, label) <= probability);
+            let mut p = packet(1500, label);
+            let full = seen(queue, Limit::Packets(24), 1500).full;
+            let verdict = rule.admit(&mut p, now, &seen(queue, Limit::Packets(24), 1500), &mut stream);
+            prop_assert!(p.label <= label);
+            if f64::from(queue) < q_min || label <= alpha || (form == Form::Ns2 && alpha == 0.0) {
+                prop_assert_ne!(verdict, Verdict::Drop(Reason::Csfq), "alpha {}, label {}", alpha, label);
+            }
+            prop_assert!(!(full && verdict == Verdict::Accept));
+            let [alpha, arrived, accepted] =
+                ["alpha", "arrival_rate", "accepted_rate"].map(|name| rule.observe(name).unwrap());
+            prop_assert!(alpha.is_finite() && (0.0..=largest).contains(&alpha), "alpha {alpha}");
+            prop_assert!(arrived >= accepted - 1e-6 * arrived && accepted >= 0.0, "{arrived}, {accepted}");
+        }
+    }
+
+    /// Drop-tail limits: what fits in a fuller queue fits in an emptier one, and a smaller packet fits where a larger does.
+    #[test]
+    fn limits_are_monotone(packets in 0u32..100, bytes in 0u64..150_000, size in 1u16..=65_535, most in 1u32..100) {
+        let limits = [
+            Limit::None, Limit::Packets(most), Limit::Bytes(u64::from(most) * 1500), Limit::Seconds(f64::from(most) * 1.2e-3),
+        ];
+        for limit in limits {
+            let full = |packets, bytes, size| limit.is_full(packets, bytes, size, Some(Rate(RATE)));
+            if !full(packets, bytes, size) {
+                prop_assert!(!full(packets.saturating_sub(1), bytes.saturating_sub(1), size));
+                prop_assert!(!full(packets, bytes, size.saturating_sub(1).max(1)));
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Laws of the engine: what must hold for every scenario, and theory where there is one.
+
+mod accounting;
+mod common;
+mod paths;
+mod repeat;
+mod sharing;
+mod theory;

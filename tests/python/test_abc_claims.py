@@ -1,0 +1,254 @@
+"""The paper's claims: complete, judged by the numbers they name, and never broken by what a run can look like."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from evenflow.claims import Check, Claim, Verdict, judge_claim
+from evenflow.paper import Experiment
+from evenflow.papers.abc import PAPER
+from evenflow.papers.abc import scenarios as net
+from evenflow.papers.abc.claims_comparison import max_min_share
+from evenflow.papers.abc.ledger import claim
+from evenflow.plots import style, svg
+from evenflow.record import Record
+from evenflow.scenario import Scenario
+from evenflow.study import Point, Run, Study, Table, run_study
+
+BY_NUMBER = {int(claim.id.removeprefix("abc-c")): claim for claim in PAPER.claims}
+SEEDS = range(1, 11)
+
+
+def fake_run(labels: Mapping[str, Any], point: int, seed: int, **numbers: Any) -> Run:
+    """A run with the few numbers a claim looks at; a number may be a function of the seed."""
+    at = {name: value(seed) if callable(value) else value for name, value in numbers.items()}
+    bottleneck = {
+        "utilisation": at.get("u", 1.0),
+        "queue_packets_mean": at.get("q", 10.0),
+        "drops": at.get("drops", {}),
+        "classes": {name: {"queue_delay_s_mean": at.get(name)} for name in ("be", "ef") if name in at},
+    }
+    groups = {
+        name: {"throughput_bps": at[key] * 1e6, "loss_ratio": at.get(f"loss_{name}", 0.0)}
+        for name, key in (("heavy", "t0"), ("light", "t1"))
+        if key in at
+    }
+    tree = {"groups": groups, "links": {"bottleneck": bottleneck}, "histograms": at.get("histograms", {})}
+    return Run(point, labels, seed, Record(json.dumps(tree), ""))
+
+
+def table(points: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], seeds: Sequence[int] = SEEDS) -> Table:
+    return Table(fake_run(labels, k, seed, **numbers) for k, (labels, numbers) in enumerate(points) for seed in seeds)
+
+
+def verdicts(number: int, **tables: Table) -> tuple[str, str | None]:
+    data = {f"abc-{name}": found for name, found in tables.items()}
+    entry = judge_claim(BY_NUMBER[number], data, scale="paper", paper_runs=10)
+    assert not entry.broken
+    return str(entry.literal.verdict), str(entry.relaxed.verdict) if entry.relaxed else None
+
+
+def noisy(value: float, spread: float = 0.01) -> Any:
+    """The value, a little different for every seed, with that mean over seeds 1 to 10."""
+    return lambda seed: value + spread * (seed - 5.5)
+
+
+def test_all_128_claims_are_there_in_order() -> None:
+    assert [c.id for c in PAPER.claims] == [f"abc-c{n:02d}" for n in range(1, 129)]
+
+
+@pytest.mark.parametrize("one", PAPER.claims, ids=lambda c: c.id)
+def test_a_claim_says_what_it_is(one: Claim) -> None:
+    known = {e.id for e in PAPER.experiments}
+    assert set(one.experiments) <= known
+    assert one.statement.endswith(".")
+    assert one.expected
+    assert one.tolerance
+    assert one.source
+    assert (one.relaxed is None) == (one.relaxed_reading is None)
+
+
+def test_ids_of_experiments_and_their_panels() -> None:
+    assert PAPER.experiment("abc-fig03a").id == PAPER.experiment("fig03").id == "abc-fig03"
+    assert PAPER.experiment("fig05n").id == "abc-fig05n"
+
+
+def test_a_relaxed_reading_needs_its_reason() -> None:
+    with pytest.raises(ValueError, match="explanation"):
+        claim(1, "", "", expected="", tolerance="", literal=lambda _: [], relaxed=lambda _: [Check("", 1.0)])
+
+
+def test_analytic_claims_hold_but_for_the_misprint() -> None:
+    found = {
+        c.id: judge_claim(c, {}, scale="paper", paper_runs=10).literal.verdict
+        for c in PAPER.claims
+        if not c.experiments
+    }
+    assert {name for name, verdict in found.items() if verdict is not Verdict.HOLDS} == {"abc-c06"}
+    assert len(found) == 8
+
+
+def fig04(ratio: Mapping[tuple[str, int, int], float], **numbers: Any) -> Table:
+    return table(
+        [
+            ({"scheme": scheme, "f0": f0, "delay_ms": delay}, {"t0": noisy(r * 1.0), "t1": 1.0, **numbers})
+            for (scheme, f0, delay), r in ratio.items()
+        ]
+    )
+
+
+def test_c39_fails_at_1_1_and_holds_at_1_5() -> None:
+    assert verdicts(39, fig04=fig04({(net.ABC, 10, 50): 1.3})) == ("fails", "holds")
+    assert verdicts(39, fig04=fig04({(net.ABC, 10, 50): 1.05})) == ("holds", "holds")
+    assert verdicts(39, fig04=fig04({(net.ABC, 10, 50): 1.7})) == ("fails", "fails")
+
+
+def test_c37_is_judged_per_flow() -> None:
+    ratios = {(net.NO_ABC, f0, delay): 1.18 * f0 for f0 in (2, 10) for delay in (5, 50)}
+    assert verdicts(37, fig04=fig04(ratios)) == ("fails", "holds")
+
+
+@pytest.mark.parametrize(("q5", "q50", "expected"), [(18, 10, ("fails", "holds")), (9, 10, ("holds", "fails"))])
+def test_c41_the_order_of_the_queues(q5: float, q50: float, expected: tuple[str, str]) -> None:
+    points = [
+        ({"scheme": scheme, "f0": 2, "delay_ms": delay}, {"t0": 1.0, "t1": 1.0, "q": noisy(q)})
+        for scheme in (net.NO_ABC, net.ABC)
+        for delay, q in ((5, q5), (50, q50))
+    ]
+    assert verdicts(41, fig04=table(points)) == expected
+
+
+@pytest.mark.parametrize(("apart", "expected"), [(0.05, "holds"), (-0.05, "holds"), (0.01, "fails")])
+def test_c46_the_exception_may_go_either_way(apart: float, expected: str) -> None:
+    points = [
+        ({"scheme": scheme, "f0": f0, "delay_ms": 50}, {"u": noisy(u, 1e-4)})
+        for f0, gap in ((1, apart), (2, 0.0))
+        for scheme, u in ((net.NO_ABC, 0.9), (net.ABC, 0.9 + gap))
+    ]
+    assert verdicts(46, fig04=table(points))[0] == expected
+
+
+def test_c48_stays_finite_where_the_light_user_gets_nothing() -> None:
+    def one(t1: float) -> Table:
+        return table([({"scheme": net.NO_ABC_STRICT, "f0": 2, "delay_ms": 5}, {"t0": noisy(9.9), "t1": t1})])
+
+    assert verdicts(48, fig05n=one(0.0)) == ("holds", "holds")
+    assert verdicts(48, fig05n=one(9.9 / 120)) == ("fails", "holds")
+    assert verdicts(48, fig05n=one(9.9 / 20)) == ("fails", "fails")
+
+
+def test_c21_the_height_and_place_of_the_peak() -> None:
+    def curve(height: float) -> Table:
+        t0 = {3.0: 3.0, 6.0: 5.95, 7.0: height, 7.5: 5.0, 9.0: 2.6}
+        return table([({"scheme": net.ABC, "r0": r0, "r1": 7.5}, {"t0": noisy(t), "t1": 1.0}) for r0, t in t0.items()])
+
+    assert verdicts(21, fig03=curve(6.9)) == ("holds", "holds")
+    assert verdicts(21, fig03=curve(6.2)) == ("fails", "holds")
+
+
+def test_c69_takes_the_median_where_runs_are_bistable() -> None:
+    def fig06(outliers: int) -> Table:
+        def t1(seed: int) -> float:
+            return 0.2 if seed <= outliers else 5.0
+
+        return table(
+            [
+                ({"scheme": net.ABC, "r0": 11.0, "delay_ms": 50}, {"t0": 5.0, "t1": t1}),
+                ({"scheme": net.NO_ABC, "r0": 11.0, "delay_ms": 50}, {"t0": noisy(9.9), "t1": 0.0}),
+            ]
+        )
+
+    assert verdicts(69, fig06=fig06(1))[0] == "holds"
+    assert verdicts(69, fig06=fig06(6))[0] == "fails"
+
+
+def test_c93_needs_no_drop_at_all_to_be_undefined() -> None:
+    points = [
+        ({"gamma": 1, "q_base": 20, "delay_ms": 5}, {"drops": {"activity": 100}}),
+        ({"gamma": 1, "q_base": 22, "delay_ms": 5}, {"drops": {"activity": 995, "limit": 5}}),
+        ({"gamma": 1, "q_base": 24, "delay_ms": 5}, {"drops": {"activity": 90, "limit": 10}}),
+    ]
+    assert verdicts(93, fig10=table(points))[0] == "holds"
+    points.append(({"gamma": 4, "q_base": 22, "delay_ms": 5}, {"drops": {"activity": 90, "limit": 10}}))
+    assert verdicts(93, fig10=table(points))[0] == "fails"
+
+
+def test_c123_one_early_drop_in_any_run_decides() -> None:
+    def fig16(early: int) -> Table:
+        counts = [0] * 25
+        counts[16], counts[20] = 50, 10
+
+        def histograms(seed: int) -> dict[str, list[int]]:
+            found = list(counts)
+            found[11] = early if seed == 7 else 0
+            return {net.AT_DROP: found}
+
+        return table([({"scheme": net.ABC}, {"histograms": histograms, "drops": {"activity": 60}})])
+
+    assert verdicts(123, fig16=fig16(0))[0] == "holds"
+    assert verdicts(123, fig16=fig16(1))[0] == "fails"
+
+
+@pytest.mark.parametrize(
+    ("r0", "r1", "share"), [(20, 2.5, 7.5), (20, 7.5, 5.0), (3, 10, 3.0), (6, 5, 5.0), (2, 3, 2.0)]
+)
+def test_max_min_share(r0: float, r1: float, share: float) -> None:
+    assert max_min_share(r0, r1) == share
+
+
+# --- every claim and every figure on real, short runs ---------------------------------------------------------------
+
+
+def shortened(point: Point) -> Point:
+    """The same point with a second of measurement, where the experiment does not live from its own times."""
+    tree = point.scenario.tree
+    if tree["warmup"] == "100 s":
+        tree |= {"warmup": "18 s", "duration": "19 s"}
+        tree["links"]["bottleneck"]["rate"] = "10 Mbit/s"  # the step in abc-x-rate lies later
+    return Point(point.labels, Scenario(tree))
+
+
+@pytest.fixture(scope="module")
+def finished() -> dict[str, tuple[Experiment, Table]]:
+    found = {}
+    for experiment in PAPER.experiments:
+        points = [shortened(point) for point in experiment.points("quick")]
+        found[experiment.id] = (experiment, run_study(Study(points, [1, 2][: len(experiment.seeds("quick"))])))
+    return found
+
+
+def test_every_claim_can_be_judged(finished: dict[str, tuple[Experiment, Table]]) -> None:
+    data = {name: found for name, (_, found) in finished.items()}
+    entries = [judge_claim(c, data, scale="quick", paper_runs=PAPER.runs) for c in PAPER.claims]
+    assert [(e.claim.id, e.broken) for e in entries if e.broken] == []
+    for entry in entries:
+        assert entry.literal.outcomes, entry.claim.id
+        if entry.literal.verdict is not Verdict.HOLDS:
+            assert entry.literal.why, entry.claim.id
+
+
+def test_every_figure_can_be_drawn(finished: dict[str, tuple[Experiment, Table]]) -> None:
+    for experiment, found in finished.values():
+        if experiment.figure is not None:
+            with style():
+                drawn = experiment.figure(found)
+            assert drawn.axes, experiment.id
+            if experiment.id in ("abc-fig06", "abc-fig11", "abc-fig16"):  # rendering is slow: one of each kind
+                assert "<svg" in svg(drawn), experiment.id
+            assert experiment.caption
+        assert experiment.data is not None
+        assert experiment.data(found).height == len(found.points())
+
+
+def test_runs_without_a_single_light_packet_break_nothing() -> None:
+    starved = table([({"scheme": net.ABC, "f0": 10, "delay_ms": 5}, {"t0": 10.0, "t1": 0.0})])
+    ratios = [run.metric("groups.heavy.throughput_bps") for run in starved.runs]
+    assert np.isfinite(np.array(ratios, dtype=float)).all()
+    entry = judge_claim(BY_NUMBER[38], {"abc-fig04": starved}, scale="paper", paper_runs=10)
+    assert entry.literal.verdict is Verdict.FAILS
+    assert math.isinf(entry.literal.outcomes[0].interval.mean)

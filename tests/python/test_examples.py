@@ -1,0 +1,104 @@
+"""Every script in examples/ runs from any folder and says what its docstring promises."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, environment
+
+EXAMPLES = ROOT / "examples"
+
+
+def numbers(line: str) -> list[float]:
+    """The numbers of a line that stand by themselves."""
+    return [float(found) for found in re.findall(r"(?<![\w.-])-?\d+(?:\.\d+)?(?![\w.])", line)]
+
+
+def line_of(out: str, start: str) -> str:
+    return next(line.strip() for line in out.splitlines() if line.strip().startswith(start))
+
+
+def run_scenario(out: str, _: Path) -> None:
+    assert re.search(r"record [0-9a-f]{16}$", out.strip())
+    fairness = numbers(line_of(out, "fairness"))[-1]
+    assert 0.99 < fairness <= 1
+
+
+def compare_schemes(out: str, _: Path) -> None:
+    ratio = {name: numbers(line_of(out, name))[0] for name in ("drop-tail", "ABC", "CSFQ", "DRR per user")}
+    assert ratio["drop-tail"] > 8
+    assert 1.3 < ratio["CSFQ"] < 2
+    assert ratio["ABC"] == pytest.approx(1, abs=0.15)
+    assert ratio["DRR per user"] == pytest.approx(1, abs=0.02)
+
+
+def step_a_meter(out: str, _: Path) -> None:
+    assert "5 Mbit/s: 8.97" in out
+    # 416.67 packets in the first second: S = 1.875 MB (1 - 1/e^(1/3)), measured by a meter that is 101 s old.
+    assert numbers(line_of(out, "memory  3 s").removeprefix("memory  3 s"))[2] == pytest.approx(7.15, abs=0.01)
+
+
+def sweep(out: str, folder: Path) -> None:
+    assert "shape: (10, 6)" in out
+    assert len((folder / "out" / "examples" / "sweep.csv").read_text().splitlines()) == 1 + 10 * 2
+    assert (folder / "out" / "examples" / "sweep.svg").read_text().startswith("<?xml")
+
+
+def weighted_sharing(out: str, _: Path) -> None:
+    lines = [line for line in out.splitlines() if line.startswith("  weight")]
+    assert len(lines) == 8
+    for line in lines:
+        weight, rate = numbers(line)[:2]
+        assert rate == pytest.approx(10 * weight / 15, rel=0.1)
+
+
+def rate_steps(out: str, _: Path) -> None:
+    packets, time = line_of(out, "thresholds in packets"), line_of(out, "thresholds in time")
+    waits = [[float(x) for x in re.findall(r"([\d.]+) ms", line)] for line in (packets, time)]
+    assert waits[0][1] > 1.8 * waits[0][0]
+    assert waits[1][1] == pytest.approx(waits[1][0], rel=0.1)
+
+
+def upload(out: str, folder: Path) -> None:
+    plain, protected = numbers(line_of(out, "drop-tail")), numbers(line_of(out, "ABC"))
+    assert protected[0] > 2.5 * plain[0]
+    assert protected == sorted(protected)
+    assert (folder / "out" / "examples" / "upload.svg").exists()
+
+
+CHECKS: dict[str, Callable[[str, Path], None]] = {
+    check.__name__: check
+    for check in (run_scenario, compare_schemes, step_a_meter, sweep, weighted_sharing, rate_steps, upload)
+}
+
+
+def test_every_example_has_a_check() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(CHECKS)
+
+
+@pytest.mark.parametrize("name", sorted(CHECKS))
+def test_example(name: str, work: Path) -> None:
+    script = EXAMPLES / f"{name}.py"
+    assert len(script.read_text(encoding="utf-8").splitlines()) <= 40
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=work, env=environment())
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    CHECKS[name](done.stdout, work)
+
+
+@pytest.mark.parametrize("path", sorted((EXAMPLES / "scenarios").glob("*.toml")), ids=lambda path: path.stem)
+def test_scenario_file(path: Path) -> None:
+    import evenflow as ef
+
+    scenario = ef.load(path)
+    if path.stem == "red-ecn":
+        with pytest.raises(ef.ScenarioError, match="not yet known"):
+            scenario.check()
+        return
+    scenario.check()
+    assert scenario.with_settings({"duration": "2 s", "warmup": "0 s"}).run().metric("packet_hops") > 0
