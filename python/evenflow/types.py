@@ -417,7 +417,7 @@ class Tcp(Table):
 
     A stack profile, any line of which may be overridden, and a congestion control.
 
-    Source: DESIGN section 5.
+    Source: docs/tcp.md.
 
     Attributes:
         stack: The profile: which variant of each rule the endpoints follow. (one of rfc, ns3.26, ns2, ns2-linux,
@@ -461,7 +461,7 @@ class Link(Table):
 
     A full-duplex link: a queue, a transmitter and a delay in each direction.
 
-    Source: DESIGN section 5.
+    Source: docs/scenarios.md.
 
     Attributes:
         rate: Its rate. (rate, or { steps = [[time, rate], …] }; default: absent: pure delay, nothing ever waits; at
@@ -487,7 +487,7 @@ class Reverse(Table):
 
     Keys that are absent are as in the forward direction, except the queue, which then never drops.
 
-    Source: DESIGN section 5.
+    Source: docs/scenarios.md.
 
     Attributes:
         rate: Its rate. (rate, or { steps = [[time, rate], …] }; default: absent: as forward; at least 1)
@@ -507,7 +507,7 @@ class Group(Table):
 
     Users who send the same traffic along the same path.
 
-    Source: DESIGN section 5.
+    Source: docs/scenarios.md.
 
     Attributes:
         users: How many. (whole number; default: required; at least 1, at most 4000000)
@@ -537,7 +537,7 @@ class Recording(Table):
 
     Time series, histograms and lists of events, beside the counters that every run has.
 
-    Source: DESIGN section 5.
+    Source: docs/scenarios.md.
 
     Attributes:
         series: Time series. (list of series tables; default: absent: none)
@@ -557,7 +557,7 @@ class Series(Table):
 
     An observable, or the increase of a counter, by time.
 
-    Source: DESIGN section 5.
+    Source: docs/scenarios.md.
 
     Attributes:
         of: What to record, as in "links.L.queue.packets", "stages.S[0].activity",

@@ -3,6 +3,7 @@
 mod accounting;
 mod common;
 mod paths;
+mod random;
 mod repeat;
 mod sharing;
 mod theory;
