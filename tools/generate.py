@@ -243,7 +243,8 @@ not define is `null` (the mean delay of no packets).
 
 A packet has one size, used by every link, queue, meter and counter; *throughput* counts all bytes of data packets that
 reach the end of the path, *goodput* application bytes delivered in order, each once. Counts are of the forward
-direction, summed over the copies of a link; averages are means over copies.
+direction, summed over the copies of a link; averages are means over copies. [measuring.md](measuring.md) says the rest:
+edges of the window, what counts as what, copies, classes, series, histograms and lists of events.
 
 """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -13,6 +12,8 @@ from .record import Record
 from .scenario import Scenario, require_memory
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from . import _core
 
 
@@ -61,6 +62,8 @@ def execute(tree_json: str, seed: int) -> Result:
 
 def run_here(scenario: Scenario, seed: int) -> Record:
     """One run in a worker thread, so that the main thread can hear Ctrl-C."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from . import _core
 
     scenario.core  # noqa: B018  (raises with every error before anything starts)

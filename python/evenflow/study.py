@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,6 +21,8 @@ from .scenario import Scenario, require_memory
 from .sweep import Label, Labels, Point, expand, nearest_label
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future, ThreadPoolExecutor
+
     import numpy as np
     import pandas as pd
     import polars as pl
@@ -477,6 +478,8 @@ class _Submission:
         self.pending[self.executor.submit(execute, tree_json, seed)] = (point, seed)
 
     def finished(self, timeout: float | None = None) -> list[tuple[int, int, Future[Result]]]:
+        from concurrent.futures import FIRST_COMPLETED, wait
+
         done, _ = wait(self.pending, timeout=timeout, return_when=FIRST_COMPLETED)
         return [(*self.pending.pop(future), future) for future in done]
 
@@ -513,6 +516,8 @@ def run_study(
         Interrupted: Ctrl-C; finished runs are in the store.
         StoreError: the store cannot be written; what was committed stays.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     from .store import key_of
 
     jobs = default_jobs() if jobs is None else jobs

@@ -253,11 +253,25 @@ fn drr_forgets_the_deficit_of_an_empty_queue() {
     drr.enqueue(0, item(0, 100, 1));
     assert_eq!(drr.dequeue().map(|q| q.packet.seq), Some(1)); // 1400 would be left
     for id in 0..4 {
-        drr.enqueue(0, item(0, 1500, 10 + id));
-        drr.enqueue(1, item(0, 1500, 20 + id));
+        drr.enqueue(0, item(0, 700, 10 + id));
+        drr.enqueue(1, item(0, 700, 20 + id));
     }
     let order: Vec<u64> = std::iter::from_fn(|| drr.dequeue()).map(|q| q.packet.seq).collect();
-    assert_eq!(order, [10, 20, 11, 21, 12, 22, 13, 23]);
+    assert_eq!(order, [10, 11, 20, 21, 12, 13, 22, 23]);
+}
+
+/// A queue pushed empty in the middle of its turn leaves the next one a whole turn.
+#[test]
+fn drr_starts_a_new_turn_after_pushing_out() {
+    let mut drr = Scheduler::Drr(Drr::new(vec![1500; 3], true));
+    drr.enqueue(0, item(0, 100, 1));
+    drr.enqueue(0, item(0, 1500, 2));
+    drr.enqueue(1, item(0, 1000, 3));
+    drr.enqueue(2, item(0, 1000, 4));
+    assert_eq!(drr.dequeue().map(|q| q.packet.seq), Some(1));
+    assert_eq!(drr.push_out(1, 100).map(|q| q.packet.seq), Some(2));
+    assert_eq!(drr.dequeue().map(|q| q.packet.seq), Some(3));
+    assert_eq!(drr.dequeue().map(|q| q.packet.seq), Some(4));
 }
 
 // --- admission rules ------------------------------------------------------------------------------------------------
@@ -414,4 +428,36 @@ proptest! {
             }
         }
     }
+}
+
+/// The ns-2 form step by step, as its authors' program goes (Stoica, Shenker, Zhang 1998, figure 3, with both amendments).
+#[test]
+fn csfq_in_its_authors_form_step_by_step() {
+    let mut rule = Csfq::new(csfq::Params {
+        capacity: RATE,
+        memory: Duration::from_millis(100),
+        interval: Duration::from_millis(100),
+        q_threshold: 12.0,
+        q_min: 0.0,
+        form: Form::Ns2,
+    });
+    let mut stream = Stream::new(1, "coin");
+    let mut step = |rule: &mut Csfq, ms: u64, label: f64, queue: u32| {
+        let mut p = packet(1500, label);
+        let now = Time(ms * 1_000_000);
+        let verdict = rule.admit(&mut p, now, &seen(queue, Limit::Packets(24), 1500), &mut stream);
+        (verdict, p.label, rule.observe("alpha").unwrap())
+    };
+    // A short queue: no fair rate, the largest label is kept; the very first packet only starts the clock.
+    assert_eq!(step(&mut rule, 1, 9e6, 0), (Verdict::Accept, 9e6, 0.0));
+    assert_eq!(step(&mut rule, 2, 6e6, 11), (Verdict::Accept, 6e6, 0.0));
+    assert_eq!(step(&mut rule, 3, 4e6, 3), (Verdict::Accept, 4e6, 0.0));
+    // The queue reaches the threshold: the fair rate becomes the largest label. The arrival rate, 12 Mbit/s times
+    // 1 - exp(-0.03), is below C: the link turns uncongested. The label of an accepted packet shrinks to alpha.
+    assert_eq!(step(&mut rule, 4, 8e6, 12), (Verdict::Accept, 6e6, 6e6));
+    assert_eq!(step(&mut rule, 5, 3e6, 12), (Verdict::Accept, 3e6, 6e6));
+    // Uncongested for 100 ms: the fair rate becomes the largest label of that time; with a short queue, none.
+    assert_eq!(step(&mut rule, 104, 2e6, 12), (Verdict::Accept, 2e6, 3e6));
+    assert_eq!(step(&mut rule, 150, 1e6, 12), (Verdict::Accept, 1e6, 3e6));
+    assert_eq!(step(&mut rule, 205, 1e6, 11), (Verdict::Accept, 1e6, 0.0));
 }

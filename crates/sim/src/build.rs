@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenflow_base::schema::{Sampler, Value, Values};
+use evenflow_base::schema::{Law, Sampler, Value, Values};
 use evenflow_base::{Duration, Fine, Rate, Stream, Time};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
 use evenflow_queue::{Admission, Limit, Scheduler};
@@ -246,7 +246,7 @@ impl Builder<'_> {
             for user in 0..group.users as usize {
                 let host = parts.hosts.len() as u32;
                 let owner = format!("{}/{user}", group.name);
-                parts.hosts.push(self.host(group, &owner));
+                parts.hosts.push(self.host(group, user, &owner));
                 let mut number = 0;
                 let mut route = parts.routes.len() as u32;
                 for (t, traffic) in group.traffic.iter().enumerate() {
@@ -287,7 +287,7 @@ impl Builder<'_> {
                             let drawn = law.draw(&mut of("size"), user);
                             values.0.insert("size", drawn);
                         }
-                        let start = evenflow_traffic::start(&values, &mut of("start"), parts.flows.len());
+                        let start = evenflow_traffic::start(&values, &mut of("start"), user * self.flows[g] + number);
                         parts.starts.push(Time::ZERO + start);
                         let (tcp, endpoint) = match evenflow_traffic::application(kind, &values) {
                             Application::Bytes(size) => {
@@ -337,8 +337,12 @@ impl Builder<'_> {
         private && !watched && port.is_some_and(|p| !matches!(p.queue, Queue::Events(_)))
     }
 
-    fn host(&self, group: &Group, owner: &str) -> Host {
+    fn host(&self, group: &Group, user: usize, owner: &str) -> Host {
         let law = match &group.processing {
+            // Dealt values go to the users in turn; everything else is drawn for each packet.
+            Some(Value::Random(Law::Dealt(values))) => {
+                values[user % values.len()].number().map(Sampler::Fixed)
+            }
             Some(Value::Random(law)) => Some(law.sampler()),
             Some(fixed) => fixed.number().filter(|x| *x > 0.0).map(Sampler::Fixed),
             None => None,

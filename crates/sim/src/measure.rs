@@ -105,8 +105,8 @@ fn edge(bin: usize) -> f64 {
 pub struct Moments {
     /// Nanoseconds.
     sum: u64,
-    /// Square nanoseconds.
-    squares: f64,
+    /// Square nanoseconds; whole, so that the order of packets does not matter.
+    squares: u128,
     /// How many.
     pub count: u64,
 }
@@ -118,7 +118,7 @@ impl Moments {
         self.count += 1;
         if delay.0 > 0 {
             self.sum += delay.0;
-            self.squares += delay.0 as f64 * delay.0 as f64;
+            self.squares += u128::from(delay.0) * u128::from(delay.0);
         }
     }
 
@@ -129,7 +129,7 @@ impl Moments {
 
     /// Standard deviation of the population, seconds.
     pub fn deviation(&self) -> Option<f64> {
-        self.mean().map(|m| (self.squares / 1e18 / self.count as f64 - m * m).max(0.0).sqrt())
+        self.mean().map(|m| (self.squares as f64 / 1e18 / self.count as f64 - m * m).max(0.0).sqrt())
     }
 }
 

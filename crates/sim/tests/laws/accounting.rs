@@ -103,6 +103,32 @@ fn windows_add_up() {
     }
 }
 
+/// Arrivals, starts and ends at the very instant of the seam count once: with the window that ends there.
+#[test]
+fn what_happens_at_the_seam_counts_once() {
+    // Pairs of packets every 2 ms, 1 ms each on the wire: the second ends when the next pair comes.
+    let text = |warmup: u32, duration: u32| {
+        format!(
+            r#"
+duration = "{duration} s"
+warmup = "{warmup} s"
+links.only = {{ rate = "12 Mbit/s", queue = {{ limit = "5 packets" }} }}
+groups.a = {{ users = 2, path = ["only"], traffic = {{ kind = "cbr", rate = "6 Mbit/s" }} }}
+"#
+        )
+    };
+    let [first, second, whole] = [(0, 2), (2, 5), (0, 5)].map(|(from, to)| run(&text(from, to), 1));
+    for (metric, counts) in [
+        ("links.only.arrived_packets", [2000.0, 3000.0]),
+        ("links.only.delivered_packets", [1998.0, 3000.0]),
+        ("groups.a.delivered_packets", [1998.0, 3000.0]),
+        ("groups.a.sent_packets", [2000.0, 3000.0]),
+    ] {
+        assert_eq!([first.number(metric), second.number(metric)], counts, "{metric}");
+        assert_eq!(whole.number(metric), counts[0] + counts[1], "{metric}");
+    }
+}
+
 /// Histogram, mean and counters tell one story.
 #[test]
 fn the_histogram_has_the_mean() {

@@ -125,7 +125,7 @@ groups.own = {{ users = 2, path = ["b"], traffic = {{ kind = "cbr", rate = "1 Mb
     assert_eq!(alone, rates(more));
 }
 
-/// Dealt processing times are all used: 4 ms for one host of two, or for every second packet, leave at most 6 Mbit/s.
+/// Dealt processing times are all used. The window of 131072 bytes fills a round trip of 20 ms, or of 24 ms.
 #[test]
 fn dealt_processing_uses_every_value() {
     let text = r#"
@@ -139,8 +139,8 @@ traffic = { kind = "bulk" }
 tcp = { stack = "ns3.26" }
 processing = { values = ["0 ms", "4 ms"] }
 "#;
-    let second = run(text, 1).number("groups.own.users_throughput_bps.1");
-    assert!(second <= 6.1e6, "{second}");
+    let second = run(text, 1).number("groups.own.users_goodput_bps.1");
+    assert!(second < 1.02 * 131_072.0 * 8.0 / 0.024, "{second}");
 }
 
 /// The same draws at another rate: what is exogenous is common to the points of a study.
