@@ -104,6 +104,27 @@ processing = {{ uniform = ["0 s", "2 ms"] }}
     }
 }
 
+/// Whoever looks does not disturb: the physics is the same with a `[record]` section and without.
+#[test]
+fn recording_changes_nothing() {
+    let plain = run(&mixture(""), 1);
+    let watched = run(
+        &mixture(
+            r#"
+[record]
+series = [{ of = "links.bottleneck.queue.threshold", every = "packet" }, { of = "links.access[*].queue.packets", every = "1 ms" }]
+histograms = ["links.bottleneck.queue.packets"]
+events = ["drop", "arrival"]
+"#,
+        ),
+        1,
+    );
+    assert!(watched.column("links.access[3].queue.packets").0.len() > 9000);
+    for part in ["groups", "links", "stages"] {
+        assert_eq!(plain.value(part), watched.value(part), "{part}");
+    }
+}
+
 /// Dealt values count within a group, so they do not depend on other groups either.
 #[test]
 fn dealt_starts_count_within_their_group() {
