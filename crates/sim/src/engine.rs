@@ -15,7 +15,7 @@ use evenflow_transport::sender::Life;
 use evenflow_transport::{Profile, Receiver, Segment, Sender};
 
 use crate::RunError;
-use crate::events::{Class, Heads, InFlight, Key, Lane, NEVER, class_of, key, sequence_of, time_of};
+use crate::events::{Class, Heads, Key, Lane, NEVER, class_of, key, sequence_of, time_of};
 use crate::measure::{ClassCounters, FlowCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::{Happening, Probes};
@@ -143,8 +143,6 @@ pub struct Engine {
     pub probes: Probes,
     /// Events so far.
     pub events: u64,
-    /// Link crossings so far.
-    pub packet_hops: u64,
     heads: Heads,
     agenda: Key,
     timers: BinaryHeap<Reverse<(Key, u32, Wake)>>,
@@ -215,7 +213,6 @@ impl Engine {
             starts: p.starts,
             probes: p.probes,
             events: 0,
-            packet_hops: 0,
             sequence: 0,
             outbox: Vec::new(),
             evicted: Vec::new(),
@@ -319,6 +316,11 @@ impl Engine {
             ));
         }
         Ok(())
+    }
+
+    /// Link crossings so far.
+    pub fn packet_hops(&self) -> u64 {
+        self.classes.iter().map(|class| class.all_delivered).sum()
     }
 
     // --- timers -------------------------------------------------------------------------------------------------
@@ -495,8 +497,7 @@ impl Engine {
                     let first = self.routes[info.route as usize];
                     return self.offer(first, Packet { hop: 1, ..packet }, left, sequence);
                 }
-                let item = InFlight { key: key(left, Class::Arrival, sequence), packet };
-                return self.fly(self.classes.len(), item);
+                return self.fly(self.classes.len(), key(left, Class::Arrival, sequence), &packet);
             }
         }
         let sequence = self.draw_sequence();
@@ -533,11 +534,16 @@ impl Engine {
 
     // --- the way of a packet --------------------------------------------------------------------------------------
 
-    /// Puts a packet into a lane.
+    /// Puts a packet into a lane, out of which it comes at `key`.
     #[inline(always)]
-    fn fly(&mut self, lane: usize, item: InFlight) {
-        if self.lanes[lane].push(item) {
-            self.heads.set(LANES + lane as u32, item.key);
+    fn fly(&mut self, lane: usize, key: Key, packet: &Packet) {
+        let line = &mut self.lanes[lane];
+        if line.push(key, packet) {
+            let source = LANES + lane as u32;
+            match line.len() {
+                1 => self.heads.insert(source, key),
+                _ => self.heads.set(source, key),
+            }
         }
     }
 
@@ -546,7 +552,6 @@ impl Engine {
         self.heads.replace_first(self.lanes[lane].head());
         if let Some(class) = self.classes.get_mut(lane) {
             class.all_delivered += 1;
-            self.packet_hops += 1;
             if self.probes.watches_links {
                 let packet = &item.packet;
                 let back = packet.is(flags::BACKWARD);
@@ -597,46 +602,58 @@ impl Engine {
 
     /// A packet asks for a link.
     fn offer(&mut self, index: u32, mut packet: Packet, now: Time, sequence: u64) {
-        let window = self.window;
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
         let class = &mut self.classes[lane];
-        let free = port.free_at.ceil();
         class.all_offered += 1;
-        class.arrived += u64::from(window.holds(now));
+        if !self.window.holds(now) {
+            class.outside += 1;
+        }
         port.counters.arrived_bytes += u64::from(packet.size);
+        let free = port.free_at.ceil();
         match &mut port.queue {
             Queue::Open => {}
-            Queue::Fifo(q) => {
-                q.release(now, &window);
-                let verdict = q.gate.admit(&mut packet, now, free > now);
-                if self.probes.watches_ports {
-                    self.probes.at_port(lane as u32, port.copy, &q.gate, &packet, verdict, now);
-                }
-                match verdict {
-                    Verdict::Accept => {}
-                    Verdict::Mark(reason) => {
-                        port.counters.marks += 1;
-                        class.marks[reason as usize] += u64::from(window.holds(now));
-                    }
-                    Verdict::Drop(reason) => return self.dropped(index, &packet, reason, now),
-                }
-                if free > now {
-                    if let Some(lengths) = &mut q.gate.lengths {
-                        lengths.advance(q.gate.packets, now, &window);
-                    }
-                    q.waiting.push_back((free, u32::from(packet.size)));
-                    q.gate.packets += 1;
-                    q.gate.bytes += u64::from(packet.size);
+            Queue::Fifo(_) => {
+                if !self.admit(index, &mut packet, now, free) {
+                    return;
                 }
             }
             Queue::Events(_) => return self.offer_by_events(index, packet, sequence, now),
         }
-        let start = if free > now { port.free_at } else { Fine::at(now) };
-        let item = transmit(port, class, packet, now, (start, free.max(now)), sequence, &window);
-        self.fly(lane, item);
+        let (port, class) = (&mut self.ports[index as usize], &mut self.classes[lane]);
+        let start = if free > now { (port.free_at, free) } else { (Fine::at(now), now) };
+        let arrival = transmit(port, class, &packet, now, start, sequence, &self.window);
+        self.fly(lane, arrival, &packet);
     }
 
+    /// Asks the rule of a lazy FIFO, free at `free`, and puts what has to wait in line.
+    fn admit(&mut self, index: u32, packet: &mut Packet, now: Time, free: Time) -> bool {
+        let port = &mut self.ports[index as usize];
+        let Queue::Fifo(q) = &mut port.queue else { return false };
+        q.release(now, &self.window);
+        let verdict = q.gate.admit(packet, now, free > now);
+        if self.probes.watches_ports {
+            self.probes.at_port(port.class, port.copy, &q.gate, packet, verdict, now);
+        }
+        match verdict {
+            Verdict::Accept => {}
+            Verdict::Mark(reason) => {
+                port.counters.marks += 1;
+                self.classes[port.class as usize].marks[reason as usize] +=
+                    u64::from(self.window.holds(now));
+            }
+            Verdict::Drop(reason) => {
+                self.dropped(index, packet, reason, now);
+                return false;
+            }
+        }
+        if free > now {
+            q.wait(free, packet.size, now, &self.window);
+        }
+        true
+    }
+
+    #[inline(never)]
     fn offer_by_events(&mut self, index: u32, mut packet: Packet, sequence: u64, now: Time) {
         let window = self.window;
         let port = &mut self.ports[index as usize];
@@ -699,12 +716,12 @@ impl Engine {
             }
         }
         let class = &mut self.classes[lane];
-        let flight = transmit(port, class, item.packet, item.at, (start, began), item.sequence, &window);
+        let arrival = transmit(port, class, &item.packet, item.at, (start, began), item.sequence, &window);
         let free = port.free_at.ceil();
         let key = key(free, Class::Service, item.sequence);
         self.services.push(Reverse((key, index)));
         self.advance_agenda(key);
-        self.fly(lane, flight);
+        self.fly(lane, arrival, &item.packet);
     }
 
     /// The server of an event-path port is free.
@@ -726,6 +743,7 @@ impl Engine {
     }
 
     /// Books a dropped packet.
+    #[inline(never)]
     fn dropped(&mut self, index: u32, packet: &Packet, reason: Reason, now: Time) {
         let port = &mut self.ports[index as usize];
         port.counters.drops += 1;
@@ -795,39 +813,55 @@ fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
     }
 }
 
-/// Books a transmission that begins at `start` (and in whole nanoseconds at `began`) and gives the packet's arrival at the far end.
+/// Books a transmission that begins at `start` (exactly, and in whole nanoseconds) and gives the key of the packet's
+/// arrival at the far end.
 #[inline(always)]
 fn transmit(
     port: &mut Port,
     class: &mut ClassCounters,
-    packet: Packet,
+    packet: &Packet,
     accepted: Time,
     (start, began): (Fine, Time),
     sequence: u64,
     window: &Window,
-) -> InFlight {
+) -> Key {
     let end = start + port.byte_time.times(u32::from(packet.size));
     port.free_at = end;
     let ended = end.ceil();
-    let waited = began.since(accepted);
-    let own = &mut class.by_class[usize::from(packet.class)];
     if accepted > window.from && ended <= window.to {
         // Nearly every packet: all of it is inside the window.
-        port.counters.queue_time += waited.0;
+        let own = &mut class.by_class[usize::from(packet.class)];
+        let waited = began.since(accepted);
         port.counters.busy += ended.0 - began.0;
+        port.counters.queue_time += waited.0;
         port.counters.waits.add(waited);
         class.delays.add(waited);
         own.0.add(waited);
         own.1 += 1;
     } else {
-        port.counters.queue_time += window.overlap(accepted, began);
-        port.counters.busy += window.overlap(began, ended);
-        if window.holds(began) {
-            port.counters.waits.add(waited);
-            class.delays.add(waited);
-            own.0.add(waited);
-        }
-        own.1 += u64::from(window.holds(ended));
+        clipped(port, class, packet.class, [accepted, began, ended], window);
     }
-    InFlight { key: key(ended + port.delay, Class::Arrival, sequence), packet }
+    key(ended + port.delay, Class::Arrival, sequence)
+}
+
+/// Books a transmission that may lie across an edge of the window or outside.
+#[cold]
+#[inline(never)]
+fn clipped(
+    port: &mut Port,
+    class: &mut ClassCounters,
+    kind: u8,
+    [accepted, began, ended]: [Time; 3],
+    window: &Window,
+) {
+    let own = &mut class.by_class[usize::from(kind)];
+    port.counters.queue_time += window.overlap(accepted, began);
+    port.counters.busy += window.overlap(began, ended);
+    if window.holds(began) {
+        let waited = began.since(accepted);
+        port.counters.waits.add(waited);
+        class.delays.add(waited);
+        own.0.add(waited);
+    }
+    own.1 += u64::from(window.holds(ended));
 }

@@ -28,10 +28,15 @@ pub enum Class {
     Probe = 3,
 }
 
+/// The lowest bits of a key, below the sequence number: zero, or in [`Heads`] the number of a source. No two events have
+/// the same sequence number, so these bits never decide on an order.
+const SOURCE_BITS: u32 = 16;
+const SOURCE_MASK: u128 = (1 << SOURCE_BITS) - 1;
+
 /// Builds a key.
 #[inline]
 pub fn key(time: Time, class: Class, sequence: u64) -> Key {
-    (u128::from(time.0) << 64) | (u128::from(class as u8) << 62) | u128::from(sequence)
+    (u128::from(time.0) << 64) | u128::from(u64::from(class as u8) << 62 | sequence << SOURCE_BITS)
 }
 
 /// The instant of a key.
@@ -43,7 +48,7 @@ pub fn time_of(key: Key) -> Time {
 /// The sequence number of a key.
 #[inline]
 pub fn sequence_of(key: Key) -> u64 {
-    key as u64 & ((1 << 62) - 1)
+    (key as u64 & ((1 << 62) - 1)) >> SOURCE_BITS
 }
 
 /// The class of a key.
@@ -104,38 +109,34 @@ impl Lane {
         Lane { unordered, ..Lane::default() }
     }
 
-    /// Adds a packet; says whether it is the next to come out.
+    /// Adds a packet that arrives at `key`; says whether it is the next to come out.
     #[inline(always)]
-    pub fn push(&mut self, item: InFlight) -> bool {
+    pub fn push(&mut self, key: Key, packet: &Packet) -> bool {
         match self.ring.back() {
-            Some(last) if item.key < last.key => {
-                self.push_late(item);
-                self.head() == item.key
-            }
-            Some(_) => {
-                self.ring.push_back(item);
-                false
-            }
-            None => {
-                self.ring.push_back(item);
-                self.late.is_empty() || self.head() == item.key
+            Some(last) if key < last.key => self.push_late(InFlight { key, packet: *packet }),
+            last => {
+                let first = last.is_none();
+                self.ring.push_back(InFlight { key, packet: *packet });
+                first && (self.late.is_empty() || self.head() == key)
             }
         }
     }
 
-    fn push_late(&mut self, item: InFlight) {
-        if self.unordered {
-            return self.late.push(Reverse(item));
-        }
+    #[inline(never)]
+    fn push_late(&mut self, item: InFlight) -> bool {
         let mut at = self.ring.len();
-        let stop = at.saturating_sub(WALK);
-        while at > stop && self.ring[at - 1].key > item.key {
-            at -= 1;
+        if !self.unordered {
+            let stop = at.saturating_sub(WALK);
+            while at > stop && self.ring[at - 1].key > item.key {
+                at -= 1;
+            }
         }
         if at > 0 && self.ring[at - 1].key > item.key {
-            return self.late.push(Reverse(item));
+            self.late.push(Reverse(item));
+        } else {
+            self.ring.insert(at, item);
         }
-        self.ring.insert(at, item);
+        self.head() == item.key
     }
 
     /// The key of the next packet.
@@ -162,54 +163,67 @@ impl Lane {
     }
 }
 
-/// Which of a few sources of events comes next: their heads, sorted.
+/// Which of a few sources of events comes next: the heads of those that have one, the next event last.
 ///
-/// After a source has given up its head it moves back a place or two, which is cheaper than looking at all of them.
-#[derive(Debug)]
-pub struct Heads(Vec<(Key, u32)>);
+/// After a source has given up its head it moves back a place or two, which is cheaper than looking at all of them. A
+/// head is the event's key with the number of its source in the lowest bits.
+#[derive(Debug, Default)]
+pub struct Heads(Vec<Key>);
 
 impl Heads {
-    /// `count` sources without an event.
+    /// Room for `count` sources, none of which has an event.
     pub fn new(count: usize) -> Heads {
-        Heads((0..count as u32).map(|source| (NEVER, source)).collect())
+        assert!(count < 1 << SOURCE_BITS, "{count} links: more than a run can have");
+        Heads(Vec::with_capacity(count))
     }
 
-    /// The next event and its source.
+    /// The next event and its source; [`NEVER`] if there is none.
     #[inline(always)]
     pub fn first(&self) -> (Key, u32) {
-        self.0[0]
+        let head = self.0.last().copied().unwrap_or(NEVER);
+        (head, (head & SOURCE_MASK) as u32)
     }
 
-    /// The first source's head is now `key`, not earlier than it was.
+    /// The first source's head is now `key`, not earlier than it was; [`NEVER`]: it has none.
     #[inline(always)]
     pub fn replace_first(&mut self, key: Key) {
-        let heads = self.0.as_mut_slice();
-        let source = heads[0].1;
-        let mut at = 1;
-        while at < heads.len() && heads[at].0 < key {
-            heads[at - 1] = heads[at];
-            at += 1;
+        let Some(head) = self.0.last_mut() else { return };
+        if key == NEVER {
+            self.0.pop();
+        } else {
+            *head = key | (*head & SOURCE_MASK);
+            self.settle();
         }
-        heads[at - 1] = (key, source);
     }
 
-    /// The head of `source` is now `key`.
+    /// `source`, which had no event, has one at `key`.
+    #[inline]
+    pub fn insert(&mut self, source: u32, key: Key) {
+        self.0.push(key | u128::from(source));
+        self.settle();
+    }
+
+    /// The head of `source` is now `key`, whatever it was; [`NEVER`]: it has none.
     pub fn set(&mut self, source: u32, key: Key) {
-        let heads = self.0.as_mut_slice();
-        // From behind: what gets a head mostly had none.
-        let mut at = heads.len() - 1;
-        while heads[at].1 != source && at > 0 {
-            at -= 1;
+        self.0.retain(|head| head & SOURCE_MASK != u128::from(source));
+        if key != NEVER {
+            self.insert(source, key);
         }
-        while at > 0 && heads[at - 1].0 > key {
-            heads[at] = heads[at - 1];
-            at -= 1;
+    }
+
+    /// Moves the last head to its place; the others are in order.
+    #[inline(always)]
+    fn settle(&mut self) {
+        let Some((mut place, rest)) = self.0.split_last_mut() else { return };
+        let head = *place;
+        for earlier in rest.iter_mut().rev() {
+            if *earlier > head {
+                break;
+            }
+            *place = *earlier;
+            place = earlier;
         }
-        while at + 1 < heads.len() && heads[at + 1].0 < key {
-            heads[at] = heads[at + 1];
-            at += 1;
-        }
-        heads[at] = (key, source);
+        *place = head;
     }
 }
 
@@ -252,17 +266,19 @@ mod tests {
             let mut heads = Heads::new(5);
             let mut model = [NEVER; 5];
             for (i, (source, time, replace)) in changes.into_iter().enumerate() {
-                let new = key(Time(time), Class::Arrival, i as u64);
+                let new = if time == 0 { NEVER } else { key(Time(time), Class::Arrival, i as u64) };
                 let (least, first) = heads.first();
-                if replace && new >= least {
+                if replace && least != NEVER && new >= least {
                     model[first as usize] = new;
                     heads.replace_first(new);
                 } else {
                     model[source as usize] = new;
                     heads.set(source, new);
                 }
-                prop_assert_eq!(Some(&heads.first().0), model.iter().min());
-                prop_assert_eq!(model[heads.first().1 as usize], heads.first().0);
+                let (least, first) = heads.first();
+                let expected = *model.iter().min().unwrap();
+                prop_assert_eq!(time_of(least), time_of(expected));
+                prop_assert!(expected == NEVER || model[first as usize] == expected);
             }
         }
 
@@ -273,7 +289,7 @@ mod tests {
             let mut model = std::collections::BTreeSet::new();
             for (i, time) in times.iter().enumerate() {
                 let it = item(*time, i as u64);
-                let next = lane.push(it);
+                let next = lane.push(it.key, &it.packet);
                 model.insert(it.key);
                 prop_assert_eq!(next, model.first() == Some(&it.key));
                 prop_assert_eq!(lane.head(), *model.first().unwrap());

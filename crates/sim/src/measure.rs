@@ -33,17 +33,20 @@ impl Window {
 /// Bins an octave of a delay histogram: a bin is 4.4 % wide, interpolated when read.
 const BINS: u32 = 16;
 
+/// Bins in all: 60 octaves.
+const ALL_BINS: usize = (BINS * 60) as usize;
+
 /// A histogram of durations with logarithmic bins.
 #[derive(Clone, Debug)]
 pub struct Delays {
-    bins: Vec<u64>,
+    bins: Box<[u64; ALL_BINS]>,
     /// The longest.
     pub max: Duration,
 }
 
 impl Default for Delays {
     fn default() -> Self {
-        Delays { bins: vec![0; (BINS * 60) as usize], max: Duration::ZERO }
+        Delays { bins: Box::new([0; ALL_BINS]), max: Duration::ZERO }
     }
 }
 
@@ -87,9 +90,9 @@ fn bin_of(ns: u64) -> usize {
     if ns < u64::from(BINS) {
         return ns as usize;
     }
-    let octave = 63 - ns.leading_zeros();
+    let octave = ns.ilog2();
     let fraction = (ns >> (octave - 4)) as u32 & (BINS - 1);
-    (((octave - 3) * BINS) + fraction).min(BINS * 60 - 1) as usize
+    ((((octave - 3) * BINS) + fraction) as usize).min(ALL_BINS - 1)
 }
 
 fn edge(bin: usize) -> f64 {
@@ -118,7 +121,8 @@ impl Moments {
         self.count += 1;
         if delay.0 > 0 {
             self.sum += delay.0;
-            self.squares += delay.0 as f64 * delay.0 as f64;
+            let exact = delay.0 as i64 as f64; // from a signed number it is one instruction
+            self.squares += exact * exact;
         }
     }
 
@@ -136,8 +140,8 @@ impl Moments {
 /// What all copies of one link in one direction have in common.
 #[derive(Clone, Debug)]
 pub struct ClassCounters {
-    /// Packets offered in the window.
-    pub arrived: u64,
+    /// Packets offered before or after the window.
+    pub outside: u64,
     /// Drops in the window, by reason.
     pub drops: [u64; Reason::ALL.len()],
     /// Marks in the window, by reason.
@@ -158,7 +162,7 @@ impl ClassCounters {
     /// All zero.
     pub fn new(classes: usize) -> ClassCounters {
         ClassCounters {
-            arrived: 0,
+            outside: 0,
             drops: [0; Reason::ALL.len()],
             marks: [0; Reason::ALL.len()],
             delays: Delays::default(),
@@ -167,6 +171,11 @@ impl ClassCounters {
             all_dropped: 0,
             all_delivered: 0,
         }
+    }
+
+    /// Packets offered in the window.
+    pub fn arrived(&self) -> u64 {
+        self.all_offered - self.outside
     }
 }
 

@@ -72,6 +72,7 @@ pub struct Lengths {
 
 impl Lengths {
     /// The length was `length` until `now`.
+    #[inline(never)]
     pub fn advance(&mut self, length: u32, now: Time, window: &crate::measure::Window) {
         let length = length as usize;
         if self.time.len() <= length {
@@ -118,6 +119,17 @@ pub struct Fifo {
 }
 
 impl Fifo {
+    /// A packet of `size` bytes, accepted at `now`, waits until `start`.
+    #[inline]
+    pub fn wait(&mut self, start: Time, size: u16, now: Time, window: &crate::measure::Window) {
+        if let Some(lengths) = &mut self.gate.lengths {
+            lengths.advance(self.gate.packets, now, window);
+        }
+        self.waiting.push_back((start, u32::from(size)));
+        self.gate.packets += 1;
+        self.gate.bytes += u64::from(size);
+    }
+
     /// Forgets packets whose transmission has begun by `now`.
     #[inline]
     pub fn release(&mut self, now: Time, window: &crate::measure::Window) {
