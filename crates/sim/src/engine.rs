@@ -87,6 +87,20 @@ pub struct Host {
     pub left: Time,
 }
 
+impl Host {
+    /// When a packet handed to the machine at `now` leaves it; `None`: at once, for the machine takes no time.
+    #[inline]
+    fn process(&mut self, packet: &Packet, now: Time) -> Option<Time> {
+        let (law, stream) = self.processing.as_mut()?;
+        let spent = match packet.is_data() {
+            true => Duration::from_seconds(law.draw(stream, 0)),
+            false => Duration::ZERO,
+        };
+        self.left = self.left.max(now + spent);
+        Some(self.left)
+    }
+}
+
 /// A stage with its stream.
 #[derive(Debug)]
 pub struct StageSlot {
@@ -355,7 +369,8 @@ impl Engine {
 
     fn timer(&mut self, fired: Key, now: Time) {
         let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
-        let endpoint = self.flows[flow as usize].endpoint as usize;
+        let info = self.flows[flow as usize];
+        let endpoint = info.endpoint as usize;
         match wake {
             Wake::Start => self.start(flow, now),
             Wake::Source => self.datagram(flow, now),
@@ -371,7 +386,7 @@ impl Engine {
                     advance(c, profile, now, &self.window);
                     c.sender.wake(now, profile, &mut self.outbox);
                 }
-                self.after_sender(flow, now);
+                self.after_sender(flow, info, now);
             }
             Wake::Receiver => {
                 let c = &mut self.connections[endpoint];
@@ -380,18 +395,19 @@ impl Engine {
                 }
                 c.receiver_wake = Time::NEVER;
                 c.receiver.wake(now, &mut self.outbox);
-                self.after_receiver(flow, now);
+                self.after_receiver(flow, info, now);
             }
         }
     }
 
     fn start(&mut self, flow: u32, now: Time) {
-        let endpoint = self.flows[flow as usize].endpoint as usize;
-        if self.flows[flow as usize].tcp {
+        let info = self.flows[flow as usize];
+        let endpoint = info.endpoint as usize;
+        if info.tcp {
             let c = &mut self.connections[endpoint];
             let profile = &self.profiles[c.profile as usize];
             c.sender.open(now, profile, &mut self.outbox);
-            self.after_sender(flow, now);
+            self.after_sender(flow, info, now);
         } else {
             let d = &mut self.datagrams[endpoint];
             d.source.start(now);
@@ -419,40 +435,39 @@ impl Engine {
         d.sent += 1;
         let next = d.source.next(&mut d.gaps);
         self.set_timer(next, flow, Wake::Source);
-        self.launch(packet, now);
+        self.launch(packet, info, now);
     }
 
     // --- endpoints ----------------------------------------------------------------------------------------------
 
     /// Sets the sender's wake-up and sends what it left in the outbox.
-    fn after_sender(&mut self, flow: u32, now: Time) {
-        let endpoint = self.flows[flow as usize].endpoint as usize;
-        let c = &mut self.connections[endpoint];
-        let deadline = c.sender.deadline();
+    #[inline]
+    fn after_sender(&mut self, flow: u32, info: Flow, now: Time) {
+        let c = &mut self.connections[info.endpoint as usize];
+        let (deadline, profile) = (c.sender.deadline(), c.profile);
         if deadline < c.sender_wake {
             c.sender_wake = deadline;
             self.set_timer(deadline, flow, Wake::Sender);
         }
-        self.send(flow, now);
+        self.send(flow, info, profile, now);
     }
 
-    fn after_receiver(&mut self, flow: u32, now: Time) {
-        let endpoint = self.flows[flow as usize].endpoint as usize;
-        let c = &mut self.connections[endpoint];
-        let deadline = c.receiver.deadline();
+    #[inline]
+    fn after_receiver(&mut self, flow: u32, info: Flow, now: Time) {
+        let c = &mut self.connections[info.endpoint as usize];
+        let (deadline, profile) = (c.receiver.deadline(), c.profile);
         if deadline < c.receiver_wake {
             c.receiver_wake = deadline;
             self.set_timer(deadline, flow, Wake::Receiver);
         }
-        self.send(flow, now);
+        self.send(flow, info, profile, now);
     }
 
-    fn send(&mut self, flow: u32, now: Time) {
+    #[inline]
+    fn send(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         if self.outbox.is_empty() {
             return;
         }
-        let info = self.flows[flow as usize];
-        let profile = self.connections[info.endpoint as usize].profile as usize;
         let mut outbox = std::mem::take(&mut self.outbox);
         for segment in &outbox {
             let back = segment.flags & flags::BACKWARD != 0;
@@ -461,61 +476,56 @@ impl Engine {
                 label: 0.0,
                 flow,
                 stamp: segment.stamp,
-                size: segment.size(&self.profiles[profile]),
+                size: segment.size(&self.profiles[profile as usize]),
                 payload: segment.payload,
                 hop: if back { info.hops } else { 0 },
                 class: info.class,
                 flags: segment.flags,
                 ecn: Ecn::NotCapable,
             };
-            self.launch(packet, now);
+            self.launch(packet, info, now);
         }
         outbox.clear();
         self.outbox = outbox;
     }
 
     /// A packet leaves its endpoint: at once, or after the host's processing.
-    fn launch(&mut self, packet: Packet, now: Time) {
+    #[inline]
+    fn launch(&mut self, mut packet: Packet, info: Flow, now: Time) {
         self.created += 1;
-        if !packet.is(flags::BACKWARD) {
-            if packet.is_data() && self.window_open {
-                let counters = &mut self.counters[packet.flow as usize];
-                counters.sent += 1;
-                counters.retransmits += u64::from(packet.is(flags::RETRANSMIT));
-            }
-            let info = self.flows[packet.flow as usize];
-            let host = &mut self.hosts[info.host as usize];
-            if let Some((law, stream)) = &mut host.processing {
-                let spent = match packet.is_data() {
-                    true => Duration::from_seconds(law.draw(stream, 0)),
-                    false => Duration::ZERO,
-                };
-                host.left = host.left.max(now + spent);
-                let left = host.left;
-                let sequence = self.draw_sequence();
-                if info.folded {
-                    let first = self.routes[info.route as usize];
-                    return self.offer(first, Packet { hop: 1, ..packet }, left, sequence);
-                }
-                return self.fly(self.classes.len(), key(left, Class::Arrival, sequence), &packet);
-            }
-        }
         let sequence = self.draw_sequence();
-        self.carry(packet, now, sequence);
+        if packet.is(flags::BACKWARD) {
+            return self.carry(&mut packet, now, sequence);
+        }
+        if packet.is_data() && self.window_open {
+            let counters = &mut self.counters[packet.flow as usize];
+            counters.sent += 1;
+            counters.retransmits += u64::from(packet.is(flags::RETRANSMIT));
+        }
+        let Some(left) = self.hosts[info.host as usize].process(&packet, now) else {
+            return self.carry(&mut packet, now, sequence);
+        };
+        if info.folded {
+            packet.hop = 1;
+            self.offer(self.routes[info.route as usize], &mut packet, left, sequence);
+        } else {
+            self.fly(self.classes.len(), key(left, Class::Arrival, sequence), &packet);
+        }
     }
 
-    fn at_sender(&mut self, packet: Packet, now: Time) {
+    #[inline(never)]
+    fn at_sender(&mut self, packet: &Packet, info: Flow, now: Time) {
         self.consumed += 1;
-        let c = &mut self.connections[self.flows[packet.flow as usize].endpoint as usize];
+        let c = &mut self.connections[info.endpoint as usize];
         let profile = &self.profiles[c.profile as usize];
         advance(c, profile, now, &self.window);
-        c.sender.receive(&packet, now, profile, &mut self.outbox);
-        self.after_sender(packet.flow, now);
+        c.sender.receive(packet, now, profile, &mut self.outbox);
+        self.after_sender(packet.flow, info, now);
     }
 
-    fn at_receiver(&mut self, packet: Packet, now: Time) {
+    #[inline(never)]
+    fn at_receiver(&mut self, packet: &Packet, info: Flow, now: Time) {
         self.consumed += 1;
-        let info = self.flows[packet.flow as usize];
         if packet.is_data() && self.window_open {
             let counters = &mut self.counters[packet.flow as usize];
             counters.throughput_bytes += u64::from(packet.size);
@@ -528,8 +538,8 @@ impl Engine {
         }
         let c = &mut self.connections[info.endpoint as usize];
         let profile = &self.profiles[c.profile as usize];
-        c.receiver.receive(&packet, now, profile, &mut self.outbox);
-        self.after_receiver(packet.flow, now);
+        c.receiver.receive(packet, now, profile, &mut self.outbox);
+        self.after_receiver(packet.flow, info, now);
     }
 
     // --- the way of a packet --------------------------------------------------------------------------------------
@@ -547,61 +557,93 @@ impl Engine {
         }
     }
 
+    #[inline(always)]
     fn arrival(&mut self, lane: usize, now: Time) {
-        let Some(item) = self.lanes[lane].pop() else { return };
-        self.heads.replace_first(self.lanes[lane].head());
-        if let Some(class) = self.classes.get_mut(lane) {
-            class.all_delivered += 1;
-            if self.probes.watches_links {
-                let packet = &item.packet;
-                let back = packet.is(flags::BACKWARD);
-                let route = self.flows[packet.flow as usize].route + u32::from(packet.hop) - u32::from(!back);
-                let port = &mut self.ports[(self.routes[route as usize] ^ u32::from(back)) as usize];
-                port.counters.delivered += 1;
-                port.counters.delivered_bytes += u64::from(packet.size);
+        let line = &mut self.lanes[lane];
+        let Some(mut item) = line.pop() else { return };
+        self.heads.replace_first(line.head());
+        let sequence = match self.classes.get_mut(lane) {
+            Some(class) => {
+                class.all_delivered += 1;
+                if self.probes.watches_links {
+                    self.delivered(&item.packet);
+                }
+                self.draw_sequence()
             }
-        }
-        // What leaves a host keeps the number it was launched with.
-        let host = lane == self.classes.len();
-        let sequence = if host { sequence_of(item.key) } else { self.draw_sequence() };
-        self.carry(item.packet, now, sequence);
+            // What leaves a host keeps the number it was launched with.
+            None => sequence_of(item.key),
+        };
+        self.carry(&mut item.packet, now, sequence);
     }
 
-    /// Takes a packet to the next link on its way, or to its end. Stages act on what travels forward.
-    fn carry(&mut self, mut packet: Packet, now: Time, sequence: u64) {
+    /// Counts what a port has handed over, where a series asks for it.
+    #[inline(never)]
+    fn delivered(&mut self, packet: &Packet) {
+        let back = packet.is(flags::BACKWARD);
+        let route = self.flows[packet.flow as usize].route + u32::from(packet.hop) - u32::from(!back);
+        let port = &mut self.ports[(self.routes[route as usize] ^ u32::from(back)) as usize];
+        port.counters.delivered += 1;
+        port.counters.delivered_bytes += u64::from(packet.size);
+    }
+
+    /// Takes a packet to the next link on its way, or to its end.
+    fn carry(&mut self, packet: &mut Packet, now: Time, sequence: u64) {
         let info = self.flows[packet.flow as usize];
-        loop {
-            if packet.is(flags::BACKWARD) {
-                if packet.hop == 0 {
-                    return self.at_sender(packet, now);
-                }
-                packet.hop -= 1;
-                let entry = self.routes[info.route as usize + usize::from(packet.hop)];
-                if entry & STAGE == 0 {
-                    return self.offer(entry ^ 1, packet, now, sequence);
-                }
-                continue;
+        if packet.is(flags::BACKWARD) {
+            match self.next_backward(packet, info.route) {
+                Some(port) => self.offer(port, packet, now, sequence),
+                None => self.at_sender(packet, info, now),
             }
-            if packet.hop == info.hops {
-                return self.at_receiver(packet, now);
+        } else {
+            match self.next_forward(packet, info, now) {
+                Some(port) => self.offer(port, packet, now, sequence),
+                None => self.at_receiver(packet, info, now),
             }
+        }
+    }
+
+    /// The next port on the way back, past all stages: they act on what travels forward.
+    #[inline]
+    fn next_backward(&self, packet: &mut Packet, route: u32) -> Option<u32> {
+        while packet.hop > 0 {
+            packet.hop -= 1;
+            let entry = self.routes[route as usize + usize::from(packet.hop)];
+            if entry & STAGE == 0 {
+                return Some(entry ^ 1);
+            }
+        }
+        None
+    }
+
+    /// The next port on the way forward, through the stages before it.
+    #[inline]
+    fn next_forward(&mut self, packet: &mut Packet, info: Flow, now: Time) -> Option<u32> {
+        while packet.hop < info.hops {
             let entry = self.routes[info.route as usize + usize::from(packet.hop)];
             packet.hop += 1;
             if entry & STAGE == 0 {
-                return self.offer(entry, packet, now, sequence);
+                return Some(entry);
             }
-            let slot = &mut self.stages[(entry & !STAGE) as usize];
-            slot.stage.forward(&mut packet, now, &mut slot.stream);
-            slot.passed.0 += u64::from(self.window_open);
-            slot.passed.1 += u64::from(packet.size) * u64::from(self.window_open);
-            if self.probes.watches_stages {
-                self.probes.at_stage(slot, now);
-            }
+            self.pass(entry & !STAGE, packet, now);
+        }
+        None
+    }
+
+    /// A packet passes a stage.
+    #[inline(never)]
+    fn pass(&mut self, stage: u32, packet: &mut Packet, now: Time) {
+        let slot = &mut self.stages[stage as usize];
+        slot.stage.forward(packet, now, &mut slot.stream);
+        slot.passed.0 += u64::from(self.window_open);
+        slot.passed.1 += u64::from(packet.size) * u64::from(self.window_open);
+        if self.probes.watches_stages {
+            self.probes.at_stage(slot, now);
         }
     }
 
     /// A packet asks for a link.
-    fn offer(&mut self, index: u32, mut packet: Packet, now: Time, sequence: u64) {
+    #[inline(always)]
+    fn offer(&mut self, index: u32, packet: &mut Packet, now: Time, sequence: u64) {
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
         let class = &mut self.classes[lane];
@@ -614,16 +656,16 @@ impl Engine {
         match &mut port.queue {
             Queue::Open => {}
             Queue::Fifo(_) => {
-                if !self.admit(index, &mut packet, now, free) {
+                if !self.admit(index, packet, now, free) {
                     return;
                 }
             }
-            Queue::Events(_) => return self.offer_by_events(index, packet, sequence, now),
+            Queue::Events(_) => return self.offer_by_events(index, *packet, sequence, now),
         }
         let (port, class) = (&mut self.ports[index as usize], &mut self.classes[lane]);
         let start = if free > now { (port.free_at, free) } else { (Fine::at(now), now) };
-        let arrival = transmit(port, class, &packet, now, start, sequence, &self.window);
-        self.fly(lane, arrival, &packet);
+        let arrival = transmit(port, class, packet, now, start, sequence, &self.window);
+        self.fly(lane, arrival, packet);
     }
 
     /// Asks the rule of a lazy FIFO, free at `free`, and puts what has to wait in line.
