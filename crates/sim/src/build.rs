@@ -16,7 +16,9 @@ use evenflow_transport::congestion_control::NewReno;
 use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
 
 use crate::Options;
-use crate::engine::{Connection, Datagrams, Engine, Flow, Host, Parts, STAGE, StageSlot};
+use crate::engine::{
+    Connection, Datagrams, Engine, Flow, Host, Parts, RECEIVER, SENDER, STAGE, StageSlot,
+};
 use crate::events::Lane;
 use crate::measure::{ClassCounters, PortCounters, Window, WindowMeter};
 use crate::port::{Events, Fifo, Gate, Lengths, Port, Queue, Select};
@@ -274,6 +276,7 @@ impl Builder<'_> {
                                 };
                                 parts.routes.push(entry);
                             }
+                            complete(&mut parts.routes, route as usize);
                         }
                         let of = |purpose: &str| {
                             stream(self.seed, "groups", &format!("{owner}/{number}"), purpose)
@@ -310,7 +313,7 @@ impl Builder<'_> {
                         parts.flows.push(Flow {
                             folded,
                             route,
-                            hops: group.path.len() as u8,
+                            back: group.path.len() as u8 + 1,
                             class: traffic.class,
                             tcp,
                             endpoint: endpoint as u32,
@@ -650,6 +653,19 @@ impl Builder<'_> {
             }
         }
     }
+}
+
+/// Adds the way back to the route that begins at `first`: the same links the other way; stages act only on the way there.
+fn complete(routes: &mut Vec<u32>, first: usize) {
+    let there = routes.len();
+    routes.push(RECEIVER);
+    for i in (first..there).rev() {
+        if routes[i] & STAGE == 0 {
+            routes.push(routes[i] ^ 1);
+        }
+    }
+    routes.push(SENDER);
+    assert!(routes.len() - first <= usize::from(u8::MAX), "a path has more components than a packet can count");
 }
 
 fn connection(profile: &Profile, index: u32, size: Option<u64>) -> Connection {

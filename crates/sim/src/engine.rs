@@ -20,8 +20,12 @@ use crate::measure::{ClassCounters, FlowCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::{Happening, Probes};
 
-/// Set in a route entry that is a stage; the rest is its index. Otherwise the entry is the forward port's index.
+/// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port.
 pub const STAGE: u32 = 1 << 31;
+/// The route entry where the way to the receiver ends and the way back begins.
+pub const RECEIVER: u32 = u32::MAX;
+/// The route entry where the way back ends.
+pub const SENDER: u32 = u32::MAX - 1;
 
 /// Events between looks at the stop flag.
 const STOP_EVERY: u64 = 1 << 16;
@@ -31,8 +35,8 @@ const STOP_EVERY: u64 = 1 << 16;
 pub struct Flow {
     /// Where its route begins in [`Engine::routes`].
     pub route: u32,
-    /// Components on it.
-    pub hops: u8,
+    /// Where on it the way back begins.
+    pub back: u8,
     /// Its traffic class.
     pub class: u8,
     /// Whether it is a TCP connection.
@@ -137,7 +141,8 @@ pub struct Engine {
     pub classes: Vec<ClassCounters>,
     /// Stages.
     pub stages: Vec<StageSlot>,
-    /// All routes, one after the other.
+    /// All routes, one after the other. Each goes there and back: ports and stages, [`RECEIVER`], ports, [`SENDER`]. One
+    /// position on it says all about where a packet is, so that little is left to decide at each hop.
     pub routes: Vec<u32>,
     /// Flows.
     pub flows: Vec<Flow>,
@@ -478,7 +483,7 @@ impl Engine {
                 stamp: segment.stamp,
                 size: segment.size(&self.profiles[profile as usize]),
                 payload: segment.payload,
-                hop: if back { info.hops } else { 0 },
+                hop: if back { info.back } else { 0 },
                 class: info.class,
                 flags: segment.flags,
                 ecn: Ecn::NotCapable,
@@ -579,54 +584,25 @@ impl Engine {
     /// Counts what a port has handed over, where a series asks for it.
     #[inline(never)]
     fn delivered(&mut self, packet: &Packet) {
-        let back = packet.is(flags::BACKWARD);
-        let route = self.flows[packet.flow as usize].route + u32::from(packet.hop) - u32::from(!back);
-        let port = &mut self.ports[(self.routes[route as usize] ^ u32::from(back)) as usize];
+        let route = self.flows[packet.flow as usize].route as usize + usize::from(packet.hop);
+        let port = &mut self.ports[self.routes[route - 1] as usize];
         port.counters.delivered += 1;
         port.counters.delivered_bytes += u64::from(packet.size);
     }
 
-    /// Takes a packet to the next link on its way, or to its end.
+    /// Takes a packet to the next link on its way, through the stages before it, or to its end.
     fn carry(&mut self, packet: &mut Packet, now: Time, sequence: u64) {
         let info = self.flows[packet.flow as usize];
-        if packet.is(flags::BACKWARD) {
-            match self.next_backward(packet, info.route) {
-                Some(port) => self.offer(port, packet, now, sequence),
-                None => self.at_sender(packet, info, now),
-            }
-        } else {
-            match self.next_forward(packet, info, now) {
-                Some(port) => self.offer(port, packet, now, sequence),
-                None => self.at_receiver(packet, info, now),
-            }
-        }
-    }
-
-    /// The next port on the way back, past all stages: they act on what travels forward.
-    #[inline]
-    fn next_backward(&self, packet: &mut Packet, route: u32) -> Option<u32> {
-        while packet.hop > 0 {
-            packet.hop -= 1;
-            let entry = self.routes[route as usize + usize::from(packet.hop)];
-            if entry & STAGE == 0 {
-                return Some(entry ^ 1);
-            }
-        }
-        None
-    }
-
-    /// The next port on the way forward, through the stages before it.
-    #[inline]
-    fn next_forward(&mut self, packet: &mut Packet, info: Flow, now: Time) -> Option<u32> {
-        while packet.hop < info.hops {
+        loop {
             let entry = self.routes[info.route as usize + usize::from(packet.hop)];
             packet.hop += 1;
-            if entry & STAGE == 0 {
-                return Some(entry);
+            match entry {
+                RECEIVER => return self.at_receiver(packet, info, now),
+                SENDER => return self.at_sender(packet, info, now),
+                port if port & STAGE == 0 => return self.offer(port, packet, now, sequence),
+                stage => self.pass(stage & !STAGE, packet, now),
             }
-            self.pass(entry & !STAGE, packet, now);
         }
-        None
     }
 
     /// A packet passes a stage.
