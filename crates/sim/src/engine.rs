@@ -20,8 +20,16 @@ use crate::measure::{ClassCounters, FlowCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::{Happening, Probes};
 
-/// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port.
+/// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port, with [`KEEP`]
+/// and [`FOLD`].
 pub const STAGE: u32 = 1 << 31;
+/// The port hears from one host, receiver or link alone: a packet keeps the sequence number it comes with.
+pub const KEEP: u32 = 1 << 30;
+/// The next port on the route hears from this one alone, in the order in which this one accepts: its work is done at once,
+/// with the instant at which the packet will reach it, and needs no event.
+pub const FOLD: u32 = 1 << 29;
+/// The port itself.
+pub const PORT: u32 = FOLD - 1;
 /// The route entry where the way to the receiver ends and the way back begins.
 pub const RECEIVER: u32 = u32::MAX;
 /// The route entry where the way back ends.
@@ -339,7 +347,7 @@ impl Engine {
 
     /// Link crossings so far.
     pub fn packet_hops(&self) -> u64 {
-        self.classes.iter().map(|class| class.all_delivered).sum()
+        self.classes.iter().map(|class| class.all_delivered - class.ahead).sum()
     }
 
     // --- timers -------------------------------------------------------------------------------------------------
@@ -512,7 +520,10 @@ impl Engine {
         };
         if info.folded {
             packet.hop = 1;
-            self.offer(self.routes[info.route as usize], &mut packet, left, sequence);
+            let first = self.routes[info.route as usize] & PORT;
+            if let Some((lane, arrival)) = self.cross(first, &mut packet, left, sequence) {
+                self.fly(lane, key(arrival, Class::Arrival, sequence), &packet);
+            }
         } else {
             self.fly(self.classes.len(), key(left, Class::Arrival, sequence), &packet);
         }
@@ -567,31 +578,28 @@ impl Engine {
         let line = &mut self.lanes[lane];
         let Some(mut item) = line.pop() else { return };
         self.heads.replace_first(line.head());
-        let sequence = match self.classes.get_mut(lane) {
-            Some(class) => {
-                class.all_delivered += 1;
-                if self.probes.watches_links {
-                    self.delivered(&item.packet);
-                }
-                self.draw_sequence()
+        // The hosts' lane is no link's.
+        if let Some(class) = self.classes.get_mut(lane) {
+            class.all_delivered += 1;
+            if self.probes.watches_links {
+                self.delivered(&item.packet);
             }
-            // What leaves a host keeps the number it was launched with.
-            None => sequence_of(item.key),
-        };
-        self.carry(&mut item.packet, now, sequence);
+        }
+        self.carry(&mut item.packet, now, sequence_of(item.key));
     }
 
     /// Counts what a port has handed over, where a series asks for it.
     #[inline(never)]
     fn delivered(&mut self, packet: &Packet) {
         let route = self.flows[packet.flow as usize].route as usize + usize::from(packet.hop);
-        let port = &mut self.ports[self.routes[route - 1] as usize];
+        let port = &mut self.ports[(self.routes[route - 1] & PORT) as usize];
         port.counters.delivered += 1;
         port.counters.delivered_bytes += u64::from(packet.size);
     }
 
-    /// Takes a packet to the next link on its way, through the stages before it, or to its end.
-    fn carry(&mut self, packet: &mut Packet, now: Time, sequence: u64) {
+    /// Takes a packet to the next link on its way, through the stages before it, or to its end. `number` is the sequence
+    /// number it comes with.
+    fn carry(&mut self, packet: &mut Packet, mut now: Time, mut number: u64) {
         let info = self.flows[packet.flow as usize];
         loop {
             let entry = self.routes[info.route as usize + usize::from(packet.hop)];
@@ -599,8 +607,20 @@ impl Engine {
             match entry {
                 RECEIVER => return self.at_receiver(packet, info, now),
                 SENDER => return self.at_sender(packet, info, now),
-                port if port & STAGE == 0 => return self.offer(port, packet, now, sequence),
-                stage => self.pass(stage & !STAGE, packet, now),
+                stage if stage & STAGE != 0 => self.pass(stage & !STAGE, packet, now),
+                port => {
+                    if port & KEEP == 0 {
+                        number = self.draw_sequence();
+                    }
+                    let Some((lane, arrival)) = self.cross(port & PORT, packet, now, number) else { return };
+                    if port & FOLD == 0 {
+                        return self.fly(lane, key(arrival, Class::Arrival, number), packet);
+                    }
+                    let class = &mut self.classes[lane];
+                    class.all_delivered += 1;
+                    class.ahead += u64::from(arrival > self.window.to);
+                    now = arrival;
+                }
             }
         }
     }
@@ -617,9 +637,15 @@ impl Engine {
         }
     }
 
-    /// A packet asks for a link.
+    /// A packet asks for a link. Gives the link's lane and the packet's arrival at the far end, if that is known by now.
     #[inline(always)]
-    fn offer(&mut self, index: u32, packet: &mut Packet, now: Time, sequence: u64) {
+    fn cross(
+        &mut self,
+        index: u32,
+        packet: &mut Packet,
+        now: Time,
+        sequence: u64,
+    ) -> Option<(usize, Time)> {
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
         let class = &mut self.classes[lane];
@@ -633,15 +659,17 @@ impl Engine {
             Queue::Open => {}
             Queue::Fifo(_) => {
                 if !self.admit(index, packet, now, free) {
-                    return;
+                    return None;
                 }
             }
-            Queue::Events(_) => return self.offer_by_events(index, *packet, sequence, now),
+            Queue::Events(_) => {
+                self.offer_by_events(index, *packet, sequence, now);
+                return None;
+            }
         }
         let (port, class) = (&mut self.ports[index as usize], &mut self.classes[lane]);
         let start = if free > now { (port.free_at, free) } else { (Fine::at(now), now) };
-        let arrival = transmit(port, class, packet, now, start, sequence, &self.window);
-        self.fly(lane, arrival, packet);
+        Some((lane, transmit(port, class, packet, now, start, &self.window)))
     }
 
     /// Asks the rule of a lazy FIFO, free at `free`, and puts what has to wait in line.
@@ -734,12 +762,12 @@ impl Engine {
             }
         }
         let class = &mut self.classes[lane];
-        let arrival = transmit(port, class, &item.packet, item.at, (start, began), item.sequence, &window);
+        let arrival = transmit(port, class, &item.packet, item.at, (start, began), &window);
         let free = port.free_at.ceil();
         let key = key(free, Class::Service, item.sequence);
         self.services.push(Reverse((key, index)));
         self.advance_agenda(key);
-        self.fly(lane, arrival, &item.packet);
+        self.fly(lane, self::key(arrival, Class::Arrival, item.sequence), &item.packet);
     }
 
     /// The server of an event-path port is free.
@@ -831,8 +859,8 @@ fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
     }
 }
 
-/// Books a transmission that begins at `start` (exactly, and in whole nanoseconds) and gives the key of the packet's
-/// arrival at the far end.
+/// Books a transmission that begins at `start` (exactly, and in whole nanoseconds) and gives the packet's arrival at
+/// the far end.
 #[inline(always)]
 fn transmit(
     port: &mut Port,
@@ -840,9 +868,8 @@ fn transmit(
     packet: &Packet,
     accepted: Time,
     (start, began): (Fine, Time),
-    sequence: u64,
     window: &Window,
-) -> Key {
+) -> Time {
     let end = start + port.byte_time.times(u32::from(packet.size));
     port.free_at = end;
     let ended = end.ceil();
@@ -859,7 +886,7 @@ fn transmit(
     } else {
         clipped(port, class, packet.class, [accepted, began, ended], window);
     }
-    key(ended + port.delay, Class::Arrival, sequence)
+    ended + port.delay
 }
 
 /// Books a transmission that may lie across an edge of the window or outside.

@@ -156,6 +156,8 @@ pub struct ClassCounters {
     pub all_dropped: u64,
     /// Handed over at the far end in the whole run.
     pub all_delivered: u64,
+    /// Of those, how many later than the end of the run: a folded hop is booked when it begins.
+    pub ahead: u64,
 }
 
 impl ClassCounters {
@@ -170,6 +172,7 @@ impl ClassCounters {
             all_offered: 0,
             all_dropped: 0,
             all_delivered: 0,
+            ahead: 0,
         }
     }
 
