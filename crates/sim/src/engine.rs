@@ -563,13 +563,8 @@ impl Engine {
     /// Puts a packet into a lane, out of which it comes at `key`.
     #[inline(always)]
     fn fly(&mut self, lane: usize, key: Key, packet: &Packet) {
-        let line = &mut self.lanes[lane];
-        if line.push(key, packet) {
-            let source = LANES + lane as u32;
-            match line.len() {
-                1 => self.heads.insert(source, key),
-                _ => self.heads.set(source, key),
-            }
+        if self.lanes[lane].push(key, packet) {
+            self.heads.set(LANES + lane as u32, key);
         }
     }
 
@@ -577,7 +572,7 @@ impl Engine {
     fn arrival(&mut self, lane: usize, now: Time) {
         let line = &mut self.lanes[lane];
         let Some(mut item) = line.pop() else { return };
-        self.heads.replace_first(line.head());
+        self.heads.set(LANES + lane as u32, line.head());
         // The hosts' lane is no link's.
         if let Some(class) = self.classes.get_mut(lane) {
             class.all_delivered += 1;

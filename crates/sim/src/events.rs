@@ -163,67 +163,34 @@ impl Lane {
     }
 }
 
-/// Which of a few sources of events comes next: the heads of those that have one, the next event last.
+/// Which of a few sources of events comes next: their heads.
 ///
-/// After a source has given up its head it moves back a place or two, which is cheaper than looking at all of them. A
-/// head is the event's key with the number of its source in the lowest bits.
-#[derive(Debug, Default)]
+/// All are looked at each time, without a branch: which is the least cannot be foretold, and a wrong guess costs more than
+/// looking. A head is the event's key with the number of its source in the lowest bits.
+#[derive(Debug)]
 pub struct Heads(Vec<Key>);
 
 impl Heads {
-    /// Room for `count` sources, none of which has an event.
+    /// `count` sources without an event.
     pub fn new(count: usize) -> Heads {
         assert!(count < 1 << SOURCE_BITS, "{count} links: more than a run can have");
-        Heads(Vec::with_capacity(count))
+        Heads(vec![NEVER; count])
     }
 
     /// The next event and its source; [`NEVER`] if there is none.
     #[inline(always)]
     pub fn first(&self) -> (Key, u32) {
-        let head = self.0.last().copied().unwrap_or(NEVER);
-        (head, (head & SOURCE_MASK) as u32)
-    }
-
-    /// The first source's head is now `key`, not earlier than it was; [`NEVER`]: it has none.
-    #[inline(always)]
-    pub fn replace_first(&mut self, key: Key) {
-        let Some(head) = self.0.last_mut() else { return };
-        if key == NEVER {
-            self.0.pop();
-        } else {
-            *head = key | (*head & SOURCE_MASK);
-            self.settle();
+        let mut least = NEVER;
+        for &head in &self.0 {
+            least = if head < least { head } else { least };
         }
+        (least, (least & SOURCE_MASK) as u32)
     }
 
-    /// `source`, which had no event, has one at `key`.
-    #[inline]
-    pub fn insert(&mut self, source: u32, key: Key) {
-        self.0.push(key | u128::from(source));
-        self.settle();
-    }
-
-    /// The head of `source` is now `key`, whatever it was; [`NEVER`]: it has none.
+    /// The head of `source` is now `key`; [`NEVER`]: it has none.
+    #[inline(always)]
     pub fn set(&mut self, source: u32, key: Key) {
-        self.0.retain(|head| head & SOURCE_MASK != u128::from(source));
-        if key != NEVER {
-            self.insert(source, key);
-        }
-    }
-
-    /// Moves the last head to its place; the others are in order.
-    #[inline(always)]
-    fn settle(&mut self) {
-        let Some((mut place, rest)) = self.0.split_last_mut() else { return };
-        let head = *place;
-        for earlier in rest.iter_mut().rev() {
-            if *earlier > head {
-                break;
-            }
-            *place = *earlier;
-            place = earlier;
-        }
-        *place = head;
+        self.0[source as usize] = key | u128::from(source);
     }
 }
 
@@ -270,7 +237,7 @@ mod tests {
                 let (least, first) = heads.first();
                 if replace && least != NEVER && new >= least {
                     model[first as usize] = new;
-                    heads.replace_first(new);
+                    heads.set(first, new);
                 } else {
                     model[source as usize] = new;
                     heads.set(source, new);
