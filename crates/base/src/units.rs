@@ -19,8 +19,11 @@ pub struct Duration(pub u64);
 /// The nearest whole number, halves upwards, of one that is not negative: `x.round() as u64` without a library call.
 #[inline]
 fn round(x: f64) -> u64 {
-    let whole = x as u64; // exact below 2^53, and from there on there is no fraction
-    whole.saturating_add(u64::from(x - whole as f64 >= 0.5))
+    if x >= 4_503_599_627_370_496.0 {
+        return x as u64; // 2^52: from there on there is no fraction
+    }
+    let whole = x as i64; // signed: that is one instruction
+    whole.max(0) as u64 + u64::from(x - whole as f64 >= 0.5)
 }
 
 impl Time {

@@ -503,12 +503,12 @@ impl Engine {
     }
 
     /// A packet leaves its endpoint: at once, or after the host's processing.
-    #[inline]
+    #[inline(always)]
     fn launch(&mut self, mut packet: Packet, info: Flow, now: Time) {
         self.created += 1;
         let sequence = self.draw_sequence();
         if packet.is(flags::BACKWARD) {
-            return self.carry(&mut packet, now, sequence);
+            return self.enter(&mut packet, now, sequence);
         }
         if packet.is_data() && self.window_open {
             let counters = &mut self.counters[packet.flow as usize];
@@ -516,7 +516,7 @@ impl Engine {
             counters.retransmits += u64::from(packet.is(flags::RETRANSMIT));
         }
         let Some(left) = self.hosts[info.host as usize].process(&packet, now) else {
-            return self.carry(&mut packet, now, sequence);
+            return self.enter(&mut packet, now, sequence);
         };
         if info.folded {
             packet.hop = 1;
@@ -527,6 +527,12 @@ impl Engine {
         } else {
             self.fly(self.classes.len(), key(left, Class::Arrival, sequence), &packet);
         }
+    }
+
+    /// A packet that was just made begins its way.
+    #[inline(never)]
+    fn enter(&mut self, packet: &mut Packet, now: Time, sequence: u64) {
+        self.carry(packet, now, sequence);
     }
 
     #[inline(never)]
@@ -594,6 +600,7 @@ impl Engine {
 
     /// Takes a packet to the next link on its way, through the stages before it, or to its end. `number` is the sequence
     /// number it comes with.
+    #[inline(always)]
     fn carry(&mut self, packet: &mut Packet, mut now: Time, mut number: u64) {
         let info = self.flows[packet.flow as usize];
         loop {
@@ -645,9 +652,7 @@ impl Engine {
         let lane = port.class as usize;
         let class = &mut self.classes[lane];
         class.all_offered += 1;
-        if !self.window.holds(now) {
-            class.outside += 1;
-        }
+        class.outside += u64::from(!self.window.holds(now));
         port.counters.arrived_bytes += u64::from(packet.size);
         let free = port.free_at.ceil();
         match &mut port.queue {

@@ -147,14 +147,18 @@ impl Lane {
     }
 
     /// Takes the next packet.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<InFlight> {
-        if self.late.is_empty()
-            || self.late.peek().is_some_and(|l| Some(&l.0) > self.ring.front() && !self.ring.is_empty())
-        {
-            return self.ring.pop_front();
+        if self.late.is_empty() { self.ring.pop_front() } else { self.pop_either() }
+    }
+
+    #[inline(never)]
+    fn pop_either(&mut self) -> Option<InFlight> {
+        let late = self.late.peek().map_or(NEVER, |l| l.0.key);
+        match self.ring.front() {
+            Some(first) if first.key < late => self.ring.pop_front(),
+            _ => self.late.pop().map(|l| l.0),
         }
-        self.late.pop().map(|l| l.0)
     }
 
     /// Packets on their way.
@@ -168,20 +172,26 @@ impl Lane {
 /// All are looked at each time, without a branch: which is the least cannot be foretold, and a wrong guess costs more than
 /// looking. A head is the event's key with the number of its source in the lowest bits.
 #[derive(Debug)]
-pub struct Heads(Vec<Key>);
+pub struct Heads {
+    heads: Vec<Key>,
+    /// Where each source's head is; `UNUSED` for one that never had an event, so that nobody looks at it.
+    places: Vec<u32>,
+}
+
+const UNUSED: u32 = u32::MAX;
 
 impl Heads {
     /// `count` sources without an event.
     pub fn new(count: usize) -> Heads {
         assert!(count < 1 << SOURCE_BITS, "{count} links: more than a run can have");
-        Heads(vec![NEVER; count])
+        Heads { heads: Vec::with_capacity(count), places: vec![UNUSED; count] }
     }
 
     /// The next event and its source; [`NEVER`] if there is none.
     #[inline(always)]
     pub fn first(&self) -> (Key, u32) {
         let mut least = NEVER;
-        for &head in &self.0 {
+        for &head in &self.heads {
             least = if head < least { head } else { least };
         }
         (least, (least & SOURCE_MASK) as u32)
@@ -190,7 +200,17 @@ impl Heads {
     /// The head of `source` is now `key`; [`NEVER`]: it has none.
     #[inline(always)]
     pub fn set(&mut self, source: u32, key: Key) {
-        self.0[source as usize] = key | u128::from(source);
+        let head = key | u128::from(source);
+        match self.heads.get_mut(self.places[source as usize] as usize) {
+            Some(place) => *place = head,
+            None => self.add(source, head),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, source: u32, head: Key) {
+        self.places[source as usize] = self.heads.len() as u32;
+        self.heads.push(head);
     }
 }
 

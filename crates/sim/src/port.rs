@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use evenflow_base::{Duration, Fine, Packet, Rate, Stream, Time};
-use evenflow_queue::{Admission, Limit, Occupancy, Queued, Scheduler, Verdict};
+use evenflow_queue::{Admission, Limit, Occupancy, Queued, Reason, Scheduler, Verdict};
 
 use crate::measure::PortCounters;
 
@@ -94,6 +94,16 @@ impl Gate {
     /// Decides on `packet`.
     #[inline]
     pub fn admit(&mut self, packet: &mut Packet, now: Time, busy: bool) -> Verdict {
+        if !matches!(self.admission, Admission::DropTail) {
+            return self.ask(packet, now, busy);
+        }
+        let full = busy && self.limit.is_full(self.packets, self.bytes, packet.size, self.rate);
+        if full { Verdict::Drop(Reason::Limit) } else { Verdict::Accept }
+    }
+
+    /// Asks a rule that does more than count.
+    #[inline(never)]
+    fn ask(&mut self, packet: &mut Packet, now: Time, busy: bool) -> Verdict {
         let seen = self.seen(packet.size, busy);
         self.admission.admit(packet, now, &seen, &mut self.stream)
     }
