@@ -448,6 +448,7 @@ impl Engine {
         d.sent += 1;
         let next = d.source.next(&mut d.gaps);
         self.set_timer(next, flow, Wake::Source);
+        self.created += 1;
         self.launch(packet, info, now);
     }
 
@@ -482,6 +483,7 @@ impl Engine {
             return;
         }
         let mut outbox = std::mem::take(&mut self.outbox);
+        self.created += outbox.len() as u64;
         for segment in &outbox {
             let back = segment.flags & flags::BACKWARD != 0;
             let packet = Packet {
@@ -505,7 +507,6 @@ impl Engine {
     /// A packet leaves its endpoint: at once, or after the host's processing.
     #[inline(always)]
     fn launch(&mut self, mut packet: Packet, info: Flow, now: Time) {
-        self.created += 1;
         let sequence = self.draw_sequence();
         if packet.is(flags::BACKWARD) {
             return self.enter(&mut packet, now, sequence);
@@ -513,7 +514,9 @@ impl Engine {
         if packet.is_data() && self.window_open {
             let counters = &mut self.counters[packet.flow as usize];
             counters.sent += 1;
-            counters.retransmits += u64::from(packet.is(flags::RETRANSMIT));
+            if packet.is(flags::RETRANSMIT) {
+                counters.retransmits += 1;
+            }
         }
         let Some(left) = self.hosts[info.host as usize].process(&packet, now) else {
             return self.enter(&mut packet, now, sequence);
@@ -606,24 +609,27 @@ impl Engine {
         loop {
             let entry = self.routes[info.route as usize + usize::from(packet.hop)];
             packet.hop += 1;
-            match entry {
-                RECEIVER => return self.at_receiver(packet, info, now),
-                SENDER => return self.at_sender(packet, info, now),
-                stage if stage & STAGE != 0 => self.pass(stage & !STAGE, packet, now),
-                port => {
-                    if port & KEEP == 0 {
-                        number = self.draw_sequence();
-                    }
-                    let Some((lane, arrival)) = self.cross(port & PORT, packet, now, number) else { return };
-                    if port & FOLD == 0 {
-                        return self.fly(lane, key(arrival, Class::Arrival, number), packet);
-                    }
-                    let class = &mut self.classes[lane];
-                    class.all_delivered += 1;
-                    class.ahead += u64::from(arrival > self.window.to);
-                    now = arrival;
+            if entry & STAGE != 0 {
+                match entry {
+                    RECEIVER => return self.at_receiver(packet, info, now),
+                    SENDER => return self.at_sender(packet, info, now),
+                    stage => self.pass(stage & !STAGE, packet, now),
                 }
+                continue;
             }
+            if entry & KEEP == 0 {
+                number = self.draw_sequence();
+            }
+            let Some((lane, arrival)) = self.cross(entry & PORT, packet, now, number) else { return };
+            if entry & FOLD == 0 {
+                return self.fly(lane, key(arrival, Class::Arrival, number), packet);
+            }
+            let class = &mut self.classes[lane];
+            class.all_delivered += 1;
+            if arrival > self.window.to {
+                class.ahead();
+            }
+            now = arrival;
         }
     }
 
@@ -652,7 +658,9 @@ impl Engine {
         let lane = port.class as usize;
         let class = &mut self.classes[lane];
         class.all_offered += 1;
-        class.outside += u64::from(!self.window.holds(now));
+        if !self.window.holds(now) {
+            class.outside();
+        }
         port.counters.arrived_bytes += u64::from(packet.size);
         let free = port.free_at.ceil();
         match &mut port.queue {
@@ -876,7 +884,7 @@ fn transmit(
     if accepted > window.from && ended <= window.to {
         // Nearly every packet: all of it is inside the window.
         let own = &mut class.by_class[usize::from(packet.class)];
-        let waited = began.since(accepted);
+        let waited = Duration(began.0 - accepted.0);
         port.counters.busy += ended.0 - began.0;
         port.counters.queue_time += waited.0;
         port.counters.waits.add(waited);

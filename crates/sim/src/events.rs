@@ -5,6 +5,7 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
+use std::hint::select_unpredictable;
 
 use evenflow_base::{Packet, Time};
 
@@ -149,15 +150,20 @@ impl Lane {
     /// Takes the next packet.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<InFlight> {
-        if self.late.is_empty() { self.ring.pop_front() } else { self.pop_either() }
+        if !self.late.is_empty() {
+            self.fetch_late();
+        }
+        self.ring.pop_front()
     }
 
+    /// Puts the first late packet at the front of the ring if that is its place.
     #[inline(never)]
-    fn pop_either(&mut self) -> Option<InFlight> {
-        let late = self.late.peek().map_or(NEVER, |l| l.0.key);
-        match self.ring.front() {
-            Some(first) if first.key < late => self.ring.pop_front(),
-            _ => self.late.pop().map(|l| l.0),
+    fn fetch_late(&mut self) {
+        let first = self.ring.front().map_or(NEVER, |i| i.key);
+        if self.late.peek().is_some_and(|l| l.0.key < first)
+            && let Some(late) = self.late.pop()
+        {
+            self.ring.push_front(late.0);
         }
     }
 
@@ -192,7 +198,7 @@ impl Heads {
     pub fn first(&self) -> (Key, u32) {
         let mut least = NEVER;
         for &head in &self.heads {
-            least = if head < least { head } else { least };
+            least = select_unpredictable(head < least, head, least);
         }
         (least, (least & SOURCE_MASK) as u32)
     }
