@@ -15,7 +15,7 @@ use evenflow_transport::sender::Life;
 use evenflow_transport::{Profile, Receiver, Segment, Sender};
 
 use crate::RunError;
-use crate::events::{Class, Heads, Key, Lane, NEVER, class_of, key, sequence_of, time_of};
+use crate::events::{Class, Heads, InFlight, Key, Lane, NEVER, class_of, key, sequence_of, time_of};
 use crate::measure::{ClassCounters, FlowCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::{Happening, Probes};
@@ -580,16 +580,17 @@ impl Engine {
     #[inline(always)]
     fn arrival(&mut self, lane: usize, now: Time) {
         let line = &mut self.lanes[lane];
-        let Some(mut item) = line.pop() else { return };
-        self.heads.set(LANES + lane as u32, line.head());
+        let Some(&InFlight { key, mut packet }) = line.next() else { return };
+        let head = line.take();
+        self.heads.set(LANES + lane as u32, head);
         // The hosts' lane is no link's.
         if let Some(class) = self.classes.get_mut(lane) {
             class.all_delivered += 1;
             if self.probes.watches_links {
-                self.delivered(&item.packet);
+                self.delivered(&packet);
             }
         }
-        self.carry(&mut item.packet, now, sequence_of(item.key));
+        self.carry(&mut packet, now, sequence_of(key));
     }
 
     /// Counts what a port has handed over, where a series asks for it.

@@ -5,7 +5,6 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
-use std::hint::select_unpredictable;
 
 use evenflow_base::{Packet, Time};
 
@@ -100,6 +99,8 @@ const WALK: usize = 32;
 pub struct Lane {
     ring: VecDeque<InFlight>,
     late: BinaryHeap<Reverse<InFlight>>,
+    /// Not earlier than what is last in the ring.
+    last: Key,
     /// Copies with delays or rates of their own: order is not to be hoped for.
     unordered: bool,
 }
@@ -113,14 +114,13 @@ impl Lane {
     /// Adds a packet that arrives at `key`; says whether it is the next to come out.
     #[inline(always)]
     pub fn push(&mut self, key: Key, packet: &Packet) -> bool {
-        match self.ring.back() {
-            Some(last) if key < last.key => self.push_late(InFlight { key, packet: *packet }),
-            last => {
-                let first = last.is_none();
-                self.ring.push_back(InFlight { key, packet: *packet });
-                first && (self.late.is_empty() || self.head() == key)
-            }
+        if key < self.last {
+            return self.push_late(InFlight { key, packet: *packet });
         }
+        self.last = key;
+        let alone = self.ring.is_empty();
+        self.ring.push_back(InFlight { key, packet: *packet });
+        alone && (self.late.is_empty() || self.head() == key)
     }
 
     #[inline(never)]
@@ -147,13 +147,21 @@ impl Lane {
         if self.late.is_empty() { first } else { first.min(self.late.peek().map_or(NEVER, |i| i.0.key)) }
     }
 
-    /// Takes the next packet.
+    /// The next packet; [`Lane::take`] takes it out. In two steps, because a reference is copied from in one piece and
+    /// what `pop_front` returns is not.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<InFlight> {
+    pub fn next(&mut self) -> Option<&InFlight> {
         if !self.late.is_empty() {
             self.fetch_late();
         }
-        self.ring.pop_front()
+        self.ring.front()
+    }
+
+    /// Takes out what [`Lane::next`] has shown and gives the key of what follows.
+    #[inline(always)]
+    pub fn take(&mut self) -> Key {
+        self.ring.pop_front();
+        self.head()
     }
 
     /// Puts the first late packet at the front of the ring if that is its place.
@@ -175,8 +183,8 @@ impl Lane {
 
 /// Which of a few sources of events comes next: their heads.
 ///
-/// All are looked at each time, without a branch: which is the least cannot be foretold, and a wrong guess costs more than
-/// looking. A head is the event's key with the number of its source in the lowest bits.
+/// All are looked at each time: keeping them sorted takes fewer instructions but more time, for how far a new head moves
+/// is hard to foretell. A head is the event's key with the number of its source in the lowest bits.
 #[derive(Debug)]
 pub struct Heads {
     heads: Vec<Key>,
@@ -198,7 +206,9 @@ impl Heads {
     pub fn first(&self) -> (Key, u32) {
         let mut least = NEVER;
         for &head in &self.heads {
-            least = select_unpredictable(head < least, head, least);
+            if head < least {
+                least = head;
+            }
         }
         (least, (least & SOURCE_MASK) as u32)
     }
@@ -287,13 +297,15 @@ mod tests {
                 prop_assert_eq!(next, model.first() == Some(&it.key));
                 prop_assert_eq!(lane.head(), *model.first().unwrap());
                 if i % 3 == 0 {
-                    let taken = lane.pop().unwrap().key;
-                    prop_assert_eq!(Some(taken), model.pop_first());
+                    let next = lane.next().unwrap().key;
+                    prop_assert_eq!(Some(next), model.pop_first());
+                    prop_assert_eq!(lane.take(), model.first().copied().unwrap_or(NEVER));
                 }
                 prop_assert_eq!(lane.len(), model.len());
             }
-            while let Some(taken) = lane.pop() {
-                prop_assert_eq!(Some(taken.key), model.pop_first());
+            while let Some(next) = lane.next() {
+                prop_assert_eq!(Some(next.key), model.pop_first());
+                lane.take();
             }
             prop_assert!(model.is_empty());
         }

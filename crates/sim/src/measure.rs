@@ -252,7 +252,7 @@ impl WindowMeter {
     pub fn advance(&mut self, bytes: f64, mss: f64, now: Time, window: &Window) {
         let passed = window.overlap(self.last, now);
         self.last = now;
-        self.bytes_time += bytes * passed as f64;
+        self.bytes_time += bytes * passed as i64 as f64; // from a signed number it is one instruction
         self.open += passed;
         if bytes <= mss {
             self.at_floor += passed;
