@@ -628,7 +628,7 @@ impl Engine {
             let class = &mut self.classes[lane];
             class.all_delivered += 1;
             if arrival > self.window.to {
-                class.ahead();
+                class.ahead += 1;
             }
             now = arrival;
         }
@@ -659,13 +659,11 @@ impl Engine {
         let lane = port.class as usize;
         let class = &mut self.classes[lane];
         class.all_offered += 1;
-        if !self.window.holds(now) {
-            class.outside();
-        }
         port.counters.arrived_bytes += u64::from(packet.size);
         let free = port.free_at.ceil();
         match &mut port.queue {
             Queue::Open => {}
+            Queue::Fifo(q) if free <= now && q.gate.is_plain() && !self.probes.watches_ports => {}
             Queue::Fifo(_) => {
                 if !self.admit(index, packet, now, free) {
                     return None;
@@ -678,7 +676,16 @@ impl Engine {
         }
         let (port, class) = (&mut self.ports[index as usize], &mut self.classes[lane]);
         let start = if free > now { (port.free_at, free) } else { (Fine::at(now), now) };
-        Some((lane, transmit(port, class, packet, now, start, &self.window)))
+        let times = transmit(port, packet.size, start);
+        if now > self.window.from && times.ended <= self.window.to {
+            book(port, class, packet.class, now, times);
+        } else {
+            if !self.window.holds(now) {
+                class.outside += 1;
+            }
+            book_clipped(port, class, packet.class, now, times, &self.window);
+        }
+        Some((lane, times.ended + port.delay))
     }
 
     /// Asks the rule of a lazy FIFO, free at `free`, and puts what has to wait in line.
@@ -698,6 +705,9 @@ impl Engine {
                     u64::from(self.window.holds(now));
             }
             Verdict::Drop(reason) => {
+                if !self.window.holds(now) {
+                    self.classes[port.class as usize].outside += 1;
+                }
                 self.dropped(index, packet, reason, now);
                 return false;
             }
@@ -713,6 +723,9 @@ impl Engine {
         let window = self.window;
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
+        if !window.holds(now) {
+            self.classes[lane].outside += 1;
+        }
         let Queue::Events(q) = &mut port.queue else { return };
         if let Some(rate) = q.step(now) {
             port.byte_time = rate.byte_time();
@@ -771,7 +784,9 @@ impl Engine {
             }
         }
         let class = &mut self.classes[lane];
-        let arrival = transmit(port, class, &item.packet, item.at, (start, began), &window);
+        let times = transmit(port, item.packet.size, (start, began));
+        book_clipped(port, class, item.packet.class, item.at, times, &window);
+        let arrival = times.ended + port.delay;
         let free = port.free_at.ceil();
         let key = key(free, Class::Service, item.sequence);
         self.services.push(Reverse((key, index)));
@@ -868,44 +883,42 @@ fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
     }
 }
 
-/// Books a transmission that begins at `start` (exactly, and in whole nanoseconds) and gives the packet's arrival at
-/// the far end.
-#[inline(always)]
-fn transmit(
-    port: &mut Port,
-    class: &mut ClassCounters,
-    packet: &Packet,
-    accepted: Time,
-    (start, began): (Fine, Time),
-    window: &Window,
-) -> Time {
-    let end = start + port.byte_time.times(u32::from(packet.size));
-    port.free_at = end;
-    let ended = end.ceil();
-    if accepted > window.from && ended <= window.to {
-        // Nearly every packet: all of it is inside the window.
-        let own = &mut class.by_class[usize::from(packet.class)];
-        let waited = Duration(began.0 - accepted.0);
-        port.counters.busy += ended.0 - began.0;
-        port.counters.queue_time += waited.0;
-        port.counters.waits.add(waited);
-        class.delays.add(waited);
-        own.0.add(waited);
-        own.1 += 1;
-    } else {
-        clipped(port, class, packet.class, [accepted, began, ended], window);
-    }
-    ended + port.delay
+/// When a transmission begins and ends, in whole nanoseconds.
+#[derive(Clone, Copy)]
+struct Times {
+    began: Time,
+    ended: Time,
 }
 
-/// Books a transmission that may lie across an edge of the window or outside.
-#[cold]
+/// Puts `size` bytes on the wire at `start` (exactly, and in whole nanoseconds).
+#[inline(always)]
+fn transmit(port: &mut Port, size: u16, (start, began): (Fine, Time)) -> Times {
+    let end = start + port.byte_time.times(u32::from(size));
+    port.free_at = end;
+    Times { began, ended: end.ceil() }
+}
+
+/// Books a transmission of a packet accepted at `accepted`, all of it inside the window: nearly every one.
+#[inline(always)]
+fn book(port: &mut Port, class: &mut ClassCounters, kind: u8, accepted: Time, times: Times) {
+    let own = &mut class.by_class[usize::from(kind)];
+    let waited = Duration(times.began.0 - accepted.0);
+    port.counters.busy += times.ended.0 - times.began.0;
+    port.counters.queue_time += waited.0;
+    port.counters.waits.add(waited);
+    class.delays.add(waited);
+    own.0.add(waited);
+    own.1 += 1;
+}
+
+/// The same for one that may lie across an edge of the window or outside.
 #[inline(never)]
-fn clipped(
+fn book_clipped(
     port: &mut Port,
     class: &mut ClassCounters,
     kind: u8,
-    [accepted, began, ended]: [Time; 3],
+    accepted: Time,
+    Times { began, ended }: Times,
     window: &Window,
 ) {
     let own = &mut class.by_class[usize::from(kind)];

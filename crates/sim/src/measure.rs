@@ -176,18 +176,6 @@ impl ClassCounters {
         }
     }
 
-    /// A packet was offered before or after the window.
-    #[cold]
-    pub fn outside(&mut self) {
-        self.outside += 1;
-    }
-
-    /// A delivery was booked that will be after the end of the run.
-    #[cold]
-    pub fn ahead(&mut self) {
-        self.ahead += 1;
-    }
-
     /// Packets offered in the window.
     pub fn arrived(&self) -> u64 {
         self.all_offered - self.outside

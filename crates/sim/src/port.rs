@@ -94,11 +94,17 @@ impl Gate {
     /// Decides on `packet`.
     #[inline]
     pub fn admit(&mut self, packet: &mut Packet, now: Time, busy: bool) -> Verdict {
-        if !matches!(self.admission, Admission::DropTail) {
+        if !self.is_plain() {
             return self.ask(packet, now, busy);
         }
         let full = busy && self.limit.is_full(self.packets, self.bytes, packet.size, self.rate);
         if full { Verdict::Drop(Reason::Limit) } else { Verdict::Accept }
+    }
+
+    /// Whether an idle link takes any packet and the rule remembers nothing of it.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        matches!(self.admission, Admission::DropTail)
     }
 
     /// Asks a rule that does more than count.
