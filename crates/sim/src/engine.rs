@@ -664,8 +664,12 @@ impl Engine {
         match &mut port.queue {
             Queue::Open => {}
             Queue::Fifo(q) if free <= now && q.gate.is_plain() && !self.probes.watches_ports => {}
-            Queue::Fifo(_) => {
-                if !self.admit(index, packet, now, free) {
+            Queue::Fifo(q) => {
+                q.release(now, &self.window);
+                let verdict = q.gate.admit(packet, now, free > now);
+                if verdict == Verdict::Accept && !self.probes.watches_ports {
+                    q.wait(free, packet.size, now, &self.window);
+                } else if !self.judged(index, packet, verdict, now, free) {
                     return None;
                 }
             }
@@ -688,12 +692,13 @@ impl Engine {
         Some((lane, times.ended + port.delay))
     }
 
-    /// Asks the rule of a lazy FIFO, free at `free`, and puts what has to wait in line.
-    fn admit(&mut self, index: u32, packet: &mut Packet, now: Time, free: Time) -> bool {
+    /// Books what the rule of a lazy FIFO, free at `free`, has decided, where it is more than a plain yes; says whether the
+    /// packet may go on.
+    #[inline(never)]
+    fn judged(&mut self, index: u32, packet: &Packet, verdict: Verdict, now: Time, free: Time) -> bool {
         let port = &mut self.ports[index as usize];
+        let class = &mut self.classes[port.class as usize];
         let Queue::Fifo(q) = &mut port.queue else { return false };
-        q.release(now, &self.window);
-        let verdict = q.gate.admit(packet, now, free > now);
         if self.probes.watches_ports {
             self.probes.at_port(port.class, port.copy, &q.gate, packet, verdict, now);
         }
@@ -701,20 +706,15 @@ impl Engine {
             Verdict::Accept => {}
             Verdict::Mark(reason) => {
                 port.counters.marks += 1;
-                self.classes[port.class as usize].marks[reason as usize] +=
-                    u64::from(self.window.holds(now));
+                class.marks[reason as usize] += u64::from(self.window.holds(now));
             }
             Verdict::Drop(reason) => {
-                if !self.window.holds(now) {
-                    self.classes[port.class as usize].outside += 1;
-                }
+                class.outside += u64::from(!self.window.holds(now));
                 self.dropped(index, packet, reason, now);
                 return false;
             }
         }
-        if free > now {
-            q.wait(free, packet.size, now, &self.window);
-        }
+        q.wait(free, packet.size, now, &self.window);
         true
     }
 

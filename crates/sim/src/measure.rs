@@ -19,6 +19,9 @@ impl Window {
     /// The part of `[a, b]` inside the window.
     #[inline]
     pub fn overlap(&self, a: Time, b: Time) -> u64 {
+        if a >= self.from && b <= self.to {
+            return b.0 - a.0;
+        }
         let clip = |t: Time| t.0.clamp(self.from.0, self.to.0);
         clip(b) - clip(a)
     }

@@ -135,9 +135,12 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// A packet of `size` bytes, accepted at `now`, waits until `start`.
+    /// A packet of `size` bytes, accepted at `now`, waits until `start` if that is later.
     #[inline]
     pub fn wait(&mut self, start: Time, size: u16, now: Time, window: &crate::measure::Window) {
+        if start <= now {
+            return;
+        }
         if let Some(lengths) = &mut self.gate.lengths {
             lengths.advance(self.gate.packets, now, window);
         }
