@@ -22,7 +22,7 @@ fn round(x: f64) -> u64 {
     if x >= 4_503_599_627_370_496.0 {
         return x as u64; // 2^52: from there on there is no fraction
     }
-    let whole = x as i64; // signed: that is one instruction
+    let whole = x as i64; // signed: that takes fewer instructions
     whole.max(0) as u64 + u64::from(x - whole as f64 >= 0.5)
 }
 

@@ -506,36 +506,24 @@ impl Engine {
 
     /// A packet leaves its endpoint: at once, or after the host's processing.
     #[inline(always)]
-    fn launch(&mut self, mut packet: Packet, info: Flow, now: Time) {
+    fn launch(&mut self, mut packet: Packet, info: Flow, mut now: Time) {
         let sequence = self.draw_sequence();
-        if packet.is(flags::BACKWARD) {
-            return self.enter(&mut packet, now, sequence);
-        }
-        if packet.is_data() && self.window_open {
-            let counters = &mut self.counters[packet.flow as usize];
-            counters.sent += 1;
-            if packet.is(flags::RETRANSMIT) {
-                counters.retransmits += 1;
+        if !packet.is(flags::BACKWARD) {
+            if packet.is_data() && self.window_open {
+                let counters = &mut self.counters[packet.flow as usize];
+                counters.sent += 1;
+                if packet.is(flags::RETRANSMIT) {
+                    counters.retransmits += 1;
+                }
+            }
+            if let Some(left) = self.hosts[info.host as usize].process(&packet, now) {
+                if !info.folded {
+                    return self.fly(self.classes.len(), key(left, Class::Arrival, sequence), &packet);
+                }
+                now = left;
             }
         }
-        let Some(left) = self.hosts[info.host as usize].process(&packet, now) else {
-            return self.enter(&mut packet, now, sequence);
-        };
-        if info.folded {
-            packet.hop = 1;
-            let first = self.routes[info.route as usize] & PORT;
-            if let Some((lane, arrival)) = self.cross(first, &mut packet, left, sequence) {
-                self.fly(lane, key(arrival, Class::Arrival, sequence), &packet);
-            }
-        } else {
-            self.fly(self.classes.len(), key(left, Class::Arrival, sequence), &packet);
-        }
-    }
-
-    /// A packet that was just made begins its way.
-    #[inline(never)]
-    fn enter(&mut self, packet: &mut Packet, now: Time, sequence: u64) {
-        self.carry(packet, now, sequence);
+        self.carry(&mut packet, now, sequence);
     }
 
     #[inline(never)]
@@ -555,7 +543,9 @@ impl Engine {
             let counters = &mut self.counters[packet.flow as usize];
             counters.throughput_bytes += u64::from(packet.size);
             counters.delivered += 1;
-            counters.marks += u64::from(packet.ecn == Ecn::Congestion);
+            if packet.ecn == Ecn::Congestion {
+                counters.marks += 1;
+            }
         }
         if !info.tcp {
             self.datagrams[info.endpoint as usize].received += u64::from(packet.payload);

@@ -208,12 +208,12 @@ pub struct PortCounters {
 /// What one flow has in the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowCounters {
-    /// Bytes of data packets that reached the end of the path.
-    pub throughput_bytes: u64,
-    /// Data packets that reached it.
+    /// Data packets that reached the end of the path.
     pub delivered: u64,
     /// Of those, with a congestion mark.
     pub marks: u64,
+    /// Their bytes.
+    pub throughput_bytes: u64,
     /// Data packets dropped on the way.
     pub losses: u64,
     /// Data packets sent.
