@@ -44,7 +44,7 @@ pub struct Packet {
     pub size: u16,
     /// Application bytes in it.
     pub payload: u16,
-    /// Position on the flow's path: which component it meets next.
+    /// Position on the flow's way there and back: which component it meets next.
     pub hop: u8,
     /// Traffic class, an index into the scenario's classes.
     pub class: u8,

@@ -329,6 +329,15 @@ impl Sampler {
     #[inline]
     pub fn draw(&self, stream: &mut Stream, index: usize) -> f64 {
         match self {
+            Sampler::Uniform(low, high) => stream.uniform(*low, *high),
+            _ => self.draw_other(stream, index),
+        }
+    }
+
+    /// The laws that take longer, out of the way of the one that hosts mostly follow.
+    #[inline(never)]
+    fn draw_other(&self, stream: &mut Stream, index: usize) -> f64 {
+        match self {
             Sampler::Fixed(x) => *x,
             Sampler::Uniform(low, high) => stream.uniform(*low, *high),
             Sampler::Normal(mean, deviation) => stream.normal(*mean, *deviation).max(0.0),

@@ -16,6 +16,16 @@ pub struct Time(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Duration(pub u64);
 
+/// The nearest whole number, halves upwards, of one that is not negative: `x.round() as u64` without a library call.
+#[inline]
+fn round(x: f64) -> u64 {
+    if x >= 4_503_599_627_370_496.0 {
+        return x as u64; // 2^52: from there on there is no fraction
+    }
+    let whole = x as i64; // signed: that takes fewer instructions
+    whole.max(0) as u64 + u64::from(x - whole as f64 >= 0.5)
+}
+
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
@@ -29,8 +39,9 @@ impl Time {
     }
 
     /// The nearest instant to `seconds`, which must not be negative.
+    #[inline]
     pub fn from_seconds(seconds: f64) -> Time {
-        Time((seconds * NANOS).round() as u64)
+        Time(round(seconds * NANOS))
     }
 
     /// The time passed since `earlier`; zero if `earlier` is in fact later.
@@ -51,8 +62,9 @@ impl Duration {
     }
 
     /// The nearest length to `seconds`, which must not be negative.
+    #[inline]
     pub fn from_seconds(seconds: f64) -> Duration {
-        Duration((seconds * NANOS).round() as u64)
+        Duration(round(seconds * NANOS))
     }
 
     /// A length of `ms` milliseconds.
@@ -169,6 +181,15 @@ mod tests {
     fn ceil_never_comes_early() {
         assert_eq!(Fine(1).ceil(), Time(1));
         assert_eq!(Fine::at(Time(7)).ceil(), Time(7));
+    }
+
+    #[test]
+    fn rounding_is_that_of_the_library() {
+        let near = |x: f64| [x.next_down(), x, x.next_up()];
+        let whole = [0.0, 0.5, 1.0, 1.5, 2.5, 1e9 + 0.5, 4_503_599_627_370_495.5, 9e15, 1.8e19, 1e300];
+        for x in whole.into_iter().flat_map(near).chain([f64::INFINITY, f64::NAN, -0.7]) {
+            assert_eq!(round(x), x.round() as u64, "{x}");
+        }
     }
 
     #[test]

@@ -16,7 +16,9 @@ use evenflow_transport::congestion_control::NewReno;
 use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
 
 use crate::Options;
-use crate::engine::{Connection, Datagrams, Engine, Flow, Host, Parts, STAGE, StageSlot};
+use crate::engine::{
+    Connection, Datagrams, Engine, FOLD, Flow, Host, KEEP, PORT, Parts, RECEIVER, SENDER, STAGE, StageSlot,
+};
 use crate::events::Lane;
 use crate::measure::{ClassCounters, PortCounters, Window, WindowMeter};
 use crate::port::{Events, Fifo, Gate, Lengths, Port, Queue, Select};
@@ -274,6 +276,7 @@ impl Builder<'_> {
                                 };
                                 parts.routes.push(entry);
                             }
+                            self.complete(group, &mut parts.routes, route as usize, &parts.ports);
                         }
                         let of = |purpose: &str| {
                             stream(self.seed, "groups", &format!("{owner}/{number}"), purpose)
@@ -306,11 +309,11 @@ impl Builder<'_> {
                                 (false, parts.datagrams.len() - 1)
                             }
                         };
-                        let folded = self.folds(group, parts.ports.get(parts.routes[route as usize] as usize));
+                        let folded = self.folds(group, parts.ports.get((parts.routes[route as usize] & PORT) as usize));
                         parts.flows.push(Flow {
                             folded,
                             route,
-                            hops: group.path.len() as u8,
+                            back: group.path.len() as u8 + 1,
                             class: traffic.class,
                             tcp,
                             endpoint: endpoint as u32,
@@ -325,16 +328,61 @@ impl Builder<'_> {
         Engine::new(parts)
     }
 
+    /// Adds the way back to the route that begins at `first`: the same links the other way; stages act only on the way
+    /// there. Then marks ports that hear from one side alone.
+    fn complete(&self, group: &Group, routes: &mut Vec<u32>, first: usize, ports: &[Port]) {
+        let there = routes.len();
+        routes.push(RECEIVER);
+        for i in (first..there).rev() {
+            if routes[i] & STAGE == 0 {
+                routes.push(routes[i] ^ 1);
+            }
+        }
+        for half in [first..there, there + 1..routes.len()] {
+            if let Some(entry) = routes[half].iter_mut().find(|entry| **entry & STAGE == 0) {
+                *entry |= KEEP; // the first link keeps the number that was drawn when the packet was sent
+            }
+        }
+        if let [.., before, last] = &mut routes[there + 1..]
+            && self.last_is_private(group)
+        {
+            *last |= KEEP;
+            let lazy = !matches!(ports[(*before & PORT) as usize].queue, Queue::Events(_));
+            let open = matches!(ports[(*last & PORT) as usize].queue, Queue::Open);
+            if lazy && open && !self.watched() {
+                *before |= FOLD;
+            }
+        }
+        routes.push(SENDER);
+        let most = usize::from(u8::MAX);
+        assert!(routes.len() - first <= most, "a path has more components than a packet can count");
+    }
+
+    /// Whether the last link on the way back to a user hears from one copy of one link alone.
+    fn last_is_private(&self, group: &Group) -> bool {
+        let mut links = group.path.iter().filter_map(|hop| match hop.component {
+            Component::Link(i) => Some(i),
+            Component::Stage(_) => None,
+        });
+        let (Some(last), Some(before)) = (links.next(), links.next()) else { return false };
+        let per = |link: usize| self.scenario.links[link].per;
+        per(last) == Per::User && per(before) != Per::Flow && before != last && links.all(|link| link != last)
+    }
+
+    /// Whether a `[record]` section looks at anything while the run goes on: then nothing may be booked before its time.
+    fn watched(&self) -> bool {
+        let record = &self.scenario.record;
+        !(record.series.is_empty() && record.histograms.is_empty() && record.events.is_empty())
+    }
+
     /// Whether a group's first link may be worked off at launch: nobody else enters it, it is FIFO, and nobody looks at
     /// it while time has not come so far.
     fn folds(&self, group: &Group, port: Option<&Port>) -> bool {
-        let record = &self.scenario.record;
-        let watched = !(record.series.is_empty() && record.histograms.is_empty() && record.events.is_empty());
         let private = match group.path.first().map(|hop| hop.component) {
             Some(Component::Link(i)) => self.scenario.links[i].per == Per::User,
             _ => false,
         };
-        private && !watched && port.is_some_and(|p| !matches!(p.queue, Queue::Events(_)))
+        private && !self.watched() && port.is_some_and(|p| !matches!(p.queue, Queue::Events(_)))
     }
 
     fn host(&self, group: &Group, user: usize, owner: &str) -> Host {

@@ -20,8 +20,20 @@ use crate::measure::{ClassCounters, FlowCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::{Happening, Probes};
 
-/// Set in a route entry that is a stage; the rest is its index. Otherwise the entry is the forward port's index.
+/// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port, with [`KEEP`]
+/// and [`FOLD`].
 pub const STAGE: u32 = 1 << 31;
+/// The port hears from one host, receiver or link alone: a packet keeps the sequence number it comes with.
+pub const KEEP: u32 = 1 << 30;
+/// The next port on the route hears from this one alone, in the order in which this one accepts: its work is done at once,
+/// with the instant at which the packet will reach it, and needs no event.
+pub const FOLD: u32 = 1 << 29;
+/// The port itself.
+pub const PORT: u32 = FOLD - 1;
+/// The route entry where the way to the receiver ends and the way back begins.
+pub const RECEIVER: u32 = u32::MAX;
+/// The route entry where the way back ends.
+pub const SENDER: u32 = u32::MAX - 1;
 
 /// Events between looks at the stop flag.
 const STOP_EVERY: u64 = 1 << 16;
@@ -31,8 +43,8 @@ const STOP_EVERY: u64 = 1 << 16;
 pub struct Flow {
     /// Where its route begins in [`Engine::routes`].
     pub route: u32,
-    /// Components on it.
-    pub hops: u8,
+    /// Where on it the way back begins.
+    pub back: u8,
     /// Its traffic class.
     pub class: u8,
     /// Whether it is a TCP connection.
@@ -87,6 +99,20 @@ pub struct Host {
     pub left: Time,
 }
 
+impl Host {
+    /// When a packet handed to the machine at `now` leaves it; `None`: at once, for the machine takes no time.
+    #[inline]
+    fn process(&mut self, packet: &Packet, now: Time) -> Option<Time> {
+        let (law, stream) = self.processing.as_mut()?;
+        let spent = match packet.is_data() {
+            true => Duration::from_seconds(law.draw(stream, 0)),
+            false => Duration::ZERO,
+        };
+        self.left = self.left.max(now + spent);
+        Some(self.left)
+    }
+}
+
 /// A stage with its stream.
 #[derive(Debug)]
 pub struct StageSlot {
@@ -123,7 +149,8 @@ pub struct Engine {
     pub classes: Vec<ClassCounters>,
     /// Stages.
     pub stages: Vec<StageSlot>,
-    /// All routes, one after the other.
+    /// All routes, one after the other. Each goes there and back: ports and stages, [`RECEIVER`], ports, [`SENDER`]. One
+    /// position on it says all about where a packet is, so that little is left to decide at each hop.
     pub routes: Vec<u32>,
     /// Flows.
     pub flows: Vec<Flow>,
@@ -143,8 +170,6 @@ pub struct Engine {
     pub probes: Probes,
     /// Events so far.
     pub events: u64,
-    /// Link crossings so far.
-    pub packet_hops: u64,
     heads: Heads,
     agenda: Key,
     timers: BinaryHeap<Reverse<(Key, u32, Wake)>>,
@@ -215,7 +240,6 @@ impl Engine {
             starts: p.starts,
             probes: p.probes,
             events: 0,
-            packet_hops: 0,
             sequence: 0,
             outbox: Vec::new(),
             evicted: Vec::new(),
@@ -321,6 +345,11 @@ impl Engine {
         Ok(())
     }
 
+    /// Link crossings so far.
+    pub fn packet_hops(&self) -> u64 {
+        self.classes.iter().map(|class| class.all_delivered - class.ahead).sum()
+    }
+
     // --- timers -------------------------------------------------------------------------------------------------
 
     /// Something new is due at `key`.
@@ -353,7 +382,8 @@ impl Engine {
 
     fn timer(&mut self, fired: Key, now: Time) {
         let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
-        let endpoint = self.flows[flow as usize].endpoint as usize;
+        let info = self.flows[flow as usize];
+        let endpoint = info.endpoint as usize;
         match wake {
             Wake::Start => self.start(flow, now),
             Wake::Source => self.datagram(flow, now),
@@ -369,7 +399,7 @@ impl Engine {
                     advance(c, profile, now, &self.window);
                     c.sender.wake(now, profile, &mut self.outbox);
                 }
-                self.after_sender(flow, now);
+                self.after_sender(flow, info, now);
             }
             Wake::Receiver => {
                 let c = &mut self.connections[endpoint];
@@ -378,18 +408,19 @@ impl Engine {
                 }
                 c.receiver_wake = Time::NEVER;
                 c.receiver.wake(now, &mut self.outbox);
-                self.after_receiver(flow, now);
+                self.after_receiver(flow, info, now);
             }
         }
     }
 
     fn start(&mut self, flow: u32, now: Time) {
-        let endpoint = self.flows[flow as usize].endpoint as usize;
-        if self.flows[flow as usize].tcp {
+        let info = self.flows[flow as usize];
+        let endpoint = info.endpoint as usize;
+        if info.tcp {
             let c = &mut self.connections[endpoint];
             let profile = &self.profiles[c.profile as usize];
             c.sender.open(now, profile, &mut self.outbox);
-            self.after_sender(flow, now);
+            self.after_sender(flow, info, now);
         } else {
             let d = &mut self.datagrams[endpoint];
             d.source.start(now);
@@ -417,41 +448,42 @@ impl Engine {
         d.sent += 1;
         let next = d.source.next(&mut d.gaps);
         self.set_timer(next, flow, Wake::Source);
-        self.launch(packet, now);
+        self.created += 1;
+        self.launch(packet, info, now);
     }
 
     // --- endpoints ----------------------------------------------------------------------------------------------
 
     /// Sets the sender's wake-up and sends what it left in the outbox.
-    fn after_sender(&mut self, flow: u32, now: Time) {
-        let endpoint = self.flows[flow as usize].endpoint as usize;
-        let c = &mut self.connections[endpoint];
-        let deadline = c.sender.deadline();
+    #[inline]
+    fn after_sender(&mut self, flow: u32, info: Flow, now: Time) {
+        let c = &mut self.connections[info.endpoint as usize];
+        let (deadline, profile) = (c.sender.deadline(), c.profile);
         if deadline < c.sender_wake {
             c.sender_wake = deadline;
             self.set_timer(deadline, flow, Wake::Sender);
         }
-        self.send(flow, now);
+        self.send(flow, info, profile, now);
     }
 
-    fn after_receiver(&mut self, flow: u32, now: Time) {
-        let endpoint = self.flows[flow as usize].endpoint as usize;
-        let c = &mut self.connections[endpoint];
-        let deadline = c.receiver.deadline();
+    #[inline]
+    fn after_receiver(&mut self, flow: u32, info: Flow, now: Time) {
+        let c = &mut self.connections[info.endpoint as usize];
+        let (deadline, profile) = (c.receiver.deadline(), c.profile);
         if deadline < c.receiver_wake {
             c.receiver_wake = deadline;
             self.set_timer(deadline, flow, Wake::Receiver);
         }
-        self.send(flow, now);
+        self.send(flow, info, profile, now);
     }
 
-    fn send(&mut self, flow: u32, now: Time) {
+    #[inline]
+    fn send(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         if self.outbox.is_empty() {
             return;
         }
-        let info = self.flows[flow as usize];
-        let profile = self.connections[info.endpoint as usize].profile as usize;
         let mut outbox = std::mem::take(&mut self.outbox);
+        self.created += outbox.len() as u64;
         for segment in &outbox {
             let back = segment.flags & flags::BACKWARD != 0;
             let packet = Packet {
@@ -459,67 +491,61 @@ impl Engine {
                 label: 0.0,
                 flow,
                 stamp: segment.stamp,
-                size: segment.size(&self.profiles[profile]),
+                size: segment.size(&self.profiles[profile as usize]),
                 payload: segment.payload,
-                hop: if back { info.hops } else { 0 },
+                hop: if back { info.back } else { 0 },
                 class: info.class,
                 flags: segment.flags,
                 ecn: Ecn::NotCapable,
             };
-            self.launch(packet, now);
+            self.launch(packet, info, now);
         }
         outbox.clear();
         self.outbox = outbox;
     }
 
     /// A packet leaves its endpoint: at once, or after the host's processing.
-    fn launch(&mut self, packet: Packet, now: Time) {
-        self.created += 1;
+    #[inline(always)]
+    fn launch(&mut self, mut packet: Packet, info: Flow, mut now: Time) {
+        let sequence = self.draw_sequence();
         if !packet.is(flags::BACKWARD) {
             if packet.is_data() && self.window_open {
                 let counters = &mut self.counters[packet.flow as usize];
                 counters.sent += 1;
-                counters.retransmits += u64::from(packet.is(flags::RETRANSMIT));
-            }
-            let info = self.flows[packet.flow as usize];
-            let host = &mut self.hosts[info.host as usize];
-            if let Some((law, stream)) = &mut host.processing {
-                let spent = match packet.is_data() {
-                    true => Duration::from_seconds(law.draw(stream, 0)),
-                    false => Duration::ZERO,
-                };
-                host.left = host.left.max(now + spent);
-                let left = host.left;
-                let sequence = self.draw_sequence();
-                if info.folded {
-                    let first = self.routes[info.route as usize];
-                    return self.offer(first, Packet { hop: 1, ..packet }, left, sequence);
+                if packet.is(flags::RETRANSMIT) {
+                    counters.retransmits += 1;
                 }
-                let item = InFlight { key: key(left, Class::Arrival, sequence), packet };
-                return self.fly(self.classes.len(), item);
+            }
+            if let Some(left) = self.hosts[info.host as usize].process(&packet, now) {
+                if !info.folded {
+                    return self.fly(self.classes.len(), key(left, Class::Arrival, sequence), &packet);
+                }
+                now = left;
             }
         }
-        let sequence = self.draw_sequence();
-        self.carry(packet, now, sequence);
+        self.carry(&mut packet, now, sequence);
     }
 
-    fn at_sender(&mut self, packet: Packet, now: Time) {
+    #[inline(never)]
+    fn at_sender(&mut self, packet: &Packet, info: Flow, now: Time) {
         self.consumed += 1;
-        let c = &mut self.connections[self.flows[packet.flow as usize].endpoint as usize];
+        let c = &mut self.connections[info.endpoint as usize];
         let profile = &self.profiles[c.profile as usize];
         advance(c, profile, now, &self.window);
-        c.sender.receive(&packet, now, profile, &mut self.outbox);
-        self.after_sender(packet.flow, now);
+        c.sender.receive(packet, now, profile, &mut self.outbox);
+        self.after_sender(packet.flow, info, now);
     }
 
-    fn at_receiver(&mut self, packet: Packet, now: Time) {
+    #[inline(never)]
+    fn at_receiver(&mut self, packet: &Packet, info: Flow, now: Time) {
         self.consumed += 1;
-        let info = self.flows[packet.flow as usize];
         if packet.is_data() && self.window_open {
             let counters = &mut self.counters[packet.flow as usize];
             counters.throughput_bytes += u64::from(packet.size);
             counters.delivered += 1;
-            counters.marks += u64::from(packet.ecn == Ecn::Congestion);
+            if packet.ecn == Ecn::Congestion {
+                counters.marks += 1;
+            }
         }
         if !info.tcp {
             self.datagrams[info.endpoint as usize].received += u64::from(packet.payload);
@@ -527,120 +553,169 @@ impl Engine {
         }
         let c = &mut self.connections[info.endpoint as usize];
         let profile = &self.profiles[c.profile as usize];
-        c.receiver.receive(&packet, now, profile, &mut self.outbox);
-        self.after_receiver(packet.flow, now);
+        c.receiver.receive(packet, now, profile, &mut self.outbox);
+        self.after_receiver(packet.flow, info, now);
     }
 
     // --- the way of a packet --------------------------------------------------------------------------------------
 
-    /// Puts a packet into a lane.
+    /// Puts a packet into a lane, out of which it comes at `key`.
     #[inline(always)]
-    fn fly(&mut self, lane: usize, item: InFlight) {
-        if self.lanes[lane].push(item) {
-            self.heads.set(LANES + lane as u32, item.key);
+    fn fly(&mut self, lane: usize, key: Key, packet: &Packet) {
+        if self.lanes[lane].push(key, packet) {
+            self.heads.set(LANES + lane as u32, key);
         }
     }
 
+    #[inline(always)]
     fn arrival(&mut self, lane: usize, now: Time) {
-        let Some(item) = self.lanes[lane].pop() else { return };
-        self.heads.replace_first(self.lanes[lane].head());
+        let line = &mut self.lanes[lane];
+        let Some(&InFlight { key, mut packet }) = line.next() else { return };
+        let head = line.take();
+        self.heads.set(LANES + lane as u32, head);
+        // The hosts' lane is no link's.
         if let Some(class) = self.classes.get_mut(lane) {
             class.all_delivered += 1;
-            self.packet_hops += 1;
             if self.probes.watches_links {
-                let packet = &item.packet;
-                let back = packet.is(flags::BACKWARD);
-                let route = self.flows[packet.flow as usize].route + u32::from(packet.hop) - u32::from(!back);
-                let port = &mut self.ports[(self.routes[route as usize] ^ u32::from(back)) as usize];
-                port.counters.delivered += 1;
-                port.counters.delivered_bytes += u64::from(packet.size);
+                self.delivered(&packet);
             }
         }
-        // What leaves a host keeps the number it was launched with.
-        let host = lane == self.classes.len();
-        let sequence = if host { sequence_of(item.key) } else { self.draw_sequence() };
-        self.carry(item.packet, now, sequence);
+        self.carry(&mut packet, now, sequence_of(key));
     }
 
-    /// Takes a packet to the next link on its way, or to its end. Stages act on what travels forward.
-    fn carry(&mut self, mut packet: Packet, now: Time, sequence: u64) {
+    /// Counts what a port has handed over, where a series asks for it.
+    #[inline(never)]
+    fn delivered(&mut self, packet: &Packet) {
+        let route = self.flows[packet.flow as usize].route as usize + usize::from(packet.hop);
+        let port = &mut self.ports[(self.routes[route - 1] & PORT) as usize];
+        port.counters.delivered += 1;
+        port.counters.delivered_bytes += u64::from(packet.size);
+    }
+
+    /// Takes a packet to the next link on its way, through the stages before it, or to its end. `number` is the sequence
+    /// number it comes with.
+    #[inline(always)]
+    fn carry(&mut self, packet: &mut Packet, mut now: Time, mut number: u64) {
         let info = self.flows[packet.flow as usize];
         loop {
-            if packet.is(flags::BACKWARD) {
-                if packet.hop == 0 {
-                    return self.at_sender(packet, now);
-                }
-                packet.hop -= 1;
-                let entry = self.routes[info.route as usize + usize::from(packet.hop)];
-                if entry & STAGE == 0 {
-                    return self.offer(entry ^ 1, packet, now, sequence);
+            let entry = self.routes[info.route as usize + usize::from(packet.hop)];
+            packet.hop += 1;
+            if entry & STAGE != 0 {
+                match entry {
+                    RECEIVER => return self.at_receiver(packet, info, now),
+                    SENDER => return self.at_sender(packet, info, now),
+                    stage => self.pass(stage & !STAGE, packet, now),
                 }
                 continue;
             }
-            if packet.hop == info.hops {
-                return self.at_receiver(packet, now);
+            if entry & KEEP == 0 {
+                number = self.draw_sequence();
             }
-            let entry = self.routes[info.route as usize + usize::from(packet.hop)];
-            packet.hop += 1;
-            if entry & STAGE == 0 {
-                return self.offer(entry, packet, now, sequence);
+            let Some((lane, arrival)) = self.cross(entry & PORT, packet, now, number) else { return };
+            if entry & FOLD == 0 {
+                return self.fly(lane, key(arrival, Class::Arrival, number), packet);
             }
-            let slot = &mut self.stages[(entry & !STAGE) as usize];
-            slot.stage.forward(&mut packet, now, &mut slot.stream);
-            slot.passed.0 += u64::from(self.window_open);
-            slot.passed.1 += u64::from(packet.size) * u64::from(self.window_open);
-            if self.probes.watches_stages {
-                self.probes.at_stage(slot, now);
+            let class = &mut self.classes[lane];
+            class.all_delivered += 1;
+            if arrival > self.window.to {
+                class.ahead += 1;
             }
+            now = arrival;
         }
     }
 
-    /// A packet asks for a link.
-    fn offer(&mut self, index: u32, mut packet: Packet, now: Time, sequence: u64) {
-        let window = self.window;
+    /// A packet passes a stage.
+    #[inline(never)]
+    fn pass(&mut self, stage: u32, packet: &mut Packet, now: Time) {
+        let slot = &mut self.stages[stage as usize];
+        slot.stage.forward(packet, now, &mut slot.stream);
+        slot.passed.0 += u64::from(self.window_open);
+        slot.passed.1 += u64::from(packet.size) * u64::from(self.window_open);
+        if self.probes.watches_stages {
+            self.probes.at_stage(slot, now);
+        }
+    }
+
+    /// A packet asks for a link. Gives the link's lane and the packet's arrival at the far end, if that is known by now.
+    #[inline(always)]
+    fn cross(
+        &mut self,
+        index: u32,
+        packet: &mut Packet,
+        now: Time,
+        sequence: u64,
+    ) -> Option<(usize, Time)> {
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
         let class = &mut self.classes[lane];
-        let free = port.free_at.ceil();
         class.all_offered += 1;
-        class.arrived += u64::from(window.holds(now));
         port.counters.arrived_bytes += u64::from(packet.size);
+        let free = port.free_at.ceil();
         match &mut port.queue {
             Queue::Open => {}
+            Queue::Fifo(q) if free <= now && q.gate.is_plain() && !self.probes.watches_ports => {}
             Queue::Fifo(q) => {
-                q.release(now, &window);
-                let verdict = q.gate.admit(&mut packet, now, free > now);
-                if self.probes.watches_ports {
-                    self.probes.at_port(lane as u32, port.copy, &q.gate, &packet, verdict, now);
-                }
-                match verdict {
-                    Verdict::Accept => {}
-                    Verdict::Mark(reason) => {
-                        port.counters.marks += 1;
-                        class.marks[reason as usize] += u64::from(window.holds(now));
-                    }
-                    Verdict::Drop(reason) => return self.dropped(index, &packet, reason, now),
-                }
-                if free > now {
-                    if let Some(lengths) = &mut q.gate.lengths {
-                        lengths.advance(q.gate.packets, now, &window);
-                    }
-                    q.waiting.push_back((free, u32::from(packet.size)));
-                    q.gate.packets += 1;
-                    q.gate.bytes += u64::from(packet.size);
+                q.release(now, &self.window);
+                let verdict = q.gate.admit(packet, now, free > now);
+                if verdict == Verdict::Accept && !self.probes.watches_ports {
+                    q.wait(free, packet.size, now, &self.window);
+                } else if !self.judged(index, packet, verdict, now, free) {
+                    return None;
                 }
             }
-            Queue::Events(_) => return self.offer_by_events(index, packet, sequence, now),
+            Queue::Events(_) => {
+                self.offer_by_events(index, *packet, sequence, now);
+                return None;
+            }
         }
-        let start = if free > now { port.free_at } else { Fine::at(now) };
-        let item = transmit(port, class, packet, now, (start, free.max(now)), sequence, &window);
-        self.fly(lane, item);
+        let (port, class) = (&mut self.ports[index as usize], &mut self.classes[lane]);
+        let start = if free > now { (port.free_at, free) } else { (Fine::at(now), now) };
+        let times = transmit(port, packet.size, start);
+        if now > self.window.from && times.ended <= self.window.to {
+            book(port, class, packet.class, now, times);
+        } else {
+            if !self.window.holds(now) {
+                class.outside += 1;
+            }
+            book_clipped(port, class, packet.class, now, times, &self.window);
+        }
+        Some((lane, times.ended + port.delay))
     }
 
+    /// Books what the rule of a lazy FIFO, free at `free`, has decided, where it is more than a plain yes; says whether the
+    /// packet may go on.
+    #[inline(never)]
+    fn judged(&mut self, index: u32, packet: &Packet, verdict: Verdict, now: Time, free: Time) -> bool {
+        let port = &mut self.ports[index as usize];
+        let class = &mut self.classes[port.class as usize];
+        let Queue::Fifo(q) = &mut port.queue else { return false };
+        if self.probes.watches_ports {
+            self.probes.at_port(port.class, port.copy, &q.gate, packet, verdict, now);
+        }
+        match verdict {
+            Verdict::Accept => {}
+            Verdict::Mark(reason) => {
+                port.counters.marks += 1;
+                class.marks[reason as usize] += u64::from(self.window.holds(now));
+            }
+            Verdict::Drop(reason) => {
+                class.outside += u64::from(!self.window.holds(now));
+                self.dropped(index, packet, reason, now);
+                return false;
+            }
+        }
+        q.wait(free, packet.size, now, &self.window);
+        true
+    }
+
+    #[inline(never)]
     fn offer_by_events(&mut self, index: u32, mut packet: Packet, sequence: u64, now: Time) {
         let window = self.window;
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
+        if !window.holds(now) {
+            self.classes[lane].outside += 1;
+        }
         let Queue::Events(q) = &mut port.queue else { return };
         if let Some(rate) = q.step(now) {
             port.byte_time = rate.byte_time();
@@ -699,12 +774,14 @@ impl Engine {
             }
         }
         let class = &mut self.classes[lane];
-        let flight = transmit(port, class, item.packet, item.at, (start, began), item.sequence, &window);
+        let times = transmit(port, item.packet.size, (start, began));
+        book_clipped(port, class, item.packet.class, item.at, times, &window);
+        let arrival = times.ended + port.delay;
         let free = port.free_at.ceil();
         let key = key(free, Class::Service, item.sequence);
         self.services.push(Reverse((key, index)));
         self.advance_agenda(key);
-        self.fly(lane, flight);
+        self.fly(lane, self::key(arrival, Class::Arrival, item.sequence), &item.packet);
     }
 
     /// The server of an event-path port is free.
@@ -726,6 +803,7 @@ impl Engine {
     }
 
     /// Books a dropped packet.
+    #[inline(never)]
     fn dropped(&mut self, index: u32, packet: &Packet, reason: Reason, now: Time) {
         let port = &mut self.ports[index as usize];
         port.counters.drops += 1;
@@ -795,39 +873,52 @@ fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
     }
 }
 
-/// Books a transmission that begins at `start` (and in whole nanoseconds at `began`) and gives the packet's arrival at the far end.
+/// When a transmission begins and ends, in whole nanoseconds.
+#[derive(Clone, Copy)]
+struct Times {
+    began: Time,
+    ended: Time,
+}
+
+/// Puts `size` bytes on the wire at `start` (exactly, and in whole nanoseconds).
 #[inline(always)]
-fn transmit(
+fn transmit(port: &mut Port, size: u16, (start, began): (Fine, Time)) -> Times {
+    let end = start + port.byte_time.times(u32::from(size));
+    port.free_at = end;
+    Times { began, ended: end.ceil() }
+}
+
+/// Books a transmission of a packet accepted at `accepted`, all of it inside the window: nearly every one.
+#[inline(always)]
+fn book(port: &mut Port, class: &mut ClassCounters, kind: u8, accepted: Time, times: Times) {
+    let own = &mut class.by_class[usize::from(kind)];
+    let waited = Duration(times.began.0 - accepted.0);
+    port.counters.busy += times.ended.0 - times.began.0;
+    port.counters.queue_time += waited.0;
+    port.counters.waits.add(waited);
+    class.delays.add(waited);
+    own.0.add(waited);
+    own.1 += 1;
+}
+
+/// The same for one that may lie across an edge of the window or outside.
+#[inline(never)]
+fn book_clipped(
     port: &mut Port,
     class: &mut ClassCounters,
-    packet: Packet,
+    kind: u8,
     accepted: Time,
-    (start, began): (Fine, Time),
-    sequence: u64,
+    Times { began, ended }: Times,
     window: &Window,
-) -> InFlight {
-    let end = start + port.byte_time.times(u32::from(packet.size));
-    port.free_at = end;
-    let ended = end.ceil();
-    let waited = began.since(accepted);
-    let own = &mut class.by_class[usize::from(packet.class)];
-    if accepted > window.from && ended <= window.to {
-        // Nearly every packet: all of it is inside the window.
-        port.counters.queue_time += waited.0;
-        port.counters.busy += ended.0 - began.0;
+) {
+    let own = &mut class.by_class[usize::from(kind)];
+    port.counters.queue_time += window.overlap(accepted, began);
+    port.counters.busy += window.overlap(began, ended);
+    if window.holds(began) {
+        let waited = began.since(accepted);
         port.counters.waits.add(waited);
         class.delays.add(waited);
         own.0.add(waited);
-        own.1 += 1;
-    } else {
-        port.counters.queue_time += window.overlap(accepted, began);
-        port.counters.busy += window.overlap(began, ended);
-        if window.holds(began) {
-            port.counters.waits.add(waited);
-            class.delays.add(waited);
-            own.0.add(waited);
-        }
-        own.1 += u64::from(window.holds(ended));
     }
-    InFlight { key: key(ended + port.delay, Class::Arrival, sequence), packet }
+    own.1 += u64::from(window.holds(ended));
 }

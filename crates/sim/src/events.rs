@@ -28,10 +28,15 @@ pub enum Class {
     Probe = 3,
 }
 
+/// The lowest bits of a key, below the sequence number: zero, or in [`Heads`] the number of a source. No two events have
+/// the same sequence number, so these bits never decide on an order.
+const SOURCE_BITS: u32 = 16;
+const SOURCE_MASK: u128 = (1 << SOURCE_BITS) - 1;
+
 /// Builds a key.
 #[inline]
 pub fn key(time: Time, class: Class, sequence: u64) -> Key {
-    (u128::from(time.0) << 64) | (u128::from(class as u8) << 62) | u128::from(sequence)
+    (u128::from(time.0) << 64) | u128::from(u64::from(class as u8) << 62 | sequence << SOURCE_BITS)
 }
 
 /// The instant of a key.
@@ -43,7 +48,7 @@ pub fn time_of(key: Key) -> Time {
 /// The sequence number of a key.
 #[inline]
 pub fn sequence_of(key: Key) -> u64 {
-    key as u64 & ((1 << 62) - 1)
+    (key as u64 & ((1 << 62) - 1)) >> SOURCE_BITS
 }
 
 /// The class of a key.
@@ -94,6 +99,8 @@ const WALK: usize = 32;
 pub struct Lane {
     ring: VecDeque<InFlight>,
     late: BinaryHeap<Reverse<InFlight>>,
+    /// Not earlier than what is last in the ring.
+    last: Key,
     /// Copies with delays or rates of their own: order is not to be hoped for.
     unordered: bool,
 }
@@ -104,38 +111,33 @@ impl Lane {
         Lane { unordered, ..Lane::default() }
     }
 
-    /// Adds a packet; says whether it is the next to come out.
+    /// Adds a packet that arrives at `key`; says whether it is the next to come out.
     #[inline(always)]
-    pub fn push(&mut self, item: InFlight) -> bool {
-        match self.ring.back() {
-            Some(last) if item.key < last.key => {
-                self.push_late(item);
-                self.head() == item.key
-            }
-            Some(_) => {
-                self.ring.push_back(item);
-                false
-            }
-            None => {
-                self.ring.push_back(item);
-                self.late.is_empty() || self.head() == item.key
-            }
+    pub fn push(&mut self, key: Key, packet: &Packet) -> bool {
+        if key < self.last {
+            return self.push_late(InFlight { key, packet: *packet });
         }
+        self.last = key;
+        let alone = self.ring.is_empty();
+        self.ring.push_back(InFlight { key, packet: *packet });
+        alone && (self.late.is_empty() || self.head() == key)
     }
 
-    fn push_late(&mut self, item: InFlight) {
-        if self.unordered {
-            return self.late.push(Reverse(item));
-        }
+    #[inline(never)]
+    fn push_late(&mut self, item: InFlight) -> bool {
         let mut at = self.ring.len();
-        let stop = at.saturating_sub(WALK);
-        while at > stop && self.ring[at - 1].key > item.key {
-            at -= 1;
+        if !self.unordered {
+            let stop = at.saturating_sub(WALK);
+            while at > stop && self.ring[at - 1].key > item.key {
+                at -= 1;
+            }
         }
         if at > 0 && self.ring[at - 1].key > item.key {
-            return self.late.push(Reverse(item));
+            self.late.push(Reverse(item));
+        } else {
+            self.ring.insert(at, item);
         }
-        self.ring.insert(at, item);
+        self.head() == item.key
     }
 
     /// The key of the next packet.
@@ -145,15 +147,32 @@ impl Lane {
         if self.late.is_empty() { first } else { first.min(self.late.peek().map_or(NEVER, |i| i.0.key)) }
     }
 
-    /// Takes the next packet.
-    #[inline]
-    pub fn pop(&mut self) -> Option<InFlight> {
-        if self.late.is_empty()
-            || self.late.peek().is_some_and(|l| Some(&l.0) > self.ring.front() && !self.ring.is_empty())
-        {
-            return self.ring.pop_front();
+    /// The next packet; [`Lane::take`] takes it out. In two steps, because a reference is copied from in one piece and
+    /// what `pop_front` returns is not.
+    #[inline(always)]
+    pub fn next(&mut self) -> Option<&InFlight> {
+        if !self.late.is_empty() {
+            self.fetch_late();
         }
-        self.late.pop().map(|l| l.0)
+        self.ring.front()
+    }
+
+    /// Takes out what [`Lane::next`] has shown and gives the key of what follows.
+    #[inline(always)]
+    pub fn take(&mut self) -> Key {
+        self.ring.pop_front();
+        self.head()
+    }
+
+    /// Puts the first late packet at the front of the ring if that is its place.
+    #[inline(never)]
+    fn fetch_late(&mut self) {
+        let first = self.ring.front().map_or(NEVER, |i| i.key);
+        if self.late.peek().is_some_and(|l| l.0.key < first)
+            && let Some(late) = self.late.pop()
+        {
+            self.ring.push_front(late.0);
+        }
     }
 
     /// Packets on their way.
@@ -162,54 +181,52 @@ impl Lane {
     }
 }
 
-/// Which of a few sources of events comes next: their heads, sorted.
+/// Which of a few sources of events comes next: their heads.
 ///
-/// After a source has given up its head it moves back a place or two, which is cheaper than looking at all of them.
+/// All are looked at each time: keeping them sorted takes fewer instructions but more time, for how far a new head moves
+/// is hard to foretell. A head is the event's key with the number of its source in the lowest bits.
 #[derive(Debug)]
-pub struct Heads(Vec<(Key, u32)>);
+pub struct Heads {
+    heads: Vec<Key>,
+    /// Where each source's head is; `UNUSED` for one that never had an event, so that nobody looks at it.
+    places: Vec<u32>,
+}
+
+const UNUSED: u32 = u32::MAX;
 
 impl Heads {
     /// `count` sources without an event.
     pub fn new(count: usize) -> Heads {
-        Heads((0..count as u32).map(|source| (NEVER, source)).collect())
+        assert!(count < 1 << SOURCE_BITS, "{count} links: more than a run can have");
+        Heads { heads: Vec::with_capacity(count), places: vec![UNUSED; count] }
     }
 
-    /// The next event and its source.
+    /// The next event and its source; [`NEVER`] if there is none.
     #[inline(always)]
     pub fn first(&self) -> (Key, u32) {
-        self.0[0]
+        let mut least = NEVER;
+        for &head in &self.heads {
+            if head < least {
+                least = head;
+            }
+        }
+        (least, (least & SOURCE_MASK) as u32)
     }
 
-    /// The first source's head is now `key`, not earlier than it was.
+    /// The head of `source` is now `key`; [`NEVER`]: it has none.
     #[inline(always)]
-    pub fn replace_first(&mut self, key: Key) {
-        let heads = self.0.as_mut_slice();
-        let source = heads[0].1;
-        let mut at = 1;
-        while at < heads.len() && heads[at].0 < key {
-            heads[at - 1] = heads[at];
-            at += 1;
+    pub fn set(&mut self, source: u32, key: Key) {
+        let head = key | u128::from(source);
+        match self.heads.get_mut(self.places[source as usize] as usize) {
+            Some(place) => *place = head,
+            None => self.add(source, head),
         }
-        heads[at - 1] = (key, source);
     }
 
-    /// The head of `source` is now `key`.
-    pub fn set(&mut self, source: u32, key: Key) {
-        let heads = self.0.as_mut_slice();
-        // From behind: what gets a head mostly had none.
-        let mut at = heads.len() - 1;
-        while heads[at].1 != source && at > 0 {
-            at -= 1;
-        }
-        while at > 0 && heads[at - 1].0 > key {
-            heads[at] = heads[at - 1];
-            at -= 1;
-        }
-        while at + 1 < heads.len() && heads[at + 1].0 < key {
-            heads[at] = heads[at + 1];
-            at += 1;
-        }
-        heads[at] = (key, source);
+    #[cold]
+    fn add(&mut self, source: u32, head: Key) {
+        self.places[source as usize] = self.heads.len() as u32;
+        self.heads.push(head);
     }
 }
 
@@ -252,17 +269,19 @@ mod tests {
             let mut heads = Heads::new(5);
             let mut model = [NEVER; 5];
             for (i, (source, time, replace)) in changes.into_iter().enumerate() {
-                let new = key(Time(time), Class::Arrival, i as u64);
+                let new = if time == 0 { NEVER } else { key(Time(time), Class::Arrival, i as u64) };
                 let (least, first) = heads.first();
-                if replace && new >= least {
+                if replace && least != NEVER && new >= least {
                     model[first as usize] = new;
-                    heads.replace_first(new);
+                    heads.set(first, new);
                 } else {
                     model[source as usize] = new;
                     heads.set(source, new);
                 }
-                prop_assert_eq!(Some(&heads.first().0), model.iter().min());
-                prop_assert_eq!(model[heads.first().1 as usize], heads.first().0);
+                let (least, first) = heads.first();
+                let expected = *model.iter().min().unwrap();
+                prop_assert_eq!(time_of(least), time_of(expected));
+                prop_assert!(expected == NEVER || model[first as usize] == expected);
             }
         }
 
@@ -273,18 +292,20 @@ mod tests {
             let mut model = std::collections::BTreeSet::new();
             for (i, time) in times.iter().enumerate() {
                 let it = item(*time, i as u64);
-                let next = lane.push(it);
+                let next = lane.push(it.key, &it.packet);
                 model.insert(it.key);
                 prop_assert_eq!(next, model.first() == Some(&it.key));
                 prop_assert_eq!(lane.head(), *model.first().unwrap());
                 if i % 3 == 0 {
-                    let taken = lane.pop().unwrap().key;
-                    prop_assert_eq!(Some(taken), model.pop_first());
+                    let next = lane.next().unwrap().key;
+                    prop_assert_eq!(Some(next), model.pop_first());
+                    prop_assert_eq!(lane.take(), model.first().copied().unwrap_or(NEVER));
                 }
                 prop_assert_eq!(lane.len(), model.len());
             }
-            while let Some(taken) = lane.pop() {
-                prop_assert_eq!(Some(taken.key), model.pop_first());
+            while let Some(next) = lane.next() {
+                prop_assert_eq!(Some(next.key), model.pop_first());
+                lane.take();
             }
             prop_assert!(model.is_empty());
         }

@@ -19,6 +19,9 @@ impl Window {
     /// The part of `[a, b]` inside the window.
     #[inline]
     pub fn overlap(&self, a: Time, b: Time) -> u64 {
+        if a >= self.from && b <= self.to {
+            return b.0 - a.0;
+        }
         let clip = |t: Time| t.0.clamp(self.from.0, self.to.0);
         clip(b) - clip(a)
     }
@@ -33,17 +36,20 @@ impl Window {
 /// Bins an octave of a delay histogram: a bin is 4.4 % wide, interpolated when read.
 const BINS: u32 = 16;
 
+/// Bins in all: 60 octaves.
+const ALL_BINS: usize = (BINS * 60) as usize;
+
 /// A histogram of durations with logarithmic bins.
 #[derive(Clone, Debug)]
 pub struct Delays {
-    bins: Vec<u64>,
+    bins: Box<[u64; ALL_BINS]>,
     /// The longest.
     pub max: Duration,
 }
 
 impl Default for Delays {
     fn default() -> Self {
-        Delays { bins: vec![0; (BINS * 60) as usize], max: Duration::ZERO }
+        Delays { bins: Box::new([0; ALL_BINS]), max: Duration::ZERO }
     }
 }
 
@@ -87,9 +93,9 @@ fn bin_of(ns: u64) -> usize {
     if ns < u64::from(BINS) {
         return ns as usize;
     }
-    let octave = 63 - ns.leading_zeros();
+    let octave = ns.ilog2();
     let fraction = (ns >> (octave - 4)) as u32 & (BINS - 1);
-    (((octave - 3) * BINS) + fraction).min(BINS * 60 - 1) as usize
+    ((((octave - 3) * BINS) + fraction) as usize).min(ALL_BINS - 1)
 }
 
 fn edge(bin: usize) -> f64 {
@@ -136,8 +142,8 @@ impl Moments {
 /// What all copies of one link in one direction have in common.
 #[derive(Clone, Debug)]
 pub struct ClassCounters {
-    /// Packets offered in the window.
-    pub arrived: u64,
+    /// Packets offered before or after the window.
+    pub outside: u64,
     /// Drops in the window, by reason.
     pub drops: [u64; Reason::ALL.len()],
     /// Marks in the window, by reason.
@@ -152,13 +158,15 @@ pub struct ClassCounters {
     pub all_dropped: u64,
     /// Handed over at the far end in the whole run.
     pub all_delivered: u64,
+    /// Of those, how many later than the end of the run: a folded hop is booked when it begins.
+    pub ahead: u64,
 }
 
 impl ClassCounters {
     /// All zero.
     pub fn new(classes: usize) -> ClassCounters {
         ClassCounters {
-            arrived: 0,
+            outside: 0,
             drops: [0; Reason::ALL.len()],
             marks: [0; Reason::ALL.len()],
             delays: Delays::default(),
@@ -166,7 +174,13 @@ impl ClassCounters {
             all_offered: 0,
             all_dropped: 0,
             all_delivered: 0,
+            ahead: 0,
         }
+    }
+
+    /// Packets offered in the window.
+    pub fn arrived(&self) -> u64 {
+        self.all_offered - self.outside
     }
 }
 
@@ -194,12 +208,12 @@ pub struct PortCounters {
 /// What one flow has in the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowCounters {
-    /// Bytes of data packets that reached the end of the path.
-    pub throughput_bytes: u64,
-    /// Data packets that reached it.
+    /// Data packets that reached the end of the path.
     pub delivered: u64,
     /// Of those, with a congestion mark.
     pub marks: u64,
+    /// Their bytes.
+    pub throughput_bytes: u64,
     /// Data packets dropped on the way.
     pub losses: u64,
     /// Data packets sent.
@@ -228,7 +242,7 @@ impl WindowMeter {
     pub fn advance(&mut self, bytes: f64, mss: f64, now: Time, window: &Window) {
         let passed = window.overlap(self.last, now);
         self.last = now;
-        self.bytes_time += bytes * passed as f64;
+        self.bytes_time += bytes * passed as i64 as f64; // from a signed number it is one instruction
         self.open += passed;
         if bytes <= mss {
             self.at_floor += passed;

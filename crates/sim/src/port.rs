@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use evenflow_base::{Duration, Fine, Packet, Rate, Stream, Time};
-use evenflow_queue::{Admission, Limit, Occupancy, Queued, Scheduler, Verdict};
+use evenflow_queue::{Admission, Limit, Occupancy, Queued, Reason, Scheduler, Verdict};
 
 use crate::measure::PortCounters;
 
@@ -72,6 +72,7 @@ pub struct Lengths {
 
 impl Lengths {
     /// The length was `length` until `now`.
+    #[inline(never)]
     pub fn advance(&mut self, length: u32, now: Time, window: &crate::measure::Window) {
         let length = length as usize;
         if self.time.len() <= length {
@@ -93,6 +94,22 @@ impl Gate {
     /// Decides on `packet`.
     #[inline]
     pub fn admit(&mut self, packet: &mut Packet, now: Time, busy: bool) -> Verdict {
+        if !self.is_plain() {
+            return self.ask(packet, now, busy);
+        }
+        let full = busy && self.limit.is_full(self.packets, self.bytes, packet.size, self.rate);
+        if full { Verdict::Drop(Reason::Limit) } else { Verdict::Accept }
+    }
+
+    /// Whether an idle link takes any packet and the rule remembers nothing of it.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        matches!(self.admission, Admission::DropTail)
+    }
+
+    /// Asks a rule that does more than count.
+    #[inline(never)]
+    fn ask(&mut self, packet: &mut Packet, now: Time, busy: bool) -> Verdict {
         let seen = self.seen(packet.size, busy);
         self.admission.admit(packet, now, &seen, &mut self.stream)
     }
@@ -118,6 +135,20 @@ pub struct Fifo {
 }
 
 impl Fifo {
+    /// A packet of `size` bytes, accepted at `now`, waits until `start` if that is later.
+    #[inline]
+    pub fn wait(&mut self, start: Time, size: u16, now: Time, window: &crate::measure::Window) {
+        if start <= now {
+            return;
+        }
+        if let Some(lengths) = &mut self.gate.lengths {
+            lengths.advance(self.gate.packets, now, window);
+        }
+        self.waiting.push_back((start, u32::from(size)));
+        self.gate.packets += 1;
+        self.gate.bytes += u64::from(size);
+    }
+
     /// Forgets packets whose transmission has begun by `now`.
     #[inline]
     pub fn release(&mut self, now: Time, window: &crate::measure::Window) {

@@ -41,7 +41,7 @@ pub fn record(engine: &Engine, scenario: &Scenario, seed: u64) -> Outcome {
     out.insert("seed".into(), seed.into());
     out.insert("window_s".into(), json!([engine.window.from.seconds(), engine.window.to.seconds()]));
     out.insert("events".into(), engine.events.into());
-    out.insert("packet_hops".into(), engine.packet_hops.into());
+    out.insert("packet_hops".into(), engine.packet_hops().into());
     out.insert("groups".into(), groups(engine, scenario, seconds));
     out.insert("links".into(), links(engine, scenario, seconds));
     out.insert("stages".into(), stages(engine, scenario));
@@ -211,7 +211,7 @@ fn direction(
     out.insert("queue_delay_s_p99".into(), number(c.delays.quantile(0.99)));
     let longest = (c.delays.count() > 0).then(|| c.delays.max.seconds());
     out.insert("queue_delay_s_max".into(), number(longest));
-    out.insert("arrived_packets".into(), c.arrived.into());
+    out.insert("arrived_packets".into(), c.arrived().into());
     let delivered: u64 = c.by_class.iter().map(|b| b.1).sum();
     out.insert("delivered_packets".into(), delivered.into());
     out.insert("drops".into(), reasons(&c.drops));

@@ -59,16 +59,22 @@ pub struct NewReno {
     pub counted: f64,
 }
 
+/// The whole part of a number of bytes, which is not negative: `floor` without a library call.
+#[inline]
+fn whole(bytes: f64) -> f64 {
+    bytes as i64 as f64
+}
+
 /// ssthresh = max(FlightSize / 2, 2 SMSS) (RFC 5681 equation 4), in whole bytes.
 #[inline]
 pub fn newreno_threshold(flight: f64, mss: f64) -> f64 {
-    (flight / 2.0).floor().max(2.0 * mss)
+    whole(flight / 2.0).max(2.0 * mss)
 }
 
 /// Congestion avoidance step per ACK: SMSS * SMSS / cwnd, at least one byte (RFC 5681 equation 3), in whole bytes.
 #[inline]
 pub fn avoidance_step(cwnd: f64, mss: f64) -> f64 {
-    (mss * mss / cwnd).floor().max(1.0)
+    whole(mss * mss / cwnd).max(1.0)
 }
 
 impl NewReno {

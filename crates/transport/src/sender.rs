@@ -369,16 +369,21 @@ impl Sender {
         if self.size.is_none() && ahead + slack <= profile.max_window {
             return mss; // far from the end of the buffer: spares a division
         }
-        (self.data_end(profile) - self.next).min(mss)
+        self.last_payload(profile)
+    }
+
+    /// The same near the end of the buffer.
+    #[inline(never)]
+    fn last_payload(&self, profile: &Profile) -> u64 {
+        (self.data_end(profile) - self.next).min(u64::from(profile.mss))
     }
 
     /// Sends what the window allows. A segment shorter than full goes only where it is all there is (RFC 9293 section 3.8.6).
     fn send_pending(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let window = (self.window.cwnd as u64).min(profile.max_window);
+        let window = (self.window.cwnd as i64 as u64).min(profile.max_window);
         loop {
             let payload = self.next_payload(profile);
-            let room = window.saturating_sub(self.next - self.una);
-            if payload == 0 || room < payload {
+            if payload == 0 || self.next - self.una + payload > window {
                 return;
             }
             self.send_next(payload, now, out);
