@@ -216,7 +216,8 @@ def reproduce(
         from .console import time_span
 
         print()
-        screens.ledger(document)
+        screens.ledger(document, only_failing=True)
+        print(f"All claims with their numbers: evenflow claims {examined.key}")
         print(f"Took {time_span(done.elapsed_s)} with {done.jobs} jobs. The report:")
         print((done.out / work.REPORT).resolve())
     if done.broken:

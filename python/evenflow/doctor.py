@@ -71,12 +71,12 @@ def _store() -> dict[str, str]:
 
 def _extras() -> list[dict[str, str]]:
     wanted = {
-        "pandas": "pandas frames: pip install 'evenflow[pandas]'",
-        "pyarrow": "pandas frames: pip install 'evenflow[pandas]'",
-        "duckdb": "SQL over results.parquet: pip install 'evenflow[duckdb]'",
-        "distributed": "studies on a Dask cluster: pip install 'evenflow[dask]'",
-        "submitit": "studies on SLURM: pip install 'evenflow[submitit]'",
-        "ipykernel": "notebooks: pip install 'evenflow[notebook]'",
+        "pandas": "pandas frames: pip install pandas pyarrow",
+        "pyarrow": "pandas frames: pip install pandas pyarrow",
+        "duckdb": "SQL over results.parquet: pip install duckdb",
+        "distributed": "studies on a Dask cluster: pip install distributed",
+        "submitit": "studies on SLURM: pip install submitit",
+        "ipykernel": "notebooks: pip install ipykernel jupyterlab",
     }
     rows = []
     for name, use in wanted.items():

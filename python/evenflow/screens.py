@@ -194,10 +194,12 @@ def interval(metric: str, found: Mapping[str, Any] | None) -> str:
     return f"{mean:.4g} ± {half:.2g}"
 
 
-def ledger(document: Mapping[str, Any]) -> None:
-    """A paper's claims, worst first, and the counts."""
+def ledger(document: Mapping[str, Any], *, only_failing: bool = False) -> None:
+    """A paper's claims, worst first, and the counts; `only_failing` leaves out the other claims."""
     out = console()
     rows = claims.worst_first(list(document["claims"]))
+    if only_failing:
+        rows = [row for row in rows if row["verdict"] == "fails"]
     made = table("verdict", "claim", "what is claimed, what was measured")
     made.columns[0].min_width, made.columns[1].max_width = 16, 22
     for row in rows:
@@ -209,7 +211,8 @@ def ledger(document: Mapping[str, Any]) -> None:
         if row["verdict"] != "holds" and row.get("why"):
             text += f"\n[dim]{_escaped(_cut(row['why']))}[/dim]"
         made.add_row(verdict, f"{_escaped(row['id'])}\n[dim]{_escaped(row['source'])}[/dim]", text)
-    out.print(made)
+    if rows:
+        out.print(made)
     out.print(counts(document))
 
 

@@ -18,6 +18,7 @@ import logging
 import os
 import sqlite3
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -163,7 +164,7 @@ class Store:
         try:
             # WAL: readers and one writer at once, and a killed process leaves no half of a row. Network drives
             # cannot; they get the rollback journal, which SQLite answers with by itself.
-            db.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(db)
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute(_SCHEMA)
             found = db.execute("PRAGMA quick_check(1)").fetchone()
@@ -320,6 +321,19 @@ def _full(folder: Path, reason: str) -> StoreError:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log. Unlike other statements this one does not wait for a lock by itself."""
+    until = time.monotonic() + BUSY_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def _is_corrupt(error: sqlite3.DatabaseError) -> bool:

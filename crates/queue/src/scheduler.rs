@@ -54,6 +54,14 @@ impl Scheduler {
         }
     }
 
+    /// Whether [`Scheduler::push_out`] would remove something.
+    pub fn can_push_out(&self, queue: usize, size: u16) -> bool {
+        match self {
+            Scheduler::Drr(s) if s.longest_queue_drop => s.victim(queue, size).is_some(),
+            _ => false,
+        }
+    }
+
     /// Makes room for a packet of `size` bytes bound for `queue`: removes and returns the last packet of the longest
     /// queue, or `None` where the newcomer itself must go (its queue would be the longest, or this scheduler does not
     /// push out).
@@ -184,13 +192,16 @@ impl Drr {
         }
     }
 
-    fn push_out(&mut self, queue: usize, size: u16) -> Option<Queued> {
+    /// The longest queue, if it is longer than the newcomer's would be.
+    fn victim(&self, queue: usize, size: u16) -> Option<usize> {
         let own = self.queues[queue].bytes + u64::from(size);
         let longest =
             self.active.iter().copied().max_by_key(|&q| (self.queues[q as usize].bytes, q))? as usize;
-        if longest == queue || self.queues[longest].bytes <= own {
-            return None;
-        }
+        (longest != queue && self.queues[longest].bytes > own).then_some(longest)
+    }
+
+    fn push_out(&mut self, queue: usize, size: u16) -> Option<Queued> {
+        let longest = self.victim(queue, size)?;
         let q = &mut self.queues[longest];
         let item = q.packets.pop_back()?;
         q.bytes -= u64::from(item.packet.size);

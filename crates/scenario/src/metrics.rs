@@ -46,8 +46,15 @@ pub static METRICS: &[Metric] = &[
         "engine",
         "",
         RUN,
-        "hash of the engine's sources and lock file, 16 digits",
+        "{id: hash of the engine's sources and lock file, version, profile: release or debug}",
         "Which engine ran; provenance, outside the record.",
+    ),
+    metric(
+        "event_reasons",
+        "",
+        RUN,
+        "",
+        "Names of the reason codes in lists of drops and marks, in their order.",
     ),
     metric(
         "events",
@@ -57,13 +64,19 @@ pub static METRICS: &[Metric] = &[
         "Events the loop handled; depends on how a link is simulated, so not part of record_hash.",
     ),
     metric("packet_hops", "1", RUN, "", "Link crossings of all packets, acknowledgements included."),
-    metric("wall_s", "s", RUN, "", "Time the event loop took; provenance, outside the record."),
+    metric(
+        "wall_s",
+        "s",
+        RUN,
+        "",
+        "Time the run took, from building the network to the record; provenance, outside the record.",
+    ),
     metric(
         "cpu_s",
         "s",
         RUN,
         "",
-        "Processor time of the event loop's thread; provenance, outside the record.",
+        "Processor time of the run's thread, null where the system does not tell; provenance, outside the record.",
     ),
     metric("groups.G.users", "1", RUN, "n", "Users of the group."),
     metric(
@@ -201,7 +214,7 @@ pub static METRICS: &[Metric] = &[
         "packets",
         WINDOW,
         "sum over copies",
-        "Packets that reached the far end.",
+        "Packets whose transmission ended.",
     ),
     metric(
         "links.L.drops.REASON",
@@ -230,7 +243,7 @@ pub static METRICS: &[Metric] = &[
         "packets",
         WINDOW,
         "sum over copies",
-        "Packets of a traffic class that reached the far end.",
+        "Packets of a traffic class whose transmission ended.",
     ),
     metric(
         "links.L.reverse",

@@ -290,7 +290,8 @@ impl Builder<'_> {
                             let drawn = law.draw(&mut of("size"), user);
                             values.0.insert("size", drawn);
                         }
-                        let start = evenflow_traffic::start(&values, &mut of("start"), user * self.flows[g] + number);
+                        let start =
+                            evenflow_traffic::start(&values, &mut of("start"), user * self.flows[g] + number);
                         parts.starts.push(Time::ZERO + start);
                         let (tcp, endpoint) = match evenflow_traffic::application(kind, &values) {
                             Application::Bytes(size) => {
@@ -309,7 +310,8 @@ impl Builder<'_> {
                                 (false, parts.datagrams.len() - 1)
                             }
                         };
-                        let folded = self.folds(group, parts.ports.get((parts.routes[route as usize] & PORT) as usize));
+                        let folded = self
+                            .folds(group, parts.ports.get((parts.routes[route as usize] & PORT) as usize));
                         parts.flows.push(Flow {
                             folded,
                             route,

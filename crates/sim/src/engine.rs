@@ -638,13 +638,7 @@ impl Engine {
 
     /// A packet asks for a link. Gives the link's lane and the packet's arrival at the far end, if that is known by now.
     #[inline(always)]
-    fn cross(
-        &mut self,
-        index: u32,
-        packet: &mut Packet,
-        now: Time,
-        sequence: u64,
-    ) -> Option<(usize, Time)> {
+    fn cross(&mut self, index: u32, packet: &mut Packet, now: Time, sequence: u64) -> Option<(usize, Time)> {
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
         let class = &mut self.classes[lane];
@@ -720,17 +714,19 @@ impl Engine {
         if let Some(rate) = q.step(now) {
             port.byte_time = rate.byte_time();
         }
+        // The rule decides first, about a queue that has room where somebody else can be pushed out.
+        let makes_room = q.gate.seen(packet.size, q.busy).full && q.can_push_out(&packet);
+        let mut verdict = q.gate.admit(&mut packet, now, q.busy && !makes_room);
         let mut evicted = std::mem::take(&mut self.evicted);
-        while q.gate.seen(packet.size, q.busy).full {
+        while !matches!(verdict, Verdict::Drop(_)) && q.gate.seen(packet.size, q.busy).full {
             if let Some(lengths) = &mut q.gate.lengths {
                 lengths.advance(q.gate.packets, now, &window);
             }
             match q.push_out(&packet) {
                 Some(item) => evicted.push(item),
-                None => break,
+                None => verdict = Verdict::Drop(Reason::Limit),
             }
         }
-        let verdict = q.gate.admit(&mut packet, now, q.busy);
         if self.probes.watches_ports {
             self.probes.at_port(lane as u32, port.copy, &q.gate, &packet, verdict, now);
         }

@@ -235,6 +235,11 @@ impl Events {
         Some(item)
     }
 
+    /// Whether a full queue can make room for `packet`.
+    pub fn can_push_out(&self, packet: &Packet) -> bool {
+        self.scheduler.can_push_out(self.select.queue(packet), packet.size)
+    }
+
     /// Takes one out to make room for `packet`.
     pub fn push_out(&mut self, packet: &Packet) -> Option<Queued> {
         let item = self.scheduler.push_out(self.select.queue(packet), packet.size)?;

@@ -4,9 +4,7 @@
 //! sources (Poisson, constant rate) make their own packets. Unit draws are independent of the rate, so that two runs
 //! that differ in a rate see the same sequence, scaled.
 
-use evenflow_base::schema::{
-    Fallback, Mechanism, Param, Problem, Range, Room, Sampler, Type, Value, Values,
-};
+use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Sampler, Type, Value, Values};
 use evenflow_base::{Duration, Stream, Time};
 
 /// Bytes of a datagram that are no payload: IP 20, UDP 8.
