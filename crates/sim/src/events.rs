@@ -181,31 +181,25 @@ impl Lane {
     }
 }
 
-/// Which of a few sources of events comes next: their heads.
+/// Which of a few sources of events comes next: their heads, as far as sources ever had one.
 ///
 /// All are looked at each time: keeping them sorted takes fewer instructions but more time, for how far a new head moves
 /// is hard to foretell. A head is the event's key with the number of its source in the lowest bits.
-#[derive(Debug)]
-pub struct Heads {
-    heads: Vec<Key>,
-    /// Where each source's head is; `UNUSED` for one that never had an event, so that nobody looks at it.
-    places: Vec<u32>,
-}
-
-const UNUSED: u32 = u32::MAX;
+#[derive(Debug, Default)]
+pub struct Heads(Vec<Key>);
 
 impl Heads {
-    /// `count` sources without an event.
+    /// Sources 0 to `count` - 1, none with an event.
     pub fn new(count: usize) -> Heads {
         assert!(count < 1 << SOURCE_BITS, "{count} links: more than a run can have");
-        Heads { heads: Vec::with_capacity(count), places: vec![UNUSED; count] }
+        Heads(Vec::with_capacity(count))
     }
 
     /// The next event and its source; [`NEVER`] if there is none.
     #[inline(always)]
     pub fn first(&self) -> (Key, u32) {
         let mut least = NEVER;
-        for &head in &self.heads {
+        for &head in &self.0 {
             if head < least {
                 least = head;
             }
@@ -217,7 +211,7 @@ impl Heads {
     #[inline(always)]
     pub fn set(&mut self, source: u32, key: Key) {
         let head = key | u128::from(source);
-        match self.heads.get_mut(self.places[source as usize] as usize) {
+        match self.0.get_mut(source as usize) {
             Some(place) => *place = head,
             None => self.add(source, head),
         }
@@ -225,8 +219,8 @@ impl Heads {
 
     #[cold]
     fn add(&mut self, source: u32, head: Key) {
-        self.places[source as usize] = self.heads.len() as u32;
-        self.heads.push(head);
+        self.0.resize(source as usize, NEVER);
+        self.0.push(head);
     }
 }
 
