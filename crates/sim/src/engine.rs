@@ -75,6 +75,28 @@ pub struct Connection {
     pub meter: WindowMeter,
 }
 
+impl Connection {
+    /// When to wake the sender, if that is earlier than the wake-up on record, which it then replaces.
+    #[inline]
+    fn sender_due(&mut self) -> Option<Time> {
+        earlier(self.sender.deadline(), &mut self.sender_wake)
+    }
+
+    /// The same for the receiver.
+    #[inline]
+    fn receiver_due(&mut self) -> Option<Time> {
+        earlier(self.receiver.deadline(), &mut self.receiver_wake)
+    }
+}
+
+#[inline]
+fn earlier(deadline: Time, wake: &mut Time) -> Option<Time> {
+    (deadline < *wake).then(|| {
+        *wake = deadline;
+        deadline
+    })
+}
+
 /// A datagram flow.
 #[derive(Debug)]
 pub struct Datagrams {
@@ -399,7 +421,8 @@ impl Engine {
                     advance(c, profile, now, &self.window);
                     c.sender.wake(now, profile, &mut self.outbox);
                 }
-                self.after_sender(flow, info, now);
+                let (profile, due) = (c.profile, c.sender_due());
+                self.after(flow, info, profile, Wake::Sender, due, now);
             }
             Wake::Receiver => {
                 let c = &mut self.connections[endpoint];
@@ -408,7 +431,8 @@ impl Engine {
                 }
                 c.receiver_wake = Time::NEVER;
                 c.receiver.wake(now, &mut self.outbox);
-                self.after_receiver(flow, info, now);
+                let (profile, due) = (c.profile, c.receiver_due());
+                self.after(flow, info, profile, Wake::Receiver, due, now);
             }
         }
     }
@@ -420,7 +444,8 @@ impl Engine {
             let c = &mut self.connections[endpoint];
             let profile = &self.profiles[c.profile as usize];
             c.sender.open(now, profile, &mut self.outbox);
-            self.after_sender(flow, info, now);
+            let (profile, due) = (c.profile, c.sender_due());
+            self.after(flow, info, profile, Wake::Sender, due, now);
         } else {
             let d = &mut self.datagrams[endpoint];
             d.source.start(now);
@@ -454,30 +479,16 @@ impl Engine {
 
     // --- endpoints ----------------------------------------------------------------------------------------------
 
-    /// Sets the sender's wake-up and sends what it left in the outbox.
-    #[inline]
-    fn after_sender(&mut self, flow: u32, info: Flow, now: Time) {
-        let c = &mut self.connections[info.endpoint as usize];
-        let (deadline, profile) = (c.sender.deadline(), c.profile);
-        if deadline < c.sender_wake {
-            c.sender_wake = deadline;
-            self.set_timer(deadline, flow, Wake::Sender);
+    /// After a call of an endpoint: sets the wake-up that it wants and sends what it left in the outbox.
+    #[inline(always)]
+    fn after(&mut self, flow: u32, info: Flow, profile: u32, wake: Wake, due: Option<Time>, now: Time) {
+        if let Some(at) = due {
+            self.set_timer(at, flow, wake);
         }
         self.send(flow, info, profile, now);
     }
 
-    #[inline]
-    fn after_receiver(&mut self, flow: u32, info: Flow, now: Time) {
-        let c = &mut self.connections[info.endpoint as usize];
-        let (deadline, profile) = (c.receiver.deadline(), c.profile);
-        if deadline < c.receiver_wake {
-            c.receiver_wake = deadline;
-            self.set_timer(deadline, flow, Wake::Receiver);
-        }
-        self.send(flow, info, profile, now);
-    }
-
-    #[inline]
+    #[inline(never)]
     fn send(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         if self.outbox.is_empty() {
             return;
@@ -506,24 +517,35 @@ impl Engine {
 
     /// A packet leaves its endpoint: at once, or after the host's processing.
     #[inline(always)]
-    fn launch(&mut self, mut packet: Packet, info: Flow, mut now: Time) {
+    fn launch(&mut self, mut packet: Packet, info: Flow, now: Time) {
         let sequence = self.draw_sequence();
-        if !packet.is(flags::BACKWARD) {
-            if packet.is_data() && self.window_open {
-                let counters = &mut self.counters[packet.flow as usize];
-                counters.sent += 1;
-                if packet.is(flags::RETRANSMIT) {
-                    counters.retransmits += 1;
-                }
-            }
-            if let Some(left) = self.hosts[info.host as usize].process(&packet, now) {
-                if !info.folded {
-                    return self.fly(self.classes.len(), key(left, Class::Arrival, sequence), &packet);
-                }
-                now = left;
+        if packet.is(flags::BACKWARD) {
+            return self.enter(&mut packet, now, sequence);
+        }
+        if packet.is_data() && self.window_open {
+            let counters = &mut self.counters[packet.flow as usize];
+            counters.sent += 1;
+            if packet.is(flags::RETRANSMIT) {
+                counters.retransmits += 1;
             }
         }
-        self.carry(&mut packet, now, sequence);
+        let Some(left) = self.hosts[info.host as usize].process(&packet, now) else {
+            return self.enter(&mut packet, now, sequence);
+        };
+        if !info.folded {
+            return self.fly(self.classes.len(), key(left, Class::Arrival, sequence), &packet);
+        }
+        packet.hop = 1;
+        let first = self.routes[info.route as usize] & PORT;
+        if let Some((lane, arrival)) = self.cross(first, &mut packet, left, sequence) {
+            self.fly(lane, key(arrival, Class::Arrival, sequence), &packet);
+        }
+    }
+
+    /// A packet that was just made begins its way.
+    #[inline(never)]
+    fn enter(&mut self, packet: &mut Packet, now: Time, sequence: u64) {
+        self.carry(packet, now, sequence);
     }
 
     #[inline(never)]
@@ -533,7 +555,8 @@ impl Engine {
         let profile = &self.profiles[c.profile as usize];
         advance(c, profile, now, &self.window);
         c.sender.receive(packet, now, profile, &mut self.outbox);
-        self.after_sender(packet.flow, info, now);
+        let (profile, due) = (c.profile, c.sender_due());
+        self.after(packet.flow, info, profile, Wake::Sender, due, now);
     }
 
     #[inline(never)]
@@ -554,7 +577,8 @@ impl Engine {
         let c = &mut self.connections[info.endpoint as usize];
         let profile = &self.profiles[c.profile as usize];
         c.receiver.receive(packet, now, profile, &mut self.outbox);
-        self.after_receiver(packet.flow, info, now);
+        let (profile, due) = (c.profile, c.receiver_due());
+        self.after(packet.flow, info, profile, Wake::Receiver, due, now);
     }
 
     // --- the way of a packet --------------------------------------------------------------------------------------
