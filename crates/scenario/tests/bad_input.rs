@@ -135,6 +135,15 @@ fn a_path_names_links_and_stages_that_exist() {
 }
 
 #[test]
+fn a_path_is_not_endless() {
+    one(
+        "groups.heavy.path",
+        json!(vec!["access"; 101]),
+        "groups.heavy.path: has 101 components; 100 is the most that a path may have",
+    );
+}
+
+#[test]
 fn a_path_names_nothing_twice() {
     one(
         "groups.heavy.path",

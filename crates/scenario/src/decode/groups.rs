@@ -14,6 +14,9 @@ use crate::errors::{Errors, join, quoted, shown, suggestion};
 use crate::model::{Component, Group, Hop, Spec, Tcp, Traffic};
 use crate::sections::{CONGESTION_CONTROL, GROUP, TRAFFIC};
 
+/// Components on a path: a packet counts its hops, there and back, in eight bits.
+const MOST_COMPONENTS: usize = 100;
+
 /// Flows of a whole scenario beyond which no machine of today has the memory.
 const MOST_FLOWS: u64 = 64_000_000;
 
@@ -161,6 +164,13 @@ fn hops(
     };
     let items = list(json, "links and stages", &path, errors)?;
     let before = errors.len();
+    if items.len() > MOST_COMPONENTS {
+        errors.push(
+            &path,
+            format!("has {} components; {MOST_COMPONENTS} is the most that a path may have", items.len()),
+        );
+        return None;
+    }
     let mut hops: Vec<Hop> = Vec::new();
     for (i, item) in items.iter().enumerate() {
         let here = format!("{path}[{i}]");
