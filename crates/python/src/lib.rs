@@ -115,27 +115,25 @@ impl Record {
     }
 }
 
-/// CPU seconds of this thread, where the system tells; otherwise none.
-fn thread_cpu_seconds() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split(' ').next()?.parse::<f64>().ok().map(|ns| ns / 1e9)
+/// CPU seconds of this thread, by the interpreter's clock.
+fn thread_cpu_seconds(py: Python<'_>) -> PyResult<f64> {
+    py.import("time")?.call_method0("thread_time")?.extract()
 }
 
 /// Runs a scenario; the interpreter is free meanwhile.
 #[pyfunction]
 #[pyo3(signature = (scenario, seed, event_path = false))]
 fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyResult<Record> {
-    let result = py.detach(|| {
-        let (wall, cpu) = (Instant::now(), thread_cpu_seconds());
-        let outcome = evenflow_sim::run(&scenario.inner, seed, Options { event_path }, &STOP)?;
-        let wall = wall.elapsed().as_secs_f64();
-        let cpu = cpu.zip(thread_cpu_seconds()).map(|(before, after)| after - before);
+    let (started, cpu_before) = (Instant::now(), thread_cpu_seconds(py)?);
+    let result = py.detach(|| evenflow_sim::run(&scenario.inner, seed, Options { event_path }, &STOP));
+    let (wall, cpu) = (started.elapsed().as_secs_f64(), thread_cpu_seconds(py)? - cpu_before);
+    let result = result.map(|outcome| {
         let mut record = outcome.record.clone();
         record.insert("record_hash".into(), outcome.record_hash.clone().into());
         record.insert("engine".into(), json!({ "id": ENGINE_ID, "version": VERSION, "profile": PROFILE }));
         record.insert("wall_s".into(), json!(wall));
-        record.insert("cpu_s".into(), cpu.map_or(Value::Null, |c| json!(c)));
-        Ok(Record { json: Value::Object(record).to_string(), outcome })
+        record.insert("cpu_s".into(), json!(cpu));
+        Record { json: Value::Object(record).to_string(), outcome }
     });
     result.map_err(|error: RunError| match error {
         RunError::Interrupted => Interrupted::new_err("the run was interrupted"),
