@@ -155,6 +155,9 @@ impl Sender {
         self.recover = self.high;
         self.marks.reduced_to = self.high;
         if self.recovery != Recovery::Loss {
+            if self.recovery == Recovery::Recovery {
+                self.window.cwnd = self.window.ssthresh; // without what duplicate ACKs added
+            }
             self.recovery = Recovery::Loss;
             let event = Congestion { signal: Signal::Timeout, now, flight: self.flight(profile), mss };
             self.window.ssthresh = self.control.reduce(&self.window, &event);
