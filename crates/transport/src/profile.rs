@@ -265,6 +265,10 @@ lines! {
         "NewReno's congestion avoidance counts acknowledged bytes, not ACKs.";
     whole_bytes: flag, Range::ANY, "docs/tcp.md",
         "NewReno's steps are whole bytes; otherwise real numbers.";
+    whole_segments: flag, Range::ANY, "docs/tcp.md",
+        "The window and its threshold are whole segments, and so is what a reduction lets out.";
+    count_delivered: flag, Range::ANY, "docs/tcp.md",
+        "Growth counts what an ACK newly delivers, reported segments included, not how far it advances.";
     half_of: (word WindowBase), Range::ANY, "RFC 5681 equation 4",
         "What NewReno's threshold is half of after a congestion event.";
     slow_start: (word SlowStart), Range::ANY, "RFC 9438 section 4.10",
@@ -374,6 +378,8 @@ impl Profile {
             slow_start_segments: Some(1), // RFC 5681 equation 2
             byte_counting: true,
             whole_bytes: true,
+            whole_segments: false,
+            count_delivered: false,
             half_of: WindowBase::Flight,
             slow_start: SlowStart::HystartPlusPlus, // RFC 9438 section 4.10
             window_validation: true,
@@ -409,6 +415,8 @@ impl Profile {
         Profile {
             name: "linux",
             slow_start_segments: None,
+            whole_segments: true,
+            count_delivered: true,
             half_of: WindowBase::Window,
             slow_start: SlowStart::Hystart,
             restart_after_idle: IdleRestart::Halving,
@@ -443,6 +451,8 @@ impl Profile {
             slow_start_segments: Some(1),
             byte_counting: false,
             whole_bytes: true,
+            whole_segments: false,
+            count_delivered: false,
             half_of: WindowBase::Flight,
             slow_start: SlowStart::Standard,
             window_validation: false,
@@ -507,7 +517,8 @@ impl Profile {
             initial_window: 2.0,
             slow_start_segments: None,
             byte_counting: true,
-            whole_bytes: true,
+            whole_segments: true,
+            count_delivered: true,
             window_validation: true,
             restart_after_idle: IdleRestart::InitialWindow,
             sack: true,

@@ -352,10 +352,13 @@ impl Board {
         (lost, again)
     }
 
-    /// The retransmission timer fired: everything that was not reported is lost (RFC 5681 section 3.1).
-    pub fn lose_all(&mut self) {
+    /// The retransmission timer fired: everything that was not reported is lost (RFC 5681 section 3.1). By time, only the
+    /// first segment and what was sent a round-trip time before `before` (RFC 8985 section 6.3).
+    pub fn lose_all(&mut self, before: Option<Time>) {
+        let rtt = self.latest.rtt;
         for i in 0..self.segments.len() {
-            if !self.segments[i].is(SACKED) {
+            let sent = self.segments[i].sent + rtt;
+            if !self.segments[i].is(SACKED) && (i == 0 || before.is_none_or(|before| sent <= before)) {
                 self.lose(i);
             }
         }

@@ -144,7 +144,7 @@ impl Sender {
         self.recovery = Recovery::Recovery;
         self.first_partial = true;
         let event = Congestion { signal: Signal::Loss, now, flight: self.flight(profile), mss };
-        self.window.ssthresh = self.control.reduce(&self.window, &event);
+        self.lower_threshold(&event, profile);
         self.window.cwnd = self.window.ssthresh + self.duplicates as f64 * mss;
         self.timed = None;
         self.retransmit(now, profile, out);
@@ -160,7 +160,7 @@ impl Sender {
             }
             self.recovery = Recovery::Loss;
             let event = Congestion { signal: Signal::Timeout, now, flight: self.flight(profile), mss };
-            self.window.ssthresh = self.control.reduce(&self.window, &event);
+            self.lower_threshold(&event, profile);
             self.window.cwnd = self.control.floor(mss);
         } else if !profile.timeout_window_once {
             self.window.cwnd = self.control.floor(mss);

@@ -353,7 +353,7 @@ impl Sender {
         let flight = (self.next - self.una) as f64;
         let event =
             Congestion { signal: Signal::Mark, now, flight: flight.min(self.window.cwnd.max(mss)), mss };
-        self.window.ssthresh = self.control.reduce(&self.window, &event);
+        self.lower_threshold(&event, profile);
         self.marks.reduced_to = self.high;
         self.marks.tell = true;
         if self.selective.is_some()
@@ -365,6 +365,17 @@ impl Sender {
         } else {
             self.window.cwnd = self.window.ssthresh;
         }
+    }
+
+    /// The threshold after a congestion event.
+    fn lower_threshold(&mut self, event: &Congestion, profile: &Profile) {
+        let threshold = self.control.reduce(&self.window, event);
+        self.window.ssthresh = if profile.whole_segments {
+            let mss = profile.mss as f64;
+            ((threshold / mss) as u64 as f64 * mss).max(self.control.floor(mss))
+        } else {
+            threshold
+        };
     }
 
     /// The window after an ACK of new data outside recovery.

@@ -110,10 +110,13 @@ fn proportional_share(
     ssthresh: u64,
     delivered: u64,
     safe: bool,
-    mss: u64,
+    (mss, whole): (u64, bool),
 ) -> u64 {
     let share = if pipe > ssthresh {
-        (p.delivered * ssthresh).div_ceil(p.flight.max(1)).saturating_sub(p.out)
+        // Above the aim it is a fraction of a segment an ACK; `whole` rounds it up to segments, as Linux does.
+        let due = (p.delivered * ssthresh).div_ceil(p.flight.max(1));
+        let due = if whole { due.div_ceil(mss) * mss } else { due };
+        due.saturating_sub(p.out)
     } else {
         let conservative = p.delivered.saturating_sub(p.out).max(delivered);
         // Slow start reduction bound where all is well, conservative reduction bound otherwise.
@@ -150,6 +153,9 @@ impl Sender {
         let bytes = ack.seq - self.una;
         let segments = self.whole_segments(bytes, profile.mss);
         let rtt = self.take_sample(ack, &news, advanced, now, profile);
+        if self.recovery == Recovery::Reduction && ack.seq > self.recover {
+            self.leave_recovery(profile);
+        }
         let marks = match self.marks.mode {
             Ecn::Off => 0,
             // What delivers nothing may be old: its counter says nothing.
@@ -170,6 +176,10 @@ impl Sender {
         }
         let lost = self.find_losses(now, profile);
         self.end_probe(ack, report, &news, advanced, now, profile);
+        let (bytes, segments) = match profile.count_delivered {
+            true => (news.bytes, u64::from(news.segments)),
+            false => (bytes, segments),
+        };
         let growth = Growth { una: ack.seq, bytes, segments, flight: flight as f64, rtt };
         match self.recovery {
             Recovery::Open | Recovery::Disorder | Recovery::Reduction if lost > 0 => {
@@ -183,7 +193,6 @@ impl Sender {
                     self.grow(growth, marks, now, profile);
                 }
             }
-            Recovery::Reduction if ack.seq >= self.recover => self.leave_recovery(profile),
             Recovery::Recovery if ack.seq >= self.recover => self.leave_recovery(profile),
             Recovery::Reduction | Recovery::Recovery => self.share_out(&news, advanced && lost == 0, profile),
             Recovery::Loss => {
@@ -233,8 +242,9 @@ impl Sender {
     /// Looks for losses; gives the bytes newly lost, and sets the timer for those that may follow.
     fn find_losses(&mut self, now: Time, profile: &Profile) -> u64 {
         let in_recovery = matches!(self.recovery, Recovery::Recovery | Recovery::Loss);
-        let srtt = self.rtt.smoothed();
-        let least = self.rtt.least();
+        let Some(s) = &self.selective else { return 0 };
+        let enough = s.board.sacked() >= u64::from(profile.duplicate_threshold) * profile.mss;
+        let window = self.reordering_window(in_recovery || enough);
         let Some(s) = &mut self.selective else { return 0 };
         if s.board.sacked() == 0 && s.board.lost() == 0 {
             if s.kind == Early::Reordering {
@@ -248,14 +258,6 @@ impl Sender {
             }
             LossDetection::Fack => s.board.mark_by_distance(profile.duplicate_threshold, profile.mss),
             LossDetection::Rack => {
-                let enough = s.board.sacked() >= u64::from(profile.duplicate_threshold) * profile.mss;
-                let window = match (s.reordering.seen, least, srtt) {
-                    (false, ..) if in_recovery || enough => Duration::ZERO,
-                    (_, Some(least), Some(srtt)) => {
-                        Duration(least.0 / 4 * u64::from(s.reordering.steps)).min(srtt)
-                    }
-                    _ => Duration::ZERO,
-                };
                 let (lost, again) = s.board.mark_by_time(now, window);
                 match again {
                     Some(at) => (s.early, s.kind) = (at, Early::Reordering),
@@ -264,6 +266,16 @@ impl Sender {
                 }
                 lost
             }
+        }
+    }
+
+    /// RACK.reo_wnd (RFC 8985 section 6.2 step 4): none where enough was reported and no reordering was ever seen.
+    fn reordering_window(&self, sure: bool) -> Duration {
+        let Some(s) = &self.selective else { return Duration::ZERO };
+        match (s.reordering.seen, self.rtt.least(), self.rtt.smoothed()) {
+            (false, ..) if sure => Duration::ZERO,
+            (_, Some(least), Some(srtt)) => Duration(least.0 / 4 * u64::from(s.reordering.steps)).min(srtt),
+            _ => Duration::ZERO,
         }
     }
 
@@ -296,13 +308,15 @@ impl Sender {
             self.remember();
             // RFC 5681 section 3.2 step 2: what limited transmit added does not count.
             let outstanding = (self.high - una) as f64;
+            let before = self.window.cwnd;
             let event = Congestion {
                 signal: Signal::Loss,
                 now,
                 flight: outstanding.min(self.window.cwnd.max(mss)),
                 mss,
             };
-            self.window.ssthresh = self.control.reduce(&self.window, &event);
+            self.lower_threshold(&event, profile);
+            let flight = if profile.whole_segments { before as u64 } else { flight };
             self.selective().proportional = Proportional { flight, delivered: 0, out: 0 };
         }
         self.recovery = Recovery::Recovery;
@@ -343,7 +357,14 @@ impl Sender {
                 return;
             }
             s.proportional.delivered += news.bytes;
-            let share = proportional_share(&s.proportional, pipe, ssthresh as u64, news.bytes, safe, mss);
+            let share = proportional_share(
+                &s.proportional,
+                pipe,
+                ssthresh as u64,
+                news.bytes,
+                safe,
+                (mss, profile.whole_segments),
+            );
             s.force = false;
             self.window.cwnd = (pipe + share) as f64;
         } else if profile.reduction == Reduction::RateHalving {
@@ -512,7 +533,7 @@ impl Sender {
                 flight: flight.min(self.window.cwnd.max(mss)),
                 mss,
             };
-            self.window.ssthresh = self.control.reduce(&self.window, &event);
+            self.lower_threshold(&event, profile);
         }
         self.window.cwnd = self.control.floor(mss);
         self.tries += 1;
@@ -520,8 +541,10 @@ impl Sender {
         self.recover = self.high;
         self.marks.reduced_to = self.high;
         self.timed = None;
+        let (by_time, window) =
+            (profile.loss_detection == LossDetection::Rack, self.reordering_window(false));
         let s = self.selective();
-        s.board.lose_all();
+        s.board.lose_all(by_time.then(|| Time(now.0.saturating_sub(window.0))));
         s.force = true;
         s.probe = None;
         s.early = Time::NEVER;
@@ -595,7 +618,7 @@ impl Sender {
     fn respond_to_probe(&mut self, now: Time, profile: &Profile) {
         let event =
             Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.mss as f64 };
-        self.window.ssthresh = self.control.reduce(&self.window, &event);
+        self.lower_threshold(&event, profile);
         self.window.cwnd = self.window.ssthresh;
     }
 }
@@ -604,23 +627,31 @@ impl Sender {
 mod tests {
     use super::*;
 
+    #[test]
+    fn whole_segments_leave_as_soon_as_a_part_of_one_is_due() {
+        let p = Proportional { flight: 10_000, delivered: 3000, out: 1000 };
+        // ceil(1.5) - 1 = 1 segment, where 500 bytes are due.
+        assert_eq!(proportional_share(&p, 8000, 5000, 1000, false, (1000, true)), 1000);
+        assert_eq!(proportional_share(&p, 8000, 5000, 1000, false, (1000, false)), 500);
+    }
+
     /// RFC 9937 section 6.2 by hand: ten segments in flight, the threshold five; each ACK delivers one.
     #[test]
     fn above_the_threshold_one_segment_leaves_for_two_that_arrive() {
         let mut p = Proportional { flight: 10_000, delivered: 1000, out: 0 };
         // One delivered: ceil(1000 * 5000 / 10000) = 500, but the retransmission goes.
-        assert_eq!(proportional_share(&p, 9000, 5000, 1000, false, 1000), 1000);
+        assert_eq!(proportional_share(&p, 9000, 5000, 1000, false, (1000, false)), 1000);
         p = Proportional { flight: 10_000, delivered: 2000, out: 1000 };
-        assert_eq!(proportional_share(&p, 8000, 5000, 1000, false, 1000), 0);
+        assert_eq!(proportional_share(&p, 8000, 5000, 1000, false, (1000, false)), 0);
         p.delivered = 4000;
-        assert_eq!(proportional_share(&p, 7000, 5000, 1000, false, 1000), 1000);
+        assert_eq!(proportional_share(&p, 7000, 5000, 1000, false, (1000, false)), 1000);
     }
 
     #[test]
     fn below_it_what_arrives_is_replaced_and_a_safe_ack_adds_a_segment() {
         let p = Proportional { flight: 10_000, delivered: 3000, out: 3000 };
-        assert_eq!(proportional_share(&p, 2000, 5000, 1000, false, 1000), 1000);
-        assert_eq!(proportional_share(&p, 2000, 5000, 1000, true, 1000), 2000);
-        assert_eq!(proportional_share(&p, 4500, 5000, 1000, true, 1000), 500);
+        assert_eq!(proportional_share(&p, 2000, 5000, 1000, false, (1000, false)), 1000);
+        assert_eq!(proportional_share(&p, 2000, 5000, 1000, true, (1000, false)), 2000);
+        assert_eq!(proportional_share(&p, 4500, 5000, 1000, true, (1000, false)), 500);
     }
 }
