@@ -24,7 +24,7 @@ macro_rules! words {
             }
 
             /// The variant of `word`, which was checked.
-            fn of(word: &str) -> $name {
+            pub(crate) fn of(word: &str) -> $name {
                 match word { $($word => $name::$variant,)+ _ => unreachable!("{word} is no {}", stringify!($name)) }
             }
         }
@@ -270,7 +270,7 @@ lines! {
     count_delivered: flag, Range::ANY, "docs/tcp.md",
         "Growth counts what an ACK newly delivers, reported segments included, not how far it advances.";
     half_of: (word WindowBase), Range::ANY, "RFC 5681 equation 4",
-        "What NewReno's threshold is half of after a congestion event.";
+        "What NewReno's threshold is half of after a congestion event; CUBIC's in the form rfc is beta of it.";
     slow_start: (word SlowStart), Range::ANY, "RFC 9438 section 4.10",
         "How CUBIC leaves slow start when nothing is lost.";
     window_validation: flag, Range::ANY, "RFC 9438 section 5.8, RFC 7661",
