@@ -507,7 +507,7 @@ impl Engine {
                 hop: if back { info.back } else { 0 },
                 class: info.class,
                 flags: segment.flags,
-                ecn: Ecn::NotCapable,
+                ecn: segment.ecn,
             };
             self.launch(packet, info, now);
         }
@@ -887,7 +887,7 @@ impl Engine {
 #[inline]
 fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
     if c.sender.life() == Life::Open {
-        c.meter.advance(c.sender.window().cwnd, f64::from(profile.mss), now, window);
+        c.meter.advance(c.sender.window().cwnd, profile.mss as f64, now, window);
     } else {
         c.meter.skip(now);
     }

@@ -2,7 +2,7 @@
 //!
 //! The application reads at once, so the advertised window never shrinks. Not here yet: SACK blocks, ECN feedback.
 
-use evenflow_base::{Packet, Time, flags};
+use evenflow_base::{Ecn, Packet, Time, flags};
 
 use crate::{Profile, Segment};
 
@@ -113,7 +113,13 @@ impl Receiver {
     }
 
     fn acknowledgement(&self, extra: u8) -> Segment {
-        Segment { seq: self.next, payload: 0, flags: flags::ACK | flags::BACKWARD | extra, stamp: self.stamp }
+        Segment {
+            seq: self.next,
+            payload: 0,
+            flags: flags::ACK | flags::BACKWARD | extra,
+            ecn: Ecn::NotCapable,
+            stamp: self.stamp,
+        }
     }
 }
 

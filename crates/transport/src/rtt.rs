@@ -31,7 +31,7 @@ impl RttEstimator {
     pub fn timeout(&self, profile: &Profile) -> Duration {
         let rto = match self.smoothed {
             None => Duration::from_millis(1000),
-            Some(srtt) => Duration((srtt + (4 * self.variation).max(profile.timestamp_tick.0 as i64)) as u64),
+            Some(srtt) => Duration((srtt + (4 * self.variation).max(profile.clock_tick.0 as i64)) as u64),
         };
         rto.max(profile.min_rto).min(profile.max_rto)
     }

@@ -4,9 +4,9 @@
 //! Sequence numbers are offsets into the byte stream; SYN takes none. States and rules follow the profile; those of
 //! ns-3.26 are listed in docs/tcp.md. Not here yet: SACK, RACK-TLP, PRR, ECN, closing a connection.
 
-use evenflow_base::{Duration, Packet, Time, flags};
+use evenflow_base::{Duration, Ecn, Packet, Time, flags};
 
-use crate::congestion_control::{Acked, CongestionControl, Window};
+use crate::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
 use crate::rtt::RttEstimator;
 use crate::{Profile, Segment};
 
@@ -86,7 +86,7 @@ impl Sender {
             high: 0,
             recover: 0,
             size,
-            window: Window { cwnd: profile.initial_window * f64::from(profile.mss), ssthresh: f64::INFINITY },
+            window: Window { cwnd: profile.initial_window * (profile.mss as f64), ssthresh: f64::INFINITY },
             control,
             duplicates: 0,
             retransmits_out: 0,
@@ -141,7 +141,7 @@ impl Sender {
             return self.die();
         }
         self.tries += 1;
-        out.push(Segment { seq: 0, payload: 0, flags: flags::SYN, stamp: self.clock });
+        out.push(Segment { seq: 0, payload: 0, flags: flags::SYN, ecn: Ecn::NotCapable, stamp: self.clock });
         self.timer = now + self.rto;
     }
 
@@ -172,12 +172,12 @@ impl Sender {
         self.tries = 0;
         self.rtt.sample(self.elapsed(ack.stamp, profile));
         self.rto = self.rtt.timeout(profile);
-        out.push(Segment { seq: 0, payload: 0, flags: flags::ACK, stamp: 0 });
+        out.push(Segment { seq: 0, payload: 0, flags: flags::ACK, ecn: Ecn::NotCapable, stamp: 0 });
         self.send_pending(now, profile, out);
     }
 
     fn new_ack(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let mss = u64::from(profile.mss);
+        let mss = profile.mss;
         let bytes = ack.seq - self.una;
         let mut segments = 1;
         if bytes != mss {
@@ -202,7 +202,7 @@ impl Sender {
             }
             Recovery::Recovery => {
                 // Full ACK (RFC 6582 section 3.2 step 3, option 1).
-                let flight = self.flight(profile) + f64::from(profile.mss);
+                let flight = self.flight(profile) + (profile.mss as f64);
                 self.window.cwnd = self.window.ssthresh.min(flight);
                 self.reopen();
                 grow = Some((ack.seq - self.recover) / mss);
@@ -216,7 +216,17 @@ impl Sender {
             }
         }
         if let Some(segments) = grow {
-            let acked = Acked { bytes, segments, mss: f64::from(profile.mss) };
+            let acked = Acked {
+                now,
+                una: ack.seq,
+                next: self.next,
+                bytes,
+                segments,
+                mss: profile.mss as f64,
+                flight: f64::INFINITY,
+                rtt: None,
+                marks: 0,
+            };
             self.control.grow(&mut self.window, &acked);
         }
         if self.life == Life::Dead {
@@ -241,7 +251,7 @@ impl Sender {
     /// Time since the clock showed `stamp`; it may have wrapped once.
     #[inline]
     fn elapsed(&self, stamp: u32, profile: &Profile) -> Duration {
-        Duration(u64::from(self.clock.wrapping_sub(stamp)) * profile.timestamp_tick.0)
+        Duration(u64::from(self.clock.wrapping_sub(stamp)) * profile.clock_tick.0)
     }
 
     fn reopen(&mut self) {
@@ -262,7 +272,7 @@ impl Sender {
         out: &mut Vec<Segment>,
     ) {
         let beyond = if segments > self.duplicates { segments - self.duplicates } else { 1 };
-        self.window.cwnd = (self.window.cwnd - bytes as f64).max(0.0) + f64::from(profile.mss);
+        self.window.cwnd = (self.window.cwnd - bytes as f64).max(0.0) + (profile.mss as f64);
         self.duplicates = self.duplicates.saturating_sub(beyond);
         self.retransmits_out = self.retransmits_out.saturating_sub(1);
         self.una = una;
@@ -285,7 +295,7 @@ impl Sender {
                 }
             }
             Recovery::Recovery => {
-                self.window.cwnd += f64::from(profile.mss);
+                self.window.cwnd += profile.mss as f64;
                 self.send_pending(now, profile, out);
             }
             Recovery::Loss => {}
@@ -294,11 +304,14 @@ impl Sender {
 
     /// Fast retransmit (RFC 6582 section 3.2 step 2).
     fn enter_recovery(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let mss = f64::from(profile.mss);
+        let mss = profile.mss as f64;
         self.recover = self.high;
         self.recovery = Recovery::Recovery;
         self.first_partial = true;
-        self.window.ssthresh = self.control.threshold_after_loss(self.flight(profile), mss);
+        self.window.ssthresh = self.control.reduce(
+            &self.window,
+            &Congestion { signal: Signal::Loss, now, flight: self.flight(profile), mss },
+        );
         self.window.cwnd = self.window.ssthresh + self.duplicates as f64 * mss;
         self.retransmit(now, profile, out);
     }
@@ -320,11 +333,14 @@ impl Sender {
     }
 
     fn timed_out(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let mss = f64::from(profile.mss);
+        let mss = profile.mss as f64;
         self.recover = self.high;
         if self.recovery != Recovery::Loss {
             self.recovery = Recovery::Loss;
-            self.window.ssthresh = self.control.threshold_after_loss(self.flight(profile), mss);
+            self.window.ssthresh = self.control.reduce(
+                &self.window,
+                &Congestion { signal: Signal::Loss, now, flight: self.flight(profile), mss },
+            );
             self.window.cwnd = mss;
         }
         self.next = self.una;
@@ -340,7 +356,7 @@ impl Sender {
             return self.die();
         }
         self.tries += 1;
-        let payload = (self.data_end(profile) - self.una).min(u64::from(profile.mss));
+        let payload = (self.data_end(profile) - self.una).min(profile.mss);
         self.emit(self.una, payload, now, out);
         self.retransmits_out += 1;
         self.next = self.next.max(self.una + payload);
@@ -348,7 +364,7 @@ impl Sender {
 
     /// Bytes in the network as RFC 4898 counts them: what is out, less what duplicate ACKs report, plus retransmissions.
     fn flight(&self, profile: &Profile) -> f64 {
-        let mss = f64::from(profile.mss);
+        let mss = profile.mss as f64;
         let out = (self.next - self.una) as f64;
         (out + (self.retransmits_out as f64 - self.duplicates as f64) * mss).max(0.0)
     }
@@ -356,7 +372,7 @@ impl Sender {
     /// One beyond the last byte in the send buffer: the application fills it in whole writes.
     #[inline]
     fn data_end(&self, profile: &Profile) -> u64 {
-        let write = u64::from(profile.write);
+        let write = profile.write.map_or(1, u64::from);
         let end = self.una.saturating_add(profile.max_window) / write * write;
         self.size.map_or(end, |size| end.min(size)).max(self.high)
     }
@@ -364,8 +380,8 @@ impl Sender {
     /// The payload of the next segment: what the send buffer holds beyond `next`, at most a full one.
     #[inline]
     fn next_payload(&self, profile: &Profile) -> u64 {
-        let mss = u64::from(profile.mss);
-        let (ahead, slack) = (self.next - self.una, mss + u64::from(profile.write));
+        let mss = profile.mss;
+        let (ahead, slack) = (self.next - self.una, mss + profile.write.map_or(1, u64::from));
         if self.size.is_none() && ahead + slack <= profile.max_window {
             return mss; // far from the end of the buffer: spares a division
         }
@@ -375,7 +391,7 @@ impl Sender {
     /// The same near the end of the buffer.
     #[inline(never)]
     fn last_payload(&self, profile: &Profile) -> u64 {
-        (self.data_end(profile) - self.next).min(u64::from(profile.mss))
+        (self.data_end(profile) - self.next).min(profile.mss)
     }
 
     /// Sends what the window allows. A segment shorter than full goes only where it is all there is (RFC 9293 section 3.8.6).
@@ -400,7 +416,7 @@ impl Sender {
         let again = seq < self.high;
         self.retransmitted += u64::from(again);
         let flags = if again { flags::RETRANSMIT } else { 0 };
-        out.push(Segment { seq, payload: payload as u16, flags, stamp: self.clock });
+        out.push(Segment { seq, payload: payload as u16, flags, ecn: Ecn::NotCapable, stamp: self.clock });
         if self.timer == Time::NEVER {
             self.timer = now + self.rto;
         }
@@ -410,7 +426,7 @@ impl Sender {
 /// The timestamp clock's value.
 #[inline]
 fn stamp(now: Time, profile: &Profile) -> u32 {
-    (now.0 / profile.timestamp_tick.0) as u32
+    (now.0 / profile.clock_tick.0) as u32
 }
 
 #[cfg(test)]

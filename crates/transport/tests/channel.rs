@@ -184,12 +184,12 @@ fn channels() -> impl Strategy<Value = Channel> {
 fn profiles() -> impl Strategy<Value = Profile> {
     (1u32..12, 1u32..4, 1u64..40, 1u32..300, prop::bool::ANY, prop_oneof![Just(1000u64), 20u64..1000])
         .prop_map(|(initial, ack_every, windows, write, limited_transmit, min_rto)| Profile {
-            mss: MSS,
+            mss: MSS.into(),
             initial_window: f64::from(initial),
             ack_every,
             // Room for a segment however the writes fall.
             max_window: u64::from(MSS) * windows + u64::from(write),
-            write,
+            write: Some(write),
             limited_transmit,
             min_rto: Duration::from_millis(min_rto),
             retries: None,
@@ -215,7 +215,7 @@ proptest! {
     /// Six retries: it is done or dead at the end, never stuck.
     #[test]
     fn a_connection_ends_done_or_dead(channel in channels(), size in 1u64..6_000, seed: u64) {
-        let profile = Profile { mss: MSS, ..Profile::ns3_26() };
+        let profile = Profile { mss: MSS.into(), ..Profile::ns3_26() };
         let mut world = World::new(profile, size, channel, seed);
         world.run();
         let life = world.sender.life();
@@ -230,7 +230,7 @@ proptest! {
         let channel = Channel {
             loss: [0.0; 2], repeat: 0.0, delay: Duration::from_millis(delay), jitter: Duration::ZERO,
         };
-        let mut world = World::new(Profile { mss: MSS, ..Profile::ns3_26() }, size, channel, seed);
+        let mut world = World::new(Profile { mss: MSS.into(), ..Profile::ns3_26() }, size, channel, seed);
         world.run();
         prop_assert_eq!(world.sender.life(), Life::Done);
         prop_assert_eq!(world.sender.retransmitted(), 0);
@@ -248,7 +248,7 @@ proptest! {
     #[test]
     fn a_dead_channel_kills(after in 0u64..1500, seed: u64) {
         let open = Channel { loss: [0.0; 2], repeat: 0.0, delay: Duration::from_millis(50), jitter: Duration::ZERO };
-        let mut world = World::new(Profile { mss: MSS, ..Profile::ns3_26() }, 1_000_000, open, seed);
+        let mut world = World::new(Profile { mss: MSS.into(), ..Profile::ns3_26() }, 1_000_000, open, seed);
         let mut out = Vec::new();
         world.sender.open(Time::ZERO, &world.profile.clone(), &mut out);
         world.transmit(&mut out);

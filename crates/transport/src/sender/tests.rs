@@ -406,7 +406,7 @@ fn limited_transmit_needs_data() {
 /// No limited transmit beyond the advertised window.
 #[test]
 fn limited_transmit_respects_the_advertised_window() {
-    let profile = Profile { max_window: 4 * MSS, write: 2, ..ten() };
+    let profile = Profile { max_window: 4 * MSS, write: Some(2), ..ten() };
     table(
         profile,
         "  0 | open   | SYN      |
@@ -583,7 +583,7 @@ fn an_unlimited_window_is_no_overflow() {
 #[test]
 fn sizes_on_the_wire_are_ns3s() {
     let p = Profile::ns3_26();
-    let of = |payload, flags| Segment { seq: 0, payload, flags, stamp: 0 }.size(&p);
+    let of = |payload, flags| Segment { seq: 0, payload, flags, ecn: Ecn::NotCapable, stamp: 0 }.size(&p);
     assert_eq!((of(1446, 0), of(0, flags::ACK), of(0, flags::SYN)), (1500, 54, 58));
 }
 
