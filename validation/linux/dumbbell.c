@@ -42,7 +42,6 @@
 #include <unistd.h>
 
 enum { MAX_GROUPS = 4, MAX_FLOWS = 256, PACKET_MAX = 2048, FIRST_PORT = 10000, SERVER_PORT = 5001, MAX_CHOSEN = 1024 };
-enum { REGULAR_DROP = 1, REGULAR_MARK = 2 };
 #define SECOND 1000000000LL
 #define A_ADDRESS 0x0a4d0001u /* 10.77.0.1 */
 #define B_ADDRESS 0x0a4d0002u
@@ -54,7 +53,7 @@ typedef int64_t ns_t;
 struct group {
     char name[32], congestion_control[16];
     int flows, first;
-    ns_t start, spread;
+    ns_t start[MAX_FLOWS];
     int64_t bytes; /* a flow's whole transfer; 0: endless */
 };
 
@@ -63,7 +62,7 @@ static struct {
     int group_count, flow_count;
     double rate;     /* bit/s */
     ns_t delay;      /* each way */
-    ns_t jitter_at, jitter; /* the forward delay grows by `jitter` for packets leaving from `jitter_at` on, 200 ms long */
+    ns_t spike_at, spike; /* packets that leave within 200 ms of `spike_at` take `spike` longer */
     int limit;       /* waiting packets */
     int mark_above;  /* CE on ECN-capable packets that find this many waiting; 0: never */
     double loss;     /* probability */
@@ -90,24 +89,23 @@ static double seconds(ns_t t) { return (double)t / 1e9; }
 
 static ns_t from_seconds(const char *text) { return (ns_t)(atof(text) * 1e9 + 0.5); }
 
-/* name:congestion control:flows:start[:spread[:bytes]]; flow i starts at start + spread * i / flows. */
+/* name:congestion control:start,start,...[:bytes]; one flow for each start. */
 static void parse_group(char *text)
 {
     if (args.group_count == MAX_GROUPS) die(2, "at most %d groups", MAX_GROUPS);
     struct group *g = &args.groups[args.group_count++];
-    char *part[6] = {0};
+    char *part[4] = {0};
     int n = 0;
-    for (char *p = strtok(text, ":"); p && n < 6; p = strtok(NULL, ":")) part[n++] = p;
-    if (n < 4) die(2, "group: name:congestion control:flows:start[:spread[:bytes]]");
+    for (char *p = strtok(text, ":"); p && n < 4; p = strtok(NULL, ":")) part[n++] = p;
+    if (n < 3) die(2, "group: name:congestion control:start,start,...[:bytes]");
     snprintf(g->name, sizeof g->name, "%s", part[0]);
     snprintf(g->congestion_control, sizeof g->congestion_control, "%s", part[1]);
-    g->flows = atoi(part[2]);
-    g->start = from_seconds(part[3]);
-    g->spread = n > 4 ? from_seconds(part[4]) : 0;
-    g->bytes = n > 5 ? atoll(part[5]) : 0;
+    g->bytes = n > 3 ? atoll(part[3]) : 0;
     g->first = args.flow_count;
-    args.flow_count += g->flows;
-    if (g->flows < 1 || args.flow_count > MAX_FLOWS) die(2, "1 to %d flows", MAX_FLOWS);
+    for (char *p = strtok(part[2], ","); p; p = strtok(NULL, ",")) {
+        if (++args.flow_count > MAX_FLOWS) die(2, "at most %d flows", MAX_FLOWS);
+        g->start[g->flows++] = from_seconds(p);
+    }
 }
 
 static void parse(int argc, char **argv)
@@ -120,8 +118,8 @@ static void parse(int argc, char **argv)
         if (!strcmp(key, "group")) parse_group(value);
         else if (!strcmp(key, "rate")) args.rate = atof(value);
         else if (!strcmp(key, "delay")) args.delay = from_seconds(value);
-        else if (!strcmp(key, "spike-at")) args.jitter_at = from_seconds(value);
-        else if (!strcmp(key, "spike")) args.jitter = from_seconds(value);
+        else if (!strcmp(key, "spike-at")) args.spike_at = from_seconds(value);
+        else if (!strcmp(key, "spike")) args.spike = from_seconds(value);
         else if (!strcmp(key, "limit")) args.limit = atoi(value);
         else if (!strcmp(key, "mark-above")) args.mark_above = atoi(value);
         else if (!strcmp(key, "loss")) args.loss = atof(value);
@@ -261,8 +259,7 @@ static void child_begins(pid_t parent)
 
 static ns_t start_of(int flow)
 {
-    const struct group *g = group_of[flow];
-    return g->start + g->spread * (flow - g->first) / g->flows;
+    return group_of[flow]->start[flow - group_of[flow]->first];
 }
 
 /* Sockets are made by the parent in namespace A, so that it can read TCP_INFO too. */
@@ -587,7 +584,7 @@ static void advance(ns_t now)
         ns_t end = p->at;
         busy += inside(end) - inside(end - transmission(p));
         p->at = end + args.delay;
-        if (args.jitter && end >= args.jitter_at && end < args.jitter_at + SECOND / 5) p->at += args.jitter;
+        if (args.spike && end >= args.spike_at && end < args.spike_at + SECOND / 5) p->at += args.spike;
         if (flying.tail && p->at < flying.tail->at) p->at = flying.tail->at; /* never out of order */
         push(&flying, p);
         serving = NULL;
