@@ -281,6 +281,8 @@ lines! {
         "Duplicate ACKs, or segments reported beyond it, that tell a loss.";
     limited_transmit: flag, Range::ANY, "RFC 3042",
         "The first duplicate ACKs let new segments out.";
+    deflate_at_exit: flag, Range::ANY, "RFC 6582 section 3.2 step 3",
+        "Without SACK, the window after recovery is at most what is in flight plus a segment (option 1).";
     reduction: (word Reduction), Range::ANY, "RFC 6675, RFC 9937",
         "How the window comes down in a recovery with SACK, and after an ECN signal.";
     rescue: flag, Range::ANY, "RFC 6675 section 4, NextSeg rule 4",
@@ -380,6 +382,7 @@ impl Profile {
             loss_detection: LossDetection::Sack,
             duplicate_threshold: 3,
             limited_transmit: true,
+            deflate_at_exit: true,
             reduction: Reduction::Proportional,
             rescue: true,
             tail_loss_probe: false,
@@ -410,6 +413,7 @@ impl Profile {
             slow_start: SlowStart::Hystart,
             restart_after_idle: IdleRestart::Halving,
             loss_detection: LossDetection::Rack,
+            deflate_at_exit: false,
             reduction: Reduction::ProportionalAlways,
             rescue: false,
             tail_loss_probe: true,
@@ -447,6 +451,7 @@ impl Profile {
             loss_detection: LossDetection::DuplicateAcks,
             duplicate_threshold: 3,
             limited_transmit: true,
+            deflate_at_exit: true,
             reduction: Reduction::AtOnce,
             rescue: false,
             tail_loss_probe: false,
@@ -480,6 +485,7 @@ impl Profile {
             threshold_from_window: true,
             whole_bytes: false,
             half_of: WindowBase::Window,
+            deflate_at_exit: false,
             rtt: RttSource::OneSegment,
             clock_tick: Duration::from_millis(10),
             rto: RtoRule::Ticks,
