@@ -172,7 +172,11 @@ impl World {
         if !self.profile.sack || self.sender.recovery() == Recovery::Open {
             assert!(window.cwnd >= mss, "cwnd {}", window.cwnd);
         }
-        assert!(window.ssthresh >= (2.0 * mss).min(self.profile.max_window as f64), "ssthresh {}", window.ssthresh);
+        assert!(
+            window.ssthresh >= (2.0 * mss).min(self.profile.max_window as f64),
+            "ssthresh {}",
+            window.ssthresh
+        );
         match self.sender.life() {
             Life::Opening => assert!(self.sender.deadline() < Time::NEVER),
             Life::Open if self.high > self.acked => {
