@@ -22,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
 
+import linux  # noqa: E402
 import peers  # noqa: E402
 import theory  # noqa: E402
 from evenflow import Scenario  # noqa: E402
@@ -151,6 +152,26 @@ class Validation:
             for metric, theirs in intervals([metrics_of(record, pair, frames=frames) for record in found]).items():
                 yield self.row(name, label, metric, peer.name, theirs, mine[metric])
 
+    def linux(self) -> Iterator[Row]:
+        """The profile `linux` beside the TCP of the kernel this runs on."""
+        kernel = linux.Linux()
+        if (reason := kernel.missing()) is not None:
+            self.skipped[kernel.name] = reason
+            return
+        self.described[kernel.name] = kernel.describe()
+        for name, label, scenario in linux.points():
+            say(f"{name} {label}")
+            dumbbell = linux.Dumbbell.from_scenario(scenario)
+            try:
+                found = kernel.metrics(dumbbell, fresh=self.fresh)
+            except linux.InvalidError as error:
+                self.skipped[f"{kernel.name}: {name} {label}"] = str(error)
+                continue
+            scenario.check()
+            mine = intervals([linux.metrics_of_ours(scenario.run(seed), dumbbell) for seed in self.our_seeds])
+            for metric, theirs in intervals(found).items():
+                yield self.row(name, label, metric, kernel.name, theirs, mine[metric])
+
     def row(self, scenario: str, label: Label, metric: str, peer: str, theirs: Interval, mine: Interval) -> Row:
         """The row, with a reason where the two differ."""
         plain = Row(scenario, label, metric, peer, theirs, mine, "")
@@ -255,7 +276,7 @@ def report(validation: Validation, rows: Sequence[Row]) -> str:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(prog="validate.py", description=(__doc__ or "").split("\n\n")[0])
-    parts = ("newreno", "poisson", "theory")
+    parts = ("newreno", "poisson", "theory", "linux")
     parser.add_argument("part", nargs="*", choices=[*parts, []], help="these comparisons alone")
     parser.add_argument("--ns3-seeds", type=int, default=5, help="0 leaves ns-3 out; a run takes about 4 s")
     parser.add_argument("--ns2-seeds", type=int, default=10, help="0 leaves ns-2 out")
