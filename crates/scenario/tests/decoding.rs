@@ -274,9 +274,11 @@ fn random_loss_has_one_spelling() {
     let loss = |json: serde_json::Value| with("abc-default", &[("links.bottleneck.loss", json)]);
     let table = json!({ "probability": 0.01, "from": "0 s", "direction": "forward" });
     same(&loss(json!(0.01)), &loss(table.clone()));
-    assert!(valid(&loss(json!(0.01))).canonical.contains(
-        r#""loss":{"direction":"forward","from":"0 s","probability":0.01},"queue""#
-    ));
+    assert!(
+        valid(&loss(json!(0.01)))
+            .canonical
+            .contains(r#""loss":{"direction":"forward","from":"0 s","probability":0.01},"queue""#)
+    );
     same(&loss(json!(0)), &tree("abc-default"));
     same(&loss(json!({ "probability": 0, "from": "7 s" })), &tree("abc-default"));
     for (key, value) in [("from", "1 s"), ("until", "60 s"), ("direction", "both")] {
