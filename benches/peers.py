@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,20 @@ class Red:
         return f"{self.minimum:g}:{self.maximum:g}:{self.probability:g}:{self.weight:g}"
 
 
+# The lines of a stack that are told to the other simulators, as the profile ns3.26 has them.
+_NS3_26 = {
+    "sack": False,
+    "initial_window": 1,
+    "ack_every": 2,
+    "min_rto": "1 s",
+    "max_window": "131072 B",
+    "mss": "1446 B",
+    "header": "54 B",
+    "byte_counting": False,
+    "slow_start": "standard",
+}
+
+
 @dataclass(frozen=True)
 class Stack:
     """A TCP profile with its lines: segments, bytes and s."""
@@ -101,10 +115,11 @@ class Stack:
     mss: int
     header: int
     ecn: bool
-    hystart: bool
+    byte_counting: bool
+    slow_start: str
 
     @staticmethod
-    def from_tables(tcp: Mapping[str, Any], control: Mapping[str, Any], where: str) -> Stack:
+    def from_table(tcp: Mapping[str, Any], where: str) -> Stack:
         """A group's `tcp`, its congestion control apart."""
         profile = tcp["stack"]
         ecn = tcp.get("ecn", "off")
@@ -113,8 +128,6 @@ class Stack:
         lines = dict(_NS3_26) if profile == "ns3.26" else {}
         lines |= {key: tcp[key] for key in _NS3_26 if key in tcp}
         unsaid = [key for key in _NS3_26 if key not in lines]
-        if control["kind"] == "cubic" and "hystart" not in control:
-            unsaid.append("congestion_control.hystart")
         if unsaid:
             raise NotComparableError(f"{where}: the stack {profile} is compared only with {', '.join(unsaid)} said")
         return Stack(
@@ -127,19 +140,9 @@ class Stack:
             mss=int(quantity(lines["mss"])),
             header=int(quantity(lines["header"])),
             ecn=ecn == "classic",
-            hystart=control.get("hystart", False),
+            byte_counting=lines["byte_counting"],
+            slow_start=lines["slow_start"],
         )
-
-
-_NS3_26 = {
-    "sack": False,
-    "initial_window": 1,
-    "ack_every": 2,
-    "min_rto": "1 s",
-    "max_window": "131072 B",
-    "mss": "1446 B",
-    "header": "54 B",
-}
 
 
 def _limit(link: Mapping[str, Any], name: str) -> int:
@@ -231,15 +234,12 @@ class Dumbbell:
                 if control["kind"] not in ("newreno", "cubic"):
                     raise NotComparableError(f"groups.{name}.tcp: {control['kind']} is not compared")
                 groups.append(Group(name, users, traffic.get("flows", 1), None, control["kind"]))
-                stacks.add(Stack.from_tables(tcp, control, f"groups.{name}.tcp"))
+                stacks.add(Stack.from_table(tcp, f"groups.{name}.tcp"))
             else:
                 raise NotComparableError(f"groups.{name}.traffic: {traffic['kind']} is not compared")
             starts.add(_uniform_from_zero(traffic["start"], "start") if "start" in traffic else 0.0)
         access, bottleneck = links["access"], links["bottleneck"]
-        # HyStart is a line of CUBIC's: a NewReno group beside it has none.
-        hystart = any(stack.hystart for stack in stacks)
-        stacks = {replace(stack, hystart=hystart) for stack in stacks}
-        stack = _one(stacks or {Stack.from_tables({"stack": "ns3.26"}, {"kind": "newreno"}, "tcp")}, "tcp")
+        stack = _one(stacks or {Stack.from_table({"stack": "ns3.26"}, "tcp")}, "tcp")
         red = _red(bottleneck.get("queue"), stack.ecn)
         return Dumbbell(
             groups=tuple(groups),
@@ -383,6 +383,8 @@ class Ns2:
     @staticmethod
     def _agent(stack: Stack) -> str:
         """Which of ns-2's TCP agents a stack is compared with."""
+        if stack.slow_start != "standard":
+            raise NotComparableError("tcp.slow_start: ns-2's is the standard one")
         if stack.profile == "ns2-linux" and stack.sack:
             return "linux"
         if stack.profile == "ns2":
@@ -463,8 +465,8 @@ class Ns3:
             raise NotComparableError(f"tcp.stack: ns-3 has no counterpart of {stack.profile}")
         if (stack.mss, stack.header) != (MSS_BYTES["ns-3"], NS3_HEADER_BYTES):
             raise NotComparableError(f"tcp: ns-3's frames are of {MSS_BYTES['ns-3']} + {NS3_HEADER_BYTES} B")
-        if stack.min_rto_s != 1:
-            raise NotComparableError("tcp.min_rto: ns-3 is run with 1 s")
+        if stack.min_rto_s != 1 or stack.byte_counting or stack.slow_start == "hystart++":
+            raise NotComparableError("tcp: ns-3 has min_rto 1 s, no byte_counting for NewReno, and no HyStart++")
         as_3_26 = stack.profile == "ns3.26"
         options = {
             "groups": ",".join(map(str, d.groups)),
@@ -484,7 +486,7 @@ class Ns3:
             "sack": str(stack.sack).lower(),
             "recovery": "TcpClassicRecovery" if as_3_26 else "TcpPrrRecovery",
             "ecn": str(stack.ecn).lower(),
-            "hystart": str(stack.hystart).lower(),
+            "hystart": str(stack.slow_start == "hystart").lower(),
             "loss": repr(d.loss),
             "every": repr(d.every_s),
             # 3.26's writes of 512 bytes where results are compared, whole segments (cheaper) where only speed is.
