@@ -89,7 +89,7 @@ class Red:
 
 
 # The lines of a stack that are told to the other simulators, as the profile ns3.26 has them.
-_NS3_26 = {
+_NS3_26: Mapping[str, Any] = {
     "sack": False,
     "initial_window": 1,
     "ack_every": 2,
