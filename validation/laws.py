@@ -77,10 +77,10 @@ class Law:
     random: bool = True
     """Whether seeds differ; where they do not, two tell as much as ten."""
 
-    def measured(self, seeds: Sequence[int]) -> Interval:
-        """Mean and 95 % interval over seeds."""
+    def measured(self, seeds: Sequence[int], level: float = 0.95) -> Interval:
+        """Mean and interval over seeds."""
         used = seeds if self.random else seeds[:2]
-        return mean_interval([self.measure(self.scenario.run(seed)) for seed in used])
+        return mean_interval([self.measure(self.scenario.run(seed)) for seed in used], level)
 
 
 # Formulas, in segments and seconds.
@@ -222,7 +222,7 @@ def newreno_losses(length: float = 1.0) -> Iterator[Law]:
             yield Law(
                 "square-root law",
                 {"loss": f"{p:g}", "": name},
-                ("newreno", "rfc"),
+                ("newreno", "tcp"),
                 "segments sent a second",
                 "Mathis 1997, table 1" + ("; Padhye 1998, equation 30" if p >= 1e-2 else ""),
                 Bracket(lo, law.hi / RTT_S, law.slack),

@@ -257,7 +257,7 @@ def newreno() -> Iterator[Case]:
             scenario = base.set("links.bottleneck.delay", delay).set("groups.heavy.traffic.flows", flows)
             point = {"delay": delay, "flows": flows}
             both = {"ns-3": scenario, "ns-2": scenario}
-            yield Case("newreno-droptail", point, ("newreno", "ns3.26", "droptail"), both, between_two)
+            yield Case("newreno-droptail", point, ("newreno", "tcp", "droptail"), both, between_two)
 
 
 def poisson() -> Iterator[Case]:
@@ -273,17 +273,17 @@ def red() -> Iterator[Case]:
         for flows in (2, 5, 10, 20, 40):
             scenario = base.with_settings({"links.bottleneck.delay": delay, "groups.flows.users": flows})
             point: Label = {"RTT": rtt, "flows": flows}
-            yield Case("red-ecn", point, ("red", "newreno", "rfc", "ns2"), for_each(scenario, AS_NS2), of_a_crowd)
+            yield Case("red-ecn", point, ("red", "newreno", "tcp"), for_each(scenario, AS_NS2), of_a_crowd)
             if flows in (10, 20):
                 dropping = {"links.bottleneck.queue.action": "drop", "groups.flows.tcp.ecn": "off"}
                 both = for_each(scenario.with_settings(dropping), AS_NS2)
-                yield Case("red-drop", point, ("red", "newreno", "rfc", "ns2"), both, of_a_crowd)
+                yield Case("red-drop", point, ("red", "newreno", "tcp"), both, of_a_crowd)
 
 
 def cubic() -> Iterator[Case]:
     """One CUBIC flow and a buffer of one bandwidth-delay product."""
     both = for_each(Scenario.load(SCENARIOS / "cubic.toml"), AS_NS2_LINUX)
-    yield Case("cubic-alone", {}, ("cubic", "rfc", "ns2-linux"), both, of_one)
+    yield Case("cubic-alone", {}, ("cubic", "tcp"), both, of_one)
 
 
 def share() -> Iterator[Case]:
@@ -292,9 +292,7 @@ def share() -> Iterator[Case]:
     for flows in (1, 2, 4):
         scenario = base.with_settings({f"groups.{name}.traffic.flows": flows for name in ("cubic", "newreno")})
         both = for_each(scenario, AS_NS2_LINUX)
-        yield Case(
-            "cubic-newreno", {"flows of each": flows}, ("cubic", "newreno", "rfc", "ns2-linux"), both, between_two
-        )
+        yield Case("cubic-newreno", {"flows of each": flows}, ("cubic", "newreno", "tcp"), both, between_two)
 
 
 def loss() -> Iterator[Case]:
@@ -303,7 +301,7 @@ def loss() -> Iterator[Case]:
     for probability in (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2):
         both = for_each(base.set("links.bottleneck.loss", probability), AS_NS2)
         point = {"loss": f"{probability:g}"}
-        yield Case("newreno-loss", point, ("newreno", "rfc", "ns2"), both, of_a_lossy_link)
+        yield Case("newreno-loss", point, ("newreno", "tcp"), both, of_a_lossy_link)
 
 
 COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
@@ -314,6 +312,8 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
     "share": share,
     "loss": loss,
 }
+
+PARTS = (*COMPARISONS, "queues", "laws")
 
 
 class Validation:
@@ -548,6 +548,7 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
+        "whole": set(parts) == set(PARTS) and not validation.skipped,
         "programs": validation.described,
         "skipped": validation.skipped,
         "rows": [
@@ -579,14 +580,13 @@ def span(interval: Interval) -> dict[str, float | int | None]:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(prog="validate.py", description=(__doc__ or "").split("\n\n")[0])
-    parts = (*COMPARISONS, "queues", "laws")
-    parser.add_argument("part", nargs="*", choices=[*parts, []], help="these comparisons alone")
+    parser.add_argument("part", nargs="*", choices=[*PARTS, []], help="these comparisons alone")
     parser.add_argument("--ns3-seeds", type=int, default=5, help="0 leaves ns-3 out; a run takes about 5 s")
     parser.add_argument("--ns2-seeds", type=int, default=10, help="0 leaves ns-2 out")
     parser.add_argument("--fresh", action="store_true", help="do not use kept results of ns-2 and ns-3")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "validation", help="folder of the table")
     arguments = parser.parse_args()
-    chosen = [part for part in parts if part in (arguments.part or parts)]
+    chosen = [part for part in PARTS if part in (arguments.part or PARTS)]
     seeds = arguments.ns2_seeds, arguments.ns3_seeds
     validation = Validation(OUR_SEEDS, *seeds, arguments.fresh, arguments.out)
     rows: list[Row] = []
