@@ -83,8 +83,8 @@ def test_multcp_by_hand() -> None:
 
 
 def test_red_fixed_point_by_hand() -> None:
-    # 10 flows, a pipe of 89 packets, 1 in transmission, p = 0.1 (q - 10)/100. With windows 1/√p: at q = 10 + 1000 p,
-    # 90 + 10 + 1000 p = 10/√p, solved by p = 0.01 - ε: at p = 0.01 the left is 110 and the right 100; at p = 0.008, 108 and 111.8.
+    # 10 flows, a pipe of 89 packets, 1 in transmission, windows 1/√p; p = 0.1 (q - 10)/100, so q = 10 + 1000 p, and
+    # 90 + 10 + 1000 p = 10/√p: at p = 0.01 it is 110 against 100, at p = 0.008 108 against 111.8.
     loop = RedLoop(10, 890, 0.1, 10, 110, 0.1)
     queue = loop.queue(lambda p: 1.0)
     assert 10 * 0.8 < queue - 10 < 10
