@@ -12,6 +12,12 @@ pub mod flags {
     pub const DATAGRAM: u8 = 8;
     /// Travels its path backwards: what the receiving end sends.
     pub const BACKWARD: u8 = 16;
+    /// ECN-echo (RFC 3168 section 6.1); the lowest bit of the counter ACE of RFC 9768.
+    pub const ECE: u8 = 32;
+    /// Congestion window reduced (RFC 3168 section 6.1); the middle bit of ACE.
+    pub const CWR: u8 = 64;
+    /// Accurate ECN (RFC 9768 section 3.1.1); the highest bit of ACE.
+    pub const AE: u8 = 128;
 }
 
 /// The ECN field of the IP header (RFC 3168 section 5).
@@ -34,7 +40,7 @@ pub enum Ecn {
 pub struct Packet {
     /// Data: offset of its first byte in the stream. ACK: next byte expected. Datagram: its number.
     pub seq: u64,
-    /// What the last meter wrote: an activity, or a rate estimate in bit/s.
+    /// Data: what the last meter wrote, an activity or a rate estimate in bit/s. ACK: see [`Packet::report`].
     pub label: f64,
     /// Index of the flow it belongs to.
     pub flow: u32,
@@ -59,6 +65,18 @@ impl Packet {
     #[inline]
     pub fn is(&self, bit: u8) -> bool {
         self.flags & bit != 0
+    }
+
+    /// The place of the SACK blocks that an ACK carries, in the store of whoever moves packets; 0: none.
+    #[inline]
+    pub fn report(&self) -> u64 {
+        self.label.to_bits()
+    }
+
+    /// Sets [`Packet::report`].
+    #[inline]
+    pub fn set_report(&mut self, place: u64) {
+        self.label = f64::from_bits(place);
     }
 
     /// Whether it carries application data forward: a data segment or a datagram.

@@ -13,7 +13,8 @@ use evenflow_queue::scheduler::{Drr, Medf, Strict};
 use evenflow_queue::{Admission, Limit, Occupancy, Queued, Scheduler, Verdict};
 use evenflow_scenario::{mechanism as decode, quantity};
 use evenflow_stage::Stage;
-use evenflow_transport::congestion_control::{Acked, CongestionControl, NewReno, Window};
+use evenflow_transport::Profile;
+use evenflow_transport::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
 
 /// A queue, scheduler, stage or congestion control with its state.
 #[pyclass(frozen, module = "evenflow._core")]
@@ -124,7 +125,7 @@ impl Inner {
                 _ => Scheduler::Fifo(std::collections::VecDeque::new()),
             })),
             Room::CongestionControl => Object::Control(
-                CongestionControl::NewReno(NewReno::default()),
+                CongestionControl::build(kind, &values, &Profile::ns3_26(), weight).map_err(problems)?,
                 Window { cwnd: 1446.0, ssthresh: f64::INFINITY },
             ),
             other => return Err(bad(format!("a {} cannot be stepped by itself", other.name()))),
@@ -214,14 +215,25 @@ impl Inner {
             (Object::Control(control, window), "ack") => {
                 let mss = not_negative(args, "mss", Some(1446.0))?;
                 let segments = not_negative(args, "segments", Some(1.0))?;
-                let acked = Acked { bytes: (segments * mss) as u64, segments: segments as u64, mss };
+                let acked = Acked {
+                    now,
+                    una: 0,
+                    next: 0,
+                    bytes: (segments * mss) as u64,
+                    segments: segments as u64,
+                    mss,
+                    flight: f64::INFINITY,
+                    rtt: None,
+                    marks: 0,
+                };
                 control.grow(window, &acked);
                 show(window, &mut out);
             }
             (Object::Control(control, window), "loss") => {
                 let mss = not_negative(args, "mss", Some(1446.0))?;
                 let flight = not_negative(args, "flight", Some(window.cwnd))?;
-                window.ssthresh = control.threshold_after_loss(flight, mss);
+                let event = Congestion { signal: Signal::Loss, now, flight, mss };
+                window.ssthresh = control.reduce(window, &event);
                 window.cwnd = window.ssthresh;
                 show(window, &mut out);
             }

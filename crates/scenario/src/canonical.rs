@@ -5,7 +5,6 @@
 //! they mean the same.
 
 use evenflow_base::schema::{Law, Value};
-use evenflow_transport::Profile;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
@@ -208,32 +207,11 @@ fn traffic(traffic: &Traffic, scenario: &Scenario) -> Json {
 }
 
 fn tcp(tcp: &Tcp) -> Json {
-    let lines = profile_lines(&tcp.profile);
+    let lines = tcp.profile.lines();
     let mut table: Map<String, Json> =
         lines.into_iter().map(|(name, line)| (name.to_owned(), value(&line))).collect();
     table.insert("congestion_control".into(), Json::Object(spec(&tcp.congestion_control)));
     Json::Object(table)
-}
-
-/// Every line of a profile that a scenario may set. The others follow from its name.
-fn profile_lines(profile: &Profile) -> Vec<(&'static str, Value)> {
-    let number = |x: u32| Value::Number(x.into());
-    vec![
-        ("stack", Value::Word(profile.name.into())),
-        // No profile has either yet: a scenario that asks for them is refused.
-        ("ecn", Value::Word("off".into())),
-        ("sack", Value::Flag(false)),
-        ("initial_window", Value::Packets(profile.initial_window)),
-        ("ack_every", number(profile.ack_every)),
-        ("ack_delay", Value::Seconds(profile.ack_delay.seconds())),
-        ("min_rto", Value::Seconds(profile.min_rto.seconds())),
-        ("max_window", Value::Bytes(profile.max_window as f64)),
-        ("retries", profile.retries.map_or_else(|| Value::Word("unlimited".into()), number)),
-        ("byte_counting", Value::Flag(profile.byte_counting)),
-        ("limited_transmit", Value::Flag(profile.limited_transmit)),
-        ("mss", Value::Bytes(profile.mss.into())),
-        ("header", Value::Bytes(profile.header.into())),
-    ]
 }
 
 fn record(record: &Record, scenario: &Scenario) -> Json {
@@ -265,13 +243,14 @@ fn record(record: &Record, scenario: &Scenario) -> Json {
 
 #[cfg(test)]
 mod tests {
+    use evenflow_transport::Profile;
     use evenflow_transport::profile::TCP;
 
     use super::*;
 
     #[test]
     fn every_line_of_a_tcp_table_is_in_the_canonical_form() {
-        let lines: Vec<&str> = profile_lines(&Profile::ns3_26()).iter().map(|(name, _)| *name).collect();
+        let lines: Vec<&str> = Profile::ns3_26().lines().iter().map(|(name, _)| *name).collect();
         for param in TCP.params {
             assert!(lines.contains(&param.name), "{} is missing", param.name);
         }

@@ -8,11 +8,10 @@ use evenflow_queue::scheduler::{Drr, Medf, Strict};
 use evenflow_queue::{Admission, Limit, Scheduler};
 use evenflow_scenario::model::{
     Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Per, Queue as QueueSpec,
-    RateSpec, Scenario, SchedulerPer, Target,
+    RateSpec, Scenario, SchedulerPer, Target, Traffic,
 };
 use evenflow_stage::Stage;
 use evenflow_traffic::Application;
-use evenflow_transport::congestion_control::NewReno;
 use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
 
 use crate::Options;
@@ -296,7 +295,8 @@ impl Builder<'_> {
                         let (tcp, endpoint) = match evenflow_traffic::application(kind, &values) {
                             Application::Bytes(size) => {
                                 let profile = &parts.profiles[profiles[t] as usize];
-                                parts.connections.push(connection(profile, profiles[t], size));
+                                let control = self.control(profile, traffic, self.weights[g][user]);
+                                parts.connections.push(connection(profile, control, profiles[t], size));
                                 (true, parts.connections.len() - 1)
                             }
                             Application::Datagrams(source) => {
@@ -328,6 +328,13 @@ impl Builder<'_> {
         }
         parts.probes = self.probes(&links, &stage_copies, &first_port, &first_stage);
         Engine::new(parts)
+    }
+
+    /// The congestion control of a flow.
+    fn control(&self, profile: &Profile, traffic: &Traffic, weight: f64) -> CongestionControl {
+        let spec = &traffic.tcp.as_ref().expect("it goes over TCP").congestion_control;
+        CongestionControl::build(spec.mechanism.kind, &spec.values, profile, weight)
+            .expect("the scenario was checked")
     }
 
     /// Adds the way back to the route that begins at `first`: the same links the other way; stages act only on the way
@@ -706,9 +713,7 @@ impl Builder<'_> {
     }
 }
 
-fn connection(profile: &Profile, index: u32, size: Option<u64>) -> Connection {
-    let control =
-        CongestionControl::NewReno(NewReno { byte_counting: profile.byte_counting, ..NewReno::default() });
+fn connection(profile: &Profile, control: CongestionControl, index: u32, size: Option<u64>) -> Connection {
     Connection {
         sender: Sender::new(profile, control, size),
         receiver: Receiver::new(profile),

@@ -12,7 +12,7 @@ use evenflow_queue::{Queued, Reason, Verdict};
 use evenflow_stage::Stage;
 use evenflow_traffic::Source;
 use evenflow_transport::sender::Life;
-use evenflow_transport::{Profile, Receiver, Segment, Sender};
+use evenflow_transport::{Profile, Receiver, Report, Reports, Segment, Sender};
 
 use crate::RunError;
 use crate::events::{Class, Heads, InFlight, Key, Lane, NEVER, class_of, key, sequence_of, time_of};
@@ -198,6 +198,8 @@ pub struct Engine {
     services: BinaryHeap<Reverse<(Key, u32)>>,
     sequence: u64,
     outbox: Vec<Segment>,
+    /// SACK options of ACKs under way.
+    reports: Reports,
     evicted: Vec<Queued>,
     created: u64,
     consumed: u64,
@@ -264,6 +266,7 @@ impl Engine {
             events: 0,
             sequence: 0,
             outbox: Vec::new(),
+            reports: Reports::default(),
             evicted: Vec::new(),
             created: 0,
             consumed: 0,
@@ -497,7 +500,7 @@ impl Engine {
         self.created += outbox.len() as u64;
         for segment in &outbox {
             let back = segment.flags & flags::BACKWARD != 0;
-            let packet = Packet {
+            let mut packet = Packet {
                 seq: segment.seq,
                 label: 0.0,
                 flow,
@@ -507,8 +510,14 @@ impl Engine {
                 hop: if back { info.back } else { 0 },
                 class: info.class,
                 flags: segment.flags,
-                ecn: Ecn::NotCapable,
+                ecn: segment.ecn,
             };
+            if back
+                && self.profiles[profile as usize].sack
+                && let Some(report) = self.connections[info.endpoint as usize].receiver.report()
+            {
+                packet.set_report(self.reports.keep(report));
+            }
             self.launch(packet, info, now);
         }
         outbox.clear();
@@ -554,7 +563,15 @@ impl Engine {
         let c = &mut self.connections[info.endpoint as usize];
         let profile = &self.profiles[c.profile as usize];
         advance(c, profile, now, &self.window);
-        c.sender.receive(packet, now, profile, &mut self.outbox);
+        let taken;
+        let report = match packet.report() {
+            0 => Report::NONE,
+            place => {
+                taken = self.reports.take(place);
+                &taken
+            }
+        };
+        c.sender.receive(packet, report, now, profile, &mut self.outbox);
         let (profile, due) = (c.profile, c.sender_due());
         self.after(packet.flow, info, profile, Wake::Sender, due, now);
     }
@@ -829,6 +846,9 @@ impl Engine {
         port.counters.drops += 1;
         let class = &mut self.classes[port.class as usize];
         class.all_dropped += 1;
+        if packet.is(flags::BACKWARD) && packet.report() != 0 {
+            self.reports.take(packet.report());
+        }
         let inside = self.window.holds(now);
         if inside {
             class.drops[reason as usize] += 1;
@@ -887,7 +907,7 @@ impl Engine {
 #[inline]
 fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
     if c.sender.life() == Life::Open {
-        c.meter.advance(c.sender.window().cwnd, f64::from(profile.mss), now, window);
+        c.meter.advance(c.sender.window().cwnd, profile.mss as f64, now, window);
     } else {
         c.meter.skip(now);
     }

@@ -134,7 +134,7 @@ impl Probes {
                 Source::Stage(stage, name) => engine.stages[stage].stage.observe(name, now),
                 Source::Window(flow) => {
                     let c = &engine.connections[engine.flows[flow].endpoint as usize];
-                    Some(c.sender.window().cwnd / f64::from(engine.profiles[c.profile as usize].mss))
+                    Some(c.sender.window().cwnd / engine.profiles[c.profile as usize].mss as f64)
                 }
                 Source::Received(flow) => Some(rise(engine.received(flow) as f64)),
             };

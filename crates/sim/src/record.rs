@@ -117,7 +117,7 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 if info.tcp {
                     let connection = &engine.connections[info.endpoint as usize];
                     dead += u64::from(connection.sender.life() == Life::Dead);
-                    let mss = f64::from(engine.profiles[connection.profile as usize].mss);
+                    let mss = engine.profiles[connection.profile as usize].mss as f64;
                     meters.push((connection.meter, mss));
                 }
                 flow += 1;

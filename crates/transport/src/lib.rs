@@ -5,17 +5,20 @@
 //! Times are arguments; the caller wakes an endpoint at [`Sender::deadline`] and [`Receiver::deadline`].
 
 pub mod congestion_control;
+pub mod ecn;
 pub mod profile;
 pub mod receiver;
+pub mod report;
 pub mod rtt;
 pub mod sender;
 
-use evenflow_base::flags;
 use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::{Ecn, flags};
 
 pub use congestion_control::{CongestionControl, Window};
 pub use profile::Profile;
 pub use receiver::Receiver;
+pub use report::{Report, Reports};
 pub use sender::Sender;
 
 /// A segment that an endpoint wants sent.
@@ -27,6 +30,8 @@ pub struct Segment {
     pub payload: u16,
     /// Bits of [`flags`].
     pub flags: u8,
+    /// The ECN field it is sent with.
+    pub ecn: Ecn,
     /// Timestamp value or echo.
     pub stamp: u32,
 }
@@ -36,14 +41,17 @@ impl Segment {
     #[inline]
     pub fn size(&self, profile: &Profile) -> u16 {
         let extra = if self.flags & flags::SYN != 0 { profile.syn_extra } else { 0 };
-        (u32::from(self.payload) + profile.header + extra) as u16
+        (u64::from(self.payload) + profile.header + extra) as u16
     }
 }
 
 /// The tables of congestion controls and stacks.
-pub static MECHANISMS: &[&Mechanism] = &[&congestion_control::NEWRENO, &profile::TCP];
+pub static MECHANISMS: &[&Mechanism] = &[&congestion_control::newreno::TABLE, &profile::TCP];
 
-/// What is wrong with several parameters together.
-pub fn check(_kind: &str, _values: &Values) -> Vec<Problem> {
-    Vec::new()
+/// What is wrong with several parameters together. The lines of a profile are checked where it is known: [`Profile::apply`].
+pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
+    if kind == profile::TCP.kind {
+        return Vec::new();
+    }
+    CongestionControl::build(kind, values, &Profile::rfc(), 1.0).err().unwrap_or_default()
 }

@@ -1,58 +1,439 @@
 //! Stack profiles: which variant of each rule a TCP follows, as data.
 //!
-//! A profile that is not complete answers "not yet known", so that its results never change meaning.
+//! A profile is a set of lines; a scenario may override any of them. [`LINES`] is the one list of them: from it come the
+//! `tcp` table of a scenario, its canonical form and the table of differences in docs/tcp.md. A profile that is not
+//! complete answers "not yet known", so that its results never change meaning.
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
 
-/// Every line of a stack profile. Windows in bytes unless a unit is named.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Profile {
-    /// Its name.
-    pub name: &'static str,
-    /// Largest payload of a segment, bytes.
-    pub mss: u32,
-    /// Bytes of a segment that are no payload; a pure ACK is this long.
-    pub header: u32,
-    /// What a SYN is longer than a pure ACK.
-    pub syn_extra: u32,
-    /// Initial congestion window, packets.
-    pub initial_window: f64,
-    /// The receiver acknowledges every so many in-order segments …
-    pub ack_every: u32,
-    /// … or after this time.
-    pub ack_delay: Duration,
-    /// Floor of the retransmission timeout.
-    pub min_rto: Duration,
-    /// Ceiling of the retransmission timeout.
-    pub max_rto: Duration,
-    /// First timeout of a SYN, doubled each time.
-    pub syn_rto: Duration,
-    /// SYNs sent before giving up.
-    pub syn_tries: u32,
-    /// Retransmissions without a new ACK before the connection dies; `None`: never.
-    pub retries: Option<u32>,
-    /// Advertised window and send buffer, bytes.
-    pub max_window: u64,
-    /// The application fills the send buffer in writes of this many bytes; short segments follow where the buffer binds.
-    pub write: u32,
-    /// Duplicate ACKs that start recovery (RFC 5681 section 3.2).
-    pub duplicate_threshold: u32,
-    /// Limited transmit (RFC 3042).
-    pub limited_transmit: bool,
-    /// Tick of the timestamp clock (RFC 7323 section 5.4).
-    pub timestamp_tick: Duration,
-    /// Congestion avoidance counts acknowledged bytes (RFC 5681 section 3.1) instead of ACKs.
-    pub byte_counting: bool,
+/// A word of the scenario file for each variant of a rule.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[$variant_doc])* $variant),+ }
+
+        impl $name {
+            /// The words, in order.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// Its word.
+            pub fn word(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+
+            /// The variant of `word`, which was checked.
+            fn of(word: &str) -> $name {
+                match word { $($word => $name::$variant,)+ _ => unreachable!("{word} is no {}", stringify!($name)) }
+            }
+        }
+    };
+}
+
+words! {
+    /// How congestion marks come back.
+    Ecn {
+        /// Not at all: packets are not ECN-capable.
+        Off = "off",
+        /// One signal a round trip, latched (RFC 3168 section 6.1).
+        Classic = "classic",
+        /// A counter of marked packets (RFC 9768).
+        Accurate = "accurate",
+        /// Every ACK carries the mark of its own segment.
+        PerPacket = "per-packet",
+    }
+}
+
+words! {
+    /// What tells that a segment is lost.
+    LossDetection {
+        /// Duplicate ACKs and partial ACKs (RFC 6582).
+        DuplicateAcks = "duplicate-acks",
+        /// Three segments, or more than two segments of bytes, reported beyond it (RFC 6675 section 4, IsLost).
+        Sack = "sack",
+        /// The same by distance to the highest byte reported (forward acknowledgement), retransmissions too.
+        Fack = "fack",
+        /// Something sent sufficiently later was delivered (RFC 8985).
+        Rack = "rack",
+    }
+}
+
+words! {
+    /// How the window comes down in a recovery with SACK, and after an ECN signal.
+    Reduction {
+        /// The window is the threshold at once (RFC 6675 section 5 step 4.2, RFC 3168 section 6.1.2).
+        AtOnce = "at-once",
+        /// Proportional rate reduction (RFC 9937) after losses; at once after an ECN signal.
+        Proportional = "prr",
+        /// Proportional rate reduction after both.
+        ProportionalAlways = "prr-always",
+        /// One segment leaves for two ACKs until the threshold is met.
+        RateHalving = "rate-halving",
+    }
+}
+
+words! {
+    /// How the retransmission timeout follows from the samples.
+    RtoRule {
+        /// RFC 6298 section 2, with the floor on the whole.
+        Rfc = "rfc6298",
+        /// The floor is on the variation: RTO >= SRTT + floor; the variation falls once a round trip.
+        Linux = "linux",
+        /// RFC 6298 in whole ticks of the clock.
+        Ticks = "ticks",
+    }
+}
+
+words! {
+    /// Where round-trip samples come from.
+    RttSource {
+        /// The timestamp option (RFC 7323 section 4), in ticks of its clock.
+        Timestamps = "timestamps",
+        /// The exact time at which an acknowledged segment was sent, retransmitted ones excepted.
+        SendTimes = "send-times",
+        /// One segment a round trip is timed (RFC 6298 section 3, Karn's rule).
+        OneSegment = "one-segment",
+    }
+}
+
+words! {
+    /// What becomes of the window after an idle time longer than the retransmission timeout.
+    IdleRestart {
+        /// Nothing.
+        Never = "never",
+        /// min(initial window, cwnd) (RFC 5681 section 4.1).
+        InitialWindow = "initial-window",
+        /// Halved for each timeout that passed, down to the initial window (RFC 2861).
+        Halving = "halving",
+    }
+}
+
+words! {
+    /// What a threshold is half of.
+    #[derive(Default)]
+    WindowBase {
+        /// What is in flight (RFC 5681 equation 4).
+        #[default]
+        Flight = "flight",
+        /// The congestion window.
+        Window = "window",
+    }
+}
+
+words! {
+    /// How CUBIC leaves slow start when nothing is lost.
+    SlowStart {
+        /// By a loss only (RFC 5681).
+        Standard = "standard",
+        /// Hybrid slow start (Ha and Rhee 2011) as in Linux.
+        Hystart = "hystart",
+        /// HyStart++ (RFC 9406).
+        HystartPlusPlus = "hystart++",
+    }
+}
+
+/// One line of a profile.
+pub struct Line {
+    /// Its parameter in the `tcp` table.
+    pub param: Param,
+    /// Its value in a profile.
+    pub get: fn(&Profile) -> Value,
+    set: fn(&mut Profile, &Value),
+}
+
+/// A number that was checked to be one.
+fn number(value: &Value) -> f64 {
+    value.number().unwrap_or_default()
+}
+
+fn word(value: &Value) -> &str {
+    match value {
+        Value::Word(word) => word,
+        _ => "",
+    }
+}
+
+fn flag(value: &Value) -> bool {
+    matches!(value, Value::Flag(true))
+}
+
+const PER_PROFILE: Fallback = Fallback::Absent("as the profile says");
+
+/// The conversions between a field and a value, by kind of line.
+macro_rules! convert {
+    (get bytes $e:expr) => { Value::Bytes($e as f64) };
+    (get packets $e:expr) => { Value::Packets($e) };
+    (get integer $e:expr) => { Value::Number(f64::from($e)) };
+    (get seconds $e:expr) => { Value::Seconds($e.seconds()) };
+    (get flag $e:expr) => { Value::Flag($e) };
+    (get (or $word:literal) $e:expr) => {
+        $e.map_or_else(|| Value::Word($word.into()), |x| Value::Number(f64::from(x)))
+    };
+    (get (word $ty:ident) $e:expr) => { Value::Word($e.word().into()) };
+    (set bytes $v:expr) => { number($v) as _ };
+    (set packets $v:expr) => { number($v) };
+    (set integer $v:expr) => { number($v) as u32 };
+    (set seconds $v:expr) => { Duration::from_seconds(number($v)) };
+    (set flag $v:expr) => { flag($v) };
+    (set (or $word:literal) $v:expr) => {
+        match $v { Value::Word(_) => None, v => Some(number(v) as u32) }
+    };
+    (set (word $ty:ident) $v:expr) => { $ty::of(word($v)) };
+    (ty bytes) => { Type::Bytes };
+    (ty packets) => { Type::Packets };
+    (ty integer) => { Type::Integer };
+    (ty seconds) => { Type::Duration };
+    (ty flag) => { Type::Flag };
+    (ty (or $word:literal)) => { Type::IntegerOr($word) };
+    (ty (word $ty:ident)) => { Type::Choice($ty::WORDS) };
+    (rust bytes) => { u64 };
+    (rust packets) => { f64 };
+    (rust integer) => { u32 };
+    (rust seconds) => { Duration };
+    (rust flag) => { bool };
+    (rust (or $word:literal)) => { Option<u32> };
+    (rust (word $ty:ident)) => { $ty };
+}
+
+/// The lines: name, kind, range, source, one sentence.
+macro_rules! lines {
+    ($($name:ident: $kind:tt, $range:expr, $source:literal, $doc:literal;)+) => {
+        /// Every line of a stack profile.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Profile {
+            /// Its name.
+            pub name: &'static str,
+            $(#[doc = $doc] pub $name: convert!(rust $kind),)+
+        }
+
+        /// Every line, in the order of the documentation.
+        pub static LINES: &[Line] = &[$(Line {
+            param: Param {
+                name: stringify!($name),
+                ty: convert!(ty $kind),
+                default: PER_PROFILE,
+                range: $range,
+                source: $source,
+                doc: $doc,
+            },
+            get: |p| convert!(get $kind p.$name),
+            set: |p, v| p.$name = convert!(set $kind v),
+        }),+];
+
+        const PARAMS: &[Param] = &[
+            Param {
+                name: "stack",
+                ty: Type::Choice(NAMES),
+                default: Fallback::Text("rfc"),
+                range: Range::ANY,
+                source: "docs/tcp.md",
+                doc: "The profile: which variant of each rule the endpoints follow.",
+            },
+            $(Param {
+                name: stringify!($name),
+                ty: convert!(ty $kind),
+                default: PER_PROFILE,
+                range: $range,
+                source: $source,
+                doc: $doc,
+            }),+
+        ];
+    };
+}
+
+lines! {
+    mss: bytes, Range { min: 1.0, closed: true, max: 65_000.0 }, "docs/tcp.md",
+        "Payload of a full segment.";
+    header: bytes, Range { min: 1.0, closed: true, max: 500.0 }, "docs/tcp.md",
+        "Bytes of a segment that are no payload; a pure ACK is this long.";
+    syn_extra: bytes, Range { min: 0.0, closed: true, max: 40.0 }, "RFC 9293 section 3.2",
+        "What a SYN is longer than a pure ACK: its options.";
+    max_window: bytes, Range::FROM_ONE, "docs/tcp.md",
+        "Receive window and send buffer.";
+    window_scaling: flag, Range::ANY, "RFC 7323 section 2",
+        "Windows above 65535 bytes can be told.";
+    write: (or "any"), Range::FROM_ONE, "docs/tcp.md",
+        "The application fills the send buffer in writes of this many bytes, and short segments follow where the buffer binds; \"any\": only full segments.";
+    initial_window: packets, Range::FROM_ONE, "RFC 6928",
+        "Initial congestion window.";
+    threshold_from_window: flag, Range::ANY, "RFC 5681 section 3.1",
+        "The first slow-start threshold is max_window, not unbounded.";
+    slow_start_segments: (or "unlimited"), Range::FROM_ONE, "RFC 5681 equation 2, RFC 3465 section 2.2",
+        "Most segments by which one ACK opens the window in slow start, where bytes are counted.";
+    byte_counting: flag, Range::ANY, "RFC 5681 section 3.1",
+        "NewReno's congestion avoidance counts acknowledged bytes, not ACKs.";
+    whole_bytes: flag, Range::ANY, "docs/tcp.md",
+        "NewReno's steps are whole bytes; otherwise real numbers.";
+    whole_segments: flag, Range::ANY, "docs/tcp.md",
+        "The window and its threshold are whole segments, and so is what a reduction lets out.";
+    count_delivered: flag, Range::ANY, "docs/tcp.md",
+        "Growth counts what an ACK newly delivers, reported segments included, not how far it advances.";
+    half_of: (word WindowBase), Range::ANY, "RFC 5681 equation 4",
+        "What NewReno's threshold is half of after a congestion event.";
+    slow_start: (word SlowStart), Range::ANY, "RFC 9438 section 4.10",
+        "How CUBIC leaves slow start when nothing is lost.";
+    window_validation: flag, Range::ANY, "RFC 9438 section 5.8, RFC 7661",
+        "The window grows only when it was used to the full.";
+    restart_after_idle: (word IdleRestart), Range::ANY, "RFC 5681 section 4.1",
+        "The window after an idle time longer than the retransmission timeout.";
+    sack: flag, Range::ANY, "RFC 2018",
+        "Selective acknowledgement.";
+    loss_detection: (word LossDetection), Range::ANY, "RFC 6582, RFC 6675, RFC 8985",
+        "What tells that a segment is lost; without SACK always duplicate-acks.";
+    duplicate_threshold: integer, Range::FROM_ONE, "RFC 5681 section 3.2",
+        "Duplicate ACKs, or segments reported beyond it, that tell a loss.";
+    limited_transmit: flag, Range::ANY, "RFC 3042",
+        "The first duplicate ACKs let new segments out.";
+    deflate_at_exit: flag, Range::ANY, "RFC 6582 section 3.2 step 3",
+        "Without SACK, the window after recovery is at most what is in flight plus a segment (option 1).";
+    reduction: (word Reduction), Range::ANY, "RFC 6675, RFC 9937",
+        "How the window comes down in a recovery with SACK, and after an ECN signal.";
+    rescue: flag, Range::ANY, "RFC 6675 section 4, NextSeg rule 4",
+        "One rescue retransmission of the last segment in a recovery.";
+    tail_loss_probe: flag, Range::ANY, "RFC 8985 section 7",
+        "A probe where an ACK stays away for two round-trip times.";
+    undo: flag, Range::ANY, "RFC 4015, RFC 5682",
+        "A reduction that timestamps or duplicate reports show to be needless is taken back.";
+    rtt: (word RttSource), Range::ANY, "RFC 6298 section 3, RFC 7323 section 4",
+        "Where round-trip samples come from.";
+    clock_tick: seconds, Range::POSITIVE, "RFC 7323 section 5.4",
+        "Tick of the clock that timestamps show.";
+    rto: (word RtoRule), Range::ANY, "RFC 6298 section 2",
+        "How the retransmission timeout follows from the samples.";
+    min_rto: seconds, Range::POSITIVE, "RFC 6298 section 2.4",
+        "Floor of the retransmission timeout.";
+    max_rto: seconds, Range::POSITIVE, "RFC 6298 section 2.5",
+        "Ceiling of the retransmission timeout.";
+    syn_rto: seconds, Range::POSITIVE, "RFC 6298 section 2.1",
+        "First timeout of a SYN, doubled each time.";
+    syn_tries: integer, Range::FROM_ONE, "docs/tcp.md",
+        "SYNs sent before giving up.";
+    retries: (or "unlimited"), Range::FROM_ONE, "docs/tcp.md",
+        "Retransmissions without a new ACK before the connection dies.";
+    timeout_window_once: flag, Range::ANY, "RFC 5681 section 3.1",
+        "Without SACK, a timeout before the last one is repaired leaves the window as it is.";
+    ack_every: integer, Range::FROM_ONE, "RFC 5681 section 4.2",
+        "In-order segments per ACK.";
+    ack_delay: seconds, Range::NOT_NEGATIVE, "RFC 5681 section 4.2",
+        "Longest time an ACK is held back.";
+    quick_acks: integer, Range::NOT_NEGATIVE, "docs/tcp.md",
+        "So many segments at the start are acknowledged one by one.";
+    ecn: (word Ecn), Range::ANY, "RFC 3168, RFC 9768",
+        "How congestion marks come back.";
+    peer_ecn: (word PeerEcn), Range::ANY, "RFC 9768 section 3.1",
+        "What the receiving end can do, which may be less than what the sender asks for.";
+}
+
+words! {
+    /// What the receiving end of a connection can do.
+    PeerEcn {
+        /// What the sender asks for.
+        Same = "same",
+        /// Nothing.
+        Off = "off",
+        /// RFC 3168.
+        Classic = "classic",
+        /// The nonce of RFC 3540, which is classic ECN with another answer.
+        Nonce = "nonce",
+        /// It reflects the flags of the SYN: broken.
+        Broken = "broken",
+    }
 }
 
 /// The names a scenario may give.
 pub const NAMES: &[&str] = &["rfc", "ns3.26", "ns2", "ns2-linux", "linux3.2", "linux"];
 
+/// Those that are complete, in the order of the documentation.
+pub const COMPLETE: &[&str] = &["rfc", "linux", "ns3.26", "ns2", "ns2-linux"];
+
+/// A window that never binds. A power of two below 2^53, so that it is exact as a number.
+const UNBOUNDED: u64 = 1 << 40;
+
 impl Profile {
     /// The profile called `name`; `None` where it is not complete yet.
     pub fn named(name: &str) -> Option<Profile> {
-        (name == "ns3.26").then(Profile::ns3_26)
+        match name {
+            "rfc" => Some(Profile::rfc()),
+            "linux" => Some(Profile::linux()),
+            "ns3.26" => Some(Profile::ns3_26()),
+            "ns2" => Some(Profile::ns2()),
+            "ns2-linux" => Some(Profile::ns2_linux()),
+            _ => None,
+        }
+    }
+
+    /// What the RFCs in force ask for (docs/tcp.md).
+    pub fn rfc() -> Profile {
+        Profile {
+            name: "rfc",
+            mss: 1448,
+            header: 52,
+            syn_extra: 8,
+            max_window: UNBOUNDED,
+            window_scaling: true,
+            write: None,
+            initial_window: 10.0, // RFC 6928 section 2
+            threshold_from_window: false,
+            slow_start_segments: Some(1), // RFC 5681 equation 2
+            byte_counting: true,
+            whole_bytes: true,
+            whole_segments: false,
+            count_delivered: false,
+            half_of: WindowBase::Flight,
+            slow_start: SlowStart::HystartPlusPlus, // RFC 9438 section 4.10
+            window_validation: true,
+            restart_after_idle: IdleRestart::InitialWindow,
+            sack: true,
+            loss_detection: LossDetection::Sack,
+            duplicate_threshold: 3,
+            limited_transmit: true,
+            deflate_at_exit: true,
+            reduction: Reduction::Proportional,
+            rescue: true,
+            tail_loss_probe: false,
+            undo: false,
+            rtt: RttSource::Timestamps,
+            clock_tick: Duration::from_millis(1),
+            rto: RtoRule::Rfc,
+            min_rto: Duration::from_millis(1000), // RFC 6298 section 2.4
+            max_rto: Duration::from_millis(60_000),
+            syn_rto: Duration::from_millis(1000), // RFC 6298 section 2.1
+            syn_tries: 6,
+            retries: Some(15),
+            timeout_window_once: false,
+            ack_every: 2,
+            ack_delay: Duration::from_millis(200),
+            quick_acks: 0,
+            ecn: Ecn::Off,
+            peer_ecn: PeerEcn::Same,
+        }
+    }
+
+    /// A Linux kernel of today (docs/tcp.md).
+    pub fn linux() -> Profile {
+        Profile {
+            name: "linux",
+            slow_start_segments: None,
+            whole_segments: true,
+            count_delivered: true,
+            half_of: WindowBase::Window,
+            slow_start: SlowStart::Hystart,
+            restart_after_idle: IdleRestart::Halving,
+            loss_detection: LossDetection::Rack,
+            deflate_at_exit: false,
+            reduction: Reduction::ProportionalAlways,
+            rescue: false,
+            tail_loss_probe: true,
+            undo: true,
+            rtt: RttSource::SendTimes,
+            rto: RtoRule::Linux,
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_millis(120_000),
+            ack_delay: Duration::from_millis(40),
+            quick_acks: 16,
+            ..Profile::rfc()
+        }
     }
 
     /// TCP NewReno of ns-3 release 3.26 (docs/tcp.md).
@@ -62,82 +443,187 @@ impl Profile {
             mss: 1446,
             header: 54,
             syn_extra: 4,
+            max_window: 131_072,
+            window_scaling: true,
+            write: Some(512),
             initial_window: 1.0,
-            ack_every: 2,
-            ack_delay: Duration::from_millis(200),
+            threshold_from_window: false,
+            slow_start_segments: Some(1),
+            byte_counting: false,
+            whole_bytes: true,
+            whole_segments: false,
+            count_delivered: false,
+            half_of: WindowBase::Flight,
+            slow_start: SlowStart::Standard,
+            window_validation: false,
+            restart_after_idle: IdleRestart::Never,
+            sack: false,
+            loss_detection: LossDetection::DuplicateAcks,
+            duplicate_threshold: 3,
+            limited_transmit: true,
+            deflate_at_exit: true,
+            reduction: Reduction::AtOnce,
+            rescue: false,
+            tail_loss_probe: false,
+            undo: false,
+            rtt: RttSource::Timestamps,
+            clock_tick: Duration::from_millis(1),
+            rto: RtoRule::Rfc,
             min_rto: Duration::from_millis(1000),
             max_rto: Duration::from_millis(60_000),
             syn_rto: Duration::from_millis(3000),
             syn_tries: 6,
             retries: Some(6),
-            max_window: 131_072,
-            write: 512,
-            duplicate_threshold: 3,
+            timeout_window_once: true,
+            ack_every: 2,
+            ack_delay: Duration::from_millis(200),
+            quick_acks: 1,
+            ecn: Ecn::Off,
+            peer_ecn: PeerEcn::Same,
+        }
+    }
+
+    /// ns-2's one-way agents (Agent/TCP/Newreno, with `sack` Agent/TCP/Sack1; docs/tcp.md).
+    pub fn ns2() -> Profile {
+        Profile {
+            name: "ns2",
+            mss: 1460,
+            header: 40,
+            syn_extra: 0,
+            max_window: UNBOUNDED,
+            write: None,
+            threshold_from_window: true,
+            whole_bytes: false,
+            half_of: WindowBase::Window,
+            deflate_at_exit: false,
+            rtt: RttSource::OneSegment,
+            clock_tick: Duration::from_millis(10),
+            rto: RtoRule::Ticks,
+            syn_tries: 6,
+            retries: None,
+            timeout_window_once: false,
+            ack_every: 1,
+            quick_acks: 0,
+            ..Profile::ns3_26()
+        }
+    }
+
+    /// ns-2's Agent/TCP/Linux with SACK and timestamps (Sanhaji 2015; docs/tcp.md).
+    pub fn ns2_linux() -> Profile {
+        Profile {
+            name: "ns2-linux",
+            mss: 1448,
+            header: 52,
+            initial_window: 2.0,
+            slow_start_segments: None,
+            byte_counting: true,
+            whole_segments: true,
+            count_delivered: true,
+            window_validation: true,
+            restart_after_idle: IdleRestart::InitialWindow,
+            sack: true,
+            loss_detection: LossDetection::Fack,
             limited_transmit: true,
-            timestamp_tick: Duration::from_millis(1),
-            byte_counting: false,
+            reduction: Reduction::RateHalving,
+            rtt: RttSource::Timestamps,
+            clock_tick: Duration::from_millis(1),
+            rto: RtoRule::Linux,
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_millis(120_000),
+            ..Profile::ns2()
         }
     }
 
     /// Replaces the lines given in a scenario's `tcp` table; says what cannot be.
     pub fn apply(&mut self, values: &Values) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let number = |name| values.maybe(name);
-        if let Some(x) = number("mss") {
-            self.mss = x as u32;
-        }
-        if let Some(x) = number("header") {
-            self.header = x as u32;
-        }
-        if self.mss + self.header + self.syn_extra > 65_535 {
-            problems.push(("mss", "mss + header must fit in 65535 bytes".into()));
-        }
-        if let Some(x) = number("initial_window") {
-            self.initial_window = x;
-        }
-        if let Some(x) = number("ack_every") {
-            self.ack_every = x as u32;
-        }
-        if let Some(x) = number("ack_delay") {
-            self.ack_delay = Duration::from_seconds(x);
-        }
-        if let Some(x) = number("min_rto") {
-            self.min_rto = Duration::from_seconds(x);
-            self.max_rto = self.max_rto.max(self.min_rto);
-        }
-        if let Some(x) = number("max_window") {
-            self.max_window = x as u64;
-            if self.max_window < u64::from(self.mss) {
-                problems.push(("max_window", format!("must hold one segment of {} bytes", self.mss)));
+        for line in LINES {
+            if let Some(value) = values.get(line.param.name) {
+                (line.set)(self, value);
             }
         }
-        match values.get("retries") {
-            Some(Value::Number(x)) => self.retries = Some(*x as u32),
-            Some(Value::Word(_)) => self.retries = None,
-            _ => {}
-        }
-        if values.get("byte_counting").is_some() {
-            self.byte_counting = values.flag("byte_counting");
-        }
-        if values.get("limited_transmit").is_some() {
-            self.limited_transmit = values.flag("limited_transmit");
-        }
-        if values.flag("sack") {
-            problems.push(("sack", "not yet known: selective acknowledgement".into()));
-        }
-        if let Some(Value::Word(word)) = values.get("ecn")
-            && word != "off"
+        let given = |name: &str| values.get(name).is_some();
+        if !self.sack && !given("loss_detection") {
+            self.loss_detection = LossDetection::DuplicateAcks;
+        } else if self.sack && self.loss_detection == LossDetection::DuplicateAcks && !given("loss_detection")
         {
-            problems.push(("ecn", format!("not yet known: ecn = \"{word}\"")));
+            self.loss_detection = LossDetection::Sack;
+        }
+        self.max_rto = self.max_rto.max(self.min_rto);
+        let mut problems: Vec<Problem> = Vec::new();
+        let mut wrong = |name: &'static str, why: String| problems.push((name, why));
+        if self.mss + self.header + self.syn_extra > 65_535 {
+            wrong("mss", "mss + header must fit in 65535 bytes".into());
+        }
+        if self.max_window < self.mss {
+            wrong("max_window", format!("must hold one segment of {} bytes", self.mss));
+        }
+        if !self.window_scaling && self.max_window > 65_535 {
+            if given("max_window") {
+                wrong(
+                    "max_window",
+                    "more than 65535 bytes cannot be told without window_scaling (RFC 7323)".into(),
+                );
+            } else {
+                self.max_window = 65_535;
+            }
+        }
+        match (self.sack, self.loss_detection) {
+            (true, LossDetection::DuplicateAcks) => {
+                wrong("loss_detection", "duplicate-acks goes with sack = false".into());
+            }
+            (true, _) | (false, LossDetection::DuplicateAcks) => {}
+            (false, detection) => {
+                wrong("loss_detection", format!("{} needs sack = true", detection.word()));
+            }
+        }
+        if !self.sack && given("reduction") && self.reduction != Reduction::AtOnce {
+            wrong("reduction", format!("{} needs sack = true", self.reduction.word()));
+        }
+        if self.tail_loss_probe && self.loss_detection != LossDetection::Rack {
+            if given("tail_loss_probe") {
+                wrong("tail_loss_probe", "needs loss_detection = \"rack\" (RFC 8985)".into());
+            }
+            self.tail_loss_probe = false;
+        }
+        if self.rtt == RttSource::SendTimes && !self.sack {
+            if given("rtt") {
+                wrong("rtt", "send-times needs sack = true: only then send times are kept".into());
+            }
+            self.rtt = RttSource::Timestamps;
+        }
+        if self.ecn == Ecn::PerPacket && self.ack_every != 1 {
+            if given("ack_every") {
+                wrong(
+                    "ack_every",
+                    "ecn = \"per-packet\" needs an ACK for every segment: ack_every = 1".into(),
+                );
+            } else {
+                wrong(
+                    "ecn",
+                    "\"per-packet\" needs ack_every = 1; this stack acknowledges every second segment".into(),
+                );
+            }
+        }
+        match (self.ecn, self.peer_ecn) {
+            (_, PeerEcn::Same) | (Ecn::Accurate, _) | (Ecn::Classic, PeerEcn::Off | PeerEcn::Classic) => {}
+            (Ecn::Off, _) => wrong("peer_ecn", "has a meaning only where ecn is on".into()),
+            (asked, peer) => {
+                wrong("peer_ecn", format!("\"{}\" has no answer to ecn = \"{}\"", peer.word(), asked.word()));
+            }
         }
         problems
     }
-}
 
-const PER_PROFILE: Fallback = Fallback::Absent("as the profile says");
+    /// Every line with its value; `stack` first.
+    pub fn lines(&self) -> Vec<(&'static str, Value)> {
+        let stack = ("stack", Value::Word(self.name.into()));
+        std::iter::once(stack).chain(LINES.iter().map(|line| (line.param.name, (line.get)(self)))).collect()
+    }
 
-const fn line(name: &'static str, ty: Type, range: Range, doc: &'static str) -> Param {
-    Param { name, ty, default: PER_PROFILE, range, source: "docs/tcp.md", doc }
+    /// What the two ends agree on in their handshake (RFC 9768 section 3.1; see [`crate::ecn`]).
+    pub fn agreed_ecn(&self) -> Ecn {
+        crate::ecn::agreed(self.ecn, self.peer_ecn)
+    }
 }
 
 /// The `tcp` table of a group. `congestion_control` may also be a table with a `kind`.
@@ -147,52 +633,7 @@ pub static TCP: Mechanism = Mechanism {
     title: "TCP of a group",
     doc: "A stack profile, any line of which may be overridden, and a congestion control.",
     source: "docs/tcp.md",
-    params: &[
-        Param {
-            name: "stack",
-            ty: Type::Choice(NAMES),
-            default: Fallback::Text("rfc"),
-            range: Range::ANY,
-            source: "docs/tcp.md",
-            doc: "The profile: which variant of each rule the endpoints follow.",
-        },
-        Param {
-            name: "ecn",
-            ty: Type::Choice(&["off", "classic", "accurate", "per-packet"]),
-            default: Fallback::Text("off"),
-            range: Range::ANY,
-            source: "RFC 3168, RFC 9768",
-            doc: "How congestion marks come back.",
-        },
-        line("sack", Type::Flag, Range::ANY, "Selective acknowledgement (RFC 2018)."),
-        line("initial_window", Type::Packets, Range::FROM_ONE, "Initial congestion window."),
-        line("ack_every", Type::Integer, Range::FROM_ONE, "In-order segments per ACK."),
-        line("ack_delay", Type::Duration, Range::NOT_NEGATIVE, "Longest time an ACK is held back."),
-        line("min_rto", Type::Duration, Range::POSITIVE, "Floor of the retransmission timeout."),
-        line("max_window", Type::Bytes, Range::FROM_ONE, "Advertised window and send buffer."),
-        Param {
-            name: "retries",
-            ty: Type::IntegerOr("unlimited"),
-            default: PER_PROFILE,
-            range: Range::FROM_ONE,
-            source: "docs/tcp.md",
-            doc: "Retransmissions without a new ACK before the connection dies.",
-        },
-        line("byte_counting", Type::Flag, Range::ANY, "Congestion avoidance counts bytes, not ACKs."),
-        line("limited_transmit", Type::Flag, Range::ANY, "Limited transmit (RFC 3042)."),
-        line(
-            "mss",
-            Type::Bytes,
-            Range { min: 1.0, closed: true, max: 65_000.0 },
-            "Payload of a full segment.",
-        ),
-        line(
-            "header",
-            Type::Bytes,
-            Range { min: 1.0, closed: true, max: 500.0 },
-            "Bytes that are no payload.",
-        ),
-    ],
+    params: PARAMS,
     observables: &[],
     counters: &[],
     deviations: &[],

@@ -87,11 +87,15 @@ impl Bench {
         let mut words = text.split_whitespace();
         match (words.next().expect("an input"), words.next()) {
             ("open", None) => sender.open(now, profile, out),
-            ("syn", None) => sender.receive(&packet(0, echo, flags::SYN | flags::ACK), now, profile, out),
-            ("ack", Some(to)) => sender.receive(&packet(bytes(to), echo, flags::ACK), now, profile, out),
+            ("syn", None) => {
+                sender.receive(&packet(0, echo, flags::SYN | flags::ACK), Report::NONE, now, profile, out)
+            }
+            ("ack", Some(to)) => {
+                sender.receive(&packet(bytes(to), echo, flags::ACK), Report::NONE, now, profile, out)
+            }
             ("dup", Some(times)) => {
                 for _ in 0..times.parse().expect("how many") {
-                    sender.receive(&packet(sender.una, echo, flags::ACK), now, profile, out);
+                    sender.receive(&packet(sender.una, echo, flags::ACK), Report::NONE, now, profile, out);
                 }
             }
             ("timer", None) => {
@@ -406,7 +410,7 @@ fn limited_transmit_needs_data() {
 /// No limited transmit beyond the advertised window.
 #[test]
 fn limited_transmit_respects_the_advertised_window() {
-    let profile = Profile { max_window: 4 * MSS, write: 2, ..ten() };
+    let profile = Profile { max_window: 4 * MSS, write: Some(2), ..ten() };
     table(
         profile,
         "  0 | open   | SYN      |
@@ -583,7 +587,7 @@ fn an_unlimited_window_is_no_overflow() {
 #[test]
 fn sizes_on_the_wire_are_ns3s() {
     let p = Profile::ns3_26();
-    let of = |payload, flags| Segment { seq: 0, payload, flags, stamp: 0 }.size(&p);
+    let of = |payload, flags| Segment { seq: 0, payload, flags, ecn: Ecn::NotCapable, stamp: 0 }.size(&p);
     assert_eq!((of(1446, 0), of(0, flags::ACK), of(0, flags::SYN)), (1500, 54, 58));
 }
 

@@ -1,67 +1,39 @@
-//! Congestion controls: how the window grows and shrinks, and nothing else.
-//!
-//! Each speaks bytes here; one whose paper or RFC speaks packets converts at its own door. Recovery decides *when* these
-//! are called. NewReno is the first; others join the enum.
+//! NewReno's window (RFC 5681 section 3.1, RFC 6582): additive increase, halving.
 
 use evenflow_base::schema::{Mechanism, Observable, Room};
 
-/// The congestion window and the slow-start threshold, bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
-    /// cwnd.
-    pub cwnd: f64,
-    /// ssthresh; infinite before the first loss.
-    pub ssthresh: f64,
+use crate::profile::WindowBase;
+
+use super::{Acked, Congestion, Window};
+
+/// How the window moves in steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counting {
+    /// Each ACK makes one step of congestion avoidance, in whole bytes (RFC 5681 equation 3).
+    #[default]
+    Acks,
+    /// The same in real numbers: 1/cwnd packets an ACK.
+    AcksReal,
+    /// A segment for each window of bytes acknowledged (RFC 5681 section 3.1, the recommended way; RFC 3465).
+    Bytes,
 }
 
-/// What one acknowledgement of new data says.
-#[derive(Clone, Copy, Debug)]
-pub struct Acked {
-    /// Newly acknowledged bytes.
-    pub bytes: u64,
-    /// Full segments among them, the remainder of earlier ACKs included.
-    pub segments: u64,
-    /// Bytes of a full segment.
-    pub mss: f64,
-}
-
-/// A congestion control, dispatched statically.
-#[derive(Clone, Copy, Debug)]
-pub enum CongestionControl {
-    /// See [`NewReno`].
-    NewReno(NewReno),
-}
-
-impl CongestionControl {
-    /// New data was acknowledged outside loss recovery.
-    #[inline]
-    pub fn grow(&mut self, window: &mut Window, acked: &Acked) {
-        match self {
-            CongestionControl::NewReno(cc) => cc.grow(window, acked),
-        }
-    }
-
-    /// The slow-start threshold after a loss with `flight` bytes outstanding.
-    #[inline]
-    pub fn threshold_after_loss(&mut self, flight: f64, mss: f64) -> f64 {
-        match self {
-            CongestionControl::NewReno(_) => newreno_threshold(flight, mss),
-        }
-    }
-}
-
-/// NewReno's window (RFC 5681 section 3.1), counting ACKs or bytes.
+/// NewReno.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewReno {
-    /// Congestion avoidance counts acknowledged bytes (RFC 5681 section 3.1, the recommended way) instead of ACKs.
-    pub byte_counting: bool,
+    /// How congestion avoidance counts.
+    pub counting: Counting,
+    /// What ssthresh becomes half of.
+    pub half_of: WindowBase,
+    /// Most segments that one ACK may add in slow start (RFC 5681 equation 2: one; Linux: as many as it covers).
+    pub slow_start_segments: Option<u32>,
     /// Bytes acknowledged since the last step, where bytes are counted.
     pub counted: f64,
 }
 
 /// The whole part of a number of bytes, which is not negative: `floor` without a library call.
 #[inline]
-fn whole(bytes: f64) -> f64 {
+pub(super) fn whole(bytes: f64) -> f64 {
     bytes as i64 as f64
 }
 
@@ -83,7 +55,7 @@ impl NewReno {
     #[inline]
     pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
         let mut segments = acked.segments;
-        if self.byte_counting {
+        if self.counting == Counting::Bytes {
             return self.grow_by_bytes(w, acked);
         }
         if w.cwnd < w.ssthresh && segments > 0 {
@@ -92,26 +64,52 @@ impl NewReno {
         }
         // An ACK of several segments that ends slow start makes one avoidance step as well.
         if w.cwnd >= w.ssthresh && segments > 0 {
-            w.cwnd += avoidance_step(w.cwnd, acked.mss);
+            w.cwnd += match self.counting {
+                Counting::AcksReal => acked.mss * acked.mss / w.cwnd,
+                _ => avoidance_step(w.cwnd, acked.mss),
+            };
         }
     }
 
+    #[inline(never)]
     fn grow_by_bytes(&mut self, w: &mut Window, acked: &Acked) {
-        let bytes = acked.bytes as f64;
+        let mut bytes = acked.bytes as f64;
         if w.cwnd < w.ssthresh {
-            w.cwnd += bytes.min(acked.mss); // RFC 5681 equation 2
-            return;
+            bytes -= slow_start(
+                w,
+                bytes,
+                self.slow_start_segments.map_or(f64::INFINITY, |n| f64::from(n) * acked.mss),
+            );
         }
         self.counted += bytes;
-        if self.counted >= w.cwnd {
+        if w.cwnd >= w.ssthresh && self.counted >= w.cwnd {
             self.counted -= w.cwnd;
             w.cwnd += acked.mss;
         }
     }
+
+    /// ssthresh after `event`.
+    #[inline]
+    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+        self.counted = 0.0;
+        match self.half_of {
+            WindowBase::Flight => newreno_threshold(event.flight, event.mss),
+            WindowBase::Window => (w.cwnd / 2.0).max(2.0 * event.mss),
+        }
+    }
+}
+
+/// Slow start by `bytes` newly acknowledged, at most `most` (RFC 5681 equation 2); gives the bytes used up. Those beyond
+/// `most` count as used; those beyond ssthresh do not.
+#[inline]
+pub fn slow_start(w: &mut Window, bytes: f64, most: f64) -> f64 {
+    let step = bytes.min(most).min(w.ssthresh - w.cwnd);
+    w.cwnd += step;
+    if w.cwnd < w.ssthresh { bytes } else { step }
 }
 
 /// NewReno's table.
-pub static NEWRENO: Mechanism = Mechanism {
+pub static TABLE: Mechanism = Mechanism {
     kind: "newreno",
     room: Room::CongestionControl,
     title: "NewReno",
@@ -125,12 +123,28 @@ pub static NEWRENO: Mechanism = Mechanism {
 
 #[cfg(test)]
 mod tests {
+    use evenflow_base::Time;
+
     use super::*;
 
     const MSS: f64 = 1446.0;
 
+    fn acked_bytes(bytes: u64, segments: u64) -> Acked {
+        Acked {
+            now: Time::ZERO,
+            una: 0,
+            next: 0,
+            bytes,
+            segments,
+            mss: MSS,
+            flight: f64::INFINITY,
+            rtt: None,
+            marks: 0,
+        }
+    }
+
     fn acked(segments: u64) -> Acked {
-        Acked { bytes: segments * 1446, segments, mss: MSS }
+        acked_bytes(segments * 1446, segments)
     }
 
     #[test]
@@ -160,13 +174,13 @@ mod tests {
     #[test]
     fn less_than_a_segment_grows_nothing() {
         let mut w = Window { cwnd: 9.0 * MSS, ssthresh: f64::INFINITY };
-        NewReno::default().grow(&mut w, &Acked { bytes: 700, segments: 0, mss: MSS });
+        NewReno::default().grow(&mut w, &acked_bytes(700, 0));
         assert_eq!(w.cwnd, 9.0 * MSS);
     }
 
     #[test]
     fn byte_counting_gains_one_segment_a_window() {
-        let mut cc = NewReno { byte_counting: true, counted: 0.0 };
+        let mut cc = NewReno { counting: Counting::Bytes, ..NewReno::default() };
         let mut w = Window { cwnd: 10.0 * MSS, ssthresh: 5.0 * MSS };
         for _ in 0..5 {
             cc.grow(&mut w, &acked(2));

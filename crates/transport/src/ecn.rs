@@ -1,0 +1,168 @@
+//! Explicit congestion notification between the ends: negotiation in the handshake and the counters of accurate ECN.
+//!
+//! Classic feedback is RFC 3168, accurate feedback RFC 9768. The three flags of the TCP header are written AE, CWR, ECE
+//! in the order of their bits; on the ACKs of an accurate connection together they are the counter ACE.
+
+use evenflow_base::{Ecn as Field, flags};
+
+use crate::profile::{Ecn, PeerEcn};
+
+/// The three flags.
+pub const ACE: u8 = flags::AE | flags::CWR | flags::ECE;
+
+/// A number 0 to 7 as the three flags: AE is the highest bit, ECE the lowest.
+#[inline]
+pub fn flags_of(number: u8) -> u8 {
+    let bit = |mask: u8, flag: u8| if number & mask != 0 { flag } else { 0 };
+    bit(4, flags::AE) | bit(2, flags::CWR) | bit(1, flags::ECE)
+}
+
+/// The three flags as a number.
+#[inline]
+pub fn number_of(bits: u8) -> u8 {
+    let bit = |flag: u8, value: u8| if bits & flag != 0 { value } else { 0 };
+    bit(flags::AE, 4) | bit(flags::CWR, 2) | bit(flags::ECE, 1)
+}
+
+/// Where both counters of marked packets begin (RFC 9768 section 3.2.1).
+pub const FIRST: u8 = 5;
+
+/// The flags of a SYN (RFC 9768 section 3.1.1, RFC 3168 section 6.1.1). `tries` SYNs went before: after two of them
+/// nobody answered, accurate ECN is no longer asked for (RFC 9768 section 3.1.4.1).
+pub fn offer(asked: Ecn, tries: u32) -> u8 {
+    match asked {
+        Ecn::Accurate if tries >= 2 => 0,
+        Ecn::Accurate => ACE,
+        Ecn::Classic => flags::CWR | flags::ECE,
+        // Willingness-to-pay's feedback is agreed on outside the protocol.
+        Ecn::Off | Ecn::PerPacket => 0,
+    }
+}
+
+/// How the four values of the IP field are told in three flags, of the SYN in the SYN-ACK (RFC 9768 table 2) and of the
+/// SYN-ACK in the ACK that follows (table 3).
+pub fn reflected(field: Field) -> u8 {
+    match field {
+        Field::NotCapable => 0b010,
+        Field::Capable1 => 0b011,
+        Field::Capable0 => 0b100,
+        Field::Congestion => 0b110,
+    }
+}
+
+/// The flags of the SYN-ACK of an end that can do `own`, to a SYN with the flags `bits` that came with the field `ip`
+/// (RFC 9768 table 2), and what that end will do.
+pub fn answer(own: PeerEcn, asked: Ecn, bits: u8, ip: Field) -> (u8, Ecn) {
+    let offered = bits & ACE;
+    match (own, asked, offered) {
+        (PeerEcn::Broken, ..) => (offered, Ecn::Off),
+        (PeerEcn::Same, Ecn::Accurate, ACE) => (flags_of(reflected(ip)), Ecn::Accurate),
+        (PeerEcn::Off, ..) | (_, _, 0) => (0, if asked == Ecn::PerPacket { asked } else { Ecn::Off }),
+        (PeerEcn::Nonce, ..) => (flags_of(0b101), Ecn::Classic),
+        (PeerEcn::Same | PeerEcn::Classic, ..) => (flags::ECE, Ecn::Classic),
+    }
+}
+
+/// What the end that sent the SYN will do on a SYN-ACK with the flags `bits` (RFC 9768 table 2, last column).
+pub fn settled(asked: Ecn, tries: u32, bits: u8) -> Ecn {
+    let answered = number_of(bits & ACE);
+    match asked {
+        Ecn::PerPacket => Ecn::PerPacket,
+        Ecn::Off => Ecn::Off,
+        Ecn::Classic if answered == 0b001 || answered == 0b101 => Ecn::Classic,
+        Ecn::Classic => Ecn::Off,
+        // A SYN that no longer offered anything settles on nothing.
+        Ecn::Accurate if offer(asked, tries) == 0 => Ecn::Off,
+        Ecn::Accurate => match answered {
+            0b010 | 0b011 | 0b100 | 0b110 => Ecn::Accurate,
+            0b001 | 0b101 => Ecn::Classic,
+            // 000: not capable. 111: a server that mirrors what it does not know.
+            _ => Ecn::Off,
+        },
+    }
+}
+
+/// What two ends agree on where no SYN is lost.
+pub fn agreed(asked: Ecn, peer: PeerEcn) -> Ecn {
+    let (bits, _) = answer(peer, asked, offer(asked, 0), Field::NotCapable);
+    settled(asked, 0, bits)
+}
+
+/// How many marked packets an ACK reports that shows the counter `ace`, where `known` are known so far (modulo 8) and
+/// the ACK newly covers `packets` full segments: the smallest number that fits, or, where so many packets were
+/// acknowledged that the counter may have gone round, the largest that the packets allow less what is unlikely to have
+/// been marked (RFC 9768 section 3.2.2.5.2 and appendix A.2.1).
+#[inline]
+pub fn newly_marked(ace: u8, known: u8, packets: u32) -> u32 {
+    let least = u32::from(ace.wrapping_sub(known) & 7);
+    if packets <= 7 {
+        return least;
+    }
+    // d.safer: the counter may have gone round as often as the packets allow.
+    packets - ((packets - least) & 7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_are_ae_cwr_ece_from_the_top() {
+        assert_eq!(flags_of(0b100), flags::AE);
+        assert_eq!(flags_of(0b011), flags::CWR | flags::ECE);
+        for n in 0..8 {
+            assert_eq!(number_of(flags_of(n)), n);
+        }
+    }
+
+    /// RFC 9768 section 3.1.2, table 2: what the client sends, what the server is, what comes back, what the client does.
+    #[test]
+    fn the_handshake_of_rfc_9768_table_2() {
+        let table = [
+            (PeerEcn::Same, Field::NotCapable, 0b010, Ecn::Accurate),
+            (PeerEcn::Same, Field::Capable1, 0b011, Ecn::Accurate),
+            (PeerEcn::Same, Field::Capable0, 0b100, Ecn::Accurate),
+            (PeerEcn::Same, Field::Congestion, 0b110, Ecn::Accurate),
+            (PeerEcn::Nonce, Field::NotCapable, 0b101, Ecn::Classic),
+            (PeerEcn::Classic, Field::NotCapable, 0b001, Ecn::Classic),
+            (PeerEcn::Off, Field::NotCapable, 0b000, Ecn::Off),
+            (PeerEcn::Broken, Field::NotCapable, 0b111, Ecn::Off),
+        ];
+        for (peer, ip, synack, client) in table {
+            let (bits, _) = answer(peer, Ecn::Accurate, offer(Ecn::Accurate, 0), ip);
+            assert_eq!(number_of(bits), synack, "{peer:?} {ip:?}");
+            assert_eq!(settled(Ecn::Accurate, 0, bits), client, "{peer:?} {ip:?}");
+        }
+    }
+
+    #[test]
+    fn a_classic_offer_to_an_accurate_server_ends_classic() {
+        let (bits, server) = answer(PeerEcn::Same, Ecn::Classic, offer(Ecn::Classic, 0), Field::NotCapable);
+        assert_eq!((bits, server), (flags::ECE, Ecn::Classic));
+        assert_eq!(settled(Ecn::Classic, 0, bits), Ecn::Classic);
+    }
+
+    #[test]
+    fn the_third_syn_asks_for_nothing() {
+        assert_eq!(offer(Ecn::Accurate, 1), ACE);
+        assert_eq!(offer(Ecn::Accurate, 2), 0);
+        assert_eq!(settled(Ecn::Accurate, 2, flags_of(0b010)), Ecn::Off);
+    }
+
+    #[test]
+    fn the_counter_wraps_after_seven_marks() {
+        assert_eq!(newly_marked(FIRST, FIRST, 2), 0);
+        assert_eq!(newly_marked(4, FIRST, 7), 7); // 5 + 7 = 12 = 4 modulo 8
+        assert_eq!(newly_marked(0, 7, 2), 1);
+    }
+
+    #[test]
+    fn lost_acks_leave_the_safer_reading() {
+        // Ten segments newly covered, counter unmoved: none or eight were marked; RFC 9768 A.2.1 takes eight.
+        assert_eq!(newly_marked(FIRST, FIRST, 10), 8);
+        // Ten segments, two more on the counter: two or ten.
+        assert_eq!(newly_marked(FIRST + 2, FIRST, 10), 10);
+        // Ten segments, three more on the counter: eleven is more than came.
+        assert_eq!(newly_marked(0, FIRST, 10), 3);
+    }
+}
