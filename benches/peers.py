@@ -91,7 +91,7 @@ class Red:
 # The lines of a stack that are told to the other simulators, as the profile ns3.26 has them.
 _NS3_26: Mapping[str, Any] = {
     "sack": False,
-    "initial_window": 1,
+    "initial_window": "1 packet",
     "ack_every": 2,
     "min_rto": "1 s",
     "max_window": "131072 B",
@@ -133,7 +133,7 @@ class Stack:
         return Stack(
             profile=profile,
             sack=lines["sack"],
-            initial_window=lines["initial_window"],
+            initial_window=int(quantity(lines["initial_window"])),
             ack_every=lines["ack_every"],
             min_rto_s=quantity(lines["min_rto"]),
             max_window=int(quantity(lines["max_window"])),

@@ -228,11 +228,19 @@ class Reasons:
         return UNKNOWN
 
 
-# What a scenario of validation/scenarios, written for ns-3, becomes for ns-2's agents: packets of 1500 B all the same.
-AS_NS2 = {"stack": "ns2", "initial_window": 1, "ack_every": 1, "mss": "1460 B", "header": "40 B"}
+# What a scenario written for ns-3 becomes for ns-2's agents: packets of 1500 B all the same.
+AS_NS2 = {"stack": "ns2", "initial_window": "1 packet", "ack_every": 1, "mss": "1460 B", "header": "40 B"}
+AS_NS2_NEWRENO = AS_NS2 | {
+    "sack": False,
+    "ack_every": 2,
+    "min_rto": "1 s",
+    "max_window": f"{90 * 1460} B",
+    "byte_counting": False,
+    "slow_start": "standard",
+}
 AS_NS2_LINUX = AS_NS2 | {
     "stack": "ns2-linux",
-    "initial_window": 2,
+    "initial_window": "2 packets",
     "min_rto": "200 ms",
     "mss": "1450 B",
     "header": "50 B",
@@ -256,7 +264,7 @@ def newreno() -> Iterator[Case]:
         for flows in (1, 2, 4, 8, 16, 32):
             scenario = base.set("links.bottleneck.delay", delay).set("groups.heavy.traffic.flows", flows)
             point = {"delay": delay, "flows": flows}
-            both = {"ns-3": scenario, "ns-2": scenario}
+            both = for_each(scenario, AS_NS2_NEWRENO)
             yield Case("newreno-droptail", point, ("newreno", "tcp", "droptail"), both, between_two)
 
 
