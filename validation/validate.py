@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
 
 import laws  # noqa: E402
+import linux  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import theory  # noqa: E402
@@ -247,6 +248,12 @@ AS_NS2_LINUX = AS_NS2 | {
 }
 
 
+def control_of(group: Mapping[str, Any]) -> str:
+    """The congestion control of a group with one kind of traffic."""
+    control = group["tcp"]["congestion_control"]
+    return str(control if isinstance(control, str) else control["kind"])
+
+
 def for_each(scenario: Scenario, as_ns2: Mapping[str, Any]) -> dict[str, Scenario]:
     """The scenario as it stands for ns-3, and with ns-2's lines in every group for ns-2."""
     changed = {
@@ -321,7 +328,7 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
     "loss": loss,
 }
 
-PARTS = (*COMPARISONS, "queues", "laws")
+PARTS = (*COMPARISONS, "queues", "laws", "linux")
 
 
 class Validation:
@@ -370,6 +377,26 @@ class Validation:
             drawn[f"Evenflow, stack {dumbbell.stack.profile}"] = mine[0]
         if any(seen.series for seen in drawn.values()):
             self.draw(case.name, drawn)
+
+    def linux(self) -> Iterator[Row]:
+        """The profile `linux` beside the TCP of the kernel this runs on."""
+        kernel = linux.Linux()
+        if (reason := kernel.missing()) is not None:
+            self.skipped[kernel.name] = reason
+            return
+        self.described[kernel.name] = kernel.describe()
+        for name, label, scenario in linux.points():
+            say(f"{name} {label}")
+            dumbbell = linux.Dumbbell.from_scenario(scenario)
+            try:
+                found = kernel.metrics(dumbbell, fresh=self.fresh)
+            except linux.InvalidError as error:
+                self.skipped[f"{kernel.name}: {name} {label}"] = str(error)
+                continue
+            mine = intervals([linux.metrics_of_ours(record, dumbbell) for record in ours(scenario, self.our_seeds)])
+            of = ("tcp", *dict.fromkeys(control_of(group) for group in scenario.tree["groups"].values()))
+            for metric, theirs in intervals(found).items():
+                yield self.row(name, label, metric, kernel.name, theirs, mine[metric], of)
 
     def draw(self, name: str, drawn: Mapping[str, Seen]) -> None:
         """Windows and queues over time, one panel above the other, as a figure."""
@@ -556,7 +583,7 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
-        "whole": set(parts) == set(PARTS) and not validation.skipped,
+        "whole": set(parts) >= set(PARTS) - {"linux"} and not {"ns-2", "ns-3"} & set(validation.skipped),
         "programs": validation.described,
         "skipped": validation.skipped,
         "rows": [
@@ -600,7 +627,8 @@ def main() -> None:
     rows: list[Row] = []
     for part in chosen:
         simulators = functools.partial(validation.simulators, part)
-        made = {"queues": validation.queues, "laws": validation.laws}.get(part, simulators)
+        own = {"queues": validation.queues, "laws": validation.laws, "linux": validation.linux}
+        made = own.get(part, simulators)
         rows += made()
     text = report(validation, rows)
     arguments.out.mkdir(parents=True, exist_ok=True)

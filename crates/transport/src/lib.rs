@@ -46,7 +46,14 @@ impl Segment {
 }
 
 /// The tables of congestion controls and stacks.
-pub static MECHANISMS: &[&Mechanism] = &[&congestion_control::newreno::TABLE, &profile::TCP];
+pub static MECHANISMS: &[&Mechanism] = &[
+    &congestion_control::newreno::TABLE,
+    &congestion_control::cubic::TABLE,
+    &congestion_control::multcp::TABLE,
+    &congestion_control::wtp::TABLE,
+    &congestion_control::constant::TABLE,
+    &profile::TCP,
+];
 
 /// What is wrong with several parameters together. The lines of a profile are checked where it is known: [`Profile::apply`].
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {

@@ -24,7 +24,7 @@ macro_rules! words {
             }
 
             /// The variant of `word`, which was checked.
-            fn of(word: &str) -> $name {
+            pub(crate) fn of(word: &str) -> $name {
                 match word { $($word => $name::$variant,)+ _ => unreachable!("{word} is no {}", stringify!($name)) }
             }
         }
@@ -270,7 +270,7 @@ lines! {
     count_delivered: flag, Range::ANY, "docs/tcp.md",
         "Growth counts what an ACK newly delivers, reported segments included, not how far it advances.";
     half_of: (word WindowBase), Range::ANY, "RFC 5681 equation 4",
-        "What NewReno's threshold is half of after a congestion event.";
+        "What NewReno's threshold is half of after a congestion event; CUBIC's in the form rfc is beta of it.";
     slow_start: (word SlowStart), Range::ANY, "RFC 9438 section 4.10",
         "How CUBIC leaves slow start when nothing is lost.";
     window_validation: flag, Range::ANY, "RFC 9438 section 5.8, RFC 7661",
@@ -319,6 +319,10 @@ lines! {
         "Longest time an ACK is held back.";
     quick_acks: integer, Range::NOT_NEGATIVE, "docs/tcp.md",
         "So many segments at the start are acknowledged one by one.";
+    ack_growing_window: flag, Range::ANY, "docs/tcp.md",
+        "Segments that let the advertised window grow are acknowledged one by one, as Linux does; without it the window is constant.";
+    ack_compression: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
+        "From the fourth segment beyond a hole on, one ACK answers those of a twentieth of the round trip, at most of this time.";
     ecn: (word Ecn), Range::ANY, "RFC 3168, RFC 9768",
         "How congestion marks come back.";
     peer_ecn: (word PeerEcn), Range::ANY, "RFC 9768 section 3.1",
@@ -405,6 +409,8 @@ impl Profile {
             ack_every: 2,
             ack_delay: Duration::from_millis(200),
             quick_acks: 0,
+            ack_growing_window: false,
+            ack_compression: Duration::ZERO,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
         }
@@ -432,6 +438,8 @@ impl Profile {
             max_rto: Duration::from_millis(120_000),
             ack_delay: Duration::from_millis(40),
             quick_acks: 16,
+            ack_growing_window: true,
+            ack_compression: Duration::from_millis(1),
             ..Profile::rfc()
         }
     }
@@ -478,6 +486,8 @@ impl Profile {
             ack_every: 2,
             ack_delay: Duration::from_millis(200),
             quick_acks: 1,
+            ack_growing_window: false,
+            ack_compression: Duration::ZERO,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
         }

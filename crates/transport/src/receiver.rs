@@ -3,11 +3,18 @@
 //!
 //! The application reads at once, so the advertised window never shrinks.
 
-use evenflow_base::{Ecn as Field, Packet, Time, flags};
+use evenflow_base::{Duration, Ecn as Field, Packet, Time, flags};
 
 use crate::profile::Ecn;
 use crate::report::Report;
 use crate::{Profile, Segment, ecn};
+
+mod growing;
+
+use growing::Growing;
+
+/// Out-of-order segments in a row that are acknowledged at once even where later ones are not (Linux).
+const AT_ONCE: u32 = 3;
 
 /// Received out of order: `[from, to)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +61,9 @@ pub struct Receiver {
     last_ack: u64,
     /// What came a second time, to be reported once (RFC 2883).
     duplicate: Option<(u64, u64)>,
+    /// Out-of-order segments since `next` last moved.
+    ahead_since: u32,
+    growing: Option<Box<Growing>>,
     marks: Marks,
 }
 
@@ -70,6 +80,8 @@ impl Receiver {
             arrivals: 0,
             last_ack: 0,
             duplicate: None,
+            ahead_since: 0,
+            growing: profile.ack_growing_window.then(|| Box::new(Growing::new(profile))),
             marks: Marks { mode: Ecn::Off, latched: false, counter: ecn::FIRST, untold: 0, last: false },
         }
     }
@@ -96,13 +108,20 @@ impl Receiver {
     pub fn receive(&mut self, packet: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         if packet.is(flags::SYN) {
             self.stamp = packet.stamp;
+            if let Some(growing) = &mut self.growing {
+                growing.answer(now);
+            }
             let (bits, mode) = ecn::answer(profile.peer_ecn, profile.ecn, packet.flags, packet.ecn);
             self.marks.mode = mode;
             out.push(self.acknowledgement(flags::SYN | bits));
             return;
         }
         if packet.payload == 0 {
-            return; // the last ACK of the handshake
+            // The last ACK of the handshake.
+            if let Some(growing) = &mut self.growing {
+                growing.established(now);
+            }
+            return;
         }
         let told_at_once = self.marks.mode != Ecn::Off && self.mark(packet);
         let (from, to) = (packet.seq, packet.seq + u64::from(packet.payload));
@@ -113,12 +132,19 @@ impl Receiver {
         if !in_order {
             if from > self.next {
                 self.keep(from, to);
+                self.let_grow(packet, now, profile);
+                self.ahead_since = self.ahead_since.saturating_add(1);
+                let later = self.ahead_since > AT_ONCE && self.quick == 0 && !told_at_once;
+                if later && profile.ack_compression > Duration::ZERO {
+                    return self.hold_back(now, profile);
+                }
             } else {
                 self.duplicate = Some((from, to));
             }
             return self.acknowledge(out); // a hole, or nothing new: at once
         }
         self.next = to;
+        self.ahead_since = 0;
         let had_hole = !self.ahead.is_empty();
         while let Some(&Island { from, to, .. }) = self.ahead.first()
             && from <= self.next
@@ -126,11 +152,37 @@ impl Receiver {
             self.next = self.next.max(to);
             self.ahead.remove(0);
         }
+        self.let_grow(packet, now, profile);
+        if let Some(growing) = &mut self.growing {
+            let ahead = self.ahead.last().map_or(0, |island| island.to - self.next);
+            growing.read(self.next, ahead, now, profile);
+        }
         self.unacked = self.unacked.saturating_add(1);
         if had_hole || self.unacked >= profile.ack_every || self.quick > 0 || told_at_once {
             self.acknowledge(out);
         } else if self.due == Time::NEVER {
             self.due = now + profile.ack_delay;
+        }
+    }
+
+    /// Linux: a segment that lets the window grow is acknowledged alone.
+    #[inline]
+    fn let_grow(&mut self, packet: &Packet, now: Time, profile: &Profile) {
+        let Some(growing) = &mut self.growing else { return };
+        growing.arrived(packet.stamp, now, profile);
+        let held: u64 = self.ahead.iter().map(|island| island.to - island.from).sum();
+        let this = u64::from(packet.seq < self.next);
+        if growing.grow(held / profile.mss + this, profile) {
+            self.quick |= 1;
+        }
+    }
+
+    /// Linux: from the fourth segment beyond a hole on, one ACK answers those of a twentieth of the round trip.
+    fn hold_back(&mut self, now: Time, profile: &Profile) {
+        if self.due == Time::NEVER {
+            let rtt = self.growing.as_ref().and_then(|growing| growing.rtt());
+            let share = rtt.map_or(profile.ack_compression, |rtt| Duration(rtt.0 / 20));
+            self.due = now + share.min(profile.ack_compression);
         }
     }
 

@@ -1,10 +1,10 @@
 //! NewReno's window (RFC 5681 section 3.1, RFC 6582): additive increase, halving.
 
-use evenflow_base::schema::{Mechanism, Observable, Room};
+use evenflow_base::schema::{Mechanism, Room};
 
 use crate::profile::WindowBase;
 
-use super::{Acked, Congestion, Window};
+use super::{Acked, Congestion, WINDOW, Window};
 
 /// How the window moves in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +97,14 @@ impl NewReno {
             WindowBase::Window => (w.cwnd / 2.0).max(2.0 * event.mss),
         }
     }
+
+    /// The window after a mark: the threshold; as ns-2 counts, half the window and one segment at least.
+    pub fn after_mark(&self, w: &Window, event: &Congestion, ssthresh: f64) -> f64 {
+        match (self.counting, self.half_of) {
+            (Counting::AcksReal, WindowBase::Window) => (w.cwnd / 2.0).max(event.mss),
+            _ => ssthresh,
+        }
+    }
 }
 
 /// Slow start by `bytes` newly acknowledged, at most `most` (RFC 5681 equation 2); gives the bytes used up. Those beyond
@@ -116,7 +124,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Additive increase of one segment a round-trip time (half of that with delayed ACKs counted one by one), halving on loss.",
     source: "RFC 5681, RFC 6582",
     params: &[],
-    observables: &[Observable { name: "window", unit: "packets", doc: "Congestion window." }],
+    observables: &[WINDOW],
     counters: &[],
     deviations: &[],
 };

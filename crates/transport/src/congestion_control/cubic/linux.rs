@@ -1,0 +1,305 @@
+//! The curve in whole numbers, as a Linux kernel of today draws it.
+//!
+//! Packets, jiffies and 1/1024 s: the target decides after how many acknowledged packets the window grows by one (`cnt`),
+//! looked at once a jiffy at most, and once in 31 where the window has not moved. Symbols are the kernel's.
+
+use evenflow_base::{Duration, Time};
+
+use super::Shape;
+
+/// Jiffies in a second: CONFIG_HZ, which a distribution chooses; 1000 is the finest there is.
+pub const HZ: u64 = 1000;
+
+/// While the window stands still the curve is looked at after more than this: HZ / 32.
+const STILL: u64 = HZ / 32;
+
+/// The growth of a window whose limit is not known yet: a packet for this many acknowledged, 5 % a round trip.
+const FIRST: u64 = 20;
+
+/// Growth is at most a packet for two acknowledged: one and a half windows a round trip.
+const STEEPEST: u64 = 2;
+
+/// What an epoch remembers.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// When it began.
+    began: Time,
+    /// `bic_K`, 1/1024 s.
+    k: u64,
+    /// `bic_origin_point`, packets.
+    origin: u64,
+    /// `tcp_cwnd`: Reno's window, packets.
+    reno: u64,
+    /// `ack_cnt`: packets acknowledged that Reno has not counted.
+    acked: u64,
+}
+
+/// The last look at the curve.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    /// Jiffy.
+    at: u64,
+    /// The window then, packets.
+    cwnd: u64,
+}
+
+/// The curve's state.
+#[derive(Clone, Copy, Debug)]
+pub struct Curve {
+    /// `beta`, of 1024.
+    beta: u64,
+    /// C as `cube_rtt_scale`: 1024 C.
+    scale: u64,
+    /// `beta_scale`: eighths of a window for which Reno grows by one.
+    reno_eighths: u64,
+    /// `last_max_cwnd`, packets.
+    last_max: Option<u64>,
+    epoch: Option<Epoch>,
+    look: Option<Look>,
+    /// `cnt`.
+    count: u64,
+    /// `snd_cwnd_cnt`: packets acknowledged since the window last grew.
+    credit: u64,
+}
+
+impl Curve {
+    /// A fresh curve.
+    pub fn new(shape: &Shape) -> Curve {
+        let beta = libm::round(shape.beta * 1024.0) as u64;
+        Curve {
+            beta,
+            scale: 10 * (libm::round(shape.c * 102.4) as u64).max(1),
+            reno_eighths: 8 * (1024 + beta) / 3 / (1024 - beta),
+            last_max: None,
+            epoch: None,
+            look: None,
+            count: 0,
+            credit: 0,
+        }
+    }
+
+    /// When the epoch began.
+    pub fn began(&self) -> Option<Time> {
+        self.epoch.map(|epoch| epoch.began)
+    }
+
+    /// The application was idle: the curve stands still meanwhile.
+    pub fn shift(&mut self, idle: Duration) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.began += idle;
+        }
+    }
+
+    /// By how many packets a window of `cwnd` grows when `acked` packets are acknowledged.
+    pub fn grow(&mut self, cwnd: u64, acked: u64, now: Time, least: Option<Duration>, friendly: bool) -> u64 {
+        self.update(cwnd, acked, now, least, friendly);
+        let mut steps = 0;
+        if self.credit >= self.count {
+            // Credit gathered on a flatter stretch is worth one packet, no more.
+            self.credit = 0;
+            steps += 1;
+        }
+        self.credit += acked;
+        steps += self.credit / self.count;
+        self.credit %= self.count;
+        steps
+    }
+
+    /// Looks at the curve where it is time to.
+    fn update(&mut self, cwnd: u64, acked: u64, now: Time, least: Option<Duration>, friendly: bool) {
+        let jiffy = jiffies(now);
+        if let Some(epoch) = &mut self.epoch {
+            epoch.acked += acked;
+        }
+        if self.look.is_some_and(|look| look.cwnd == cwnd && jiffy.saturating_sub(look.at) <= STILL) {
+            return;
+        }
+        let same_jiffy = self.look.is_some_and(|look| look.at == jiffy);
+        let looked = self.epoch.is_some() && same_jiffy;
+        let last_max = self.last_max;
+        let scale = self.scale;
+        let epoch = self.epoch.get_or_insert_with(|| {
+            let top = last_max.filter(|top| *top > cwnd);
+            let k = top.map_or(0, |top| {
+                let cube = (1u64 << 40) / scale * (top - cwnd);
+                libm::cbrt(cube as f64) as u64
+            });
+            Epoch { began: now, k, origin: top.unwrap_or(cwnd), reno: cwnd, acked }
+        });
+        if !looked {
+            self.look = Some(Look { at: jiffy, cwnd });
+            let jiffies = jiffy.saturating_sub(jiffies(epoch.began)) + least.map_or(0, jiffies_up);
+            let t = jiffies * 1024 / HZ;
+            let off = u128::from(t.abs_diff(epoch.k));
+            let delta = ((u128::from(scale) * off * off * off) >> 40).min(u128::from(u32::MAX)) as u64;
+            let target = if t < epoch.k { epoch.origin.saturating_sub(delta) } else { epoch.origin + delta };
+            self.count = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+            if last_max.is_none() {
+                self.count = self.count.min(FIRST);
+            }
+        }
+        if friendly {
+            let window = (cwnd * self.reno_eighths / 8).max(1);
+            // As many as leave at least one to be counted.
+            let grown = epoch.acked.saturating_sub(1) / window;
+            epoch.acked -= grown * window;
+            epoch.reno += grown;
+            if epoch.reno > cwnd {
+                self.count = self.count.min(cwnd / (epoch.reno - cwnd));
+            }
+        }
+        self.count = self.count.max(STEEPEST);
+    }
+
+    /// ssthresh in packets: the part `beta` of the window, two at least.
+    pub fn reduce(&mut self, cwnd: u64, fast_convergence: bool) -> u64 {
+        self.epoch = None;
+        self.credit = 0;
+        self.last_max = Some(match self.last_max {
+            Some(top) if cwnd < top && fast_convergence => cwnd * (1024 + self.beta) / 2048,
+            _ => cwnd,
+        });
+        (cwnd * self.beta / 1024).max(2)
+    }
+
+    /// A timeout forgets the curve.
+    pub fn forget(&mut self) {
+        (self.last_max, self.epoch, self.look) = (None, None, None);
+        (self.count, self.credit) = (0, 0);
+    }
+
+    /// K in seconds, W_max and Reno's window in packets.
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "k" => self.epoch.map(|epoch| epoch.k as f64 / 1024.0),
+            "w_max" => self.last_max.map(|top| top as f64),
+            "w_est" => self.epoch.map(|epoch| epoch.reno as f64),
+            _ => None,
+        }
+    }
+}
+
+fn jiffies(time: Time) -> u64 {
+    time.0 / (1_000_000_000 / HZ)
+}
+
+fn jiffies_up(time: Duration) -> u64 {
+    time.0.div_ceil(1_000_000_000 / HZ)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve() -> Curve {
+        Curve::new(&Shape { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true })
+    }
+
+    fn at(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    #[test]
+    fn the_kernels_whole_numbers() {
+        let c = curve();
+        // 717/1024, 41 * 10, 8 * 1741 / 3 / 307.
+        assert_eq!((c.beta, c.scale, c.reno_eighths), (717, 410, 15));
+    }
+
+    #[test]
+    fn the_threshold_is_717_of_1024_and_two_at_least() {
+        let mut c = curve();
+        assert_eq!(c.reduce(100, true), 70); // 70.02
+        assert_eq!(c.last_max, Some(100));
+        assert_eq!(c.reduce(2, true), 2); // 1.4
+    }
+
+    #[test]
+    fn fast_convergence_takes_less_than_the_window_as_the_top() {
+        let mut c = curve();
+        c.reduce(100, true);
+        c.reduce(90, true);
+        assert_eq!(c.last_max, Some(76)); // 90 * 1741 / 2048 = 76.5
+        c.reduce(100, true);
+        c.reduce(90, false);
+        assert_eq!(c.last_max, Some(90));
+    }
+
+    #[test]
+    fn k_and_the_first_steps_of_an_epoch_by_hand() {
+        let mut c = curve();
+        assert_eq!(c.reduce(100, true), 70);
+        // K = cbrt(2^40 / 410 * 30) = cbrt(80452070310) = 4316.97 of 1024, that is 4.216 s.
+        // t = 100 jiffies of least delay = 102; offs = 4214; delta = 410 * 4214^3 / 2^40 = 27.9; target 100 - 27 = 73.
+        // cnt = 70 / 3 = 23.
+        let ms = |x| Some(Duration::from_millis(x));
+        assert_eq!(c.grow(70, 1, at(5000), ms(100), false), 0);
+        assert_eq!(c.epoch.map(|e| (e.k, e.origin)), Some((4316, 100)));
+        assert_eq!(c.count, 23);
+        assert_eq!(c.grow(70, 21, at(5001), ms(100), false), 0);
+        assert_eq!(c.grow(70, 1, at(5002), ms(100), false), 1);
+    }
+
+    #[test]
+    fn the_plateau_is_flat_and_steep_growth_is_bounded() {
+        let mut c = curve();
+        c.reduce(100, true);
+        c.grow(70, 1, at(5000), None, false);
+        // At K, 4316 / 1024 s later: target = 100; a window of 100 there grows by one in 100 windows.
+        c.grow(100, 1, at(5000 + 4215), None, false);
+        assert_eq!(c.count, 10_000);
+        // Twenty seconds beyond K: the target is 3200 packets above; two ACKs a packet.
+        c.grow(100, 1, at(5000 + 24_215), None, false);
+        assert_eq!(c.count, 2);
+    }
+
+    #[test]
+    fn without_a_limit_known_the_window_grows_by_a_twentieth() {
+        let mut c = curve();
+        assert_eq!(c.grow(50, 1, at(1), None, false), 0);
+        assert_eq!(c.count, 20);
+        c.reduce(50, true);
+        c.forget();
+        c.grow(10, 1, at(2), None, false);
+        assert_eq!((c.count, c.last_max), (20, None));
+    }
+
+    #[test]
+    fn reno_friendliness_counts_fifteen_eighths_of_a_window() {
+        let mut c = curve();
+        c.reduce(20, true);
+        c.grow(14, 1, at(0), None, true);
+        // 14 * 15 / 8 = 26: with the 27th packet Reno has 15, one more than the window, and cnt is 14 / 1.
+        c.grow(14, 25, at(40), None, true);
+        assert_eq!(c.observe("w_est"), Some(14.0));
+        c.grow(14, 1, at(80), None, true);
+        assert_eq!((c.observe("w_est"), c.count), (Some(15.0), 14));
+    }
+
+    #[test]
+    fn a_still_window_is_looked_at_after_31_jiffies() {
+        let mut c = curve();
+        c.reduce(1000, true);
+        c.grow(700, 1, at(0), None, false);
+        let first = c.count;
+        c.grow(700, 1, at(31), None, false);
+        assert_eq!(c.count, first);
+        c.grow(700, 1, at(32), None, false);
+        assert_eq!(c.look.map(|l| l.at), Some(32));
+        // A window that moved is looked at in the next jiffy.
+        c.grow(701, 1, at(33), None, false);
+        assert_eq!(c.look.map(|l| l.at), Some(33));
+    }
+
+    #[test]
+    fn credit_of_a_flat_stretch_is_worth_one_packet() {
+        let mut c = curve();
+        c.count = 1000;
+        c.credit = 900;
+        c.look = Some(Look { at: 0, cwnd: 50 });
+        c.epoch = Some(Epoch { began: at(0), k: 0, origin: 50, reno: 50, acked: 0 });
+        // Ten seconds on the curve is steep: cnt 2. 900 packets of credit give one packet; two more give another.
+        assert_eq!(c.grow(50, 2, at(10_000), None, false), 2);
+        assert_eq!(c.credit, 0);
+    }
+}

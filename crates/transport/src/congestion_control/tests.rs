@@ -1,0 +1,240 @@
+//! What holds for every congestion control, whatever is called in whatever order.
+
+use evenflow_base::schema::Value;
+use proptest::prelude::*;
+
+use super::*;
+
+const MSS: f64 = 1448.0;
+
+fn number(x: f64) -> Value {
+    Value::Number(x)
+}
+
+fn word(text: &str) -> Value {
+    Value::Word(text.into())
+}
+
+/// The parameters of each control, as its table has them where a test does not.
+fn values(kind: &str, more: &[(&'static str, Value)]) -> Values {
+    let defaults: Vec<(&'static str, Value)> = match kind {
+        "cubic" => vec![
+            ("c", number(0.4)),
+            ("beta", number(0.7)),
+            ("fast_convergence", Value::Flag(true)),
+            ("reno_friendly", Value::Flag(true)),
+        ],
+        "multcp" => vec![("react", word("once-per-rtt"))],
+        "wtp" => vec![
+            ("gain", number(0.5)),
+            ("form", word("proportional-increase")),
+            ("min_window", Value::Packets(1.0)),
+            ("start", word("none")),
+        ],
+        "constant" => vec![("window", Value::Packets(10.0))],
+        _ => Vec::new(),
+    };
+    let mut values = Values(defaults.into_iter().collect());
+    values.0.extend(more.iter().cloned());
+    values
+}
+
+#[test]
+fn a_flow_of_newreno_pays_nothing_for_the_others() {
+    assert_eq!(size_of::<CongestionControl>(), size_of::<NewReno>());
+}
+
+#[test]
+fn a_constant_window_stays() {
+    let mut cc = CongestionControl::build("constant", &values("constant", &[]), &Profile::rfc(), 1.0)
+        .expect("it is sound");
+    let mut w = Window { cwnd: 4.0 * MSS, ssthresh: f64::INFINITY };
+    cc.start(&mut w, MSS);
+    assert_eq!(w.cwnd, 10.0 * MSS);
+    let event = Congestion { signal: Signal::Timeout, now: Time::ZERO, flight: 3.0 * MSS, mss: MSS };
+    assert_eq!(cc.reduce(&w, &event), 10.0 * MSS);
+    assert_eq!(cc.floor(MSS), 10.0 * MSS);
+    w.cwnd = 13.0 * MSS; // what a recovery made of it
+    cc.grow(&mut w, &acked(Time::ZERO, 5, None, 1));
+    assert_eq!(w.cwnd, 10.0 * MSS);
+}
+
+#[test]
+fn what_answers_single_marks_needs_to_be_told_of_them() {
+    let contradicts = |kind: &str, react: &str, ecn| {
+        let profile = Profile { ecn, ..Profile::ns2() };
+        !contradictions(kind, &values(kind, &[("react", word(react))]), &profile).is_empty()
+    };
+    for (ecn, wtp, multcp) in [
+        (Ecn::Off, true, true),
+        (Ecn::Classic, true, true),
+        (Ecn::Accurate, true, false),
+        (Ecn::PerPacket, false, false),
+    ] {
+        assert_eq!(contradicts("wtp", "", ecn), wtp, "{ecn:?}");
+        assert_eq!(contradicts("multcp", "every-mark", ecn), multcp, "{ecn:?}");
+        assert!(!contradicts("multcp", "once-per-rtt", ecn));
+        assert!(!contradicts("newreno", "", ecn));
+    }
+}
+
+#[test]
+fn after_a_mark_the_window_may_be_smaller_than_the_least_threshold() {
+    let small = Window { cwnd: 2.0 * MSS, ssthresh: 2.0 * MSS };
+    let event = Congestion { signal: Signal::Mark, now: Time::ZERO, flight: 2.0 * MSS, mss: MSS };
+    let after = |kind: &str, profile: Profile| {
+        let mut cc = CongestionControl::build(kind, &values(kind, &[]), &profile, 1.0).expect("it is sound");
+        let ssthresh = cc.reduce(&small, &event);
+        assert_eq!(ssthresh, 2.0 * MSS, "{kind}");
+        cc.after_mark(&small, &event, ssthresh) / MSS
+    };
+    assert_eq!(after("newreno", Profile::rfc()), 2.0);
+    assert_eq!(after("newreno", Profile::ns2()), 1.0);
+    assert_eq!(after("multcp", Profile::ns2()), 1.0);
+    assert_eq!(after("cubic", Profile::rfc()), 1.4); // RFC 9438 section 4.6
+    assert_eq!(after("cubic", Profile::linux()), 2.0);
+}
+
+fn acked(now: Time, segments: u64, rtt: Option<Duration>, marks: u32) -> Acked {
+    Acked {
+        now,
+        una: now.0 / 1000,
+        next: now.0 / 1000 + 100_000,
+        bytes: segments * MSS as u64,
+        segments,
+        mss: MSS,
+        flight: f64::INFINITY,
+        rtt,
+        marks,
+    }
+}
+
+/// Every control with every variant of it, on stacks that differ.
+fn controls() -> impl Strategy<Value = CongestionControl> {
+    let profile = prop_oneof![
+        Just(Profile::rfc()),
+        Just(Profile::linux()),
+        Just(Profile::ns3_26()),
+        Just(Profile::ns2()),
+        Just(Profile::ns2_linux())
+    ];
+    let cubic = (
+        prop_oneof![Just("rfc"), Just("linux")],
+        prop_oneof![Just("standard"), Just("hystart"), Just("hystart++")],
+        0.01..10.0,
+        0.1..0.99,
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(form, start, c, beta, fast, friendly)| {
+            (
+                "cubic",
+                vec![
+                    ("form", word(form)),
+                    ("slow_start", word(start)),
+                    ("c", number(c)),
+                    ("beta", number(beta)),
+                    ("fast_convergence", Value::Flag(fast)),
+                    ("reno_friendly", Value::Flag(friendly)),
+                ],
+            )
+        });
+    let multcp = prop_oneof![Just("once-per-rtt"), Just("every-mark")]
+        .prop_map(|react| ("multcp", vec![("react", word(react))]));
+    let wtp = (
+        prop_oneof![Just("proportional-increase"), Just("inverse-decrease")],
+        prop_oneof![Just("none"), Just("slow-start-until-mark")],
+        0.01..4.0,
+    )
+        .prop_map(|(form, start, gain)| {
+            ("wtp", vec![("form", word(form)), ("start", word(start)), ("gain", number(gain))])
+        });
+    let kind = prop_oneof![Just(("newreno", Vec::new())), cubic, multcp, wtp, Just(("constant", Vec::new()))];
+    (kind, profile, 1.0..20.0).prop_map(|((kind, more), profile, weight)| {
+        CongestionControl::build(kind, &values(kind, &more), &profile, weight).expect("it is sound")
+    })
+}
+
+/// What a sender may do.
+#[derive(Clone, Debug)]
+enum Step {
+    Ack { after: u64, segments: u64, rtt: Option<u64>, marks: u32 },
+    Event(Signal, f64),
+    Resumed(u64),
+    Held(u64),
+    Undo,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let ack = (0u64..50_000_000, 0u64..50, proptest::option::of(0u64..2_000_000_000), 0u32..4)
+        .prop_map(|(after, segments, rtt, marks)| Step::Ack { after, segments, rtt, marks });
+    let signal = prop_oneof![Just(Signal::Loss), Just(Signal::Mark), Just(Signal::Timeout)];
+    let step = prop_oneof![
+        20 => ack,
+        2 => (signal, 0.0..200.0).prop_map(|(signal, flight)| Step::Event(signal, flight)),
+        1 => (0u64..100_000_000_000).prop_map(Step::Resumed),
+        1 => (0u64..1_000_000_000).prop_map(Step::Held),
+        1 => Just(Step::Undo),
+    ];
+    proptest::collection::vec(step, 1..200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
+
+    /// Whatever happens, the window is a finite number from the floor on, and a threshold has two segments at least.
+    #[test]
+    fn the_window_is_sound_whatever_happens(mut cc in controls(), steps in steps(), initial in 1.0..20.0) {
+        let mut w = Window { cwnd: initial * MSS, ssthresh: f64::INFINITY };
+        let mut now = Time(0);
+        cc.start(&mut w, MSS);
+        for step in steps {
+            match step {
+                Step::Ack { after, segments, rtt, marks } => {
+                    now += Duration(after);
+                    let marks = if cc.takes_every_mark() { marks } else { 0 };
+                    let before = w.cwnd;
+                    cc.grow(&mut w, &acked(now, segments, rtt.map(Duration), marks));
+                    if marks == 0 && !matches!(cc, CongestionControl::Constant(_)) {
+                        prop_assert!(w.cwnd >= before.min(w.cwnd.max(cc.floor(MSS))), "an ACK took from {before}");
+                        prop_assert!(w.cwnd >= before || matches!(cc, CongestionControl::Wtp(_)));
+                    }
+                }
+                Step::Event(signal, flight) => {
+                    let event = Congestion { signal, now, flight: flight * MSS, mss: MSS };
+                    let ssthresh = cc.reduce(&w, &event);
+                    let least = if matches!(cc, CongestionControl::Wtp(_)) { 1.0 } else { 2.0 };
+                    prop_assert!(ssthresh.is_finite() && ssthresh >= least * MSS, "{ssthresh}");
+                    w.cwnd = match signal {
+                        Signal::Loss => ssthresh,
+                        Signal::Mark => cc.after_mark(&w, &event, ssthresh),
+                        Signal::Timeout => cc.floor(MSS),
+                    };
+                    w.ssthresh = ssthresh;
+                }
+                Step::Resumed(idle) => {
+                    now += Duration(idle);
+                    cc.resumed(Duration(idle));
+                }
+                Step::Held(after) => {
+                    now += Duration(after);
+                    cc.held(now);
+                }
+                Step::Undo => cc.undo(&w, MSS),
+            }
+            prop_assert!(w.cwnd.is_finite() && w.cwnd >= cc.floor(MSS), "{w:?}");
+            prop_assert!(w.ssthresh >= MSS, "{w:?}");
+        }
+    }
+
+    /// The larger the window at a loss, the larger the threshold: no control rewards having had less.
+    #[test]
+    fn thresholds_are_in_order(cc in controls(), small in 1.0..500.0, more in 0.0..500.0) {
+        let threshold = |cwnd: f64| {
+            let w = Window { cwnd: cwnd * MSS, ssthresh: MSS };
+            let event = Congestion { signal: Signal::Loss, now: Time::ZERO, flight: cwnd * MSS, mss: MSS };
+            cc.clone().reduce(&w, &event)
+        };
+        prop_assert!(threshold(small) <= threshold(small + more));
+    }
+}
