@@ -47,7 +47,7 @@ HEADINGS = {
     "stack": "TCP",
     "scenario": "Tables of the scenario file",
 }
-QUANTITIES = {"rate", "duration", "bytes", "packets", "packets, bytes or time", "packets or time"}
+QUANTITIES = {"rate", "duration", "bytes", "packets", "packets, bytes or time", "packets or time", "packets or bytes"}
 
 
 def class_name(kind: str) -> str:

@@ -40,6 +40,21 @@ pub fn check(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     }
 }
 
+/// The same where some parameters are missing because they could not be decoded: what can be said nevertheless.
+pub(crate) fn check_partly(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
+    match mechanism.room {
+        Room::Queue => evenflow_queue::check_partly(mechanism.kind, values),
+        _ => Vec::new(),
+    }
+}
+
+/// Fills in what a preset decides about parameters that were not given.
+pub(crate) fn complete(mechanism: &Mechanism, values: &mut Values) {
+    if mechanism.room == Room::Queue {
+        evenflow_queue::complete(mechanism.kind, values);
+    }
+}
+
 /// The rule of a queue that has a limit or a scheduler only.
 pub(crate) fn droptail() -> &'static Mechanism {
     &evenflow_queue::droptail::TABLE
@@ -61,17 +76,7 @@ pub(crate) fn noun(room: Room) -> &'static str {
 /// Mechanisms that are announced and do not exist yet: their names are not mistakes.
 pub fn announced(room: Room) -> &'static [&'static str] {
     match room {
-        Room::Queue => &[
-            "red",
-            "virtual-queue",
-            "load-based",
-            "constant-marking",
-            "constant-probability",
-            "rem",
-            "codel",
-            "pie",
-            "fq-codel",
-        ],
+        Room::Queue => &["codel", "pie", "fq-codel"],
         Room::Scheduler => &["sfq", "htb", "tbf", "token-bucket"],
         Room::Stage => &[
             "policer",
@@ -117,7 +122,7 @@ fn mechanism_json(m: &Mechanism) -> Json {
     json!({
         "kind": m.kind, "room": m.room.name(), "title": m.title, "doc": m.doc, "source": m.source,
         "params": params, "observables": observables(m.observables), "counters": counters(m.counters),
-        "deviations": deviations,
+        "deviations": deviations, "presets": evenflow_queue::presets(m.kind).unwrap_or_default(),
     })
 }
 
@@ -126,6 +131,7 @@ fn section_json(s: &Section) -> Json {
         "kind": s.name, "room": Room::Scenario.name(), "title": s.title, "doc": s.doc, "source": GRAMMAR,
         "params": s.keys.iter().map(key_json).collect::<Vec<_>>(),
         "observables": observables(s.observables), "counters": counters(s.counters), "deviations": [],
+        "presets": [],
     })
 }
 
@@ -168,6 +174,7 @@ fn unit(ty: Type) -> &'static str {
         Type::Packets => "packets",
         Type::QueueLength => "packets, B or s",
         Type::PacketsOrDuration => "packets or s",
+        Type::PacketsOrBytes => "packets or B",
         Type::Number | Type::NumberPerClass | Type::Integer | Type::IntegerOr(_) => "1",
         Type::Flag | Type::Choice(_) | Type::Names => "",
     }
