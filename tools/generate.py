@@ -4,6 +4,7 @@
     python tools/generate.py --check    say what is stale and exit 1
     python tools/generate.py --readme   only the README's block
     python tools/generate.py --record abc    ship out/abc/ledger.json, of a whole run at --scale paper
+    python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
 
 Generated and checked in: python/evenflow/types.py, docs/mechanisms.md, docs/metrics.md, docs/scenario.schema.json, and
 README.md between
@@ -22,7 +23,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from evenflow import _core, claims
+from evenflow import _core, claims, evidence
 from evenflow.mechanism import METHODS
 from evenflow.papers import TITLES
 from evenflow.reproduce import LEDGER, read_ledger, shipped_ledger
@@ -36,7 +37,7 @@ README = ROOT / "README.md"
 
 # Sections whose keys belong to every mechanism of a room, and are no tables of their own.
 OF_ROOM = {"queue": "queue", "scheduler": "scheduler", "stage": "stage", "traffic": "traffic"}
-OWN_TABLES = {"link": "Link", "reverse": "Reverse", "group": "Group", "record": "Recording", "series": "Series"}
+OWN_TABLES = {"link": "Link", "loss": "Loss", "reverse": "Reverse", "group": "Group", "record": "Recording", "series": "Series"}
 HEADINGS = {
     "queue": "Queues",
     "scheduler": "Schedulers",
@@ -46,7 +47,7 @@ HEADINGS = {
     "stack": "TCP",
     "scenario": "Tables of the scenario file",
 }
-QUANTITIES = {"rate", "duration", "bytes", "packets", "packets, bytes or time", "packets or time"}
+QUANTITIES = {"rate", "duration", "bytes", "packets", "packets, bytes or time", "packets or time", "packets or bytes"}
 
 
 def class_name(kind: str) -> str:
@@ -61,6 +62,8 @@ def python_type(table: str, param: dict[str, str]) -> str:
         return "Quantity"
     if words == "number":
         return "Number"
+    if words.startswith("number, or ") and words.endswith(" table"):
+        return "Number | Table | Mapping[str, Any]"
     if words == "whole number":
         return "int | Mapping[str, Any]"
     if words.startswith("whole number or"):
@@ -221,6 +224,10 @@ def mechanisms_md(schema: dict[str, Any]) -> str:
                 ("name", "type", "default", "range", "doc"),
                 ("Parameter", "Type", "Default", "Range", "Meaning"),
             )
+            if t.get("presets"):
+                names, *rows = t["presets"]
+                out += [f"What its presets say about each {names[0]} (the rows are parameters):", ""]
+                out += grid([dict(zip(["name", *names[1:]], row)) for row in rows], ("name", *names[1:]), tuple(names))
             out += grid(t["observables"], ("name", "unit", "doc"), ("Observable", "Unit", "Meaning"))
             out += grid(t["counters"], ("name", "doc"), ("Counter", "Meaning"))
             if t.get("deviations"):
@@ -320,6 +327,21 @@ def readme(text: str) -> str:
     return text
 
 
+def record_validation() -> None:
+    """Ship the results of a whole validation, with both other simulators."""
+    path = ROOT / "out" / "validation" / "validation.json"
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    if found is None or not found["whole"]:
+        sys.exit(f"{path.relative_to(ROOT)} is not that of a whole validation with ns-2 and ns-3; run: make validate")
+    if found["engine"] != _core.ENGINE_ID:
+        sys.exit(f"{path.relative_to(ROOT)} is of another engine; run: make validate")
+    packed = evidence.packed(found)
+    lines = [json.dumps(row, ensure_ascii=False) for row in packed.pop("rows")]
+    text = json.dumps(packed, ensure_ascii=False, indent=1).removesuffix("\n}")
+    listed = ",\n  ".join(lines)
+    evidence.SHIPPED.write_text(f'{text},\n "rows": [\n  {listed}\n ]\n}}\n', encoding="utf-8")
+
+
 def record(key: str) -> None:
     """Ship the ledger of a whole run at paper scale, without what only its report needs."""
     found = read_ledger(ROOT / "out" / key / LEDGER)
@@ -349,9 +371,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything is stale")
     parser.add_argument("--readme", action="store_true", help="only the README's block")
-    parser.add_argument("--record", metavar="PAPER", help="ship the ledger of out/PAPER")
+    parser.add_argument("--record", metavar="WHAT", help="ship the ledger of out/PAPER, or the validation")
     options = parser.parse_args()
-    if options.record:
+    if options.record == "validation":
+        record_validation()
+    elif options.record:
         record(options.record)
     stale = []
     for path, text in wanted(options.readme).items():

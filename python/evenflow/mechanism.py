@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from . import evidence
 from .errors import UsageError, unknown
 
 _PACKET = {
@@ -21,13 +22,22 @@ _EVENT = {
     "flight": "bytes in flight; the window",
     "mss": "segment size in B; the stack's",
 }
+_ECN = {"ecn": '"capable", "not-capable" or "marked"; "capable"'}
 METHODS: dict[str, dict[str, dict[str, str]]] = {
     "queue": {
         "admit": {
             **_PACKET,
+            **_ECN,
             "packets": "packets waiting; 0",
             "queue_bytes": "bytes waiting; 1500 for each packet",
             "rate_bps": "the link's rate in bit/s; 10e6",
+            "idle_since_s": "since when the transmitter has been idle, in s; it is busy",
+        },
+        "leave": {**_PACKET, **_ECN},
+        "departed": {
+            "now_s": "time in s; 0",
+            "bytes": "size in B; 1500",
+            "busy_s": "how long it took on the wire, in s; 0",
         },
         "observe": {"now_s": "time in s; 0"},
     },
@@ -57,6 +67,9 @@ class Mechanism:
 
     `meter.forward(now_s=0.5, bytes=1500)` hands a meter a packet.
     Parameters are as in a scenario ("3 s"); arguments are numbers in SI units, and so are the answers, in a table.
+    A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's `ecn`
+    after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. `link_rate="10 Mbit/s"` is the
+    link it is built for. `leave` is for rules that mark departing packets, `departed` for those that count them.
     `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 
@@ -128,7 +141,8 @@ def kinds() -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """The declarative table of a mechanism, or the definition of a metric.
+    """The declarative table of a mechanism with what it was checked against (`validation`, see `evidence.of`), or the
+    definition of a metric.
 
     Raises:
         UsageError: neither is called so; the message names the nearest.
@@ -140,7 +154,7 @@ def describe(name: str) -> dict[str, Any]:
     tables: list[dict[str, Any]] = [*schema()["mechanisms"], *schema()["metrics"]]
     for table in tables:
         if plain(str(table.get("kind") or table["name"])) == plain(name):
-            return table
+            return {**table, "validation": evidence.of(table["kind"])} if "kind" in table else table
     last = name.rpartition(".")[2]
     for table in schema()["metrics"]:
         if table["name"].rpartition(".")[2] == last:

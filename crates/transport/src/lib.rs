@@ -8,6 +8,7 @@ pub mod congestion_control;
 pub mod ecn;
 pub mod profile;
 pub mod receiver;
+pub mod report;
 pub mod rtt;
 pub mod sender;
 
@@ -17,6 +18,7 @@ use evenflow_base::{Ecn, flags};
 pub use congestion_control::{CongestionControl, Window};
 pub use profile::Profile;
 pub use receiver::Receiver;
+pub use report::{Report, Reports};
 pub use sender::Sender;
 
 /// A segment that an endpoint wants sent.

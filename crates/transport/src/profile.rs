@@ -265,6 +265,10 @@ lines! {
         "NewReno's congestion avoidance counts acknowledged bytes, not ACKs.";
     whole_bytes: flag, Range::ANY, "docs/tcp.md",
         "NewReno's steps are whole bytes; otherwise real numbers.";
+    whole_segments: flag, Range::ANY, "docs/tcp.md",
+        "The window and its threshold are whole segments, and so is what a reduction lets out.";
+    count_delivered: flag, Range::ANY, "docs/tcp.md",
+        "Growth counts what an ACK newly delivers, reported segments included, not how far it advances.";
     half_of: (word WindowBase), Range::ANY, "RFC 5681 equation 4",
         "What NewReno's threshold is half of after a congestion event; CUBIC's in the form rfc is beta of it.";
     slow_start: (word SlowStart), Range::ANY, "RFC 9438 section 4.10",
@@ -281,6 +285,8 @@ lines! {
         "Duplicate ACKs, or segments reported beyond it, that tell a loss.";
     limited_transmit: flag, Range::ANY, "RFC 3042",
         "The first duplicate ACKs let new segments out.";
+    deflate_at_exit: flag, Range::ANY, "RFC 6582 section 3.2 step 3",
+        "Without SACK, the window after recovery is at most what is in flight plus a segment (option 1).";
     reduction: (word Reduction), Range::ANY, "RFC 6675, RFC 9937",
         "How the window comes down in a recovery with SACK, and after an ECN signal.";
     rescue: flag, Range::ANY, "RFC 6675 section 4, NextSeg rule 4",
@@ -313,6 +319,10 @@ lines! {
         "Longest time an ACK is held back.";
     quick_acks: integer, Range::NOT_NEGATIVE, "docs/tcp.md",
         "So many segments at the start are acknowledged one by one.";
+    ack_growing_window: flag, Range::ANY, "docs/tcp.md",
+        "Segments that let the advertised window grow are acknowledged one by one, as Linux does; without it the window is constant.";
+    ack_compression: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
+        "From the fourth segment beyond a hole on, one ACK answers those of a twentieth of the round trip, at most of this time.";
     ecn: (word Ecn), Range::ANY, "RFC 3168, RFC 9768",
         "How congestion marks come back.";
     peer_ecn: (word PeerEcn), Range::ANY, "RFC 9768 section 3.1",
@@ -357,6 +367,18 @@ impl Profile {
         }
     }
 
+    /// What it is, in a sentence.
+    pub fn doc(&self) -> &'static str {
+        match self.name {
+            "rfc" => "What the RFCs in force ask for: the default of a scenario.",
+            "linux" => "A Linux kernel of today, measured packet by packet on 6.18 (docs/validation.md).",
+            "ns3.26" => "TCP NewReno of ns-3 release 3.26 with its defaults.",
+            "ns2" => "ns-2's one-way agents: Agent/TCP/Newreno, with sack = true Agent/TCP/Sack1.",
+            "ns2-linux" => "ns-2's Agent/TCP/Linux with SACK and timestamps, as Sanhaji (2015) used it.",
+            _ => "",
+        }
+    }
+
     /// What the RFCs in force ask for (docs/tcp.md).
     pub fn rfc() -> Profile {
         Profile {
@@ -372,6 +394,8 @@ impl Profile {
             slow_start_segments: Some(1), // RFC 5681 equation 2
             byte_counting: true,
             whole_bytes: true,
+            whole_segments: false,
+            count_delivered: false,
             half_of: WindowBase::Flight,
             slow_start: SlowStart::HystartPlusPlus, // RFC 9438 section 4.10
             window_validation: true,
@@ -380,6 +404,7 @@ impl Profile {
             loss_detection: LossDetection::Sack,
             duplicate_threshold: 3,
             limited_transmit: true,
+            deflate_at_exit: true,
             reduction: Reduction::Proportional,
             rescue: true,
             tail_loss_probe: false,
@@ -396,6 +421,8 @@ impl Profile {
             ack_every: 2,
             ack_delay: Duration::from_millis(200),
             quick_acks: 0,
+            ack_growing_window: false,
+            ack_compression: Duration::ZERO,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
         }
@@ -406,10 +433,13 @@ impl Profile {
         Profile {
             name: "linux",
             slow_start_segments: None,
+            whole_segments: true,
+            count_delivered: true,
             half_of: WindowBase::Window,
             slow_start: SlowStart::Hystart,
             restart_after_idle: IdleRestart::Halving,
             loss_detection: LossDetection::Rack,
+            deflate_at_exit: false,
             reduction: Reduction::ProportionalAlways,
             rescue: false,
             tail_loss_probe: true,
@@ -420,6 +450,8 @@ impl Profile {
             max_rto: Duration::from_millis(120_000),
             ack_delay: Duration::from_millis(40),
             quick_acks: 16,
+            ack_growing_window: true,
+            ack_compression: Duration::from_millis(1),
             ..Profile::rfc()
         }
     }
@@ -439,6 +471,8 @@ impl Profile {
             slow_start_segments: Some(1),
             byte_counting: false,
             whole_bytes: true,
+            whole_segments: false,
+            count_delivered: false,
             half_of: WindowBase::Flight,
             slow_start: SlowStart::Standard,
             window_validation: false,
@@ -447,6 +481,7 @@ impl Profile {
             loss_detection: LossDetection::DuplicateAcks,
             duplicate_threshold: 3,
             limited_transmit: true,
+            deflate_at_exit: true,
             reduction: Reduction::AtOnce,
             rescue: false,
             tail_loss_probe: false,
@@ -463,6 +498,8 @@ impl Profile {
             ack_every: 2,
             ack_delay: Duration::from_millis(200),
             quick_acks: 1,
+            ack_growing_window: false,
+            ack_compression: Duration::ZERO,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
         }
@@ -480,6 +517,7 @@ impl Profile {
             threshold_from_window: true,
             whole_bytes: false,
             half_of: WindowBase::Window,
+            deflate_at_exit: false,
             rtt: RttSource::OneSegment,
             clock_tick: Duration::from_millis(10),
             rto: RtoRule::Ticks,
@@ -501,7 +539,8 @@ impl Profile {
             initial_window: 2.0,
             slow_start_segments: None,
             byte_counting: true,
-            whole_bytes: true,
+            whole_segments: true,
+            count_delivered: true,
             window_validation: true,
             restart_after_idle: IdleRestart::InitialWindow,
             sack: true,

@@ -1,38 +1,88 @@
-//! The receiving end: reassembly and acknowledgements (RFC 5681 section 4.2, RFC 7323 section 4.3).
+//! The receiving end: reassembly, acknowledgements (RFC 5681 section 4.2, RFC 7323 section 4.3), selective
+//! acknowledgement (RFC 2018, RFC 2883) and ECN feedback (RFC 3168, RFC 9768).
 //!
-//! The application reads at once, so the advertised window never shrinks. Not here yet: SACK blocks, ECN feedback.
+//! The application reads at once, so the advertised window never shrinks.
 
-use evenflow_base::{Ecn, Packet, Time, flags};
+use evenflow_base::{Duration, Ecn as Field, Packet, Time, flags};
 
-use crate::{Profile, Segment};
+use crate::profile::Ecn;
+use crate::report::Report;
+use crate::{Profile, Segment, ecn};
+
+mod growing;
+
+use growing::Growing;
+
+/// Out-of-order segments in a row that are acknowledged at once even where later ones are not (Linux).
+const AT_ONCE: u32 = 3;
+
+/// Received out of order: `[from, to)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Island {
+    from: u64,
+    to: u64,
+    /// Number of the arrival that changed it last: reports name the most recent first (RFC 2018 section 4).
+    touched: u32,
+}
+
+/// Marks that arrived and what was told of them.
+#[derive(Clone, Copy, Debug)]
+struct Marks {
+    /// What the handshake settled on.
+    mode: Ecn,
+    /// Classic: congestion is told until the sender says that it has reduced (RFC 3168 section 6.1.3).
+    latched: bool,
+    /// Accurate: the counter r.cep, modulo 8 (RFC 9768 section 3.2.1).
+    counter: u8,
+    /// Accurate: marked packets since the last ACK.
+    untold: u8,
+    /// The last data packet was marked.
+    last: bool,
+}
 
 /// The receiving end of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     /// Next byte expected; all before it is delivered.
     next: u64,
-    /// Received out of order: disjoint ranges `[from, to)`, ascending.
-    ahead: Vec<(u64, u64)>,
+    /// Disjoint, ascending.
+    ahead: Vec<Island>,
     /// In-order segments since the last ACK.
     unacked: u32,
+    /// Segments still to be acknowledged one by one.
+    quick: u32,
     /// When a held-back ACK is due.
     due: Time,
     /// TS.Recent: the timestamp to echo (RFC 7323 section 4.3).
     stamp: u32,
+    /// Arrivals out of order.
+    arrivals: u32,
     /// Last.ACK.sent.
     last_ack: u64,
+    /// What came a second time, to be reported once (RFC 2883).
+    duplicate: Option<(u64, u64)>,
+    /// Out-of-order segments since `next` last moved.
+    ahead_since: u32,
+    growing: Option<Box<Growing>>,
+    marks: Marks,
 }
 
 impl Receiver {
-    /// A listening end. The first data segment is acknowledged at once (docs/tcp.md).
+    /// A listening end.
     pub fn new(profile: &Profile) -> Receiver {
         Receiver {
             next: 0,
             ahead: Vec::new(),
-            unacked: profile.ack_every,
+            unacked: 0,
+            quick: profile.quick_acks,
             due: Time::NEVER,
             stamp: 0,
+            arrivals: 0,
             last_ack: 0,
+            duplicate: None,
+            ahead_since: 0,
+            growing: profile.ack_growing_window.then(|| Box::new(Growing::new(profile))),
+            marks: Marks { mode: Ecn::Off, latched: false, counter: ecn::FIRST, untold: 0, last: false },
         }
     }
 
@@ -48,16 +98,32 @@ impl Receiver {
         self.due
     }
 
+    /// Ranges that are held out of order.
+    pub fn islands(&self) -> usize {
+        self.ahead.len()
+    }
+
     /// A segment arrives; what is to be sent goes to `out`.
+    #[inline]
     pub fn receive(&mut self, packet: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         if packet.is(flags::SYN) {
             self.stamp = packet.stamp;
-            out.push(self.acknowledgement(flags::SYN));
+            if let Some(growing) = &mut self.growing {
+                growing.answer(now);
+            }
+            let (bits, mode) = ecn::answer(profile.peer_ecn, profile.ecn, packet.flags, packet.ecn);
+            self.marks.mode = mode;
+            out.push(self.acknowledgement(flags::SYN | bits));
             return;
         }
         if packet.payload == 0 {
-            return; // the last ACK of the handshake
+            // The last ACK of the handshake.
+            if let Some(growing) = &mut self.growing {
+                growing.established(now);
+            }
+            return;
         }
+        let told_at_once = self.marks.mode != Ecn::Off && self.mark(packet);
         let (from, to) = (packet.seq, packet.seq + u64::from(packet.payload));
         if from <= self.last_ack {
             self.stamp = packet.stamp;
@@ -66,22 +132,83 @@ impl Receiver {
         if !in_order {
             if from > self.next {
                 self.keep(from, to);
+                self.let_grow(packet, now, profile);
+                self.ahead_since = self.ahead_since.saturating_add(1);
+                let later = self.ahead_since > AT_ONCE && self.quick == 0 && !told_at_once;
+                if later && profile.ack_compression > Duration::ZERO {
+                    return self.hold_back(now, profile);
+                }
+            } else {
+                self.duplicate = Some((from, to));
             }
             return self.acknowledge(out); // a hole, or nothing new: at once
         }
         self.next = to;
+        self.ahead_since = 0;
         let had_hole = !self.ahead.is_empty();
-        while let Some(&(from, to)) = self.ahead.first()
+        while let Some(&Island { from, to, .. }) = self.ahead.first()
             && from <= self.next
         {
             self.next = self.next.max(to);
             self.ahead.remove(0);
         }
+        self.let_grow(packet, now, profile);
+        if let Some(growing) = &mut self.growing {
+            let ahead = self.ahead.last().map_or(0, |island| island.to - self.next);
+            growing.read(self.next, ahead, now, profile);
+        }
         self.unacked = self.unacked.saturating_add(1);
-        if had_hole || self.unacked >= profile.ack_every {
+        if had_hole || self.unacked >= profile.ack_every || self.quick > 0 || told_at_once {
             self.acknowledge(out);
         } else if self.due == Time::NEVER {
             self.due = now + profile.ack_delay;
+        }
+    }
+
+    /// Linux: a segment that lets the window grow is acknowledged alone.
+    #[inline]
+    fn let_grow(&mut self, packet: &Packet, now: Time, profile: &Profile) {
+        let Some(growing) = &mut self.growing else { return };
+        growing.arrived(packet.stamp, now, profile);
+        let held: u64 = self.ahead.iter().map(|island| island.to - island.from).sum();
+        let this = u64::from(packet.seq < self.next);
+        if growing.grow(held / profile.mss + this, profile) {
+            self.quick |= 1;
+        }
+    }
+
+    /// Linux: from the fourth segment beyond a hole on, one ACK answers those of a twentieth of the round trip.
+    fn hold_back(&mut self, now: Time, profile: &Profile) {
+        if self.due == Time::NEVER {
+            let rtt = self.growing.as_ref().and_then(|growing| growing.rtt());
+            let share = rtt.map_or(profile.ack_compression, |rtt| Duration(rtt.0 / 20));
+            self.due = now + share.min(profile.ack_compression);
+        }
+    }
+
+    /// Counts a data packet's mark; says whether it is to be told at once.
+    fn mark(&mut self, packet: &Packet) -> bool {
+        let m = &mut self.marks;
+        let marked = packet.ecn == Field::Congestion;
+        let changed = marked && !m.last;
+        m.last = marked;
+        match m.mode {
+            Ecn::Off => false,
+            Ecn::Classic => {
+                // The reduction that is told may be for earlier marks than this packet's own.
+                if packet.is(flags::CWR) {
+                    m.latched = false;
+                }
+                m.latched |= marked;
+                false
+            }
+            Ecn::Accurate => {
+                m.counter = (m.counter + u8::from(marked)) & 7;
+                m.untold += u8::from(marked);
+                // RFC 9768 section 3.2.2.5.1: on the first mark after none, and on every second one since the last ACK.
+                changed || m.untold >= 2
+            }
+            Ecn::PerPacket => true,
         }
     }
 
@@ -94,30 +221,78 @@ impl Receiver {
 
     /// Stores a range that is ahead, merging neighbours.
     fn keep(&mut self, from: u64, to: u64) {
-        let at = self.ahead.partition_point(|r| r.1 < from);
-        let end = self.ahead.partition_point(|r| r.0 <= to);
+        self.arrivals += 1;
+        let at = self.ahead.partition_point(|r| r.to < from);
+        let end = self.ahead.partition_point(|r| r.from <= to);
+        let touched = self.arrivals;
         if at == end {
-            self.ahead.insert(at, (from, to));
-        } else {
-            let merged = (from.min(self.ahead[at].0), to.max(self.ahead[end - 1].1));
-            self.ahead.drain(at + 1..end);
-            self.ahead[at] = merged;
+            self.ahead.insert(at, Island { from, to, touched });
+            return;
+        }
+        let (first, last) = (self.ahead[at], self.ahead[end - 1]);
+        if first.from <= from && first.to >= to {
+            self.duplicate = Some((from, to));
+        }
+        self.ahead.drain(at + 1..end);
+        self.ahead[at] = Island { from: from.min(first.from), to: to.max(last.to), touched };
+    }
+
+    /// The SACK option of the ACK that was just sent; `None` where it has none.
+    #[inline]
+    pub fn report(&mut self) -> Option<Report> {
+        if self.ahead.is_empty() && self.duplicate.is_none() {
+            return None;
+        }
+        Some(self.make_report())
+    }
+
+    #[inline(never)]
+    fn make_report(&mut self) -> Report {
+        let mut report = Report::default();
+        if let Some(block) = self.duplicate.take() {
+            report.push(block);
+        }
+        let mut before = u32::MAX;
+        for _ in 0..crate::report::BLOCKS {
+            let newest = self.ahead.iter().filter(|r| r.touched < before).max_by_key(|r| r.touched);
+            let Some(island) = newest else { break };
+            report.push((island.from, island.to));
+            before = island.touched;
+        }
+        report
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, out: &mut Vec<Segment>) {
+        self.unacked = 0;
+        self.quick = self.quick.saturating_sub(1);
+        self.due = Time::NEVER;
+        self.last_ack = self.next;
+        let bits = if self.marks.mode == Ecn::Off { 0 } else { self.feedback() };
+        out.push(self.acknowledgement(bits));
+    }
+
+    /// The three flags of an ACK.
+    fn feedback(&mut self) -> u8 {
+        let m = &mut self.marks;
+        m.untold = 0;
+        match m.mode {
+            Ecn::Off => 0,
+            Ecn::Classic if m.latched => flags::ECE,
+            Ecn::PerPacket if m.last => flags::ECE,
+            Ecn::Classic | Ecn::PerPacket => 0,
+            Ecn::Accurate => ecn::flags_of(m.counter),
         }
     }
 
-    fn acknowledge(&mut self, out: &mut Vec<Segment>) {
-        self.unacked = 0;
-        self.due = Time::NEVER;
-        self.last_ack = self.next;
-        out.push(self.acknowledgement(0));
-    }
-
+    /// ACKs are not ECN-capable (RFC 3168 section 6.1.4).
+    #[inline]
     fn acknowledgement(&self, extra: u8) -> Segment {
         Segment {
             seq: self.next,
             payload: 0,
             flags: flags::ACK | flags::BACKWARD | extra,
-            ecn: Ecn::NotCapable,
+            ecn: Field::NotCapable,
             stamp: self.stamp,
         }
     }

@@ -1,20 +1,39 @@
-//! Round-trip time and retransmission timeout (RFC 6298).
+//! Round-trip time and retransmission timeout: RFC 6298, in whole ticks, and Linux's form.
 
-use evenflow_base::Duration;
+use evenflow_base::{Duration, Time};
 
 use crate::Profile;
+use crate::profile::RtoRule;
 
 /// SRTT and RTTVAR, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttEstimator {
     smoothed: Option<i64>,
+    /// RTTVAR. Linux's form: the largest deviation of this and the last round trip.
     variation: i64,
+    /// Linux's form: the smoothed deviation and its maximum of this round trip.
+    deviation: i64,
+    highest: i64,
+    /// Linux's form: the byte whose acknowledgement ends this round trip.
+    round: u64,
+    /// The smallest sample so far.
+    least: Option<Duration>,
 }
 
 impl RttEstimator {
-    /// A sample (section 2.2 and 2.3: gains 1/8 and 1/4).
-    pub fn sample(&mut self, rtt: Duration) {
-        let r = rtt.0 as i64;
+    /// A sample (section 2.2 and 2.3: gains 1/8 and 1/4). `una` and `next` delimit what is in flight.
+    #[inline]
+    pub fn sample(&mut self, rtt: Duration, una: u64, next: u64, profile: &Profile) {
+        let mut r = rtt.0 as i64;
+        match profile.rto {
+            RtoRule::Rfc => {}
+            RtoRule::Linux => return self.sample_linux(rtt, una, next, profile),
+            RtoRule::Ticks => {
+                // A sample is a whole number of ticks and at least one.
+                let tick = profile.clock_tick.0 as i64;
+                r = ((r + tick / 2) / tick).max(1) * tick;
+            }
+        }
         match &mut self.smoothed {
             None => {
                 self.smoothed = Some(r);
@@ -27,12 +46,50 @@ impl RttEstimator {
         }
     }
 
-    /// RTO = SRTT + max(G, 4 RTTVAR), within the profile's floor and ceiling; 1 s before any sample (section 2.1).
-    pub fn timeout(&self, profile: &Profile) -> Duration {
-        let rto = match self.smoothed {
-            None => Duration::from_millis(1000),
-            Some(srtt) => Duration((srtt + (4 * self.variation).max(profile.clock_tick.0 as i64)) as u64),
+    /// Linux: the deviation that counts is the largest of a round trip, at least the floor; it rises at once and falls by
+    /// a quarter a round trip. A sample below the mean by more than the deviation moves it eight times less.
+    fn sample_linux(&mut self, rtt: Duration, una: u64, next: u64, profile: &Profile) {
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        let (r, floor) = (rtt.0 as i64, profile.min_rto.0 as i64);
+        let Some(srtt) = &mut self.smoothed else {
+            self.smoothed = Some(r);
+            self.deviation = r / 2;
+            self.variation = (r / 2 * 4).max(floor);
+            self.highest = self.variation;
+            self.round = next;
+            return;
         };
+        let error = r - *srtt;
+        *srtt += error / 8;
+        let mut size = error.abs() - self.deviation;
+        if error < 0 && size > 0 {
+            size /= 8;
+        }
+        self.deviation += size / 4;
+        if 4 * self.deviation > self.highest {
+            self.highest = 4 * self.deviation;
+            self.variation = self.variation.max(self.highest);
+        }
+        if una > self.round {
+            if self.highest < self.variation {
+                self.variation -= (self.variation - self.highest) / 4;
+            }
+            self.round = next;
+            self.highest = floor;
+        }
+    }
+
+    /// RTO = SRTT + max(G, 4 RTTVAR), within the profile's floor and ceiling; 1 s before any sample (section 2.1).
+    #[inline]
+    pub fn timeout(&self, profile: &Profile) -> Duration {
+        let Some(srtt) = self.smoothed else {
+            return Duration::from_millis(1000).max(profile.min_rto).min(profile.max_rto);
+        };
+        if profile.rto == RtoRule::Linux {
+            // The floor is on the variation, which `variation` holds already multiplied by four.
+            return Duration((srtt + self.variation) as u64).min(profile.max_rto);
+        }
+        let rto = Duration((srtt + (4 * self.variation).max(profile.clock_tick.0 as i64)) as u64);
         rto.max(profile.min_rto).min(profile.max_rto)
     }
 
@@ -40,30 +97,69 @@ impl RttEstimator {
     pub fn smoothed(&self) -> Option<Duration> {
         self.smoothed.map(|s| Duration(s as u64))
     }
+
+    /// The smallest sample so far, in Linux's form.
+    pub fn least(&self) -> Option<Duration> {
+        self.least
+    }
+}
+
+/// The one segment of a round trip whose time is taken (RFC 6298 section 3, Karn's rule).
+#[derive(Clone, Copy, Debug)]
+pub struct Timed {
+    /// The byte whose acknowledgement ends it.
+    pub end: u64,
+    /// When it was sent.
+    pub sent: Time,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn samples(profile: &Profile, list: &[u64]) -> RttEstimator {
+        let mut rtt = RttEstimator::default();
+        for (n, ms) in list.iter().enumerate() {
+            // Each sample in a round trip of its own.
+            rtt.sample(Duration::from_millis(*ms), 10 * n as u64, 10 * n as u64 + 5, profile);
+        }
+        rtt
+    }
+
     #[test]
     fn rfc6298_section_2_by_hand() {
         let profile = Profile { min_rto: Duration::from_millis(1), ..Profile::ns3_26() };
-        let mut rtt = RttEstimator::default();
-        assert_eq!(rtt.timeout(&profile), Duration::from_millis(1000));
-        rtt.sample(Duration::from_millis(100)); // SRTT 100, RTTVAR 50
-        assert_eq!(rtt.timeout(&profile), Duration::from_millis(300));
-        rtt.sample(Duration::from_millis(180)); // RTTVAR = 3/4 50 + 1/4 80 = 57.5, SRTT = 110
-        assert_eq!(rtt.timeout(&profile), Duration(340_000_000));
+        assert_eq!(samples(&profile, &[]).timeout(&profile), Duration::from_millis(1000));
+        // SRTT 100, RTTVAR 50.
+        assert_eq!(samples(&profile, &[100]).timeout(&profile), Duration::from_millis(300));
+        // RTTVAR = 3/4 50 + 1/4 80 = 57.5, SRTT = 110.
+        assert_eq!(samples(&profile, &[100, 180]).timeout(&profile), Duration(340_000_000));
     }
 
     #[test]
     fn the_floor_and_the_ceiling_hold() {
         let profile = Profile::ns3_26();
-        let mut rtt = RttEstimator::default();
-        rtt.sample(Duration::from_millis(10));
-        assert_eq!(rtt.timeout(&profile), Duration::from_millis(1000));
-        rtt.sample(Duration::from_millis(900_000));
-        assert_eq!(rtt.timeout(&profile), Duration::from_millis(60_000));
+        assert_eq!(samples(&profile, &[10]).timeout(&profile), Duration::from_millis(1000));
+        assert_eq!(samples(&profile, &[10, 900_000]).timeout(&profile), Duration::from_millis(60_000));
+    }
+
+    #[test]
+    fn linux_has_its_floor_on_the_variation() {
+        let profile = Profile::linux();
+        // A steady 20 ms: SRTT 20 + 200.
+        assert_eq!(samples(&profile, &[20; 50]).timeout(&profile), Duration::from_millis(220));
+        // The first sample of 200 ms: deviation 100, four times that is above the floor.
+        assert_eq!(samples(&profile, &[200]).timeout(&profile), Duration::from_millis(600));
+        // Steady afterwards it falls towards SRTT + 200.
+        let settled = samples(&profile, &[200; 60]).timeout(&profile);
+        assert!((399..=402).contains(&(settled.0 / 1_000_000)), "{settled:?}");
+    }
+
+    #[test]
+    fn ticks_are_whole() {
+        let profile = Profile { min_rto: Duration::from_millis(1), ..Profile::ns2() };
+        // 104 ms is 10 ticks: SRTT 100, RTTVAR 50.
+        assert_eq!(samples(&profile, &[104]).timeout(&profile), Duration::from_millis(300));
+        assert_eq!(samples(&profile, &[1]).smoothed(), Some(Duration::from_millis(10)));
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use evenflow_base::schema::Values;
 use evenflow_base::{Duration, Ecn, Packet, Stream, Time, flags};
-use evenflow_transport::congestion_control::NewReno;
+use evenflow_transport::profile::{Ecn as Mode, LossDetection, Reduction, RttSource};
 use evenflow_transport::sender::{Life, Recovery};
-use evenflow_transport::{CongestionControl, Profile, Receiver, Segment, Sender};
+use evenflow_transport::{CongestionControl, Profile, Receiver, Report, Segment, Sender};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -19,9 +20,15 @@ struct Channel {
     loss: [f64; 2],
     /// Probability of a second copy.
     repeat: f64,
+    /// Probability of a congestion mark on what can bear one.
+    mark: f64,
     /// Delay: this, plus up to that.
     delay: Duration,
     jitter: Duration,
+}
+
+fn newreno(profile: &Profile) -> CongestionControl {
+    CongestionControl::build("newreno", &Values::default(), profile, 1.0).expect("no parameters")
 }
 
 struct World {
@@ -31,7 +38,7 @@ struct World {
     channel: Channel,
     stream: Stream,
     /// Packets under way by time of arrival and number.
-    air: BTreeMap<(Time, u64), (bool, Segment)>,
+    air: BTreeMap<(Time, u64), (bool, Segment, Report)>,
     sent: u64,
     now: Time,
     /// Bytes that reached the receiver at least once.
@@ -46,7 +53,7 @@ struct World {
 impl World {
     fn new(profile: Profile, size: u64, channel: Channel, seed: u64) -> World {
         World {
-            sender: Sender::new(&profile, CongestionControl::NewReno(NewReno::default()), Some(size)),
+            sender: Sender::new(&profile, newreno(&profile), Some(size)),
             receiver: Receiver::new(&profile),
             profile,
             channel,
@@ -62,8 +69,26 @@ impl World {
     }
 
     fn transmit(&mut self, out: &mut Vec<Segment>) {
-        for segment in out.drain(..) {
+        for mut segment in out.drain(..) {
             let back = segment.flags & flags::BACKWARD != 0;
+            let report = match back && self.profile.sack {
+                true => self.receiver.report().unwrap_or_default(),
+                false => Report::default(),
+            };
+            for &(from, to) in report.blocks() {
+                assert!(
+                    self.arrived[from as usize..to as usize].iter().all(|&there| there),
+                    "reported {from}..{to}"
+                );
+            }
+            if segment.ecn != Ecn::NotCapable {
+                // RFC 3168 sections 6.1.1, 6.1.4, 6.1.5.
+                assert!(segment.payload > 0 && segment.flags & (flags::RETRANSMIT | flags::SYN) == 0);
+                assert_ne!(self.sender.ecn(), Mode::Off);
+                if self.stream.open01() < self.channel.mark {
+                    segment.ecn = Ecn::Congestion;
+                }
+            }
             if segment.payload > 0 {
                 assert!(u32::from(segment.payload) <= MSS);
                 let again = segment.seq < self.high;
@@ -80,12 +105,12 @@ impl World {
                 }
                 let extra = self.channel.jitter.seconds() * self.stream.open01();
                 let at = self.now + self.channel.delay + Duration::from_seconds(extra);
-                self.air.insert((at, self.sent), (back, segment));
+                self.air.insert((at, self.sent), (back, segment, report));
             }
         }
     }
 
-    fn deliver(&mut self, back: bool, segment: Segment, out: &mut Vec<Segment>) {
+    fn deliver(&mut self, back: bool, segment: Segment, report: &Report, out: &mut Vec<Segment>) {
         let packet = Packet {
             seq: segment.seq,
             label: 0.0,
@@ -96,13 +121,13 @@ impl World {
             hop: 0,
             class: 0,
             flags: segment.flags,
-            ecn: Ecn::NotCapable,
+            ecn: segment.ecn,
         };
         if back {
             if packet.is(flags::ACK) && !packet.is(flags::SYN) {
                 self.acked = self.acked.max(packet.seq);
             }
-            return self.sender.receive(&packet, self.now, &self.profile, out);
+            return self.sender.receive(&packet, report, self.now, &self.profile, out);
         }
         let (from, to) = (packet.seq as usize, packet.seq as usize + usize::from(packet.payload));
         self.arrived[from..to].fill(true);
@@ -123,8 +148,8 @@ impl World {
         self.now = next;
         let mut out = Vec::new();
         if packet == next {
-            let (_, (back, segment)) = self.air.pop_first().expect("a packet");
-            self.deliver(back, segment, &mut out);
+            let (_, (back, segment, report)) = self.air.pop_first().expect("a packet");
+            self.deliver(back, segment, &report, &mut out);
         } else if self.sender.deadline() == next {
             self.sender.wake(next, &self.profile, &mut out);
         } else {
@@ -143,8 +168,15 @@ impl World {
         // The floor. A timeout sets one segment. A partial ACK deflates to nothing at worst and adds one segment back;
         // a full ACK takes the lesser of ssthresh, two segments at least, and flight plus one segment. Everything
         // else grows. So ns-3.26 never goes below one segment, and ssthresh never below two.
-        assert!(window.cwnd >= mss, "cwnd {}", window.cwnd);
-        assert!(window.ssthresh >= 2.0 * mss, "ssthresh {}", window.ssthresh);
+        // PRR's window is what is in flight plus what may go, which may be nothing.
+        if !self.profile.sack || self.sender.recovery() == Recovery::Open {
+            assert!(window.cwnd >= mss, "cwnd {}", window.cwnd);
+        }
+        assert!(
+            window.ssthresh >= (2.0 * mss).min(self.profile.max_window as f64),
+            "ssthresh {}",
+            window.ssthresh
+        );
         match self.sender.life() {
             Life::Opening => assert!(self.sender.deadline() < Time::NEVER),
             Life::Open if self.high > self.acked => {
@@ -171,31 +203,55 @@ impl World {
 }
 
 fn channels() -> impl Strategy<Value = Channel> {
-    (0.0..0.35f64, 0.0..0.35f64, 0.0..0.2f64, 0u64..120, prop_oneof![Just(0u64), 0u64..200]).prop_map(
-        |(forth, back, repeat, delay, jitter)| Channel {
+    (0.0..0.35f64, 0.0..0.35f64, 0.0..0.2f64, 0u64..120, prop_oneof![Just(0u64), 0u64..200], 0.0..1.0f64)
+        .prop_map(|(forth, back, repeat, delay, jitter, mark)| Channel {
             loss: [forth, back],
             repeat,
+            mark,
             delay: Duration::from_millis(delay),
             jitter: Duration::from_millis(jitter),
-        },
-    )
+        })
 }
 
 fn profiles() -> impl Strategy<Value = Profile> {
-    (1u32..12, 1u32..4, 1u64..40, 1u32..300, prop::bool::ANY, prop_oneof![Just(1000u64), 20u64..1000])
-        .prop_map(|(initial, ack_every, windows, write, limited_transmit, min_rto)| Profile {
-            mss: MSS.into(),
-            initial_window: f64::from(initial),
-            ack_every,
-            // Room for a segment however the writes fall.
-            max_window: u64::from(MSS) * windows + u64::from(write),
-            write: Some(write),
-            limited_transmit,
-            min_rto: Duration::from_millis(min_rto),
-            retries: None,
-            syn_tries: 30,
-            ..Profile::ns3_26()
-        })
+    let base = prop::sample::select(vec!["rfc", "linux", "ns3.26", "ns2", "ns2-linux"]);
+    let ecn = prop::sample::select(vec![Mode::Off, Mode::Classic, Mode::Accurate, Mode::PerPacket]);
+    let detection = prop::sample::select(vec![LossDetection::Sack, LossDetection::Fack, LossDetection::Rack]);
+    let reduction = prop::sample::select(vec![
+        Reduction::AtOnce,
+        Reduction::Proportional,
+        Reduction::ProportionalAlways,
+        Reduction::RateHalving,
+    ]);
+    let small =
+        (1u32..12, 1u32..4, 1u64..40, 1u32..300, prop::bool::ANY, prop_oneof![Just(1000u64), 20u64..1000]);
+    (base, ecn, prop::option::of((detection, reduction, prop::bool::ANY)), small).prop_map(
+        |(base, ecn, mixed, (initial, ack_every, windows, write, limited_transmit, min_rto))| {
+            let mut profile = Profile {
+                mss: MSS.into(),
+                initial_window: f64::from(initial),
+                ack_every: if ecn == Mode::PerPacket { 1 } else { ack_every },
+                // Room for a segment however the writes fall.
+                max_window: u64::from(MSS) * windows + u64::from(write),
+                limited_transmit,
+                min_rto: Duration::from_millis(min_rto),
+                retries: None,
+                syn_tries: 30,
+                ecn,
+                ..Profile::named(base).expect("complete")
+            };
+            if base == "ns3.26" {
+                profile.write = Some(write);
+            }
+            // Any mixture of the lines of recovery with SACK.
+            if let Some((detection, reduction, probe)) = mixed.filter(|_| profile.sack) {
+                (profile.loss_detection, profile.reduction) = (detection, reduction);
+                profile.tail_loss_probe = probe && detection == LossDetection::Rack;
+                profile.rtt = if probe { RttSource::SendTimes } else { RttSource::Timestamps };
+            }
+            profile
+        },
+    )
 }
 
 proptest! {
@@ -228,7 +284,7 @@ proptest! {
     #[test]
     fn a_perfect_channel_needs_no_retransmission(size in 1u64..12_000, delay in 1u64..200, seed: u64) {
         let channel = Channel {
-            loss: [0.0; 2], repeat: 0.0, delay: Duration::from_millis(delay), jitter: Duration::ZERO,
+            loss: [0.0; 2], repeat: 0.0, mark: 0.0, delay: Duration::from_millis(delay), jitter: Duration::ZERO,
         };
         let mut world = World::new(Profile { mss: MSS.into(), ..Profile::ns3_26() }, size, channel, seed);
         world.run();
@@ -247,7 +303,7 @@ proptest! {
     /// A channel that swallows everything kills the connection in the time the rules say, or it never opens.
     #[test]
     fn a_dead_channel_kills(after in 0u64..1500, seed: u64) {
-        let open = Channel { loss: [0.0; 2], repeat: 0.0, delay: Duration::from_millis(50), jitter: Duration::ZERO };
+        let open = Channel { loss: [0.0; 2], repeat: 0.0, mark: 0.0, delay: Duration::from_millis(50), jitter: Duration::ZERO };
         let mut world = World::new(Profile { mss: MSS.into(), ..Profile::ns3_26() }, 1_000_000, open, seed);
         let mut out = Vec::new();
         world.sender.open(Time::ZERO, &world.profile.clone(), &mut out);

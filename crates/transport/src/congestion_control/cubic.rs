@@ -443,10 +443,6 @@ pub static TABLE: Mechanism = Mechanism {
             why: "The error of the approximation is below the length of a jiffy for most windows; CONFIG_HZ differs by distribution.",
         },
         Deviation {
-            what: "Form linux: idle time counts from the last ACK, not from the last packet sent.",
-            why: "A round trip more or less of an idle time; the interface tells the former.",
-        },
-        Deviation {
             what: "Form linux is the kernel of today on every stack; the module of 2.6.22 that ns-2 ships has beta = 0.8, a cap of 16 packets in 100 ms and another start.",
             why: "Its differences other than beta show only at windows or round trips that its published uses do not reach.",
         },

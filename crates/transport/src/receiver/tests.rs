@@ -200,7 +200,8 @@ proptest! {
             receiver.receive(&data(from, payload, i as u32), ms(i as u64), &profile, &mut out);
             model.take(from, from + u64::from(payload));
             prop_assert_eq!(receiver.delivered(), model.prefix());
-            prop_assert_eq!(&receiver.ahead, &model.ahead());
+            let ahead: Vec<(u64, u64)> = receiver.ahead.iter().map(|r| (r.from, r.to)).collect();
+            prop_assert_eq!(&ahead, &model.ahead());
             for ack in out.drain(..) {
                 prop_assert_eq!(ack.seq, model.prefix());
                 told = ack.seq;
@@ -225,4 +226,76 @@ proptest! {
         prop_assert_eq!(receiver.delivered(), 80 * SIZE);
         prop_assert!(receiver.ahead.is_empty());
     }
+}
+
+/// Slow start against a receiver: 10 Mbit/s, 1500 bytes and so 1.2 ms a packet, an empty link of `rtt` ms. Each ACK lets
+/// out twice what it covers. Gives how many segments each ACK covers, run by run, until `ended` segments were covered.
+fn slow_start(profile: &Profile, rtt: u64, ended: u64) -> Vec<(u64, u32)> {
+    let us = |t: u64| Time(t * 1000);
+    let mut receiver = Receiver::new(profile);
+    let mut out = Vec::new();
+    let (there, back, packet) = (500 * rtt, 500 * rtt, 1200);
+    receiver.receive(&Packet { flags: flags::SYN, ..data(0, 0, 0) }, us(there), profile, &mut out);
+    out.clear();
+    let opened = there + back;
+    receiver.receive(&Packet { flags: flags::ACK, ..data(0, 0, 0) }, us(opened + there), profile, &mut out);
+    let mut sent: std::collections::VecDeque<(u64, u64)> = (0..10).map(|n| (n, opened)).collect();
+    let (mut next, mut free, mut covered) = (10, 0, 0);
+    let mut runs: Vec<(u64, u32)> = Vec::new();
+    while covered < ended {
+        let (n, at) = sent.pop_front().expect("a segment on its way");
+        free = free.max(at) + packet;
+        let now = free + there;
+        let segment = data(n * profile.mss, profile.mss as u16, (at / 1000) as u32);
+        receiver.receive(&segment, us(now), profile, &mut out);
+        for ack in out.drain(..) {
+            let news = ack.seq / profile.mss - covered;
+            covered += news;
+            sent.extend((next..next + 2 * news).map(|n| (n, now + back)));
+            next += 2 * news;
+            match runs.last_mut() {
+                Some((segments, times)) if *segments == news => *times += 1,
+                _ => runs.push((news, 1)),
+            }
+        }
+    }
+    runs
+}
+
+/// Linux 6.18 on such a link (validation/linux): at 50 ms it acknowledged 22 segments one by one, 10 in pairs, 24 one by
+/// one, 16 in pairs and 82 one by one.
+#[test]
+fn linux_acknowledges_one_by_one_while_its_window_grows() {
+    let runs = slow_start(&Profile::linux(), 50, 150);
+    assert_eq!(runs[..4], [(1, 22), (2, 5), (1, 24), (2, 8)]);
+    assert!(runs[4].0 == 1 && runs[4].1 >= 70, "{runs:?}");
+}
+
+#[test]
+fn linux_holds_back_reports_from_the_fourth_on_for_a_millisecond() {
+    let profile = Profile { quick_acks: 0, ..Profile::linux() };
+    let mut receiver = Receiver::new(&profile);
+    let mut out = Vec::new();
+    let mss = profile.mss;
+    receiver.receive(&Packet { flags: flags::SYN, ..data(0, 0, 0) }, ms(0), &profile, &mut out);
+    // The window stops growing once its 80 KiB are used: 6 segments.
+    let mut arrive = |n: u64, at: u64, receiver: &mut Receiver| {
+        out.clear();
+        receiver.receive(&data(n * mss, mss as u16, 0), ms(at), &profile, &mut out);
+        out.len()
+    };
+    for n in 0..10 {
+        arrive(n, 100 + n, &mut receiver);
+    }
+    // 10 is missing.
+    let told: Vec<usize> = (11..17).map(|n| arrive(n, 120 + n, &mut receiver)).collect();
+    assert_eq!(told, [1, 1, 1, 0, 0, 0]);
+    // A twentieth of the round trip of 100 ms is more than the most.
+    assert_eq!(receiver.deadline(), ms(134 + 1));
+    let mut out = Vec::new();
+    receiver.wake(ms(135), &mut out);
+    assert_eq!(out.len(), 1);
+    // What fills the hole is acknowledged at once.
+    receiver.receive(&data(10 * mss, mss as u16, 0), ms(140), &profile, &mut out);
+    assert_eq!(out.last().map(|a| a.seq), Some(17 * mss));
 }

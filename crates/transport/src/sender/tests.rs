@@ -87,11 +87,15 @@ impl Bench {
         let mut words = text.split_whitespace();
         match (words.next().expect("an input"), words.next()) {
             ("open", None) => sender.open(now, profile, out),
-            ("syn", None) => sender.receive(&packet(0, echo, flags::SYN | flags::ACK), now, profile, out),
-            ("ack", Some(to)) => sender.receive(&packet(bytes(to), echo, flags::ACK), now, profile, out),
+            ("syn", None) => {
+                sender.receive(&packet(0, echo, flags::SYN | flags::ACK), Report::NONE, now, profile, out)
+            }
+            ("ack", Some(to)) => {
+                sender.receive(&packet(bytes(to), echo, flags::ACK), Report::NONE, now, profile, out)
+            }
             ("dup", Some(times)) => {
                 for _ in 0..times.parse().expect("how many") {
-                    sender.receive(&packet(sender.una, echo, flags::ACK), now, profile, out);
+                    sender.receive(&packet(sender.una, echo, flags::ACK), Report::NONE, now, profile, out);
                 }
             }
             ("timer", None) => {

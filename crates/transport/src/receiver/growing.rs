@@ -1,0 +1,123 @@
+//! The receive window of Linux while it grows, as far as it decides which segments are acknowledged one by one: those that
+//! let the advertised window grow. An application that reads at once never fills the window, so what it is matters
+//! little; the single ACKs do, for hybrid slow start looks at the gaps between them.
+//!
+//! Behaviour of Linux 6.18, found with validation/linux: of 9 900 segments the rules below predict 99.8 % of the ACKs.
+//! The window follows the memory of the receive buffer. Dynamic right-sizing makes the buffer larger when more was read in
+//! a round trip than in any before.
+
+use evenflow_base::{Duration, Time};
+
+use crate::Profile;
+
+/// What a packet of up to 1500 bytes costs of the receive buffer: its share of payload is what of it can be advertised.
+const CHARGE: u64 = 2304;
+
+/// tcp_rmem: buffer at the start, and at most.
+const BUFFER: (u64, u64) = (131_072, 33_554_432);
+
+/// The first window: whole segments below 2^16 bytes, for a SYN cannot scale it (RFC 7323 section 2.2).
+const FIRST_WINDOW: u64 = 65_535;
+
+/// Bytes of the timestamp option in every segment (RFC 7323 appendix A).
+const OPTION: u64 = 12;
+
+/// The window and what it grows by.
+#[derive(Clone, Debug)]
+pub(super) struct Growing {
+    /// What may be advertised now; it comes near `clamp` segment by segment.
+    threshold: u64,
+    /// Memory for what was received.
+    buffer: u64,
+    /// Most that was read in a round trip.
+    space: u64,
+    /// When the measurement of what is read began, and where in the stream.
+    since: Time,
+    from: u64,
+    /// Eight times the round trip as the receiver sees it, nanoseconds; 0: unknown.
+    rtt8: u64,
+    /// When the SYN was answered.
+    answered: Time,
+    /// The way back: from the answer until the sender sent data for it, in ticks.
+    back: Option<u32>,
+    /// Timestamp of the last sample.
+    sampled: Option<u32>,
+}
+
+impl Growing {
+    pub(super) fn new(profile: &Profile) -> Growing {
+        Growing {
+            threshold: FIRST_WINDOW / profile.mss * profile.mss,
+            buffer: BUFFER.0,
+            space: 10 * (profile.mss + OPTION),
+            since: Time::ZERO,
+            from: 0,
+            rtt8: 0,
+            answered: Time::ZERO,
+            back: None,
+            sampled: None,
+        }
+    }
+
+    /// The SYN is answered.
+    pub(super) fn answer(&mut self, now: Time) {
+        self.answered = now;
+    }
+
+    /// The handshake is over.
+    pub(super) fn established(&mut self, now: Time) {
+        self.since = now;
+    }
+
+    /// Bytes of payload that `memory` holds, in 256ths as the kernel counts.
+    fn payload(memory: u64, profile: &Profile) -> u64 {
+        memory * (profile.mss * 256 / CHARGE).max(1) / 256
+    }
+
+    /// A data segment with timestamp `stamp` arrives: a sample of the round trip, one for each value of the timestamp. The
+    /// smallest is taken at once, larger ones are smoothed. Both ends show the same clock here, so that the way back,
+    /// known from the handshake, and the age of `stamp` make up what the echoed timestamp would show.
+    pub(super) fn arrived(&mut self, stamp: u32, now: Time, profile: &Profile) {
+        if self.sampled == Some(stamp) {
+            return;
+        }
+        self.sampled = Some(stamp);
+        let clock = |t: Time| (t.0 / profile.clock_tick.0) as u32;
+        let back = *self.back.get_or_insert(stamp.wrapping_sub(clock(self.answered)));
+        let ticks = clock(now).wrapping_sub(stamp).wrapping_add(back);
+        let sample = u64::from(ticks.max(1)) * profile.clock_tick.0;
+        self.rtt8 =
+            if self.rtt8 == 0 { 8 * sample } else { (8 * sample).min(self.rtt8 - self.rtt8 / 8 + sample) };
+    }
+
+    /// Lets the window grow for one segment, `held` of which are in memory; says whether it did.
+    pub(super) fn grow(&mut self, held: u64, profile: &Profile) -> bool {
+        let room = Growing::payload(self.buffer.saturating_sub(CHARGE * held), profile);
+        if room <= self.threshold {
+            return false;
+        }
+        self.threshold = room.min(self.threshold + 2 * (profile.mss + OPTION));
+        true
+    }
+
+    /// The application has read everything before `next`; `ahead` is how far data beyond a hole reaches.
+    pub(super) fn read(&mut self, next: u64, ahead: u64, now: Time, profile: &Profile) {
+        if self.rtt8 == 0 || now.since(self.since).0 < self.rtt8 / 8 {
+            return;
+        }
+        let copied = next - self.from;
+        if copied > self.space {
+            // A round trip passes before a larger window shows, and in slow start the next is as much larger again.
+            let window = 2 * copied + 2 * (2 * copied * (copied - self.space) / self.space) + ahead;
+            let memory = window * 256 / (profile.mss * 256 / CHARGE).max(1);
+            self.space = copied;
+            self.buffer = self.buffer.max(memory.min(BUFFER.1));
+        }
+        (self.since, self.from) = (now, next);
+    }
+
+    /// The round trip, if it is known.
+    pub(super) fn rtt(&self) -> Option<Duration> {
+        (self.rtt8 > 0).then_some(Duration(self.rtt8 / 8))
+    }
+}

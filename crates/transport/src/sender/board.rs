@@ -1,0 +1,556 @@
+//! The scoreboard: every segment that was sent and not yet acknowledged, what the receiver reported of it, what is
+//! believed lost, and how much is therefore in the network (RFC 6675 section 4, RFC 8985 section 6).
+
+use std::collections::VecDeque;
+
+use evenflow_base::{Duration, Time};
+
+use crate::report::Report;
+
+/// Reported by the receiver.
+const SACKED: u8 = 1;
+/// Believed lost.
+const LOST: u8 = 2;
+/// A retransmission of it is believed to be in the network.
+const RESENT: u8 = 4;
+/// Was retransmitted at some time.
+const EVER: u8 = 8;
+
+/// A segment in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its first byte.
+    pub seq: u64,
+    /// When it was last sent.
+    pub sent: Time,
+    /// Its bytes.
+    pub len: u16,
+    state: u8,
+}
+
+impl Sent {
+    /// One beyond its last byte.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+
+    /// Whether it was retransmitted at some time.
+    #[inline]
+    pub fn again(&self) -> bool {
+        self.state & EVER != 0
+    }
+
+    #[inline]
+    fn is(&self, bit: u8) -> bool {
+        self.state & bit != 0
+    }
+}
+
+/// What an ACK delivered for the first time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delivered {
+    /// Bytes, acknowledged or reported.
+    pub bytes: u64,
+    /// Segments among them.
+    pub segments: u32,
+    /// When the oldest that was never retransmitted had been sent, acknowledged ones before reported ones.
+    pub oldest: Option<Time>,
+    /// The same of the newest.
+    pub newest: Option<Time>,
+    /// Whether a segment that was never retransmitted came after one sent later: the network reorders.
+    pub reordered: bool,
+    /// Whether the ACK reports something that came twice (RFC 2883).
+    pub duplicate: bool,
+}
+
+/// The most recently sent segment that was delivered (RFC 8985 section 6.2 step 2).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Latest {
+    /// RACK.xmit_ts.
+    pub sent: Time,
+    /// RACK.end_seq.
+    pub end: u64,
+    /// RACK.rtt.
+    pub rtt: Duration,
+}
+
+/// The scoreboard.
+#[derive(Clone, Debug, Default)]
+pub struct Board {
+    segments: VecDeque<Sent>,
+    /// Reported ranges: disjoint, ascending.
+    ranges: Vec<(u64, u64)>,
+    outstanding: u64,
+    sacked: u64,
+    lost: u64,
+    resent: u64,
+    /// No segment before it is lost and waits for its retransmission.
+    hint: u64,
+    /// Losses by count were looked for up to here.
+    edge: u64,
+    /// The highest byte that was delivered (RACK.fack).
+    forward: u64,
+    /// When the newest never retransmitted segment among the reported was sent.
+    newest_reported: Time,
+    /// See [`Latest`].
+    pub latest: Latest,
+}
+
+impl Board {
+    /// What is believed to be in the network, bytes (RFC 6675 section 4, SetPipe).
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        self.outstanding + self.resent - self.sacked - self.lost
+    }
+
+    /// Bytes sent and not acknowledged.
+    #[inline]
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// Bytes reported and not acknowledged.
+    #[inline]
+    pub fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// Bytes believed lost, whether or not they were sent again.
+    #[inline]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Segments in the window.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// A new segment was sent.
+    #[inline]
+    pub fn push(&mut self, seq: u64, len: u16, now: Time) {
+        self.segments.push_back(Sent { seq, sent: now, len, state: 0 });
+        self.outstanding += u64::from(len);
+    }
+
+    /// Takes in an acknowledgement of everything before `una` with its report.
+    #[inline]
+    pub fn acknowledge(&mut self, una: u64, report: &Report, now: Time, floor: Duration) -> Delivered {
+        let mut news = Delivered::default();
+        let disordered = self.sacked > 0 || self.lost > 0;
+        while let Some(&segment) = self.segments.front() {
+            if segment.end() > una {
+                break;
+            }
+            self.segments.pop_front();
+            self.outstanding -= u64::from(segment.len);
+            if segment.is(SACKED) {
+                self.sacked -= u64::from(segment.len);
+                continue;
+            }
+            self.forget(&segment);
+            self.deliver(&segment, now, floor, disordered, &mut news);
+        }
+        if disordered {
+            self.ranges.retain_mut(|range| {
+                range.0 = range.0.max(una);
+                range.1 > una
+            });
+        }
+        self.forward = self.forward.max(una);
+        for (n, &block) in report.blocks().iter().enumerate() {
+            self.take_block(n, block, una, report, now, floor, &mut news);
+        }
+        news
+    }
+
+    #[inline(never)]
+    fn take_block(
+        &mut self,
+        n: usize,
+        (from, to): (u64, u64),
+        una: u64,
+        report: &Report,
+        now: Time,
+        floor: Duration,
+        news: &mut Delivered,
+    ) {
+        // RFC 2883 section 4: below what is acknowledged, or inside the second block.
+        let inside = |other: &(u64, u64)| other.0 <= from && to <= other.1;
+        if n == 0 && (to <= una || report.blocks().get(1).is_some_and(inside)) {
+            news.duplicate = true;
+            return;
+        }
+        let end = self.segments.back().map_or(una, Sent::end);
+        let (mut at, to) = (from.max(una), to.min(end));
+        // Only what is not yet known is looked at.
+        let mut i = self.ranges.partition_point(|range| range.1 <= at);
+        while at < to {
+            let (known_from, known_to) = self.ranges.get(i).copied().unwrap_or((u64::MAX, u64::MAX));
+            if known_from > at {
+                self.report(at, to.min(known_from), now, floor, news);
+            }
+            at = known_to.max(at);
+            i += 1;
+        }
+        self.join((from.max(una), to));
+    }
+
+    /// Marks what lies in `[from, to)` as reported.
+    fn report(&mut self, from: u64, to: u64, now: Time, floor: Duration, news: &mut Delivered) {
+        let mut i = self.find(from);
+        while i < self.segments.len() && self.segments[i].end() <= to {
+            let segment = self.segments[i];
+            if !segment.is(SACKED) {
+                self.forget(&segment);
+                self.segments[i].state = (segment.state & EVER) | SACKED;
+                self.sacked += u64::from(segment.len);
+                self.deliver(&segment, now, floor, true, news);
+                if !segment.again() {
+                    self.newest_reported = self.newest_reported.max(segment.sent);
+                }
+                self.forward = self.forward.max(segment.end());
+            }
+            i += 1;
+        }
+    }
+
+    fn join(&mut self, (from, to): (u64, u64)) {
+        if from >= to {
+            return;
+        }
+        let at = self.ranges.partition_point(|range| range.1 < from);
+        let end = self.ranges.partition_point(|range| range.0 <= to);
+        if at == end {
+            self.ranges.insert(at, (from, to));
+        } else {
+            let joined = (from.min(self.ranges[at].0), to.max(self.ranges[end - 1].1));
+            self.ranges.drain(at + 1..end);
+            self.ranges[at] = joined;
+        }
+    }
+
+    /// Takes a segment out of the sums of what is lost and sent again.
+    #[inline]
+    fn forget(&mut self, segment: &Sent) {
+        if segment.is(LOST) {
+            self.lost -= u64::from(segment.len);
+        }
+        if segment.is(RESENT) {
+            self.resent -= u64::from(segment.len);
+        }
+    }
+
+    /// A segment is delivered for the first time (RFC 8985 section 6.2 steps 1 to 3).
+    #[inline]
+    fn deliver(&mut self, s: &Sent, now: Time, floor: Duration, disordered: bool, news: &mut Delivered) {
+        news.bytes += u64::from(s.len);
+        news.segments += 1;
+        let rtt = now.since(s.sent);
+        if !s.again() {
+            news.oldest = news.oldest.or(Some(s.sent));
+            news.newest = Some(s.sent);
+            news.reordered |= disordered && s.end() <= self.forward;
+        } else if rtt < floor {
+            return; // what arrived is the original, not its retransmission
+        }
+        if (s.sent, s.end()) >= (self.latest.sent, self.latest.end) {
+            self.latest = Latest { sent: s.sent, end: s.end(), rtt };
+        }
+    }
+
+    /// Index of the segment that holds the byte `seq`, or of the first beyond it.
+    #[inline]
+    fn find(&self, seq: u64) -> usize {
+        self.segments.partition_point(|segment| segment.end() <= seq)
+    }
+
+    fn lose(&mut self, i: usize) -> u64 {
+        let segment = &mut self.segments[i];
+        let len = u64::from(segment.len);
+        if segment.is(RESENT) {
+            segment.state &= !RESENT;
+            self.resent -= len;
+        }
+        if !segment.is(LOST) {
+            segment.state |= LOST;
+            self.lost += len;
+        }
+        self.hint = self.hint.min(segment.seq);
+        len
+    }
+
+    /// Finds losses by what was reported beyond (RFC 6675 section 4, IsLost): `threshold` separate ranges, or more than
+    /// `threshold` - 1 segments of bytes. Gives the bytes newly lost.
+    pub fn mark_by_count(&mut self, threshold: u32, mss: u64) -> u64 {
+        let (mut bytes, mut edge) = (0, 0);
+        for (n, range) in self.ranges.iter().rev().enumerate() {
+            bytes += range.1 - range.0;
+            if n as u32 + 1 >= threshold || bytes > u64::from(threshold - 1) * mss {
+                edge = range.0;
+                break;
+            }
+        }
+        self.mark_below(edge)
+    }
+
+    /// Finds losses by the distance to the highest byte reported: a segment is lost when the segment `threshold` + 1 beyond
+    /// it is reported; one that was sent again, when something first sent after that is.
+    pub fn mark_by_distance(&mut self, threshold: u32, mss: u64) -> u64 {
+        let Some(&(_, highest)) = self.ranges.last() else { return 0 };
+        let mut lost = self.mark_below(highest.saturating_sub(u64::from(threshold) * mss + mss));
+        let again = self.newest_reported;
+        for i in 0..self.segments.len() {
+            let segment = self.segments[i];
+            if segment.seq >= highest {
+                break;
+            }
+            if segment.is(RESENT) && segment.sent <= again {
+                lost += self.lose(i);
+            }
+        }
+        lost
+    }
+
+    fn mark_below(&mut self, edge: u64) -> u64 {
+        let mut lost = 0;
+        if edge > self.edge {
+            let mut i = self.find(self.edge);
+            while i < self.segments.len() && self.segments[i].end() <= edge {
+                if !self.segments[i].is(SACKED | LOST) {
+                    lost += self.lose(i);
+                }
+                i += 1;
+            }
+            self.edge = edge;
+        }
+        lost
+    }
+
+    /// Finds losses by time (RFC 8985 section 6.2 step 5): what was sent before the latest delivered segment, and longer
+    /// ago than its round-trip time and the reordering window. Gives the bytes newly lost and when to look again.
+    pub fn mark_by_time(&mut self, now: Time, window: Duration) -> (u64, Option<Time>) {
+        let (mut lost, mut again) = (0, None::<Time>);
+        if self.sacked == 0 && self.lost == 0 {
+            return (0, None); // nothing was delivered out of order
+        }
+        let Latest { sent, end, rtt } = self.latest;
+        for i in 0..self.segments.len() {
+            let s = self.segments[i];
+            if s.is(SACKED) || (s.is(LOST) && !s.is(RESENT)) || (s.sent, s.end()) >= (sent, end) {
+                continue;
+            }
+            let due = s.sent + rtt + window;
+            if due <= now {
+                lost += self.lose(i);
+            } else {
+                again = Some(again.map_or(due, |t| t.max(due)));
+            }
+        }
+        (lost, again)
+    }
+
+    /// The retransmission timer fired: everything that was not reported is lost (RFC 5681 section 3.1). By time, only the
+    /// first segment and what was sent a round-trip time before `before` (RFC 8985 section 6.3).
+    pub fn lose_all(&mut self, before: Option<Time>) {
+        let rtt = self.latest.rtt;
+        for i in 0..self.segments.len() {
+            let sent = self.segments[i].sent + rtt;
+            if !self.segments[i].is(SACKED) && (i == 0 || before.is_none_or(|before| sent <= before)) {
+                self.lose(i);
+            }
+        }
+    }
+
+    /// What was believed lost was not: nothing is, but what is in the network again stays there.
+    pub fn lose_none(&mut self) {
+        for segment in &mut self.segments {
+            if segment.is(LOST) {
+                segment.state &= !LOST;
+                self.lost -= u64::from(segment.len);
+            }
+        }
+    }
+
+    /// The first segment that is lost and not on its way again (RFC 6675 section 4, NextSeg rule 1).
+    #[inline]
+    pub fn next_lost(&mut self) -> Option<usize> {
+        if self.lost == 0 {
+            return None;
+        }
+        let mut i = self.find(self.hint);
+        while let Some(segment) = self.segments.get(i) {
+            if segment.is(LOST) && !segment.is(RESENT) {
+                self.hint = segment.seq;
+                return Some(i);
+            }
+            i += 1;
+        }
+        self.hint = u64::MAX;
+        None
+    }
+
+    /// The first segment below the highest reported byte that was neither reported nor sent again (rule 3).
+    pub fn next_hole(&self) -> Option<usize> {
+        let &(_, highest) = self.ranges.last()?;
+        let hole = |s: &Sent| !s.is(SACKED) && !s.is(RESENT) && !s.again();
+        let i = self.segments.iter().position(|s| s.seq < highest && hole(s))?;
+        (self.segments[i].seq < highest).then_some(i)
+    }
+
+    /// The last segment that was not reported (rule 4).
+    pub fn last_unreported(&self) -> Option<usize> {
+        self.segments.iter().rposition(|s| !s.is(SACKED))
+    }
+
+    /// The first segment.
+    pub fn first(&self) -> Option<usize> {
+        (!self.segments.is_empty()).then_some(0)
+    }
+
+    /// Segment `i` is sent again.
+    pub fn resend(&mut self, i: usize, now: Time) -> Sent {
+        let segment = &mut self.segments[i];
+        if !segment.is(RESENT) {
+            self.resent += u64::from(segment.len);
+        }
+        segment.state |= RESENT | EVER;
+        segment.sent = now;
+        *segment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn at(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    fn board(segments: u64) -> Board {
+        let mut board = Board::default();
+        for n in 0..segments {
+            board.push(n * MSS, MSS as u16, at(n));
+        }
+        board
+    }
+
+    fn blocks(list: &[(u64, u64)]) -> Report {
+        let mut report = Report::default();
+        for (from, to) in list {
+            report.push((from * MSS, to * MSS));
+        }
+        report
+    }
+
+    fn ack(board: &mut Board, una: u64, list: &[(u64, u64)]) -> Delivered {
+        board.acknowledge(una * MSS, &blocks(list), at(100), Duration::ZERO)
+    }
+
+    #[test]
+    fn the_pipe_is_what_is_out_less_what_was_reported_or_lost_plus_what_was_sent_again() {
+        let mut b = board(10);
+        assert_eq!(b.pipe(), 10 * MSS);
+        assert_eq!(ack(&mut b, 2, &[(5, 6)]).segments, 3);
+        assert_eq!((b.pipe(), b.sacked()), (7 * MSS, MSS));
+        ack(&mut b, 2, &[(5, 8)]);
+        // Three segments beyond 2, 3 and 4: lost.
+        assert_eq!(b.mark_by_count(3, MSS), 3 * MSS);
+        assert_eq!(b.pipe(), 2 * MSS);
+        let i = b.next_lost().expect("2 is lost");
+        assert_eq!(b.resend(i, at(101)).seq, 2 * MSS);
+        assert_eq!(b.pipe(), 3 * MSS);
+        assert_eq!(b.next_lost().map(|i| b.segments[i].seq), Some(3 * MSS));
+        assert_eq!(ack(&mut b, 10, &[]).bytes, 5 * MSS); // 2, 3, 4, 8, 9
+        assert_eq!((b.pipe(), b.sacked(), b.lost(), b.outstanding(), b.len()), (0, 0, 0, 0, 0));
+    }
+
+    #[test]
+    fn two_segments_of_bytes_are_not_enough_but_three_separate_ranges_are() {
+        let mut b = board(10);
+        ack(&mut b, 0, &[(1, 3)]);
+        assert_eq!(b.mark_by_count(3, MSS), 0);
+        let mut b = board(10);
+        for n in 0..10 {
+            b.segments[n].len = 1000;
+        }
+        ack(&mut b, 0, &[(1, 2)]);
+        ack(&mut b, 0, &[(3, 4), (1, 2)]);
+        assert_eq!(b.mark_by_count(3, 4 * MSS), 0);
+        ack(&mut b, 0, &[(5, 6), (3, 4), (1, 2)]);
+        // By bytes 3000 are not more than 8000; by ranges there are three beyond segment 0, two beyond segment 2.
+        assert_eq!(b.mark_by_count(3, 4 * MSS), MSS);
+    }
+
+    #[test]
+    fn a_report_may_arrive_in_any_order_and_again() {
+        let mut b = board(10);
+        assert_eq!(ack(&mut b, 0, &[(6, 7), (2, 4)]).segments, 3);
+        assert_eq!(ack(&mut b, 0, &[(1, 8)]).segments, 4);
+        assert_eq!(ack(&mut b, 0, &[(1, 8)]).segments, 0);
+        assert_eq!(b.ranges, [(MSS, 8 * MSS)]);
+    }
+
+    #[test]
+    fn rfc2883_section_4_1_duplicate_below_the_acknowledgement() {
+        let mut b = board(4);
+        ack(&mut b, 3, &[]);
+        assert!(ack(&mut b, 3, &[(1, 2)]).duplicate);
+        assert!(!ack(&mut board(4), 0, &[(1, 2)]).duplicate);
+        assert!(ack(&mut board(8), 0, &[(4, 5), (3, 7)]).duplicate);
+    }
+
+    #[test]
+    fn by_distance_the_fourth_beyond_tells_a_loss() {
+        let mut b = board(10);
+        ack(&mut b, 0, &[(1, 4)]);
+        assert_eq!(b.mark_by_distance(3, MSS), 0);
+        ack(&mut b, 0, &[(1, 5)]);
+        assert_eq!(b.mark_by_distance(3, MSS), MSS);
+        let i = b.next_lost().expect("0");
+        b.resend(i, at(50));
+        assert_eq!(b.mark_by_distance(3, MSS), 0);
+        b.push(10 * MSS, MSS as u16, at(51));
+        ack(&mut b, 0, &[(1, 5), (10, 11)]);
+        // 5 and 6 by distance, and 0 again because 10 was sent after its retransmission.
+        assert_eq!(b.mark_by_distance(3, MSS), 3 * MSS);
+    }
+
+    #[test]
+    fn by_time_a_segment_is_lost_once_the_reordering_window_is_over() {
+        let mut b = board(4); // sent at 0, 1, 2, 3 ms
+        b.acknowledge(0, &blocks(&[(2, 3)]), at(42), Duration::ZERO); // RACK.rtt = 40
+        let (lost, again) = b.mark_by_time(at(42), Duration::from_millis(10));
+        assert_eq!((lost, again), (0, Some(at(51)))); // 0 at 50, 1 at 51
+        let (lost, again) = b.mark_by_time(at(50), Duration::from_millis(10));
+        assert_eq!((lost, again), (MSS, Some(at(51))));
+        assert_eq!(b.mark_by_time(at(51), Duration::from_millis(10)), (MSS, None));
+        assert_eq!(b.mark_by_time(at(99), Duration::from_millis(10)), (0, None)); // 3 was sent later
+    }
+
+    #[test]
+    fn a_lost_retransmission_is_found_by_time() {
+        let mut b = board(3);
+        b.acknowledge(0, &blocks(&[(1, 3)]), at(42), Duration::ZERO);
+        assert_eq!(b.mark_by_time(at(42), Duration::ZERO).0, MSS);
+        let i = b.next_lost().expect("0");
+        b.resend(i, at(42));
+        b.push(3 * MSS, MSS as u16, at(43));
+        assert_eq!(b.mark_by_time(at(80), Duration::ZERO).0, 0);
+        b.acknowledge(0, &blocks(&[(1, 4)]), at(83), Duration::ZERO);
+        assert_eq!(b.mark_by_time(at(83), Duration::ZERO).0, MSS);
+        assert!(b.next_lost().is_some());
+    }
+
+    #[test]
+    fn reordering_is_a_first_delivery_below_the_highest() {
+        let mut b = board(6);
+        assert!(!ack(&mut b, 0, &[(3, 4)]).reordered);
+        assert!(ack(&mut b, 0, &[(1, 2), (3, 4)]).reordered);
+    }
+}

@@ -1,0 +1,206 @@
+//! Loss recovery without SACK: duplicate and partial ACKs (RFC 6582), limited transmit (RFC 3042), going back after a
+//! timeout (RFC 5681 section 3.1).
+
+use evenflow_base::{Packet, Time};
+
+use crate::congestion_control::{Congestion, Signal};
+use crate::profile::{Ecn, RttSource};
+use crate::{Profile, Segment};
+
+use super::{Growth, Life, Recovery, Sender};
+
+impl Sender {
+    pub(super) fn new_ack(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let mss = profile.mss;
+        let bytes = ack.seq - self.una;
+        let flight = (self.next - self.una) as f64;
+        let segments = self.whole_segments(bytes, mss);
+        let rtt = match profile.rtt {
+            RttSource::OneSegment => {
+                self.timed.take_if(|timed| ack.seq >= timed.end).map(|timed| now.since(timed.sent))
+            }
+            _ => Some(self.elapsed(ack.stamp, profile)),
+        };
+        if let Some(rtt) = rtt {
+            self.sample(rtt, profile);
+        }
+        let mut marks = 0;
+        if self.marks.mode != Ecn::Off {
+            let packets = (segments.saturating_sub(self.duplicates)).max(1);
+            marks = self.congestion_marks(ack, packets as u32, now, profile);
+        }
+        let mut restart_timer = true;
+        let mut grow = Some(segments);
+        match self.recovery {
+            Recovery::Open | Recovery::Reduction => {}
+            Recovery::Disorder => self.reopen(),
+            Recovery::Recovery if ack.seq < self.recover => {
+                self.partial_ack(ack.seq, bytes, segments, now, profile, out);
+                restart_timer = self.first_partial;
+                self.first_partial = false;
+                grow = None;
+            }
+            Recovery::Recovery => {
+                // Full ACK (RFC 6582 section 3.2 step 3, options 1 and 2).
+                self.window.cwnd = self.window.ssthresh;
+                if profile.deflate_at_exit {
+                    self.window.cwnd = self.window.cwnd.min(self.flight(profile) + mss as f64);
+                }
+                self.reopen();
+                grow = Some((ack.seq - self.recover) / mss);
+            }
+            Recovery::Loss => {
+                self.duplicates = 0;
+                self.retransmits_out = 0;
+                if ack.seq > self.recover {
+                    self.reopen();
+                }
+            }
+        }
+        if let Some(segments) = grow {
+            self.grow(Growth { una: ack.seq, bytes, segments, flight, rtt }, marks, now, profile);
+        }
+        if self.life == Life::Dead {
+            return;
+        }
+        self.tries = 0;
+        self.una = ack.seq;
+        self.next = self.next.max(ack.seq);
+        if restart_timer {
+            self.rto = self.rtt.timeout(profile);
+            self.timer = now + self.rto;
+        }
+        self.send_pending(now, profile, out);
+        if self.una == self.high && self.next == self.high {
+            self.timer = Time::NEVER;
+            if self.size == Some(self.una) {
+                self.life = Life::Done;
+            }
+        }
+    }
+
+    fn reopen(&mut self) {
+        self.recovery = Recovery::Open;
+        self.first_partial = true;
+        self.duplicates = 0;
+        self.retransmits_out = 0;
+    }
+
+    /// Partial ACK (RFC 6582 section 3.2 step 3): deflate, resend the next hole.
+    fn partial_ack(
+        &mut self,
+        una: u64,
+        bytes: u64,
+        segments: u64,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) {
+        let beyond = if segments > self.duplicates { segments - self.duplicates } else { 1 };
+        self.window.cwnd = (self.window.cwnd - bytes as f64).max(0.0) + profile.mss as f64;
+        self.duplicates = self.duplicates.saturating_sub(beyond);
+        self.retransmits_out = self.retransmits_out.saturating_sub(1);
+        self.una = una;
+        self.retransmit(now, profile, out);
+    }
+
+    pub(super) fn duplicate_ack(
+        &mut self,
+        ack: &Packet,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) {
+        self.duplicates += 1;
+        if self.marks.mode != Ecn::Off {
+            self.congestion_marks(ack, 1, now, profile);
+        }
+        match self.recovery {
+            Recovery::Open | Recovery::Disorder | Recovery::Reduction => {
+                self.recovery = Recovery::Disorder;
+                let threshold = u64::from(profile.duplicate_threshold);
+                if self.duplicates == threshold && self.una >= self.recover {
+                    self.enter_recovery(now, profile, out);
+                } else if profile.limited_transmit {
+                    let payload = self.next_payload(profile);
+                    if payload > 0 {
+                        self.send_next(payload, now, profile, out);
+                    }
+                }
+            }
+            Recovery::Recovery => {
+                self.window.cwnd += profile.mss as f64;
+                self.send_pending(now, profile, out);
+            }
+            Recovery::Loss => {}
+        }
+    }
+
+    /// Fast retransmit (RFC 6582 section 3.2 step 2).
+    fn enter_recovery(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let mss = profile.mss as f64;
+        self.recover = self.high;
+        self.marks.reduced_to = self.high;
+        self.recovery = Recovery::Recovery;
+        self.first_partial = true;
+        let event = Congestion { signal: Signal::Loss, now, flight: self.flight(profile), mss };
+        self.lower_threshold(&event, profile);
+        self.window.cwnd = self.window.ssthresh + self.duplicates as f64 * mss;
+        self.timed = None;
+        self.retransmit(now, profile, out);
+    }
+
+    pub(super) fn timed_out(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let mss = profile.mss as f64;
+        self.recover = self.high;
+        self.marks.reduced_to = self.high;
+        if self.recovery != Recovery::Loss {
+            if self.recovery == Recovery::Recovery {
+                self.window.cwnd = self.window.ssthresh; // without what duplicate ACKs added
+            }
+            self.recovery = Recovery::Loss;
+            let event = Congestion { signal: Signal::Timeout, now, flight: self.flight(profile), mss };
+            self.lower_threshold(&event, profile);
+            self.window.cwnd = self.control.floor(mss);
+        } else if !profile.timeout_window_once {
+            self.window.cwnd = self.control.floor(mss);
+        }
+        self.next = self.una;
+        self.duplicates = 0;
+        self.timed = None;
+        self.rto = (self.rto + self.rto).min(profile.max_rto);
+        self.timer = now + self.rto;
+        self.retransmit(now, profile, out);
+    }
+
+    /// Sends the first unacknowledged segment again, or gives up.
+    fn retransmit(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        if profile.retries.is_some_and(|most| self.tries >= most) {
+            return self.die();
+        }
+        self.tries += 1;
+        let payload = (self.data_end(profile) - self.una).min(profile.mss);
+        self.emit(self.una, payload, now, out);
+        self.retransmits_out += 1;
+        self.next = self.next.max(self.una + payload);
+    }
+
+    /// Bytes in the network as RFC 4898 counts them: what is out, less what duplicate ACKs report, plus retransmissions.
+    pub(super) fn flight(&self, profile: &Profile) -> f64 {
+        let mss = profile.mss as f64;
+        let out = (self.next - self.una) as f64;
+        (out + (self.retransmits_out as f64 - self.duplicates as f64) * mss).max(0.0)
+    }
+
+    /// Sends what the window allows. A segment shorter than full goes only where it is all there is (RFC 9293 section 3.8.6).
+    pub(super) fn send_pending(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let window = (self.window.cwnd as i64 as u64).min(profile.max_window);
+        loop {
+            let payload = self.next_payload(profile);
+            if payload == 0 || self.next - self.una + payload > window {
+                return;
+            }
+            self.send_next(payload, now, profile, out);
+        }
+    }
+}

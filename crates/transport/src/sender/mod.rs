@@ -1,0 +1,530 @@
+//! The sending end: handshake, sliding window, timers, ECN. Loss recovery is in two files: without SACK by duplicate ACKs
+//! ([`duplicates`]), with SACK by the scoreboard ([`selective`]).
+//!
+//! Sequence numbers are offsets into the byte stream; SYN takes none. States and rules follow the profile, whose lines are
+//! listed in docs/tcp.md. Not here: closing a connection.
+
+pub mod board;
+mod duplicates;
+mod selective;
+
+use evenflow_base::{Duration, Ecn as Field, Packet, Time, flags};
+
+use crate::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
+use crate::profile::{Ecn, IdleRestart, Reduction, RttSource};
+use crate::report::Report;
+use crate::rtt::{RttEstimator, Timed};
+use crate::{Profile, Segment, ecn};
+
+use selective::Selective;
+
+/// Where the connection is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// Not opened yet.
+    Idle,
+    /// SYN sent.
+    Opening,
+    /// Data flows.
+    Open,
+    /// Everything was acknowledged.
+    Done,
+    /// Given up after too many retransmissions.
+    Dead,
+}
+
+/// Where loss recovery is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// All is well.
+    Open,
+    /// Duplicate ACKs or reports, too few to tell a loss.
+    Disorder,
+    /// The window comes down after congestion marks; nothing is lost.
+    Reduction,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout.
+    Loss,
+}
+
+/// The sending end of a connection.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    life: Life,
+    recovery: Recovery,
+    /// SND.UNA.
+    una: u64,
+    /// SND.NXT; without SACK it goes back after a timeout.
+    next: u64,
+    /// One beyond the highest byte ever sent.
+    high: u64,
+    /// `recover` of RFC 6582, RecoveryPoint of RFC 6675: the value of `high` when recovery began.
+    recover: u64,
+    /// What the application will send in all; `None` is endless.
+    size: Option<u64>,
+    window: Window,
+    control: CongestionControl,
+    /// Duplicate ACKs.
+    duplicates: u64,
+    /// Without SACK: retransmissions believed to be in the network.
+    retransmits_out: u64,
+    /// No partial ACK in this episode yet: the next one restarts the timer (RFC 6582 section 3.2 step 3, "Impatient").
+    first_partial: bool,
+    /// Acknowledged bytes that did not fill a segment yet.
+    remainder: u64,
+    rtt: RttEstimator,
+    rto: Duration,
+    /// When the retransmission timer fires.
+    timer: Time,
+    /// Retransmissions (or SYNs) since the last progress.
+    tries: u32,
+    /// Segments sent again.
+    retransmitted: u64,
+    /// The timestamp clock at the call under way.
+    clock: u32,
+    /// What recovery with SACK needs.
+    selective: Option<Box<Selective>>,
+    marks: Marks,
+    /// Where one segment a round trip is timed: that segment.
+    timed: Option<Timed>,
+    /// When data was last sent.
+    last_sent: Time,
+}
+
+/// What the sending end knows of congestion marks.
+#[derive(Clone, Copy, Debug)]
+struct Marks {
+    /// What the handshake settled on.
+    mode: Ecn,
+    /// Accurate: the counter s.cep, modulo 8.
+    counter: u8,
+    /// Classic: the next new segment says that the window was reduced.
+    tell: bool,
+    /// Marks told by ACKs up to here belong to a reduction that was made.
+    reduced_to: u64,
+}
+
+impl Sender {
+    /// A connection that will carry `size` bytes (`None`: endless).
+    pub fn new(profile: &Profile, mut control: CongestionControl, size: Option<u64>) -> Sender {
+        let mss = profile.mss as f64;
+        let first = if profile.threshold_from_window { profile.max_window as f64 } else { f64::INFINITY };
+        let mut window = Window { cwnd: profile.initial_window * mss, ssthresh: first };
+        control.start(&mut window, mss);
+        Sender {
+            life: Life::Idle,
+            recovery: Recovery::Open,
+            una: 0,
+            next: 0,
+            high: 0,
+            recover: 0,
+            size,
+            window,
+            control,
+            duplicates: 0,
+            retransmits_out: 0,
+            first_partial: true,
+            remainder: 0,
+            rtt: RttEstimator::default(),
+            rto: profile.syn_rto,
+            timer: Time::NEVER,
+            tries: 0,
+            retransmitted: 0,
+            clock: 0,
+            selective: profile.sack.then(Box::default),
+            marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, tell: false, reduced_to: 0 },
+            timed: None,
+            last_sent: Time::ZERO,
+        }
+    }
+
+    /// The congestion window and threshold.
+    #[inline]
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// The congestion control, for what it lets be seen.
+    pub fn control(&self) -> &CongestionControl {
+        &self.control
+    }
+
+    /// Where the connection is in its life.
+    pub fn life(&self) -> Life {
+        self.life
+    }
+
+    /// Where loss recovery is.
+    pub fn recovery(&self) -> Recovery {
+        self.recovery
+    }
+
+    /// What the handshake settled on for congestion marks.
+    pub fn ecn(&self) -> Ecn {
+        self.marks.mode
+    }
+
+    /// Segments sent again so far.
+    #[inline]
+    pub fn retransmitted(&self) -> u64 {
+        self.retransmitted
+    }
+
+    /// Bytes believed to be in the network.
+    pub fn in_flight(&self, profile: &Profile) -> f64 {
+        match &self.selective {
+            Some(s) => s.board.pipe() as f64,
+            None => self.flight(profile),
+        }
+    }
+
+    /// The smoothed round-trip time, if there was a sample.
+    pub fn smoothed_rtt(&self) -> Option<Duration> {
+        self.rtt.smoothed()
+    }
+
+    /// When [`Sender::wake`] wants to be called.
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        match &self.selective {
+            None => self.timer,
+            Some(s) => self.timer.min(s.early),
+        }
+    }
+
+    /// Opens the connection.
+    pub fn open(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        self.life = Life::Opening;
+        self.clock = stamp(now, profile);
+        self.send_syn(now, profile, out);
+    }
+
+    /// A SYN is not ECN-capable (RFC 3168 section 6.1.1).
+    fn send_syn(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        if self.tries >= profile.syn_tries {
+            return self.die();
+        }
+        let bits = flags::SYN | ecn::offer(profile.ecn, self.tries);
+        out.push(Segment { seq: 0, payload: 0, flags: bits, ecn: Field::NotCapable, stamp: self.clock });
+        self.tries += 1;
+        self.timer = now + self.rto;
+    }
+
+    fn die(&mut self) {
+        self.life = Life::Dead;
+        self.timer = Time::NEVER;
+        if let Some(s) = &mut self.selective {
+            s.early = Time::NEVER;
+        }
+    }
+
+    /// The application has `more` bytes to send, beyond what it announced; nothing changes for an endless one.
+    pub fn offer(&mut self, more: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let Some(size) = &mut self.size else { return };
+        *size += more;
+        if self.life == Life::Done {
+            self.life = Life::Open;
+        }
+        if self.life != Life::Open {
+            return;
+        }
+        self.clock = stamp(now, profile);
+        if self.una == self.high {
+            self.resume(now, profile);
+        }
+        self.send_what_fits(now, profile, out);
+        self.after_sending(now, profile);
+    }
+
+    /// Slow start after idle: nothing was in flight.
+    fn resume(&mut self, now: Time, profile: &Profile) {
+        let idle = now.since(self.last_sent);
+        self.control.resumed(idle);
+        if idle <= self.rto {
+            return;
+        }
+        let initial = profile.initial_window * profile.mss as f64;
+        let w = &mut self.window;
+        match profile.restart_after_idle {
+            IdleRestart::Never => {}
+            // RFC 5681 section 4.1: RW = min(IW, cwnd).
+            IdleRestart::InitialWindow => w.cwnd = w.cwnd.min(initial),
+            IdleRestart::Halving => {
+                // RFC 2861 section 3.2: ssthresh remembers three quarters of the window.
+                w.ssthresh = w.ssthresh.max(w.cwnd * 0.75);
+                let restart = w.cwnd.min(initial);
+                let mut left = idle.0.saturating_sub(self.rto.0);
+                while left > 0 && w.cwnd > restart {
+                    w.cwnd /= 2.0;
+                    left = left.saturating_sub(self.rto.0);
+                }
+                w.cwnd = w.cwnd.max(restart);
+            }
+        }
+    }
+
+    /// An acknowledgement arrives with its SACK option; what is to be sent goes to `out`.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        ack: &Packet,
+        report: &Report,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) {
+        self.clock = stamp(now, profile);
+        match self.life {
+            Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
+            Life::Open if !ack.is(flags::SYN) => {
+                if self.selective.is_some() {
+                    self.selective_ack(ack, report, now, profile, out);
+                } else if ack.seq > self.una {
+                    self.new_ack(ack, now, profile, out);
+                } else if ack.seq == self.una && ack.seq < self.next {
+                    self.duplicate_ack(ack, now, profile, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn established(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        self.life = Life::Open;
+        self.timer = Time::NEVER;
+        self.marks.mode = ecn::settled(profile.ecn, self.tries - 1, ack.flags);
+        self.tries = 0;
+        self.sample(self.elapsed(ack.stamp, profile), profile);
+        self.rto = self.rtt.timeout(profile);
+        let bits = match self.marks.mode {
+            Ecn::Accurate => ecn::flags_of(ecn::reflected(ack.ecn)),
+            _ => 0,
+        };
+        out.push(Segment { seq: 0, payload: 0, flags: flags::ACK | bits, ecn: Field::NotCapable, stamp: 0 });
+        self.send_what_fits(now, profile, out);
+        self.after_sending(now, profile);
+    }
+
+    #[inline]
+    fn sample(&mut self, rtt: Duration, profile: &Profile) {
+        self.rtt.sample(rtt, self.una, self.next, profile);
+    }
+
+    /// Full segments in `bytes`, those of earlier ACKs that filled none included.
+    #[inline]
+    fn whole_segments(&mut self, bytes: u64, mss: u64) -> u64 {
+        let mut segments = 1;
+        if bytes != mss {
+            segments = bytes / mss;
+            self.remainder += bytes % mss;
+        }
+        if self.remainder >= mss {
+            self.remainder -= mss;
+            segments += 1;
+        }
+        segments
+    }
+
+    /// Congestion marks that an ACK tells, which newly covers `packets` segments. The first of a round trip is a congestion
+    /// event, unless the control deals with each of them.
+    #[inline(never)]
+    fn congestion_marks(&mut self, ack: &Packet, packets: u32, now: Time, profile: &Profile) -> u32 {
+        let marks = match self.marks.mode {
+            Ecn::Off => 0,
+            Ecn::Classic | Ecn::PerPacket => u32::from(ack.is(flags::ECE)),
+            Ecn::Accurate => {
+                let shown = ecn::number_of(ack.flags);
+                let marks = ecn::newly_marked(shown, self.marks.counter, packets);
+                self.marks.counter = shown;
+                marks
+            }
+        };
+        let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
+        if marks > 0 && calm && ack.seq > self.marks.reduced_to && !self.control.takes_every_mark() {
+            self.reduce_for_marks(now, profile);
+        }
+        marks
+    }
+
+    /// RFC 3168 section 6.1.2: as for a loss, but nothing is sent again. The window may come down to one segment.
+    fn reduce_for_marks(&mut self, now: Time, profile: &Profile) {
+        let mss = profile.mss as f64;
+        let flight = (self.next - self.una) as f64;
+        let event =
+            Congestion { signal: Signal::Mark, now, flight: flight.min(self.window.cwnd.max(mss)), mss };
+        self.lower_threshold(&event, profile);
+        self.marks.reduced_to = self.high;
+        self.marks.tell = true;
+        if self.selective.is_some()
+            && matches!(profile.reduction, Reduction::ProportionalAlways | Reduction::RateHalving)
+        {
+            self.begin_reduction();
+        } else if self.window.ssthresh >= self.window.cwnd {
+            self.window.cwnd = (self.window.cwnd / 2.0).max(self.control.floor(mss));
+        } else {
+            self.window.cwnd = self.window.ssthresh;
+        }
+    }
+
+    /// The threshold after a congestion event.
+    fn lower_threshold(&mut self, event: &Congestion, profile: &Profile) {
+        let threshold = self.control.reduce(&self.window, event);
+        self.window.ssthresh = if profile.whole_segments {
+            let mss = profile.mss as f64;
+            ((threshold / mss) as u64 as f64 * mss).max(self.control.floor(mss))
+        } else {
+            threshold
+        };
+    }
+
+    /// The window after an ACK of new data outside recovery.
+    #[inline]
+    fn grow(&mut self, news: Growth, marks: u32, now: Time, profile: &Profile) {
+        let w = &self.window;
+        let used = !profile.window_validation
+            || news.flight + profile.mss as f64 > w.cwnd
+            || (w.cwnd < w.ssthresh && w.cwnd < 2.0 * news.flight);
+        if !used || (marks > 0 && !self.control.takes_every_mark()) {
+            return;
+        }
+        let acked = Acked {
+            now,
+            una: news.una,
+            next: self.next,
+            bytes: news.bytes,
+            segments: news.segments,
+            mss: profile.mss as f64,
+            flight: news.flight,
+            rtt: news.rtt,
+            marks,
+        };
+        self.control.grow(&mut self.window, &acked);
+    }
+
+    /// Time since the clock showed `stamp`; it may have wrapped once.
+    #[inline]
+    fn elapsed(&self, stamp: u32, profile: &Profile) -> Duration {
+        Duration(u64::from(self.clock.wrapping_sub(stamp)) * profile.clock_tick.0)
+    }
+
+    /// A timer's time has come (RFC 6298 section 5.4 to 5.6, RFC 8985 section 6.3 and 7.3).
+    pub fn wake(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        if now < self.deadline() {
+            return;
+        }
+        self.clock = stamp(now, profile);
+        match self.life {
+            Life::Opening => {
+                self.rto = self.rto + self.rto;
+                self.send_syn(now, profile, out);
+            }
+            Life::Open if self.selective.is_some() => self.selective_timer(now, profile, out),
+            Life::Open => self.timed_out(now, profile, out),
+            _ => self.timer = Time::NEVER,
+        }
+    }
+
+    /// One beyond the last byte in the send buffer.
+    #[inline]
+    fn data_end(&self, profile: &Profile) -> u64 {
+        let edge = self.una.saturating_add(profile.max_window);
+        let end = match (profile.write, self.size) {
+            // The application fills it in whole writes.
+            (Some(write), size) => {
+                let end = edge / u64::from(write) * u64::from(write);
+                size.map_or(end, |size| end.min(size))
+            }
+            (None, Some(size)) if size <= edge => size,
+            // A segment shorter than full goes only where it is the last (RFC 9293 section 3.8.6.2.1).
+            (None, _) => self.next + edge.saturating_sub(self.next) / profile.mss * profile.mss,
+        };
+        end.max(self.high)
+    }
+
+    /// The payload of the next segment: what the send buffer holds beyond `next`, at most a full one.
+    #[inline]
+    fn next_payload(&self, profile: &Profile) -> u64 {
+        let mss = profile.mss;
+        let (ahead, slack) = (self.next - self.una, mss + u64::from(profile.write.unwrap_or(1)));
+        if self.size.is_none() && ahead + slack <= profile.max_window {
+            return mss; // far from the end of the buffer: spares a division
+        }
+        self.last_payload(profile)
+    }
+
+    /// The same near the end of the buffer.
+    #[inline(never)]
+    fn last_payload(&self, profile: &Profile) -> u64 {
+        (self.data_end(profile) - self.next).min(profile.mss)
+    }
+
+    /// Sends what the window allows.
+    #[inline]
+    fn send_what_fits(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        if self.selective.is_some() {
+            self.send_by_pipe(now, profile, out)
+        } else {
+            self.send_pending(now, profile, out)
+        }
+    }
+
+    /// After anything was sent or acknowledged: the timers that go beside the retransmission timer.
+    #[inline]
+    fn after_sending(&mut self, now: Time, profile: &Profile) {
+        if profile.tail_loss_probe {
+            self.arm_probe(now);
+        }
+    }
+
+    #[inline]
+    fn send_next(&mut self, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        if profile.rtt == RttSource::OneSegment && self.timed.is_none() && self.next == self.high {
+            self.timed = Some(Timed { end: self.next + payload, sent: now });
+        }
+        self.emit(self.next, payload, now, out);
+        self.next += payload;
+        self.high = self.high.max(self.next);
+    }
+
+    /// New data is ECN-capable; what is sent again is not (RFC 3168 section 6.1.5).
+    #[inline]
+    fn emit(&mut self, seq: u64, payload: u64, now: Time, out: &mut Vec<Segment>) {
+        let again = seq < self.high;
+        self.retransmitted += u64::from(again);
+        let mut bits = if again { flags::RETRANSMIT } else { 0 };
+        let mut field = Field::NotCapable;
+        if self.marks.mode != Ecn::Off && !again {
+            field = Field::Capable0;
+            if self.marks.tell && self.marks.mode == Ecn::Classic {
+                bits |= flags::CWR;
+                self.marks.tell = false;
+            }
+        }
+        out.push(Segment { seq, payload: payload as u16, flags: bits, ecn: field, stamp: self.clock });
+        self.last_sent = now;
+        if self.timer == Time::NEVER {
+            self.timer = now + self.rto;
+        }
+    }
+}
+
+/// What an ACK means for the window.
+#[derive(Clone, Copy, Debug)]
+struct Growth {
+    una: u64,
+    bytes: u64,
+    segments: u64,
+    /// Bytes in flight before it.
+    flight: f64,
+    rtt: Option<Duration>,
+}
+
+/// The timestamp clock's value.
+#[inline]
+fn stamp(now: Time, profile: &Profile) -> u32 {
+    (now.0 / profile.clock_tick.0) as u32
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,657 @@
+//! Loss recovery with SACK: the scoreboard tells what is lost (RFC 6675, forward acknowledgement, or RACK-TLP, RFC 8985),
+//! the pipe when something may go, and the profile how the window comes down (at once, RFC 9937, rate halving).
+
+use evenflow_base::{Duration, Packet, Time};
+
+use crate::congestion_control::{Congestion, Signal, Window};
+use crate::profile::{Ecn, LossDetection, Reduction, RttSource};
+use crate::report::Report;
+use crate::{Profile, Segment};
+
+use super::board::{Board, Delivered};
+use super::{Growth, Life, Recovery, Sender};
+
+/// RACK-TLP: reordering windows in a row without a duplicate report before the window shrinks again (RFC 8985
+/// section 6.2 step 4).
+const PERSIST: u8 = 16;
+
+/// RACK-TLP: added to the probe's timeout where one segment alone is in flight, for its ACK may be held back: the largest
+/// delay that is common (RFC 8985 section 7.2, WCDelAckT).
+const WORST_ACK_DELAY: Duration = Duration::from_millis(200);
+
+/// Linux's addition where more than one segment is in flight: two ticks of its clock at 1000 Hz.
+const TWO_TICKS: Duration = Duration::from_millis(2);
+
+/// What the next early timer is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Early {
+    /// Something may turn out lost once the reordering window is over (RFC 8985 section 6.3).
+    #[default]
+    Reordering,
+    /// A tail loss probe (RFC 8985 section 7.2).
+    Probe,
+}
+
+/// The state of a reduction (RFC 9937 section 6).
+#[derive(Clone, Copy, Debug, Default)]
+struct Proportional {
+    /// RecoverFS.
+    flight: u64,
+    /// prr_delivered.
+    delivered: u64,
+    /// prr_out.
+    out: u64,
+}
+
+/// What a needless reduction is taken back to.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    window: Window,
+    /// The timestamp clock when the first retransmission went (RFC 4015 section 3.2, "pipe_prev" and "TSecr").
+    stamp: u32,
+    /// Retransmissions not yet reported as duplicates.
+    retransmissions: u32,
+}
+
+/// RACK's reordering window (RFC 8985 section 6.2 step 4).
+#[derive(Clone, Copy, Debug)]
+struct Reordering {
+    seen: bool,
+    /// RACK.reo_wnd_mult.
+    steps: u8,
+    /// RACK.reo_wnd_persist.
+    persist: u8,
+    /// RACK.dsack_round.
+    round: Option<u64>,
+}
+
+/// What recovery with SACK needs beside the sender's own state.
+#[derive(Clone, Debug)]
+pub(super) struct Selective {
+    pub(super) board: Board,
+    /// When the early timer fires.
+    pub(super) early: Time,
+    kind: Early,
+    proportional: Proportional,
+    /// Rate halving: an ACK was seen that let nothing out.
+    half: bool,
+    /// One segment goes whatever the window says (RFC 6675 section 5 step 4.3).
+    force: bool,
+    /// The rescue retransmission of this recovery was made.
+    rescued: bool,
+    reordering: Reordering,
+    undo: Option<Undo>,
+    /// TLP.end_seq, and whether the probe was a retransmission.
+    probe: Option<(u64, bool)>,
+}
+
+impl Default for Selective {
+    fn default() -> Selective {
+        Selective {
+            board: Board::default(),
+            early: Time::NEVER,
+            kind: Early::default(),
+            proportional: Proportional::default(),
+            half: false,
+            force: false,
+            rescued: false,
+            reordering: Reordering { seen: false, steps: 1, persist: PERSIST, round: None },
+            undo: None,
+            probe: None,
+        }
+    }
+}
+
+/// How much may be sent (RFC 9937 section 6.2), bytes: `pipe` is what is in flight, `ssthresh` the aim, `delivered` what
+/// this ACK delivered, `safe` whether it advanced and told no further loss.
+fn proportional_share(
+    p: &Proportional,
+    pipe: u64,
+    ssthresh: u64,
+    delivered: u64,
+    safe: bool,
+    (mss, whole): (u64, bool),
+) -> u64 {
+    let share = if pipe > ssthresh {
+        // Above the aim it is a fraction of a segment an ACK; `whole` rounds it up to segments, as Linux does.
+        let due = (p.delivered * ssthresh).div_ceil(p.flight.max(1));
+        let due = if whole { due.div_ceil(mss) * mss } else { due };
+        due.saturating_sub(p.out)
+    } else {
+        let conservative = p.delivered.saturating_sub(p.out).max(delivered);
+        // Slow start reduction bound where all is well, conservative reduction bound otherwise.
+        let bound = if safe { conservative + mss } else { conservative };
+        bound.min(ssthresh - pipe)
+    };
+    // The fast retransmit itself goes in any case.
+    if p.out == 0 && share < mss { mss } else { share }
+}
+
+impl Sender {
+    fn selective(&mut self) -> &mut Selective {
+        self.selective.get_or_insert_default()
+    }
+
+    /// An ACK with its SACK option.
+    pub(super) fn selective_ack(
+        &mut self,
+        ack: &Packet,
+        report: &Report,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) {
+        let Some(s) = &mut self.selective else { return };
+        if ack.seq < self.una || ack.seq > self.high {
+            return; // RFC 9293 section 3.10.7.4: old, or of something never sent
+        }
+        let floor = self.rtt.least().unwrap_or(Duration::ZERO);
+        let (flight, sacked) = (s.board.pipe(), s.board.sacked());
+        let outstanding = s.board.outstanding();
+        let news = s.board.acknowledge(ack.seq, report, now, floor);
+        let advanced = ack.seq > self.una;
+        let bytes = ack.seq - self.una;
+        let segments = self.whole_segments(bytes, profile.mss);
+        let rtt = self.take_sample(ack, &news, advanced, now, profile);
+        if self.recovery == Recovery::Reduction && ack.seq > self.recover {
+            self.leave_recovery(profile);
+        }
+        let marks = match self.marks.mode {
+            Ecn::Off => 0,
+            // What delivers nothing may be old: its counter says nothing.
+            Ecn::Accurate if news.segments == 0 => 0,
+            _ => self.congestion_marks(ack, news.segments, now, profile),
+        };
+        if advanced {
+            self.una = ack.seq;
+            self.tries = 0;
+            self.rto = self.rtt.timeout(profile);
+            self.timer = now + self.rto;
+        }
+        if profile.loss_detection == LossDetection::Rack {
+            self.adapt_reordering(&news);
+        }
+        if profile.undo {
+            self.try_undo(ack, &news, advanced, profile);
+        }
+        let lost = self.find_losses(now, profile);
+        self.end_probe(ack, report, &news, advanced, now, profile);
+        let (bytes, segments) = match profile.count_delivered {
+            true => (news.bytes, u64::from(news.segments)),
+            false => (bytes, segments),
+        };
+        let growth = Growth { una: ack.seq, bytes, segments, flight: flight as f64, rtt };
+        match self.recovery {
+            Recovery::Open | Recovery::Disorder | Recovery::Reduction if lost > 0 => {
+                self.begin_recovery(outstanding - sacked, now, profile);
+                self.share_out(&news, false, profile);
+            }
+            Recovery::Open | Recovery::Disorder => {
+                let disordered = self.selective().board.sacked() > 0;
+                self.recovery = if disordered { Recovery::Disorder } else { Recovery::Open };
+                if advanced {
+                    self.grow(growth, marks, now, profile);
+                }
+            }
+            Recovery::Recovery if ack.seq >= self.recover => self.leave_recovery(profile),
+            Recovery::Reduction | Recovery::Recovery => self.share_out(&news, advanced && lost == 0, profile),
+            Recovery::Loss => {
+                if ack.seq >= self.recover {
+                    self.recovery = Recovery::Open;
+                }
+                if advanced {
+                    self.grow(growth, marks, now, profile);
+                }
+            }
+        }
+        self.send_by_pipe(now, profile, out);
+        if self.una == self.high {
+            self.timer = Time::NEVER;
+            if self.size == Some(self.una) {
+                self.life = Life::Done;
+            }
+        }
+        self.after_sending(now, profile);
+    }
+
+    /// A round-trip sample for the timeout, where the ACK shows one; gives the one that congestion controls see, which is
+    /// of the newest segment.
+    #[inline]
+    fn take_sample(
+        &mut self,
+        ack: &Packet,
+        news: &Delivered,
+        advanced: bool,
+        now: Time,
+        profile: &Profile,
+    ) -> Option<Duration> {
+        let newest = news.newest.map(|sent| now.since(sent));
+        let sample = match profile.rtt {
+            RttSource::SendTimes => news.oldest.map(|sent| now.since(sent)),
+            RttSource::Timestamps => advanced.then(|| self.elapsed(ack.stamp, profile)),
+            RttSource::OneSegment => {
+                self.timed.take_if(|timed| ack.seq >= timed.end).map(|timed| now.since(timed.sent))
+            }
+        };
+        if let Some(rtt) = sample {
+            self.sample(rtt, profile);
+        }
+        newest
+    }
+
+    /// Looks for losses; gives the bytes newly lost, and sets the timer for those that may follow.
+    fn find_losses(&mut self, now: Time, profile: &Profile) -> u64 {
+        let in_recovery = matches!(self.recovery, Recovery::Recovery | Recovery::Loss);
+        let Some(s) = &self.selective else { return 0 };
+        let enough = s.board.sacked() >= u64::from(profile.duplicate_threshold) * profile.mss;
+        let window = self.reordering_window(in_recovery || enough);
+        let Some(s) = &mut self.selective else { return 0 };
+        if s.board.sacked() == 0 && s.board.lost() == 0 {
+            if s.kind == Early::Reordering {
+                s.early = Time::NEVER;
+            }
+            return 0;
+        }
+        match profile.loss_detection {
+            LossDetection::Sack | LossDetection::DuplicateAcks => {
+                s.board.mark_by_count(profile.duplicate_threshold, profile.mss)
+            }
+            LossDetection::Fack => s.board.mark_by_distance(profile.duplicate_threshold, profile.mss),
+            LossDetection::Rack => {
+                let (lost, again) = s.board.mark_by_time(now, window);
+                match again {
+                    Some(at) => (s.early, s.kind) = (at, Early::Reordering),
+                    None if s.kind == Early::Reordering => s.early = Time::NEVER,
+                    None => {}
+                }
+                lost
+            }
+        }
+    }
+
+    /// RACK.reo_wnd (RFC 8985 section 6.2 step 4): none where enough was reported and no reordering was ever seen.
+    fn reordering_window(&self, sure: bool) -> Duration {
+        let Some(s) = &self.selective else { return Duration::ZERO };
+        match (s.reordering.seen, self.rtt.least(), self.rtt.smoothed()) {
+            (false, ..) if sure => Duration::ZERO,
+            (_, Some(least), Some(srtt)) => Duration(least.0 / 4 * u64::from(s.reordering.steps)).min(srtt),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// RFC 8985 section 6.2 steps 3 and 4.
+    fn adapt_reordering(&mut self, news: &Delivered) {
+        let (una, next, calm) = (self.una, self.high, self.recovery == Recovery::Open);
+        let r = &mut self.selective().reordering;
+        r.seen |= news.reordered;
+        if r.round.is_some_and(|round| una >= round) {
+            r.round = None;
+        }
+        if news.duplicate && r.round.is_none() {
+            r.round = Some(next);
+            r.steps = r.steps.saturating_add(1);
+            r.persist = PERSIST;
+        } else if calm && r.steps > 1 && r.persist == 0 {
+            (r.steps, r.persist) = (1, PERSIST);
+        }
+    }
+
+    fn remember(&mut self) {
+        let (window, stamp) = (self.window, self.clock);
+        self.selective().undo = Some(Undo { window, stamp, retransmissions: 0 });
+    }
+
+    fn begin_recovery(&mut self, flight: u64, now: Time, profile: &Profile) {
+        let mss = profile.mss as f64;
+        let una = self.una;
+        if self.recovery != Recovery::Reduction {
+            self.remember();
+            // RFC 5681 section 3.2 step 2: what limited transmit added does not count.
+            let outstanding = (self.high - una) as f64;
+            let before = self.window.cwnd;
+            let event = Congestion {
+                signal: Signal::Loss,
+                now,
+                flight: outstanding.min(self.window.cwnd.max(mss)),
+                mss,
+            };
+            self.lower_threshold(&event, profile);
+            let flight = if profile.whole_segments { before as u64 } else { flight };
+            self.selective().proportional = Proportional { flight, delivered: 0, out: 0 };
+        }
+        self.recovery = Recovery::Recovery;
+        self.recover = self.high;
+        self.marks.reduced_to = self.high;
+        self.timed = None;
+        let s = self.selective();
+        s.force = true;
+        s.half = false;
+        s.rescued = false;
+        s.probe = None;
+    }
+
+    /// The window comes down after marks, without a loss.
+    pub(super) fn begin_reduction(&mut self) {
+        self.recover = self.high;
+        self.recovery = Recovery::Reduction;
+        let window = self.window.cwnd as u64;
+        let s = self.selective();
+        s.undo = None;
+        s.proportional = Proportional { flight: window, delivered: 0, out: 0 };
+        s.half = false;
+    }
+
+    /// The window of an ACK in recovery.
+    fn share_out(&mut self, news: &Delivered, safe: bool, profile: &Profile) {
+        let (mss, ssthresh) = (profile.mss, self.window.ssthresh);
+        let in_recovery = self.recovery == Recovery::Recovery;
+        let Some(s) = &mut self.selective else { return };
+        let pipe = s.board.pipe();
+        let proportional = match profile.reduction {
+            Reduction::Proportional => in_recovery,
+            Reduction::ProportionalAlways => true,
+            _ => false,
+        };
+        if proportional {
+            if news.bytes == 0 {
+                return;
+            }
+            s.proportional.delivered += news.bytes;
+            let share = proportional_share(
+                &s.proportional,
+                pipe,
+                ssthresh as u64,
+                news.bytes,
+                safe,
+                (mss, profile.whole_segments),
+            );
+            s.force = false;
+            self.window.cwnd = (pipe + share) as f64;
+        } else if profile.reduction == Reduction::RateHalving {
+            // One segment for two ACKs until what is in flight fits the threshold.
+            s.half = !s.half;
+            let allowed = if s.half { pipe } else { pipe + mss };
+            self.window.cwnd = if (pipe + mss) as f64 > ssthresh { allowed as f64 } else { ssthresh };
+        } else {
+            self.window.cwnd = ssthresh;
+        }
+    }
+
+    fn leave_recovery(&mut self, profile: &Profile) {
+        self.recovery = Recovery::Open;
+        self.window.cwnd = self.window.ssthresh;
+        let mss = profile.mss;
+        let s = self.selective();
+        s.force = false;
+        s.reordering.persist = s.reordering.persist.saturating_sub(1);
+        if profile.reduction == Reduction::RateHalving {
+            // At most three segments at once (Linux's tcp_max_burst, Sanhaji 2015's stack).
+            let most = (s.board.pipe() + 3 * mss) as f64;
+            self.window.cwnd = self.window.cwnd.min(most);
+        }
+        if self.selective().board.sacked() > 0 {
+            self.recovery = Recovery::Disorder;
+        }
+    }
+
+    /// Takes a reduction back where the ACK shows that it was needless: it answers something sent before the first
+    /// retransmission (RFC 4015 section 3.2), or every retransmission was reported as a duplicate (RFC 3708).
+    fn try_undo(&mut self, ack: &Packet, news: &Delivered, advanced: bool, profile: &Profile) {
+        if !matches!(self.recovery, Recovery::Recovery | Recovery::Loss) {
+            return;
+        }
+        let Some(undo) = self.selective.as_mut().and_then(|s| s.undo.as_mut()) else { return };
+        let before = undo.retransmissions;
+        undo.retransmissions = before.saturating_sub(u32::from(news.duplicate));
+        let all_twice = before > 0 && undo.retransmissions == 0;
+        // The echo is older than the first retransmission.
+        let older = before > 0 && (ack.stamp.wrapping_sub(undo.stamp) as i32) < 0;
+        if all_twice || (advanced && older) {
+            self.take_back(profile);
+        }
+    }
+
+    fn take_back(&mut self, profile: &Profile) {
+        let Some(undo) = self.selective().undo.take() else { return };
+        self.control.undo(&undo.window, profile.mss as f64);
+        self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
+        self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
+        self.recovery = Recovery::Open;
+        let s = self.selective();
+        s.board.lose_none();
+        s.force = false;
+    }
+
+    /// Sends what the pipe leaves room for: what is lost first, then new data, then what RFC 6675 allows beyond
+    /// (section 4, NextSeg).
+    pub(super) fn send_by_pipe(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let window = self.window.cwnd as i64 as u64;
+        let in_recovery = self.recovery == Recovery::Recovery;
+        while self.life == Life::Open {
+            let Some(s) = &mut self.selective else { return };
+            let room = window.saturating_sub(s.board.pipe());
+            if room < profile.mss && !s.force {
+                if self.size.is_none() || room == 0 {
+                    return;
+                }
+                // A short last segment may still fit.
+                if s.board.next_lost().is_some() || self.next_payload(profile) > room {
+                    return;
+                }
+            }
+            let Some(s) = &mut self.selective else { return };
+            s.force = false;
+            if let Some(i) = s.board.next_lost() {
+                self.resend(i, now, out);
+                continue;
+            }
+            let payload = self.next_payload(profile);
+            if payload > 0 {
+                self.send_new(payload, now, profile, out);
+                continue;
+            }
+            let Some(s) = &mut self.selective else { return };
+            if !in_recovery || !profile.rescue {
+                return;
+            }
+            if let Some(i) = s.board.next_hole() {
+                self.resend(i, now, out);
+            } else if let Some(i) = s.board.last_unreported().filter(|_| !s.rescued) {
+                s.rescued = true;
+                self.resend(i, now, out);
+            } else {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn send_new(&mut self, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let seq = self.next;
+        self.send_next(payload, now, profile, out);
+        let s = self.selective();
+        s.board.push(seq, payload as u16, now);
+        s.proportional.out += payload;
+    }
+
+    fn resend(&mut self, i: usize, now: Time, out: &mut Vec<Segment>) {
+        let clock = self.clock;
+        let s = self.selective();
+        let segment = s.board.resend(i, now);
+        s.proportional.out += u64::from(segment.len);
+        if let Some(undo) = &mut s.undo {
+            if undo.retransmissions == 0 {
+                undo.stamp = clock;
+            }
+            undo.retransmissions += 1;
+        }
+        self.emit(segment.seq, u64::from(segment.len), now, out);
+    }
+
+    /// The earlier of the timers has come.
+    pub(super) fn selective_timer(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let s = self.selective();
+        if now >= s.early {
+            s.early = Time::NEVER;
+            match s.kind {
+                Early::Reordering => {
+                    if self.find_losses(now, profile) > 0 {
+                        if !matches!(self.recovery, Recovery::Recovery | Recovery::Loss) {
+                            let board = &self.selective().board;
+                            let flight = board.outstanding() - board.sacked();
+                            self.begin_recovery(flight, now, profile);
+                            self.share_out(&Delivered::default(), false, profile);
+                        }
+                        self.send_by_pipe(now, profile, out);
+                    }
+                }
+                Early::Probe => self.probe(now, profile, out),
+            }
+        } else if now >= self.timer {
+            self.time_out(now, profile, out);
+        }
+    }
+
+    /// RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1, RFC 6675 section 5.1.
+    fn time_out(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let mss = profile.mss as f64;
+        if profile.retries.is_some_and(|most| self.tries >= most) {
+            return self.die();
+        }
+        if self.una == self.high {
+            self.timer = Time::NEVER;
+            return;
+        }
+        // A segment that the timer already sent again does not lower the threshold once more (RFC 5681 section 3.1).
+        if self.recovery != Recovery::Loss || (self.tries == 0 && self.una >= self.recover) {
+            let una = self.una;
+            self.remember();
+            let flight = (self.high - una) as f64;
+            let event = Congestion {
+                signal: Signal::Timeout,
+                now,
+                flight: flight.min(self.window.cwnd.max(mss)),
+                mss,
+            };
+            self.lower_threshold(&event, profile);
+        }
+        self.window.cwnd = self.control.floor(mss);
+        self.tries += 1;
+        self.recovery = Recovery::Loss;
+        self.recover = self.high;
+        self.marks.reduced_to = self.high;
+        self.timed = None;
+        let (by_time, window) =
+            (profile.loss_detection == LossDetection::Rack, self.reordering_window(false));
+        let s = self.selective();
+        s.board.lose_all(by_time.then(|| Time(now.0.saturating_sub(window.0))));
+        s.force = true;
+        s.probe = None;
+        s.early = Time::NEVER;
+        self.rto = (self.rto + self.rto).min(profile.max_rto);
+        self.timer = now + self.rto;
+        self.send_by_pipe(now, profile, out);
+    }
+
+    /// Sets the probe's timer (RFC 8985 section 7.2), where nothing is disordered and no probe is out.
+    pub(super) fn arm_probe(&mut self, now: Time) {
+        let srtt = self.rtt.smoothed();
+        let (calm, timer) = (self.recovery == Recovery::Open, self.timer);
+        let Some(s) = &mut self.selective else { return };
+        if s.early != Time::NEVER && s.kind == Early::Reordering {
+            return;
+        }
+        s.early = Time::NEVER;
+        let Some(srtt) = srtt else { return };
+        if !calm || s.board.len() == 0 || s.probe.is_some() || s.board.sacked() > 0 {
+            return;
+        }
+        let extra = if s.board.len() == 1 { WORST_ACK_DELAY } else { TWO_TICKS };
+        let timeout = srtt + srtt + extra;
+        (s.early, s.kind) = ((now + timeout).min(timer), Early::Probe);
+    }
+
+    /// Sends a probe: new data where there is some, else the last segment again (RFC 8985 section 7.3).
+    fn probe(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let payload = self.next_payload(profile);
+        let end;
+        if payload > 0 {
+            self.send_new(payload, now, profile, out);
+            end = (self.high, false);
+        } else if let Some(i) = self.selective().board.last_unreported() {
+            self.resend(i, now, out);
+            end = (self.high, true);
+        } else {
+            return;
+        }
+        self.selective().probe = Some(end);
+        self.timer = now + self.rto;
+    }
+
+    /// The end of a probe's episode (RFC 8985 section 7.4): a probe that repaired a loss is a congestion event.
+    fn end_probe(
+        &mut self,
+        ack: &Packet,
+        report: &Report,
+        news: &Delivered,
+        advanced: bool,
+        now: Time,
+        profile: &Profile,
+    ) {
+        let Some(s) = &mut self.selective else { return };
+        let Some((end, again)) = s.probe else { return };
+        if ack.seq < end {
+            return;
+        }
+        if !again || news.duplicate {
+            s.probe = None; // new data, or the original arrived as well
+        } else if ack.seq > end {
+            s.probe = None;
+            if matches!(self.recovery, Recovery::Open | Recovery::Disorder) {
+                self.respond_to_probe(now, profile);
+            }
+        } else if !advanced && report.blocks().is_empty() {
+            s.probe = None; // both arrived, and the receiver does not report duplicates
+        }
+    }
+
+    fn respond_to_probe(&mut self, now: Time, profile: &Profile) {
+        let event =
+            Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.mss as f64 };
+        self.lower_threshold(&event, profile);
+        self.window.cwnd = self.window.ssthresh;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_segments_leave_as_soon_as_a_part_of_one_is_due() {
+        let p = Proportional { flight: 10_000, delivered: 3000, out: 1000 };
+        // ceil(1.5) - 1 = 1 segment, where 500 bytes are due.
+        assert_eq!(proportional_share(&p, 8000, 5000, 1000, false, (1000, true)), 1000);
+        assert_eq!(proportional_share(&p, 8000, 5000, 1000, false, (1000, false)), 500);
+    }
+
+    /// RFC 9937 section 6.2 by hand: ten segments in flight, the threshold five; each ACK delivers one.
+    #[test]
+    fn above_the_threshold_one_segment_leaves_for_two_that_arrive() {
+        let mut p = Proportional { flight: 10_000, delivered: 1000, out: 0 };
+        // One delivered: ceil(1000 * 5000 / 10000) = 500, but the retransmission goes.
+        assert_eq!(proportional_share(&p, 9000, 5000, 1000, false, (1000, false)), 1000);
+        p = Proportional { flight: 10_000, delivered: 2000, out: 1000 };
+        assert_eq!(proportional_share(&p, 8000, 5000, 1000, false, (1000, false)), 0);
+        p.delivered = 4000;
+        assert_eq!(proportional_share(&p, 7000, 5000, 1000, false, (1000, false)), 1000);
+    }
+
+    #[test]
+    fn below_it_what_arrives_is_replaced_and_a_safe_ack_adds_a_segment() {
+        let p = Proportional { flight: 10_000, delivered: 3000, out: 3000 };
+        assert_eq!(proportional_share(&p, 2000, 5000, 1000, false, (1000, false)), 1000);
+        assert_eq!(proportional_share(&p, 2000, 5000, 1000, true, (1000, false)), 2000);
+        assert_eq!(proportional_share(&p, 4500, 5000, 1000, true, (1000, false)), 500);
+    }
+}
