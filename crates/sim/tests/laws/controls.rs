@@ -35,8 +35,8 @@ fn cubic_fills_a_link_in_both_forms_and_on_every_stack() {
             let (_, windows) = run.column("groups.one.users[0].flows[0].window");
             let (_, thresholds) = run.column("groups.one.users[0].flows[0].ssthresh");
             assert!(windows.iter().all(|w| *w >= 1.0));
-            // Nothing was lost yet when it began; then never below two segments.
-            assert!(thresholds[0].is_nan());
+            // Nothing was lost yet when it began (ns-2's threshold is its unbounded window); then two segments at least.
+            assert!(thresholds[0].is_nan() || thresholds[0] > 1e6);
             assert!(thresholds.iter().skip(300).all(|t| *t >= 2.0), "{stack}, form {form}");
         }
     }
@@ -55,17 +55,16 @@ fn a_constant_window_sends_a_window_a_round_trip() {
 /// Siris et al. 2002: with marks of probability p the mean window is weight / p, sent are its whole packets.
 #[test]
 fn willingness_to_pay_and_multcp_are_proportional_to_their_weights() {
-    let tcp = |control: &str| {
-        format!(r#"{{ stack = "ns2", ecn = "per-packet", congestion_control = {control} }}"#)
-    };
+    let tcp =
+        |control: &str| format!(r#"{{ stack = "ns2", ecn = "per-packet", congestion_control = {control} }}"#);
     let window = |control: &str, weight: f64, probability: f64| {
         let queue = format!(r#"{{ kind = "constant-probability", probability = {probability} }}"#);
-        let text = alone(&tcp(control), &queue).replace("users = 1,", &format!("users = 1, weight = {weight},"));
+        let text =
+            alone(&tcp(control), &queue).replace("users = 1,", &format!("users = 1, weight = {weight},"));
         // The window must fit into the link, so that nothing waits: 1 Gbit/s.
         let run = run(&text.replace("10 Mbit/s", "1 Gbit/s").replace("100 Mbit/s", "10 Gbit/s"), 3);
         let (times, windows) = run.column("groups.one.users[0].flows[0].window");
-        let late: Vec<f64> =
-            times.iter().zip(windows).filter(|(t, _)| **t > 20.0).map(|(_, w)| *w).collect();
+        let late: Vec<f64> = times.iter().zip(windows).filter(|(t, _)| **t > 20.0).map(|(_, w)| *w).collect();
         late.iter().sum::<f64>() / late.len() as f64
     };
     for weight in [1.0, 3.0] {
