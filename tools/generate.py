@@ -36,7 +36,7 @@ README = ROOT / "README.md"
 
 # Sections whose keys belong to every mechanism of a room, and are no tables of their own.
 OF_ROOM = {"queue": "queue", "scheduler": "scheduler", "stage": "stage", "traffic": "traffic"}
-OWN_TABLES = {"link": "Link", "reverse": "Reverse", "group": "Group", "record": "Recording", "series": "Series"}
+OWN_TABLES = {"link": "Link", "loss": "Loss", "reverse": "Reverse", "group": "Group", "record": "Recording", "series": "Series"}
 HEADINGS = {
     "queue": "Queues",
     "scheduler": "Schedulers",
@@ -46,7 +46,7 @@ HEADINGS = {
     "stack": "TCP",
     "scenario": "Tables of the scenario file",
 }
-QUANTITIES = {"rate", "duration", "bytes", "packets", "packets, bytes or time", "packets or time"}
+QUANTITIES = {"rate", "duration", "bytes", "packets", "packets, bytes or time", "packets or time", "packets or bytes"}
 
 
 def class_name(kind: str) -> str:
@@ -61,6 +61,8 @@ def python_type(table: str, param: dict[str, str]) -> str:
         return "Quantity"
     if words == "number":
         return "Number"
+    if words.startswith("number, or ") and words.endswith(" table"):
+        return "Number | Table | Mapping[str, Any]"
     if words == "whole number":
         return "int | Mapping[str, Any]"
     if words.startswith("whole number or"):
@@ -221,6 +223,10 @@ def mechanisms_md(schema: dict[str, Any]) -> str:
                 ("name", "type", "default", "range", "doc"),
                 ("Parameter", "Type", "Default", "Range", "Meaning"),
             )
+            if t.get("presets"):
+                names, *rows = t["presets"]
+                out += [f"What its presets say about each {names[0]} (the rows are parameters):", ""]
+                out += grid([dict(zip(["name", *names[1:]], row)) for row in rows], ("name", *names[1:]), tuple(names))
             out += grid(t["observables"], ("name", "unit", "doc"), ("Observable", "Unit", "Meaning"))
             out += grid(t["counters"], ("name", "doc"), ("Counter", "Meaning"))
             if t.get("deviations"):

@@ -16,13 +16,22 @@ _PACKET = {
     "id": "a number of yours, given back by `dequeue`; 0",
     "label": "what an earlier stage wrote into the packet; 0",
 }
+_ECN = {"ecn": '"capable", "not-capable" or "marked"; "capable"'}
 METHODS: dict[str, dict[str, dict[str, str]]] = {
     "queue": {
         "admit": {
             **_PACKET,
+            **_ECN,
             "packets": "packets waiting; 0",
             "queue_bytes": "bytes waiting; 1500 for each packet",
             "rate_bps": "the link's rate in bit/s; 10e6",
+            "idle_since_s": "since when the transmitter has been idle, in s; it is busy",
+        },
+        "leave": {**_PACKET, **_ECN},
+        "departed": {
+            "now_s": "time in s; 0",
+            "bytes": "size in B; 1500",
+            "busy_s": "how long it took on the wire, in s; 0",
         },
         "observe": {"now_s": "time in s; 0"},
     },
@@ -42,6 +51,9 @@ class Mechanism:
 
     `meter.forward(now_s=0.5, bytes=1500)` hands a meter a packet.
     Parameters are as in a scenario ("3 s"); arguments are numbers in SI units, and so are the answers, in a table.
+    A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's `ecn`
+    after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. `link_rate="10 Mbit/s"` is the
+    link it is built for. `leave` is for rules that mark departing packets, `departed` for those that count them.
     `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 

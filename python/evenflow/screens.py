@@ -281,6 +281,12 @@ def mechanism(found: Mapping[str, Any]) -> None:
             meaning = _escaped(p["doc"]) + (f" [dim]({_escaped(p['source'])})[/dim]" if p.get("source") else "")
             made.add_row(*(_escaped(p.get(k) or "–") for k in ("name", "type", "default", "range")), meaning)
         out.print(made)
+    if found.get("presets"):
+        names, *rows = found["presets"]
+        made = table(*names)
+        for row in rows:
+            made.add_row(*(_escaped(cell) for cell in row))
+        out.print(made)
     if found.get("observables"):
         made = table("observable", "unit", "meaning")
         for o in found["observables"]:

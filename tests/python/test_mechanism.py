@@ -18,6 +18,76 @@ def test_the_meter_by_hand() -> None:
     assert answer["label"] == pytest.approx(math.log2(1e6 / 1e4), abs=0.02)
 
 
+def test_red_by_hand() -> None:
+    """Weight 1: the average is the queue. 10 of 5 to 15 packets is half-way to max_probability."""
+    red = ef.mechanism(
+        "red", variant="floyd", weight=1, max_probability=0.1, action="mark", min_threshold="5 packets", seed=7
+    )
+    below = red.admit(packets=4)
+    assert (below["verdict"], below["probability"], below["ecn"]) == ("accept", 0, "capable")
+    answers = [red.admit(packets=10) for _ in range(2000)]
+    assert answers[0]["probability"] == pytest.approx(0.05)
+    marks = [a for a in answers if a["verdict"] == "mark"]
+    assert all(a["reason"] == "early" and a["ecn"] == "marked" and a["count"] == 0 for a in marks)
+    # Gaps uniform on 1 to 1/p - 1 have mean 1/(2p) = 10 and standard deviation 5.5.
+    assert len(marks) == pytest.approx(200, abs=5 * 5.5 / 10 * math.sqrt(200))
+    forced = red.admit(packets=15, ecn="not-capable")
+    assert (forced["verdict"], forced["reason"], forced["ecn"]) == ("drop", "forced", "not-capable")
+
+
+def test_idle_time_lowers_the_average() -> None:
+    red = ef.mechanism("red", variant="ns2", weight=0.5, link_rate="4 Mbit/s")
+    assert red.admit(packets=16)["average"] == 8
+    # 500 bytes take 1 ms: three of them and the arriving packet.
+    assert red.admit(packets=0, now_s=1.0035, idle_since_s=1.0)["average"] == 0.5
+
+
+def test_a_virtual_queue_marks_what_leaves() -> None:
+    queue = ef.mechanism(
+        "virtual-queue", mark="busy-departure", buffer="2 packets", buffer_factor=1, link_rate="12 Mbit/s", rate_factor=1
+    )
+    for _ in range(3):
+        assert queue.admit(now_s=0.0)["verdict"] == "accept"
+    assert queue.leave(now_s=0.0019) == {
+        "verdict": "mark",
+        "reason": "virtual",
+        "ecn": "marked",
+        "virtual_length": pytest.approx(0.1),
+        "marking": 1,
+    }
+    assert queue.leave(now_s=0.0019, ecn="not-capable")["verdict"] == "pass"
+    assert queue.leave(now_s=0.002)["verdict"] == "pass"
+
+
+def test_a_rule_with_a_clock_catches_up() -> None:
+    load = ef.mechanism("load-based", interval="0.5 s", link_rate="10 Mbit/s")
+    for k in range(400):
+        load.admit(now_s=k / 1000, bytes=1250)
+    assert load.observe(now_s=0.49)["load"] == 0
+    assert load.observe(now_s=0.5)["load"] == pytest.approx(0.8)
+    assert load.observe(now_s=0.5)["probability"] == pytest.approx(0.71 * 0.2)
+    counting = ef.mechanism("load-based", count="departures", link_rate="10 Mbit/s")
+    counting.departed(now_s=0.1, bytes=1250, busy_s=0.001)
+    assert counting.observe(now_s=0.5)["load"] == pytest.approx(0.002)
+    rem = ef.mechanism("rem", period="2 ms", link_rate="10 Mbit/s")
+    # Three updates, each 0.001 * (0.1 * (50 - 20) - 2.5).
+    assert rem.admit(now_s=0.0075, packets=50)["price"] == pytest.approx(0.0015)
+
+
+def test_constant_probability_marks_its_share() -> None:
+    coin = ef.mechanism("constant-probability", probability=0.25)
+    marks = sum(coin.admit()["verdict"] == "mark" for _ in range(2000))
+    assert marks == pytest.approx(500, abs=5 * math.sqrt(2000 * 0.25 * 0.75))
+    with pytest.raises(UsageError, match="not-capable"):
+        coin.admit(ecn="yes")
+
+
+def test_presets_are_told() -> None:
+    presets = next(table["presets"] for table in schema()["mechanisms"] if table["kind"] == "red")
+    assert presets[0] == ["line", "ns2", "ns3", "linux", "floyd"]
+    assert all(len(row) == 5 for row in presets)
+
+
 def test_wrong_use_names_what_there_is() -> None:
     with pytest.raises(UsageError, match="activity-meter"):
         ef.mechanism("activity-metre")
@@ -42,6 +112,8 @@ def test_every_method_of_the_table_is_there() -> None:
             numbers = {name: 1 for name in arguments if name != "cls"}
             if "cls" in arguments:
                 numbers["cls"] = "be"  # type: ignore[assignment]
+            if "ecn" in arguments:
+                numbers["ecn"] = "marked"  # type: ignore[assignment]
             assert isinstance(getattr(made, method)(**numbers), dict)
 
 

@@ -9,5 +9,5 @@ pub mod schema;
 pub mod units;
 
 pub use packet::{Ecn, Packet, flags};
-pub use random::Stream;
+pub use random::{Draw, Given, Stream};
 pub use units::{Duration, Fine, Rate, Time};

@@ -8,6 +8,41 @@
 use rand_core::Rng;
 use rand_pcg::Mcg128Xsl64;
 
+/// A source of uniform random numbers: a [`Stream`], or in a test the numbers somebody wrote down.
+pub trait Draw {
+    /// The next, in the open interval (0, 1).
+    fn open01(&mut self) -> f64;
+}
+
+impl Draw for Stream {
+    #[inline]
+    fn open01(&mut self) -> f64 {
+        Stream::open01(self)
+    }
+}
+
+/// Numbers written down beforehand, for tests of what a rule does with them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Given(std::collections::VecDeque<f64>);
+
+impl Given {
+    /// These, in order.
+    pub fn new(numbers: impl IntoIterator<Item = f64>) -> Given {
+        Given(numbers.into_iter().collect())
+    }
+
+    /// How many are left.
+    pub fn left(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Draw for Given {
+    fn open01(&mut self) -> f64 {
+        self.0.pop_front().expect("more numbers were drawn than written down")
+    }
+}
+
 /// One named stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Stream(Mcg128Xsl64);

@@ -58,6 +58,8 @@ pub enum Type {
     QueueLength,
     /// Packets or time.
     PacketsOrDuration,
+    /// Packets or bytes.
+    PacketsOrBytes,
     /// A pure number.
     Number,
     /// A whole number, not negative.
@@ -86,6 +88,7 @@ impl Type {
             Type::Packets => ("packets".into(), "\"24 packets\""),
             Type::QueueLength => ("packets, bytes or time".into(), "\"24 packets\", \"64 KiB\" or \"20 ms\""),
             Type::PacketsOrDuration => ("packets or time".into(), "\"12 packets\" or \"14.4 ms\""),
+            Type::PacketsOrBytes => ("packets or bytes".into(), "\"12 packets\" or \"18 kB\""),
             Type::Number => ("number".into(), "0.5"),
             Type::Integer => ("whole number".into(), "10"),
             Type::IntegerOr(word) => (format!("whole number or \"{word}\""), "6"),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use evenflow_base::schema::{Room, Type, Value as Quantity};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
-use evenflow_queue::{Admission, Limit, Occupancy, Queued, Scheduler, Verdict};
+use evenflow_queue::{Admission, Limit, Line, Occupancy, Queued, Reason, Scheduler, Verdict};
 use evenflow_scenario::{mechanism as decode, quantity};
 use evenflow_stage::Stage;
 use evenflow_transport::Profile;
@@ -29,6 +29,8 @@ struct Inner {
     /// Traffic classes by name, in the order of their numbers.
     classes: Vec<String>,
     observables: Vec<&'static str>,
+    /// What the last packet found, for clocks that strike without one.
+    seen: Occupancy,
 }
 
 enum Object {
@@ -96,7 +98,10 @@ impl Inner {
         };
         let object = match table.room {
             Room::Queue => Object::Queue(
-                Box::new(Admission::build(kind, &values, rate).map_err(problems)?),
+                Box::new(
+                    Admission::build(kind, &values, Line { rate, delay: Duration::ZERO })
+                        .map_err(problems)?,
+                ),
                 Limit::new(limit.as_ref()),
             ),
             Room::Stage => {
@@ -131,7 +136,8 @@ impl Inner {
             other => return Err(bad(format!("a {} cannot be stepped by itself", other.name()))),
         };
         let observables = table.observables.iter().map(|o| o.name).collect();
-        Ok(Inner { object, stream: Stream::new(seed, "mechanism"), classes, observables })
+        let seen = Occupancy { packets: 0, bytes: 0, rate, full: false, idle_since: Some(Time::ZERO) };
+        Ok(Inner { object, stream: Stream::new(seed, "mechanism"), classes, observables, seen })
     }
 
     fn packet(&self, args: &Args) -> PyResult<(Packet, Time)> {
@@ -155,9 +161,24 @@ impl Inner {
             hop: 0,
             class: class as u8,
             flags: flags::DATAGRAM,
-            ecn: Ecn::NotCapable,
+            ecn: match args.get("ecn").and_then(Value::as_str) {
+                None if args.contains_key("ecn") => return Err(bad(format!("ecn must be one of {ECN}"))),
+                None | Some("capable") => Ecn::Capable0,
+                Some("not-capable") => Ecn::NotCapable,
+                Some("marked") => Ecn::Congestion,
+                Some(other) => return Err(bad(format!("ecn must be one of {ECN}, not {other:?}"))),
+            },
         };
         Ok((packet, Time::from_seconds(not_negative(args, "now_s", Some(0.0))?)))
+    }
+
+    /// Lets the clock of a queue's rule strike up to `now`.
+    fn strike(&mut self, now: Time) {
+        if let Object::Queue(rule, _) = &mut self.object {
+            while rule.next_tick() <= now {
+                rule.tick(rule.next_tick(), &self.seen);
+            }
+        }
     }
 
     fn observe(&self, out: &mut Args, now: Time) {
@@ -176,6 +197,18 @@ impl Inner {
     fn call(&mut self, kind: &str, method: &str, args: &Args) -> PyResult<Args> {
         let (mut packet, now) = self.packet(args)?;
         let mut out = Args::new();
+        if let (Object::Queue(_, limit), "admit") = (&self.object, method) {
+            let packets = not_negative(args, "packets", Some(0.0))? as u32;
+            let bytes = not_negative(args, "queue_bytes", Some(1500.0 * f64::from(packets)))? as u64;
+            let rate = Some(Rate(not_negative(args, "rate_bps", Some(10e6))?));
+            let full = packets > 0 && limit.is_full(packets, bytes, packet.size, rate);
+            let idle_since = match args.contains_key("idle_since_s") {
+                true => Some(Time::from_seconds(not_negative(args, "idle_since_s", None)?)),
+                false => None,
+            };
+            self.seen = Occupancy { packets, bytes, rate, full, idle_since };
+        }
+        self.strike(now);
         match (&mut self.object, method) {
             (Object::Stage(stage), "forward") => {
                 stage.forward(&mut packet, now, &mut self.stream);
@@ -183,20 +216,24 @@ impl Inner {
                 out.insert("label".into(), json!(packet.label));
                 self.observe(&mut out, now);
             }
-            (Object::Queue(rule, limit), "admit") => {
-                let packets = not_negative(args, "packets", Some(0.0))? as u32;
-                let bytes = not_negative(args, "queue_bytes", Some(1500.0 * f64::from(packets)))? as u64;
-                let rate = Some(Rate(not_negative(args, "rate_bps", Some(10e6))?));
-                let full = packets > 0 && limit.is_full(packets, bytes, packet.size, rate);
-                let seen = Occupancy { packets, bytes, rate, full };
-                let (verdict, reason) = match rule.admit(&mut packet, now, &seen, &mut self.stream) {
+            (Object::Queue(rule, _), "admit") => {
+                let (verdict, reason) = match rule.admit(&mut packet, now, &self.seen, &mut self.stream) {
                     Verdict::Accept => ("accept", None),
                     Verdict::Mark(reason) => ("mark", Some(reason)),
                     Verdict::Drop(reason) => ("drop", Some(reason)),
                 };
-                out.insert("verdict".into(), verdict.into());
-                out.insert("reason".into(), reason.map_or(Value::Null, |r| r.name().into()));
+                tell(&mut out, verdict, reason, &packet);
                 out.insert("label".into(), json!(packet.label));
+                self.observe(&mut out, now);
+            }
+            (Object::Queue(rule, _), "leave") => {
+                let reason = rule.leave(&mut packet, now);
+                tell(&mut out, if reason.is_some() { "mark" } else { "pass" }, reason, &packet);
+                self.observe(&mut out, now);
+            }
+            (Object::Queue(rule, _), "departed") => {
+                let busy = Duration::from_seconds(not_negative(args, "busy_s", Some(0.0))?);
+                rule.departed(packet.size, busy, now);
                 self.observe(&mut out, now);
             }
             (Object::Scheduler(scheduler), "enqueue") => {
@@ -245,7 +282,7 @@ impl Inner {
             (Object::Queue(..) | Object::Stage(_), "observe") => self.observe(&mut out, now),
             (object, _) => {
                 let methods = match object {
-                    Object::Queue(..) => "admit, observe",
+                    Object::Queue(..) => "admit, leave, departed, observe",
                     Object::Scheduler(_) => "enqueue, dequeue",
                     Object::Stage(_) => "forward, observe",
                     Object::Control(..) => "ack, loss, set",
@@ -255,6 +292,20 @@ impl Inner {
         }
         Ok(out)
     }
+}
+
+/// The codepoints that a packet may be given.
+const ECN: &str = "\"capable\", \"not-capable\", \"marked\"";
+
+fn tell(out: &mut Args, verdict: &str, reason: Option<Reason>, packet: &Packet) {
+    let ecn = match packet.ecn {
+        Ecn::NotCapable => "not-capable",
+        Ecn::Capable0 | Ecn::Capable1 => "capable",
+        Ecn::Congestion => "marked",
+    };
+    out.insert("verdict".into(), verdict.into());
+    out.insert("reason".into(), reason.map_or(Value::Null, |r| r.name().into()));
+    out.insert("ecn".into(), ecn.into());
 }
 
 fn show(window: &Window, out: &mut Args) {

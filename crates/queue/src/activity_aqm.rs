@@ -273,7 +273,13 @@ mod tests {
     }
 
     fn seen(packets: u32) -> Occupancy {
-        Occupancy { packets, bytes: u64::from(packets) * 1500, rate: Some(Rate(10e6)), full: packets >= 24 }
+        Occupancy {
+            packets,
+            bytes: u64::from(packets) * 1500,
+            rate: Some(Rate(10e6)),
+            full: packets >= 24,
+            idle_since: None,
+        }
     }
 
     fn decide(rule: &mut ActivityAqm, label: f64, packets: u32) -> Verdict {

@@ -9,7 +9,7 @@
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
 };
-use evenflow_base::{Duration, Packet, Rate, Stream, Time};
+use evenflow_base::{Draw, Duration, Packet, Rate, Time};
 
 use crate::{Occupancy, Reason, Verdict};
 
@@ -115,16 +115,16 @@ impl Csfq {
     }
 
     /// See [`crate::Admission::admit`].
-    pub fn admit(
+    pub fn admit<D: Draw>(
         &mut self,
         packet: &mut Packet,
         now: Time,
         seen: &Occupancy,
-        stream: &mut Stream,
+        draws: &mut D,
     ) -> Verdict {
         let tosses = self.alpha > 0.0 && f64::from(seen.packets) >= self.params.q_min;
         let probability = if tosses { drop_probability(self.alpha, packet.label) } else { 0.0 };
-        let dropped = probability > 0.0 && stream.open01() < probability;
+        let dropped = probability > 0.0 && draws.open01() < probability;
         self.estimate(packet, now, seen, dropped);
         if dropped {
             return Verdict::Drop(Reason::Csfq);
@@ -338,7 +338,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::Ecn;
+    use evenflow_base::{Ecn, Stream};
 
     fn params(form: Form) -> Params {
         Params {
@@ -367,7 +367,13 @@ mod tests {
     }
 
     fn seen(packets: u32) -> Occupancy {
-        Occupancy { packets, bytes: u64::from(packets) * 1500, rate: Some(Rate(10e6)), full: packets >= 24 }
+        Occupancy {
+            packets,
+            bytes: u64::from(packets) * 1500,
+            rate: Some(Rate(10e6)),
+            full: packets >= 24,
+            idle_since: None,
+        }
     }
 
     #[test]

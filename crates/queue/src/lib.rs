@@ -4,19 +4,40 @@
 //! a real one. A rule decides when a packet arrives ([`Admission::admit`]); the link keeps the packets in order itself
 //! (FIFO) or in a [`Scheduler`].
 
+pub mod action;
 pub mod activity_aqm;
 pub mod averager;
+pub mod constant_probability;
 pub mod csfq;
 pub mod droptail;
+pub mod load_based;
+pub mod red;
+pub mod rem;
 pub mod scheduler;
+pub mod virtual_queue;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
-use evenflow_base::{Duration, Packet, Rate, Stream, Time};
+use evenflow_base::{Draw, Duration, Packet, Rate, Time};
 
+pub use action::Action;
 pub use activity_aqm::ActivityAqm;
+pub use constant_probability::ConstantProbability;
 pub use csfq::Csfq;
 pub use droptail::Limit;
+pub use load_based::LoadBased;
+pub use red::Red;
+pub use rem::Rem;
 pub use scheduler::{Queued, Scheduler};
+pub use virtual_queue::VirtualQueue;
+
+/// The link a rule is built for: what its parameters may default to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Line {
+    /// Its rate at the start; absent for a link that is pure delay.
+    pub rate: Option<Rate>,
+    /// Its propagation delay.
+    pub delay: Duration,
+}
 
 /// What waits at a link at the instant of a decision.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +50,8 @@ pub struct Occupancy {
     pub rate: Option<Rate>,
     /// Whether the queue's limit leaves no room for this packet.
     pub full: bool,
+    /// Since when the transmitter has had nothing to do; absent while it is busy.
+    pub idle_since: Option<Time>,
 }
 
 impl Occupancy {
@@ -51,11 +74,37 @@ pub enum Reason {
     Csfq,
     /// Taken out of the longest queue to make room.
     PushedOut,
+    /// RED: the average is between the thresholds, and the draw said so.
+    Early,
+    /// RED: the average is above its top, or the queue at `mark_all_above`.
+    Forced,
+    /// The virtual queue has overflowed.
+    Virtual,
+    /// Load-based marking: the measured load, and the draw said so.
+    Load,
+    /// Constant-probability marking.
+    Constant,
+    /// REM: the price, and the draw said so.
+    Price,
+    /// Lost on the link at random, whatever its queue.
+    Loss,
 }
 
 impl Reason {
     /// All of them, in the order of their codes.
-    pub const ALL: [Reason; 4] = [Reason::Limit, Reason::Activity, Reason::Csfq, Reason::PushedOut];
+    pub const ALL: [Reason; 11] = [
+        Reason::Limit,
+        Reason::Activity,
+        Reason::Csfq,
+        Reason::PushedOut,
+        Reason::Early,
+        Reason::Forced,
+        Reason::Virtual,
+        Reason::Load,
+        Reason::Constant,
+        Reason::Price,
+        Reason::Loss,
+    ];
 
     /// Its name in counters.
     pub fn name(self) -> &'static str {
@@ -64,6 +113,13 @@ impl Reason {
             Reason::Activity => "activity",
             Reason::Csfq => "csfq",
             Reason::PushedOut => "pushed_out",
+            Reason::Early => "early",
+            Reason::Forced => "forced",
+            Reason::Virtual => "virtual",
+            Reason::Load => "load",
+            Reason::Constant => "constant",
+            Reason::Price => "price",
+            Reason::Loss => "loss",
         }
     }
 }
@@ -88,62 +144,142 @@ pub enum Admission {
     Activity(Box<ActivityAqm>),
     /// See [`csfq`].
     Csfq(Box<Csfq>),
+    /// See [`red`].
+    Red(Box<Red>),
+    /// See [`virtual_queue`].
+    Virtual(Box<VirtualQueue>),
+    /// See [`load_based`].
+    Load(Box<LoadBased>),
+    /// See [`constant_probability`].
+    Constant(ConstantProbability),
+    /// See [`rem`].
+    Rem(Box<Rem>),
 }
 
 impl Admission {
-    /// The rule called `kind`. `rate` is its link's, for parameters that default to it.
-    pub fn build(kind: &str, values: &Values, rate: Option<Rate>) -> Result<Admission, Vec<Problem>> {
+    /// The rule called `kind` for the link `line`.
+    pub fn build(kind: &str, values: &Values, line: Line) -> Result<Admission, Vec<Problem>> {
         match kind {
             "droptail" => Ok(Admission::DropTail),
             "activity-aqm" => {
                 activity_aqm::Params::new(values).map(|p| Admission::Activity(Box::new(ActivityAqm::new(p))))
             }
-            "csfq" => csfq::Params::new(values, rate).map(|p| Admission::Csfq(Box::new(Csfq::new(p)))),
+            "csfq" => csfq::Params::new(values, line.rate).map(|p| Admission::Csfq(Box::new(Csfq::new(p)))),
+            "red" => red::Params::new(values, line).map(|p| Admission::Red(Box::new(Red::new(p)))),
+            "virtual-queue" => virtual_queue::Params::new(values, line.rate)
+                .map(|p| Admission::Virtual(Box::new(VirtualQueue::new(p)))),
+            "load-based" => load_based::Params::new(values, line.rate)
+                .map(|p| Admission::Load(Box::new(LoadBased::new(p)))),
+            "constant-probability" => {
+                Ok(Admission::Constant(ConstantProbability::new(constant_probability::Params::new(values))))
+            }
+            "rem" => rem::Params::new(values, line.rate).map(|p| Admission::Rem(Box::new(Rem::new(p)))),
             other => panic!("no admission rule is called {other}"),
         }
     }
 
-    /// Decides on `packet` at `now`. `stream` is the rule's own.
+    /// Decides on `packet` at `now`. `draws` are the rule's own. Every [`Admission::next_tick`] up to `now` must have been
+    /// given before.
     #[inline]
-    pub fn admit(
+    pub fn admit<D: Draw>(
         &mut self,
         packet: &mut Packet,
         now: Time,
         seen: &Occupancy,
-        stream: &mut Stream,
+        draws: &mut D,
     ) -> Verdict {
         match self {
             Admission::DropTail if seen.full => Verdict::Drop(Reason::Limit),
             Admission::DropTail => Verdict::Accept,
             Admission::Activity(rule) => rule.admit(packet, now, seen),
-            Admission::Csfq(rule) => rule.admit(packet, now, seen, stream),
+            Admission::Csfq(rule) => rule.admit(packet, now, seen, draws),
+            Admission::Red(rule) => rule.admit(packet, now, seen, draws),
+            Admission::Virtual(rule) => rule.admit(packet, now, seen),
+            Admission::Load(rule) => rule.admit(packet, seen, draws),
+            Admission::Constant(rule) => rule.admit(packet, seen, draws),
+            Admission::Rem(rule) => rule.admit(packet, seen, draws),
+        }
+    }
+
+    /// When the rule's own clock strikes next; [`Time::NEVER`] for a rule without one.
+    #[inline]
+    pub fn next_tick(&self) -> Time {
+        match self {
+            Admission::Load(rule) => rule.next_tick(),
+            Admission::Rem(rule) => rule.next_tick(),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// The clock strikes at `now`, which is [`Admission::next_tick`], and the queue is as `seen`. A packet that begins its
+    /// transmission at that very instant waits no longer; one that arrives at it is not there yet.
+    pub fn tick(&mut self, now: Time, seen: &Occupancy) {
+        debug_assert_eq!(now, self.next_tick());
+        match self {
+            Admission::Load(rule) => rule.tick(),
+            Admission::Rem(rule) => rule.tick(seen),
+            _ => {}
+        }
+    }
+
+    /// A packet leaves the queue for the wire at `now`, and may be marked on the way. Only rules with
+    /// [`Admission::marks_departures`] need it.
+    pub fn leave(&mut self, packet: &mut Packet, now: Time) -> Option<Reason> {
+        match self {
+            Admission::Virtual(rule) => rule.leave(packet, now),
+            _ => None,
         }
     }
 
     /// A packet of `size` bytes has been on the wire for `busy`. Only rules with [`Admission::watches_departures`] need it.
     pub fn departed(&mut self, size: u16, busy: Duration, now: Time) {
-        if let Admission::Activity(rule) = self {
-            rule.departed(size, busy, now);
+        match self {
+            Admission::Activity(rule) => rule.departed(size, busy, now),
+            Admission::Load(rule) => rule.departed(size),
+            _ => {}
         }
     }
 
-    /// Whether the rule must see each departure, and therefore needs an event for it.
+    /// Whether the rule must see the end of each transmission, and therefore needs an event for it.
     pub fn watches_departures(&self) -> bool {
-        matches!(self, Admission::Activity(rule) if rule.watches_departures())
+        match self {
+            Admission::Activity(rule) => rule.watches_departures(),
+            Admission::Load(rule) => rule.watches_departures(),
+            _ => false,
+        }
     }
 
-    /// An observable of the rule by name, as of its last decision.
+    /// Whether the rule marks packets as they leave the queue: it then must see each of them go, which needs an event too.
+    pub fn marks_departures(&self) -> bool {
+        matches!(self, Admission::Virtual(rule) if rule.marks_departures())
+    }
+
+    /// An observable of the rule by name, as of its last decision or tick.
     pub fn observe(&self, name: &str) -> Option<f64> {
         match self {
             Admission::DropTail => None,
             Admission::Activity(rule) => rule.observe(name),
             Admission::Csfq(rule) => rule.observe(name),
+            Admission::Red(rule) => rule.observe(name),
+            Admission::Virtual(rule) => rule.observe(name),
+            Admission::Load(rule) => rule.observe(name),
+            Admission::Constant(_) => None,
+            Admission::Rem(rule) => rule.observe(name),
         }
     }
 }
 
 /// The tables of all admission rules.
-pub static MECHANISMS: &[&Mechanism] = &[&activity_aqm::TABLE, &csfq::TABLE, &droptail::TABLE];
+pub static MECHANISMS: &[&Mechanism] = &[
+    &activity_aqm::TABLE,
+    &constant_probability::TABLE,
+    &csfq::TABLE,
+    &droptail::TABLE,
+    &load_based::TABLE,
+    &red::TABLE,
+    &rem::TABLE,
+    &virtual_queue::TABLE,
+];
 
 /// The tables of all schedulers.
 pub static SCHEDULERS: &[&Mechanism] =
@@ -154,5 +290,25 @@ pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     if SCHEDULERS.iter().any(|m| m.kind == kind) {
         return Vec::new();
     }
-    Admission::build(kind, values, Some(Rate(1.0))).err().unwrap_or_default()
+    // A rate that no rule finds too slow: what it does to a rule is not judged here.
+    let line = Line { rate: Some(Rate(10e6)), delay: Duration::ZERO };
+    Admission::build(kind, values, line).err().unwrap_or_default()
+}
+
+/// The same where some parameters could not be decoded and are missing: what can be said nevertheless.
+pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
+    if kind == "red" { red::threshold_problems(values) } else { Vec::new() }
+}
+
+/// Fills in what a preset decides about parameters that were not given, so that a canonical scenario says it all.
+pub fn complete(kind: &str, values: &mut Values) {
+    if kind == "red" {
+        red::complete(values);
+    }
+}
+
+/// How the presets of `kind` differ, for the documentation: rows of a parameter and its value in each preset, the first
+/// row their names.
+pub fn presets(kind: &str) -> Option<Vec<Vec<String>>> {
+    (kind == "red").then(red::presets)
 }

@@ -281,7 +281,7 @@ const RATE: f64 = 10e6;
 fn seen(packets: u32, limit: Limit, size: u16) -> Occupancy {
     let bytes = u64::from(packets) * 1500;
     let rate = Some(Rate(RATE));
-    Occupancy { packets, bytes, rate, full: limit.is_full(packets, bytes, size, rate) }
+    Occupancy { packets, bytes, rate, full: limit.is_full(packets, bytes, size, rate), idle_since: None }
 }
 
 fn aqm_params() -> impl Strategy<Value = activity_aqm::Params> {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    Component, Direction, EventKind, Every, Group, Histogram, Hop, Link, Per, Queue, RateSpec, Record,
+    Component, Direction, EventKind, Every, Group, Histogram, Hop, Link, Loss, Per, Queue, RateSpec, Record,
     Scenario, Spec, Stage, Tcp, Traffic,
 };
 
@@ -80,7 +80,7 @@ fn number(x: f64) -> Json {
     if x.fract() == 0.0 && x.abs() < 9_007_199_254_740_992.0 { json!(x as i64) } else { json!(x) }
 }
 
-fn value(value: &Value) -> Json {
+pub(crate) fn value(value: &Value) -> Json {
     match value {
         Value::Rate(x) => bits_per_second(*x),
         Value::Seconds(x) => seconds(*x),
@@ -134,6 +134,23 @@ fn link(link: &Link) -> Json {
     if let Some(reverse) = &link.reverse {
         table.insert("reverse".into(), Json::Object(direction(reverse)));
     }
+    if let Some(loss) = &link.loss {
+        table.insert("loss".into(), self::loss(loss));
+    }
+    Json::Object(table)
+}
+
+fn loss(loss: &Loss) -> Json {
+    let direction = match loss.ways {
+        [0] => "forward",
+        [1] => "reverse",
+        _ => "both",
+    };
+    let mut table = Map::new();
+    table.insert("probability".into(), value(&loss.probability));
+    table.insert("from".into(), seconds(loss.from.seconds()));
+    table.extend(loss.until.map(|until| ("until".into(), seconds(until.seconds()))));
+    table.insert("direction".into(), json!(direction));
     Json::Object(table)
 }
 

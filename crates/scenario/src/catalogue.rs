@@ -1,6 +1,8 @@
 //! Every mechanism there is, by room, and the documents made of their tables.
 
 use evenflow_base::schema::{Counter, Fallback, Mechanism, Observable, Param, Problem, Room, Type, Values};
+use evenflow_transport::Profile;
+use evenflow_transport::profile::{COMPLETE, LINES};
 use serde_json::{Value as Json, json};
 
 use crate::metrics::METRICS;
@@ -40,6 +42,21 @@ pub fn check(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     }
 }
 
+/// The same where some parameters are missing because they could not be decoded: what can be said nevertheless.
+pub(crate) fn check_partly(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
+    match mechanism.room {
+        Room::Queue => evenflow_queue::check_partly(mechanism.kind, values),
+        _ => Vec::new(),
+    }
+}
+
+/// Fills in what a preset decides about parameters that were not given.
+pub(crate) fn complete(mechanism: &Mechanism, values: &mut Values) {
+    if mechanism.room == Room::Queue {
+        evenflow_queue::complete(mechanism.kind, values);
+    }
+}
+
 /// The rule of a queue that has a limit or a scheduler only.
 pub(crate) fn droptail() -> &'static Mechanism {
     &evenflow_queue::droptail::TABLE
@@ -61,17 +78,7 @@ pub(crate) fn noun(room: Room) -> &'static str {
 /// Mechanisms that are announced and do not exist yet: their names are not mistakes.
 pub fn announced(room: Room) -> &'static [&'static str] {
     match room {
-        Room::Queue => &[
-            "red",
-            "virtual-queue",
-            "load-based",
-            "constant-marking",
-            "constant-probability",
-            "rem",
-            "codel",
-            "pie",
-            "fq-codel",
-        ],
+        Room::Queue => &["codel", "pie", "fq-codel"],
         Room::Scheduler => &["sfq", "htb", "tbf", "token-bucket"],
         Room::Stage => &[
             "policer",
@@ -104,7 +111,23 @@ pub fn schema_json() -> String {
             json!({ "name": m.name, "unit": m.unit, "window": m.window, "formula": m.formula, "doc": m.doc })
         })
         .collect();
-    json!({ "mechanisms": mechanisms, "metrics": metrics }).to_string()
+    json!({ "mechanisms": mechanisms, "metrics": metrics, "profiles": profiles() }).to_string()
+}
+
+/// The stack profiles that are complete, with every line.
+fn profiles() -> Vec<Json> {
+    let one = |name: &&str| {
+        let profile = Profile::named(name)?;
+        let lines: Vec<Json> = LINES
+            .iter()
+            .map(|line| {
+                json!({ "name": line.param.name, "value": crate::canonical::value(&(line.get)(&profile)),
+                        "doc": line.param.doc, "source": line.param.source })
+            })
+            .collect();
+        Some(json!({ "name": name, "doc": profile.doc(), "lines": lines }))
+    };
+    COMPLETE.iter().filter_map(one).collect()
 }
 
 fn mechanism_json(m: &Mechanism) -> Json {
@@ -117,7 +140,7 @@ fn mechanism_json(m: &Mechanism) -> Json {
     json!({
         "kind": m.kind, "room": m.room.name(), "title": m.title, "doc": m.doc, "source": m.source,
         "params": params, "observables": observables(m.observables), "counters": counters(m.counters),
-        "deviations": deviations,
+        "deviations": deviations, "presets": evenflow_queue::presets(m.kind).unwrap_or_default(),
     })
 }
 
@@ -126,6 +149,7 @@ fn section_json(s: &Section) -> Json {
         "kind": s.name, "room": Room::Scenario.name(), "title": s.title, "doc": s.doc, "source": GRAMMAR,
         "params": s.keys.iter().map(key_json).collect::<Vec<_>>(),
         "observables": observables(s.observables), "counters": counters(s.counters), "deviations": [],
+        "presets": [],
     })
 }
 
@@ -168,6 +192,7 @@ fn unit(ty: Type) -> &'static str {
         Type::Packets => "packets",
         Type::QueueLength => "packets, B or s",
         Type::PacketsOrDuration => "packets or s",
+        Type::PacketsOrBytes => "packets or B",
         Type::Number | Type::NumberPerClass | Type::Integer | Type::IntegerOr(_) => "1",
         Type::Flag | Type::Choice(_) | Type::Names => "",
     }

@@ -6,7 +6,7 @@ use evenflow_base::schema::{Fallback, Mechanism, Param, Room, Type};
 use serde_json::{Map, Value as Json, json};
 
 use crate::catalogue;
-use crate::sections::{CONGESTION_CONTROL, Key, SCENARIO, Section, Shape};
+use crate::sections::{CONGESTION_CONTROL, Key, LOSS, SCENARIO, Section, Shape};
 
 /// JSON Schema (draft 2020-12) of a scenario file.
 pub fn json_schema() -> String {
@@ -31,6 +31,7 @@ fn definitions() -> Json {
         ("packets", vec![packets], Type::Packets),
         ("queue-length", vec![packets, bytes, duration], Type::QueueLength),
         ("packets-or-duration", vec![packets, duration], Type::PacketsOrDuration),
+        ("packets-or-bytes", vec![packets, bytes], Type::PacketsOrBytes),
     ];
     let mut all = Map::new();
     for (name, units, ty) in plain {
@@ -129,6 +130,7 @@ fn value(ty: Type) -> Json {
         Type::Packets => reference("packets"),
         Type::QueueLength => reference("queue-length"),
         Type::PacketsOrDuration => reference("packets-or-duration"),
+        Type::PacketsOrBytes => reference("packets-or-bytes"),
         Type::Number => reference("number"),
         Type::Integer => json!({ "type": "integer", "minimum": 0 }),
         Type::IntegerOr(word) => json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": word }] }),
@@ -172,6 +174,11 @@ fn shape(shape: &Shape) -> Json {
                 "type": "object", "additionalProperties": false, "required": ["steps"],
                 "properties": { "steps": { "type": "array", "items": step, "minItems": 1 } },
             }] })
+        }
+        Shape::Loss => {
+            let mut table = section(&LOSS, None);
+            table.remove("description");
+            json!({ "anyOf": [reference("number"), Json::Object(table)] })
         }
         Shape::Per => json!({ "type": "string", "pattern": "^(user|flow|group|[1-9][0-9]* users?)$" }),
         Shape::Table(table, room) => table_of(table, *room),

@@ -71,13 +71,7 @@ pub static METRICS: &[Metric] = &[
         "",
         "Time the run took, from building the network to the record; provenance, outside the record.",
     ),
-    metric(
-        "cpu_s",
-        "s",
-        RUN,
-        "",
-        "Processor time of the run's thread, null where the system does not tell; provenance, outside the record.",
-    ),
+    metric("cpu_s", "s", RUN, "", "Processor time of the run's thread; provenance, outside the record."),
     metric("groups.G.users", "1", RUN, "n", "Users of the group."),
     metric(
         "groups.G.goodput_bps",
@@ -221,9 +215,15 @@ pub static METRICS: &[Metric] = &[
         "packets",
         WINDOW,
         "sum over copies",
-        "Packets dropped, by reason: limit, activity, csfq, pushed_out.",
+        "Packets dropped, by reason; `loss` is the link's random loss, the others are its queue's.",
     ),
-    metric("links.L.marks.REASON", "packets", WINDOW, "sum over copies", "Packets marked, by reason."),
+    metric(
+        "links.L.marks.REASON",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets marked, by reason; one that was marked before is marked again.",
+    ),
     metric(
         "links.L.classes.CLASS.queue_delay_s_mean",
         "s",

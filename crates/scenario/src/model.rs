@@ -66,6 +66,21 @@ pub struct Link {
     pub forward: Direction,
     /// The other one. `None`: same rate and delay (the same draw), never drops.
     pub reverse: Option<Direction>,
+    /// What it loses at random.
+    pub loss: Option<Loss>,
+}
+
+/// Random loss on a link.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    /// Of each packet, a [`Value::Number`] or random.
+    pub probability: Value,
+    /// Since the start of the run.
+    pub from: Duration,
+    /// The same; absent: to the end.
+    pub until: Option<Duration>,
+    /// 0 forward, 1 reverse.
+    pub ways: &'static [usize],
 }
 
 /// One direction of a link.

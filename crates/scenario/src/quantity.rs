@@ -50,6 +50,7 @@ impl Dimension {
             Type::Packets => self == Dimension::Packets,
             Type::QueueLength => self != Dimension::Rate,
             Type::PacketsOrDuration => matches!(self, Dimension::Packets | Dimension::Duration),
+            Type::PacketsOrBytes => matches!(self, Dimension::Packets | Dimension::Bytes),
             _ => false,
         }
     }
@@ -223,6 +224,7 @@ fn needed(ty: Type) -> &'static str {
         Type::Bytes => Dimension::Bytes.facts().0,
         Type::Packets => Dimension::Packets.facts().0,
         Type::QueueLength => "a number of packets, of bytes or a duration",
+        Type::PacketsOrBytes => "a number of packets or of bytes",
         _ => "a number of packets or a duration",
     }
 }

@@ -47,6 +47,8 @@ pub enum Shape {
     Named(Room),
     /// A rate, or `{ steps = [[time, rate], …] }`.
     Rate,
+    /// A probability, or a table of [`LOSS`].
+    Loss,
     /// `"user"`, `"flow"`, `"group"`, `"5 users"`.
     Per,
     /// A table of this section's keys; with a room: and the parameters of the mechanism of that room that its `kind` names.
@@ -78,6 +80,7 @@ impl Shape {
             Shape::Kind(room) => format!("{} name", room.name()),
             Shape::Named(room) => format!("{0} name, or table with kind", room.name()),
             Shape::Rate => "rate, or { steps = [[time, rate], …] }".into(),
+            Shape::Loss => "number, or loss table".into(),
             Shape::Per => "\"user\", \"flow\", \"group\" or \"5 users\"".into(),
             Shape::Table(section, _) => format!("{} table", section.name),
             Shape::Tcp(table) => format!("{} table", table.kind),
@@ -180,16 +183,60 @@ pub static LINK: Section = Section {
             "The direction against the path.",
         ),
         key("jitter", Shape::Later, Fallback::Absent("none"), "Random extra delay."),
-        key("loss", Shape::Later, Fallback::Absent("none"), "Random loss."),
+        key(
+            "loss",
+            Shape::Loss,
+            Fallback::Absent("none"),
+            "Random loss, independent for each packet: its probability, or a table.",
+        ),
     ],
     observables: &[],
     counters: &[
         Counter { name: "arrived_bytes", doc: "Bytes offered to it." },
         Counter { name: "delivered_bytes", doc: "Bytes that reached its far end." },
         Counter { name: "delivered_packets", doc: "Packets that reached its far end." },
-        Counter { name: "drops", doc: "Packets its queue dropped, whatever the reason." },
+        Counter { name: "drops", doc: "Packets its queue dropped or it lost, whatever the reason." },
         Counter { name: "marks", doc: "Packets its queue marked, whatever the reason." },
     ],
+};
+
+/// `loss` of a link, where it is a table.
+pub static LOSS: Section = Section {
+    name: "loss",
+    title: "Random loss of a link",
+    doc: "Each packet that the queue accepts is lost with a probability, independently. A lost packet takes its time on the link           like any other, and counts as dropped, by the reason `loss`, when it would have reached the far end.",
+    keys: &[
+        value(
+            "probability",
+            Type::Number,
+            Fallback::Required,
+            Range { min: 0.0, closed: true, max: 1.0 },
+            "Of each packet.",
+        ),
+        value(
+            "from",
+            Type::Duration,
+            Fallback::Text("0 s"),
+            Range::NOT_NEGATIVE,
+            "Packets accepted before this instant of the run are not lost.",
+        ),
+        value(
+            "until",
+            Type::Duration,
+            Fallback::Absent("the end of the run"),
+            Range::POSITIVE,
+            "Packets accepted at this instant or later are not lost.",
+        ),
+        value(
+            "direction",
+            Type::Choice(&["forward", "reverse", "both"]),
+            Fallback::Text("forward"),
+            Range::ANY,
+            "In which direction of the link.",
+        ),
+    ],
+    observables: &[],
+    counters: &[Counter { name: "loss", doc: "Lost on the link at random." }],
 };
 
 /// `reverse` of a link.
@@ -407,4 +454,4 @@ pub static SERIES: Section = Section {
 
 /// All of them, in the order of the documentation.
 pub static SECTIONS: &[&Section] =
-    &[&SCENARIO, &LINK, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &GROUP, &TRAFFIC, &RECORD, &SERIES];
+    &[&SCENARIO, &LINK, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &GROUP, &TRAFFIC, &RECORD, &SERIES];

@@ -289,7 +289,6 @@ fn kinds_are_known_or_announced_or_mistyped() {
         json!({ "normal": "7 ms" }),
         "links.bottleneck.jitter: not yet known: jitter",
     );
-    one("links.bottleneck.loss", json!(0.01), "links.bottleneck.loss: not yet known: loss");
     one("stages.meter.peer", json!("x"), "stages.meter.peer: not yet known: peer");
     one(
         "links.bottleneck.queue.scheduler",
@@ -320,8 +319,78 @@ fn what_waits_for_the_next_release_is_all_that_is_wrong_with_the_red_example() {
             "groups.light.tcp.congestion_control",
             "groups.light.tcp.ecn",
             "groups.light.tcp.stack",
-            "links.bottleneck.queue.kind",
         ]
+    );
+}
+
+/// Changes the queue of the ABC example to a RED and gives its errors, as many as there are.
+fn red(queue: Json) -> Vec<String> {
+    let mut tree = without("abc-default", &["links.bottleneck.queue"]);
+    *common::at(&mut tree, "links.bottleneck.queue") = queue;
+    errors(&tree).iter().map(|(path, message)| format!("{path}: {message}")).collect()
+}
+
+#[test]
+fn everything_that_is_wrong_with_a_red_is_said_at_once() {
+    let queue = json!({
+        "kind": "red", "min_threshold": "20 packets", "max_threshold": "20 packets", "weight": 0, "max_probability": 1.5,
+        "mark_all_above": "7 packets",
+    });
+    assert_eq!(
+        red(queue),
+        [
+            "links.bottleneck.queue.mark_all_above: must not be below min_threshold: 7 is less than 20",
+            "links.bottleneck.queue.max_probability: must be more than 0, at most 1, not 1.5",
+            "links.bottleneck.queue.max_threshold: must be above min_threshold: 20 is not more than 20",
+            "links.bottleneck.queue.weight: must be more than 0, at most 1, not 0",
+        ]
+    );
+    assert_eq!(
+        red(json!({ "kind": "red", "min_threshold": "20 packets", "max_threshold": "60 kB", "weight": 1.1 })),
+        [
+            "links.bottleneck.queue.max_threshold: must be in the unit of min_threshold: packets or bytes",
+            "links.bottleneck.queue.weight: must be more than 0, at most 1, not 1.1",
+        ]
+    );
+    assert_eq!(
+        red(json!({ "kind": "red", "min_threshold": "20 ms", "variant": "ns4", "spread": "uniform" })),
+        [
+            "links.bottleneck.queue.min_threshold: \"20 ms\" is a duration, a number of packets or of bytes is needed, for example \
+             \"12 packets\" or \"18 kB\"",
+            "links.bottleneck.queue.spread: \"uniform\" is not valid; valid names are bernoulli, floyd, ns2",
+            "links.bottleneck.queue.variant: \"ns4\" is not valid; did you mean \"ns2\"?",
+        ]
+    );
+}
+
+#[test]
+fn a_virtual_queue_must_hold_a_packet() {
+    assert_eq!(
+        red(
+            json!({ "kind": "virtual-queue", "buffer": "1 packets", "mark": "busy-departure", "action": "mark" })
+        ),
+        [
+            "links.bottleneck.queue.action: must be \"mark-everything\" with mark = \"busy-departure\": a packet that leaves \
+             is not dropped",
+            "links.bottleneck.queue.buffer: times buffer_factor must hold 1 packet, but is 0.95: nothing would ever fit",
+        ]
+    );
+}
+
+#[test]
+fn losses_are_probabilities() {
+    one("links.bottleneck.loss", json!(1.5), "links.bottleneck.loss: must be at least 0, at most 1, not 1.5");
+    one(
+        "links.bottleneck.loss",
+        json!({ "probabilty": 0.1 }),
+        "links.bottleneck.loss.probability: is required: number, for example 0.5\n\
+         links.bottleneck.loss.probabilty: unknown key \"probabilty\"; did you mean \"probability\"?",
+    );
+    one(
+        "links.bottleneck.loss",
+        json!({ "probability": 0.1, "from": "5 s", "until": "5 s", "direction": "backward" }),
+        "links.bottleneck.loss.direction: \"backward\" is not valid; valid names are both, forward, reverse\n\
+         links.bottleneck.loss.until: must be later than from: 5 s is not after 5 s",
     );
 }
 

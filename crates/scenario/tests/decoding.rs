@@ -261,12 +261,62 @@ fn the_canonical_form_of_the_smallest_scenario() {
     assert_eq!(
         valid(&tree).canonical,
         concat!(
-            r#"{"duration":"10 s","groups":{"g":{"path":["l"],"traffic":[{"class":"be","kind":"cbr","packet":"1500 B","#,
-            r#""rate":"64000 bit/s","start":"0 s"}],"users":1,"weight":1}},"#,
+            r#"{"duration":"10 s","groups":{"g":{"path":["l"],"traffic":[{"class":"be","ecn_capable":false,"kind":"cbr","#,
+            r#""packet":"1500 B","rate":"64000 bit/s","start":"0 s"}],"users":1,"weight":1}},"#,
             r#""links":{"l":{"delay":"0.005 s","rate":"1000000 bit/s"}},"#,
             r#""record":{"events":[],"histograms":[],"series":[]},"stages":{},"warmup":"0 s"}"#
         )
     );
+}
+
+#[test]
+fn random_loss_has_one_spelling() {
+    let loss = |json: serde_json::Value| with("abc-default", &[("links.bottleneck.loss", json)]);
+    let table = json!({ "probability": 0.01, "from": "0 s", "direction": "forward" });
+    same(&loss(json!(0.01)), &loss(table.clone()));
+    assert!(
+        valid(&loss(json!(0.01)))
+            .canonical
+            .contains(r#""loss":{"direction":"forward","from":"0 s","probability":0.01},"queue""#)
+    );
+    same(&loss(json!(0)), &tree("abc-default"));
+    same(&loss(json!({ "probability": 0, "from": "7 s" })), &tree("abc-default"));
+    for (key, value) in [("from", "1 s"), ("until", "60 s"), ("direction", "both")] {
+        let mut other = table.clone();
+        other[key] = json!(value);
+        different(&loss(table.clone()), &loss(other.clone()));
+        is_idempotent(&valid(&loss(other)));
+    }
+    let law = loss(json!({ "uniform": [0.0, 0.1] }));
+    same(&law, &loss(json!({ "probability": { "uniform": [0.0, 0.1] } })));
+    is_idempotent(&valid(&law));
+}
+
+#[test]
+fn a_preset_and_its_lines_written_out_are_the_same_scenario() {
+    let red = |queue: serde_json::Value| {
+        let mut tree = without("abc-default", &["links.bottleneck.queue"]);
+        *common::at(&mut tree, "links.bottleneck.queue") = queue;
+        tree
+    };
+    let short = json!({ "kind": "red", "variant": "ns3", "min_threshold": "20 packets" });
+    let long = json!({
+        "kind": "red", "variant": "ns3", "min_threshold": "20 packets", "max_threshold": "60 packets", "weight": 0.002,
+        "gentle": true, "spread": "ns2", "max_probability": 0.02, "mean_packet": "500 B",
+    });
+    same(&red(short.clone()), &red(long));
+    is_idempotent(&valid(&red(short.clone())));
+    let mut other = short;
+    other["gentle"] = json!(false);
+    different(&red(json!({ "kind": "red", "variant": "ns3", "min_threshold": "20 packets" })), &red(other));
+    for variant in ["ns2", "ns3", "linux", "floyd"] {
+        is_idempotent(&valid(&red(json!({ "kind": "red", "variant": variant }))));
+        // As in examples/scenarios/red-ecn.toml.
+        is_idempotent(&valid(&red(json!({
+            "kind": "red", "variant": variant, "limit": "833 packets", "min_threshold": "83 packets",
+            "max_threshold": "833 packets", "max_probability": 1.0, "weight": 0.002, "action": "mark",
+        }))));
+    }
 }
 
 /// The canonical form is a scenario file, and its own canonical form.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evenflow_base::schema::{Law, Sampler, Value, Values};
 use evenflow_base::{Duration, Fine, Rate, Stream, Time};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
-use evenflow_queue::{Admission, Limit, Scheduler};
+use evenflow_queue::{Admission, Limit, Line, Scheduler};
 use evenflow_scenario::model::{
     Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Per, Queue as QueueSpec,
     RateSpec, Scenario, SchedulerPer, Target, Traffic,
@@ -16,11 +16,12 @@ use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
 
 use crate::Options;
 use crate::engine::{
-    Connection, Datagrams, Engine, FOLD, Flow, Host, KEEP, PORT, Parts, RECEIVER, SENDER, STAGE, StageSlot,
+    Connection, Datagrams, Engine, FOLD, Flow, Host, KEEP, LOST, PORT, Parts, RECEIVER, SENDER, STAGE,
+    StageSlot,
 };
 use crate::events::Lane;
 use crate::measure::{ClassCounters, PortCounters, Window, WindowMeter};
-use crate::port::{Events, Fifo, Gate, Lengths, Port, Queue, Select};
+use crate::port::{Events, Fifo, Gate, Lengths, Loss, Port, Queue, Select};
 use crate::probe::{Probes, Series, Source, Timed};
 
 /// One copy of a component: whose it is, as it stands in the names of its streams.
@@ -316,6 +317,7 @@ impl Builder<'_> {
                             folded,
                             route,
                             back: group.path.len() as u8 + 1,
+                            lost: (parts.routes.len() - 1 - route as usize) as u8,
                             class: traffic.class,
                             tcp,
                             endpoint: endpoint as u32,
@@ -363,6 +365,7 @@ impl Builder<'_> {
             }
         }
         routes.push(SENDER);
+        routes.push(LOST);
         let most = usize::from(u8::MAX);
         assert!(routes.len() - first <= most, "a path has more components than a packet can count");
     }
@@ -465,8 +468,9 @@ impl Builder<'_> {
         };
         let (rate, delay) = physical(&spec.forward, "");
         let mut add = |direction: usize, rate: Option<Rate>, delay: Duration, spec: Option<&Direction>| {
+            let line = Line { rate, delay };
             let queue = match spec {
-                Some(d) => self.queue(d, rate, &name, copy, direction, link, &selects[direction]),
+                Some(d) => self.queue(d, line, &name, copy, direction, link, &selects[direction]),
                 None => Queue::Open,
             };
             ports.push(Port {
@@ -481,14 +485,12 @@ impl Builder<'_> {
         };
         add(0, rate, delay, Some(&spec.forward));
         match &spec.reverse {
-            None => match &spec.forward.rate {
-                // A rate that changes does so in both directions.
-                Some(RateSpec::Steps(_)) => {
-                    let back = Direction { queue: None, ..spec.forward.clone() };
-                    add(1, rate, delay, Some(&back));
-                }
-                _ => add(1, rate, delay, None),
-            },
+            None => {
+                // A rate that changes does so in both directions; and loss may be of both.
+                let back = Direction { queue: None, ..spec.forward.clone() };
+                let own = matches!(back.rate, Some(RateSpec::Steps(_))) || self.loses(link, 1);
+                add(1, rate, delay, own.then_some(&back));
+            }
             Some(reverse) => {
                 let (rate, delay) = physical(reverse, "reverse.");
                 add(1, rate, delay, Some(reverse));
@@ -503,7 +505,7 @@ impl Builder<'_> {
     fn queue(
         &self,
         direction: &Direction,
-        rate: Option<Rate>,
+        line: Line,
         name: &str,
         copy: &Copy,
         way: usize,
@@ -515,19 +517,25 @@ impl Builder<'_> {
             _ => Vec::new(),
         };
         let purpose = |what: &str| format!("{}{what}", if way == 1 { "reverse." } else { "" });
+        let own = |what: &str| stream(self.seed, name, &copy.owner, &purpose(what));
+        let loss =
+            self.scenario.links[link].loss.as_ref().filter(|_| self.loses(link, way)).map(|loss| Loss {
+                probability: draw(&loss.probability, || own("loss.probability"), copy.index)
+                    .number()
+                    .unwrap_or(0.0),
+                from: Time(loss.from.0),
+                until: loss.until.map_or(Time::NEVER, |until| Time(until.0)),
+                stream: own("loss"),
+            });
+        let free = steps.is_empty() && loss.is_none() && !self.options.event_path;
         let (admission, limit, spec) = match &direction.queue {
-            None if steps.is_empty() && !self.options.event_path && (way == 1 || !self.observed(link)) => {
-                return Queue::Open;
-            }
+            None if free && (way == 1 || !self.observed(link)) => return Queue::Open,
             None => (Admission::DropTail, Limit::None, None),
             Some(q) => {
                 let values = self.drawn(&q.rule.values, name, copy);
                 let rule =
-                    Admission::build(q.rule.mechanism.kind, &values, rate).expect("the scenario was checked");
-                let limit = q
-                    .limit
-                    .as_ref()
-                    .map(|l| draw(l, || stream(self.seed, name, &copy.owner, &purpose("limit")), copy.index));
+                    Admission::build(q.rule.mechanism.kind, &values, line).expect("the scenario was checked");
+                let limit = q.limit.as_ref().map(|l| draw(l, || own("limit"), copy.index));
                 (rule, Limit::new(limit.as_ref()), Some(q))
             }
         };
@@ -535,15 +543,19 @@ impl Builder<'_> {
             && self.scenario.record.histograms.iter().any(|&(l, h)| l == link && h == Histogram::Packets);
         let gate = Gate {
             limit,
-            stream: stream(self.seed, name, &copy.owner, &purpose("queue")),
+            stream: own("queue"),
+            plain: loss.is_none() && matches!(admission, Admission::DropTail),
+            loss,
             packets: 0,
             bytes: 0,
-            rate,
+            rate: line.rate,
             lengths: wants_lengths.then(Lengths::default),
             admission,
         };
         let scheduler = spec.and_then(|q| q.scheduler.as_ref()).filter(|s| s.mechanism.kind != "fifo");
-        let lazy = scheduler.is_none() && steps.is_empty() && !gate.admission.watches_departures();
+        let rule = &gate.admission;
+        let by_departures = rule.watches_departures() || rule.marks_departures();
+        let lazy = scheduler.is_none() && steps.is_empty() && !by_departures;
         if lazy && !self.options.event_path {
             let waiting = std::collections::VecDeque::new();
             return Queue::Fifo(Box::new(Fifo { gate, waiting }));
@@ -562,6 +574,11 @@ impl Builder<'_> {
             sending: (0, Time::ZERO),
             steps,
         }))
+    }
+
+    /// Whether a link loses packets at random in one of its directions.
+    fn loses(&self, link: usize, way: usize) -> bool {
+        self.scenario.links[link].loss.as_ref().is_some_and(|loss| loss.ways.contains(&way))
     }
 
     fn scheduler(&self, queue: &QueueSpec, values: &Values, kind: &str, weights: &[f64]) -> Scheduler {

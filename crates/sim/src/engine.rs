@@ -17,7 +17,7 @@ use evenflow_transport::{Profile, Receiver, Report, Reports, Segment, Sender};
 use crate::RunError;
 use crate::events::{Class, Heads, InFlight, Key, Lane, NEVER, class_of, key, sequence_of, time_of};
 use crate::measure::{ClassCounters, FlowCounters, Window, WindowMeter};
-use crate::port::{Port, Queue};
+use crate::port::{Gate, Port, Queue};
 use crate::probe::{Happening, Probes};
 
 /// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port, with [`KEEP`]
@@ -35,6 +35,10 @@ pub const RECEIVER: u32 = u32::MAX;
 /// The route entry where the way back ends.
 pub const SENDER: u32 = u32::MAX - 1;
 
+/// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken,
+/// and their label says on which port they were lost.
+pub const LOST: u32 = u32::MAX - 2;
+
 /// Events between looks at the stop flag.
 const STOP_EVERY: u64 = 1 << 16;
 
@@ -45,6 +49,8 @@ pub struct Flow {
     pub route: u32,
     /// Where on it the way back begins.
     pub back: u8,
+    /// Where on it [`LOST`] stands.
+    pub lost: u8,
     /// Its traffic class.
     pub class: u8,
     /// Whether it is a TCP connection.
@@ -471,7 +477,7 @@ impl Engine {
             hop: 0,
             class: info.class,
             flags: flags::DATAGRAM,
-            ecn: Ecn::NotCapable,
+            ecn: d.source.ecn,
         };
         d.sent += 1;
         let next = d.source.next(&mut d.gaps);
@@ -627,7 +633,11 @@ impl Engine {
     /// Counts what a port has handed over, where a series asks for it.
     #[inline(never)]
     fn delivered(&mut self, packet: &Packet) {
-        let route = self.flows[packet.flow as usize].route as usize + usize::from(packet.hop);
+        let info = &self.flows[packet.flow as usize];
+        if packet.hop == info.lost {
+            return;
+        }
+        let route = info.route as usize + usize::from(packet.hop);
         let port = &mut self.ports[(self.routes[route - 1] & PORT) as usize];
         port.counters.delivered += 1;
         port.counters.delivered_bytes += u64::from(packet.size);
@@ -645,6 +655,7 @@ impl Engine {
                 match entry {
                     RECEIVER => return self.at_receiver(packet, info, now),
                     SENDER => return self.at_sender(packet, info, now),
+                    LOST => return self.lost(packet, now),
                     stage => self.pass(stage & !STAGE, packet, now),
                 }
                 continue;
@@ -688,13 +699,18 @@ impl Engine {
         let free = port.free_at.ceil();
         match &mut port.queue {
             Queue::Open => {}
-            Queue::Fifo(q) if free <= now && q.gate.is_plain() && !self.probes.watches_ports => {}
-            Queue::Fifo(q) => {
+            Queue::Fifo(q) if free <= now && q.gate.plain && !self.probes.watches_ports => {}
+            Queue::Fifo(q) if q.gate.plain => {
                 q.release(now, &self.window);
-                let verdict = q.gate.admit(packet, now, free > now);
+                let verdict = q.gate.admit_plain(packet, free > now);
                 if verdict == Verdict::Accept && !self.probes.watches_ports {
                     q.wait(free, packet.size, now, &self.window);
                 } else if !self.judged(index, packet, verdict, now, free) {
+                    return None;
+                }
+            }
+            Queue::Fifo(_) => {
+                if !self.ask(index, packet, now, free) {
                     return None;
                 }
             }
@@ -715,6 +731,25 @@ impl Engine {
             book_clipped(port, class, packet.class, now, times, &self.window);
         }
         Some((lane, times.ended + port.delay))
+    }
+
+    /// A packet asks a lazy FIFO that has more than a limit, and is free at `free`; says whether it may go on.
+    #[inline(never)]
+    fn ask(&mut self, index: u32, packet: &mut Packet, now: Time, free: Time) -> bool {
+        let Queue::Fifo(q) = &mut self.ports[index as usize].queue else { return false };
+        q.advance(now, free, &self.window);
+        let full = free > now && q.gate.is_full(packet.size);
+        let verdict = q.gate.ask(packet, now, full, (free <= now).then_some(free));
+        let lost = loses(&mut q.gate, verdict, now);
+        if verdict == Verdict::Accept && !self.probes.watches_ports {
+            q.wait(free, packet.size, now, &self.window);
+        } else if !self.judged(index, packet, verdict, now, free) {
+            return false;
+        }
+        if lost {
+            doom(packet, index, &self.flows);
+        }
+        true
     }
 
     /// Books what the rule of a lazy FIFO, free at `free`, has decided, where it is more than a plain yes; says whether the
@@ -756,10 +791,12 @@ impl Engine {
             port.byte_time = rate.byte_time();
         }
         // The rule decides first, about a queue that has room where somebody else can be pushed out.
-        let makes_room = q.gate.seen(packet.size, q.busy).full && q.can_push_out(&packet);
-        let mut verdict = q.gate.admit(&mut packet, now, q.busy && !makes_room);
+        let free = port.free_at.ceil();
+        q.advance(now, free);
+        let full = q.busy && q.gate.is_full(packet.size) && !q.can_push_out(&packet);
+        let mut verdict = q.gate.ask(&mut packet, now, full, (!q.busy).then_some(free));
         let mut evicted = std::mem::take(&mut self.evicted);
-        while !matches!(verdict, Verdict::Drop(_)) && q.gate.seen(packet.size, q.busy).full {
+        while !matches!(verdict, Verdict::Drop(_)) && q.busy && q.gate.is_full(packet.size) {
             if let Some(lengths) = &mut q.gate.lengths {
                 lengths.advance(q.gate.packets, now, &window);
             }
@@ -770,6 +807,9 @@ impl Engine {
         }
         if self.probes.watches_ports {
             self.probes.at_port(lane as u32, port.copy, &q.gate, &packet, verdict, now);
+        }
+        if loses(&mut q.gate, verdict, now) {
+            doom(&mut packet, index, &self.flows);
         }
         let class = &mut self.classes[lane];
         match verdict {
@@ -798,7 +838,7 @@ impl Engine {
     }
 
     /// Puts a packet of an event-path port on the wire.
-    fn serve(&mut self, index: u32, item: Queued, start: Fine) {
+    fn serve(&mut self, index: u32, mut item: Queued, start: Fine) {
         let window = self.window;
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
@@ -808,6 +848,13 @@ impl Engine {
             q.sending = (item.packet.size, began);
             if let Some(rate) = q.step(began) {
                 port.byte_time = rate.byte_time();
+            }
+            if let Some(reason) = q.gate.admission.leave(&mut item.packet, began) {
+                port.counters.marks += 1;
+                self.classes[lane].marks[reason as usize] += u64::from(window.holds(began));
+                if self.probes.watches_ports {
+                    self.probes.marked(lane as u32, &item.packet, reason, began);
+                }
             }
         }
         let class = &mut self.classes[lane];
@@ -829,6 +876,8 @@ impl Engine {
         let free_at = port.free_at;
         let Queue::Events(q) = &mut port.queue else { return };
         let (size, began) = q.sending;
+        // A clock that strikes at this very instant does so when all that happens at it has happened.
+        q.advance(Time(now.0.saturating_sub(1)), free_at.ceil());
         q.gate.admission.departed(size, now.since(began), now);
         if let Some(lengths) = &mut q.gate.lengths {
             lengths.advance(q.gate.packets, now, &window);
@@ -837,6 +886,16 @@ impl Engine {
             Some(item) => self.serve(index, item, free_at),
             None => q.busy = false,
         }
+    }
+
+    /// A packet that was lost at random would arrive now.
+    #[inline(never)]
+    fn lost(&mut self, packet: &Packet, now: Time) {
+        let index = packet.label.to_bits() as u32;
+        let class = &mut self.classes[self.ports[index as usize].class as usize];
+        class.all_delivered -= 1;
+        class.ahead -= u64::from(now > self.window.to);
+        self.dropped(index, packet, Reason::Loss, now);
     }
 
     /// Books a dropped packet.
@@ -862,7 +921,8 @@ impl Engine {
                 Queue::Events(q) => q.gate.packets,
             };
             let drop = Happening { time: now, flow: packet.flow, class: port.class, code: reason as u8 };
-            self.probes.dropped(drop, length, inside);
+            let met = (inside && reason != Reason::Loss).then_some(length);
+            self.probes.dropped(drop, met);
         }
     }
 
@@ -891,16 +951,33 @@ impl Engine {
     }
 
     /// The gate of a port as of `now`, if it has one.
-    pub fn gate_at(&mut self, port: usize, now: Time) -> Option<&crate::port::Gate> {
-        match &mut self.ports[port].queue {
+    pub fn gate_at(&mut self, port: usize, now: Time) -> Option<&Gate> {
+        let port = &mut self.ports[port];
+        let free = port.free_at.ceil();
+        match &mut port.queue {
             Queue::Open => None,
             Queue::Fifo(q) => {
-                q.release(now, &self.window);
+                q.advance(now, free, &self.window);
                 Some(&q.gate)
             }
-            Queue::Events(q) => Some(&q.gate),
+            Queue::Events(q) => {
+                q.advance(now, free);
+                Some(&q.gate)
+            }
         }
     }
+}
+
+/// Whether an accepted packet will be lost on its way over the link.
+fn loses(gate: &mut Gate, verdict: Verdict, now: Time) -> bool {
+    let accepted = !matches!(verdict, Verdict::Drop(_));
+    accepted && gate.loss.as_mut().is_some_and(|loss| loss.strikes(now))
+}
+
+/// From here on the packet's way leads to [`LOST`].
+fn doom(packet: &mut Packet, port: u32, flows: &[Flow]) {
+    packet.hop = flows[packet.flow as usize].lost;
+    packet.label = f64::from_bits(port.into());
 }
 
 /// Integrates a connection's window up to `now`.

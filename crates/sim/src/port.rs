@@ -52,6 +52,10 @@ pub struct Gate {
     pub limit: Limit,
     /// The rule's own stream.
     pub stream: Stream,
+    /// Random loss of what has been accepted.
+    pub loss: Option<Loss>,
+    /// Nothing but a limit: an idle link takes any packet and remembers nothing of it.
+    pub plain: bool,
     /// Waiting packets.
     pub packets: u32,
     /// Waiting bytes.
@@ -60,6 +64,27 @@ pub struct Gate {
     pub rate: Option<Rate>,
     /// Time spent at each queue length.
     pub lengths: Option<Lengths>,
+}
+
+/// Random loss on the way over a link.
+#[derive(Debug)]
+pub struct Loss {
+    /// Of each accepted packet.
+    pub probability: f64,
+    /// Packets accepted at or after this may be lost.
+    pub from: Time,
+    /// Packets accepted at or after this are not.
+    pub until: Time,
+    /// Its own stream: one number for each accepted packet, at all times.
+    pub stream: Stream,
+}
+
+impl Loss {
+    /// Whether a packet accepted at `now` will be lost.
+    pub fn strikes(&mut self, now: Time) -> bool {
+        let drawn = self.stream.open01() < self.probability;
+        drawn && now >= self.from && now < self.until
+    }
 }
 
 /// Time spent at each queue length, in the window.
@@ -84,33 +109,28 @@ impl Lengths {
 }
 
 impl Gate {
-    /// What a packet of `size` bytes finds.
+    /// What waits, for a rule that asks at any time.
     #[inline]
-    pub fn seen(&self, size: u16, busy: bool) -> Occupancy {
-        let full = busy && self.limit.is_full(self.packets, self.bytes, size, self.rate);
-        Occupancy { packets: self.packets, bytes: self.bytes, rate: self.rate, full }
+    pub fn occupancy(&self, full: bool, idle_since: Option<Time>) -> Occupancy {
+        Occupancy { packets: self.packets, bytes: self.bytes, rate: self.rate, full, idle_since }
     }
 
-    /// Decides on `packet`.
+    /// Whether a packet of `size` bytes finds no room behind what waits.
     #[inline]
-    pub fn admit(&mut self, packet: &mut Packet, now: Time, busy: bool) -> Verdict {
-        if !self.is_plain() {
-            return self.ask(packet, now, busy);
-        }
-        let full = busy && self.limit.is_full(self.packets, self.bytes, packet.size, self.rate);
-        if full { Verdict::Drop(Reason::Limit) } else { Verdict::Accept }
+    pub fn is_full(&self, size: u16) -> bool {
+        self.limit.is_full(self.packets, self.bytes, size, self.rate)
     }
 
-    /// Whether an idle link takes any packet and the rule remembers nothing of it.
+    /// Decides on `packet` by the limit alone: for a plain queue.
     #[inline]
-    pub fn is_plain(&self) -> bool {
-        matches!(self.admission, Admission::DropTail)
+    pub fn admit_plain(&self, packet: &Packet, busy: bool) -> Verdict {
+        if busy && self.is_full(packet.size) { Verdict::Drop(Reason::Limit) } else { Verdict::Accept }
     }
 
-    /// Asks a rule that does more than count.
-    #[inline(never)]
-    fn ask(&mut self, packet: &mut Packet, now: Time, busy: bool) -> Verdict {
-        let seen = self.seen(packet.size, busy);
+    /// Asks the rule; its clock must have been brought to `now`.
+    #[inline]
+    pub fn ask(&mut self, packet: &mut Packet, now: Time, full: bool, idle_since: Option<Time>) -> Verdict {
+        let seen = self.occupancy(full, idle_since);
         self.admission.admit(packet, now, &seen, &mut self.stream)
     }
 
@@ -119,7 +139,7 @@ impl Gate {
         match name {
             "packets" => Some(f64::from(self.packets)),
             "bytes" => Some(self.bytes as f64),
-            "wait" => Some(self.seen(0, false).wait()),
+            "wait" => Some(self.occupancy(false, None).wait()),
             _ => self.admission.observe(name),
         }
     }
@@ -147,6 +167,19 @@ impl Fifo {
         self.waiting.push_back((start, u32::from(size)));
         self.gate.packets += 1;
         self.gate.bytes += u64::from(size);
+    }
+
+    /// Lets the rule's clock strike, each time with what waits then, and forgets packets whose transmission has begun by
+    /// `now`. The transmitter is free at `free`.
+    #[inline]
+    pub fn advance(&mut self, now: Time, free: Time, window: &crate::measure::Window) {
+        while self.gate.admission.next_tick() <= now {
+            let at = self.gate.admission.next_tick();
+            self.release(at, window);
+            let seen = self.gate.occupancy(false, (free <= at).then_some(free));
+            self.gate.admission.tick(at, &seen);
+        }
+        self.release(now, window);
     }
 
     /// Forgets packets whose transmission has begun by `now`.
@@ -207,6 +240,15 @@ impl Select {
 }
 
 impl Events {
+    /// Lets the rule's clock strike up to and including `now`; nothing has changed since the last event.
+    pub fn advance(&mut self, now: Time, free: Time) {
+        while self.gate.admission.next_tick() <= now {
+            let at = self.gate.admission.next_tick();
+            let seen = self.gate.occupancy(false, (!self.busy).then_some(free));
+            self.gate.admission.tick(at, &seen);
+        }
+    }
+
     /// Applies rate changes due by `now`; gives the new rate if there was one.
     pub fn step(&mut self, now: Time) -> Option<Rate> {
         let mut changed = None;

@@ -3,7 +3,7 @@
 //! A run without one pays a flag test per packet.
 
 use evenflow_base::{Duration, Packet, Time, flags};
-use evenflow_queue::Verdict;
+use evenflow_queue::{Reason, Verdict};
 use evenflow_scenario::model::EventKind;
 
 use crate::engine::{Engine, StageSlot};
@@ -181,10 +181,19 @@ impl Probes {
         }
     }
 
-    /// A packet was dropped where `length` packets waited.
-    pub fn dropped(&mut self, drop: Happening, length: u32, in_window: bool) {
+    /// A packet was marked as it left a queue.
+    pub fn marked(&mut self, class: u32, packet: &Packet, reason: Reason, now: Time) {
+        for (kind, list) in &mut self.lists {
+            if *kind == EventKind::Mark {
+                list.push(Happening { time: now, flow: packet.flow, class, code: reason as u8 });
+            }
+        }
+    }
+
+    /// A packet was dropped; `met` is how many packets waited, where that is to be counted.
+    pub fn dropped(&mut self, drop: Happening, met: Option<u32>) {
         for (class, counts) in &mut self.at_drop {
-            if *class == drop.class && in_window {
+            if let Some(length) = met.filter(|_| *class == drop.class) {
                 let length = length as usize;
                 if counts.len() <= length {
                     counts.resize(length + 1, 0);

@@ -5,7 +5,7 @@
 //! that differ in a rate see the same sequence, scaled.
 
 use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Sampler, Type, Value, Values};
-use evenflow_base::{Duration, Stream, Time};
+use evenflow_base::{Duration, Ecn, Stream, Time};
 
 /// Bytes of a datagram that are no payload: IP 20, UDP 8.
 pub const UDP_HEADER: u16 = 28;
@@ -38,6 +38,8 @@ pub struct Source {
     sizes: Sampler,
     /// Exact instant of the last packet, so that constant gaps do not drift.
     clock: f64,
+    /// The ECN field of its packets.
+    pub ecn: Ecn,
 }
 
 impl Source {
@@ -47,7 +49,7 @@ impl Source {
             Value::Random(law) => law.sampler(),
             fixed => Sampler::Fixed(fixed.number().unwrap_or(1500.0)),
         };
-        Source { gaps, mean_gap: sizes.mean() * 8.0 / rate, sizes, clock: 0.0 }
+        Source { gaps, mean_gap: sizes.mean() * 8.0 / rate, sizes, clock: 0.0, ecn: Ecn::NotCapable }
     }
 
     /// Starts the clock: the first packet comes one gap later.
@@ -86,7 +88,8 @@ pub fn flows(values: &Values) -> u32 {
 pub fn application(kind: &str, values: &Values) -> Application {
     let source = |gaps| {
         let packet = values.get("packet").cloned().unwrap_or(Value::Bytes(1500.0));
-        Application::Datagrams(Source::new(gaps, values.number("rate"), &packet))
+        let ecn = if values.flag("ecn_capable") { Ecn::Capable0 } else { Ecn::NotCapable };
+        Application::Datagrams(Source { ecn, ..Source::new(gaps, values.number("rate"), &packet) })
     };
     match kind {
         "bulk" => Application::Bytes(None),
@@ -142,6 +145,15 @@ const PACKET: Param = Param {
     doc: "Size on the wire, 28 B of header included; a random size is drawn for each packet.",
 };
 
+const ECN_CAPABLE: Param = Param {
+    name: "ecn_capable",
+    ty: Type::Flag,
+    default: Fallback::Text("false"),
+    range: Range::ANY,
+    source: "RFC 3168 section 5: a sender that does not answer to marks must not claim to",
+    doc: "Whether its packets carry ECT(0), so that markers mark them instead of dropping them.",
+};
+
 /// Endless data over TCP.
 pub static BULK: Mechanism = Mechanism {
     kind: "bulk",
@@ -186,7 +198,7 @@ pub static POISSON: Mechanism = Mechanism {
     title: "Poisson datagrams",
     doc: "Datagrams with independent exponential gaps, deaf to the network.",
     source: "Menth and Zeitler 2018, section IV-A1",
-    params: &[PACKET, RATE, START],
+    params: &[ECN_CAPABLE, PACKET, RATE, START],
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -199,7 +211,7 @@ pub static CBR: Mechanism = Mechanism {
     title: "Constant-rate datagrams",
     doc: "Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness.",
     source: "Menth and Zeitler 2018, section IV-A1",
-    params: &[PACKET, RATE, START],
+    params: &[ECN_CAPABLE, PACKET, RATE, START],
     observables: &[],
     counters: &[],
     deviations: &[],

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use evenflow_base::schema::{Law, Mechanism, Range, Room, Type, Value};
-use evenflow_base::{Rate, Time};
+use evenflow_base::{Duration, Rate, Time};
 use serde_json::Value as Json;
 
 use super::groups::GroupDraft;
 use super::table::{self, Table, unknown_keys};
-use super::{as_table, by_name, list, mechanism_in, plain, refuse_later, single};
+use super::{as_table, by_name, fixed, list, mechanism_in, plain, refuse_later, single};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
-use crate::model::{Component, Direction, Link, Per, Queue, RateSpec, SchedulerPer, Spec, Stage};
-use crate::sections::{LINK, LINK_RATE, QUEUE, REVERSE, STAGE};
+use crate::model::{Component, Direction, Link, Loss, Per, Queue, RateSpec, SchedulerPer, Spec, Stage};
+use crate::sections::{LINK, LINK_RATE, LOSS, QUEUE, REVERSE, STAGE, Shape};
 use crate::{catalogue, quantity};
 
 /// A link as far as it could be decoded.
@@ -54,9 +54,10 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
         }
         let queue = queue(table, table.contains_key("rate"), &path, errors);
         let reverse = reverse(table, rate.as_ref(), delay.as_ref(), &path, errors);
+        let loss = loss(table, &path, errors);
         let link = (|| {
             let forward = Direction { rate: rate?, delay: delay?, queue: queue? };
-            Some(Link { name: name.into(), per: per?, forward, reverse: reverse? })
+            Some(Link { name: name.into(), per: per?, forward, reverse: reverse?, loss: loss? })
         })();
         drafts.push(LinkDraft { name: name.into(), per, link });
     }
@@ -106,6 +107,59 @@ fn reverse(
     let queue = queue(table, has_rate, &path, errors);
     Some(Some(Direction { rate: rate?, delay: delay?, queue: queue? }))
 }
+
+/// `loss`: a probability, or a table with one; the outer `None` means errors.
+fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
+    let Some(json) = link.get("loss") else { return Some(None) };
+    let path = join(path, "loss");
+    // A law of probabilities is a table too.
+    let laws = ["uniform", "normal", "exponential", "values"];
+    let table = match json {
+        Json::Object(table) if !laws.iter().any(|law| table.contains_key(*law)) => table.clone(),
+        probability => Table::from_iter([("probability".to_owned(), probability.clone())]),
+    };
+    let short = !json.is_object() || table.get("probability") == Some(json);
+    let before = errors.len();
+    unknown_keys(&table, LOSS.names(), &path, errors);
+    let probability = if short {
+        table::value(json, Type::Number, &LOSS.key("probability").range, &path, errors)
+    } else {
+        plain(&table, &LOSS, "probability", &path, errors)
+    };
+    let mut instant = |name| fixed(&table, &LOSS, name, &path, errors).and_then(|v| v.number());
+    let (from, until) = (instant("from"), instant("until"));
+    if let (Some(from), Some(until)) = (from, until)
+        && until <= from
+    {
+        errors
+            .push(join(&path, "until"), format!("must be later than from: {until} s is not after {from} s"));
+    }
+    let ways = match table.get("direction") {
+        None => Some(FORWARD),
+        Some(Json::String(word)) if word == "forward" => Some(FORWARD),
+        Some(Json::String(word)) if word == "reverse" => Some(REVERSED),
+        Some(Json::String(word)) if word == "both" => Some(BOTH),
+        Some(other) => {
+            let Shape::Value(ty) = LOSS.key("direction").shape else { return None };
+            table::value(other, ty, &Range::ANY, &join(&path, "direction"), errors);
+            None
+        }
+    };
+    if errors.len() > before {
+        return None;
+    }
+    let probability = probability?;
+    // None is lost: the same as no loss at all.
+    if probability.number() == Some(0.0) {
+        return Some(None);
+    }
+    let from = Duration::from_seconds(from?);
+    Some(Some(Loss { probability, from, until: until.map(Duration::from_seconds), ways: ways? }))
+}
+
+const FORWARD: &[usize] = &[0];
+const REVERSED: &[usize] = &[1];
+const BOTH: &[usize] = &[0, 1];
 
 /// `rate`; the outer `None` means errors.
 fn rate(table: &Table, path: &str, errors: &mut Errors) -> Option<Option<RateSpec>> {

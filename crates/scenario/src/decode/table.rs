@@ -252,19 +252,26 @@ pub(crate) fn spec(
     errors: &mut Errors,
 ) -> Option<Spec> {
     let before = errors.len();
-    let values = decode_table(table, mechanism, also, path, errors);
+    let mut values = decode_table(table, mechanism, also, path, errors);
+    let sound = errors.len() == before;
+    let check = if sound { catalogue::check } else { catalogue::check_partly };
+    for (name, message) in together(mechanism, &values, check) {
+        errors.push(join(path, name), message);
+    }
     if errors.len() > before {
         return None;
     }
-    for (name, message) in together(mechanism, &values) {
-        errors.push(join(path, name), message);
-    }
-    (errors.len() == before).then_some(Spec { mechanism, values })
+    catalogue::complete(mechanism, &mut values);
+    Some(Spec { mechanism, values })
 }
 
 /// What is wrong with several parameters together. Random ones are judged at their extremes, dealt ones as they are
 /// dealt to the copies.
-fn together(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
+fn together(
+    mechanism: &Mechanism,
+    values: &Values,
+    check: fn(&Mechanism, &Values) -> Vec<Problem>,
+) -> Vec<Problem> {
     const MOST: usize = 1000;
     let dealt = values.0.values().map(|v| match v {
         Value::Random(Law::Dealt(list)) => list.len(),
@@ -275,7 +282,7 @@ fn together(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for turn in 0..turns {
         let settled = values.0.iter().map(|(name, value)| (*name, settled(value, turn))).collect();
-        for problem in catalogue::check(mechanism, &Values(settled)) {
+        for problem in check(mechanism, &Values(settled)) {
             if !problems.contains(&problem) {
                 problems.push(problem);
             }

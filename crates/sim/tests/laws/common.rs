@@ -43,8 +43,17 @@ impl Run {
 
     /// All drops of a link, forwards.
     pub fn drops(&self, link: &str) -> f64 {
-        let drops = self.value(&format!("links.{link}.drops")).as_object().expect("a table");
-        drops.values().filter_map(Value::as_f64).sum()
+        self.sum(&format!("links.{link}.drops"))
+    }
+
+    /// All marks of a link, forwards.
+    pub fn marks(&self, link: &str) -> f64 {
+        self.sum(&format!("links.{link}.marks"))
+    }
+
+    fn sum(&self, path: &str) -> f64 {
+        let counts = self.value(path).as_object().expect("a table");
+        counts.values().filter_map(Value::as_f64).sum()
     }
 
     /// The times and values of a recorded column.

@@ -3,7 +3,7 @@
 use crate::common::{Run, run, run_by};
 
 /// Every admission rule that decides at enqueue, with the stage that labels its packets.
-const RULES: [(&str, &str, &str); 9] = [
+const RULES: [(&str, &str, &str); 24] = [
     ("drop-tail, packets", "rate-meter", r#"{ kind = "droptail", limit = "24 packets" }"#),
     ("drop-tail, bytes", "rate-meter", r#"{ kind = "droptail", limit = "30 kB" }"#),
     ("drop-tail, time", "rate-meter", r#"{ kind = "droptail", limit = "60 ms" }"#),
@@ -25,6 +25,62 @@ const RULES: [(&str, &str, &str); 9] = [
         "csfq-edge",
         r#"{ kind = "csfq", limit = "24 packets", form = "paper", q_min = "6 packets" }"#,
     ),
+    ("red, ns2", "rate-meter", r#"{ kind = "red", limit = "24 packets" }"#),
+    (
+        "red, ns2, marking from a length on",
+        "rate-meter",
+        r#"{ kind = "red", limit = "24 packets", action = "mark-everything", mark_all_above = "9 packets" }"#,
+    ),
+    (
+        "red, ns3, bytes",
+        "rate-meter",
+        r#"{ kind = "red", limit = "24 packets", variant = "ns3", action = "mark", max_threshold = "14 kB" }"#,
+    ),
+    ("red, linux", "rate-meter", r#"{ kind = "red", limit = "40 kB", variant = "linux", action = "mark" }"#),
+    (
+        "red, linux, steep",
+        "rate-meter",
+        r#"{ kind = "red", limit = "24 packets", variant = "linux", weight = 0.2, max_probability = 0.5, min_threshold = "3 packets" }"#,
+    ),
+    (
+        "red, floyd",
+        "rate-meter",
+        r#"{ kind = "red", limit = "24 packets", variant = "floyd", weight = 0.02 }"#,
+    ),
+    ("virtual queue", "rate-meter", r#"{ kind = "virtual-queue", limit = "24 packets" }"#),
+    (
+        "virtual queue, overflow, bytes",
+        "rate-meter",
+        r#"{ kind = "virtual-queue", limit = "24 packets", mark = "overflow", buffer = "20 kB", action = "mark" }"#,
+    ),
+    (
+        "load-based",
+        "rate-meter",
+        r#"{ kind = "load-based", limit = "24 packets", interval = "70 ms", action = "mark", gain = 0.2 }"#,
+    ),
+    (
+        "load-based, sliding",
+        "rate-meter",
+        r#"{ kind = "load-based", limit = "24 packets", window = "sliding", target = 0.8 }"#,
+    ),
+    (
+        "constant probability",
+        "rate-meter",
+        r#"{ kind = "constant-probability", limit = "24 packets", probability = 0.01, action = "mark" }"#,
+    ),
+    // An update in each nanosecond that is a multiple of 0.3636 ms, a tenth of a packet: some strike as packets come and go.
+    (
+        "rem",
+        "rate-meter",
+        r#"{ kind = "rem", limit = "24 packets", period = "363636 ns", target = "8 packets", gain = 0.2 }"#,
+    ),
+    (
+        "rem, dropping",
+        "rate-meter",
+        r#"{ kind = "rem", limit = "24 packets", target = "8 packets", base = 1.01, action = "mark" }"#,
+    ),
+    ("random loss", "rate-meter", r#"{ limit = "24 packets" }"#),
+    ("random loss and red", "rate-meter", r#"{ kind = "red", limit = "24 packets", variant = "floyd" }"#),
 ];
 
 /// What else a path may have.
@@ -38,8 +94,13 @@ struct Extras<'a> {
 
 const PLAIN: Extras = Extras { processing: "", access: r#"delay = "0.1 ms""#, bottleneck: "", groups: "" };
 
-fn scenario((stage, queue): (&str, &str), with: Extras) -> String {
+fn scenario((name, stage, queue): (&str, &str, &str), with: Extras) -> String {
     let Extras { processing, access, bottleneck, groups } = with;
+    let loss = if name.contains("loss") {
+        r#"loss = { probability = 0.02, from = "2.5 s", until = "11 s", direction = "both" }"#
+    } else {
+        ""
+    };
     format!(
         r#"
 duration = "12 s"
@@ -61,6 +122,7 @@ rate = "3.3 Mbit/s"
 delay = "7 ms"
 queue = {queue}
 {bottleneck}
+{loss}
 
 [groups.heavy]
 users = 2
@@ -78,7 +140,7 @@ tcp = {{ stack = "ns3.26" }}
 [groups.noise]
 users = 1
 path = ["access", "label", "bottleneck"]
-traffic = {{ kind = "poisson", rate = "1.5 Mbit/s", packet = {{ exponential = "700 B" }} }}
+traffic = {{ kind = "poisson", rate = "1.5 Mbit/s", packet = {{ exponential = "700 B" }}, ecn_capable = true }}
 
 [groups.tick]
 users = 1
@@ -105,8 +167,22 @@ fn same(text: &str, seed: u64, what: &str) -> Run {
 fn every_rule_gives_one_record_on_both_paths() {
     for (name, stage, queue) in RULES {
         for seed in [1, 2, 3] {
-            let run = same(&scenario((stage, queue), PLAIN), seed, name);
-            assert!(run.drops("bottleneck") > 20.0, "{name}: nothing was at stake");
+            let run = same(&scenario((name, stage, queue), PLAIN), seed, name);
+            let decisions = run.drops("bottleneck") + run.marks("bottleneck");
+            assert!(decisions > 20.0, "{name}: nothing was at stake");
+            let own = ["red", "virtual", "load", "constant", "rem"].iter().any(|rule| name.starts_with(rule));
+            if own {
+                let limit =
+                    run.value("links.bottleneck.drops").get("limit").and_then(serde_json::Value::as_f64);
+                assert!(
+                    decisions > limit.unwrap_or(0.0) + 20.0,
+                    "{name}: its own decisions were not at stake"
+                );
+            }
+            if name.contains("loss") {
+                assert!(run.number("links.bottleneck.drops.loss") > 20.0, "{name}");
+                assert!(run.number("links.bottleneck.reverse.drops.loss") > 5.0, "{name}");
+            }
         }
     }
 }
@@ -115,7 +191,7 @@ fn every_rule_gives_one_record_on_both_paths() {
 fn both_paths_agree_with_processing() {
     let processing = r#"processing = { uniform = ["0 s", "1.2 ms"] }"#;
     for (name, stage, queue) in RULES {
-        same(&scenario((stage, queue), Extras { processing, ..PLAIN }), 4, name);
+        same(&scenario((name, stage, queue), Extras { processing, ..PLAIN }), 4, name);
     }
 }
 
@@ -123,11 +199,11 @@ fn both_paths_agree_with_processing() {
 fn both_paths_agree_where_copies_differ() {
     let access = r#"delay = { uniform = ["0.1 ms", "30 ms"] }"#;
     for (name, stage, queue) in RULES {
-        same(&scenario((stage, queue), Extras { access, ..PLAIN }), 5, name);
+        same(&scenario((name, stage, queue), Extras { access, ..PLAIN }), 5, name);
     }
     let access =
         "delay = \"1 ms\"\nreverse = { rate = \"20 Mbit/s\", delay = { uniform = [\"1 ms\", \"9 ms\"] } }";
-    same(&scenario((RULES[0].1, RULES[0].2), Extras { access, ..PLAIN }), 5, "reverse delays of their own");
+    same(&scenario(RULES[0], Extras { access, ..PLAIN }), 5, "reverse delays of their own");
 }
 
 #[test]
@@ -135,7 +211,7 @@ fn both_paths_agree_where_acks_are_lost() {
     // What the noise leaves to TCP makes 25 kbit/s of ACKs; 13 kbit/s are too few.
     let bottleneck = r#"reverse = { rate = "13 kbit/s", delay = "3 ms", queue = { kind = "droptail", limit = "5 packets" } }"#;
     for (name, stage, queue) in RULES {
-        let run = same(&scenario((stage, queue), Extras { bottleneck, ..PLAIN }), 6, name);
+        let run = same(&scenario((name, stage, queue), Extras { bottleneck, ..PLAIN }), 6, name);
         assert!(run.number("links.bottleneck.reverse.drops.limit") > 5.0, "{name}");
     }
 }
@@ -151,7 +227,7 @@ tcp = { stack = "ns3.26" }
 "#;
     let bottleneck = r#"reverse = { rate = "2.7 Mbit/s", delay = "3 ms", queue = { limit = "20 packets" } }"#;
     for (name, stage, queue) in RULES {
-        let run = same(&scenario((stage, queue), Extras { groups, bottleneck, ..PLAIN }), 7, name);
+        let run = same(&scenario((name, stage, queue), Extras { groups, bottleneck, ..PLAIN }), 7, name);
         assert!(run.number("groups.upload.throughput_bps") > 0.5e6, "{name}");
         assert!(run.number("links.bottleneck.reverse.drops.limit") > 0.0, "{name}");
     }
@@ -165,15 +241,26 @@ series = [
     { of = "links.bottleneck.queue.packets", every = "10 ms" },
     { of = "links.bottleneck.queue.wait", every = "packet" },
     { of = "links.bottleneck.delivered_bytes", every = "100 ms" },
+    { of = "links.bottleneck.drops", every = "100 ms" },
+OBSERVED
     { of = "links.access[*].queue.packets", every = "50 ms" },
     { of = "groups.heavy.users[*].flows[*].window", every = "100 ms" },
     { of = "groups.light.users[0].flows[0].received_bytes", every = "100 ms" },
 ]
 histograms = ["links.bottleneck.queue.packets", "links.bottleneck.queue.at_drop"]
-events = ["drop", "arrival"]
+events = ["drop", "mark", "arrival"]
 "#;
     for (name, stage, queue) in RULES {
-        same(&scenario((stage, queue), Extras { groups, ..PLAIN }), 8, name);
+        let observables = match queue.split('"').nth(1) {
+            Some("red") => vec!["average", "count"],
+            Some("virtual-queue") => vec!["virtual_length"],
+            Some("load-based") => vec!["load"],
+            Some("rem") => vec!["price"],
+            _ => vec![],
+        };
+        let of = |o: &str| format!("    {{ of = \"links.bottleneck.queue.{o}\", every = \"13 ms\" }},\n");
+        let groups = &groups.replace("OBSERVED\n", &observables.into_iter().map(of).collect::<String>());
+        same(&scenario((name, stage, queue), Extras { groups, ..PLAIN }), 8, name);
     }
 }
 

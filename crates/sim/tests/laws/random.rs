@@ -33,7 +33,8 @@ impl Dice {
 
     fn queue(&mut self) -> String {
         let limit = self.limit();
-        let rule = match self.number(0, 5) {
+        let action = self.pick(&["drop", "mark", "mark-everything"]);
+        let rule = match self.number(0, 14) {
             0 => format!(
                 ", kind = \"activity-aqm\", q_min = \"1 packets\", q_base = \"{} packets\", gamma = \"{} packets\"",
                 self.number(1, 30),
@@ -45,6 +46,61 @@ impl Dice {
                 self.pick(&["link", "departures"])
             ),
             2 => format!(", kind = \"csfq\", form = \"{}\"", self.pick(&["ns2", "paper"])),
+            3..=6 => {
+                let low = self.number(1, 20);
+                let unit = self.pick(&["packets", "kB"]);
+                let weight = self.pick(&[
+                    "",
+                    ", weight = 0.002",
+                    ", weight = 1",
+                    ", weight = 0.125",
+                    ", weight = 0.3",
+                ]);
+                let all = match self.number(0, 3) {
+                    0 => format!(", mark_all_above = \"{} {unit}\"", low + self.number(0, 20)),
+                    _ => String::new(),
+                };
+                let more = self.pick(&[
+                    "",
+                    ", gentle = true",
+                    ", gentle = false",
+                    ", draw = \"packet\", spread = \"bernoulli\"",
+                    ", draw = \"interval\", spread = \"floyd\"",
+                    ", crossing = \"judged\", size_scaling = \"mean\"",
+                    ", idle = \"exact\", after_forced = \"crossing\"",
+                    ", idle = \"table\", max_probability = 1",
+                ]);
+                format!(
+                    ", kind = \"red\", variant = \"{}\", action = \"{action}\", min_threshold = \"{low} {unit}\", \
+                     max_threshold = \"{} {unit}\"{weight}{all}{more}",
+                    self.pick(&["ns2", "ns3", "linux", "floyd"]),
+                    low + self.number(1, 20),
+                )
+            }
+            7 => format!(
+                ", kind = \"virtual-queue\", mark = \"{}\", buffer = \"{}\", rate_factor = 0.{}, action = \"{action}\"",
+                self.pick(&["busy-arrival", "overflow"]),
+                self.pick(&["2 packets", "30 packets", "900 B", "20 kB"]),
+                self.number(1, 99)
+            ),
+            8 => ", kind = \"virtual-queue\", mark = \"busy-departure\"".into(),
+            9 => format!(
+                ", kind = \"load-based\", interval = \"{} us\", count = \"{}\", window = \"{}\", action = \"{action}\"",
+                self.number(10, 900_000),
+                self.pick(&["arrivals", "departures"]),
+                self.pick(&["fixed", "sliding"])
+            ),
+            10 => format!(
+                ", kind = \"constant-probability\", probability = 0.{}, action = \"{action}\"",
+                self.number(0, 99)
+            ),
+            11 => format!(
+                ", kind = \"rem\", period = \"{} us\", target = \"{} packets\", gain = 0.{}, base = 1.0{}, action = \"{action}\"",
+                self.number(50, 20_000),
+                self.number(0, 30),
+                self.number(1, 99),
+                self.number(1, 9)
+            ),
             _ => String::new(),
         };
         let scheduler = match self.number(0, 3) {
@@ -91,13 +147,22 @@ impl Dice {
             "{ values = [\"1 ms\", \"20 ms\"] }",
         ]);
         let queue = if self.chance(80) { format!(", {}", self.queue()) } else { String::new() };
+        let loss = match self.number(0, 5) {
+            0 => format!(", loss = 0.{:02}", self.number(0, 30)),
+            1 => format!(
+                ", loss = {{ probability = 0.1, from = \"1 s\", until = \"{} s\", direction = \"{}\" }}",
+                self.number(2, 9),
+                self.pick(&["forward", "reverse", "both"])
+            ),
+            _ => String::new(),
+        };
         let reverse = if self.chance(40) {
             let rate = self.number(5, 5000);
             format!(", reverse = {{ rate = \"{rate} kbit/s\", delay = \"2 ms\", {} }}", self.queue())
         } else {
             String::new()
         };
-        format!("links.{name} = {{ {per}rate = {rate}, delay = {delay}{queue}{reverse} }}\n")
+        format!("links.{name} = {{ {per}rate = {rate}, delay = {delay}{queue}{loss}{reverse} }}\n")
     }
 
     fn traffic(&mut self) -> String {
@@ -108,9 +173,10 @@ impl Dice {
             ),
             1 => format!("{{ kind = \"upload\", size = \"{} B\" }}", self.number(1, 300_000)),
             2 => format!(
-                "{{ kind = \"poisson\", rate = \"{} kbit/s\", packet = {{ exponential = \"{} B\" }} }}",
+                "{{ kind = \"poisson\", rate = \"{} kbit/s\", packet = {{ exponential = \"{} B\" }}, ecn_capable = {} }}",
                 self.number(10, 9000),
-                self.number(20, 3000)
+                self.number(20, 3000),
+                self.chance(50)
             ),
             3 => format!(
                 "{{ kind = \"cbr\", rate = \"{} kbit/s\", packet = \"{} B\" }}",

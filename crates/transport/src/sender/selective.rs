@@ -172,7 +172,7 @@ impl Sender {
             self.adapt_reordering(&news);
         }
         if profile.undo {
-            self.try_undo(ack, &news, advanced);
+            self.try_undo(ack, &news, advanced, profile);
         }
         let lost = self.find_losses(now, profile);
         self.end_probe(ack, report, &news, advanced, now, profile);
@@ -396,7 +396,7 @@ impl Sender {
 
     /// Takes a reduction back where the ACK shows that it was needless: it answers something sent before the first
     /// retransmission (RFC 4015 section 3.2), or every retransmission was reported as a duplicate (RFC 3708).
-    fn try_undo(&mut self, ack: &Packet, news: &Delivered, advanced: bool) {
+    fn try_undo(&mut self, ack: &Packet, news: &Delivered, advanced: bool, profile: &Profile) {
         if !matches!(self.recovery, Recovery::Recovery | Recovery::Loss) {
             return;
         }
@@ -407,13 +407,13 @@ impl Sender {
         // The echo is older than the first retransmission.
         let older = before > 0 && (ack.stamp.wrapping_sub(undo.stamp) as i32) < 0;
         if all_twice || (advanced && older) {
-            self.take_back();
+            self.take_back(profile);
         }
     }
 
-    fn take_back(&mut self) {
+    fn take_back(&mut self, profile: &Profile) {
         let Some(undo) = self.selective().undo.take() else { return };
-        self.control.undo(&undo.window);
+        self.control.undo(&undo.window, profile.mss as f64);
         self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
         self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
         self.recovery = Recovery::Open;

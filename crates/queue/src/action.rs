@@ -1,0 +1,106 @@
+//! What a marker does with the packets it picks (RFC 3168 section 5).
+
+use evenflow_base::schema::{Fallback, Param, Range, Type};
+use evenflow_base::{Ecn, Packet};
+
+use crate::{Reason, Verdict};
+
+/// What becomes of a packet that a rule has picked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is dropped.
+    Drop,
+    /// It is marked if it is ECN-capable, else dropped.
+    Mark,
+    /// It is marked if it is ECN-capable, else left alone: only a full buffer drops.
+    MarkEverything,
+}
+
+impl Action {
+    /// Their names in scenario files.
+    pub const NAMES: &[&str] = &["drop", "mark", "mark-everything"];
+
+    /// From its name.
+    pub fn named(name: &str) -> Action {
+        match name {
+            "drop" => Action::Drop,
+            "mark" => Action::Mark,
+            _ => Action::MarkEverything,
+        }
+    }
+
+    /// Applies it to a packet picked for `reason`.
+    #[inline]
+    pub fn apply(self, packet: &mut Packet, reason: Reason) -> Verdict {
+        match self {
+            Action::Drop => Verdict::Drop(reason),
+            Action::Mark | Action::MarkEverything if mark(packet) => Verdict::Mark(reason),
+            Action::Mark => Verdict::Drop(reason),
+            Action::MarkEverything => Verdict::Accept,
+        }
+    }
+}
+
+/// Marks a packet if it is ECN-capable and says whether it was. One that is marked already stays so; picking it is a
+/// decision of this rule all the same.
+#[inline]
+pub fn mark(packet: &mut Packet) -> bool {
+    let capable = packet.ecn != Ecn::NotCapable;
+    if capable {
+        packet.ecn = Ecn::Congestion;
+    }
+    capable
+}
+
+/// The parameter by which markers are told what to do.
+pub const ACTION: Param = Param {
+    name: "action",
+    ty: Type::Choice(Action::NAMES),
+    default: Fallback::Text("mark-everything"),
+    range: Range::ANY,
+    source: "our choice: these are markers; a dropped SYN would be an artefact",
+    doc: "What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if it is \
+          ECN-capable, else let pass.",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(ecn: Ecn) -> Packet {
+        Packet {
+            seq: 0,
+            label: 0.0,
+            flow: 0,
+            stamp: 0,
+            size: 1500,
+            payload: 1448,
+            hop: 0,
+            class: 0,
+            flags: 0,
+            ecn,
+        }
+    }
+
+    #[test]
+    fn every_action_on_every_codepoint() {
+        use Ecn::{Capable0, Capable1, Congestion, NotCapable};
+        let (drop, mark, pass) =
+            (Verdict::Drop(Reason::Early), Verdict::Mark(Reason::Early), Verdict::Accept);
+        for (action, ecn, verdict, after) in [
+            (Action::Drop, NotCapable, drop, NotCapable),
+            (Action::Drop, Capable0, drop, Capable0),
+            (Action::Mark, NotCapable, drop, NotCapable),
+            (Action::Mark, Capable0, mark, Congestion),
+            (Action::Mark, Capable1, mark, Congestion),
+            (Action::Mark, Congestion, mark, Congestion),
+            (Action::MarkEverything, NotCapable, pass, NotCapable),
+            (Action::MarkEverything, Capable0, mark, Congestion),
+            (Action::MarkEverything, Congestion, mark, Congestion),
+        ] {
+            let mut packet = packet(ecn);
+            assert_eq!(action.apply(&mut packet, Reason::Early), verdict, "{action:?} on {ecn:?}");
+            assert_eq!(packet.ecn, after, "{action:?} on {ecn:?}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Constant-probability marking: every packet with the same probability, whatever the queue.
+//!
+//! No mechanism for a network but one for experiments: it opens the loop, so that a control's response to a known share of
+//! marks can be measured (Siris et al., Computer Communications 2002, figure 1). Random *loss* is a link's, not a queue's.
+
+use evenflow_base::schema::{Counter, Fallback, Mechanism, Param, Range, Room, Type, Values};
+use evenflow_base::{Draw, Packet};
+
+use crate::action::ACTION;
+use crate::{Action, Occupancy, Reason, Verdict};
+
+/// Its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// p.
+    pub probability: f64,
+    /// What becomes of picked packets.
+    pub action: Action,
+}
+
+impl Params {
+    /// From decoded values.
+    pub fn new(values: &Values) -> Params {
+        Params { probability: values.number("probability"), action: Action::named(values.word("action")) }
+    }
+}
+
+/// The rule; it has no state.
+#[derive(Clone, Copy, Debug)]
+pub struct ConstantProbability {
+    params: Params,
+}
+
+impl ConstantProbability {
+    /// A rule.
+    pub fn new(params: Params) -> ConstantProbability {
+        ConstantProbability { params }
+    }
+
+    /// See [`crate::Admission::admit`]. One number is drawn for every packet.
+    #[inline]
+    pub fn admit<D: Draw>(&mut self, packet: &mut Packet, seen: &Occupancy, draws: &mut D) -> Verdict {
+        let picked = draws.open01() <= self.params.probability;
+        match (seen.full, picked) {
+            (true, _) => Verdict::Drop(Reason::Limit),
+            (false, true) => self.params.action.apply(packet, Reason::Constant),
+            (false, false) => Verdict::Accept,
+        }
+    }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "constant-probability",
+    room: Room::Queue,
+    title: "Constant-probability marking",
+    doc: "Picks every packet with the same probability, whatever the queue: for experiments in which the share of marks is \
+          to be known.",
+    source: "Siris et al., Computer Communications 2002, figure 1",
+    params: &[
+        Param {
+            name: "probability",
+            ty: Type::Number,
+            default: Fallback::Required,
+            range: Range { min: 0.0, closed: true, max: 1.0 },
+            source: "",
+            doc: "Of each packet, independently.",
+        },
+        ACTION,
+    ],
+    observables: &[],
+    counters: &[
+        Counter { name: "limit", doc: "The queue was full." },
+        Counter { name: "constant", doc: "The draw said so." },
+    ],
+    deviations: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenflow_base::{Ecn, Stream};
+
+    fn verdicts(probability: f64, full: bool) -> (u32, u32) {
+        let mut rule = ConstantProbability::new(Params { probability, action: Action::MarkEverything });
+        let mut stream = Stream::new(1, "marks");
+        let seen = Occupancy { packets: 0, bytes: 0, rate: None, full, idle_since: None };
+        let (mut marks, mut drops) = (0, 0);
+        for seq in 0..100_000 {
+            let mut packet = Packet {
+                seq,
+                label: 0.0,
+                flow: 0,
+                stamp: 0,
+                size: 1500,
+                payload: 1448,
+                hop: 0,
+                class: 0,
+                flags: 0,
+                ecn: Ecn::Capable0,
+            };
+            match rule.admit(&mut packet, &seen, &mut stream) {
+                Verdict::Mark(Reason::Constant) => marks += 1,
+                Verdict::Drop(Reason::Limit) => drops += 1,
+                other => assert_eq!(other, Verdict::Accept),
+            }
+        }
+        (marks, drops)
+    }
+
+    #[test]
+    fn the_share_of_marks_is_the_probability() {
+        // Five standard errors: 5 sqrt(0.1 * 0.9 * 1e5) = 474.
+        let (marks, _) = verdicts(0.1, false);
+        assert!(marks.abs_diff(10_000) < 474, "{marks}");
+        assert_eq!(verdicts(0.0, false), (0, 0));
+        assert_eq!(verdicts(1.0, false), (100_000, 0));
+        assert_eq!(verdicts(1.0, true), (0, 100_000));
+    }
+}

@@ -1,0 +1,314 @@
+//! Load-based marking: marks with a probability that grows with the measured utilisation of the link, whatever the queue
+//! (Siris et al., Computer Communications 2002, section 4.3).
+//!
+//! Time is cut into intervals. At the end of each, ρ = bits / (C t_avg), and in the next every packet is marked,
+//! independently, with probability α (ρ - ρ0), cut to 0 and 1; in the first with none. At full load more than α (1 - ρ0)
+//! cannot be asked of it: senders that need more fill the queue, at which this rule does not look.
+
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
+};
+use evenflow_base::{Draw, Duration, Packet, Rate, Time};
+
+use crate::action::ACTION;
+use crate::{Action, Occupancy, Reason, Verdict};
+
+/// Parts of a sliding interval.
+const PARTS: usize = 10;
+
+/// Its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// t_avg.
+    pub interval: Duration,
+    /// ρ0.
+    pub target: f64,
+    /// α.
+    pub gain: f64,
+    /// C, bit/s.
+    pub capacity: f64,
+    /// Counts what has been sent instead of what arrives.
+    pub departures: bool,
+    /// The interval slides on by a tenth of itself instead of its whole.
+    pub sliding: bool,
+    /// What becomes of picked packets.
+    pub action: Action,
+}
+
+impl Params {
+    /// From decoded values; the capacity defaults to the link's rate.
+    pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
+        let Some(capacity) = values.rate("capacity").or(rate) else {
+            return Err(vec![("capacity", "must be given: the link has no rate".into())]);
+        };
+        Ok(Params {
+            interval: values.duration("interval"),
+            target: values.number("target"),
+            gain: values.number("gain"),
+            capacity: capacity.0,
+            departures: values.word("count") == "departures",
+            sliding: values.word("window") == "sliding",
+            action: Action::named(values.word("action")),
+        })
+    }
+
+    /// From one tick to the next.
+    fn step(&self) -> Duration {
+        if self.sliding { Duration(self.interval.0 / PARTS as u64) } else { self.interval }
+    }
+}
+
+/// ρ: utilisation by `bytes` in `interval` seconds.
+#[inline]
+pub fn load(bytes: u64, capacity: f64, interval: f64) -> f64 {
+    bytes as f64 * 8.0 / (capacity * interval)
+}
+
+/// p = α (ρ - ρ0), within 0 and 1.
+#[inline]
+pub fn probability(gain: f64, load: f64, target: f64) -> f64 {
+    (gain * (load - target)).clamp(0.0, 1.0)
+}
+
+/// The rule and its state.
+#[derive(Clone, Debug)]
+pub struct LoadBased {
+    params: Params,
+    /// Bytes of the last parts of the interval; the first is being counted, fixed intervals have no other.
+    parts: [u64; PARTS],
+    next: Time,
+    load: f64,
+    probability: f64,
+}
+
+impl LoadBased {
+    /// A rule that has seen nothing.
+    pub fn new(params: Params) -> LoadBased {
+        let next = Time::ZERO + params.step();
+        LoadBased { params, parts: [0; PARTS], next, load: 0.0, probability: 0.0 }
+    }
+
+    /// See [`crate::Admission::next_tick`].
+    #[inline]
+    pub fn next_tick(&self) -> Time {
+        self.next
+    }
+
+    /// See [`crate::Admission::tick`].
+    pub fn tick(&mut self) {
+        let p = &self.params;
+        let (bytes, interval) = match p.sliding {
+            true => (self.parts.iter().sum(), (p.step().0 * PARTS as u64) as f64 / 1e9),
+            false => (self.parts[0], p.interval.seconds()),
+        };
+        self.load = load(bytes, p.capacity, interval);
+        self.probability = probability(p.gain, self.load, p.target);
+        self.parts.rotate_right(1);
+        self.parts[0] = 0;
+        self.next += p.step();
+    }
+
+    /// See [`crate::Admission::departed`].
+    pub fn departed(&mut self, size: u16) {
+        if self.params.departures {
+            self.parts[0] += u64::from(size);
+        }
+    }
+
+    /// Whether it counts departures.
+    pub fn watches_departures(&self) -> bool {
+        self.params.departures
+    }
+
+    /// See [`crate::Admission::admit`]. One number is drawn for every packet.
+    #[inline]
+    pub fn admit<D: Draw>(&mut self, packet: &mut Packet, seen: &Occupancy, draws: &mut D) -> Verdict {
+        if !self.params.departures {
+            self.parts[0] += u64::from(packet.size);
+        }
+        let picked = draws.open01() <= self.probability;
+        match (seen.full, picked) {
+            (true, _) => Verdict::Drop(Reason::Limit),
+            (false, true) => self.params.action.apply(packet, Reason::Load),
+            (false, false) => Verdict::Accept,
+        }
+    }
+
+    /// See [`TABLE`].
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "load" => Some(self.load),
+            "probability" => Some(self.probability),
+            _ => None,
+        }
+    }
+}
+
+const PAPER: &str = "Siris et al. 2002, section 5";
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "load-based",
+    room: Room::Queue,
+    title: "Load-based marking",
+    doc: "Picks every packet with probability gain * (load - target), where the load is the utilisation measured over the \
+          interval before.",
+    source: "Siris et al., Computer Communications 2002, section 4.3",
+    params: &[
+        Param {
+            name: "interval",
+            ty: Type::Duration,
+            default: Fallback::Text("0.5 s"),
+            range: Range { min: 1e-5, closed: true, max: f64::INFINITY },
+            source: PAPER,
+            doc: "Over which the load is averaged, and for which a probability holds (t_avg).",
+        },
+        Param {
+            name: "target",
+            ty: Type::Number,
+            default: Fallback::Text("0.6"),
+            range: Range::NOT_NEGATIVE,
+            source: PAPER,
+            doc: "Load up to which nothing is picked (rho_0).",
+        },
+        Param {
+            name: "gain",
+            ty: Type::Number,
+            default: Fallback::Text("0.71"),
+            range: Range::POSITIVE,
+            source: PAPER,
+            doc: "Probability per load above the target (alpha).",
+        },
+        Param {
+            name: "count",
+            ty: Type::Choice(&["arrivals", "departures"]),
+            default: Fallback::Text("arrivals"),
+            range: Range::ANY,
+            source: "Siris et al. 2002, section 4.3, leaves it open",
+            doc: "What makes the load: bytes that arrive, or bytes whose transmission has ended, which cannot exceed 1.",
+        },
+        Param {
+            name: "window",
+            ty: Type::Choice(&["fixed", "sliding"]),
+            default: Fallback::Text("fixed"),
+            range: Range::ANY,
+            source: "Siris et al. 2002, section 4.3, leaves it open",
+            doc: "One interval after the other, or an interval that slides on by a tenth of itself.",
+        },
+        ACTION,
+        Param {
+            name: "capacity",
+            ty: Type::Rate,
+            default: Fallback::Absent("the link's rate at the start"),
+            range: Range::POSITIVE,
+            source: "Siris et al. 2002, section 4.3",
+            doc: "Rate that is a load of 1.",
+        },
+    ],
+    observables: &[
+        Observable { name: "load", unit: "1", doc: "Load of the last interval." },
+        Observable { name: "probability", unit: "1", doc: "Probability that holds now." },
+    ],
+    counters: &[
+        Counter { name: "limit", doc: "The queue was full." },
+        Counter { name: "load", doc: "The load was above the target, and the draw said so." },
+    ],
+    deviations: &[
+        Deviation {
+            what: "Intervals begin at multiples of their length; what arrives at the very end of one belongs to the next.",
+            why: "The paper does not say.",
+        },
+        Deviation {
+            what: "A sliding interval moves in tenths.",
+            why: "A truly sliding one would have to remember every packet of half a second.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenflow_base::{Ecn, Stream};
+
+    fn params() -> Params {
+        Params {
+            interval: Duration::from_millis(500),
+            target: 0.6,
+            gain: 0.71,
+            capacity: 10e6,
+            departures: false,
+            sliding: false,
+            action: Action::MarkEverything,
+        }
+    }
+
+    fn arrive(rule: &mut LoadBased, size: u16) -> Verdict {
+        let mut packet = Packet {
+            seq: 0,
+            label: 0.0,
+            flow: 0,
+            stamp: 0,
+            size,
+            payload: size,
+            hop: 0,
+            class: 0,
+            flags: 0,
+            ecn: Ecn::Capable0,
+        };
+        let seen = Occupancy { packets: 0, bytes: 0, rate: None, full: false, idle_since: None };
+        rule.admit(&mut packet, &seen, &mut Stream::new(1, "coin"))
+    }
+
+    #[test]
+    fn the_probability_by_hand() {
+        // 562500 bytes in half a second are 9 Mbit/s: a load of 0.9 on 10 Mbit/s, and 0.71 * 0.3.
+        assert_eq!(load(562_500, 10e6, 0.5), 0.9);
+        assert!((probability(0.71, 0.9, 0.6) - 0.213).abs() < 1e-12);
+        assert_eq!(probability(0.71, 0.5, 0.6), 0.0);
+        assert_eq!(probability(2.0, 1.3, 0.7), 1.0);
+    }
+
+    #[test]
+    fn an_interval_decides_about_the_next() {
+        let mut rule = LoadBased::new(params());
+        for _ in 0..1000 {
+            assert_eq!(arrive(&mut rule, 625), Verdict::Accept); // no probability yet
+        }
+        assert_eq!(rule.next_tick(), Time::from_seconds(0.5));
+        rule.tick();
+        assert_eq!(rule.observe("load"), Some(1.0));
+        assert!((rule.observe("probability").unwrap() - 0.71 * 0.4).abs() < 1e-12);
+        assert_eq!(rule.next_tick(), Time::from_seconds(1.0));
+        rule.tick(); // an interval without packets
+        assert_eq!((rule.observe("load"), rule.observe("probability")), (Some(0.0), Some(0.0)));
+    }
+
+    #[test]
+    fn a_sliding_interval_moves_by_a_tenth() {
+        let mut rule = LoadBased::new(Params { sliding: true, ..params() });
+        for _ in 0..50 {
+            arrive(&mut rule, 1250);
+        }
+        assert_eq!(rule.next_tick(), Time::from_seconds(0.05));
+        // 62500 bytes are a tenth of what half a second carries, for ten ticks, and then no longer.
+        for _ in 0..10 {
+            rule.tick();
+            assert!((rule.observe("load").unwrap() - 0.1).abs() < 1e-12);
+        }
+        rule.tick();
+        assert_eq!(rule.observe("load"), Some(0.0));
+    }
+
+    #[test]
+    fn departures_count_instead_of_arrivals() {
+        let mut rule = LoadBased::new(Params { departures: true, ..params() });
+        arrive(&mut rule, 1500);
+        rule.departed(625);
+        rule.tick();
+        assert_eq!(rule.observe("load"), Some(625.0 * 8.0 / 5e6));
+        let mut arrivals = LoadBased::new(params());
+        arrivals.departed(625);
+        arrivals.tick();
+        assert_eq!(arrivals.observe("load"), Some(0.0));
+    }
+}

@@ -1,0 +1,1085 @@
+//! RED, random early detection: drops or marks with a probability that grows with an average of the queue length, so
+//! that senders slow down before the buffer is full (Floyd and Jacobson, IEEE/ACM ToN 1993, here \[FJ93\]).
+//!
+//! Programs that are called RED differ in a dozen small ways, and results depend on them: the same average can mean
+//! rates of marking that differ by a factor of three. Each difference is a *line*, a parameter of its own; the
+//! [`PRESETS`] `ns2`, `ns3`, `linux` and `floyd` set all of them, and any line may be overridden. ECN: RFC 3168
+//! sections 5 and 7. Not here: adaptive RED (which moves `max_probability`), RED for several classes.
+//!
+//! Set up: `max_threshold` two to three times `min_threshold`, `weight` so that the average follows over several round
+//! trips, `limit` well above `max_threshold`, so that the rule and not the buffer decides (\[FJ93\] section 6).
+
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
+};
+use evenflow_base::{Draw, Packet, Time};
+
+use crate::action::ACTION;
+use crate::{Action, Line, Occupancy, Reason, Verdict};
+
+// --- presets ----------------------------------------------------------------------------------------------------------
+
+/// What a preset says about a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Setting {
+    /// A truth value.
+    Flag(bool),
+    /// A pure number.
+    Number(f64),
+    /// Bytes.
+    Bytes(f64),
+    /// A word.
+    Word(&'static str),
+    /// It follows from other lines, in words.
+    Rule(&'static str),
+}
+
+impl Setting {
+    /// As a decoded value; a rule has none.
+    fn value(self) -> Option<Value> {
+        match self {
+            Setting::Flag(flag) => Some(Value::Flag(flag)),
+            Setting::Number(x) => Some(Value::Number(x)),
+            Setting::Bytes(x) => Some(Value::Bytes(x)),
+            Setting::Word(word) => Some(Value::Word(word.into())),
+            Setting::Rule(_) => None,
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            Setting::Flag(flag) => flag.to_string(),
+            Setting::Number(x) => x.to_string(),
+            Setting::Bytes(x) => format!("{x} B"),
+            Setting::Word(word) | Setting::Rule(word) => word.into(),
+        }
+    }
+}
+
+/// The lines on which presets differ, in the order of [`Preset::settings`].
+pub const LINES: [&str; 15] = [
+    "max_probability",
+    "weight",
+    "mean_packet",
+    "gentle",
+    "hard_drop",
+    "spread",
+    "draw",
+    "crossing",
+    "after_forced",
+    "limit_restarts",
+    "spare_short_queue",
+    "size_scaling",
+    "idle",
+    "idle_factor",
+    "arithmetic",
+];
+
+/// One of the programs called RED.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// What it reproduces.
+    pub of: &'static str,
+    /// What it says about each of [`LINES`].
+    pub settings: [Setting; LINES.len()],
+}
+
+const SCALED_IN_BYTES: &str = "mean where thresholds are in bytes, else none";
+
+/// All of them.
+pub static PRESETS: [Preset; 4] = {
+    use Setting::{Bytes, Flag, Number, Rule, Word};
+    [
+        Preset {
+            name: "ns2",
+            of: "ns-2 2.35, queue/red.cc, with use_mark_p_ false and thresholds given",
+            settings: [
+                Number(0.1),
+                Rule("1 - exp(-1 / (10 R C)), R = max(0.1 s, 3 (delay + 1 / C))"),
+                Bytes(500.0),
+                Flag(true),
+                Flag(true),
+                Word("ns2"),
+                Word("packet"),
+                Word("exempt-counted"),
+                Word("restart"),
+                Flag(true),
+                Flag(true),
+                Rule(SCALED_IN_BYTES),
+                Word("whole"),
+                Number(1.0),
+                Word("real"),
+            ],
+        },
+        Preset {
+            name: "ns3",
+            of: "ns-3.37, RedQueueDisc",
+            settings: [
+                Number(0.02),
+                Number(0.002),
+                Bytes(500.0),
+                Flag(true),
+                Flag(true),
+                Word("ns2"),
+                Word("packet"),
+                Word("exempt-counted"),
+                Word("keep"),
+                Flag(false),
+                Flag(true),
+                Rule(SCALED_IN_BYTES),
+                Word("whole"),
+                Number(1.0),
+                Word("real"),
+            ],
+        },
+        Preset {
+            name: "linux",
+            of: "Linux 6, sch_red, configured by tc of iproute2 6",
+            settings: [
+                Number(0.02),
+                Rule("2^-k, the largest that spares a burst of (2 min + max) / 3"),
+                Bytes(1000.0),
+                Flag(false),
+                Flag(false),
+                Word("floyd"),
+                Rule("interval where spread is floyd, else packet"),
+                Word("exempt"),
+                Word("crossing"),
+                Flag(false),
+                Flag(false),
+                Word("none"),
+                Word("table"),
+                Number(15.625),
+                Rule("fixed where thresholds are in bytes and the weight is a power of 2, else real"),
+            ],
+        },
+        Preset {
+            name: "floyd",
+            of: "Floyd and Jacobson 1993, figure 2 and section 4",
+            settings: [
+                Number(0.02),
+                Number(0.002),
+                Bytes(500.0),
+                Flag(false),
+                Flag(false),
+                Word("floyd"),
+                Word("packet"),
+                Word("judged"),
+                Word("restart"),
+                Flag(false),
+                Flag(false),
+                Rule("maximum where thresholds are in bytes, else none"),
+                Word("exact"),
+                Number(1.0),
+                Word("real"),
+            ],
+        },
+    ]
+};
+
+fn preset(values: &Values) -> &'static Preset {
+    let name = values.word("variant");
+    PRESETS.iter().find(|p| p.name == name).unwrap_or(&PRESETS[0])
+}
+
+/// The value of a line: as given, else as its preset says; `None` where that is a rule.
+fn line(values: &Values, name: &str) -> Option<Value> {
+    if let Some(given) = values.get(name) {
+        return Some(given.clone());
+    }
+    match name {
+        // What never drops does not drop hard either.
+        "hard_drop" if values.word("action") == "mark-everything" => Some(Value::Flag(false)),
+        "draw" if preset(values).name == "linux" => {
+            let uniform = line(values, "spread") == Some(Value::Word("floyd".into()));
+            Some(Value::Word(if uniform { "interval" } else { "packet" }.into()))
+        }
+        _ => {
+            let at = LINES.iter().position(|l| *l == name)?;
+            preset(values).settings[at].value()
+        }
+    }
+}
+
+fn number(values: &Values, name: &str) -> Option<f64> {
+    line(values, name).and_then(|v| v.number())
+}
+
+/// See [`crate::presets`].
+pub fn presets() -> Vec<Vec<String>> {
+    let row = |name: &str, of: &dyn Fn(&Preset) -> String| {
+        std::iter::once(name.to_owned()).chain(PRESETS.iter().map(of)).collect::<Vec<_>>()
+    };
+    let mut rows = vec![row("line", &|p| p.name.into()), row("reproduces", &|p| p.of.into())];
+    rows.extend(LINES.iter().enumerate().map(|(i, name)| row(name, &|p| p.settings[i].words())));
+    rows
+}
+
+/// See [`crate::complete`]. What is drawn for each copy stays open, and so does what follows from it.
+pub fn complete(values: &mut Values) {
+    for name in LINES {
+        if let Some(value) = line(values, name) {
+            values.0.insert(name, value);
+        }
+    }
+    let random =
+        |v: &Values, names: &[&str]| names.iter().any(|n| matches!(v.get(n), Some(Value::Random(_))));
+    if random(values, &["min_threshold", "max_threshold", "mean_packet", "weight"]) {
+        return;
+    }
+    let (low, high) = thresholds(values);
+    let bytes = matches!(low, Value::Bytes(_));
+    if !values.0.contains_key("weight") && preset(values).name == "linux" {
+        let found = tc_weight(&low, &high, values.number("mean_packet"));
+        values.0.extend(found.map(|w| ("weight", Value::Number(w))));
+    }
+    let scaling = size_scaling(values, bytes);
+    let fixed = is_fixed(values, bytes, values.maybe("weight"));
+    values.0.insert("min_threshold", low);
+    values.0.insert("max_threshold", high);
+    values.0.insert("size_scaling", Value::Word(scaling.word().into()));
+    values.0.insert("arithmetic", Value::Word(if fixed { "fixed" } else { "real" }.into()));
+}
+
+// --- parameters -------------------------------------------------------------------------------------------------------
+
+/// In what queues and averages are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Packets, whatever their size.
+    Packets,
+    /// Bytes.
+    Bytes,
+}
+
+/// How gaps between marks are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// Uniform between 1/p and 2/p: ns-2's `wait_`.
+    Ns2,
+    /// Uniform between 1 and 1/p: \[FJ93\] section 7, method 2.
+    Floyd,
+    /// Geometric with mean 1/p: \[FJ93\] section 7, method 1.
+    Bernoulli,
+}
+
+/// How often a random number is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drawn {
+    /// For each packet that is judged.
+    PerPacket,
+    /// Once for each gap between marks (\[FJ93\] section 8).
+    PerInterval,
+}
+
+/// What happens to the first packet after the average has crossed the lower threshold upwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crossing {
+    /// It passes, and counts as one since the last mark.
+    ExemptCounted,
+    /// It passes and does not count.
+    Exempt,
+    /// It is judged like any other, with a count of 0.
+    Judged,
+}
+
+/// What a forced drop or mark does to the count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterForced {
+    /// It starts at 0 again.
+    Restart,
+    /// Nothing.
+    Keep,
+    /// The next packet below the top is the first after a crossing.
+    Crossing,
+}
+
+/// Whether large packets are likelier to be picked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scaling {
+    /// No.
+    None,
+    /// By size over mean size, after spreading; the count is of bytes over mean size, whole.
+    Mean,
+    /// By size over maximum size, before spreading (\[FJ93\] section 4).
+    Maximum,
+}
+
+impl Scaling {
+    fn word(self) -> &'static str {
+        match self {
+            Scaling::None => "none",
+            Scaling::Mean => "mean",
+            Scaling::Maximum => "maximum",
+        }
+    }
+}
+
+/// What a time without work does to the average.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Idle {
+    /// As if as many small packets as could have been sent, a whole number, had found an empty queue.
+    Whole,
+    /// The same with a fractional number, instead of the step for the packet that ends it.
+    Exact,
+    /// By Linux's table, instead of that step.
+    Table(Box<IdleTable>),
+}
+
+/// Its configuration. Lengths are in `unit`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// Of thresholds, queue and average.
+    pub unit: Unit,
+    /// min_th.
+    pub min: f64,
+    /// max_th.
+    pub max: f64,
+    /// max_p.
+    pub max_probability: f64,
+    /// w_q.
+    pub weight: f64,
+    /// Between `max` and twice `max` the probability grows to 1 instead of jumping there.
+    pub gentle: bool,
+    /// Queue length from which every packet is picked.
+    pub mark_all_above: Option<f64>,
+    /// What becomes of picked packets.
+    pub action: Action,
+    /// Above the top, ECN-capable packets are dropped too.
+    pub hard_drop: bool,
+    /// See [`Spread`].
+    pub spread: Spread,
+    /// See [`Drawn`].
+    pub drawn: Drawn,
+    /// See [`Crossing`].
+    pub crossing: Crossing,
+    /// See [`AfterForced`].
+    pub after_forced: AfterForced,
+    /// A full buffer starts the count again.
+    pub limit_restarts: bool,
+    /// Nothing is picked while at most one packet (one byte) waits.
+    pub spare_short_queue: bool,
+    /// See [`Scaling`].
+    pub scaling: Scaling,
+    /// Bytes.
+    pub mean_packet: f64,
+    /// Bytes.
+    pub max_packet: f64,
+    /// Seconds that a packet of mean size takes, times the idle factor; absent without a rate.
+    pub idle_packet: Option<f64>,
+    /// See [`Idle`].
+    pub idle: Idle,
+    /// Whether the average has as many binary places as the weight, a power of two, asks for (Linux).
+    pub fixed: bool,
+}
+
+/// The thresholds as given; what is absent is a third or three times of the other.
+fn thresholds(values: &Values) -> (Value, Value) {
+    match (values.get("min_threshold"), values.get("max_threshold")) {
+        (Some(low), Some(high)) => (low.clone(), high.clone()),
+        (Some(low), None) => (low.clone(), low.with(3.0 * low.number().unwrap_or(0.0))),
+        (None, Some(high)) => (high.with(high.number().unwrap_or(0.0) / 3.0), high.clone()),
+        (None, None) if preset(values).name == "linux" => {
+            let mean = number(values, "mean_packet").unwrap_or(1.0);
+            (Value::Bytes(5.0 * mean), Value::Bytes(15.0 * mean))
+        }
+        (None, None) => (Value::Packets(5.0), Value::Packets(15.0)),
+    }
+}
+
+fn size_scaling(values: &Values, bytes: bool) -> Scaling {
+    match line(values, "size_scaling") {
+        Some(Value::Word(word)) if word == "mean" => Scaling::Mean,
+        Some(Value::Word(word)) if word == "maximum" => Scaling::Maximum,
+        Some(_) => Scaling::None,
+        None if !bytes => Scaling::None,
+        None if preset(values).name == "floyd" => Scaling::Maximum,
+        None => Scaling::Mean,
+    }
+}
+
+fn is_fixed(values: &Values, bytes: bool, weight: Option<f64>) -> bool {
+    match line(values, "arithmetic") {
+        Some(Value::Word(word)) => word == "fixed",
+        _ => bytes && weight.is_some_and(|w| binary_places(w).is_some()),
+    }
+}
+
+/// k of a weight 2^-k.
+fn binary_places(weight: f64) -> Option<u32> {
+    (0..32).find(|k| weight == 1.0 / f64::from(1u32 << k))
+}
+
+/// The weight of ns-2's automatic rule (`q_weight_ = -1`, `REDQueue::initialize_params`): a time constant of ten round
+/// trips, each of three times the link's delay and at least 100 ms. `packets` a second fill the link.
+pub fn ns2_weight(packets: f64, delay: f64) -> f64 {
+    let round_trip = (3.0 * (delay + 1.0 / packets)).max(0.1);
+    1.0 - libm::exp(-1.0 / (10.0 * round_trip * packets))
+}
+
+/// The weight that `tc` finds (`tc_red_eval_ewma`): the largest power of one half that lets `burst` packets into an empty
+/// queue before the average is at `min` packets.
+pub fn burst_weight(min: f64, burst: f64) -> Option<f64> {
+    let wanted = burst + 1.0 - min;
+    if wanted < 1.0 {
+        return None;
+    }
+    (1..32).map(|k| 1.0 / f64::from(1u32 << k)).find(|w| wanted <= (1.0 - libm::pow(1.0 - w, burst)) / w)
+}
+
+/// The same with the burst that `tc` assumes, (2 min + max) / (3 avpkt).
+fn tc_weight(low: &Value, high: &Value, mean: f64) -> Option<f64> {
+    let of = |v: &Value| v.number().unwrap_or(0.0) / if matches!(v, Value::Bytes(_)) { mean } else { 1.0 };
+    let (min, max) = (of(low), of(high));
+    burst_weight(min, ((2.0 * min + max) / 3.0).floor())
+}
+
+/// What is wrong with the thresholds that are there.
+pub fn threshold_problems(values: &Values) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = Vec::new();
+    let given = ["min_threshold", "max_threshold", "mark_all_above"].map(|n| (n, values.get(n)));
+    let is_bytes = |v: &Value| matches!(v, Value::Bytes(_));
+    let mut present = given.iter().filter_map(|(name, v)| v.map(|v| (*name, v)));
+    if let Some((first, unit)) = present.next().map(|(name, v)| (name, is_bytes(v))) {
+        for (name, value) in present {
+            if is_bytes(value) != unit {
+                problems.push((name, format!("must be in the unit of {first}: packets or bytes")));
+            }
+        }
+    }
+    if !problems.is_empty() {
+        return problems;
+    }
+    let (low, high) = match (given[0].1, given[1].1) {
+        (None, None) => return problems,
+        _ => thresholds(values),
+    };
+    let (low, high) = (low.number().unwrap_or(0.0), high.number().unwrap_or(0.0));
+    if high <= low {
+        problems
+            .push(("max_threshold", format!("must be above min_threshold: {high} is not more than {low}")));
+    }
+    if let Some(all) = given[2].1.and_then(Value::number)
+        && all < low
+    {
+        problems
+            .push(("mark_all_above", format!("must not be below min_threshold: {all} is less than {low}")));
+    }
+    problems
+}
+
+impl Params {
+    /// From decoded values; what they leave open follows from the link.
+    pub fn new(values: &Values, link: Line) -> Result<Params, Vec<Problem>> {
+        let mut problems = threshold_problems(values);
+        let (low, high) = thresholds(values);
+        let bytes = matches!(low, Value::Bytes(_));
+        let word = |name: &str| match line(values, name) {
+            Some(Value::Word(word)) => word,
+            _ => String::new(),
+        };
+        let flag = |name: &str| line(values, name) == Some(Value::Flag(true));
+        let of = |name: &str| number(values, name).unwrap_or(0.0);
+        let mean_packet = of("mean_packet");
+        let packet = values.rate("capacity").or(link.rate).map(|rate| 8.0 * mean_packet / rate.0);
+        let weight = number(values, "weight").or_else(|| match preset(values).name {
+            "linux" => tc_weight(&low, &high, mean_packet),
+            _ => packet.map(|t| ns2_weight(1.0 / t, link.delay.seconds())),
+        });
+        if weight.is_none() && problems.is_empty() {
+            problems.push(("weight", "must be given: the preset's rule finds none".into()));
+        }
+        let weight = weight.unwrap_or(1.0);
+        let fixed = is_fixed(values, bytes, Some(weight));
+        if fixed && !bytes {
+            problems.push((
+                "arithmetic",
+                "\"fixed\" is Linux's, which measures bytes: give thresholds in bytes".into(),
+            ));
+        }
+        if fixed && binary_places(weight).is_none() {
+            problems.push((
+                "arithmetic",
+                format!("\"fixed\" needs a weight of 1/2, 1/4, 1/8, … (to 2^-31), not {weight}"),
+            ));
+        }
+        let drawn = if word("draw") == "interval" { Drawn::PerInterval } else { Drawn::PerPacket };
+        let spread = match word("spread").as_str() {
+            "floyd" => Spread::Floyd,
+            "bernoulli" => Spread::Bernoulli,
+            _ => Spread::Ns2,
+        };
+        if drawn == Drawn::PerInterval && spread != Spread::Floyd {
+            problems
+                .push(("spread", "must be \"floyd\" where one number is drawn for a whole interval".into()));
+        }
+        let action = Action::named(values.word("action"));
+        if action == Action::MarkEverything && values.get("hard_drop") == Some(&Value::Flag(true)) {
+            problems
+                .push(("hard_drop", "contradicts action = \"mark-everything\", which never drops".into()));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let idle_packet = packet.map(|t| t * of("idle_factor"));
+        Ok(Params {
+            unit: if bytes { Unit::Bytes } else { Unit::Packets },
+            min: low.number().unwrap_or(0.0),
+            max: high.number().unwrap_or(0.0),
+            max_probability: of("max_probability"),
+            weight,
+            gentle: flag("gentle"),
+            mark_all_above: values.maybe("mark_all_above"),
+            action,
+            hard_drop: flag("hard_drop"),
+            spread,
+            drawn,
+            crossing: match word("crossing").as_str() {
+                "exempt" => Crossing::Exempt,
+                "judged" => Crossing::Judged,
+                _ => Crossing::ExemptCounted,
+            },
+            after_forced: match word("after_forced").as_str() {
+                "keep" => AfterForced::Keep,
+                "crossing" => AfterForced::Crossing,
+                _ => AfterForced::Restart,
+            },
+            limit_restarts: flag("limit_restarts"),
+            spare_short_queue: flag("spare_short_queue"),
+            scaling: size_scaling(values, bytes),
+            mean_packet,
+            max_packet: values.number("max_packet"),
+            idle_packet,
+            idle: match (word("idle").as_str(), idle_packet) {
+                ("exact", _) => Idle::Exact,
+                ("table", Some(t)) => Idle::Table(Box::new(IdleTable::new(weight, t))),
+                _ => Idle::Whole,
+            },
+            fixed,
+        })
+    }
+
+    /// The average from which every packet is picked.
+    #[inline]
+    fn top(&self) -> f64 {
+        if self.gentle { 2.0 * self.max } else { self.max }
+    }
+}
+
+// --- the maths ---------------------------------------------------------------------------------------------------------
+
+/// One step of the average ( \[FJ93\] figure 2): (1 - w) avg + w q.
+#[inline]
+pub fn average_step(average: f64, queue: f64, weight: f64) -> f64 {
+    (1.0 - weight) * average + weight * queue
+}
+
+/// The same as Linux does it, where the average has as many binary places as the weight, and loses them in the step.
+#[inline]
+pub fn average_step_fixed(average: f64, queue: f64, weight: f64) -> f64 {
+    average + weight * (queue - average.floor())
+}
+
+/// The average after `packets` steps with an empty queue ( \[FJ93\] figure 2): (1 - w)^m avg.
+#[inline]
+pub fn idle_decay(average: f64, weight: f64, packets: f64) -> f64 {
+    average * libm::pow(1.0 - weight, packets)
+}
+
+/// p_b: the share of packets that should be picked ( \[FJ93\] figure 2; above `max` with `gentle`: Floyd 2000).
+#[inline]
+pub fn base_probability(p: &Params, average: f64) -> f64 {
+    if average < p.min {
+        0.0
+    } else if average < p.max {
+        p.max_probability * (average - p.min) / (p.max - p.min)
+    } else if p.gentle && average < 2.0 * p.max {
+        p.max_probability + (1.0 - p.max_probability) * (average - p.max) / p.max
+    } else {
+        1.0
+    }
+}
+
+/// p_a: the probability for a packet when `count` have come since the last that was picked.
+#[inline]
+pub fn spread_probability(spread: Spread, base: f64, count: f64) -> f64 {
+    let spent = count * base;
+    match spread {
+        Spread::Bernoulli => base,
+        Spread::Floyd if spent < 1.0 => (base / (1.0 - spent)).min(1.0),
+        Spread::Ns2 if spent < 1.0 => 0.0,
+        Spread::Ns2 if spent < 2.0 => (base / (2.0 - spent)).min(1.0),
+        Spread::Floyd | Spread::Ns2 => 1.0,
+    }
+}
+
+/// Cells of Linux's table.
+const CELLS: usize = 256;
+
+/// Linux's table of halvings by idle time (`tc_red_eval_idle_damping`, `red_calc_qavg_from_idle_time`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdleTable {
+    /// How often the average is halved, by cell.
+    halvings: [u8; CELLS],
+    /// A cell is 2^this microseconds.
+    cell_bits: u32,
+}
+
+impl IdleTable {
+    /// For a packet that takes `packet` seconds. The natural logarithm is what `tc` takes, although what it counts
+    /// are halvings.
+    pub fn new(weight: f64, packet: f64) -> IdleTable {
+        const MOST: f64 = 31.0;
+        let per_unit = -libm::log(1.0 - weight) / (packet * 1e6).ceil();
+        let cell_bits = (0..31).find(|bits| MOST / per_unit / f64::from(1u32 << bits) < 512.0).unwrap_or(31);
+        let mut halvings = [0; CELLS];
+        for (i, n) in halvings.iter_mut().enumerate().skip(1) {
+            *n = (((i as u64) << cell_bits) as f64 * per_unit).min(MOST) as u8;
+        }
+        halvings[CELLS - 1] = MOST as u8;
+        IdleTable { halvings, cell_bits }
+    }
+
+    /// The average after so many nanoseconds without work. `scale` is 1 over the average's last binary place, or `None` where
+    /// it is a real number.
+    pub fn decay(&self, average: f64, idle: u64, scale: Option<f64>) -> f64 {
+        let longest = (CELLS as u64 - 1) << self.cell_bits;
+        let micros = (idle / 1000).min(longest);
+        let halvings = self.halvings[(micros >> self.cell_bits) as usize];
+        let Some(scale) = scale else {
+            if halvings > 0 {
+                return average / f64::from(1u32 << halvings);
+            }
+            let less = average * micros as f64 / f64::from(1u32 << self.cell_bits);
+            return if less < average / 2.0 { average - less } else { average / 2.0 };
+        };
+        let whole = (average * scale) as u128;
+        let left = if halvings > 0 {
+            whole >> halvings
+        } else {
+            let less = (whole * u128::from(micros)) >> self.cell_bits;
+            if less < whole >> 1 { whole - less } else { whole >> 1 }
+        };
+        left as f64 / scale
+    }
+}
+
+/// Linux's test (`red_mark_probability`) in whole bytes: `draw` is the number of this interval.
+pub fn fixed_test(p: &Params, average: f64, count: f64, draw: f64) -> bool {
+    const ALL: f64 = 4_294_967_296.0; // 2^32
+    let most = (p.max_probability * ALL).min(ALL - 1.0) as u64;
+    let step = (most / ((p.max - p.min) as u64).max(1)).max(1);
+    let wanted = (draw * ALL) as u64 / step;
+    (average - p.min).floor() * count >= wanted as f64
+}
+
+// --- the rule ------------------------------------------------------------------------------------------------------------
+
+/// The rule and its state.
+#[derive(Clone, Debug)]
+pub struct Red {
+    params: Params,
+    /// avg.
+    average: f64,
+    /// Packets since the last that was picked.
+    count: f64,
+    /// Their bytes.
+    count_bytes: u64,
+    /// Whether the average was above the lower threshold at the last packet.
+    above: bool,
+    /// The number of this interval.
+    drawn: f64,
+    /// p_b at the last packet.
+    probability: f64,
+    /// p_a at the last packet.
+    spread: f64,
+}
+
+enum Decision {
+    Pass,
+    Early,
+    Forced,
+}
+
+impl Red {
+    /// A rule that has seen nothing.
+    pub fn new(params: Params) -> Red {
+        Red {
+            params,
+            average: 0.0,
+            count: 0.0,
+            count_bytes: 0,
+            above: false,
+            drawn: 0.0,
+            probability: 0.0,
+            spread: 0.0,
+        }
+    }
+
+    /// See [`crate::Admission::admit`]. A full buffer counts as such, whatever the rule would have done.
+    pub fn admit<D: Draw>(
+        &mut self,
+        packet: &mut Packet,
+        now: Time,
+        seen: &Occupancy,
+        draws: &mut D,
+    ) -> Verdict {
+        let queue = match self.params.unit {
+            Unit::Packets => f64::from(seen.packets),
+            Unit::Bytes => seen.bytes as f64,
+        };
+        self.average = self.next_average(queue, now, seen.idle_since);
+        self.count += 1.0;
+        self.count_bytes += u64::from(packet.size);
+        let decision = self.decide(queue, packet.size, draws);
+        if seen.full {
+            if self.params.limit_restarts {
+                self.restart();
+            }
+            return Verdict::Drop(Reason::Limit);
+        }
+        if self.params.mark_all_above.is_some_and(|all| queue >= all) {
+            self.restart();
+            return self.params.action.apply(packet, Reason::Forced);
+        }
+        match decision {
+            Decision::Pass => Verdict::Accept,
+            Decision::Early => self.params.action.apply(packet, Reason::Early),
+            Decision::Forced if self.params.hard_drop => Verdict::Drop(Reason::Forced),
+            Decision::Forced => self.params.action.apply(packet, Reason::Forced),
+        }
+    }
+
+    /// The average with the packet that arrives now.
+    #[inline]
+    fn next_average(&self, queue: f64, now: Time, idle_since: Option<Time>) -> f64 {
+        let p = &self.params;
+        let step = |average: f64| match p.fixed {
+            false => average_step(average, queue, p.weight),
+            true => average_step_fixed(average, queue, p.weight),
+        };
+        let (Some(since), Some(packet)) = (idle_since, p.idle_packet) else { return step(self.average) };
+        let idle = now.since(since);
+        let packets = idle.seconds() / packet;
+        match &p.idle {
+            Idle::Whole if packets < 1.0 => step(self.average),
+            Idle::Whole => step(idle_decay(self.average, p.weight, packets.floor())),
+            Idle::Exact => idle_decay(self.average, p.weight, packets),
+            Idle::Table(table) => table.decay(self.average, idle.0, p.fixed.then_some(1.0 / p.weight)),
+        }
+    }
+
+    #[inline]
+    fn decide<D: Draw>(&mut self, queue: f64, size: u16, draws: &mut D) -> Decision {
+        let p = &self.params;
+        self.spread = 0.0;
+        if self.average < p.min || (p.spare_short_queue && queue <= 1.0) {
+            self.probability = 0.0;
+            self.above = false;
+            return Decision::Pass;
+        }
+        self.probability = base_probability(p, self.average);
+        if self.average >= p.top() {
+            return self.forced();
+        }
+        if !self.above {
+            self.above = true;
+            self.count = if p.crossing == Crossing::ExemptCounted { 1.0 } else { 0.0 };
+            self.count_bytes = if p.crossing == Crossing::ExemptCounted { size.into() } else { 0 };
+            if p.drawn == Drawn::PerInterval {
+                self.drawn = draws.open01();
+            }
+            if p.crossing != Crossing::Judged {
+                return Decision::Pass;
+            }
+        }
+        if self.picks(size, draws) {
+            self.restart();
+            return Decision::Early;
+        }
+        Decision::Pass
+    }
+
+    #[inline(never)]
+    fn forced(&mut self) -> Decision {
+        self.spread = 1.0;
+        match self.params.after_forced {
+            AfterForced::Keep => {}
+            AfterForced::Crossing => self.above = false,
+            AfterForced::Restart => {
+                self.restart();
+                // In [FJ93] only an average below the lower threshold makes the next packet a first one.
+                self.above |= self.params.crossing == Crossing::Judged;
+            }
+        }
+        Decision::Forced
+    }
+
+    fn restart(&mut self) {
+        self.count = 0.0;
+        self.count_bytes = 0;
+    }
+
+    /// Judges a packet between the lower threshold and the top.
+    #[inline]
+    fn picks<D: Draw>(&mut self, size: u16, draws: &mut D) -> bool {
+        let p = &self.params;
+        let (mut base, mut count) = (self.probability, self.count);
+        match p.scaling {
+            Scaling::None => {}
+            Scaling::Mean => count = (self.count_bytes as f64 / p.mean_packet).floor(),
+            Scaling::Maximum => base = (base * f64::from(size) / p.max_packet).min(1.0),
+        }
+        if p.drawn == Drawn::PerInterval {
+            let picked = if p.fixed && self.average < p.max {
+                fixed_test(p, self.average, count, self.drawn)
+            } else {
+                count * base >= self.drawn
+            };
+            if picked {
+                self.drawn = draws.open01();
+            }
+            self.spread = f64::from(u8::from(picked));
+            return picked;
+        }
+        self.spread = spread_probability(p.spread, base, count);
+        if p.scaling == Scaling::Mean && self.spread < 1.0 {
+            self.spread = (self.spread * f64::from(size) / p.mean_packet).min(1.0);
+        }
+        draws.open01() <= self.spread
+    }
+
+    /// See [`TABLE`].
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "average" => Some(self.average),
+            "probability" => Some(self.probability),
+            "spread_probability" => Some(self.spread),
+            "count" => Some(self.count),
+            _ => None,
+        }
+    }
+}
+
+// --- the table -----------------------------------------------------------------------------------------------------------
+
+const BY_VARIANT: Fallback = Fallback::Absent("the variant's");
+const VARIANTS: &str = "the table of variants";
+const PROBABILITY: Range = Range { min: 0.0, closed: false, max: 1.0 };
+
+const fn choice(name: &'static str, words: &'static [&'static str], doc: &'static str) -> Param {
+    Param { name, ty: Type::Choice(words), default: BY_VARIANT, range: Range::ANY, source: VARIANTS, doc }
+}
+
+const fn flag(name: &'static str, doc: &'static str) -> Param {
+    Param { name, ty: Type::Flag, default: BY_VARIANT, range: Range::ANY, source: VARIANTS, doc }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "red",
+    room: Room::Queue,
+    title: "Random early detection (RED)",
+    doc: "Drops or marks an arriving packet with a probability that grows from 0 to max_probability while an exponential \
+          average of the queue length goes from min_threshold to max_threshold, and every packet above. The variants are \
+          presets of all lines below; any line may be overridden.",
+    source: "Floyd and Jacobson, IEEE/ACM ToN 1993; gentle: Floyd 2000; ECN: RFC 3168 sections 5 and 7",
+    params: &[
+        Param {
+            name: "variant",
+            ty: Type::Choice(&["ns2", "ns3", "linux", "floyd"]),
+            default: Fallback::Text("ns2"),
+            range: Range::ANY,
+            source: "our choice: most published RED results are of ns-2",
+            doc: "Which program's RED: a preset of all lines that are not given.",
+        },
+        Param {
+            default: Fallback::Text("drop"),
+            source: "Floyd and Jacobson 1993; RFC 3168 section 5 for \"mark\"",
+            doc: "What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if it is \
+                  ECN-capable, else let pass (Linux: nodrop).",
+            ..ACTION
+        },
+        Param {
+            name: "min_threshold",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Absent(
+                "a third of max_threshold; without that, 5 packets (linux: of mean size, in bytes)",
+            ),
+            range: Range::POSITIVE,
+            source: "Floyd, \"Discussions of setting parameters\", 1997: 5 packets",
+            doc: "Average queue length below which nothing is picked. Thresholds in bytes mean that queue and average are in \
+                  bytes.",
+        },
+        Param {
+            name: "max_threshold",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Absent(
+                "three times min_threshold; without that, 15 packets (linux: of mean size, in bytes)",
+            ),
+            range: Range::POSITIVE,
+            source: "Floyd, \"Discussions of setting parameters\", 1997: three times min_threshold",
+            doc: "Average queue length at which the probability is max_probability.",
+        },
+        Param {
+            name: "max_probability",
+            ty: Type::Number,
+            default: BY_VARIANT,
+            range: PROBABILITY,
+            source: VARIANTS,
+            doc: "Probability at max_threshold (ns-2: 1 / linterm_; ns-3: 1 / LInterm; tc: probability).",
+        },
+        Param {
+            name: "weight",
+            ty: Type::Number,
+            default: BY_VARIANT,
+            range: PROBABILITY,
+            source: VARIANTS,
+            doc: "Weight of a new queue length in the average (w_q). The automatic rule of ns2 takes C = capacity / mean_packet \
+                  in packets a second and the link's delay.",
+        },
+        flag(
+            "gentle",
+            "Above max_threshold the probability grows further, to 1 at twice max_threshold, instead of jumping to 1.",
+        ),
+        Param {
+            name: "mark_all_above",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Absent("none"),
+            range: Range::POSITIVE,
+            source: "Siris et al., Computer Communications 2002, section 4: marking instead of dropping at the buffer's limit",
+            doc: "Queue length, not average, from which every packet is picked.",
+        },
+        flag(
+            "hard_drop",
+            "With action \"mark\": where the average picks every packet, ECN-capable packets are dropped too \
+             (RFC 3168 section 7; ns-3: UseHardDrop; tc: harddrop).",
+        ),
+        choice(
+            "spread",
+            &["ns2", "floyd", "bernoulli"],
+            "How gaps between picks are spread when the base probability is p: uniform between 1/p and 2/p (ns-2's wait_), \
+             uniform between 1 and 1/p, or geometric with mean 1/p. At small p the share of packets picked is 2p/3, 2p and p.",
+        ),
+        choice(
+            "draw",
+            &["packet", "interval"],
+            "Whether a random number is drawn for each packet that is judged or once for each gap between picks.",
+        ),
+        choice(
+            "crossing",
+            &["exempt-counted", "exempt", "judged"],
+            "The first packet after the average has crossed min_threshold upwards: passes and counts, passes and does not \
+             count, or is judged.",
+        ),
+        choice(
+            "after_forced",
+            &["restart", "keep", "crossing"],
+            "What picking every packet does to the count: it starts again, it goes on, or the next packet that is judged is \
+             the first after a crossing.",
+        ),
+        flag("limit_restarts", "A packet that finds the buffer full starts the count again."),
+        flag(
+            "spare_short_queue",
+            "Nothing is picked by the average while at most one packet (in bytes: one byte) waits.",
+        ),
+        choice(
+            "size_scaling",
+            &["none", "mean", "maximum"],
+            "Large packets are likelier to be picked: not at all; by size over mean_packet after spreading, with a count of \
+             bytes over mean_packet; by size over max_packet before spreading.",
+        ),
+        Param {
+            name: "mean_packet",
+            ty: Type::Bytes,
+            default: BY_VARIANT,
+            range: Range::PACKET_SIZE,
+            source: VARIANTS,
+            doc: "Typical packet size: for idle times, the automatic weight and size_scaling (ns-2: mean_pktsize_; tc: avpkt).",
+        },
+        Param {
+            name: "max_packet",
+            ty: Type::Bytes,
+            default: Fallback::Text("1500 B"),
+            range: Range::PACKET_SIZE,
+            source: "Floyd and Jacobson 1993, section 4 (MaximumPacketSize); 1500 B is an Ethernet frame's payload",
+            doc: "Largest packet size, for size_scaling \"maximum\".",
+        },
+        choice(
+            "idle",
+            &["whole", "exact", "table"],
+            "What time without work does to the average: as if packets of mean size had found an empty queue, a whole number \
+             of them and the arriving one, or a fractional number instead of the arriving one; or Linux's table of halvings.",
+        ),
+        Param {
+            name: "idle_factor",
+            ty: Type::Number,
+            default: BY_VARIANT,
+            range: Range::POSITIVE,
+            source: VARIANTS,
+            doc: "Idle time counts this many times less.",
+        },
+        choice(
+            "arithmetic",
+            &["real", "fixed"],
+            "Real numbers, or Linux's whole ones: bytes, and as many binary places for the average as the weight asks for.",
+        ),
+        Param {
+            name: "capacity",
+            ty: Type::Rate,
+            default: Fallback::Absent("the link's rate at the start"),
+            range: Range::POSITIVE,
+            source: "ns-2 and ns-3: a rate that changes later changes nothing",
+            doc: "What the link is believed to carry, for idle times and the automatic weight.",
+        },
+    ],
+    observables: &[
+        Observable { name: "average", unit: "packets or B", doc: "Average queue length at the last packet." },
+        Observable { name: "probability", unit: "1", doc: "Base probability p_b at the last packet." },
+        Observable {
+            name: "spread_probability",
+            unit: "1",
+            doc: "Probability p_a with which the last packet was judged; with one draw an interval: whether it was picked.",
+        },
+        Observable { name: "count", unit: "packets", doc: "Packets since the last that was picked." },
+    ],
+    counters: &[
+        Counter { name: "limit", doc: "The queue was full." },
+        Counter { name: "early", doc: "The average was between the thresholds, and the draw said so." },
+        Counter { name: "forced", doc: "The average was at its top, or the queue at mark_all_above." },
+    ],
+    deviations: &[
+        Deviation {
+            what: "The queue is what waits; the packet in transmission does not count, and idle time begins when the \
+                   transmitter falls idle.",
+            why: "So it is in ns-2, ns-3 and Linux; Floyd and Jacobson do not say.",
+        },
+        Deviation {
+            what: "A packet that finds the buffer full counts as `limit` even where the rule had picked it.",
+            why: "So it is in ns-2; ns-3 and Linux count it as picked. Nothing else depends on it.",
+        },
+        Deviation {
+            what: "In ns2, adaptive RED and automatic thresholds are left out, queue and probability are in bytes only where \
+                   thresholds are, and use_mark_p_ is false.",
+            why: "ns-2.35 measures in bytes by default but takes thresholds in packets; with use_mark_p_ it drops ECN-capable \
+                  packets once the base probability exceeds mark_p_.",
+        },
+        Deviation {
+            what: "In ns3, capacity is the link's rate.",
+            why: "RedQueueDisc's LinkBandwidth is 1.5 Mbit/s unless set, whatever the device.",
+        },
+        Deviation {
+            what: "In linux, thresholds may be in packets and the weight any number; then arithmetic is real.",
+            why: "sch_red measures bytes and knows powers of two only; a scenario should run under every variant.",
+        },
+        Deviation {
+            what: "In linux, idle_factor is 15.625.",
+            why: "tc makes the table in its own ticks of 64 ns, and since version 3.2 the kernel reads it by the microsecond.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests;

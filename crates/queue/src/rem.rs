@@ -1,0 +1,279 @@
+//! REM, random exponential marking: a price that rises while the queue is longer or the load higher than wanted, and marks
+//! so that the marks along a path add up to the sum of its prices (Athuraliya, Low, Li and Yin, IEEE Network 2001).
+//!
+//! Once a period: P ← max(0, P + γ (a (b - b\*) + x - c)); a packet is marked with probability 1 - φ^(-P). At rest the queue
+//! is at its target b\* and the load equal to the capacity, whatever the number of users: price and queue are apart.
+
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
+};
+use evenflow_base::{Draw, Duration, Packet, Rate, Time};
+
+use crate::action::ACTION;
+use crate::{Action, Occupancy, Reason, Verdict};
+
+/// Its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// γ.
+    pub gain: f64,
+    /// a.
+    pub backlog_weight: f64,
+    /// b*, packets.
+    pub target: f64,
+    /// φ.
+    pub base: f64,
+    /// Between updates.
+    pub period: Duration,
+    /// c: packets of mean size that the link carries in a period.
+    pub capacity: f64,
+    /// Bytes.
+    pub mean_packet: f64,
+    /// What becomes of picked packets.
+    pub action: Action,
+}
+
+impl Params {
+    /// From decoded values; the capacity defaults to the link's rate.
+    pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
+        let Some(capacity) = values.rate("capacity").or(rate) else {
+            return Err(vec![("capacity", "must be given: the link has no rate".into())]);
+        };
+        let (period, mean_packet) = (values.duration("period"), values.number("mean_packet"));
+        Ok(Params {
+            gain: values.number("gain"),
+            backlog_weight: values.number("backlog_weight"),
+            target: values.number("target"),
+            base: values.number("base"),
+            period,
+            capacity: capacity.0 * period.seconds() / (8.0 * mean_packet),
+            mean_packet,
+            action: Action::named(values.word("action")),
+        })
+    }
+}
+
+/// The next price, where `backlog` packets wait and `arrived` have come in the period.
+#[inline]
+pub fn next_price(p: &Params, price: f64, backlog: f64, arrived: f64) -> f64 {
+    (price + p.gain * (p.backlog_weight * (backlog - p.target) + arrived - p.capacity)).max(0.0)
+}
+
+/// The probability of a mark at a price.
+#[inline]
+pub fn probability(base: f64, price: f64) -> f64 {
+    1.0 - libm::pow(base, -price)
+}
+
+/// The rule and its state.
+#[derive(Clone, Debug)]
+pub struct Rem {
+    params: Params,
+    price: f64,
+    probability: f64,
+    /// Bytes that have arrived in this period.
+    arrived: u64,
+    next: Time,
+}
+
+impl Rem {
+    /// A rule that has seen nothing.
+    pub fn new(params: Params) -> Rem {
+        Rem { params, price: 0.0, probability: 0.0, arrived: 0, next: Time::ZERO + params.period }
+    }
+
+    /// See [`crate::Admission::next_tick`].
+    #[inline]
+    pub fn next_tick(&self) -> Time {
+        self.next
+    }
+
+    /// See [`crate::Admission::tick`].
+    pub fn tick(&mut self, seen: &Occupancy) {
+        let p = &self.params;
+        let arrived = self.arrived as f64 / p.mean_packet;
+        self.price = next_price(p, self.price, f64::from(seen.packets), arrived);
+        self.probability = probability(p.base, self.price);
+        self.arrived = 0;
+        self.next += p.period;
+    }
+
+    /// See [`crate::Admission::admit`]. One number is drawn for every packet.
+    #[inline]
+    pub fn admit<D: Draw>(&mut self, packet: &mut Packet, seen: &Occupancy, draws: &mut D) -> Verdict {
+        self.arrived += u64::from(packet.size);
+        let picked = draws.open01() <= self.probability;
+        match (seen.full, picked) {
+            (true, _) => Verdict::Drop(Reason::Limit),
+            (false, true) => self.params.action.apply(packet, Reason::Price),
+            (false, false) => Verdict::Accept,
+        }
+    }
+
+    /// See [`TABLE`].
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "price" => Some(self.price),
+            "probability" => Some(self.probability),
+            _ => None,
+        }
+    }
+}
+
+const PAPER: &str = "Athuraliya et al. 2001";
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "rem",
+    room: Room::Queue,
+    title: "Random exponential marking (REM)",
+    doc: "Picks every packet with probability 1 - base^(-price), where the price rises while the queue is above its target or \
+          more arrives than the link carries, and falls otherwise.",
+    source: "Athuraliya, Low, Li and Yin, IEEE Network 2001",
+    params: &[
+        Param {
+            name: "gain",
+            ty: Type::Number,
+            default: Fallback::Text("0.001"),
+            range: Range::POSITIVE,
+            source: PAPER,
+            doc: "How fast the price moves (gamma).",
+        },
+        Param {
+            name: "backlog_weight",
+            ty: Type::Number,
+            default: Fallback::Text("0.1"),
+            range: Range::NOT_NEGATIVE,
+            source: PAPER,
+            doc: "What a packet too many in the queue counts against one too many in the period's arrivals (alpha).",
+        },
+        Param {
+            name: "target",
+            ty: Type::Packets,
+            default: Fallback::Text("20 packets"),
+            range: Range::NOT_NEGATIVE,
+            source: PAPER,
+            doc: "Queue length at rest (b*).",
+        },
+        Param {
+            name: "base",
+            ty: Type::Number,
+            default: Fallback::Text("1.001"),
+            range: Range { min: 1.0, closed: false, max: f64::INFINITY },
+            source: PAPER,
+            doc: "What turns prices into probabilities (phi).",
+        },
+        Param {
+            name: "period",
+            ty: Type::Duration,
+            default: Fallback::Text("2 ms"),
+            range: Range { min: 1e-6, closed: true, max: f64::INFINITY },
+            source: "our choice: a few packet times of the links for which the defaults were meant",
+            doc: "Time between updates of the price.",
+        },
+        Param {
+            name: "mean_packet",
+            ty: Type::Bytes,
+            default: Fallback::Text("1000 B"),
+            range: Range::PACKET_SIZE,
+            source: "our choice: ns-2's packets",
+            doc: "Size of the packets in which load and capacity are counted; at rest it does not matter.",
+        },
+        ACTION,
+        Param {
+            name: "capacity",
+            ty: Type::Rate,
+            default: Fallback::Absent("the link's rate at the start"),
+            range: Range::POSITIVE,
+            source: PAPER,
+            doc: "What the link is believed to carry.",
+        },
+    ],
+    observables: &[
+        Observable { name: "price", unit: "1", doc: "The price." },
+        Observable { name: "probability", unit: "1", doc: "Probability that holds now." },
+    ],
+    counters: &[
+        Counter { name: "limit", doc: "The queue was full." },
+        Counter { name: "price", doc: "The price was above zero, and the draw said so." },
+    ],
+    deviations: &[Deviation {
+        what: "Load and capacity are bytes over a mean packet size; the backlog is packets.",
+        why: "The paper has packets of one size.",
+    }],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenflow_base::{Ecn, Stream};
+
+    /// 10 Mbit/s carry 2.5 packets of 1000 bytes in 2 ms.
+    fn params() -> Params {
+        Params {
+            gain: 0.001,
+            backlog_weight: 0.1,
+            target: 20.0,
+            base: 1.001,
+            period: Duration::from_millis(2),
+            capacity: 2.5,
+            mean_packet: 1000.0,
+            action: Action::MarkEverything,
+        }
+    }
+
+    fn seen(packets: u32) -> Occupancy {
+        Occupancy {
+            packets,
+            bytes: u64::from(packets) * 1000,
+            rate: Some(Rate(10e6)),
+            full: false,
+            idle_since: None,
+        }
+    }
+
+    #[test]
+    fn the_price_by_hand() {
+        // 0.001 * (0.1 * (50 - 20) + 4 - 2.5) = 0.0045.
+        assert!((next_price(&params(), 0.0, 50.0, 4.0) - 0.0045).abs() < 1e-15);
+        assert_eq!(next_price(&params(), 0.001, 0.0, 0.0), 0.0); // 0.001 - 0.0045, not below zero
+        assert_eq!(next_price(&params(), 7.0, 20.0, 2.5), 7.0); // at rest
+    }
+
+    #[test]
+    fn the_probability_by_hand() {
+        assert_eq!(probability(1.001, 0.0), 0.0);
+        // 1.001^-1000 = 0.36806...
+        assert!((probability(1.001, 1000.0) - (1.0 - 0.368_063_304_288_817_56)).abs() < 1e-9);
+        // Two links of prices 3 and 4 mark as one of price 7.
+        let passes = (1.0 - probability(1.2, 3.0)) * (1.0 - probability(1.2, 4.0));
+        assert!((1.0 - passes - probability(1.2, 7.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_period_counts_its_own_arrivals() {
+        let mut rule = Rem::new(params());
+        let mut stream = Stream::new(1, "coin");
+        let mut packet = Packet {
+            seq: 0,
+            label: 0.0,
+            flow: 0,
+            stamp: 0,
+            size: 1000,
+            payload: 1000,
+            hop: 0,
+            class: 0,
+            flags: 0,
+            ecn: Ecn::Capable0,
+        };
+        for _ in 0..4 {
+            rule.admit(&mut packet, &seen(0), &mut stream);
+        }
+        assert_eq!(rule.next_tick(), Time(2_000_000));
+        rule.tick(&seen(50));
+        assert!((rule.observe("price").unwrap() - 0.0045).abs() < 1e-15);
+        assert_eq!(rule.next_tick(), Time(4_000_000));
+        rule.tick(&seen(20)); // nothing arrived: 2.5 packets too few
+        assert!((rule.observe("price").unwrap() - 0.0020).abs() < 1e-15);
+    }
+}

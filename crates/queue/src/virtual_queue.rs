@@ -1,0 +1,441 @@
+//! Virtual queue marking: a queue that exists in numbers only, slower and shorter than the real one, marks before the
+//! real one suffers (Gibbens and Kelly, Automatica 1999; Siris et al., Computer Communications 2002, section 4.2).
+//!
+//! Arriving packets enter a virtual FIFO with `rate_factor` times the link's rate and room for `buffer_factor` times
+//! `buffer`. One that does not fit is virtually lost: it does not enter, and from then on packets are marked until the virtual
+//! queue has run empty. Which packets, is `mark`: those that arrive, those that leave the real queue meanwhile (so that what
+//! waits already is marked too), or the virtually lost alone. No randomness. Not here: the adaptive virtual queue.
+//!
+//! Set up: 0.95 for both factors, some tens of packets of buffer. `overflow` cannot mark a larger share than
+//! 1 - `rate_factor`.
+
+use std::collections::VecDeque;
+
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
+};
+use evenflow_base::{Packet, Rate, Time};
+
+use crate::action::{ACTION, mark};
+use crate::{Action, Occupancy, Reason, Verdict};
+
+/// Which packets are marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Those that arrive between a virtual loss and the end of the virtual busy period, the lost one included.
+    BusyArrival,
+    /// Those that leave the real queue in that time.
+    BusyDeparture,
+    /// The virtually lost alone (Gibbens, Key, Turner 2001).
+    Overflow,
+}
+
+/// How much fits into the virtual queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Size {
+    /// So many packets; the one in virtual transmission counts with what is left of it.
+    Packets(f64),
+    /// So many bytes.
+    Bytes(f64),
+}
+
+/// Its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// See [`Mark`].
+    pub mark: Mark,
+    /// θ_C C, bytes a second.
+    pub drain: f64,
+    /// θ_B B.
+    pub room: Size,
+    /// What becomes of picked packets.
+    pub action: Action,
+}
+
+impl Params {
+    /// From decoded values; the capacity defaults to the link's rate.
+    pub fn new(values: &Values, rate: Option<Rate>) -> Result<Params, Vec<Problem>> {
+        let mut problems: Vec<Problem> = Vec::new();
+        let capacity = values.rate("capacity").or(rate);
+        if capacity.is_none() {
+            problems.push(("capacity", "must be given: the link has no rate".into()));
+        }
+        let mark = match values.word("mark") {
+            "busy-departure" => Mark::BusyDeparture,
+            "overflow" => Mark::Overflow,
+            _ => Mark::BusyArrival,
+        };
+        let action = Action::named(values.word("action"));
+        if mark == Mark::BusyDeparture && action != Action::MarkEverything {
+            problems.push((
+                "action",
+                "must be \"mark-everything\" with mark = \"busy-departure\": a packet that leaves is not dropped".into(),
+            ));
+        }
+        let factor = values.number("buffer_factor");
+        let room = match values.get("buffer") {
+            Some(Value::Bytes(b)) => Size::Bytes(b * factor),
+            other => Size::Packets(other.and_then(Value::number).unwrap_or(0.0) * factor),
+        };
+        if let Size::Packets(packets) = room
+            && packets < 1.0
+        {
+            problems.push((
+                "buffer",
+                format!("times buffer_factor must hold 1 packet, but is {packets}: nothing would ever fit"),
+            ));
+        }
+        match (capacity, problems.is_empty()) {
+            (Some(capacity), true) => {
+                let drain = values.number("rate_factor") * capacity.0 / 8.0;
+                Ok(Params { mark, drain, room, action })
+            }
+            _ => Err(problems),
+        }
+    }
+}
+
+/// The virtual FIFO: work in bytes, drained at a constant rate.
+#[derive(Clone, Debug, Default)]
+struct Backlog {
+    /// Sizes of what is in it, the one in virtual transmission first; empty where room is in bytes.
+    sizes: VecDeque<u16>,
+    /// Bytes of all of it that are left.
+    bytes: f64,
+    /// Bytes left of the first.
+    head: f64,
+    /// Last update.
+    last: Time,
+}
+
+impl Backlog {
+    /// What has been sent virtually by `now` is gone.
+    #[inline]
+    fn drain(&mut self, now: Time, rate: f64) {
+        let mut sent = rate * now.since(self.last).seconds();
+        self.last = now;
+        if sent >= self.bytes {
+            self.bytes = 0.0;
+            self.sizes.clear();
+            return;
+        }
+        self.bytes -= sent;
+        while sent >= self.head && self.sizes.len() > 1 {
+            sent -= self.head;
+            self.sizes.pop_front();
+            self.head = f64::from(self.sizes[0]);
+        }
+        self.head -= sent;
+    }
+
+    /// v: packets, the first with the part of it that is left.
+    #[inline]
+    fn packets(&self) -> f64 {
+        match self.sizes.front() {
+            Some(first) => self.sizes.len() as f64 - 1.0 + self.head / f64::from(*first),
+            None => 0.0,
+        }
+    }
+}
+
+/// The rule and its state.
+#[derive(Clone, Debug)]
+pub struct VirtualQueue {
+    params: Params,
+    backlog: Backlog,
+    /// Whether there has been a virtual loss in this virtual busy period.
+    overflowed: bool,
+}
+
+impl VirtualQueue {
+    /// A rule that has seen nothing.
+    pub fn new(params: Params) -> VirtualQueue {
+        VirtualQueue { params, backlog: Backlog::default(), overflowed: false }
+    }
+
+    /// Brings the virtual queue to `now`. The mark ends with its busy period.
+    #[inline]
+    fn advance(&mut self, now: Time) {
+        self.backlog.drain(now, self.params.drain);
+        self.overflowed &= self.backlog.bytes > 0.0;
+    }
+
+    /// A packet arrives at the virtual queue; says whether it is lost there.
+    #[inline]
+    fn arrive(&mut self, size: u16, now: Time) -> bool {
+        self.advance(now);
+        let bytes = f64::from(size);
+        let lost = match self.params.room {
+            Size::Packets(room) => self.backlog.packets() + 1.0 > room,
+            Size::Bytes(room) => self.backlog.bytes + bytes > room,
+        };
+        if lost {
+            self.overflowed = true;
+            return true;
+        }
+        if self.backlog.bytes == 0.0 {
+            self.backlog.head = bytes;
+        }
+        self.backlog.bytes += bytes;
+        if let Size::Packets(_) = self.params.room {
+            self.backlog.sizes.push_back(size);
+        }
+        false
+    }
+
+    /// See [`crate::Admission::admit`].
+    pub fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy) -> Verdict {
+        let lost = self.arrive(packet.size, now);
+        if seen.full {
+            return Verdict::Drop(Reason::Limit);
+        }
+        let picked = match self.params.mark {
+            Mark::BusyArrival => self.overflowed,
+            Mark::BusyDeparture => false,
+            Mark::Overflow => lost,
+        };
+        if picked { self.params.action.apply(packet, Reason::Virtual) } else { Verdict::Accept }
+    }
+
+    /// See [`crate::Admission::leave`].
+    pub fn leave(&mut self, packet: &mut Packet, now: Time) -> Option<Reason> {
+        if self.params.mark != Mark::BusyDeparture {
+            return None;
+        }
+        self.advance(now);
+        (self.overflowed && mark(packet)).then_some(Reason::Virtual)
+    }
+
+    /// Whether it marks packets that leave.
+    pub fn marks_departures(&self) -> bool {
+        self.params.mark == Mark::BusyDeparture
+    }
+
+    /// See [`TABLE`].
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match (name, self.params.room) {
+            ("virtual_length", Size::Packets(_)) => Some(self.backlog.packets()),
+            ("virtual_length", Size::Bytes(_)) => Some(self.backlog.bytes),
+            ("marking", _) => Some(f64::from(u8::from(self.overflowed))),
+            _ => None,
+        }
+    }
+}
+
+const FACTOR: Range = Range { min: 0.0, closed: false, max: 1.0 };
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "virtual-queue",
+    room: Room::Queue,
+    title: "Virtual queue marking",
+    doc: "Marks packets from the moment a slower and shorter virtual queue, fed with the same arrivals, overflows until it \
+          has run empty.",
+    source: "Gibbens and Kelly, Automatica 1999; Siris et al., Computer Communications 2002, section 4.2",
+    params: &[
+        Param {
+            name: "mark",
+            ty: Type::Choice(&["busy-arrival", "busy-departure", "overflow"]),
+            default: Fallback::Text("busy-arrival"),
+            range: Range::ANY,
+            source: "Siris et al. 2002, section 4.2; departures: Gibbens and Kelly 1999; overflow: Gibbens, Key, Turner 2001",
+            doc: "Which packets: those that arrive from a virtual loss to the end of the virtual busy period; those that leave \
+                  the real queue in that time; or only those that are virtually lost.",
+        },
+        Param {
+            name: "rate_factor",
+            ty: Type::Number,
+            default: Fallback::Text("0.95"),
+            range: FACTOR,
+            source: "Siris et al. 2002, section 5 (theta)",
+            doc: "Rate of the virtual queue over the link's.",
+        },
+        Param {
+            name: "buffer_factor",
+            ty: Type::Number,
+            default: Fallback::Text("0.95"),
+            range: FACTOR,
+            source: "Siris et al. 2002, section 5 (theta, the same for rate and buffer)",
+            doc: "Room of the virtual queue over `buffer`.",
+        },
+        Param {
+            name: "buffer",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Text("30 packets"),
+            range: Range::POSITIVE,
+            source: "Siris et al. 2002, section 5 (B)",
+            doc: "Room of the queue that the virtual one imitates. In packets, the one in virtual transmission counts with the \
+                  part that is left of it.",
+        },
+        ACTION,
+        Param {
+            name: "capacity",
+            ty: Type::Rate,
+            default: Fallback::Absent("the link's rate at the start"),
+            range: Range::POSITIVE,
+            source: "Siris et al. 2002, section 4.2",
+            doc: "What rate_factor is multiplied with.",
+        },
+    ],
+    observables: &[
+        Observable {
+            name: "virtual_length",
+            unit: "packets or B",
+            doc: "What is in the virtual queue, as of the last packet.",
+        },
+        Observable {
+            name: "marking",
+            unit: "1",
+            doc: "1 from a virtual loss to the end of the virtual busy period.",
+        },
+    ],
+    counters: &[
+        Counter { name: "limit", doc: "The real queue was full." },
+        Counter { name: "virtual", doc: "The virtual queue had overflowed." },
+    ],
+    deviations: &[
+        Deviation {
+            what: "A packet that the real queue drops has been in the virtual queue nevertheless.",
+            why: "The papers assume a real queue without loss.",
+        },
+        Deviation {
+            what: "With busy-departure a packet is marked when its transmission begins.",
+            why: "Gibbens and Kelly speak of packets that leave the queue; what has begun to leave cannot be changed.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenflow_base::{Duration, Ecn};
+
+    /// 1000 bytes take 1 ms virtually.
+    fn params(mark: Mark, room: Size) -> Params {
+        Params { mark, drain: 1e6, room, action: Action::MarkEverything }
+    }
+
+    fn packet(size: u16) -> Packet {
+        Packet {
+            seq: 0,
+            label: 0.0,
+            flow: 0,
+            stamp: 0,
+            size,
+            payload: size,
+            hop: 0,
+            class: 0,
+            flags: 0,
+            ecn: Ecn::Capable0,
+        }
+    }
+
+    fn seen() -> Occupancy {
+        Occupancy { packets: 0, bytes: 0, rate: Some(Rate(10e6)), full: false, idle_since: None }
+    }
+
+    fn ms(t: f64) -> Time {
+        Time::ZERO + Duration::from_seconds(t / 1e3)
+    }
+
+    fn marks(rule: &mut VirtualQueue, size: u16, at: f64) -> bool {
+        matches!(rule.admit(&mut packet(size), ms(at), &seen()), Verdict::Mark(Reason::Virtual))
+    }
+
+    #[test]
+    fn marks_from_the_virtual_loss_to_the_end_of_the_busy_period() {
+        // Room for 2.5 packets. The third at 0 does not fit (2 + 1 > 2.5); virtually empty at 2 ms.
+        let mut rule = VirtualQueue::new(params(Mark::BusyArrival, Size::Packets(2.5)));
+        assert_eq!([0.0; 3].map(|t| marks(&mut rule, 1000, t)), [false, false, true]);
+        // At 1.6 ms 0.4 are left and it enters: v = 1.4, empty at 3 ms. Still marking, though there is room.
+        assert!(marks(&mut rule, 1000, 1.6));
+        assert!((rule.observe("virtual_length").unwrap() - 1.4).abs() < 1e-12);
+        assert!(marks(&mut rule, 1000, 2.9)); // v was 0.1, is 1.1: empty at 4 ms
+        assert!(!marks(&mut rule, 1000, 4.0)); // the busy period ended at this very instant
+    }
+
+    #[test]
+    fn a_virtually_lost_packet_is_not_added() {
+        let mut rule = VirtualQueue::new(params(Mark::BusyArrival, Size::Packets(1.0)));
+        assert!(!marks(&mut rule, 1000, 0.0));
+        for _ in 0..5 {
+            assert!(marks(&mut rule, 1000, 0.5));
+        }
+        assert_eq!(rule.observe("virtual_length"), Some(0.5));
+        assert!(!marks(&mut rule, 1000, 1.0));
+    }
+
+    #[test]
+    fn overflow_marks_the_lost_alone() {
+        let mut rule = VirtualQueue::new(params(Mark::Overflow, Size::Packets(2.5)));
+        assert_eq!([0.0; 3].map(|t| marks(&mut rule, 1000, t)), [false, false, true]);
+        assert!(!marks(&mut rule, 1000, 1.6)); // 0.4 + 1 fits
+        assert!(!marks(&mut rule, 1000, 1.7)); // 1.3 + 1 fits
+        assert!(marks(&mut rule, 1000, 1.7)); // 2.3 + 1 does not
+        assert!(!marks(&mut rule, 1000, 2.6)); // 1.4 + 1 does, in the same busy period
+    }
+
+    #[test]
+    fn departures_are_marked_while_the_flag_stands_and_arrivals_are_not() {
+        let mut rule = VirtualQueue::new(params(Mark::BusyDeparture, Size::Packets(2.5)));
+        assert_eq!([0.0; 3].map(|t| marks(&mut rule, 1000, t)), [false; 3]);
+        let mut leaving = packet(1000);
+        assert_eq!(rule.leave(&mut leaving, ms(1.9)), Some(Reason::Virtual));
+        assert_eq!(leaving.ecn, Ecn::Congestion);
+        assert_eq!(rule.leave(&mut packet(1000), ms(2.0)), None);
+        let mut incapable = Packet { ecn: Ecn::NotCapable, ..packet(1000) };
+        marks(&mut rule, 1000, 3.0);
+        marks(&mut rule, 1000, 3.0);
+        marks(&mut rule, 1000, 3.0);
+        assert_eq!(rule.leave(&mut incapable, ms(3.0)), None);
+    }
+
+    #[test]
+    fn packets_of_any_size_count_as_one_and_the_head_by_what_is_left_of_it() {
+        let mut rule = VirtualQueue::new(params(Mark::BusyArrival, Size::Packets(10.0)));
+        marks(&mut rule, 1000, 0.0);
+        marks(&mut rule, 100, 0.0);
+        marks(&mut rule, 500, 0.0);
+        marks(&mut rule, 40, 0.25); // 750 of the first are left: 0.75 + 2, and itself
+        assert!((rule.observe("virtual_length").unwrap() - 3.75).abs() < 1e-12);
+        marks(&mut rule, 40, 1.2); // 1000, 100 and 100 of 500 sent: 0.8 + 1, and itself
+        assert!((rule.observe("virtual_length").unwrap() - 2.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn room_in_bytes() {
+        let mut rule = VirtualQueue::new(params(Mark::BusyArrival, Size::Bytes(1500.0)));
+        assert!(!marks(&mut rule, 1000, 0.0));
+        assert!(!marks(&mut rule, 500, 0.0)); // fills it exactly
+        assert!(marks(&mut rule, 1, 0.0));
+        assert_eq!(rule.observe("virtual_length"), Some(1500.0));
+        assert!(marks(&mut rule, 1000, 0.5)); // 1000 are left, 500 free: lost
+        assert!(!marks(&mut rule, 1000, 1.5));
+    }
+
+    #[test]
+    fn room_for_nothing_is_refused() {
+        let values = |buffer: Value, mark: &str, action: &str| {
+            Values(
+                [
+                    ("mark", Value::Word(mark.into())),
+                    ("rate_factor", Value::Number(0.95)),
+                    ("buffer_factor", Value::Number(0.5)),
+                    ("buffer", buffer),
+                    ("action", Value::Word(action.into())),
+                ]
+                .into_iter()
+                .collect(),
+            )
+        };
+        let of = |v: Values| {
+            Params::new(&v, None).unwrap_err().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of(values(Value::Packets(1.9), "busy-departure", "mark")),
+            ["capacity", "action", "buffer"]
+        );
+        let sound = values(Value::Packets(2.0), "busy-departure", "mark-everything");
+        assert_eq!(Params::new(&sound, Some(Rate(8e6))).unwrap().drain, 0.95e6);
+    }
+}
