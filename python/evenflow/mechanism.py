@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from . import evidence
 from .errors import UsageError, unknown
 
 _PACKET = {
@@ -124,7 +125,8 @@ def kinds() -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """The declarative table of a mechanism, or the definition of a metric.
+    """The declarative table of a mechanism with what it was checked against (`validation`, see `evidence.of`), or the
+    definition of a metric.
 
     Raises:
         UsageError: neither is called so; the message names the nearest.
@@ -136,7 +138,7 @@ def describe(name: str) -> dict[str, Any]:
     tables: list[dict[str, Any]] = [*schema()["mechanisms"], *schema()["metrics"]]
     for table in tables:
         if plain(str(table.get("kind") or table["name"])) == plain(name):
-            return table
+            return {**table, "validation": evidence.of(table["kind"])} if "kind" in table else table
     last = name.rpartition(".")[2]
     for table in schema()["metrics"]:
         if table["name"].rpartition(".")[2] == last:

@@ -80,7 +80,7 @@ fn number(x: f64) -> Json {
     if x.fract() == 0.0 && x.abs() < 9_007_199_254_740_992.0 { json!(x as i64) } else { json!(x) }
 }
 
-fn value(value: &Value) -> Json {
+pub(crate) fn value(value: &Value) -> Json {
     match value {
         Value::Rate(x) => bits_per_second(*x),
         Value::Seconds(x) => seconds(*x),

@@ -1,6 +1,8 @@
 //! Every mechanism there is, by room, and the documents made of their tables.
 
 use evenflow_base::schema::{Counter, Fallback, Mechanism, Observable, Param, Problem, Room, Type, Values};
+use evenflow_transport::Profile;
+use evenflow_transport::profile::{COMPLETE, LINES};
 use serde_json::{Value as Json, json};
 
 use crate::metrics::METRICS;
@@ -109,7 +111,23 @@ pub fn schema_json() -> String {
             json!({ "name": m.name, "unit": m.unit, "window": m.window, "formula": m.formula, "doc": m.doc })
         })
         .collect();
-    json!({ "mechanisms": mechanisms, "metrics": metrics }).to_string()
+    json!({ "mechanisms": mechanisms, "metrics": metrics, "profiles": profiles() }).to_string()
+}
+
+/// The stack profiles that are complete, with every line.
+fn profiles() -> Vec<Json> {
+    let one = |name: &&str| {
+        let profile = Profile::named(name)?;
+        let lines: Vec<Json> = LINES
+            .iter()
+            .map(|line| {
+                json!({ "name": line.param.name, "value": crate::canonical::value(&(line.get)(&profile)),
+                        "doc": line.param.doc, "source": line.param.source })
+            })
+            .collect();
+        Some(json!({ "name": name, "doc": profile.doc(), "lines": lines }))
+    };
+    COMPLETE.iter().filter_map(one).collect()
 }
 
 fn mechanism_json(m: &Mechanism) -> Json {

@@ -367,6 +367,18 @@ impl Profile {
         }
     }
 
+    /// What it is, in a sentence.
+    pub fn doc(&self) -> &'static str {
+        match self.name {
+            "rfc" => "What the RFCs in force ask for: the default of a scenario.",
+            "linux" => "A Linux kernel of today, measured packet by packet on 6.18 (docs/validation.md).",
+            "ns3.26" => "TCP NewReno of ns-3 release 3.26 with its defaults.",
+            "ns2" => "ns-2's one-way agents: Agent/TCP/Newreno, with sack = true Agent/TCP/Sack1.",
+            "ns2-linux" => "ns-2's Agent/TCP/Linux with SACK and timestamps, as Sanhaji (2015) used it.",
+            _ => "",
+        }
+    }
+
     /// What the RFCs in force ask for (docs/tcp.md).
     pub fn rfc() -> Profile {
         Profile {
@@ -522,8 +534,6 @@ impl Profile {
     pub fn ns2_linux() -> Profile {
         Profile {
             name: "ns2-linux",
-            mss: 1448,
-            header: 52,
             initial_window: 2.0,
             slow_start_segments: None,
             byte_counting: true,
