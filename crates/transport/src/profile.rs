@@ -534,8 +534,6 @@ impl Profile {
     pub fn ns2_linux() -> Profile {
         Profile {
             name: "ns2-linux",
-            mss: 1448,
-            header: 52,
             initial_window: 2.0,
             slow_start_segments: None,
             byte_counting: true,
