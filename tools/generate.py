@@ -6,9 +6,9 @@
     python tools/generate.py --record abc    ship out/abc/ledger.json, of a whole run at --scale paper
     python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
 
-Generated and checked in: python/evenflow/types.py, docs/mechanisms.md, docs/metrics.md, docs/scenario.schema.json, and
-README.md between
-`<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`.
+Generated and checked in: python/evenflow/types.py, docs/mechanisms.md, docs/metrics.md, docs/scenario.schema.json,
+docs/tcp.md between `<!-- profiles -->` and `<!-- /profiles -->`, and README.md between `<!-- ledger:KEY -->` and
+`<!-- /ledger:KEY -->`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ TYPES = ROOT / "python" / "evenflow" / "types.py"
 METRICS = ROOT / "docs" / "metrics.md"
 MECHANISMS = ROOT / "docs" / "mechanisms.md"
 SCHEMA = ROOT / "docs" / "scenario.schema.json"
+TCP = ROOT / "docs" / "tcp.md"
 README = ROOT / "README.md"
 
 # Sections whose keys belong to every mechanism of a room, and are no tables of their own.
@@ -353,6 +354,33 @@ def record(key: str) -> None:
     shipped_ledger(key).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
+def profiles(text: str, schema: dict[str, Any]) -> str:
+    """docs/tcp.md with the table of stack profiles: first where they differ, then what is common to all."""
+    names = [p["name"] for p in schema["profiles"]]
+    rows = [[p["lines"][i] for p in schema["profiles"]] for i in range(len(schema["profiles"][0]["lines"]))]
+
+    def cell(line: dict[str, Any]) -> str:
+        value = line["value"]
+        if value == f"{2**40} B":
+            return "unbounded"
+        return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+
+    out = [f"- `{p['name']}`: {p['doc']}" for p in schema["profiles"]] + [""]
+    out += ["| line | " + " | ".join(f"`{n}`" for n in names) + " | meaning |", "| --- " * (len(names) + 2) + "|"]
+    same = []
+    for row in rows:
+        values = [cell(line) for line in row]
+        meaning = f"{row[0]['doc']} ({row[0]['source']})".replace("|", "\\|")
+        if len(set(values)) > 1:
+            out.append(f"| `{row[0]['name']}` | {' | '.join(values)} | {meaning} |")
+        else:
+            same.append(f"`{row[0]['name']}` = {values[0]}")
+    out += ["", f"The same in all: {', '.join(same)}."]
+    start, end = "<!-- profiles -->", "<!-- /profiles -->"
+    before, _, rest = text.partition(start)
+    return before + start + "\n" + "\n".join(out) + "\n" + end + rest.partition(end)[2]
+
+
 def wanted(only_readme: bool) -> dict[Path, str]:
     """Every generated file and what it should hold."""
     files: dict[Path, str] = {}
@@ -361,6 +389,7 @@ def wanted(only_readme: bool) -> dict[Path, str]:
         files[TYPES] = types_py(schema)
         files[MECHANISMS] = mechanisms_md(schema)
         files[METRICS] = metrics_md(schema)
+        files[TCP] = profiles(TCP.read_text(encoding="utf-8"), schema)
         files[SCHEMA] = json.dumps(json.loads(_core.json_schema()), indent=1, ensure_ascii=False) + "\n"
     if README.exists():
         files[README] = readme(README.read_text(encoding="utf-8"))

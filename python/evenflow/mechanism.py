@@ -17,12 +17,12 @@ _PACKET = {
     "id": "a number of yours, given back by `dequeue`; 0",
     "label": "what an earlier stage wrote into the packet; 0",
 }
+_ECN = {"ecn": '"capable", "not-capable" or "marked"; "capable"'}
 _EVENT = {
     "now_s": "time in s; 0",
     "flight": "bytes in flight; the window",
     "mss": "segment size in B; the stack's",
 }
-_ECN = {"ecn": '"capable", "not-capable" or "marked"; "capable"'}
 METHODS: dict[str, dict[str, dict[str, str]]] = {
     "queue": {
         "admit": {

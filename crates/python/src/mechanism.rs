@@ -11,7 +11,7 @@ use evenflow_base::schema::{Mechanism as Table, Room, Type, Value as Quantity};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
 use evenflow_queue::{Admission, Limit, Line, Occupancy, Queued, Reason, Scheduler, Verdict};
-use evenflow_scenario::{mechanism as decode, quantity};
+use evenflow_scenario::{catalogue, mechanism as decode, quantity};
 use evenflow_stage::Stage;
 use evenflow_transport::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
 use evenflow_transport::{MECHANISMS, Profile, profile};
@@ -92,8 +92,13 @@ impl Inner {
             bad(format!("no stack is called {stack:?}; there are {}", profile::COMPLETE.join(", ")))
         })?;
         let seed = params.remove("seed").and_then(|s| s.as_u64()).unwrap_or(1);
-        let weight = not_negative(&params, "weight", Some(1.0))?;
-        params.remove("weight");
+        // The owner's weight, where the mechanism has no parameter of that name itself.
+        let owned = catalogue::mechanisms().find(|m| m.kind == kind);
+        let own_weight = owned.is_some_and(|m| m.params.iter().any(|p| p.name == "weight"));
+        let weight = if own_weight { 1.0 } else { not_negative(&params, "weight", Some(1.0))? };
+        if !own_weight {
+            params.remove("weight");
+        }
         let rate = match params.remove("link_rate") {
             Some(Value::String(text)) => quantity::parse(&text, Type::Rate).map_err(bad)?.number().map(Rate),
             Some(other) => {

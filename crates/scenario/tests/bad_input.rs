@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{at, errors, tree, valid, with, without};
+use common::{at, errors, valid, with, without};
 use evenflow_scenario::Scenario;
 use serde_json::{Value as Json, json};
 
@@ -377,11 +377,6 @@ fn multcp_stands_for_one_connection_at_least() {
         errors(&per_packet(json!({ "kind": "multcp", "weight": { "normal": [2, 1] } }))).to_string(),
         "groups.heavy.tcp.congestion_control.weight: is N, which must be at least 1 whatever is drawn"
     );
-}
-
-#[test]
-fn the_red_example_waits_for_nothing() {
-    valid(&tree("red-ecn"));
 }
 
 /// Changes the queue of the ABC example to a RED and gives its errors, as many as there are.

@@ -363,31 +363,21 @@ fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     let lines_sound = errors.len() == before;
     let congestion_control = congestion_control(table.get(CONGESTION_CONTROL.name), path, errors);
     let Some(Value::Word(stack)) = values.get("stack") else { return None };
-    let profile = Profile::named(stack);
-    if profile.is_none() {
-        let default =
-            if table.contains_key("stack") { "" } else { " (the default); write stack = \"ns3.26\"" };
-        errors.push(join(path, "stack"), format!("not yet known: stack {}{default}", quoted(stack)));
-    }
+    let Some(mut profile) = Profile::named(stack) else {
+        errors.push(join(path, "stack"), format!("not yet known: stack {}", quoted(stack)));
+        return None;
+    };
     if !lines_sound {
         return None;
     }
-    // What is not yet known whatever the stack is said beside an unknown stack; what contradicts a line of the stack
-    // can only be said of a known one.
-    let known = profile.is_some();
-    let mut profile = profile.unwrap_or_else(Profile::ns3_26);
     for (name, message) in profile.apply(&values) {
-        if known || message.starts_with("not yet known") {
-            errors.push(join(path, name), message);
-        }
+        errors.push(join(path, name), message);
     }
     let congestion_control = congestion_control?;
     let Spec { mechanism, values } = &congestion_control;
     let here = join(path, CONGESTION_CONTROL.name);
     for message in contradictions(mechanism.kind, values, &profile) {
-        if known {
-            errors.push(&here, message);
-        }
+        errors.push(&here, message);
     }
     if mechanism.kind == "multcp" && values.get("weight").is_some_and(|w| least(w) < 1.0) {
         errors.push(join(&here, "weight"), "is N, which must be at least 1 whatever is drawn");

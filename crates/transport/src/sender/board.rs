@@ -83,6 +83,8 @@ pub struct Board {
     ranges: Vec<(u64, u64)>,
     outstanding: u64,
     sacked: u64,
+    /// The same in segments.
+    sacked_segments: u32,
     lost: u64,
     resent: u64,
     /// No segment before it is lost and waits for its retransmission.
@@ -116,10 +118,21 @@ impl Board {
         self.sacked
     }
 
+    /// The same in segments.
+    #[inline]
+    pub fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+
     /// Bytes believed lost, whether or not they were sent again.
     #[inline]
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// When the first segment in the window was last sent.
+    pub fn oldest(&self) -> Option<Time> {
+        self.segments.front().map(|s| s.sent)
     }
 
     /// Segments in the window.
@@ -148,6 +161,7 @@ impl Board {
             self.outstanding -= u64::from(segment.len);
             if segment.is(SACKED) {
                 self.sacked -= u64::from(segment.len);
+                self.sacked_segments -= 1;
                 continue;
             }
             self.forget(&segment);
@@ -207,6 +221,7 @@ impl Board {
                 self.forget(&segment);
                 self.segments[i].state = (segment.state & EVER) | SACKED;
                 self.sacked += u64::from(segment.len);
+                self.sacked_segments += 1;
                 self.deliver(&segment, now, floor, true, news);
                 if !segment.again() {
                     self.newest_reported = self.newest_reported.max(segment.sent);

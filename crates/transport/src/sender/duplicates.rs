@@ -67,7 +67,9 @@ impl Sender {
         self.una = ack.seq;
         self.next = self.next.max(ack.seq);
         if restart_timer {
-            self.rto = self.rtt.timeout(profile);
+            if rtt.is_some() {
+                self.rto = self.rtt.timeout(profile); // a backed-off timeout stays until a sample (RFC 6298 section 5)
+            }
             self.timer = now + self.rto;
         }
         self.send_pending(now, profile, out);
@@ -140,11 +142,13 @@ impl Sender {
     fn enter_recovery(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mss = profile.mss as f64;
         self.recover = self.high;
-        self.marks.reduced_to = self.high;
         self.recovery = Recovery::Recovery;
         self.first_partial = true;
-        let event = Congestion { signal: Signal::Loss, now, flight: self.flight(profile), mss };
-        self.lower_threshold(&event, profile);
+        if !self.same_event() {
+            let event = Congestion { signal: Signal::Loss, now, flight: self.flight(profile), mss };
+            self.lower_threshold(&event, profile);
+        }
+        self.reduced();
         self.window.cwnd = self.window.ssthresh + self.duplicates as f64 * mss;
         self.timed = None;
         self.retransmit(now, profile, out);
@@ -153,7 +157,7 @@ impl Sender {
     pub(super) fn timed_out(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mss = profile.mss as f64;
         self.recover = self.high;
-        self.marks.reduced_to = self.high;
+        self.reduced();
         if self.recovery != Recovery::Loss {
             if self.recovery == Recovery::Recovery {
                 self.window.cwnd = self.window.ssthresh; // without what duplicate ACKs added

@@ -221,7 +221,7 @@ impl Sender {
 
     /// The application has `more` bytes to send, beyond what it announced; nothing changes for an endless one.
     pub fn offer(&mut self, more: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let Some(size) = &mut self.size else { return };
+        let Some(size) = self.size.as_mut().filter(|_| more > 0) else { return };
         *size += more;
         if self.life == Life::Done {
             self.life = Life::Open;
@@ -233,8 +233,11 @@ impl Sender {
         if self.una == self.high {
             self.resume(now, profile);
         }
+        let before = out.len();
         self.send_what_fits(now, profile, out);
-        self.after_sending(now, profile);
+        if out.len() > before {
+            self.after_sending(now, profile);
+        }
     }
 
     /// Slow start after idle: nothing was in flight.
@@ -293,7 +296,11 @@ impl Sender {
     fn established(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         self.life = Life::Open;
         self.timer = Time::NEVER;
-        self.marks.mode = ecn::settled(profile.ecn, self.tries - 1, ack.flags);
+        self.marks.mode = ecn::settled(profile.ecn, ack.flags);
+        if self.tries > 1 {
+            // RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
+            self.window.cwnd = self.window.cwnd.min(profile.mss as f64);
+        }
         self.tries = 0;
         self.sample(self.elapsed(ack.stamp, profile), profile);
         self.rto = self.rtt.timeout(profile);
@@ -353,17 +360,15 @@ impl Sender {
         let flight = (self.next - self.una) as f64;
         let event =
             Congestion { signal: Signal::Mark, now, flight: flight.min(self.window.cwnd.max(mss)), mss };
+        let before = self.window;
         self.lower_threshold(&event, profile);
-        self.marks.reduced_to = self.high;
-        self.marks.tell = true;
+        self.reduced();
         if self.selective.is_some()
             && matches!(profile.reduction, Reduction::ProportionalAlways | Reduction::RateHalving)
         {
             self.begin_reduction();
-        } else if self.window.ssthresh >= self.window.cwnd {
-            self.window.cwnd = (self.window.cwnd / 2.0).max(self.control.floor(mss));
         } else {
-            self.window.cwnd = self.window.ssthresh;
+            self.window.cwnd = self.control.after_mark(&before, &event, self.window.ssthresh);
         }
     }
 
@@ -376,6 +381,20 @@ impl Sender {
         } else {
             threshold
         };
+    }
+
+    /// The window was reduced, for whatever reason: the receiver is told (RFC 3168 section 6.1.2), and marks of this
+    /// window of data say nothing new.
+    #[inline]
+    fn reduced(&mut self) {
+        self.marks.reduced_to = self.high;
+        self.marks.tell = true;
+    }
+
+    /// A mark has lowered the threshold in this window of data: a loss in it is the same event (RFC 3168 section 6.1.2).
+    #[inline]
+    fn same_event(&self) -> bool {
+        self.marks.mode != Ecn::Off && self.una < self.marks.reduced_to
     }
 
     /// The window after an ACK of new data outside recovery.

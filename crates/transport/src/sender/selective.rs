@@ -1,7 +1,7 @@
 //! Loss recovery with SACK: the scoreboard tells what is lost (RFC 6675, forward acknowledgement, or RACK-TLP, RFC 8985),
 //! the pipe when something may go, and the profile how the window comes down (at once, RFC 9937, rate halving).
 
-use evenflow_base::{Duration, Packet, Time};
+use evenflow_base::{Duration, Packet, Time, flags};
 
 use crate::congestion_control::{Congestion, Signal, Window};
 use crate::profile::{Ecn, LossDetection, Reduction, RttSource};
@@ -11,7 +11,7 @@ use crate::{Profile, Segment};
 use super::board::{Board, Delivered};
 use super::{Growth, Life, Recovery, Sender};
 
-/// RACK-TLP: reordering windows in a row without a duplicate report before the window shrinks again (RFC 8985
+/// RACK-TLP: recoveries in a row without a duplicate report before the reordering window shrinks again (RFC 8985
 /// section 6.2 step 4).
 const PERSIST: u8 = 16;
 
@@ -21,6 +21,9 @@ const WORST_ACK_DELAY: Duration = Duration::from_millis(200);
 
 /// Linux's addition where more than one segment is in flight: two ticks of its clock at 1000 Hz.
 const TWO_TICKS: Duration = Duration::from_millis(2);
+
+/// So long after a segment left, others do not wait to leave in a burst.
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// What the next early timer is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,7 +155,7 @@ impl Sender {
         let advanced = ack.seq > self.una;
         let bytes = ack.seq - self.una;
         let segments = self.whole_segments(bytes, profile.mss);
-        let rtt = self.take_sample(ack, &news, advanced, now, profile);
+        let (rtt, sampled) = self.take_sample(ack, &news, advanced, now, profile);
         if self.recovery == Recovery::Reduction && ack.seq > self.recover {
             self.leave_recovery(profile);
         }
@@ -165,7 +168,9 @@ impl Sender {
         if advanced {
             self.una = ack.seq;
             self.tries = 0;
-            self.rto = self.rtt.timeout(profile);
+            if sampled {
+                self.rto = self.rtt.timeout(profile); // a backed-off timeout stays until a sample (RFC 6298 section 5)
+            }
             self.timer = now + self.rto;
         }
         if profile.loss_detection == LossDetection::Rack {
@@ -198,11 +203,18 @@ impl Sender {
             Recovery::Loss => {
                 if ack.seq >= self.recover {
                     self.recovery = Recovery::Open;
+                    self.recovered();
                 }
                 if advanced {
                     self.grow(growth, marks, now, profile);
                 }
             }
+        }
+        let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
+        if calm && self.selective().board.lost() > 0 {
+            // What was sent since recovery began is lost as well: another event.
+            self.begin_recovery(outstanding - sacked, now, profile);
+            self.share_out(&news, false, profile);
         }
         self.send_by_pipe(now, profile, out);
         if self.una == self.high {
@@ -215,7 +227,7 @@ impl Sender {
     }
 
     /// A round-trip sample for the timeout, where the ACK shows one; gives the one that congestion controls see, which is
-    /// of the newest segment.
+    /// of the newest segment, and whether there was one for the timeout.
     #[inline]
     fn take_sample(
         &mut self,
@@ -224,10 +236,17 @@ impl Sender {
         advanced: bool,
         now: Time,
         profile: &Profile,
-    ) -> Option<Duration> {
+    ) -> (Option<Duration>, bool) {
         let newest = news.newest.map(|sent| now.since(sent));
+        if let Some(rtt) = newest {
+            self.rtt.seen(rtt);
+        }
         let sample = match profile.rtt {
-            RttSource::SendTimes => news.oldest.map(|sent| now.since(sent)),
+            // Where all was sent again, the timestamp knows which of the two arrived.
+            RttSource::SendTimes => news
+                .oldest
+                .map(|sent| now.since(sent))
+                .or_else(|| advanced.then(|| self.elapsed(ack.stamp, profile))),
             RttSource::Timestamps => advanced.then(|| self.elapsed(ack.stamp, profile)),
             RttSource::OneSegment => {
                 self.timed.take_if(|timed| ack.seq >= timed.end).map(|timed| now.since(timed.sent))
@@ -236,14 +255,14 @@ impl Sender {
         if let Some(rtt) = sample {
             self.sample(rtt, profile);
         }
-        newest
+        (newest, sample.is_some())
     }
 
     /// Looks for losses; gives the bytes newly lost, and sets the timer for those that may follow.
     fn find_losses(&mut self, now: Time, profile: &Profile) -> u64 {
         let in_recovery = matches!(self.recovery, Recovery::Recovery | Recovery::Loss);
         let Some(s) = &self.selective else { return 0 };
-        let enough = s.board.sacked() >= u64::from(profile.duplicate_threshold) * profile.mss;
+        let enough = s.board.sacked_segments() >= profile.duplicate_threshold;
         let window = self.reordering_window(in_recovery || enough);
         let Some(s) = &mut self.selective else { return 0 };
         if s.board.sacked() == 0 && s.board.lost() == 0 {
@@ -281,7 +300,7 @@ impl Sender {
 
     /// RFC 8985 section 6.2 steps 3 and 4.
     fn adapt_reordering(&mut self, news: &Delivered) {
-        let (una, next, calm) = (self.una, self.high, self.recovery == Recovery::Open);
+        let (una, next) = (self.una, self.high);
         let r = &mut self.selective().reordering;
         r.seen |= news.reordered;
         if r.round.is_some_and(|round| una >= round) {
@@ -291,8 +310,6 @@ impl Sender {
             r.round = Some(next);
             r.steps = r.steps.saturating_add(1);
             r.persist = PERSIST;
-        } else if calm && r.steps > 1 && r.persist == 0 {
-            (r.steps, r.persist) = (1, PERSIST);
         }
     }
 
@@ -304,11 +321,12 @@ impl Sender {
     fn begin_recovery(&mut self, flight: u64, now: Time, profile: &Profile) {
         let mss = profile.mss as f64;
         let una = self.una;
-        if self.recovery != Recovery::Reduction {
+        let before = self.window.cwnd;
+        let same = self.recovery == Recovery::Reduction || self.same_event();
+        if !same {
             self.remember();
             // RFC 5681 section 3.2 step 2: what limited transmit added does not count.
             let outstanding = (self.high - una) as f64;
-            let before = self.window.cwnd;
             let event = Congestion {
                 signal: Signal::Loss,
                 now,
@@ -316,12 +334,14 @@ impl Sender {
                 mss,
             };
             self.lower_threshold(&event, profile);
+        }
+        if self.recovery != Recovery::Reduction {
             let flight = if profile.whole_segments { before as u64 } else { flight };
             self.selective().proportional = Proportional { flight, delivered: 0, out: 0 };
         }
         self.recovery = Recovery::Recovery;
         self.recover = self.high;
-        self.marks.reduced_to = self.high;
+        self.reduced();
         self.timed = None;
         let s = self.selective();
         s.force = true;
@@ -353,7 +373,8 @@ impl Sender {
             _ => false,
         };
         if proportional {
-            if news.bytes == 0 {
+            // What delivers nothing lets nothing out, but the fast retransmit itself goes.
+            if news.bytes == 0 && !s.force {
                 return;
             }
             s.proportional.delivered += news.bytes;
@@ -377,13 +398,24 @@ impl Sender {
         }
     }
 
+    /// Fast recovery, or that of a timeout, is over (RFC 8985 section 6.2 step 4).
+    fn recovered(&mut self) {
+        let r = &mut self.selective().reordering;
+        r.persist = r.persist.saturating_sub(1);
+        if r.persist == 0 {
+            r.steps = 1;
+        }
+    }
+
     fn leave_recovery(&mut self, profile: &Profile) {
+        if self.recovery == Recovery::Recovery {
+            self.recovered();
+        }
         self.recovery = Recovery::Open;
         self.window.cwnd = self.window.ssthresh;
         let mss = profile.mss;
         let s = self.selective();
         s.force = false;
-        s.reordering.persist = s.reordering.persist.saturating_sub(1);
         if profile.reduction == Reduction::RateHalving {
             // At most three segments at once (Linux's tcp_max_burst, Sanhaji 2015's stack).
             let most = (s.board.pipe() + 3 * mss) as f64;
@@ -424,12 +456,76 @@ impl Sender {
 
     /// Sends what the pipe leaves room for: what is lost first, then new data, then what RFC 6675 allows beyond
     /// (section 4, NextSeg).
+    #[inline]
     pub(super) fn send_by_pipe(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let from = out.len();
+        self.fill_pipe(from, now, profile, out);
+        if profile.segmentation_offload {
+            self.mark_bursts(&mut out[from..], profile);
+        }
+    }
+
+    /// Segments of a burst (Linux's tcp_tso_autosize): a 1024th of a second at 1.2 times the window's rate, at twice that
+    /// rate below half the threshold, and more where the round trip is short.
+    fn burst(&self, profile: &Profile) -> u64 {
+        let Some(srtt) = self.rtt.smoothed() else { return 2 };
+        let ratio = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
+        let mut bytes = (ratio * self.window.cwnd / srtt.seconds() / 1024.0) as u64;
+        let halvings = self.rtt.least().map_or(u64::MAX, |least| least.0 / 1000 >> 9);
+        if halvings < 32 {
+            bytes += 65_536 >> halvings;
+        }
+        (bytes.min(65_536) / profile.mss).max(2)
+    }
+
+    /// Whether new segments wait until a whole burst may go: one left within the last millisecond, a third of the window
+    /// is not free, and the next ACK is near (Linux's tcp_tso_should_defer).
+    fn waits_for_more(&self, room: u64, now: Time, profile: &Profile) -> bool {
+        if room as f64 >= self.window.cwnd / 3.0
+            || now.since(self.last_sent) > MILLISECOND
+            || !matches!(self.recovery, Recovery::Open | Recovery::Disorder | Recovery::Reduction)
+        {
+            return false;
+        }
+        let oldest = self.selective.as_ref().and_then(|s| s.board.oldest());
+        let near =
+            oldest.zip(self.rtt.smoothed()).is_some_and(|(sent, srtt)| now.since(sent).0 >= srtt.0 / 2);
+        near && room < self.burst(profile) * profile.mss
+    }
+
+    /// The last segment of each burst of two or more, and of the stream, is marked PSH.
+    fn mark_bursts(&self, sent: &mut [Segment], profile: &Profile) {
+        let size = self.size;
+        let is_new = |s: &Segment| s.payload > 0 && s.flags & flags::RETRANSMIT == 0;
+        for s in sent.iter_mut().filter(|s| is_new(s) && size == Some(s.seq + u64::from(s.payload))) {
+            s.flags |= flags::PUSH;
+        }
+        if sent.len() < 2 {
+            return;
+        }
+        let burst = self.burst(profile) as usize;
+        let mut length = 0;
+        for i in 0..sent.len() {
+            length = if is_new(&sent[i]) { length + 1 } else { 0 };
+            let ends = length == burst || sent.get(i + 1).is_none_or(|next| !is_new(next));
+            if ends {
+                if length > 1 {
+                    sent[i].flags |= flags::PUSH;
+                }
+                length = 0;
+            }
+        }
+    }
+
+    fn fill_pipe(&mut self, from: usize, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let window = self.window.cwnd as i64 as u64;
         let in_recovery = self.recovery == Recovery::Recovery;
+        // Without limited transmit (RFC 3042) reports alone let nothing new out: what they cover counts as in flight.
+        let held_back = self.recovery == Recovery::Disorder && !profile.limited_transmit;
         while self.life == Life::Open {
             let Some(s) = &mut self.selective else { return };
-            let room = window.saturating_sub(s.board.pipe());
+            let reported = if held_back { s.board.sacked() } else { 0 };
+            let room = window.saturating_sub(s.board.pipe() + reported);
             if room < profile.mss && !s.force {
                 if self.size.is_none() || room == 0 {
                     return;
@@ -447,6 +543,10 @@ impl Sender {
             }
             let payload = self.next_payload(profile);
             if payload > 0 {
+                let first = out.len() == from;
+                if profile.segmentation_offload && first && self.waits_for_more(room, now, profile) {
+                    return;
+                }
                 self.send_new(payload, now, profile, out);
                 continue;
             }
@@ -523,7 +623,7 @@ impl Sender {
             return;
         }
         // A segment that the timer already sent again does not lower the threshold once more (RFC 5681 section 3.1).
-        if self.recovery != Recovery::Loss || (self.tries == 0 && self.una >= self.recover) {
+        if self.recovery != Recovery::Loss || self.tries == 0 {
             let una = self.una;
             self.remember();
             let flight = (self.high - una) as f64;
@@ -539,7 +639,7 @@ impl Sender {
         self.tries += 1;
         self.recovery = Recovery::Loss;
         self.recover = self.high;
-        self.marks.reduced_to = self.high;
+        self.reduced();
         self.timed = None;
         let (by_time, window) =
             (profile.loss_detection == LossDetection::Rack, self.reordering_window(false));
@@ -556,7 +656,8 @@ impl Sender {
     /// Sets the probe's timer (RFC 8985 section 7.2), where nothing is disordered and no probe is out.
     pub(super) fn arm_probe(&mut self, now: Time) {
         let srtt = self.rtt.smoothed();
-        let (calm, timer) = (self.recovery == Recovery::Open, self.timer);
+        let calm = matches!(self.recovery, Recovery::Open | Recovery::Reduction);
+        let timer = self.timer;
         let Some(s) = &mut self.selective else { return };
         if s.early != Time::NEVER && s.kind == Early::Reordering {
             return;
@@ -579,6 +680,7 @@ impl Sender {
             self.send_new(payload, now, profile, out);
             end = (self.high, false);
         } else if let Some(i) = self.selective().board.last_unreported() {
+            self.timed = None;
             self.resend(i, now, out);
             end = (self.high, true);
         } else {
@@ -619,7 +721,8 @@ impl Sender {
         let event =
             Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.mss as f64 };
         self.lower_threshold(&event, profile);
-        self.window.cwnd = self.window.ssthresh;
+        self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        self.reduced();
     }
 }
 
