@@ -94,8 +94,8 @@ impl Rfc {
         Rfc { shape, half_of, now, before: None, last: Time::ZERO }
     }
 
-    /// The window after an ACK of `segments` (need not be whole) in congestion avoidance; `smoothed` is the smoothed
-    /// round-trip time in seconds.
+    /// What an ACK of `segments` (need not be whole) adds to the window in congestion avoidance; `smoothed` is the
+    /// smoothed round-trip time in seconds.
     fn grow(&mut self, cwnd: f64, segments: f64, now: Time, smoothed: f64) -> f64 {
         let Shape { c, beta, reno_friendly, .. } = self.shape;
         let memory = &mut self.now;
@@ -112,10 +112,10 @@ impl Rfc {
         let pace = if epoch.w_est < prior { alpha(beta) } else { 1.0 };
         epoch.w_est += pace * segments / cwnd;
         if reno_friendly && w_cubic(t, epoch.k, w_max, c) < epoch.w_est {
-            return epoch.w_est.max(cwnd);
+            return (epoch.w_est - cwnd).max(0.0);
         }
         // Sections 4.4 and 4.5: the concave and the convex region have one rule.
-        cwnd + (target(w_cubic(t + smoothed, epoch.k, w_max, c), cwnd) - cwnd) / cwnd
+        (target(w_cubic(t + smoothed, epoch.k, w_max, c), cwnd) - cwnd) / cwnd
     }
 
     /// Bytes that a congestion event leaves (section 4.6).
@@ -230,7 +230,8 @@ impl Cubic {
             let segments = bytes / acked.mss;
             match &mut self.curve {
                 Curve::Rfc(curve) => {
-                    w.cwnd = curve.grow(cwnd, segments, acked.now, self.smoothed.unwrap_or(0.0)) * acked.mss;
+                    let smoothed = self.smoothed.unwrap_or(0.0);
+                    w.cwnd += curve.grow(cwnd, segments, acked.now, smoothed) * acked.mss;
                 }
                 Curve::Linux(curve) => {
                     let friendly = self.shape.reno_friendly;
