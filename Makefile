@@ -18,7 +18,7 @@ BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python lint format bench papers ledger validate generate clean check-tools
+.PHONY: help setup demo test test-rust test-python lint format bench papers ledger evidence validate generate clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -85,6 +85,9 @@ papers: $(BUILT) ## every paper at its own scale
 ledger: $(BUILT) ## the whole of ABC at its own scale, recorded as the ledger that ships
 	@$(BIN)/evenflow reproduce abc --scale paper
 	@$(BIN)/python tools/generate.py --record abc
+
+evidence: validate ## the whole validation, recorded as what `evenflow describe` shows
+	@$(BIN)/python tools/generate.py --record validation
 
 validate: $(BUILT) ## queueing and TCP theory, and other simulators where they are installed
 	@$(BIN)/python validation/validate.py

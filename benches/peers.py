@@ -1,7 +1,9 @@
 """The other simulators: one dumbbell, translated from an Evenflow scenario into what ns-2 and ns-3 are told.
 
 Every comparison starts from an Evenflow scenario file, so that the three simulators cannot drift apart. A scenario that
-is no one-sided dumbbell (links `access` and `bottleneck`, drop-tail, NewReno or Poisson users) is refused, not bent.
+is no one-sided dumbbell (links `access` and `bottleneck`, drop-tail or RED, NewReno, CUBIC or Poisson users) is
+refused, not bent. So is a stack that a simulator has no counterpart of, and, for every stack but `ns3.26`, a line of it
+that the scenario leaves to its profile: what is compared has to be said.
 
 CPU seconds are the kernel's for the whole process. Peak memory is what each program reads from /proc/self/status when
 it has finished: what the kernel reports to a parent is at least the parent's own memory at the fork.
@@ -28,7 +30,8 @@ CACHE = ROOT / "out" / "comparators"
 
 PACKET_BYTES = 1500
 MSS_BYTES = {"evenflow": 1446, "ns-3": 1446, "ns-2": 1460}
-DEFAULT_BUFFER_BYTES = 131072
+NS3_HEADER_BYTES = 54  # TCP with timestamps 32, IP 20, PPP 2
+NS2_HEADER_BYTES = {"newreno": 40, "sack1": 40, "linux": 50}  # Agent/TCP/Linux: 10 for the timestamps
 UNLIMITED_PACKETS = 1_000_000
 
 _UNITS = {
@@ -72,6 +75,76 @@ def _one(values: set[Any], what: str) -> Any:
     return values.pop()
 
 
+@dataclass(frozen=True)
+class Red:
+    """RED at the bottleneck, gentle, in packets: thresholds, probability at the upper one, weight of the average."""
+
+    minimum: float
+    maximum: float
+    probability: float
+    weight: float
+
+    def __str__(self) -> str:
+        return f"{self.minimum:g}:{self.maximum:g}:{self.probability:g}:{self.weight:g}"
+
+
+# The lines of a stack that are told to the other simulators, as the profile ns3.26 has them.
+_NS3_26: Mapping[str, Any] = {
+    "sack": False,
+    "initial_window": "1 packet",
+    "ack_every": 2,
+    "min_rto": "1 s",
+    "max_window": "131072 B",
+    "mss": "1446 B",
+    "header": "54 B",
+    "byte_counting": False,
+    "slow_start": "standard",
+}
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A TCP profile with its lines: segments, bytes and s."""
+
+    profile: str
+    sack: bool
+    initial_window: int
+    ack_every: int
+    min_rto_s: float
+    max_window: int
+    mss: int
+    header: int
+    ecn: bool
+    byte_counting: bool
+    slow_start: str
+
+    @staticmethod
+    def from_table(tcp: Mapping[str, Any], where: str) -> Stack:
+        """A group's `tcp`, its congestion control apart."""
+        profile = tcp["stack"]
+        ecn = tcp.get("ecn", "off")
+        if ecn not in ("off", "classic"):
+            raise NotComparableError(f"{where}.ecn: only classic feedback is compared")
+        lines = dict(_NS3_26) if profile == "ns3.26" else {}
+        lines |= {key: tcp[key] for key in _NS3_26 if key in tcp}
+        unsaid = [key for key in _NS3_26 if key not in lines]
+        if unsaid:
+            raise NotComparableError(f"{where}: the stack {profile} is compared only with {', '.join(unsaid)} said")
+        return Stack(
+            profile=profile,
+            sack=lines["sack"],
+            initial_window=int(quantity(lines["initial_window"])),
+            ack_every=lines["ack_every"],
+            min_rto_s=quantity(lines["min_rto"]),
+            max_window=int(quantity(lines["max_window"])),
+            mss=int(quantity(lines["mss"])),
+            header=int(quantity(lines["header"])),
+            ecn=ecn == "classic",
+            byte_counting=lines["byte_counting"],
+            slow_start=lines["slow_start"],
+        )
+
+
 def _limit(link: Mapping[str, Any], name: str) -> int:
     queue = link.get("queue")
     if queue is None:
@@ -81,23 +154,46 @@ def _limit(link: Mapping[str, Any], name: str) -> int:
     return int(quantity(queue["limit"]))
 
 
+def _red(queue: Mapping[str, Any] | None, ecn: bool) -> Red | None:
+    """The bottleneck's RED; None where it is drop-tail."""
+    if queue is None or queue.get("kind") != "red":
+        return None
+    shape = {"min_threshold", "max_threshold", "max_probability", "weight"}
+    if set(queue) - {"kind", "limit", "action", "variant", *shape} or not shape <= set(queue):
+        raise NotComparableError(f"links.bottleneck.queue: of RED exactly {', '.join(sorted(shape))} are compared")
+    if (queue.get("action", "drop") == "mark") != ecn:
+        raise NotComparableError("links.bottleneck.queue.action: compared are mark with ECN, and drop without")
+    return Red(
+        quantity(queue["min_threshold"]),
+        quantity(queue["max_threshold"]),
+        float(queue["max_probability"]),
+        float(queue["weight"]),
+    )
+
+
 @dataclass(frozen=True)
 class Group:
-    """`users` users with `flows` bulk TCP flows each or, where `poisson_bps` is set, one Poisson UDP flow each."""
+    """`users` users with `flows` bulk TCP flows each or, where `poisson_bps` is set, one Poisson UDP flow each.
+
+    `beta` is what CUBIC multiplies its window by: the simulators' own, of which a scenario has to speak as well.
+    """
 
     name: str
     users: int
     flows: int
     poisson_bps: float | None = None
+    control: str = "newreno"
+    beta: float = 0.7
 
     def __str__(self) -> str:
         rest = f"poisson:{self.poisson_bps:.0f}" if self.poisson_bps is not None else str(self.flows)
-        return f"{self.name}:{self.users}:{rest}"
+        control = "" if self.control == "newreno" else f":{self.control}"
+        return f"{self.name}:{self.users}:{rest}{control}"
 
 
 @dataclass(frozen=True)
 class Dumbbell:
-    """What all three simulators run. Rates in bit/s, times in s, limits in waiting packets, the buffer in bytes."""
+    """What all three simulators run. Rates in bit/s, times in s, limits in waiting packets."""
 
     groups: tuple[Group, ...]
     access_bps: float
@@ -106,12 +202,14 @@ class Dumbbell:
     rate_bps: float
     delay_s: float
     limit: int
+    red: Red | None
+    loss: float
     duration_s: float
     warmup_s: float
     start_max_s: float
     processing_s: float
-    ack_every: int
-    buffer_bytes: int
+    stack: Stack
+    every_s: float
 
     @staticmethod
     def from_tree(tree: Mapping[str, Any]) -> Dumbbell:
@@ -122,8 +220,7 @@ class Dumbbell:
         groups: list[Group] = []
         starts: set[float] = set()
         processing: set[float] = set()
-        ack_every: set[int] = set()
-        buffers: set[int] = set()
+        stacks: set[Stack] = set()
         for name, group in tree["groups"].items():
             if group["path"] != ["access", "bottleneck"]:
                 raise NotComparableError(f"groups.{name}.path: expected [access, bottleneck]")
@@ -136,15 +233,19 @@ class Dumbbell:
                 groups.append(Group(name, users, 1, quantity(traffic["rate"])))
             elif traffic["kind"] == "bulk":
                 tcp = group["tcp"]
-                if tcp["congestion_control"] != "newreno" or tcp["stack"] != "ns3.26":
-                    raise NotComparableError(f"groups.{name}.tcp: expected newreno on the stack ns3.26")
-                groups.append(Group(name, users, traffic.get("flows", 1)))
-                ack_every.add(tcp.get("ack_every", 2))
-                buffers.add(int(quantity(tcp["max_window"])) if "max_window" in tcp else DEFAULT_BUFFER_BYTES)
+                control = tcp["congestion_control"]
+                control = {"kind": control} if isinstance(control, str) else control
+                if control["kind"] not in ("newreno", "cubic"):
+                    raise NotComparableError(f"groups.{name}.tcp: {control['kind']} is not compared")
+                beta = float(control.get("beta", 0.7))
+                groups.append(Group(name, users, traffic.get("flows", 1), None, control["kind"], beta))
+                stacks.add(Stack.from_table(tcp, f"groups.{name}.tcp"))
             else:
                 raise NotComparableError(f"groups.{name}.traffic: {traffic['kind']} is not compared")
             starts.add(_uniform_from_zero(traffic["start"], "start") if "start" in traffic else 0.0)
         access, bottleneck = links["access"], links["bottleneck"]
+        stack = _one(stacks or {Stack.from_table({"stack": "ns3.26"}, "tcp")}, "tcp")
+        red = _red(bottleneck.get("queue"), stack.ecn)
         return Dumbbell(
             groups=tuple(groups),
             access_bps=quantity(access["rate"]),
@@ -152,13 +253,15 @@ class Dumbbell:
             access_limit=_limit(access, "access"),
             rate_bps=quantity(bottleneck["rate"]),
             delay_s=quantity(bottleneck["delay"]),
-            limit=_limit(bottleneck, "bottleneck"),
+            limit=_limit(bottleneck, "bottleneck") if red is None else int(quantity(bottleneck["queue"]["limit"])),
+            red=red,
+            loss=float(bottleneck.get("loss", 0.0)),
             duration_s=quantity(tree["duration"]),
             warmup_s=quantity(tree.get("warmup", "0 s")),
             start_max_s=_one(starts, "start"),
             processing_s=_one(processing, "processing"),
-            ack_every=_one(ack_every or {2}, "ack_every"),
-            buffer_bytes=_one(buffers or {DEFAULT_BUFFER_BYTES}, "max_window"),
+            stack=stack,
+            every_s=_one({quantity(s["every"]) for s in tree.get("record", {}).get("series", [])} or {0.0}, "every"),
         )
 
     @property
@@ -201,7 +304,8 @@ def measure(command: Sequence[str | Path], stdin: str = "") -> Finished:
     if process.returncode != 0:
         detail = (errors or output).strip()[-2000:]
         raise RuntimeError(f"{Path(str(command[0])).name} ended with {process.returncode}: {detail}")
-    record = json.loads(output.strip().splitlines()[-1])
+    # The last line that can be the document: ns-2's Agent/TCP/Linux talks on the way out.
+    record = json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
     return Finished(record, usage.ru_utime + usage.ru_stime, wall, record.get("peak_bytes"))
 
 
@@ -219,6 +323,11 @@ def remembered(peer: Ns2 | Ns3, dumbbell: Dumbbell, seed: int, *, fresh: bool = 
     part.write_text(json.dumps(record), encoding="utf-8")
     part.replace(path)
     return record
+
+
+def _same_beta(dumbbell: Dumbbell, theirs: float) -> None:
+    if any(group.control == "cubic" and group.beta != theirs for group in dumbbell.groups):
+        raise NotComparableError(f"tcp.congestion_control.beta: theirs is {theirs}")
 
 
 def _package_version(package: str) -> str:
@@ -248,7 +357,14 @@ class Ns2:
 
     def command(self, dumbbell: Dumbbell, seed: int, *, users: bool = False) -> list[str]:
         """`users` has no effect: ns-2 counts what flows deliver in order, not whole packets by user."""
-        d = dumbbell
+        d, stack = dumbbell, dumbbell.stack
+        agent = self._agent(stack)
+        _same_beta(d, 0.8)  # tcp_cubic of Linux before 2.6.25
+        payload = stack.mss
+        if stack.profile == "ns3.26":
+            payload = MSS_BYTES["ns-2"]  # no counterpart has ns-3's headers: packets of 1500 B are what is kept
+        elif stack.header != NS2_HEADER_BYTES[agent]:
+            raise NotComparableError(f"tcp.header: ns-2's agent {agent} has {NS2_HEADER_BYTES[agent]} B")
         options = {
             "groups": ",".join(map(str, d.groups)),
             "access_rate": f"{d.access_bps:.0f}",
@@ -260,12 +376,33 @@ class Ns2:
             "duration": repr(d.duration_s),
             "warmup": repr(d.warmup_s),
             "start_max": repr(d.start_max_s),
-            "window": d.buffer_bytes // MSS_BYTES["ns-3"],
-            "ack_every": d.ack_every,
+            "window": stack.max_window // stack.mss,
+            "agent": agent,
+            "payload": payload,
+            "initial_window": stack.initial_window,
+            "min_rto": repr(stack.min_rto_s),
+            "ack_every": stack.ack_every,
+            "ecn": int(stack.ecn),
+            "red": d.red or "none",
+            "loss": repr(d.loss),
+            "every": repr(d.every_s),
             "processing": repr(d.processing_s),
             "seed": seed,
         }
         return [str(self.binary), str(self.source), *(f"{key}={value}" for key, value in options.items())]
+
+    @staticmethod
+    def _agent(stack: Stack) -> str:
+        """Which of ns-2's TCP agents a stack is compared with."""
+        if stack.slow_start != "standard":
+            raise NotComparableError("tcp.slow_start: ns-2's is the standard one")
+        if stack.profile == "ns2-linux" and stack.sack:
+            return "linux"
+        if stack.profile == "ns2":
+            return "sack1" if stack.sack else "newreno"
+        if stack.profile == "ns3.26" and not stack.sack:
+            return "newreno"
+        raise NotComparableError(f"tcp.stack: ns-2 has no counterpart of {stack.profile}, SACK {stack.sack}")
 
 
 class Ns3:
@@ -334,7 +471,15 @@ class Ns3:
 
     def command(self, dumbbell: Dumbbell, seed: int, *, users: bool = False) -> list[str]:
         """`users` counts whole frames by user as well, which slows the run down."""
-        d = dumbbell
+        d, stack = dumbbell, dumbbell.stack
+        if stack.profile not in ("ns3.26", "rfc"):
+            raise NotComparableError(f"tcp.stack: ns-3 has no counterpart of {stack.profile}")
+        if (stack.mss, stack.header) != (MSS_BYTES["ns-3"], NS3_HEADER_BYTES):
+            raise NotComparableError(f"tcp: ns-3's frames are of {MSS_BYTES['ns-3']} + {NS3_HEADER_BYTES} B")
+        if stack.min_rto_s != 1 or stack.byte_counting or stack.slow_start == "hystart++":
+            raise NotComparableError("tcp: ns-3 has min_rto 1 s, no byte_counting for NewReno, and no HyStart++")
+        _same_beta(d, 0.7)
+        as_3_26 = stack.profile == "ns3.26"
         options = {
             "groups": ",".join(map(str, d.groups)),
             "accessRate": f"{d.access_bps:.0f}bps",
@@ -347,11 +492,20 @@ class Ns3:
             "warmup": repr(d.warmup_s),
             "startMax": repr(d.start_max_s),
             "processing": repr(d.processing_s),
-            "ackEvery": d.ack_every,
-            "buffer": d.buffer_bytes,
+            "ackEvery": stack.ack_every,
+            "buffer": stack.max_window,
+            "initialWindow": stack.initial_window,
+            "sack": str(stack.sack).lower(),
+            "recovery": "TcpClassicRecovery" if as_3_26 else "TcpPrrRecovery",
+            "ecn": str(stack.ecn).lower(),
+            "hystart": str(stack.slow_start == "hystart").lower(),
+            "loss": repr(d.loss),
+            "every": repr(d.every_s),
             # 3.26's writes of 512 bytes where results are compared, whole segments (cheaper) where only speed is.
-            "sendSize": 512 if users else MSS_BYTES["ns-3"],
+            "sendSize": 512 if users and as_3_26 else MSS_BYTES["ns-3"],
             "users": str(users).lower(),
             "run": seed,
         }
+        if d.red is not None:
+            options["red"] = str(d.red)
         return [str(self.binary()), *(f"--{key}={value}" for key, value in options.items())]

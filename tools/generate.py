@@ -4,10 +4,11 @@
     python tools/generate.py --check    say what is stale and exit 1
     python tools/generate.py --readme   only the README's block
     python tools/generate.py --record abc    ship out/abc/ledger.json, of a whole run at --scale paper
+    python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
 
-Generated and checked in: python/evenflow/types.py, docs/mechanisms.md, docs/metrics.md, docs/scenario.schema.json, and
-README.md between
-`<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`.
+Generated and checked in: python/evenflow/types.py, docs/mechanisms.md, docs/metrics.md, docs/scenario.schema.json,
+docs/tcp.md between `<!-- profiles -->` and `<!-- /profiles -->`, and README.md between `<!-- ledger:KEY -->` and
+`<!-- /ledger:KEY -->`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from evenflow import _core, claims
+from evenflow import _core, claims, evidence
 from evenflow.mechanism import METHODS
 from evenflow.papers import TITLES
 from evenflow.reproduce import LEDGER, read_ledger, shipped_ledger
@@ -32,6 +33,7 @@ TYPES = ROOT / "python" / "evenflow" / "types.py"
 METRICS = ROOT / "docs" / "metrics.md"
 MECHANISMS = ROOT / "docs" / "mechanisms.md"
 SCHEMA = ROOT / "docs" / "scenario.schema.json"
+TCP = ROOT / "docs" / "tcp.md"
 README = ROOT / "README.md"
 
 # Sections whose keys belong to every mechanism of a room, and are no tables of their own.
@@ -326,6 +328,21 @@ def readme(text: str) -> str:
     return text
 
 
+def record_validation() -> None:
+    """Ship the results of a whole validation, with both other simulators."""
+    path = ROOT / "out" / "validation" / "validation.json"
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    if found is None or not found["whole"]:
+        sys.exit(f"{path.relative_to(ROOT)} is not that of a whole validation with ns-2 and ns-3; run: make validate")
+    if found["engine"] != _core.ENGINE_ID:
+        sys.exit(f"{path.relative_to(ROOT)} is of another engine; run: make validate")
+    packed = evidence.packed(found)
+    lines = [json.dumps(row, ensure_ascii=False) for row in packed.pop("rows")]
+    text = json.dumps(packed, ensure_ascii=False, indent=1).removesuffix("\n}")
+    listed = ",\n  ".join(lines)
+    evidence.SHIPPED.write_text(f'{text},\n "rows": [\n  {listed}\n ]\n}}\n', encoding="utf-8")
+
+
 def record(key: str) -> None:
     """Ship the ledger of a whole run at paper scale, without what only its report needs."""
     found = read_ledger(ROOT / "out" / key / LEDGER)
@@ -337,6 +354,33 @@ def record(key: str) -> None:
     shipped_ledger(key).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
+def profiles(text: str, schema: dict[str, Any]) -> str:
+    """docs/tcp.md with the table of stack profiles: first where they differ, then what is common to all."""
+    names = [p["name"] for p in schema["profiles"]]
+    rows = [[p["lines"][i] for p in schema["profiles"]] for i in range(len(schema["profiles"][0]["lines"]))]
+
+    def cell(line: dict[str, Any]) -> str:
+        value = line["value"]
+        if value == f"{2**40} B":
+            return "unbounded"
+        return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+
+    out = [f"- `{p['name']}`: {p['doc']}" for p in schema["profiles"]] + [""]
+    out += ["| line | " + " | ".join(f"`{n}`" for n in names) + " | meaning |", "| --- " * (len(names) + 2) + "|"]
+    same = []
+    for row in rows:
+        values = [cell(line) for line in row]
+        meaning = f"{row[0]['doc']} ({row[0]['source']})".replace("|", "\\|")
+        if len(set(values)) > 1:
+            out.append(f"| `{row[0]['name']}` | {' | '.join(values)} | {meaning} |")
+        else:
+            same.append(f"`{row[0]['name']}` = {values[0]}")
+    out += ["", f"The same in all: {', '.join(same)}."]
+    start, end = "<!-- profiles -->", "<!-- /profiles -->"
+    before, _, rest = text.partition(start)
+    return before + start + "\n" + "\n".join(out) + "\n" + end + rest.partition(end)[2]
+
+
 def wanted(only_readme: bool) -> dict[Path, str]:
     """Every generated file and what it should hold."""
     files: dict[Path, str] = {}
@@ -345,6 +389,7 @@ def wanted(only_readme: bool) -> dict[Path, str]:
         files[TYPES] = types_py(schema)
         files[MECHANISMS] = mechanisms_md(schema)
         files[METRICS] = metrics_md(schema)
+        files[TCP] = profiles(TCP.read_text(encoding="utf-8"), schema)
         files[SCHEMA] = json.dumps(json.loads(_core.json_schema()), indent=1, ensure_ascii=False) + "\n"
     if README.exists():
         files[README] = readme(README.read_text(encoding="utf-8"))
@@ -355,9 +400,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything is stale")
     parser.add_argument("--readme", action="store_true", help="only the README's block")
-    parser.add_argument("--record", metavar="PAPER", help="ship the ledger of out/PAPER")
+    parser.add_argument("--record", metavar="WHAT", help="ship the ledger of out/PAPER, or the validation")
     options = parser.parse_args()
-    if options.record:
+    if options.record == "validation":
+        record_validation()
+    elif options.record:
         record(options.record)
     stale = []
     for path, text in wanted(options.readme).items():

@@ -278,7 +278,7 @@ def metrics_of_ours(record: Record, dumbbell: Dumbbell) -> dict[str, float]:
     if len(dumbbell.groups) == 1 and dumbbell.groups[0].flows == 1:
         drops = record.arrays("events.drop.flow")[0]
         found["first loss (s)"] = float(drops[0]) if drops.size else math.nan
-        [name] = [name for name in record.series_names() if name.endswith(".window")]
+        [name] = [name for name in record.series_names if name.endswith(".window")]
         times, windows = record.arrays(name)
         found |= _windows(times.tolist(), windows.tolist(), dumbbell)
     return found

@@ -3,15 +3,20 @@
 // It prints one JSON line with the field names of an Evenflow record. Everything counts in frames (payload, TCP or UDP,
 // IP and PPP headers), waiting packets exclude the one in transmission, and rates of a group are means over its users.
 //
-// What is set so that the stack is as near to the profile `ns3.26` as 3.37 allows: no SACK, initial window 1, classic
-// NewReno recovery instead of PRR, 128 KiB buffers, segments of 1446 bytes (frames of 1500), RTO >= 1 s, and no
-// traffic-control layer: devices are built by hand, without the flow-control interface that would install one.
+// The defaults are as near to the profile `ns3.26` as 3.37 allows: no SACK, initial window 1, classic NewReno recovery
+// instead of PRR, 128 KiB buffers, segments of 1446 bytes (frames of 1500), RTO >= 1 s. `rfc` is asked for by its lines:
+// sack=true recovery=TcpPrrRecovery initialWindow=10.
+//
+// There is no traffic-control layer: devices are built by hand, without the flow-control interface that would install
+// one. RED is 3.37's RedQueueDisc inside the bottleneck's device, so that nothing waits behind it uncounted: with the
+// usual set-up the device holds one more packet, which RED does not see.
 
 #include <ns3/applications-module.h>
 #include <ns3/core-module.h>
 #include <ns3/internet-module.h>
 #include <ns3/network-module.h>
 #include <ns3/point-to-point-module.h>
+#include <ns3/traffic-control-module.h>
 
 #include <ctime>
 #include <fstream>
@@ -84,6 +89,74 @@ class ProcessingDevice : public PointToPointNetDevice
     Time m_ready;
 };
 
+/// A packet with its IP header, as a queue discipline wants it.
+class FrameItem : public QueueDiscItem
+{
+  public:
+    using QueueDiscItem::QueueDiscItem;
+
+    void AddHeader() override
+    {
+    }
+
+    /// Congestion experienced, if the packet is ECN-capable (RFC 3168 section 5).
+    bool Mark() override
+    {
+        Ipv4Header ip;
+        GetPacket()->PeekHeader(ip);
+        if (ip.GetEcn() == Ipv4Header::ECN_NotECT)
+        {
+            return false;
+        }
+        GetPacket()->RemoveHeader(ip);
+        ip.SetEcn(Ipv4Header::ECN_CE);
+        GetPacket()->AddHeader(ip);
+        return true;
+    }
+};
+
+/// A device whose waiting packets are those of a queue discipline.
+class DisciplinedDevice : public PointToPointNetDevice
+{
+  public:
+    void SetDiscipline(Ptr<QueueDisc> discipline)
+    {
+        m_discipline = discipline;
+        m_discipline->Initialize();
+        TraceConnectWithoutContext("PhyTxEnd", MakeCallback(&DisciplinedDevice::Sent, this));
+    }
+
+    bool Send(Ptr<Packet> packet, const Address& dest, uint16_t protocol) override
+    {
+        const bool kept = m_discipline->Enqueue(Create<FrameItem>(packet, dest, protocol));
+        if (!m_busy)
+        {
+            Next();
+        }
+        return kept;
+    }
+
+  private:
+    void Next()
+    {
+        const auto item = m_discipline->Dequeue();
+        m_busy = static_cast<bool>(item);
+        if (m_busy)
+        {
+            PointToPointNetDevice::Send(item->GetPacket(), item->GetAddress(), item->GetProtocol());
+        }
+    }
+
+    void Sent(Ptr<const Packet>)
+    {
+        // Not at once: the device has still to forget the packet that it has just sent.
+        Simulator::ScheduleNow(&DisciplinedDevice::Next, this);
+    }
+
+    Ptr<QueueDisc> m_discipline;
+    bool m_busy = false;
+};
+
 /// Datagrams of one size with exponential gaps; the rate counts whole frames.
 class PoissonSource
 {
@@ -123,7 +196,7 @@ class Monitor
     {
         Integrate();
         m_area = 0;
-        m_departures = m_departed_bytes = m_drops = m_arrivals = 0;
+        m_departures = m_departed_bytes = m_drops = m_marks = m_arrivals = 0;
         std::fill(m_user_bytes.begin(), m_user_bytes.end(), 0);
         m_sink_start.clear();
         for (const auto& sink : sinks)
@@ -137,6 +210,14 @@ class Monitor
         queue->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Monitor::Length, this));
         queue->TraceConnectWithoutContext("Dequeue", MakeCallback(&Monitor::Dequeue, this));
         queue->TraceConnectWithoutContext("Drop", MakeCallback(&Monitor::Drop, this));
+    }
+
+    void Watch(Ptr<QueueDisc> discipline)
+    {
+        discipline->TraceConnectWithoutContext("PacketsInQueue", MakeCallback(&Monitor::Length, this));
+        discipline->TraceConnectWithoutContext("Dequeue", MakeCallback(&Monitor::DequeueItem, this));
+        discipline->TraceConnectWithoutContext("Drop", MakeCallback(&Monitor::DropItem, this));
+        discipline->TraceConnectWithoutContext("Mark", MakeCallback(&Monitor::MarkItem, this));
     }
 
     /// Frames that reach the server, by user; costs a header copy per packet, so not for timing.
@@ -155,9 +236,11 @@ class Monitor
     uint64_t m_departures = 0;
     uint64_t m_departed_bytes = 0;
     uint64_t m_drops = 0;
+    uint64_t m_marks = 0;
     uint64_t m_arrivals = 0;
     std::vector<uint64_t> m_user_bytes;
     std::vector<uint64_t> m_sink_start;
+    uint32_t m_length = 0;
 
   private:
     void Integrate()
@@ -186,6 +269,24 @@ class Monitor
         ++m_arrivals;
     }
 
+    void DequeueItem(Ptr<const QueueDiscItem> item)
+    {
+        ++m_departures;
+        ++m_arrivals;
+        m_departed_bytes += item->GetSize() + 2; // PPP
+    }
+
+    void DropItem(Ptr<const QueueDiscItem>)
+    {
+        ++m_drops;
+        ++m_arrivals;
+    }
+
+    void MarkItem(Ptr<const QueueDiscItem>, const char*)
+    {
+        ++m_marks;
+    }
+
     void Received(Ptr<const Packet> frame)
     {
         auto packet = frame->Copy();
@@ -202,7 +303,87 @@ class Monitor
 
     double m_area = 0;
     double m_since = 0;
-    uint32_t m_length = 0;
+};
+
+/// The window of one sender in segments, as last announced by its socket.
+struct Window
+{
+    Ptr<BulkSendApplication> sender;
+    uint32_t segment;
+    bool watched = false;
+    uint32_t bytes = 0;
+
+    void Changed(uint32_t, uint32_t now)
+    {
+        bytes = now;
+    }
+};
+
+/// Windows of some senders and the waiting packets, at equal intervals from zero on.
+class Recorder
+{
+  public:
+    Recorder(const Monitor& monitor, Time every)
+        : m_monitor(monitor),
+          m_every(every)
+    {
+    }
+
+    void Add(Ptr<BulkSendApplication> sender, uint32_t segment)
+    {
+        m_windows.push_back(std::make_unique<Window>(Window{sender, segment}));
+        m_series.emplace_back();
+    }
+
+    void Sample()
+    {
+        for (size_t i = 0; i < m_windows.size(); ++i)
+        {
+            auto& window = *m_windows[i];
+            if (!window.watched && window.sender->GetSocket())
+            {
+                window.watched = window.sender->GetSocket()->TraceConnectWithoutContext(
+                    "CongestionWindow",
+                    MakeCallback(&Window::Changed, &window));
+            }
+            m_series[i].push_back(static_cast<double>(window.bytes) / window.segment);
+        }
+        m_queue.push_back(m_monitor.m_length);
+        Simulator::Schedule(m_every, &Recorder::Sample, this);
+    }
+
+    std::string Json() const
+    {
+        std::ostringstream out;
+        out << "{\"every_s\": " << m_every.GetSeconds() << ", \"queue\": ";
+        List(out, m_queue);
+        out << ", \"windows\": [";
+        for (size_t i = 0; i < m_series.size(); ++i)
+        {
+            out << (i > 0 ? ", " : "");
+            List(out, m_series[i]);
+        }
+        out << "]}";
+        return out.str();
+    }
+
+  private:
+    template <typename T>
+    static void List(std::ostream& out, const std::vector<T>& values)
+    {
+        out << "[";
+        for (size_t i = 0; i < values.size(); ++i)
+        {
+            out << (i > 0 ? ", " : "") << values[i];
+        }
+        out << "]";
+    }
+
+    const Monitor& m_monitor;
+    Time m_every;
+    std::vector<std::unique_ptr<Window>> m_windows;
+    std::vector<std::vector<double>> m_series;
+    std::vector<uint32_t> m_queue;
 };
 
 struct Link
@@ -212,11 +393,12 @@ struct Link
     uint32_t limit;
 };
 
-/// Both ends of a full-duplex link; only the first end has a limited queue (and a processing time).
-std::pair<Ptr<ProcessingDevice>, Ptr<PointToPointNetDevice>>
+/// Both ends of a full-duplex link; only the first end, of the given kind, has a limited queue.
+template <typename Near>
+std::pair<Ptr<Near>, Ptr<PointToPointNetDevice>>
 Connect(Ptr<Node> from, Ptr<Node> to, const Link& link)
 {
-    auto near = CreateObject<ProcessingDevice>();
+    auto near = CreateObject<Near>();
     auto far = CreateObject<PointToPointNetDevice>();
     auto channel = CreateObject<PointToPointChannel>();
     channel->SetAttribute("Delay", TimeValue(link.delay));
@@ -264,9 +446,11 @@ struct Group
     uint32_t users;
     uint32_t flows; // a user
     double rate;    // of a Poisson user in bit/s; 0: bulk TCP
+    bool cubic;     // else NewReno
 };
 
-/// "heavy:1:8,light:1:1" (name, users, TCP flows a user), or "zero:1:poisson:1e7" (name, users, rate in bit/s).
+/// "heavy:1:8,light:1:1" (name, users, TCP flows a user), "new:1:8:cubic" with its congestion control, or
+/// "zero:1:poisson:1e7" (name, users, rate in bit/s).
 std::vector<Group>
 ParseGroups(const std::string& text)
 {
@@ -282,18 +466,19 @@ ParseGroups(const std::string& text)
         }
         if (field.size() == 4 && field[2] == "poisson")
         {
-            groups.push_back({field[0], static_cast<uint32_t>(std::stoul(field[1])), 1, std::stod(field[3])});
+            groups.push_back({field[0], static_cast<uint32_t>(std::stoul(field[1])), 1, std::stod(field[3]), false});
         }
-        else if (field.size() == 3)
+        else if (field.size() == 3 || (field.size() == 4 && field[3] == "cubic"))
         {
             groups.push_back({field[0],
                               static_cast<uint32_t>(std::stoul(field[1])),
                               static_cast<uint32_t>(std::stoul(field[2])),
-                              0.0});
+                              0.0,
+                              field.size() == 4});
         }
         else
         {
-            NS_FATAL_ERROR("groups: expected name:users:flows or name:users:poisson:rate, got " << item);
+            NS_FATAL_ERROR("groups: expected name:users:flows[:cubic] or name:users:poisson:rate, got " << item);
         }
     }
     return groups;
@@ -316,12 +501,18 @@ main(int argc, char* argv[])
     uint32_t buffer = 131072;
     uint32_t send_size = 512;
     bool sack = false;
+    uint32_t initial_window = 1;
+    bool ecn = false;
+    bool hystart = true;
+    std::string red;
+    double loss = 0;
+    double every = 0;
     bool users_detail = true;
     std::string recovery = "TcpClassicRecovery";
     std::string scheduler = "ns3::MapScheduler";
 
     CommandLine cmd(__FILE__);
-    cmd.AddValue("groups", "name:users:flows or name:users:poisson:rate, comma separated", group_text);
+    cmd.AddValue("groups", "name:users:flows[:cubic] or name:users:poisson:rate, comma separated", group_text);
     cmd.AddValue("accessRate", "rate of each access link", access.rate);
     cmd.AddValue("accessDelay", "delay of each access link", access.delay);
     cmd.AddValue("accessLimit", "waiting packets on an access link", access.limit);
@@ -337,6 +528,12 @@ main(int argc, char* argv[])
     cmd.AddValue("buffer", "send and receive buffer in bytes", buffer);
     cmd.AddValue("sendSize", "bytes the application writes at a time", send_size);
     cmd.AddValue("sack", "selective acknowledgements", sack);
+    cmd.AddValue("initialWindow", "segments", initial_window);
+    cmd.AddValue("ecn", "ECN-capable connections, and RED marks them", ecn);
+    cmd.AddValue("hystart", "CUBIC leaves slow start by HyStart", hystart);
+    cmd.AddValue("red", "min:max:max_p:weight, thresholds in packets, at the bottleneck; none: drop-tail", red);
+    cmd.AddValue("loss", "probability of a random loss at the far end of the bottleneck", loss);
+    cmd.AddValue("every", "seconds between samples of the windows and the queue; 0: none", every);
     cmd.AddValue("recovery", "TcpClassicRecovery or TcpPrrRecovery", recovery);
     cmd.AddValue("users", "count frames by user", users_detail);
     cmd.AddValue("scheduler", "event queue", scheduler);
@@ -349,7 +546,9 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TypeId::LookupByName("ns3::" + recovery)));
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(sack));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(1)));
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(1));
+    Config::SetDefault("ns3::TcpSocketBase::UseEcn", EnumValue(ecn ? TcpSocketState::On : TcpSocketState::Off));
+    Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(hystart));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(initial_window));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1446));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(buffer));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(buffer));
@@ -376,7 +575,7 @@ main(int argc, char* argv[])
     // Links 0 .. users - 1 are the access links, so that a source address names its user.
     for (uint32_t u = 0; u < users; ++u)
     {
-        const auto [near, far] = Connect(hosts.Get(u), edge, access);
+        const auto [near, far] = Connect<ProcessingDevice>(hosts.Get(u), edge, access);
         if (processing > 0)
         {
             near->SetProcessing(processing, 1000000 + u);
@@ -385,7 +584,50 @@ main(int argc, char* argv[])
         AddInterface(edge, far, Address_(u, 1));
         AddDefaultRoute(hosts.Get(u), Address_(u, 1), interface);
     }
-    const auto [near, far] = Connect(edge, server, bottleneck);
+    Ptr<PointToPointNetDevice> near;
+    Ptr<PointToPointNetDevice> far;
+    Monitor monitor;
+    if (red.empty())
+    {
+        std::tie(near, far) = Connect<PointToPointNetDevice>(edge, server, bottleneck);
+        monitor.Watch(near->GetQueue());
+    }
+    else
+    {
+        double least = 0;
+        double most = 0;
+        double probability = 0;
+        double weight = 0;
+        char colon = ':';
+        if (!(std::istringstream(red) >> least >> colon >> most >> colon >> probability >> colon >> weight))
+        {
+            NS_FATAL_ERROR("red: expected min:max:max_p:weight, got " << red);
+        }
+        auto discipline = CreateObject<RedQueueDisc>();
+        discipline->SetAttribute("MaxSize", QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, bottleneck.limit)));
+        discipline->SetAttribute("MinTh", DoubleValue(least));
+        discipline->SetAttribute("MaxTh", DoubleValue(most));
+        discipline->SetAttribute("LInterm", DoubleValue(1 / probability));
+        discipline->SetAttribute("QW", DoubleValue(weight));
+        discipline->SetAttribute("MeanPktSize", UintegerValue(1500));
+        discipline->SetAttribute("LinkBandwidth", DataRateValue(DataRate(bottleneck.rate)));
+        discipline->SetAttribute("LinkDelay", TimeValue(bottleneck.delay));
+        discipline->SetAttribute("UseEcn", BooleanValue(ecn));
+        discipline->AssignStreams(3000000);
+        Ptr<DisciplinedDevice> device;
+        std::tie(device, far) = Connect<DisciplinedDevice>(edge, server, bottleneck);
+        device->SetDiscipline(discipline);
+        monitor.Watch(Ptr<QueueDisc>(discipline));
+        near = device;
+    }
+    if (loss > 0)
+    {
+        auto error = CreateObject<RateErrorModel>();
+        error->SetUnit(RateErrorModel::ERROR_UNIT_PACKET);
+        error->SetRate(loss);
+        error->AssignStreams(4000000);
+        far->SetReceiveErrorModel(error);
+    }
     const uint32_t down = AddInterface(edge, near, Address_(users, 0));
     const uint32_t back = AddInterface(server, far, Address_(users, 1));
     AddDefaultRoute(edge, Address_(users, 1), down);
@@ -394,6 +636,7 @@ main(int argc, char* argv[])
     auto start = CreateObject<UniformRandomVariable>();
     start->SetAttribute("Max", DoubleValue(start_max));
     start->SetStream(0);
+    Recorder recorder(monitor, Seconds(every));
     std::vector<Ptr<PacketSink>> sinks;
     std::vector<std::unique_ptr<PoissonSource>> sources;
     uint32_t user = 0;
@@ -401,6 +644,11 @@ main(int argc, char* argv[])
     {
         for (uint32_t i = 0; i < group.users; ++i, ++user)
         {
+            if (group.cubic)
+            {
+                hosts.Get(user)->GetObject<TcpL4Protocol>()->SetAttribute("SocketType",
+                                                                          TypeIdValue(TcpCubic::GetTypeId()));
+            }
             for (uint32_t f = 0; f < group.flows; ++f)
             {
                 const auto port = static_cast<uint16_t>(FIRST_PORT + sinks.size());
@@ -418,19 +666,26 @@ main(int argc, char* argv[])
                 }
                 else
                 {
-                    BulkSendHelper(factory, to).Install(hosts.Get(user)).Start(begin);
+                    auto sender = BulkSendHelper(factory, to).Install(hosts.Get(user));
+                    sender.Start(begin);
+                    if (i == 0 && f == 0)
+                    {
+                        recorder.Add(DynamicCast<BulkSendApplication>(sender.Get(0)), 1446);
+                    }
                 }
             }
         }
     }
 
-    Monitor monitor;
-    monitor.Watch(near->GetQueue());
     if (users_detail)
     {
         monitor.WatchUsers(far, users);
     }
     Simulator::Schedule(Seconds(warmup), &Monitor::Reset, &monitor, sinks);
+    if (every > 0)
+    {
+        Simulator::ScheduleNow(&Recorder::Sample, &recorder);
+    }
     Simulator::Stop(Seconds(duration));
     const double setup_cpu = CpuSeconds();
     Simulator::Run();
@@ -446,6 +701,7 @@ main(int argc, char* argv[])
         << ", \"run_cpu_s\": " << run_cpu << ", \"peak_bytes\": " << PeakBytes()
         << ", \"links\": {\"bottleneck\": {\"arrived_packets\": " << monitor.m_arrivals
         << ", \"delivered_packets\": " << monitor.m_departures << ", \"dropped_packets\": " << monitor.m_drops
+        << ", \"marked_packets\": " << monitor.m_marks
         << ", \"queue_packets_mean\": " << area / window
         << ", \"queue_delay_s_mean\": " << (departures > 0 ? area / departures : 0.0) << ", \"utilisation\": "
         << 8.0 * static_cast<double>(monitor.m_departed_bytes) / window /
@@ -481,7 +737,12 @@ main(int argc, char* argv[])
             out << "null}";
         }
     }
-    out << "}, \"flows_goodput_bps\": [" << flows.str() << "]}";
+    out << "}, \"flows_goodput_bps\": [" << flows.str() << "]";
+    if (every > 0)
+    {
+        out << ", \"series\": " << recorder.Json();
+    }
+    out << "}";
     std::cout << out.str() << std::endl;
     Simulator::Destroy();
     return 0;

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from . import evidence
 from .errors import UsageError, unknown
 
 _PACKET = {
@@ -17,6 +18,11 @@ _PACKET = {
     "label": "what an earlier stage wrote into the packet; 0",
 }
 _ECN = {"ecn": '"capable", "not-capable" or "marked"; "capable"'}
+_EVENT = {
+    "now_s": "time in s; 0",
+    "flight": "bytes in flight; the window",
+    "mss": "segment size in B; the stack's",
+}
 METHODS: dict[str, dict[str, dict[str, str]]] = {
     "queue": {
         "admit": {
@@ -38,8 +44,18 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
     "scheduler": {"enqueue": {**_PACKET, "queue": "a number instead of the class"}, "dequeue": {}},
     "stage": {"forward": _PACKET, "observe": {"now_s": "time in s; 0"}},
     "congestion-control": {
-        "ack": {"segments": "segments newly acknowledged; 1", "mss": "segment size in B; 1446"},
-        "loss": {"flight": "bytes in flight; the window", "mss": "segment size in B; 1446"},
+        "ack": {
+            "now_s": "time in s; 0",
+            "segments": "segments newly acknowledged; 1",
+            "rtt_s": "the round-trip time it shows in s; none",
+            "marks": "congestion marks it reports, which where single marks do not count keep the window as it is; 0",
+            "una": "bytes acknowledged so far; those of the calls",
+            "next": "end of what was sent in B; a window beyond",
+            "mss": "segment size in B; the stack's",
+        },
+        "loss": _EVENT,
+        "mark": _EVENT,
+        "timeout": _EVENT,
         "set": {"cwnd": "window in B", "ssthresh": "slow-start threshold in B"},
     },
 }
@@ -97,7 +113,8 @@ def mechanism(kind: str, **params: Any) -> Mechanism:
 
     Args:
         kind: as in a scenario: "activity-meter", "activity-aqm", "csfq", …
-        params: its parameters, as in a scenario (`memory="3 s"`).
+        params: its parameters, as in a scenario (`memory="3 s"`); for a congestion control also the `weight` of its user
+            and the `stack` it stands on ("ns3.26").
 
     Raises:
         UsageError: no such kind (the nearest is named), or bad parameters.
@@ -124,7 +141,8 @@ def kinds() -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """The declarative table of a mechanism, or the definition of a metric.
+    """The declarative table of a mechanism with what it was checked against (`validation`, see `evidence.of`), or the
+    definition of a metric.
 
     Raises:
         UsageError: neither is called so; the message names the nearest.
@@ -136,7 +154,7 @@ def describe(name: str) -> dict[str, Any]:
     tables: list[dict[str, Any]] = [*schema()["mechanisms"], *schema()["metrics"]]
     for table in tables:
         if plain(str(table.get("kind") or table["name"])) == plain(name):
-            return table
+            return {**table, "validation": evidence.of(table["kind"])} if "kind" in table else table
     last = name.rpartition(".")[2]
     for table in schema()["metrics"]:
         if table["name"].rpartition(".")[2] == last:

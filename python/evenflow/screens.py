@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import claims
+from . import claims, evidence
 from .console import console, plain, rate, share, table, time_span
 from .errors import EvenflowError
 
@@ -300,6 +300,26 @@ def mechanism(found: Mapping[str, Any]) -> None:
                     (item.get("name"), item.get("doc")) if key == "counters" else (item.get("what"), item.get("why"))
                 )
                 out.print(f"  {_escaped(first)}: {_escaped(second)}")
+    if found.get("validation", {}).get("rows"):
+        validation(found["validation"])
+
+
+def validation(found: Mapping[str, Any]) -> None:
+    """What a mechanism was checked against, and where the two differ and why."""
+    out = console()
+    out.print(f"[bold]Validation[/bold] [dim](engine {found['engine'][:16]}; docs/validation.md)[/dim]")
+    made = table("check", "against", "agree", "farthest: ours to theirs", right=(2,))
+    for line in evidence.summary(found["rows"]):
+        row = line["farthest"]
+        where = f"{row['metric']}{' at ' if row['point'] else ''}{evidence.place(row)}"
+        away = evidence.difference(row)
+        far = f"{away:+.1%}, {where}" if away is not None else where
+        agree = f"{line['agree']} of {line['numbers']}"
+        made.add_row(_escaped(line["check"]), _escaped(line["against"]), agree, _escaped(far))
+    out.print(made)
+    for reason, rows in evidence.differing(found["rows"]).items():
+        against = ", ".join(dict.fromkeys(f"{row['check']} against {row['against']}" for row in rows))
+        out.print(f"  [yellow]{len(rows)} differ[/yellow], {_escaped(against)}: {_escaped(reason)}")
 
 
 def doctor(rows: Sequence[Mapping[str, str]]) -> None:

@@ -16,24 +16,34 @@ __all__ = [
     "ActivityMeter",
     "Bulk",
     "Cbr",
+    "Constant",
+    "ConstantProbability",
     "Csfq",
     "CsfqEdge",
+    "Cubic",
     "Droptail",
     "Drr",
     "FairActivityMeter",
     "Fifo",
     "Group",
     "Link",
+    "LoadBased",
+    "Loss",
     "Medf",
+    "Multcp",
     "Newreno",
     "Poisson",
     "RateMeter",
     "Recording",
+    "Red",
+    "Rem",
     "Reverse",
     "Series",
     "Strict",
     "Tcp",
     "Upload",
+    "VirtualQueue",
+    "Wtp",
 ]
 
 
@@ -69,6 +79,32 @@ class ActivityAqm(Table):
     memory: Quantity | None = None
     average_over: Literal["accepted", "received"] | None = None
     rate_estimate: Literal["link", "departures"] | None = None
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantProbability(Table):
+    """Constant-probability marking.
+
+    Picks every packet with the same probability, whatever the queue: for experiments in which the share of marks is
+    to be known.
+
+    Source: Siris et al., Computer Communications 2002, figure 1.
+
+    Attributes:
+        probability: Of each packet, independently. (number; default: required; at least 0, at most 1)
+        action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
+            it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
+        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
+            time; default: absent: unlimited; more than 0)
+        scheduler: Who goes next. (scheduler table; default: absent: fifo)
+    """
+
+    KIND: ClassVar[str | None] = "constant-probability"
+
+    probability: Number
+    action: Literal["drop", "mark", "mark-everything"] | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
 
@@ -125,6 +161,217 @@ class Droptail(Table):
 
     KIND: ClassVar[str | None] = "droptail"
 
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadBased(Table):
+    """Load-based marking.
+
+    Picks every packet with probability gain * (load - target), where the load is the utilisation measured over the
+    interval before.
+
+    Source: Siris et al., Computer Communications 2002, section 4.3.
+
+    Attributes:
+        interval: Over which the load is averaged, and for which a probability holds (t_avg). (duration; default: 0.5
+            s; at least 0.00001)
+        target: Load up to which nothing is picked (rho_0). (number; default: 0.6; at least 0)
+        gain: Probability per load above the target (alpha). (number; default: 0.71; more than 0)
+        count: What makes the load: bytes that arrive, or bytes whose transmission has ended, which cannot exceed 1.
+            (one of arrivals, departures; default: arrivals)
+        window: One interval after the other, or an interval that slides on by a tenth of itself. (one of fixed,
+            sliding; default: fixed)
+        action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
+            it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
+        capacity: Rate that is a load of 1. (rate; default: absent: the link's rate at the start; more than 0)
+        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
+            time; default: absent: unlimited; more than 0)
+        scheduler: Who goes next. (scheduler table; default: absent: fifo)
+    """
+
+    KIND: ClassVar[str | None] = "load-based"
+
+    interval: Quantity | None = None
+    target: Number | None = None
+    gain: Number | None = None
+    count: Literal["arrivals", "departures"] | None = None
+    window: Literal["fixed", "sliding"] | None = None
+    action: Literal["drop", "mark", "mark-everything"] | None = None
+    capacity: Quantity | None = None
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Red(Table):
+    """Random early detection (RED).
+
+    Drops or marks an arriving packet with a probability that grows from 0 to max_probability while an exponential
+    average of the queue length goes from min_threshold to max_threshold, and every packet above. The variants are
+    presets of all lines below; any line may be overridden.
+
+    Source: Floyd and Jacobson, IEEE/ACM ToN 1993; gentle: Floyd 2000; ECN: RFC 3168 sections 5 and 7.
+
+    Attributes:
+        variant: Which program's RED: a preset of all lines that are not given. (one of ns2, ns3, linux, floyd;
+            default: ns2)
+        action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
+            it is ECN-capable, else let pass (Linux: nodrop). (one of drop, mark, mark-everything; default: drop)
+        min_threshold: Average queue length below which nothing is picked. Thresholds in bytes mean that queue and
+            average are in bytes. (packets or bytes; default: absent: a third of max_threshold; without that, 5
+            packets (linux: of mean size, in bytes); more than 0)
+        max_threshold: Average queue length at which the probability is max_probability. (packets or bytes; default:
+            absent: three times min_threshold; without that, 15 packets (linux: of mean size, in bytes); more than 0)
+        max_probability: Probability at max_threshold (ns-2: 1 / linterm_; ns-3: 1 / LInterm; tc: probability).
+            (number; default: absent: the variant's; more than 0, at most 1)
+        weight: Weight of a new queue length in the average (w_q). The automatic rule of ns2 takes C = capacity /
+            mean_packet in packets a second and the link's delay. (number; default: absent: the variant's; more than
+            0, at most 1)
+        gentle: Above max_threshold the probability grows further, to 1 at twice max_threshold, instead of jumping to
+            1. (flag; default: absent: the variant's)
+        mark_all_above: Queue length, not average, from which every packet is picked. (packets or bytes; default:
+            absent: none; more than 0)
+        hard_drop: With action "mark": where the average picks every packet, ECN-capable packets are dropped too (RFC
+            3168 section 7; ns-3: UseHardDrop; tc: harddrop). (flag; default: absent: the variant's)
+        spread: How gaps between picks are spread when the base probability is p: uniform between 1/p and 2/p (ns-2's
+            wait_), uniform between 1 and 1/p, or geometric with mean 1/p. At small p the share of packets picked is
+            2p/3, 2p and p. (one of ns2, floyd, bernoulli; default: absent: the variant's)
+        draw: Whether a random number is drawn for each packet that is judged or once for each gap between picks. (one
+            of packet, interval; default: absent: the variant's)
+        crossing: The first packet after the average has crossed min_threshold upwards: passes and counts, passes and
+            does not count, or is judged. (one of exempt-counted, exempt, judged; default: absent: the variant's)
+        after_forced: What picking every packet does to the count: it starts again, it goes on, or the next packet
+            that is judged is the first after a crossing. (one of restart, keep, crossing; default: absent: the
+            variant's)
+        limit_restarts: A packet that finds the buffer full starts the count again. (flag; default: absent: the
+            variant's)
+        spare_short_queue: Nothing is picked by the average while at most one packet (in bytes: one byte) waits.
+            (flag; default: absent: the variant's)
+        size_scaling: Large packets are likelier to be picked: not at all; by size over mean_packet after spreading,
+            with a count of bytes over mean_packet; by size over max_packet before spreading. (one of none, mean,
+            maximum; default: absent: the variant's)
+        mean_packet: Typical packet size: for idle times, the automatic weight and size_scaling (ns-2: mean_pktsize_;
+            tc: avpkt). (bytes; default: absent: the variant's; at least 1, at most 65535)
+        max_packet: Largest packet size, for size_scaling "maximum". (bytes; default: 1500 B; at least 1, at most
+            65535)
+        idle: What time without work does to the average: as if packets of mean size had found an empty queue, a whole
+            number of them and the arriving one, or a fractional number instead of the arriving one; or Linux's table
+            of halvings. (one of whole, exact, table; default: absent: the variant's)
+        idle_factor: Idle time counts this many times less. (number; default: absent: the variant's; more than 0)
+        arithmetic: Real numbers, or Linux's whole ones: bytes, and as many binary places for the average as the
+            weight asks for. (one of real, fixed; default: absent: the variant's)
+        capacity: What the link is believed to carry, for idle times and the automatic weight. (rate; default: absent:
+            the link's rate at the start; more than 0)
+        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
+            time; default: absent: unlimited; more than 0)
+        scheduler: Who goes next. (scheduler table; default: absent: fifo)
+    """
+
+    KIND: ClassVar[str | None] = "red"
+
+    variant: Literal["ns2", "ns3", "linux", "floyd"] | None = None
+    action: Literal["drop", "mark", "mark-everything"] | None = None
+    min_threshold: Quantity | None = None
+    max_threshold: Quantity | None = None
+    max_probability: Number | None = None
+    weight: Number | None = None
+    gentle: bool | None = None
+    mark_all_above: Quantity | None = None
+    hard_drop: bool | None = None
+    spread: Literal["ns2", "floyd", "bernoulli"] | None = None
+    draw: Literal["packet", "interval"] | None = None
+    crossing: Literal["exempt-counted", "exempt", "judged"] | None = None
+    after_forced: Literal["restart", "keep", "crossing"] | None = None
+    limit_restarts: bool | None = None
+    spare_short_queue: bool | None = None
+    size_scaling: Literal["none", "mean", "maximum"] | None = None
+    mean_packet: Quantity | None = None
+    max_packet: Quantity | None = None
+    idle: Literal["whole", "exact", "table"] | None = None
+    idle_factor: Number | None = None
+    arithmetic: Literal["real", "fixed"] | None = None
+    capacity: Quantity | None = None
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rem(Table):
+    """Random exponential marking (REM).
+
+    Picks every packet with probability 1 - base^(-price), where the price rises while the queue is above its target
+    or more arrives than the link carries, and falls otherwise.
+
+    Source: Athuraliya, Low, Li and Yin, IEEE Network 2001.
+
+    Attributes:
+        gain: How fast the price moves (gamma). (number; default: 0.001; more than 0)
+        backlog_weight: What a packet too many in the queue counts against one too many in the period's arrivals
+            (alpha). (number; default: 0.1; at least 0)
+        target: Queue length at rest (b*). (packets; default: 20 packets; at least 0)
+        base: What turns prices into probabilities (phi). (number; default: 1.001; more than 1)
+        period: Time between updates of the price. (duration; default: 2 ms; at least 0.000001)
+        mean_packet: Size of the packets in which load and capacity are counted; at rest it does not matter. (bytes;
+            default: 1000 B; at least 1, at most 65535)
+        action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
+            it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
+        capacity: What the link is believed to carry. (rate; default: absent: the link's rate at the start; more than
+            0)
+        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
+            time; default: absent: unlimited; more than 0)
+        scheduler: Who goes next. (scheduler table; default: absent: fifo)
+    """
+
+    KIND: ClassVar[str | None] = "rem"
+
+    gain: Number | None = None
+    backlog_weight: Number | None = None
+    target: Quantity | None = None
+    base: Number | None = None
+    period: Quantity | None = None
+    mean_packet: Quantity | None = None
+    action: Literal["drop", "mark", "mark-everything"] | None = None
+    capacity: Quantity | None = None
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VirtualQueue(Table):
+    """Virtual queue marking.
+
+    Marks packets from the moment a slower and shorter virtual queue, fed with the same arrivals, overflows until it
+    has run empty.
+
+    Source: Gibbens and Kelly, Automatica 1999; Siris et al., Computer Communications 2002, section 4.2.
+
+    Attributes:
+        mark: Which packets: those that arrive from a virtual loss to the end of the virtual busy period; those that
+            leave the real queue in that time; or only those that are virtually lost. (one of busy-arrival, busy-
+            departure, overflow; default: busy-arrival)
+        rate_factor: Rate of the virtual queue over the link's. (number; default: 0.95; more than 0, at most 1)
+        buffer_factor: Room of the virtual queue over `buffer`. (number; default: 0.95; more than 0, at most 1)
+        buffer: Room of the queue that the virtual one imitates. In packets, the one in virtual transmission counts
+            with the part that is left of it. (packets or bytes; default: 30 packets; more than 0)
+        action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
+            it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
+        capacity: What rate_factor is multiplied with. (rate; default: absent: the link's rate at the start; more than
+            0)
+        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
+            time; default: absent: unlimited; more than 0)
+        scheduler: Who goes next. (scheduler table; default: absent: fifo)
+    """
+
+    KIND: ClassVar[str | None] = "virtual-queue"
+
+    mark: Literal["busy-arrival", "busy-departure", "overflow"] | None = None
+    rate_factor: Number | None = None
+    buffer_factor: Number | None = None
+    buffer: Quantity | None = None
+    action: Literal["drop", "mark", "mark-everything"] | None = None
+    capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
 
@@ -330,6 +577,8 @@ class Cbr(Table):
     Source: Menth and Zeitler 2018, section IV-A1.
 
     Attributes:
+        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
+            default: false)
         packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
             1500 B; at least 1, at most 65535)
         rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
@@ -340,6 +589,7 @@ class Cbr(Table):
 
     KIND: ClassVar[str | None] = "cbr"
 
+    ecn_capable: bool | None = None
     packet: Quantity | None = None
     rate: Quantity
     start: Quantity | None = None
@@ -356,6 +606,8 @@ class Poisson(Table):
     Source: Menth and Zeitler 2018, section IV-A1.
 
     Attributes:
+        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
+            default: false)
         packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
             1500 B; at least 1, at most 65535)
         rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
@@ -366,6 +618,7 @@ class Poisson(Table):
 
     KIND: ClassVar[str | None] = "poisson"
 
+    ecn_capable: bool | None = None
     packet: Quantity | None = None
     rate: Quantity
     start: Quantity | None = None
@@ -412,6 +665,111 @@ class Newreno(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cubic(Table):
+    """CUBIC.
+
+    After a congestion event the window rises along a cubic in time to where the event was, levels off and probes
+    beyond; never slower than NewReno would. A loss and a mark both leave beta of the window.
+
+    Source: RFC 9438.
+
+    Attributes:
+        c: C, packets/s^3: how steep the curve is. (number; default: 0.4; more than 0, at most 100)
+        beta: What a congestion event multiplies the window by; kernels before 2.6.25 had 0.8. (number; default: 0.7;
+            more than 0, at most 0.99)
+        fast_convergence: A window that did not regain the last maximum aims lower than where it was. (flag; default:
+            true)
+        reno_friendly: The window grows at least as fast as NewReno's would on average. (flag; default: true)
+        form: The RFC in real numbers, or the kernel's whole numbers. (one of rfc, linux; default: absent: linux on
+            the stacks of Linux, else rfc)
+        slow_start: How slow start ends when nothing is lost. (one of standard, hystart, hystart++; default: absent:
+            as the stack says)
+    """
+
+    KIND: ClassVar[str | None] = "cubic"
+
+    c: Number | None = None
+    beta: Number | None = None
+    fast_convergence: bool | None = None
+    reno_friendly: bool | None = None
+    form: Literal["rfc", "linux"] | None = None
+    slow_start: Literal["standard", "hystart", "hystart++"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Multcp(Table):
+    """MulTCP.
+
+    One connection that behaves like N: N packets a round trip are added, and a congestion event takes 1/(2N) of the
+    window. N is the group's weight.
+
+    Source: Crowcroft, Oechslin 1998; Siris et al. 2002.
+
+    Attributes:
+        react: Whether the marks of a round trip are one congestion event, or each is one (needs a feedback that tells
+            each). (one of once-per-rtt, every-mark; default: once-per-rtt)
+        weight: N; not together with the group's weight. (number; default: absent: the group's weight; at least 1)
+    """
+
+    KIND: ClassVar[str | None] = "multcp"
+
+    react: Literal["once-per-rtt", "every-mark"] | None = None
+    weight: Number | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wtp(Table):
+    """Willingness to pay.
+
+    Each ACK adds gain * (increase weight / window), each mark takes gain / decrease weight off; rates become
+    proportional to the group's weight. Needs ecn = "per-packet". A loss halves the window as with NewReno.
+
+    Source: Siris, Courcoubetis, Margetis 2002; Gibbens, Kelly 1999.
+
+    Attributes:
+        gain: Gain per round trip. (number; default: 0.5; more than 0)
+        form: Where the weight stands: in the increase, in the decrease, or in both by the two weights below. (one of
+            proportional-increase, inverse-decrease, general; default: proportional-increase)
+        increase_weight: What an ACK adds is in proportion to it; with form = "general" only. (number; default:
+            absent: as the form says, from the group's weight; more than 0)
+        decrease_weight: What a mark takes off is in inverse proportion to it; with form = "general" only. (number;
+            default: absent: as the form says, from the group's weight; more than 0)
+        min_window: Least window. (packets; default: 1 packet; at least 1)
+        max_window: Largest window. (packets; default: absent: unlimited; at least 1)
+        start: How a connection begins: with the least window, or by slow start until its first mark. (one of none,
+            slow-start-until-mark; default: none)
+    """
+
+    KIND: ClassVar[str | None] = "wtp"
+
+    gain: Number | None = None
+    form: Literal["proportional-increase", "inverse-decrease", "general"] | None = None
+    increase_weight: Number | None = None
+    decrease_weight: Number | None = None
+    min_window: Quantity | None = None
+    max_window: Quantity | None = None
+    start: Literal["none", "slow-start-until-mark"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constant(Table):
+    """Constant window.
+
+    The window never moves, neither with acknowledgements nor at losses, marks or timeouts; for tests and for fixed
+    loads. During a recovery without SACK duplicate ACKs still let packets out, as RFC 6582 has it.
+
+    Source: Evenflow.
+
+    Attributes:
+        window: The window, in full segments. (packets; default: 10 packets; at least 1)
+    """
+
+    KIND: ClassVar[str | None] = "constant"
+
+    window: Quantity | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tcp(Table):
     """TCP of a group.
 
@@ -422,36 +780,127 @@ class Tcp(Table):
     Attributes:
         stack: The profile: which variant of each rule the endpoints follow. (one of rfc, ns3.26, ns2, ns2-linux,
             linux3.2, linux; default: rfc)
-        ecn: How congestion marks come back. (one of off, classic, accurate, per-packet; default: off)
-        sack: Selective acknowledgement (RFC 2018). (flag; default: absent: as the profile says)
+        mss: Payload of a full segment. (bytes; default: absent: as the profile says; at least 1, at most 65000)
+        header: Bytes of a segment that are no payload; a pure ACK is this long. (bytes; default: absent: as the
+            profile says; at least 1, at most 500)
+        syn_extra: What a SYN is longer than a pure ACK: its options. (bytes; default: absent: as the profile says; at
+            least 0, at most 40)
+        max_window: Receive window and send buffer. (bytes; default: absent: as the profile says; at least 1)
+        window_scaling: Windows above 65535 bytes can be told. (flag; default: absent: as the profile says)
+        write: The application fills the send buffer in writes of this many bytes, and short segments follow where the
+            buffer binds; "any": only full segments. (whole number or "any"; default: absent: as the profile says; at
+            least 1)
         initial_window: Initial congestion window. (packets; default: absent: as the profile says; at least 1)
-        ack_every: In-order segments per ACK. (whole number; default: absent: as the profile says; at least 1)
-        ack_delay: Longest time an ACK is held back. (duration; default: absent: as the profile says; at least 0)
+        threshold_from_window: The first slow-start threshold is max_window, not unbounded. (flag; default: absent: as
+            the profile says)
+        slow_start_segments: Most segments by which one ACK opens the window in slow start, where bytes are counted.
+            (whole number or "unlimited"; default: absent: as the profile says; at least 1)
+        byte_counting: NewReno's congestion avoidance counts acknowledged bytes, not ACKs. (flag; default: absent: as
+            the profile says)
+        whole_bytes: NewReno's steps are whole bytes; otherwise real numbers. (flag; default: absent: as the profile
+            says)
+        whole_segments: The window and its threshold are whole segments, and so is what a reduction lets out. (flag;
+            default: absent: as the profile says)
+        count_delivered: Growth counts what an ACK newly delivers, reported segments included, not how far it
+            advances. (flag; default: absent: as the profile says)
+        half_of: What NewReno's threshold is half of after a congestion event; CUBIC's in the form rfc is beta of it.
+            (one of flight, window; default: absent: as the profile says)
+        slow_start: How CUBIC leaves slow start when nothing is lost. (one of standard, hystart, hystart++; default:
+            absent: as the profile says)
+        window_validation: The window grows only when it was used to the full. (flag; default: absent: as the profile
+            says)
+        restart_after_idle: The window after an idle time longer than the retransmission timeout. (one of never,
+            initial-window, halving; default: absent: as the profile says)
+        sack: Selective acknowledgement. (flag; default: absent: as the profile says)
+        loss_detection: What tells that a segment is lost; without SACK always duplicate-acks. (one of duplicate-acks,
+            sack, fack, rack; default: absent: as the profile says)
+        duplicate_threshold: Duplicate ACKs, or segments reported beyond it, that tell a loss. (whole number; default:
+            absent: as the profile says; at least 1)
+        limited_transmit: The first duplicate ACKs let new segments out. (flag; default: absent: as the profile says)
+        deflate_at_exit: Without SACK, the window after recovery is at most what is in flight plus a segment (option
+            1). (flag; default: absent: as the profile says)
+        reduction: How the window comes down in a recovery with SACK, and after an ECN signal. (one of at-once, prr,
+            prr-always, rate-halving; default: absent: as the profile says)
+        rescue: One rescue retransmission of the last segment in a recovery. (flag; default: absent: as the profile
+            says)
+        tail_loss_probe: A probe where an ACK stays away for two round-trip times. (flag; default: absent: as the
+            profile says)
+        undo: A reduction that timestamps or duplicate reports show to be needless is taken back. (flag; default:
+            absent: as the profile says)
+        rtt: Where round-trip samples come from. (one of timestamps, send-times, one-segment; default: absent: as the
+            profile says)
+        clock_tick: Tick of the clock that timestamps show. (duration; default: absent: as the profile says; more than
+            0)
+        rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks; default: absent:
+            as the profile says)
         min_rto: Floor of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
-        max_window: Advertised window and send buffer. (bytes; default: absent: as the profile says; at least 1)
+        max_rto: Ceiling of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
+        syn_rto: First timeout of a SYN, doubled each time. (duration; default: absent: as the profile says; more than
+            0)
+        syn_tries: SYNs sent before giving up. (whole number; default: absent: as the profile says; at least 1)
         retries: Retransmissions without a new ACK before the connection dies. (whole number or "unlimited"; default:
             absent: as the profile says; at least 1)
-        byte_counting: Congestion avoidance counts bytes, not ACKs. (flag; default: absent: as the profile says)
-        limited_transmit: Limited transmit (RFC 3042). (flag; default: absent: as the profile says)
-        mss: Payload of a full segment. (bytes; default: absent: as the profile says; at least 1, at most 65000)
-        header: Bytes that are no payload. (bytes; default: absent: as the profile says; at least 1, at most 500)
+        timeout_window_once: Without SACK, a timeout before the last one is repaired leaves the window as it is.
+            (flag; default: absent: as the profile says)
+        ack_every: In-order segments per ACK. (whole number; default: absent: as the profile says; at least 1)
+        ack_delay: Longest time an ACK is held back. (duration; default: absent: as the profile says; at least 0)
+        quick_acks: So many segments at the start are acknowledged one by one. (whole number; default: absent: as the
+            profile says; at least 0)
+        ack_growing_window: Segments that let the advertised window grow are acknowledged one by one, as Linux does;
+            without it the window is constant. (flag; default: absent: as the profile says)
+        ack_compression: From the fourth segment beyond a hole on, one ACK answers those of a twentieth of the round
+            trip, at most of this time. (duration; default: absent: as the profile says; at least 0)
+        ecn: How congestion marks come back. (one of off, classic, accurate, per-packet; default: absent: as the
+            profile says)
+        peer_ecn: What the receiving end can do, which may be less than what the sender asks for. (one of same, off,
+            classic, nonce, broken; default: absent: as the profile says)
         congestion_control: How the window grows and shrinks: a name, or a table with kind and parameters.
             (congestion-control name, or table with kind; default: newreno)
     """
 
     stack: Literal["rfc", "ns3.26", "ns2", "ns2-linux", "linux3.2", "linux"] | None = None
-    ecn: Literal["off", "classic", "accurate", "per-packet"] | None = None
-    sack: bool | None = None
-    initial_window: Quantity | None = None
-    ack_every: int | Mapping[str, Any] | None = None
-    ack_delay: Quantity | None = None
-    min_rto: Quantity | None = None
-    max_window: Quantity | None = None
-    retries: int | Literal["unlimited"] | None = None
-    byte_counting: bool | None = None
-    limited_transmit: bool | None = None
     mss: Quantity | None = None
     header: Quantity | None = None
+    syn_extra: Quantity | None = None
+    max_window: Quantity | None = None
+    window_scaling: bool | None = None
+    write: int | Literal["any"] | None = None
+    initial_window: Quantity | None = None
+    threshold_from_window: bool | None = None
+    slow_start_segments: int | Literal["unlimited"] | None = None
+    byte_counting: bool | None = None
+    whole_bytes: bool | None = None
+    whole_segments: bool | None = None
+    count_delivered: bool | None = None
+    half_of: Literal["flight", "window"] | None = None
+    slow_start: Literal["standard", "hystart", "hystart++"] | None = None
+    window_validation: bool | None = None
+    restart_after_idle: Literal["never", "initial-window", "halving"] | None = None
+    sack: bool | None = None
+    loss_detection: Literal["duplicate-acks", "sack", "fack", "rack"] | None = None
+    duplicate_threshold: int | Mapping[str, Any] | None = None
+    limited_transmit: bool | None = None
+    deflate_at_exit: bool | None = None
+    reduction: Literal["at-once", "prr", "prr-always", "rate-halving"] | None = None
+    rescue: bool | None = None
+    tail_loss_probe: bool | None = None
+    undo: bool | None = None
+    rtt: Literal["timestamps", "send-times", "one-segment"] | None = None
+    clock_tick: Quantity | None = None
+    rto: Literal["rfc6298", "linux", "ticks"] | None = None
+    min_rto: Quantity | None = None
+    max_rto: Quantity | None = None
+    syn_rto: Quantity | None = None
+    syn_tries: int | Mapping[str, Any] | None = None
+    retries: int | Literal["unlimited"] | None = None
+    timeout_window_once: bool | None = None
+    ack_every: int | Mapping[str, Any] | None = None
+    ack_delay: Quantity | None = None
+    quick_acks: int | Mapping[str, Any] | None = None
+    ack_growing_window: bool | None = None
+    ack_compression: Quantity | None = None
+    ecn: Literal["off", "classic", "accurate", "per-packet"] | None = None
+    peer_ecn: Literal["same", "off", "classic", "nonce", "broken"] | None = None
     congestion_control: str | Table | Mapping[str, Any] | None = None
 
 
@@ -472,6 +921,8 @@ class Link(Table):
             drops)
         reverse: The direction against the path. (reverse table; default: absent: same rate and delay (the same draw),
             never drops)
+        loss: Random loss, independent for each packet: its probability, or a table. (number, or loss table; default:
+            absent: none)
     """
 
     rate: Quantity | None = None
@@ -479,6 +930,31 @@ class Link(Table):
     per: str | None = None
     queue: Table | Mapping[str, Any] | None = None
     reverse: Table | Mapping[str, Any] | None = None
+    loss: Number | Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss(Table):
+    """Random loss of a link.
+
+    Each packet that the queue accepts is lost with a probability, independently. A lost packet takes its time on the
+    link           like any other, and counts as dropped, by the reason `loss`, when it would have reached the far
+    end.
+
+    Source: docs/scenarios.md.
+
+    Attributes:
+        probability: Of each packet. (number; default: required; at least 0, at most 1)
+        from_: Packets accepted before this instant of the run are not lost. (duration; default: 0 s; at least 0)
+        until: Packets accepted at this instant or later are not lost. (duration; default: absent: the end of the run;
+            more than 0)
+        direction: In which direction of the link. (one of forward, reverse, both; default: forward)
+    """
+
+    probability: Number
+    from_: Quantity | None = None
+    until: Quantity | None = None
+    direction: Literal["forward", "reverse", "both"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

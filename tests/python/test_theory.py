@@ -1,4 +1,4 @@
-"""Queues with a known answer: the formulas against numbers from textbooks, and Evenflow against the formulas."""
+"""Queues and windows with a known answer: the formulas against numbers from their sources, Evenflow against them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "validation"))
 
+import laws
 import theory
+from laws import FAMILIES, Law, RedLoop
 from theory import MODELS, Model
 
 SEEDS = range(1, 6)
@@ -52,3 +54,57 @@ def test_evenflow_agrees_with_theory(model: Model) -> None:
         # The window may end in the middle of a transmission: one packet in 10^5 either way.
         edge = 2e-5 * abs(row.theory)
         assert row.measured.lo - edge <= row.theory <= row.measured.hi + edge, row
+
+
+def test_the_square_root_law_by_hand() -> None:
+    found = laws.square_root(0.01, 1)
+    assert found.lo == pytest.approx(math.sqrt(150))  # 1.22/√p
+    assert found.hi == pytest.approx(13.1)
+    assert laws.square_root(0.01, 2).lo == pytest.approx(math.sqrt(75))  # 0.87/√p with delayed ACKs
+
+
+def test_padhye_by_hand() -> None:
+    # b = 2, p = 1 %: 0.1 √(0.04/3) = 0.011547; min(1, 3 √0.0075) = 0.259808; 0.01 (1 + 0.0032) = 0.010032.
+    assert laws.padhye(0.01, 2, 0.1, 1.0) == pytest.approx(1 / (0.011547 + 0.259808 * 0.010032), rel=1e-5)
+
+
+def test_cubic_has_the_windows_of_the_table_in_its_rfc() -> None:
+    # RFC 9438 section 5, C = 0.4, RTT 0.1 s.
+    for p, window in ((1e-4, 187), (1e-5, 1054), (1e-6, 5926)):
+        assert laws.cubic_window(p, 0.1) == pytest.approx(window, abs=0.6)
+
+
+def test_multcp_by_hand() -> None:
+    # n = 1 is TCP: between the sawtooth's √(3/2p) and the fluid √(2/p).
+    assert laws.multcp_window(1, 0.01).lo == pytest.approx(math.sqrt(150))
+    assert laws.multcp_window(1, 0.01).hi == pytest.approx(math.sqrt(200))
+    # Every packet marked: W = 2 n².
+    assert laws.multcp_window_once(3, 1.0).hi == pytest.approx(18)
+
+
+def test_red_fixed_point_by_hand() -> None:
+    # 10 flows, a pipe of 89 packets, 1 in transmission, windows 1/√p; p = 0.1 (q - 10)/100, so q = 10 + 1000 p, and
+    # 90 + 10 + 1000 p = 10/√p: at p = 0.01 it is 110 against 100, at p = 0.008 108 against 111.8.
+    loop = RedLoop(10, 890, 0.1, 10, 110, 0.1)
+    queue = loop.queue(lambda p: 1.0)
+    assert 10 * 0.8 < queue - 10 < 10
+    assert 89 + 1 + queue == pytest.approx(10 / math.sqrt(loop.mark(queue)))
+
+
+# The laws that a test has time for; `make validate` runs all of them, and longer.
+SHORT = {
+    "newreno": lambda law: float(law.point["loss"]) >= 1e-3,
+    "cubic": lambda law: law.point["loss"] == "1 in 10000",
+    "wtp": lambda law: law.point["weight"] in (1, 2),
+    "multcp": lambda law: law.point["weight"] in (1, 4),
+    "red": lambda law: law.point["flows"] == 40,
+}
+LAWS = [law for name, family in FAMILIES.items() for law in family(0.2) if SHORT[name](law)]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: f"{law.name}, {', '.join(map(str, law.point.values()))}")
+def test_evenflow_obeys_the_law(law: Law) -> None:
+    found = law.measured(SEEDS, LEVEL)
+    least, most = law.predicted.lo * (1 - law.predicted.slack), law.predicted.hi * (1 + law.predicted.slack)
+    assert found.lo <= most, (law.metric, found, law.predicted)
+    assert found.hi >= least, (law.metric, found, law.predicted)

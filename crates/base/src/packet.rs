@@ -16,8 +16,10 @@ pub mod flags {
     pub const ECE: u8 = 32;
     /// Congestion window reduced (RFC 3168 section 6.1); the middle bit of ACE.
     pub const CWR: u8 = 64;
-    /// Accurate ECN (RFC 9768 section 3.1.1); the highest bit of ACE.
+    /// Accurate ECN (RFC 9768 section 3.1.1); the highest bit of ACE. On SYNs and ACKs.
     pub const AE: u8 = 128;
+    /// The end of what its sender had to send (RFC 9293 section 3.9.1.2). On data, which carries no ACE.
+    pub const PUSH: u8 = 128;
 }
 
 /// The ECN field of the IP header (RFC 3168 section 5).

@@ -283,6 +283,8 @@ lines! {
         "What tells that a segment is lost; without SACK always duplicate-acks.";
     duplicate_threshold: integer, Range::FROM_ONE, "RFC 5681 section 3.2",
         "Duplicate ACKs, or segments reported beyond it, that tell a loss.";
+    segmentation_offload: flag, Range::ANY, "docs/tcp.md",
+        "New segments leave in bursts of a millisecond at the window's rate, two at least, the last marked PSH; where less is allowed and one left within the last millisecond, they wait.";
     limited_transmit: flag, Range::ANY, "RFC 3042",
         "The first duplicate ACKs let new segments out.";
     deflate_at_exit: flag, Range::ANY, "RFC 6582 section 3.2 step 3",
@@ -319,6 +321,8 @@ lines! {
         "Longest time an ACK is held back.";
     quick_acks: integer, Range::NOT_NEGATIVE, "docs/tcp.md",
         "So many segments at the start are acknowledged one by one.";
+    ack_pushed: flag, Range::ANY, "docs/tcp.md",
+        "A segment marked PSH is acknowledged as soon as the application has read it, as Linux does since 6.6.";
     ack_growing_window: flag, Range::ANY, "docs/tcp.md",
         "Segments that let the advertised window grow are acknowledged one by one, as Linux does; without it the window is constant.";
     ack_compression: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
@@ -404,6 +408,7 @@ impl Profile {
             loss_detection: LossDetection::Sack,
             duplicate_threshold: 3,
             limited_transmit: true,
+            segmentation_offload: false,
             deflate_at_exit: true,
             reduction: Reduction::Proportional,
             rescue: true,
@@ -421,6 +426,7 @@ impl Profile {
             ack_every: 2,
             ack_delay: Duration::from_millis(200),
             quick_acks: 0,
+            ack_pushed: false,
             ack_growing_window: false,
             ack_compression: Duration::ZERO,
             ecn: Ecn::Off,
@@ -450,7 +456,9 @@ impl Profile {
             max_rto: Duration::from_millis(120_000),
             ack_delay: Duration::from_millis(40),
             quick_acks: 16,
+            ack_pushed: true,
             ack_growing_window: true,
+            segmentation_offload: true,
             ack_compression: Duration::from_millis(1),
             ..Profile::rfc()
         }
@@ -481,6 +489,7 @@ impl Profile {
             loss_detection: LossDetection::DuplicateAcks,
             duplicate_threshold: 3,
             limited_transmit: true,
+            segmentation_offload: false,
             deflate_at_exit: true,
             reduction: Reduction::AtOnce,
             rescue: false,
@@ -498,6 +507,7 @@ impl Profile {
             ack_every: 2,
             ack_delay: Duration::from_millis(200),
             quick_acks: 1,
+            ack_pushed: false,
             ack_growing_window: false,
             ack_compression: Duration::ZERO,
             ecn: Ecn::Off,
@@ -534,8 +544,6 @@ impl Profile {
     pub fn ns2_linux() -> Profile {
         Profile {
             name: "ns2-linux",
-            mss: 1448,
-            header: 52,
             initial_window: 2.0,
             slow_start_segments: None,
             byte_counting: true,
@@ -546,6 +554,7 @@ impl Profile {
             sack: true,
             loss_detection: LossDetection::Fack,
             limited_transmit: true,
+            segmentation_offload: false,
             reduction: Reduction::RateHalving,
             rtt: RttSource::Timestamps,
             clock_tick: Duration::from_millis(1),

@@ -174,7 +174,8 @@ impl Receiver {
             growing.read(self.next, ahead, now, profile);
         }
         self.unacked = self.unacked.saturating_add(1);
-        if had_hole || self.unacked >= profile.ack_every || self.quick > 0 || told_at_once {
+        let pushed = profile.ack_pushed && packet.is(flags::PUSH);
+        if had_hole || self.unacked >= profile.ack_every || self.quick > 0 || told_at_once || pushed {
             self.acknowledge(out);
         } else if self.due == Time::NEVER {
             self.due = now + profile.ack_delay;

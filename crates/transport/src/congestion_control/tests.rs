@@ -88,7 +88,7 @@ fn after_a_mark_the_window_may_be_smaller_than_the_least_threshold() {
         assert_eq!(ssthresh, 2.0 * MSS, "{kind}");
         cc.after_mark(&small, &event, ssthresh) / MSS
     };
-    assert_eq!(after("newreno", Profile::rfc()), 2.0);
+    assert_eq!(after("newreno", Profile::rfc()), 1.0); // RFC 3168 section 6.1.2
     assert_eq!(after("newreno", Profile::ns2()), 1.0);
     assert_eq!(after("multcp", Profile::ns2()), 1.0);
     assert_eq!(after("cubic", Profile::rfc()), 1.4); // RFC 9438 section 4.6

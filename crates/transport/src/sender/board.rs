@@ -136,6 +136,11 @@ impl Board {
         self.lost
     }
 
+    /// When the first segment in the window was last sent.
+    pub fn oldest(&self) -> Option<Time> {
+        self.segments.front().map(|s| s.sent)
+    }
+
     /// Segments in the window.
     #[inline]
     pub fn len(&self) -> usize {

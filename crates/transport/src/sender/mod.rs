@@ -369,16 +369,15 @@ impl Sender {
         let flight = (self.next - self.una) as f64;
         let event =
             Congestion { signal: Signal::Mark, now, flight: flight.min(self.window.cwnd.max(mss)), mss };
+        let before = self.window;
         self.lower_threshold(&event, profile);
         self.reduced();
         if self.selective.is_some()
             && matches!(profile.reduction, Reduction::ProportionalAlways | Reduction::RateHalving)
         {
             self.begin_reduction();
-        } else if self.window.ssthresh >= self.window.cwnd {
-            self.window.cwnd = (self.window.cwnd / 2.0).max(self.control.floor(mss));
         } else {
-            self.window.cwnd = self.window.ssthresh;
+            self.window.cwnd = self.control.after_mark(&before, &event, self.window.ssthresh);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Loss recovery with SACK: the scoreboard tells what is lost (RFC 6675, forward acknowledgement, or RACK-TLP, RFC 8985),
 //! the pipe when something may go, and the profile how the window comes down (at once, RFC 9937, rate halving).
 
-use evenflow_base::{Duration, Packet, Time};
+use evenflow_base::{Duration, Packet, Time, flags};
 
 use crate::congestion_control::{Congestion, Signal, Window};
 use crate::profile::{Ecn, LossDetection, Reduction, RttSource};
@@ -21,6 +21,9 @@ const WORST_ACK_DELAY: Duration = Duration::from_millis(200);
 
 /// Linux's addition where more than one segment is in flight: two ticks of its clock at 1000 Hz.
 const TWO_TICKS: Duration = Duration::from_millis(2);
+
+/// So long after a segment left, others do not wait to leave in a burst.
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// What the next early timer is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -458,7 +461,68 @@ impl Sender {
 
     /// Sends what the pipe leaves room for: what is lost first, then new data, then what RFC 6675 allows beyond
     /// (section 4, NextSeg).
+    #[inline]
     pub(super) fn send_by_pipe(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let from = out.len();
+        self.fill_pipe(from, now, profile, out);
+        if profile.segmentation_offload {
+            self.mark_bursts(&mut out[from..], profile);
+        }
+    }
+
+    /// Segments of a burst (Linux's tcp_tso_autosize): a 1024th of a second at 1.2 times the window's rate, at twice that
+    /// rate below half the threshold, and more where the round trip is short.
+    fn burst(&self, profile: &Profile) -> u64 {
+        let Some(srtt) = self.rtt.smoothed() else { return 2 };
+        let ratio = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
+        let mut bytes = (ratio * self.window.cwnd / srtt.seconds() / 1024.0) as u64;
+        let halvings = self.rtt.least().map_or(u64::MAX, |least| least.0 / 1000 >> 9);
+        if halvings < 32 {
+            bytes += 65_536 >> halvings;
+        }
+        (bytes.min(65_536) / profile.mss).max(2)
+    }
+
+    /// Whether new segments wait until a whole burst may go: one left within the last millisecond, a third of the window
+    /// is not free, and the next ACK is near (Linux's tcp_tso_should_defer).
+    fn waits_for_more(&self, room: u64, now: Time, profile: &Profile) -> bool {
+        if room as f64 >= self.window.cwnd / 3.0
+            || now.since(self.last_sent) > MILLISECOND
+            || !matches!(self.recovery, Recovery::Open | Recovery::Disorder | Recovery::Reduction)
+        {
+            return false;
+        }
+        let oldest = self.selective.as_ref().and_then(|s| s.board.oldest());
+        let near =
+            oldest.zip(self.rtt.smoothed()).is_some_and(|(sent, srtt)| now.since(sent).0 >= srtt.0 / 2);
+        near && room < self.burst(profile) * profile.mss
+    }
+
+    /// The last segment of each burst of two or more, and of the stream, is marked PSH.
+    fn mark_bursts(&self, sent: &mut [Segment], profile: &Profile) {
+        let size = self.size;
+        let is_new = |s: &Segment| s.payload > 0 && s.flags & flags::RETRANSMIT == 0;
+        for s in sent.iter_mut().filter(|s| is_new(s) && size == Some(s.seq + u64::from(s.payload))) {
+            s.flags |= flags::PUSH;
+        }
+        if sent.len() < 2 {
+            return;
+        }
+        let burst = self.burst(profile) as usize;
+        let mut length = 0;
+        for i in 0..sent.len() {
+            length = if is_new(&sent[i]) { length + 1 } else { 0 };
+            let ends = length == burst || sent.get(i + 1).is_none_or(|next| !is_new(next));
+            if ends {
+                if length > 1 {
+                    sent[i].flags |= flags::PUSH;
+                }
+                length = 0;
+            }
+        }
+    }
+
+    fn fill_pipe(&mut self, from: usize, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let window = self.window.cwnd as i64 as u64;
         let in_recovery = self.recovery == Recovery::Recovery;
         // Without limited transmit (RFC 3042) reports alone let nothing new out: what they cover counts as in flight.
@@ -484,6 +548,10 @@ impl Sender {
             }
             let payload = self.next_payload(profile);
             if payload > 0 {
+                let first = out.len() == from;
+                if profile.segmentation_offload && first && self.waits_for_more(room, now, profile) {
+                    return;
+                }
                 self.send_new(payload, now, profile, out);
                 continue;
             }

@@ -1,0 +1,97 @@
+"""What `describe` says a mechanism was checked against."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+from evenflow import evidence
+from evenflow.mechanism import describe, kinds
+
+
+def row(metric: str, theirs: float, ours: float, verdict: str, reason: str = "") -> dict[str, Any]:
+    def span(value: float) -> dict[str, float]:
+        return {"mean": value, "lo": 0.9 * value, "hi": 1.1 * value, "n": 10}
+
+    return {
+        "of": ["droptail"],
+        "check": "some-scenario",
+        "point": {"flows": 8},
+        "against": "ns-2",
+        "metric": metric,
+        "theirs": span(theirs),
+        "ours": span(ours),
+        "tolerance": 0.05,
+        "verdict": verdict,
+        "reason": reason,
+        "source": "",
+    }
+
+
+ROWS = [
+    row("utilisation", 1.0, 0.99, "agrees"),
+    row("loss", 0.02, 0.03, "differs", "theirs: it counts twice"),
+    row("mean queue (packets)", 10.0, 12.0, "differs", "theirs: it counts twice"),
+    row("drops per packet", 0.0, 0.0, "agrees"),
+]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    found = {"engine": "0123456789abcdef0123", "parts": ["x"], "programs": {"ns-2": "ns2 2.35", "ns-3": "3.37"}}
+    path = tmp_path / "validation.json"
+    path.write_text(json.dumps(evidence.packed({**found, "whole": True, "rows": ROWS})))
+    monkeypatch.setattr(evidence, "SHIPPED", path)
+    evidence.shipped.cache_clear()
+    yield
+    evidence.shipped.cache_clear()
+
+
+@pytest.mark.usefixtures("recorded")
+def test_packing_keeps_every_row_and_each_reason_once() -> None:
+    assert json.loads(evidence.SHIPPED.read_text())["reasons"] == ["theirs: it counts twice"]
+    document = evidence.shipped()
+    assert document is not None
+    assert document["rows"] == ROWS
+
+
+@pytest.mark.usefixtures("recorded")
+def test_describe_has_the_rows_of_its_mechanism_alone() -> None:
+    found = describe("droptail")["validation"]
+    assert [r["metric"] for r in found["rows"]] == [r["metric"] for r in ROWS]
+    assert found["engine"] == "0123456789abcdef0123"
+    assert found["programs"] == {"ns-2": "ns2 2.35"}
+    assert describe("poisson")["validation"]["rows"] == []
+
+
+@pytest.mark.usefixtures("recorded")
+def test_describe_prints_counts_and_every_reason(cli: Cli) -> None:
+    said = " ".join(cli("describe", "droptail").out.split())
+    for words in ("2 of 4", "+50.0%", "loss at flows 8", "2 differ", "it counts twice", "engine 0123456789abcdef"):
+        assert words in said, words
+    assert "Validation" not in cli("describe", "poisson").out
+
+
+def test_without_a_record_describe_says_nothing_of_it(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evidence, "SHIPPED", tmp_path / "none.json")
+    evidence.shipped.cache_clear()
+    try:
+        assert "Validation" not in cli("describe", "droptail").out
+    finally:
+        evidence.shipped.cache_clear()
+
+
+def test_what_ships_names_known_mechanisms_and_leaves_no_difference_without_a_reason() -> None:
+    document = evidence.shipped()
+    if document is None:
+        pytest.skip("no validation was recorded yet")
+    for found in document["rows"]:
+        assert set(found["of"]) <= set(kinds()), found["of"]
+        assert (found["verdict"] == "agrees") == (found["reason"] == ""), found
+        assert found["verdict"] in ("agrees", "differs")

@@ -1,0 +1,426 @@
+"""Laws of congestion control as an oracle: what a window comes to, by a formula, beside the same flows run by Evenflow.
+
+Each law has a link that never queues (or a RED queue, for the last) and a loss or mark probability that is given. What
+is accepted is fixed by the law itself, before any run: a *bracket* of two published constants, widened by `slack`, the
+relative size of what the law leaves out.
+
+What the square-root laws leave out are terms of relative size 1/W, about √p: the rest of a window after a loss, whose
+further losses count no second time; the round trip in recovery, without growth; windows that are sent in whole
+segments. They have both signs, so the bracket is widened by √p either way.
+
+Sources:
+    M. Mathis, J. Semke, J. Mahdavi, T. Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm",
+    Computer Communication Review 27 (1997): rate = C MSS / (RTT √p), C = √(3/2) for losses at equal distances and 1.31
+    for independent losses where every segment grows the window; √(3/4) and 0.93 where every second does (its table 1).
+    J. Padhye, V. Firoiu, D. Towsley, J. Kurose, "Modeling TCP throughput: a simple model and its empirical validation",
+    SIGCOMM 1998, equation 30, which has timeouts.
+    RFC 9438, section 5: CUBIC's average window for losses at equal distances.
+    V. Siris, C. Courcoubetis, G. Margetis, "Service differentiation and performance of weighted window-based congestion
+    control and packet marking algorithms in ECN networks", Computer Communications 26 (2002), section 2: windows of
+    willingness-to-pay and MulTCP.
+    S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", Transactions on Networking 1
+    (1993), section 5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from evenflow import Record, Scenario
+from evenflow.stats import Interval, mean_interval
+
+RTT_S = 0.1
+MSS_BYTES = 1448
+PACKET_BYTES = 1500
+EQUAL = math.sqrt(3 / 2)
+"""Mathis' constant for losses at equal distances."""
+RANDOM = 1.31
+"""Mathis' constant for independent losses."""
+CUBIC_C = 0.4  # RFC 9438 section 5
+CUBIC_BETA = 0.7  # RFC 9438 section 4.6
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """What a law predicts, from `lo` to `hi` or one number; `slack` more on both sides is accepted."""
+
+    lo: float
+    hi: float
+    slack: float
+
+    @property
+    def interval(self) -> Interval:
+        """As an exact value, in the middle."""
+        return Interval(mean=(self.lo + self.hi) / 2, lo=self.lo, hi=self.hi, n=0, sd=0.0)
+
+    def accepts(self, value: float) -> bool:
+        """Whether a measured mean is what the law allows."""
+        return self.lo * (1 - self.slack) <= value <= self.hi * (1 + self.slack)
+
+
+@dataclass(frozen=True)
+class Law:
+    """One number of one scenario, predicted and measurable. `of` names the mechanisms that it is evidence for."""
+
+    name: str
+    point: Mapping[str, str | int]
+    of: tuple[str, ...]
+    metric: str
+    source: str
+    predicted: Bracket
+    scenario: Scenario
+    measure: Callable[[Record], float]
+    random: bool = True
+    """Whether seeds differ; where they do not, two tell as much as ten."""
+
+    def measured(self, seeds: Sequence[int], level: float = 0.95) -> Interval:
+        """Mean and interval over seeds."""
+        used = seeds if self.random else seeds[:2]
+        return mean_interval([self.measure(self.scenario.run(seed)) for seed in used], level)
+
+
+# Formulas, in segments and seconds.
+
+
+def square_root(p: float, b: int) -> Bracket:
+    """Window for loss probability `p` where `b` acknowledged segments count as one; equal distances to independent."""
+    return Bracket(EQUAL / math.sqrt(b * p), RANDOM / math.sqrt(b * p), math.sqrt(p))
+
+
+def padhye(p: float, b: int, rtt: float, timeout: float) -> float:
+    """Segments sent a second, timeouts included (Padhye 1998, equation 30, no limit of the window)."""
+    in_recovery = rtt * math.sqrt(2 * b * p / 3)
+    in_timeout = timeout * min(1.0, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
+    return 1 / (in_recovery + in_timeout)
+
+
+def cubic_window(p: float, rtt: float) -> float:
+    """RFC 9438 section 5: average window in segments for one loss every 1/p segments."""
+    scale = CUBIC_C * (3 + CUBIC_BETA) / (4 * (1 - CUBIC_BETA))
+    return float(scale**0.25 * (rtt / p) ** 0.75)
+
+
+def multcp_window(n: float, p: float) -> Bracket:
+    """Window of MulTCP with weight `n` that reacts to every mark: marks at equal distances to the fluid limit.
+
+    Adding n a round trip and taking 1/(2n) of the window a mark, the sawtooth between two marks at equal distances has
+    the mean n √((2 - 1/(2n))/p), √(3/(2p)) for n = 1; in the fluid limit it is n √(2/p) (Siris 2002).
+    """
+    return Bracket(n * math.sqrt((2 - 1 / (2 * n)) / p), n * math.sqrt(2 / p), math.sqrt(p) / n)
+
+
+def multcp_window_once(n: float, p: float) -> Bracket:
+    """The same where at most one mark a round trip counts: W (1 - (1 - p)^W) = 2 n² in the fluid limit."""
+
+    def solved(target: float) -> float:
+        return root(lambda w: w * (1 - (1 - p) ** w) - target, 1e-3, 1e7)
+
+    return Bracket(solved(2 * n * n - n / 2), solved(2 * n * n), math.sqrt(p) / n)
+
+
+def root(f: Callable[[float], float], lo: float, hi: float) -> float:
+    """Where an increasing function is zero, by bisection."""
+    for _ in range(200):
+        middle = (lo + hi) / 2
+        lo, hi = (middle, hi) if f(middle) < 0 else (lo, middle)
+    return (lo + hi) / 2
+
+
+@dataclass(frozen=True)
+class RedLoop:
+    """`flows` NewReno flows with ECN through RED: link in packets/s, round trip without queue in s, RED in packets."""
+
+    flows: int
+    rate: float
+    rtt: float
+    minimum: float
+    maximum: float
+    probability: float
+
+    def queue(self, constant: Callable[[float], float]) -> float:
+        """Waiting packets at which the windows, constant(p)/√p each, fill the pipe and the queue."""
+
+        def excess(queue: float) -> float:
+            p = self.mark(queue)
+            # In flight: the pipe, what waits, and the packet in transmission.
+            return self.rate * self.rtt + queue + 1 - self.flows * constant(p) / math.sqrt(p)
+
+        return root(excess, self.minimum + 1e-9, self.maximum)
+
+    def mark(self, queue: float) -> float:
+        """Probability of a mark at this average queue."""
+        return self.probability * (queue - self.minimum) / (self.maximum - self.minimum)
+
+    @property
+    def bracket(self) -> tuple[float, float]:
+        """Shortest and longest queue that the square-root law allows."""
+        return (
+            self.queue(lambda p: EQUAL * (1 - math.sqrt(p))),
+            self.queue(lambda p: RANDOM * (1 + math.sqrt(p))),
+        )
+
+
+# Scenarios.
+
+
+def one_flow(tcp: Mapping[str, Any], seconds: float, warmup: float, rtt: float, **link: Any) -> Scenario:
+    """One flow on a link of 10 Gbit/s, which never queues more than a burst."""
+    return Scenario(
+        {
+            "duration": f"{seconds + warmup:g} s",
+            "warmup": f"{warmup:g} s",
+            "links": {"bottleneck": {"rate": "10 Gbit/s", "delay": f"{rtt * 500:g} ms", **link}},
+            "groups": {
+                "flow": {
+                    "users": 1,
+                    "path": ["bottleneck"],
+                    "traffic": {"kind": "bulk"},
+                    "tcp": {"stack": "rfc", "slow_start": "standard", **tcp},
+                }
+            },
+        }
+    )
+
+
+def sent_rate(p: float) -> Callable[[Record], float]:
+    """Segments sent a second, from those that arrive."""
+    return lambda record: number(record, "groups.flow.throughput_bps") / (8 * PACKET_BYTES) / (1 - p)
+
+
+def arrived_rate(record: Record) -> float:
+    """Segments a second that arrive."""
+    return number(record, "groups.flow.throughput_bps") / (8 * PACKET_BYTES)
+
+
+def number(record: Record, name: str) -> float:
+    """A metric that is defined."""
+    value = record.metric(name)
+    assert value is not None, name
+    return value
+
+
+def newreno_losses(length: float = 1.0) -> Iterator[Law]:
+    """The square-root law, 1e-4 to 3e-2; from 1e-2 on down to Padhye's formula, which has timeouts and no SACK."""
+    kinds = {
+        "an ACK for each": (1, {"ack_every": 1}),
+        "delayed ACKs, bytes counted": (1, {"ack_every": 2}),
+        "delayed ACKs, ACKs counted": (2, {"ack_every": 2, "byte_counting": False}),
+    }
+    for p in (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2):
+        for name, (b, lines) in kinds.items():
+            law = square_root(p, b)
+            lo = law.lo / RTT_S
+            if p >= 1e-2:
+                lo = min(lo, padhye(p, b, RTT_S, timeout=1.0))
+            # 200 losses a seed: a rate is then known to some 5 % a seed.
+            seconds = length * 200 / p / (RANDOM / math.sqrt(b * p) / RTT_S)
+            tcp = {"congestion_control": "newreno", **lines}
+            yield Law(
+                "square-root law",
+                {"loss": f"{p:g}", "": name},
+                ("newreno", "tcp"),
+                "segments sent a second",
+                "Mathis 1997, table 1" + ("; Padhye 1998, equation 30" if p >= 1e-2 else ""),
+                Bracket(lo, law.hi / RTT_S, law.slack),
+                one_flow(tcp, seconds, 20 + seconds / 20, RTT_S, loss=p),
+                sent_rate(p),
+            )
+
+
+def cubic_losses(length: float = 1.0) -> Iterator[Law]:
+    """CUBIC's response function, with losses at equal distances: its formula's own condition.
+
+    Fast convergence is off: the formula has every cycle end where the last one did, and with it on, a cycle that ends
+    one segment lower would make the next begin from a lower origin.
+    """
+    for rtt in (0.1, 0.2):
+        for every in (10_000, 30_000, 100_000):
+            window = cubic_window(1 / every, rtt)
+            cycle = every * rtt / window
+            tcp = {"congestion_control": {"kind": "cubic", "fast_convergence": False}}
+            yield Law(
+                "CUBIC response function",
+                {"loss": f"1 in {every}", "RTT": f"{rtt * 1e3:g} ms"},
+                ("cubic",),
+                "segments sent a second",
+                "RFC 9438, section 5",
+                Bracket(window / rtt, window / rtt, 0.05),
+                one_flow(tcp, 30 * cycle * length, 30 * cycle, rtt, loss={"every": every}),
+                sent_rate(1 / every),
+                random=False,
+            )
+
+
+def marked(control: Mapping[str, Any], p: float, ecn: str, seconds: float, warmup: float) -> Scenario:
+    """One flow whose packets are marked with probability `p`."""
+    tcp = {"congestion_control": control, "ecn": ecn, "ack_every": 1}
+    scenario = one_flow(tcp, seconds, warmup, RTT_S, queue={"kind": "constant-probability", "probability": p})
+    return scenario.set("record.series", [{"of": "groups.flow.users[0].flows[0].window", "every": "1 s"}])
+
+
+def window_variance(record: Record) -> float:
+    """Variance of the window in segments, from samples a second apart, after the warm-up."""
+    (name,) = record.series_names
+    times, values = record.arrays(name)
+    return float(np.var(values[times >= record.json["window_s"][0]]))
+
+
+def wtp_windows(length: float = 1.0) -> Iterator[Law]:
+    """Willingness-to-pay: window weight/p, so rates as the weights; variance gain * increase / (2 p).
+
+    Balance of the window's expected change, gain (increase E[1/W] - p/decrease) an ACK, is exact, and the mean of 1/W
+    over ACKs is one over its mean over time. What is sent is the whole part of the window: half a segment less.
+    """
+    p, gain = 0.05, 0.5
+    for weight in (1, 2, 4, 8):
+        for form in ("proportional-increase", "inverse-decrease"):
+            increase, decrease = (weight, 1) if form == "proportional-increase" else (1, weight)
+            relaxation = decrease / (gain * p) * RTT_S  # s
+            scenario = marked(
+                {
+                    "kind": "wtp",
+                    "gain": gain,
+                    "form": "general",
+                    "increase_weight": increase,
+                    "decrease_weight": decrease,
+                },
+                p,
+                "per-packet",
+                seconds=300 * relaxation * length,
+                warmup=20 * relaxation,
+            )
+            point = {"weight": weight, "": form}
+            window = weight / p
+            yield Law(
+                "willingness-to-pay",
+                point,
+                ("wtp", "constant-probability"),
+                "segments a second",
+                "Siris 2002, section 2",
+                Bracket((window - 0.5) / RTT_S, (window - 0.5) / RTT_S, 0.02),
+                scenario,
+                arrived_rate,
+            )
+            variance = gain * increase / (2 * p)
+            yield Law(
+                "willingness-to-pay",
+                point,
+                ("wtp", "constant-probability"),
+                "variance of the window",
+                "linearised about the equilibrium, independent marks",
+                Bracket(variance, variance, 0.15),
+                scenario,
+                window_variance,
+            )
+
+
+def multcp_windows(length: float = 1.0) -> Iterator[Law]:
+    """MulTCP under independent marks, reacting to every mark and once a round trip."""
+    p = 0.01
+    for n in (1, 2, 4, 8):
+        for react, law in (("every-mark", multcp_window(n, p)), ("once-per-rtt", multcp_window_once(n, p))):
+            control = {"kind": "multcp", "react": react}
+            yield Law(
+                "MulTCP",
+                {"weight": n, "": react},
+                ("multcp", "constant-probability"),
+                "segments a second",
+                "Siris 2002, section 2",
+                Bracket(law.lo / RTT_S, law.hi / RTT_S, law.slack),
+                marked(control, p, "per-packet", 2000 * length, 100).set("groups.flow.weight", n),
+                arrived_rate,
+            )
+
+
+def red_loops(length: float = 1.0) -> Iterator[Law]:
+    """RED's fixed point: N windows by the square-root law, and marks by the average queue that they make.
+
+    With `spread = "bernoulli"` every packet is marked with RED's probability of the average, so both are exact; the
+    thresholds are wide enough that the average stays between them.
+    """
+    rate_bps, rtt, red = 100e6, 0.05, {"min": 20.0, "max": 220.0, "p": 0.1}
+    for flows in (40, 80):
+        loop = RedLoop(flows, rate_bps / 8 / PACKET_BYTES, rtt, red["min"], red["max"], red["p"])
+        lo, hi = loop.bracket
+        scenario = Scenario(
+            {
+                "duration": f"{20 + 100 * length:g} s",
+                "warmup": "20 s",
+                "links": {
+                    "bottleneck": {
+                        "rate": f"{rate_bps / 1e6:g} Mbit/s",
+                        "delay": f"{rtt * 500:g} ms",
+                        "queue": {
+                            "kind": "red",
+                            "min_threshold": f"{red['min']:g} packets",
+                            "max_threshold": f"{red['max']:g} packets",
+                            "max_probability": red["p"],
+                            "weight": 0.0005,
+                            "spread": "bernoulli",
+                            "action": "mark",
+                        },
+                    }
+                },
+                "groups": {
+                    "flow": {
+                        "users": flows,
+                        "path": ["bottleneck"],
+                        "traffic": {"kind": "bulk", "start": {"uniform": ["0 s", "5 s"]}},
+                        "tcp": {"stack": "rfc", "ecn": "classic", "ack_every": 1, "congestion_control": "newreno"},
+                    }
+                },
+            }
+        )
+        point = {"flows": flows}
+        yield Law(
+            "RED's fixed point",
+            point,
+            ("red", "newreno"),
+            "mean queue (packets)",
+            "Floyd 1993; Mathis 1997, table 1",
+            Bracket(lo, hi, 0.0),
+            scenario,
+            lambda record: number(record, "links.bottleneck.queue_packets_mean"),
+        )
+        yield Law(
+            "RED's fixed point",
+            point,
+            ("red", "newreno"),
+            "marks per packet",
+            "Floyd 1993; Mathis 1997, table 1",
+            Bracket(loop.mark(lo), loop.mark(hi), 0.0),
+            scenario,
+            marks_per_packet,
+        )
+        yield Law(
+            "RED's probability",
+            point,
+            ("red",),
+            "marks per packet / probability at the mean queue",
+            "Floyd 1993, section 4: p_b, linear between the thresholds",
+            Bracket(1.0, 1.0, 0.05),
+            scenario,
+            lambda record, loop=loop: (  # type: ignore[misc]
+                marks_per_packet(record) / loop.mark(number(record, "links.bottleneck.queue_packets_mean"))
+            ),
+        )
+
+
+def marks_per_packet(record: Record) -> float:
+    """Share of the bottleneck's arrivals that its queue marked."""
+    link = record.json["links"]["bottleneck"]
+    return float(sum(link["marks"].values())) / float(link["arrived_packets"])
+
+
+FAMILIES: Mapping[str, Callable[[float], Iterator[Law]]] = {
+    "newreno": newreno_losses,
+    "cubic": cubic_losses,
+    "wtp": wtp_windows,
+    "multcp": multcp_windows,
+    "red": red_loops,
+}
+"""Laws by the mechanism that they are about; the argument scales how long they are run."""
