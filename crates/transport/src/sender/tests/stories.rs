@@ -30,22 +30,23 @@ fn rfc() {
 }
 
 /// RACK, and PRR in whole segments rounded up: ceil(prr_delivered / 2) - prr_out is 1, 0, 1, 0, 1, 0 from the first ACK on.
+/// ACKs come 2 ms apart, so that nothing waits for a burst (segmentation_offload).
 #[test]
 fn linux() {
     story(
         Profile::linux(),
         "100 | ack 0 sack 1     | 10 | disorder
-         101 | ack 0 sack 1..2  | 11 |
-         102 | ack 0 sack 1..3  | 0* | recovery ssthresh 5 pipe 9
-         103 | ack 0 sack 1..4  |    | pipe 8
-         104 | ack 0 sack 1..5  | 12 | pipe 8
-         105 | ack 0 sack 1..6  |    |
-         106 | ack 0 sack 1..7  | 13 | pipe 7
-         107 | ack 0 sack 1..8  |    |
-         108 | ack 0 sack 1..9  |    | pipe 5
+         102 | ack 0 sack 1..2  | 11 |
+         104 | ack 0 sack 1..3  | 0* | recovery ssthresh 5 pipe 9
+         106 | ack 0 sack 1..4  |    | pipe 8
+         108 | ack 0 sack 1..5  | 12 | pipe 8
+         110 | ack 0 sack 1..6  |    |
+         112 | ack 0 sack 1..7  | 13 | pipe 7
+         114 | ack 0 sack 1..8  |    |
+         116 | ack 0 sack 1..9  |    | pipe 5
          150 | ack 0 sack 1..10 | 14 |
-         151 | ack 0 sack 1..11 | 15 |
-         152 | ack 12           | 16 | open cwnd 5",
+         152 | ack 0 sack 1..11 | 15 |
+         154 | ack 12           | 16 | open cwnd 5",
     );
 }
 
