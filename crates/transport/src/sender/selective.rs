@@ -478,7 +478,7 @@ impl Sender {
         let mut bytes = (ratio * self.window.cwnd / srtt.seconds() / 1024.0) as u64;
         let halvings = self.rtt.least().map_or(u64::MAX, |least| least.0 / 1000 >> 9);
         if halvings < 32 {
-            bytes += 65_536 >> halvings;
+            bytes = bytes.saturating_add(65_536 >> halvings); // a round trip may take no time
         }
         (bytes.min(65_536) / profile.mss).max(2)
     }
