@@ -67,9 +67,10 @@ class Mechanism:
 
     `meter.forward(now_s=0.5, bytes=1500)` hands a meter a packet.
     Parameters are as in a scenario ("3 s"); arguments are numbers in SI units, and so are the answers, in a table.
-    A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's `ecn`
-    after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. `link_rate="10 Mbit/s"` is the
-    link it is built for. `leave` is for rules that mark departing packets, `departed` for those that count them.
+    A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's
+    `ecn` after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. The parameter
+    `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that mark departing packets, `departed`
+    for those that count them.
     `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 

@@ -44,7 +44,12 @@ def test_idle_time_lowers_the_average() -> None:
 
 def test_a_virtual_queue_marks_what_leaves() -> None:
     queue = ef.mechanism(
-        "virtual-queue", mark="busy-departure", buffer="2 packets", buffer_factor=1, link_rate="12 Mbit/s", rate_factor=1
+        "virtual-queue",
+        mark="busy-departure",
+        buffer="2 packets",
+        buffer_factor=1,
+        link_rate="12 Mbit/s",
+        rate_factor=1,
     )
     for _ in range(3):
         assert queue.admit(now_s=0.0)["verdict"] == "accept"

@@ -124,6 +124,12 @@ impl Board {
         self.sacked_segments
     }
 
+    /// Bytes sent again and believed to be in the network.
+    #[inline]
+    pub fn resent(&self) -> u64 {
+        self.resent
+    }
+
     /// Bytes believed lost, whether or not they were sent again.
     #[inline]
     pub fn lost(&self) -> u64 {
@@ -317,6 +323,9 @@ impl Board {
         let Some(&(_, highest)) = self.ranges.last() else { return 0 };
         let mut lost = self.mark_below(highest.saturating_sub(u64::from(threshold) * mss + mss));
         let again = self.newest_reported;
+        if self.resent == 0 {
+            return lost;
+        }
         for i in 0..self.segments.len() {
             let segment = self.segments[i];
             if segment.seq >= highest {
@@ -352,17 +361,29 @@ impl Board {
             return (0, None); // nothing was delivered out of order
         }
         let Latest { sent, end, rtt } = self.latest;
-        for i in 0..self.segments.len() {
-            let s = self.segments[i];
-            if s.is(SACKED) || (s.is(LOST) && !s.is(RESENT)) || (s.sent, s.end()) >= (sent, end) {
+        let (mut i, mut gap) = (0, 0);
+        while i < self.segments.len() {
+            // Over the reported ranges.
+            if let Some(&(from, to)) = self.ranges.get(gap)
+                && self.segments[i].seq >= from
+            {
+                (i, gap) = (self.find(to), gap + 1);
                 continue;
             }
-            let due = s.sent + rtt + window;
-            if due <= now {
-                lost += self.lose(i);
-            } else {
-                again = Some(again.map_or(due, |t| t.max(due)));
+            let s = self.segments[i];
+            let later = (s.sent, s.end()) >= (sent, end);
+            if later && !s.again() {
+                break; // so is whatever lies beyond it
             }
+            if !later && !(s.is(SACKED) || (s.is(LOST) && !s.is(RESENT))) {
+                let due = s.sent + rtt + window;
+                if due <= now {
+                    lost += self.lose(i);
+                } else {
+                    again = Some(again.map_or(due, |t| t.max(due)));
+                }
+            }
+            i += 1;
         }
         (lost, again)
     }
@@ -415,7 +436,12 @@ impl Board {
         (self.segments[i].seq < highest).then_some(i)
     }
 
-    /// The last segment that was not reported (rule 4).
+    /// The last segment that was not reported, where it is not on its way again already (rule 4).
+    pub fn rescue(&self) -> Option<usize> {
+        self.last_unreported().filter(|&i| !self.segments[i].is(RESENT))
+    }
+
+    /// The last segment that was not reported.
     pub fn last_unreported(&self) -> Option<usize> {
         self.segments.iter().rposition(|s| !s.is(SACKED))
     }

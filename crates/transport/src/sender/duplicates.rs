@@ -12,7 +12,7 @@ use super::{Growth, Life, Recovery, Sender};
 impl Sender {
     pub(super) fn new_ack(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mss = profile.mss;
-        let bytes = ack.seq - self.una;
+        let mut bytes = ack.seq - self.una;
         let flight = (self.next - self.una) as f64;
         let segments = self.whole_segments(bytes, mss);
         let rtt = match profile.rtt {
@@ -47,7 +47,8 @@ impl Sender {
                     self.window.cwnd = self.window.cwnd.min(self.flight(profile) + mss as f64);
                 }
                 self.reopen();
-                grow = Some((ack.seq - self.recover) / mss);
+                bytes = ack.seq - self.recover;
+                grow = Some(bytes / mss);
             }
             Recovery::Loss => {
                 self.duplicates = 0;
@@ -147,8 +148,8 @@ impl Sender {
         if !self.same_event() {
             let event = Congestion { signal: Signal::Loss, now, flight: self.flight(profile), mss };
             self.lower_threshold(&event, profile);
+            self.reduced();
         }
-        self.reduced();
         self.window.cwnd = self.window.ssthresh + self.duplicates as f64 * mss;
         self.timed = None;
         self.retransmit(now, profile, out);

@@ -103,6 +103,8 @@ struct Marks {
     tell: bool,
     /// Marks told by ACKs up to here belong to a reduction that was made.
     reduced_to: u64,
+    /// Marks that ACKs told.
+    told: u64,
 }
 
 impl Sender {
@@ -133,7 +135,7 @@ impl Sender {
             retransmitted: 0,
             clock: 0,
             selective: profile.sack.then(Box::default),
-            marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, tell: false, reduced_to: 0 },
+            marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, tell: false, reduced_to: 0, told: 0 },
             timed: None,
             last_sent: Time::ZERO,
         }
@@ -163,6 +165,11 @@ impl Sender {
     /// What the handshake settled on for congestion marks.
     pub fn ecn(&self) -> Ecn {
         self.marks.mode
+    }
+
+    /// Congestion marks that ACKs told so far.
+    pub fn marks_told(&self) -> u64 {
+        self.marks.told
     }
 
     /// Segments sent again so far.
@@ -280,7 +287,8 @@ impl Sender {
         self.clock = stamp(now, profile);
         match self.life {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
-            Life::Open if !ack.is(flags::SYN) => {
+            // A late report of a duplicate still says something to a sender that may get more to send.
+            Life::Open | Life::Done if !ack.is(flags::SYN) => {
                 if self.selective.is_some() {
                     self.selective_ack(ack, report, now, profile, out);
                 } else if ack.seq > self.una {
@@ -347,6 +355,7 @@ impl Sender {
                 marks
             }
         };
+        self.marks.told += u64::from(marks);
         let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
         if marks > 0 && calm && ack.seq > self.marks.reduced_to && !self.control.takes_every_mark() {
             self.reduce_for_marks(now, profile);

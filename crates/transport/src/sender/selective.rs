@@ -289,7 +289,7 @@ impl Sender {
     }
 
     /// RACK.reo_wnd (RFC 8985 section 6.2 step 4): none where enough was reported and no reordering was ever seen.
-    fn reordering_window(&self, sure: bool) -> Duration {
+    pub(super) fn reordering_window(&self, sure: bool) -> Duration {
         let Some(s) = &self.selective else { return Duration::ZERO };
         match (s.reordering.seen, self.rtt.least(), self.rtt.smoothed()) {
             (false, ..) if sure => Duration::ZERO,
@@ -335,16 +335,21 @@ impl Sender {
             };
             self.lower_threshold(&event, profile);
         }
-        if self.recovery != Recovery::Reduction {
-            let flight = if profile.whole_segments { before as u64 } else { flight };
-            self.selective().proportional = Proportional { flight, delivered: 0, out: 0 };
+        if !same {
+            self.reduced();
         }
+        let in_reduction = self.recovery == Recovery::Reduction;
         self.recovery = Recovery::Recovery;
         self.recover = self.high;
-        self.reduced();
         self.timed = None;
         let s = self.selective();
-        s.force = true;
+        // An earlier recovery may have sent it again already.
+        s.force = s.board.next_lost().is_some();
+        if !in_reduction {
+            let flight = if profile.whole_segments { before as u64 } else { flight };
+            let out = if s.force { 0 } else { s.board.resent() };
+            s.proportional = Proportional { flight, delivered: 0, out };
+        }
         s.half = false;
         s.rescued = false;
         s.probe = None;
@@ -473,7 +478,7 @@ impl Sender {
         let mut bytes = (ratio * self.window.cwnd / srtt.seconds() / 1024.0) as u64;
         let halvings = self.rtt.least().map_or(u64::MAX, |least| least.0 / 1000 >> 9);
         if halvings < 32 {
-            bytes += 65_536 >> halvings;
+            bytes = bytes.saturating_add(65_536 >> halvings); // a round trip may take no time
         }
         (bytes.min(65_536) / profile.mss).max(2)
     }
@@ -556,7 +561,7 @@ impl Sender {
             }
             if let Some(i) = s.board.next_hole() {
                 self.resend(i, now, out);
-            } else if let Some(i) = s.board.last_unreported().filter(|_| !s.rescued) {
+            } else if let Some(i) = s.board.rescue().filter(|_| !s.rescued) {
                 s.rescued = true;
                 self.resend(i, now, out);
             } else {
