@@ -714,7 +714,7 @@ impl Sender {
             s.probe = None; // new data, or the original arrived as well
         } else if ack.seq > end {
             s.probe = None;
-            if matches!(self.recovery, Recovery::Open | Recovery::Disorder) {
+            if matches!(self.recovery, Recovery::Open | Recovery::Disorder) && !self.same_event() {
                 self.respond_to_probe(now, profile);
             }
         } else if !advanced && report.blocks().is_empty() {
