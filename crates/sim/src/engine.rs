@@ -999,7 +999,7 @@ fn doom(packet: &mut Packet, port: u32, flows: &[Flow], reports: &mut Reports) {
 #[inline]
 fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
     if c.sender.life() == Life::Open {
-        c.meter.advance(c.sender.window().cwnd, profile.mss as f64, now, window);
+        c.meter.advance(c.sender.window().cwnd, profile.segment(), now, window);
     } else {
         c.meter.skip(now);
     }

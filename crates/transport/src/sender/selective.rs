@@ -319,7 +319,7 @@ impl Sender {
     }
 
     fn begin_recovery(&mut self, flight: u64, now: Time, profile: &Profile) {
-        let mss = profile.mss as f64;
+        let mss = profile.segment();
         let una = self.una;
         let before = self.window.cwnd;
         let same = self.recovery == Recovery::Reduction || self.same_event();
@@ -450,7 +450,7 @@ impl Sender {
 
     fn take_back(&mut self, profile: &Profile) {
         let Some(undo) = self.selective().undo.take() else { return };
-        self.control.undo(&self.window, profile.mss as f64);
+        self.control.undo(&self.window, profile.segment());
         self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
         self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
         self.recovery = Recovery::Open;
@@ -619,7 +619,7 @@ impl Sender {
 
     /// RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1, RFC 6675 section 5.1.
     fn time_out(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let mss = profile.mss as f64;
+        let mss = profile.segment();
         if profile.retries.is_some_and(|most| self.tries >= most) {
             return self.die();
         }
@@ -724,7 +724,7 @@ impl Sender {
 
     fn respond_to_probe(&mut self, now: Time, profile: &Profile) {
         let event =
-            Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.mss as f64 };
+            Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.segment() };
         self.lower_threshold(&event, profile);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         self.reduced();
