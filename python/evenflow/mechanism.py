@@ -114,8 +114,8 @@ def mechanism(kind: str, **params: Any) -> Mechanism:
 
     Args:
         kind: as in a scenario: "activity-meter", "activity-aqm", "csfq", …
-        params: its parameters, as in a scenario (`memory="3 s"`); for a congestion control also the `weight` of its user
-            and the `stack` it stands on ("ns3.26").
+        params: its parameters, as in a scenario (`memory="3 s"`); for a congestion control also the `weight` of its
+            user and the `stack` it stands on ("ns3.26").
 
     Raises:
         UsageError: no such kind (the nearest is named), or bad parameters.

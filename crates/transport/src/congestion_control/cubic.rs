@@ -376,7 +376,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("0.7"),
             range: Range { min: 0.0, closed: false, max: 0.99 },
             source: "RFC 9438 section 4.6",
-            doc: "What a congestion event multiplies the window by; kernels before 2.6.25 had 0.8.",
+            doc: "What a congestion event multiplies the window by; Linux 2.6.22 had 0.8.",
         },
         Param {
             name: "fast_convergence",
