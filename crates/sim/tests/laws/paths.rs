@@ -36,7 +36,11 @@ const RULES: [(&str, &str, &str); 24] = [
         "rate-meter",
         r#"{ kind = "red", limit = "24 packets", variant = "ns3", action = "mark", max_threshold = "14 kB" }"#,
     ),
-    ("red, linux", "rate-meter", r#"{ kind = "red", limit = "40 kB", variant = "linux", action = "mark" }"#),
+    (
+        "red, linux",
+        "rate-meter",
+        r#"{ kind = "red", limit = "40 kB", variant = "linux", action = "mark", max_threshold = "39 kB" }"#,
+    ),
     (
         "red, linux, steep",
         "rate-meter",
