@@ -36,7 +36,7 @@ pub const RECEIVER: u32 = u32::MAX;
 pub const SENDER: u32 = u32::MAX - 1;
 
 /// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken,
-/// and their label says on which port they were lost.
+/// and their stamp, which nobody will read, says on which port they were lost.
 pub const LOST: u32 = u32::MAX - 2;
 
 /// Events between looks at the stop flag.
@@ -747,7 +747,7 @@ impl Engine {
             return false;
         }
         if lost {
-            doom(packet, index, &self.flows, &mut self.reports);
+            doom(packet, index, &self.flows);
         }
         true
     }
@@ -809,7 +809,7 @@ impl Engine {
             self.probes.at_port(lane as u32, port.copy, &q.gate, &packet, verdict, now);
         }
         if loses(&mut q.gate, verdict, now) {
-            doom(&mut packet, index, &self.flows, &mut self.reports);
+            doom(&mut packet, index, &self.flows);
         }
         let class = &mut self.classes[lane];
         match verdict {
@@ -891,8 +891,7 @@ impl Engine {
     /// A packet that was lost at random would arrive now.
     #[inline(never)]
     fn lost(&mut self, packet: &Packet, now: Time) {
-        let index = packet.label.to_bits() as u32;
-        let packet = &Packet { label: 0.0, ..*packet };
+        let index = packet.stamp;
         let class = &mut self.classes[self.ports[index as usize].class as usize];
         class.all_delivered -= 1;
         class.ahead -= u64::from(now > self.window.to);
@@ -906,10 +905,7 @@ impl Engine {
         port.counters.drops += 1;
         let class = &mut self.classes[port.class as usize];
         class.all_dropped += 1;
-        if packet.is(flags::BACKWARD)
-            && packet.report() != 0
-            && packet.hop != self.flows[packet.flow as usize].lost
-        {
+        if packet.is(flags::BACKWARD) && packet.report() != 0 {
             self.reports.take(packet.report());
         }
         let inside = self.window.holds(now);
@@ -987,12 +983,9 @@ fn loses(gate: &mut Gate, verdict: Verdict, now: Time) -> bool {
 }
 
 /// From here on the packet's way leads to [`LOST`].
-fn doom(packet: &mut Packet, port: u32, flows: &[Flow], reports: &mut Reports) {
-    if packet.is(flags::BACKWARD) && packet.report() != 0 {
-        reports.take(packet.report());
-    }
+fn doom(packet: &mut Packet, port: u32, flows: &[Flow]) {
     packet.hop = flows[packet.flow as usize].lost;
-    packet.label = f64::from_bits(port.into());
+    packet.stamp = port;
 }
 
 /// Integrates a connection's window up to `now`.
