@@ -729,6 +729,8 @@ mod tests {
                 prop_assert_eq!(board.pipe(), model.pipe());
                 prop_assert_eq!(board.segments.iter().map(Sent::again).collect::<Vec<_>>(),
                     model.0.iter().map(|s| s.ever).collect::<Vec<_>>());
+                // Nothing is kept of what was acknowledged.
+                prop_assert_eq!(board.ranges.iter().map(|r| r.1 - r.0).sum::<u64>(), board.sacked());
                 let last = model.0.iter().rposition(|s| !s.sacked);
                 prop_assert_eq!(board.last_unreported(), last);
                 prop_assert_eq!(board.rescue(), last.filter(|&i| !model.0[i].resent));
