@@ -67,9 +67,10 @@ class Mechanism:
 
     `meter.forward(now_s=0.5, bytes=1500)` hands a meter a packet.
     Parameters are as in a scenario ("3 s"); arguments are numbers in SI units, and so are the answers, in a table.
-    A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's `ecn`
-    after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. `link_rate="10 Mbit/s"` is the
-    link it is built for. `leave` is for rules that mark departing packets, `departed` for those that count them.
+    A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's
+    `ecn` after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. The parameter
+    `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that mark departing packets, `departed`
+    for those that count them.
     `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 
@@ -113,8 +114,8 @@ def mechanism(kind: str, **params: Any) -> Mechanism:
 
     Args:
         kind: as in a scenario: "activity-meter", "activity-aqm", "csfq", …
-        params: its parameters, as in a scenario (`memory="3 s"`); for a congestion control also the `weight` of its user
-            and the `stack` it stands on ("ns3.26").
+        params: its parameters, as in a scenario (`memory="3 s"`); for a congestion control also the `weight` of its
+            user and the `stack` it stands on ("ns3.26").
 
     Raises:
         UsageError: no such kind (the nearest is named), or bad parameters.

@@ -68,7 +68,7 @@ def arrivals(seed: int, count: int, *, sizes: tuple[int, ...], load: float, ecn:
         at += int(gap) // 1000 * 1000 + 7
 
 
-# --- RED --------------------------------------------------------------------------------------------------------------
+# --- RED ------------------------------------------------------------------------------------------------------------
 
 
 class Rule:
@@ -101,7 +101,7 @@ class Ns2(Rule):
     mean = 500
     above_limit: Fraction | None = None
 
-    def __init__(self, seed: int, low: int, high: int, max_p: str, weight: Fraction) -> None:
+    def __init__(self, seed: int, low: int, high: int | Fraction, max_p: str, weight: Fraction) -> None:
         super().__init__(seed)
         self.low, self.high, self.max_p, self.weight = low, high, Fraction(max_p), weight
         self.average = Fraction(0)
@@ -280,7 +280,7 @@ class Linux(Rule):
         return self.picked(p, reason) if reason else ("accept", None, p.ecn)
 
 
-# --- other markers -------------------------------------------------------------------------------------------------------
+# --- other markers --------------------------------------------------------------------------------------------------
 
 
 class VirtualQueue(Rule):
@@ -300,7 +300,9 @@ class VirtualQueue(Rule):
 
     def advance(self, now: int) -> None:
         self.inside = [item for item in self.inside if item[1] > now]
-        left = [(end - max(start, now)) / (end - start) * (size if self.in_bytes else 1) for start, end, size in self.inside]
+        left = [
+            (end - max(start, now)) / (end - start) * (size if self.in_bytes else 1) for start, end, size in self.inside
+        ]
         self.length = sum(left, Fraction(0))
         if not self.inside:
             self.flag = False
@@ -407,7 +409,7 @@ class Rem(Coin):
         self.next += self.period
 
 
-# --- a link, so that queue lengths answer to what is decided ---------------------------------------------------------------
+# --- a link, so that queue lengths answer to what is decided --------------------------------------------------------
 
 
 def through(rule: Any, packets: Iterator[Packet], limit: int) -> list[dict[str, Any]]:
@@ -461,7 +463,9 @@ def through(rule: Any, packets: Iterator[Packet], limit: int) -> list[dict[str, 
     return events
 
 
-def write(name: str, rule_name: str, about: str, parameters: dict[str, Any], rule: Any, events: list[Any], **more: Any) -> str:
+def write(
+    name: str, rule_name: str, about: str, parameters: dict[str, Any], rule: Any, events: list[Any], **more: Any
+) -> str:
     """The file as text, an event a line."""
     head = {
         "rule": rule_name,

@@ -44,7 +44,12 @@ def test_idle_time_lowers_the_average() -> None:
 
 def test_a_virtual_queue_marks_what_leaves() -> None:
     queue = ef.mechanism(
-        "virtual-queue", mark="busy-departure", buffer="2 packets", buffer_factor=1, link_rate="12 Mbit/s", rate_factor=1
+        "virtual-queue",
+        mark="busy-departure",
+        buffer="2 packets",
+        buffer_factor=1,
+        link_rate="12 Mbit/s",
+        rate_factor=1,
     )
     for _ in range(3):
         assert queue.admit(now_s=0.0)["verdict"] == "accept"
@@ -147,7 +152,7 @@ def test_weighted_controls_by_hand() -> None:
     assert multcp.mark()["cwnd"] == 14 * 1460
     with pytest.raises(UsageError, match="at least 1"):
         ef.mechanism("multcp", weight=0.5)
-    with pytest.raises(UsageError, match="ns3.26"):
+    with pytest.raises(UsageError, match="there are rfc"):
         ef.mechanism("newreno", stack="nosuch")
     constant = ef.mechanism("constant", window="7 packets")
     assert constant.timeout()["cwnd"] == constant.ack()["cwnd"] == 7 * 1446

@@ -747,7 +747,7 @@ impl Engine {
             return false;
         }
         if lost {
-            doom(packet, index, &self.flows);
+            doom(packet, index, &self.flows, &mut self.reports);
         }
         true
     }
@@ -809,7 +809,7 @@ impl Engine {
             self.probes.at_port(lane as u32, port.copy, &q.gate, &packet, verdict, now);
         }
         if loses(&mut q.gate, verdict, now) {
-            doom(&mut packet, index, &self.flows);
+            doom(&mut packet, index, &self.flows, &mut self.reports);
         }
         let class = &mut self.classes[lane];
         match verdict {
@@ -892,6 +892,7 @@ impl Engine {
     #[inline(never)]
     fn lost(&mut self, packet: &Packet, now: Time) {
         let index = packet.label.to_bits() as u32;
+        let packet = &Packet { label: 0.0, ..*packet };
         let class = &mut self.classes[self.ports[index as usize].class as usize];
         class.all_delivered -= 1;
         class.ahead -= u64::from(now > self.window.to);
@@ -905,7 +906,10 @@ impl Engine {
         port.counters.drops += 1;
         let class = &mut self.classes[port.class as usize];
         class.all_dropped += 1;
-        if packet.is(flags::BACKWARD) && packet.report() != 0 {
+        if packet.is(flags::BACKWARD)
+            && packet.report() != 0
+            && packet.hop != self.flows[packet.flow as usize].lost
+        {
             self.reports.take(packet.report());
         }
         let inside = self.window.holds(now);
@@ -983,7 +987,10 @@ fn loses(gate: &mut Gate, verdict: Verdict, now: Time) -> bool {
 }
 
 /// From here on the packet's way leads to [`LOST`].
-fn doom(packet: &mut Packet, port: u32, flows: &[Flow]) {
+fn doom(packet: &mut Packet, port: u32, flows: &[Flow], reports: &mut Reports) {
+    if packet.is(flags::BACKWARD) && packet.report() != 0 {
+        reports.take(packet.report());
+    }
     packet.hop = flows[packet.flow as usize].lost;
     packet.label = f64::from_bits(port.into());
 }

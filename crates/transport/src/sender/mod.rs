@@ -413,7 +413,10 @@ impl Sender {
         let used = !profile.window_validation
             || news.flight + profile.mss as f64 > w.cwnd
             || (w.cwnd < w.ssthresh && w.cwnd < 2.0 * news.flight);
-        if !used || (marks > 0 && !self.control.takes_every_mark()) {
+        if !used {
+            return self.control.held(now);
+        }
+        if marks > 0 && !self.control.takes_every_mark() {
             return;
         }
         let acked = Acked {

@@ -450,7 +450,7 @@ impl Sender {
 
     fn take_back(&mut self, profile: &Profile) {
         let Some(undo) = self.selective().undo.take() else { return };
-        self.control.undo(&undo.window, profile.mss as f64);
+        self.control.undo(&self.window, profile.mss as f64);
         self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
         self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
         self.recovery = Recovery::Open;
@@ -476,7 +476,7 @@ impl Sender {
         let Some(srtt) = self.rtt.smoothed() else { return 2 };
         let ratio = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
         let mut bytes = (ratio * self.window.cwnd / srtt.seconds() / 1024.0) as u64;
-        let halvings = self.rtt.least().map_or(u64::MAX, |least| least.0 / 1000 >> 9);
+        let halvings = self.rtt.least().map_or(u64::MAX, |least| (least.0 / 1000) >> 9);
         if halvings < 32 {
             bytes = bytes.saturating_add(65_536 >> halvings); // a round trip may take no time
         }
