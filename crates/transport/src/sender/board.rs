@@ -147,6 +147,12 @@ impl Board {
         self.segments.len()
     }
 
+    /// Whether nothing is outstanding.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
     /// A new segment was sent.
     #[inline]
     pub fn push(&mut self, seq: u64, len: u16, now: Time) {
@@ -180,8 +186,8 @@ impl Board {
             });
         }
         self.forward = self.forward.max(una);
-        for (n, &block) in report.blocks().iter().enumerate() {
-            self.take_block(n, block, una, report, now, floor, &mut news);
+        for n in 0..report.blocks().len() {
+            self.take_block(n, una, report, now, floor, &mut news);
         }
         news
     }
@@ -190,13 +196,13 @@ impl Board {
     fn take_block(
         &mut self,
         n: usize,
-        (from, to): (u64, u64),
         una: u64,
         report: &Report,
         now: Time,
         floor: Duration,
         news: &mut Delivered,
     ) {
+        let (from, to) = report.blocks()[n];
         // RFC 2883 section 4: below what is acknowledged, or inside the second block.
         let inside = |other: &(u64, u64)| other.0 <= from && to <= other.1;
         if n == 0 && (to <= una || report.blocks().get(1).is_some_and(inside)) {
@@ -375,7 +381,7 @@ impl Board {
             if later && !s.again() {
                 break; // so is whatever lies beyond it
             }
-            if !later && !(s.is(SACKED) || (s.is(LOST) && !s.is(RESENT))) {
+            if !later && !s.is(SACKED) && (!s.is(LOST) || s.is(RESENT)) {
                 let due = s.sent + rtt + window;
                 if due <= now {
                     lost += self.lose(i);
@@ -729,6 +735,8 @@ mod tests {
                 prop_assert_eq!(board.pipe(), model.pipe());
                 prop_assert_eq!(board.segments.iter().map(Sent::again).collect::<Vec<_>>(),
                     model.0.iter().map(|s| s.ever).collect::<Vec<_>>());
+                // Nothing is kept of what was acknowledged.
+                prop_assert_eq!(board.ranges.iter().map(|r| r.1 - r.0).sum::<u64>(), board.sacked());
                 let last = model.0.iter().rposition(|s| !s.sacked);
                 prop_assert_eq!(board.last_unreported(), last);
                 prop_assert_eq!(board.rescue(), last.filter(|&i| !model.0[i].resent));

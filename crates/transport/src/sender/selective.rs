@@ -669,7 +669,7 @@ impl Sender {
         }
         s.early = Time::NEVER;
         let Some(srtt) = srtt else { return };
-        if !calm || s.board.len() == 0 || s.probe.is_some() || s.board.sacked() > 0 {
+        if !calm || s.board.is_empty() || s.probe.is_some() || s.board.sacked() > 0 {
             return;
         }
         let extra = if s.board.len() == 1 { WORST_ACK_DELAY } else { TWO_TICKS };
