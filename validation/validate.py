@@ -73,7 +73,7 @@ class Row:
     def agrees(self) -> bool:
         """Intervals overlap, or means within 5 %; a law accepts or not."""
         if self.bracket is not None:
-            return self.bracket.accepts(self.ours.mean)
+            return self.bracket.accepts(self.ours)
         overlap = self.theirs.lo <= self.ours.hi and self.ours.lo <= self.theirs.hi
         return overlap or abs(self.difference) <= CLOSE
 
