@@ -319,7 +319,7 @@ impl Sender {
     }
 
     fn begin_recovery(&mut self, flight: u64, now: Time, profile: &Profile) {
-        let mss = profile.mss as f64;
+        let mss = profile.segment();
         let una = self.una;
         let before = self.window.cwnd;
         let same = self.recovery == Recovery::Reduction || self.same_event();
@@ -450,7 +450,7 @@ impl Sender {
 
     fn take_back(&mut self, profile: &Profile) {
         let Some(undo) = self.selective().undo.take() else { return };
-        self.control.undo(&undo.window, profile.mss as f64);
+        self.control.undo(&self.window, profile.segment());
         self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
         self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
         self.recovery = Recovery::Open;
@@ -476,7 +476,7 @@ impl Sender {
         let Some(srtt) = self.rtt.smoothed() else { return 2 };
         let ratio = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
         let mut bytes = (ratio * self.window.cwnd / srtt.seconds() / 1024.0) as u64;
-        let halvings = self.rtt.least().map_or(u64::MAX, |least| least.0 / 1000 >> 9);
+        let halvings = self.rtt.least().map_or(u64::MAX, |least| (least.0 / 1000) >> 9);
         if halvings < 32 {
             bytes = bytes.saturating_add(65_536 >> halvings); // a round trip may take no time
         }
@@ -619,7 +619,7 @@ impl Sender {
 
     /// RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1, RFC 6675 section 5.1.
     fn time_out(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let mss = profile.mss as f64;
+        let mss = profile.segment();
         if profile.retries.is_some_and(|most| self.tries >= most) {
             return self.die();
         }
@@ -669,7 +669,7 @@ impl Sender {
         }
         s.early = Time::NEVER;
         let Some(srtt) = srtt else { return };
-        if !calm || s.board.len() == 0 || s.probe.is_some() || s.board.sacked() > 0 {
+        if !calm || s.board.is_empty() || s.probe.is_some() || s.board.sacked() > 0 {
             return;
         }
         let extra = if s.board.len() == 1 { WORST_ACK_DELAY } else { TWO_TICKS };
@@ -714,7 +714,7 @@ impl Sender {
             s.probe = None; // new data, or the original arrived as well
         } else if ack.seq > end {
             s.probe = None;
-            if matches!(self.recovery, Recovery::Open | Recovery::Disorder) {
+            if matches!(self.recovery, Recovery::Open | Recovery::Disorder) && !self.same_event() {
                 self.respond_to_probe(now, profile);
             }
         } else if !advanced && report.blocks().is_empty() {
@@ -724,7 +724,7 @@ impl Sender {
 
     fn respond_to_probe(&mut self, now: Time, profile: &Profile) {
         let event =
-            Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.mss as f64 };
+            Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.segment() };
         self.lower_threshold(&event, profile);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         self.reduced();
