@@ -295,7 +295,7 @@ lines! {
         "One rescue retransmission of the last segment in a recovery.";
     tail_loss_probe: flag, Range::ANY, "RFC 8985 section 7",
         "A probe where an ACK stays away for two round-trip times.";
-    undo: flag, Range::ANY, "RFC 4015, RFC 5682",
+    undo: flag, Range::ANY, "RFC 4015, RFC 3522, RFC 3708",
         "A reduction that timestamps or duplicate reports show to be needless is taken back.";
     rtt: (word RttSource), Range::ANY, "RFC 6298 section 3, RFC 7323 section 4",
         "Where round-trip samples come from.";
