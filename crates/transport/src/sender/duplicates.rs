@@ -180,7 +180,7 @@ impl Sender {
         }
         self.tries += 1;
         let payload = (self.data_end(profile) - self.una).min(profile.mss);
-        self.emit(self.una, payload, now, out);
+        self.emit(self.una, payload, now, profile, out);
         self.retransmits_out += 1;
         self.next = self.next.max(self.una + payload);
     }

@@ -19,7 +19,8 @@ const PERSIST: u8 = 16;
 /// delay that is common (RFC 8985 section 7.2, WCDelAckT).
 const WORST_ACK_DELAY: Duration = Duration::from_millis(200);
 
-/// Linux's addition where more than one segment is in flight: two ticks of its clock at 1000 Hz.
+/// Linux's addition where more than one segment is in flight, and to the wait for reordered segments: two ticks of its
+/// clock at 1000 Hz.
 const TWO_TICKS: Duration = Duration::from_millis(2);
 
 /// So long after a segment left, others do not wait to leave in a burst.
@@ -84,6 +85,8 @@ pub(super) struct Selective {
     rescued: bool,
     reordering: Reordering,
     undo: Option<Undo>,
+    /// Segments left of the piece of the send buffer that goes next.
+    piece: u64,
     /// TLP.end_seq, and whether the probe was a retransmission.
     probe: Option<(u64, bool)>,
 }
@@ -100,6 +103,7 @@ impl Default for Selective {
             rescued: false,
             reordering: Reordering { seen: false, steps: 1, persist: PERSIST, round: None },
             undo: None,
+            piece: 0,
             probe: None,
         }
     }
@@ -169,7 +173,7 @@ impl Sender {
             self.una = ack.seq;
             self.tries = 0;
             self.rto = self.rtt.timeout(profile);
-            self.timer = now + self.rto;
+            self.timer = profile.due(now, self.rto);
         }
         if profile.loss_detection == LossDetection::Rack {
             self.adapt_reordering(&news);
@@ -263,7 +267,12 @@ impl Sender {
             LossDetection::Rack => {
                 let (lost, again) = s.board.mark_by_time(now, window);
                 match again {
-                    Some(at) => (s.early, s.kind) = (at, Early::Reordering),
+                    Some(at) => {
+                        let floor =
+                            if profile.timer_tick > Duration::ZERO { TWO_TICKS } else { Duration::ZERO };
+                        s.early = profile.due(now, at.since(now) + floor);
+                        s.kind = Early::Reordering;
+                    }
                     None if s.kind == Early::Reordering => s.early = Time::NEVER,
                     None => {}
                 }
@@ -430,7 +439,7 @@ impl Sender {
     #[inline]
     pub(super) fn send_by_pipe(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let from = out.len();
-        self.fill_pipe(from, now, profile, out);
+        self.fill_pipe(now, profile, out);
         if profile.segmentation_offload {
             self.mark_bursts(&mut out[from..], profile);
         }
@@ -438,7 +447,7 @@ impl Sender {
 
     /// Segments of a burst (Linux's tcp_tso_autosize): a 1024th of a second at 1.2 times the window's rate, at twice that
     /// rate below half the threshold, and more where the round trip is short.
-    fn burst(&self, profile: &Profile) -> u64 {
+    pub(super) fn burst(&self, profile: &Profile) -> u64 {
         let Some(srtt) = self.rtt.smoothed() else { return 2 };
         let ratio = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
         let mut bytes = (ratio * self.window.cwnd / srtt.seconds() / 1024.0) as u64;
@@ -449,19 +458,31 @@ impl Sender {
         (bytes.min(65_536) / profile.mss).max(2)
     }
 
-    /// Whether new segments wait until a whole burst may go: one left within the last millisecond, a third of the window
-    /// is not free, and the next ACK is near (Linux's tcp_tso_should_defer).
-    fn waits_for_more(&self, room: u64, now: Time, profile: &Profile) -> bool {
-        if room as f64 >= self.window.cwnd / 3.0
-            || now.since(self.last_sent) > MILLISECOND
-            || !matches!(self.recovery, Recovery::Open | Recovery::Disorder | Recovery::Reduction)
-        {
-            return false;
+    /// Segments that leave together next, at most a burst; none where they wait until a whole burst may go: one left within
+    /// the last millisecond, a third of the window is not free, the next ACK is near, and what waits is more than one
+    /// segment (Linux's tcp_tso_should_defer). The send buffer lies in pieces of a burst. A piece is made up to what may go
+    /// from the one after it.
+    fn next_chunk(&mut self, room: u64, now: Time, profile: &Profile) -> u64 {
+        let burst = self.burst(profile);
+        let quota = (room / profile.mss).clamp(1, burst);
+        let piece = match self.selective().piece {
+            0 => burst,
+            left => left,
+        };
+        if quota < burst && quota < piece && self.another_may_follow(room, now) {
+            return 0;
         }
+        self.selective().piece = if piece >= quota { piece - quota } else { (burst + piece - quota) % burst };
+        quota
+    }
+
+    /// The other conditions of [`Sender::next_chunk`].
+    fn another_may_follow(&self, room: u64, now: Time) -> bool {
+        let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder | Recovery::Reduction);
         let oldest = self.selective.as_ref().and_then(|s| s.board.oldest());
         let near =
             oldest.zip(self.rtt.smoothed()).is_some_and(|(sent, srtt)| now.since(sent).0 >= srtt.0 / 2);
-        near && room < self.burst(profile) * profile.mss
+        calm && near && now.since(self.last_sent) <= MILLISECOND && (room as f64) < self.window.cwnd / 3.0
     }
 
     /// The last segment of each burst of two or more, and of the stream, is marked PSH.
@@ -488,9 +509,10 @@ impl Sender {
         }
     }
 
-    fn fill_pipe(&mut self, from: usize, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+    fn fill_pipe(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let window = self.window.cwnd as i64 as u64;
         let in_recovery = self.recovery == Recovery::Recovery;
+        let mut chunk = 0;
         while self.life == Life::Open {
             let Some(s) = &mut self.selective else { return };
             let room = window.saturating_sub(s.board.pipe());
@@ -506,14 +528,19 @@ impl Sender {
             let Some(s) = &mut self.selective else { return };
             s.force = false;
             if let Some(i) = s.board.next_lost() {
-                self.resend(i, now, out);
+                self.resend(i, now, profile, out);
                 continue;
             }
             let payload = self.next_payload(profile);
             if payload > 0 {
-                let first = out.len() == from;
-                if profile.segmentation_offload && first && self.waits_for_more(room, now, profile) {
-                    return;
+                if profile.segmentation_offload {
+                    if chunk == 0 {
+                        chunk = self.next_chunk(room, now, profile);
+                        if chunk == 0 {
+                            return;
+                        }
+                    }
+                    chunk -= 1;
                 }
                 self.send_new(payload, now, profile, out);
                 continue;
@@ -523,10 +550,10 @@ impl Sender {
                 return;
             }
             if let Some(i) = s.board.next_hole() {
-                self.resend(i, now, out);
+                self.resend(i, now, profile, out);
             } else if let Some(i) = s.board.last_unreported().filter(|_| !s.rescued) {
                 s.rescued = true;
-                self.resend(i, now, out);
+                self.resend(i, now, profile, out);
             } else {
                 return;
             }
@@ -542,7 +569,7 @@ impl Sender {
         s.proportional.out += payload;
     }
 
-    fn resend(&mut self, i: usize, now: Time, out: &mut Vec<Segment>) {
+    fn resend(&mut self, i: usize, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let clock = self.clock;
         let s = self.selective();
         let segment = s.board.resend(i, now);
@@ -553,7 +580,7 @@ impl Sender {
             }
             undo.retransmissions += 1;
         }
-        self.emit(segment.seq, u64::from(segment.len), now, out);
+        self.emit(segment.seq, u64::from(segment.len), now, profile, out);
     }
 
     /// The earlier of the timers has come.
@@ -617,12 +644,12 @@ impl Sender {
         s.probe = None;
         s.early = Time::NEVER;
         self.rto = (self.rto + self.rto).min(profile.max_rto);
-        self.timer = now + self.rto;
+        self.timer = profile.due(now, self.rto);
         self.send_by_pipe(now, profile, out);
     }
 
     /// Sets the probe's timer (RFC 8985 section 7.2), where nothing is disordered and no probe is out.
-    pub(super) fn arm_probe(&mut self, now: Time) {
+    pub(super) fn arm_probe(&mut self, now: Time, profile: &Profile) {
         let srtt = self.rtt.smoothed();
         let (calm, timer) = (self.recovery == Recovery::Open, self.timer);
         let Some(s) = &mut self.selective else { return };
@@ -636,7 +663,7 @@ impl Sender {
         }
         let extra = if s.board.len() == 1 { WORST_ACK_DELAY } else { TWO_TICKS };
         let timeout = srtt + srtt + extra;
-        (s.early, s.kind) = ((now + timeout).min(timer), Early::Probe);
+        (s.early, s.kind) = (profile.due(now, timeout).min(timer), Early::Probe);
     }
 
     /// Sends a probe: new data where there is some, else the last segment again (RFC 8985 section 7.3).
@@ -647,13 +674,13 @@ impl Sender {
             self.send_new(payload, now, profile, out);
             end = (self.high, false);
         } else if let Some(i) = self.selective().board.last_unreported() {
-            self.resend(i, now, out);
+            self.resend(i, now, profile, out);
             end = (self.high, true);
         } else {
             return;
         }
         self.selective().probe = Some(end);
-        self.timer = now + self.rto;
+        self.timer = profile.due(now, self.rto);
     }
 
     /// The end of a probe's episode (RFC 8985 section 7.4): a probe that repaired a loss is a congestion event.
