@@ -85,8 +85,6 @@ pub(super) struct Selective {
     rescued: bool,
     reordering: Reordering,
     undo: Option<Undo>,
-    /// Segments left of the piece of the send buffer that goes next.
-    piece: u64,
     /// TLP.end_seq, and whether the probe was a retransmission.
     probe: Option<(u64, bool)>,
 }
@@ -103,7 +101,6 @@ impl Default for Selective {
             rescued: false,
             reordering: Reordering { seen: false, steps: 1, persist: PERSIST, round: None },
             undo: None,
-            piece: 0,
             probe: None,
         }
     }
@@ -458,31 +455,20 @@ impl Sender {
         (bytes.min(65_536) / profile.mss).max(2)
     }
 
-    /// Segments that leave together next, at most a burst; none where they wait until a whole burst may go: one left within
-    /// the last millisecond, a third of the window is not free, the next ACK is near, and what waits is more than one
-    /// segment (Linux's tcp_tso_should_defer). The send buffer lies in pieces of a burst. A piece is made up to what may go
-    /// from the one after it.
-    fn next_chunk(&mut self, room: u64, now: Time, profile: &Profile) -> u64 {
-        let burst = self.burst(profile);
-        let quota = (room / profile.mss).clamp(1, burst);
-        let piece = match self.selective().piece {
-            0 => burst,
-            left => left,
-        };
-        if quota < burst && quota < piece && self.another_may_follow(room, now) {
-            return 0;
+    /// Whether new segments wait until a burst of `burst` may go (Linux's tcp_tso_should_defer): `room` is less, and less than
+    /// a third of the window; one left within the last millisecond; and the next ACK is due within a millisecond and half
+    /// a round trip.
+    fn waits_for_more(&self, room: u64, burst: u64, now: Time, profile: &Profile) -> bool {
+        if room >= burst * profile.mss
+            || room as f64 >= self.window.cwnd / 3.0
+            || now.since(self.last_sent) > MILLISECOND
+            || !matches!(self.recovery, Recovery::Open | Recovery::Disorder | Recovery::Reduction)
+        {
+            return false;
         }
-        self.selective().piece = if piece >= quota { piece - quota } else { (burst + piece - quota) % burst };
-        quota
-    }
-
-    /// The other conditions of [`Sender::next_chunk`].
-    fn another_may_follow(&self, room: u64, now: Time) -> bool {
-        let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder | Recovery::Reduction);
         let oldest = self.selective.as_ref().and_then(|s| s.board.oldest());
-        let near =
-            oldest.zip(self.rtt.smoothed()).is_some_and(|(sent, srtt)| now.since(sent).0 >= srtt.0 / 2);
-        calm && near && now.since(self.last_sent) <= MILLISECOND && (room as f64) < self.window.cwnd / 3.0
+        let Some((sent, srtt)) = oldest.zip(self.rtt.smoothed()) else { return false };
+        (sent + srtt).since(now) <= MILLISECOND.min(Duration(srtt.0 / 2))
     }
 
     /// The last segment of each burst of two or more, and of the stream, is marked PSH.
@@ -512,7 +498,7 @@ impl Sender {
     fn fill_pipe(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let window = self.window.cwnd as i64 as u64;
         let in_recovery = self.recovery == Recovery::Recovery;
-        let mut chunk = 0;
+        let mut burst = 0;
         while self.life == Life::Open {
             let Some(s) = &mut self.selective else { return };
             let room = window.saturating_sub(s.board.pipe());
@@ -534,13 +520,13 @@ impl Sender {
             let payload = self.next_payload(profile);
             if payload > 0 {
                 if profile.segmentation_offload {
-                    if chunk == 0 {
-                        chunk = self.next_chunk(room, now, profile);
-                        if chunk == 0 {
+                    if burst == 0 {
+                        burst = self.burst(profile);
+                        if self.waits_for_more(room, burst, now, profile) {
                             return;
                         }
                     }
-                    chunk -= 1;
+                    burst -= 1;
                 }
                 self.send_new(payload, now, profile, out);
                 continue;
