@@ -173,13 +173,17 @@ def _red(queue: Mapping[str, Any] | None, ecn: bool) -> Red | None:
 
 @dataclass(frozen=True)
 class Group:
-    """`users` users with `flows` bulk TCP flows each or, where `poisson_bps` is set, one Poisson UDP flow each."""
+    """`users` users with `flows` bulk TCP flows each or, where `poisson_bps` is set, one Poisson UDP flow each.
+
+    `beta` is what CUBIC multiplies its window by: the simulators' own, of which a scenario has to speak as well.
+    """
 
     name: str
     users: int
     flows: int
     poisson_bps: float | None = None
     control: str = "newreno"
+    beta: float = 0.7
 
     def __str__(self) -> str:
         rest = f"poisson:{self.poisson_bps:.0f}" if self.poisson_bps is not None else str(self.flows)
@@ -233,7 +237,8 @@ class Dumbbell:
                 control = {"kind": control} if isinstance(control, str) else control
                 if control["kind"] not in ("newreno", "cubic"):
                     raise NotComparableError(f"groups.{name}.tcp: {control['kind']} is not compared")
-                groups.append(Group(name, users, traffic.get("flows", 1), None, control["kind"]))
+                beta = float(control.get("beta", 0.7))
+                groups.append(Group(name, users, traffic.get("flows", 1), None, control["kind"], beta))
                 stacks.add(Stack.from_table(tcp, f"groups.{name}.tcp"))
             else:
                 raise NotComparableError(f"groups.{name}.traffic: {traffic['kind']} is not compared")
@@ -320,6 +325,11 @@ def remembered(peer: Ns2 | Ns3, dumbbell: Dumbbell, seed: int, *, fresh: bool = 
     return record
 
 
+def _same_beta(dumbbell: Dumbbell, theirs: float) -> None:
+    if any(group.control == "cubic" and group.beta != theirs for group in dumbbell.groups):
+        raise NotComparableError(f"tcp.congestion_control.beta: theirs is {theirs}")
+
+
 def _package_version(package: str) -> str:
     try:
         query = ["dpkg-query", "-W", "-f", "${Package} ${Version}", package]
@@ -349,6 +359,7 @@ class Ns2:
         """`users` has no effect: ns-2 counts what flows deliver in order, not whole packets by user."""
         d, stack = dumbbell, dumbbell.stack
         agent = self._agent(stack)
+        _same_beta(d, 0.8)  # tcp_cubic of Linux before 2.6.25
         payload = stack.mss
         if stack.profile == "ns3.26":
             payload = MSS_BYTES["ns-2"]  # no counterpart has ns-3's headers: packets of 1500 B are what is kept
@@ -467,6 +478,7 @@ class Ns3:
             raise NotComparableError(f"tcp: ns-3's frames are of {MSS_BYTES['ns-3']} + {NS3_HEADER_BYTES} B")
         if stack.min_rto_s != 1 or stack.byte_counting or stack.slow_start == "hystart++":
             raise NotComparableError("tcp: ns-3 has min_rto 1 s, no byte_counting for NewReno, and no HyStart++")
+        _same_beta(d, 0.7)
         as_3_26 = stack.profile == "ns3.26"
         options = {
             "groups": ",".join(map(str, d.groups)),

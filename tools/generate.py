@@ -38,7 +38,14 @@ README = ROOT / "README.md"
 
 # Sections whose keys belong to every mechanism of a room, and are no tables of their own.
 OF_ROOM = {"queue": "queue", "scheduler": "scheduler", "stage": "stage", "traffic": "traffic"}
-OWN_TABLES = {"link": "Link", "loss": "Loss", "reverse": "Reverse", "group": "Group", "record": "Recording", "series": "Series"}
+OWN_TABLES = {
+    "link": "Link",
+    "loss": "Loss",
+    "reverse": "Reverse",
+    "group": "Group",
+    "record": "Recording",
+    "series": "Series",
+}
 HEADINGS = {
     "queue": "Queues",
     "scheduler": "Schedulers",
@@ -227,8 +234,9 @@ def mechanisms_md(schema: dict[str, Any]) -> str:
             )
             if t.get("presets"):
                 names, *rows = t["presets"]
-                out += [f"What its presets say about each {names[0]} (the rows are parameters):", ""]
-                out += grid([dict(zip(["name", *names[1:]], row)) for row in rows], ("name", *names[1:]), tuple(names))
+                out += ["Its presets, line by line:", ""]
+                keys = ("name", *names[1:])
+                out += grid([dict(zip(keys, row, strict=True)) for row in rows], keys, tuple(names))
             out += grid(t["observables"], ("name", "unit", "doc"), ("Observable", "Unit", "Meaning"))
             out += grid(t["counters"], ("name", "doc"), ("Counter", "Meaning"))
             if t.get("deviations"):

@@ -259,6 +259,8 @@ def for_each(scenario: Scenario, as_ns2: Mapping[str, Any]) -> dict[str, Scenari
     changed = {
         f"groups.{group}.tcp.{line}": value for group in scenario.tree["groups"] for line, value in as_ns2.items()
     }
+    if as_ns2["stack"] == "ns2-linux" and "cubic" in scenario.tree["groups"]:
+        changed["groups.cubic.tcp.congestion_control"] = {"kind": "cubic", "beta": 0.8}
     if "variant" in scenario.tree["links"]["bottleneck"].get("queue", {}):
         changed["links.bottleneck.queue.variant"] = "ns2"
     return {"ns-3": scenario, "ns-2": scenario.with_settings(changed)}

@@ -18,6 +18,11 @@ _PACKET = {
     "label": "what an earlier stage wrote into the packet; 0",
 }
 _ECN = {"ecn": '"capable", "not-capable" or "marked"; "capable"'}
+_EVENT = {
+    "now_s": "time in s; 0",
+    "flight": "bytes in flight; the window",
+    "mss": "segment size in B; the stack's",
+}
 METHODS: dict[str, dict[str, dict[str, str]]] = {
     "queue": {
         "admit": {
@@ -39,8 +44,18 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
     "scheduler": {"enqueue": {**_PACKET, "queue": "a number instead of the class"}, "dequeue": {}},
     "stage": {"forward": _PACKET, "observe": {"now_s": "time in s; 0"}},
     "congestion-control": {
-        "ack": {"segments": "segments newly acknowledged; 1", "mss": "segment size in B; 1446"},
-        "loss": {"flight": "bytes in flight; the window", "mss": "segment size in B; 1446"},
+        "ack": {
+            "now_s": "time in s; 0",
+            "segments": "segments newly acknowledged; 1",
+            "rtt_s": "the round-trip time it shows in s; none",
+            "marks": "congestion marks it reports, which where single marks do not count keep the window as it is; 0",
+            "una": "bytes acknowledged so far; those of the calls",
+            "next": "end of what was sent in B; a window beyond",
+            "mss": "segment size in B; the stack's",
+        },
+        "loss": _EVENT,
+        "mark": _EVENT,
+        "timeout": _EVENT,
         "set": {"cwnd": "window in B", "ssthresh": "slow-start threshold in B"},
     },
 }
@@ -52,9 +67,10 @@ class Mechanism:
 
     `meter.forward(now_s=0.5, bytes=1500)` hands a meter a packet.
     Parameters are as in a scenario ("3 s"); arguments are numbers in SI units, and so are the answers, in a table.
-    A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's `ecn`
-    after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. `link_rate="10 Mbit/s"` is the
-    link it is built for. `leave` is for rules that mark departing packets, `departed` for those that count them.
+    A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's
+    `ecn` after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. The parameter
+    `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that mark departing packets, `departed`
+    for those that count them.
     `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 
@@ -98,7 +114,8 @@ def mechanism(kind: str, **params: Any) -> Mechanism:
 
     Args:
         kind: as in a scenario: "activity-meter", "activity-aqm", "csfq", …
-        params: its parameters, as in a scenario (`memory="3 s"`).
+        params: its parameters, as in a scenario (`memory="3 s"`); for a congestion control also the `weight` of its
+            user and the `stack` it stands on ("ns3.26").
 
     Raises:
         UsageError: no such kind (the nearest is named), or bad parameters.

@@ -675,7 +675,7 @@ class Cubic(Table):
 
     Attributes:
         c: C, packets/s^3: how steep the curve is. (number; default: 0.4; more than 0, at most 100)
-        beta: What a congestion event multiplies the window by; kernels before 2.6.25 had 0.8. (number; default: 0.7;
+        beta: What a congestion event multiplies the window by; Linux 2.6.22 had 0.8. (number; default: 0.7;
             more than 0, at most 0.99)
         fast_convergence: A window that did not regain the last maximum aims lower than where it was. (flag; default:
             true)
@@ -816,6 +816,9 @@ class Tcp(Table):
             sack, fack, rack; default: absent: as the profile says)
         duplicate_threshold: Duplicate ACKs, or segments reported beyond it, that tell a loss. (whole number; default:
             absent: as the profile says; at least 1)
+        segmentation_offload: New segments leave in bursts of a millisecond at the window's rate, two at least, the
+            last marked PSH; where less is allowed and one left within the last millisecond, they wait. (flag;
+            default: absent: as the profile says)
         limited_transmit: The first duplicate ACKs let new segments out. (flag; default: absent: as the profile says)
         deflate_at_exit: Without SACK, the window after recovery is at most what is in flight plus a segment (option
             1). (flag; default: absent: as the profile says)
@@ -846,6 +849,8 @@ class Tcp(Table):
         ack_delay: Longest time an ACK is held back. (duration; default: absent: as the profile says; at least 0)
         quick_acks: So many segments at the start are acknowledged one by one. (whole number; default: absent: as the
             profile says; at least 0)
+        ack_pushed: A segment marked PSH is acknowledged as soon as the application has read it, as Linux does since
+            6.6. (flag; default: absent: as the profile says)
         ack_growing_window: Segments that let the advertised window grow are acknowledged one by one, as Linux does;
             without it the window is constant. (flag; default: absent: as the profile says)
         ack_compression: From the fourth segment beyond a hole on, one ACK answers those of a twentieth of the round
@@ -879,6 +884,7 @@ class Tcp(Table):
     sack: bool | None = None
     loss_detection: Literal["duplicate-acks", "sack", "fack", "rack"] | None = None
     duplicate_threshold: int | Mapping[str, Any] | None = None
+    segmentation_offload: bool | None = None
     limited_transmit: bool | None = None
     deflate_at_exit: bool | None = None
     reduction: Literal["at-once", "prr", "prr-always", "rate-halving"] | None = None
@@ -897,6 +903,7 @@ class Tcp(Table):
     ack_every: int | Mapping[str, Any] | None = None
     ack_delay: Quantity | None = None
     quick_acks: int | Mapping[str, Any] | None = None
+    ack_pushed: bool | None = None
     ack_growing_window: bool | None = None
     ack_compression: Quantity | None = None
     ecn: Literal["off", "classic", "accurate", "per-packet"] | None = None
@@ -995,7 +1002,8 @@ class Group(Table):
         class_: Traffic class of their packets. (text; default: be)
         processing: Random time a host spends on each data packet before sending it; order is kept. (duration;
             default: absent: none; at least 0)
-        weight: Scales reference rate, CSFQ and DRR share, and willingness to pay. (number; default: 1; more than 0)
+        weight: Scales reference rate, CSFQ and DRR share, willingness to pay, and MulTCP's N. (number; default: 1;
+            more than 0)
     """
 
     users: int | Mapping[str, Any]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
+import pytest
 from conftest import ROOT, environment
 from evenflow import _core, types
 from evenflow.tables import Table
@@ -40,3 +42,18 @@ def test_the_stub_has_what_the_engine_has() -> None:
     for name in dir(_core):
         if not name.startswith("_") or name == "__version__":
             assert name in stub, name
+
+
+def test_conformance_vectors_are_what_the_model_writes() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "conformance" / "make_vectors.py", "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("ns"), reason="ns-2 is not installed; on Debian and Ubuntu: apt-get install ns2")
+def test_the_model_of_red_agrees_with_ns2() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "conformance" / "compare_ns2.py"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

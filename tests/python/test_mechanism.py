@@ -44,7 +44,12 @@ def test_idle_time_lowers_the_average() -> None:
 
 def test_a_virtual_queue_marks_what_leaves() -> None:
     queue = ef.mechanism(
-        "virtual-queue", mark="busy-departure", buffer="2 packets", buffer_factor=1, link_rate="12 Mbit/s", rate_factor=1
+        "virtual-queue",
+        mark="busy-departure",
+        buffer="2 packets",
+        buffer_factor=1,
+        link_rate="12 Mbit/s",
+        rate_factor=1,
     )
     for _ in range(3):
         assert queue.admit(now_s=0.0)["verdict"] == "accept"
@@ -115,6 +120,42 @@ def test_every_method_of_the_table_is_there() -> None:
             if "ecn" in arguments:
                 numbers["ecn"] = "marked"  # type: ignore[assignment]
             assert isinstance(getattr(made, method)(**numbers), dict)
+
+
+def test_cubic_by_hand() -> None:
+    """RFC 9438: a loss at 100 segments leaves 70; K = cbrt(30 / 0.4) = 4.217 s."""
+    cubic = ef.mechanism("cubic", stack="rfc", slow_start="standard")
+    cubic.set(cwnd=100 * 1448, ssthresh=1448)
+    assert cubic.loss(now_s=1.0)["cwnd"] == pytest.approx(70 * 1448)
+    answer = cubic.ack(now_s=1.1, rtt_s=0.1)
+    assert answer["k"] == pytest.approx(4.2172, abs=1e-4)
+    assert answer["w_max"] == 100
+    assert cubic.timeout(now_s=2.0)["cwnd"] == 1448
+    linux = ef.mechanism("cubic", stack="linux")
+    assert linux.set()["cwnd"] == 10 * 1448
+    linux.set(cwnd=101 * 1448)
+    assert linux.mark()["cwnd"] == 70 * 1448  # 101 * 717 / 1024 = 70.7
+
+
+def test_weighted_controls_by_hand() -> None:
+    """Siris et al. 2002: 10 + 0.5 * (4 / 10 - f); Crowcroft and Oechslin 1998: 16 * (4 - 1/2) / 4."""
+    wtp = ef.mechanism("wtp", weight=4, stack="ns2")
+    assert wtp.set(cwnd=14600)["cwnd"] == 14600
+    assert wtp.ack()["cwnd"] == pytest.approx(10.2 * 1460)
+    wtp.set(cwnd=14600)
+    assert wtp.ack(marks=1)["cwnd"] == pytest.approx(9.7 * 1460)
+    with pytest.raises(UsageError, match="marks=1"):
+        wtp.mark()
+    multcp = ef.mechanism("multcp", weight=4, stack="ns2")
+    multcp.set(cwnd=16 * 1460, ssthresh=1460)
+    assert multcp.ack(marks=1)["cwnd"] == 16 * 1460
+    assert multcp.mark()["cwnd"] == 14 * 1460
+    with pytest.raises(UsageError, match="at least 1"):
+        ef.mechanism("multcp", weight=0.5)
+    with pytest.raises(UsageError, match="there are rfc"):
+        ef.mechanism("newreno", stack="nosuch")
+    constant = ef.mechanism("constant", window="7 packets")
+    assert constant.timeout()["cwnd"] == constant.ack()["cwnd"] == 7 * 1446
 
 
 def test_modules_and_functions_of_one_name() -> None:

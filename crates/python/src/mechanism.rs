@@ -7,14 +7,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
-use evenflow_base::schema::{Room, Type, Value as Quantity};
+use evenflow_base::schema::{Mechanism as Table, Room, Type, Value as Quantity};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
 use evenflow_queue::{Admission, Limit, Line, Occupancy, Queued, Reason, Scheduler, Verdict};
-use evenflow_scenario::{mechanism as decode, quantity};
+use evenflow_scenario::{catalogue, mechanism as decode, quantity};
 use evenflow_stage::Stage;
-use evenflow_transport::Profile;
 use evenflow_transport::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
+use evenflow_transport::{MECHANISMS, Profile, profile};
 
 /// A queue, scheduler, stage or congestion control with its state.
 #[pyclass(frozen, module = "evenflow._core")]
@@ -37,7 +37,17 @@ enum Object {
     Queue(Box<Admission>, Limit),
     Scheduler(Box<Scheduler>),
     Stage(Box<Stage>),
-    Control(CongestionControl, Window),
+    Control(Control),
+}
+
+/// A congestion control, with the little of a sender that it needs.
+struct Control {
+    control: CongestionControl,
+    window: Window,
+    /// Bytes of a full segment where a call does not say.
+    mss: f64,
+    /// Bytes acknowledged so far where a call does not say.
+    una: u64,
 }
 
 type Args = Map<String, Value>;
@@ -72,9 +82,23 @@ fn classes(params: &Args) -> Vec<String> {
 
 impl Inner {
     fn new(kind: &str, mut params: Args) -> PyResult<Inner> {
+        let is_control = |m: &&Table| m.kind == kind && m.room == Room::CongestionControl;
+        let stack = match MECHANISMS.iter().copied().find(is_control).and(params.remove("stack")) {
+            Some(Value::String(name)) => name,
+            Some(other) => return Err(bad(format!("stack must be text such as \"linux\", not {other}"))),
+            None => "ns3.26".into(),
+        };
+        let profile = Profile::named(&stack).ok_or_else(|| {
+            bad(format!("no stack is called {stack:?}; there are {}", profile::COMPLETE.join(", ")))
+        })?;
         let seed = params.remove("seed").and_then(|s| s.as_u64()).unwrap_or(1);
-        let weight = not_negative(&params, "weight", Some(1.0))?;
-        params.remove("weight");
+        // The owner's weight, where the mechanism has no parameter of that name itself.
+        let owned = catalogue::mechanisms().find(|m| m.kind == kind);
+        let own_weight = owned.is_some_and(|m| m.params.iter().any(|p| p.name == "weight"));
+        let weight = if own_weight { 1.0 } else { not_negative(&params, "weight", Some(1.0))? };
+        if !own_weight {
+            params.remove("weight");
+        }
         let rate = match params.remove("link_rate") {
             Some(Value::String(text)) => quantity::parse(&text, Type::Rate).map_err(bad)?.number().map(Rate),
             Some(other) => {
@@ -129,10 +153,14 @@ impl Inner {
                 }
                 _ => Scheduler::Fifo(std::collections::VecDeque::new()),
             })),
-            Room::CongestionControl => Object::Control(
-                CongestionControl::build(kind, &values, &Profile::ns3_26(), weight).map_err(problems)?,
-                Window { cwnd: 1446.0, ssthresh: f64::INFINITY },
-            ),
+            Room::CongestionControl => {
+                let mut control =
+                    CongestionControl::build(kind, &values, &profile, weight).map_err(problems)?;
+                let mss = profile.mss as f64;
+                let mut window = Window { cwnd: profile.initial_window * mss, ssthresh: f64::INFINITY };
+                control.start(&mut window, mss);
+                Object::Control(Control { control, window, mss, una: 0 })
+            }
             other => return Err(bad(format!("a {} cannot be stepped by itself", other.name()))),
         };
         let observables = table.observables.iter().map(|o| o.name).collect();
@@ -186,7 +214,8 @@ impl Inner {
             let value = match &self.object {
                 Object::Queue(rule, _) => rule.observe(name),
                 Object::Stage(stage) => stage.observe(name, now),
-                _ => None,
+                Object::Control(control) => control.control.observe(name),
+                Object::Scheduler(_) => None,
             };
             if let Some(value) = value {
                 out.insert((*name).to_string(), json!(value));
@@ -249,35 +278,10 @@ impl Inner {
                 out.insert("id".into(), item.map_or(Value::Null, |q| q.packet.seq.into()));
                 out.insert("bytes".into(), item.map_or(Value::Null, |q| q.packet.size.into()));
             }
-            (Object::Control(control, window), "ack") => {
-                let mss = not_negative(args, "mss", Some(1446.0))?;
-                let segments = not_negative(args, "segments", Some(1.0))?;
-                let acked = Acked {
-                    now,
-                    una: 0,
-                    next: 0,
-                    bytes: (segments * mss) as u64,
-                    segments: segments as u64,
-                    mss,
-                    flight: f64::INFINITY,
-                    rtt: None,
-                    marks: 0,
-                };
-                control.grow(window, &acked);
-                show(window, &mut out);
-            }
-            (Object::Control(control, window), "loss") => {
-                let mss = not_negative(args, "mss", Some(1446.0))?;
-                let flight = not_negative(args, "flight", Some(window.cwnd))?;
-                let event = Congestion { signal: Signal::Loss, now, flight, mss };
-                window.ssthresh = control.reduce(window, &event);
-                window.cwnd = window.ssthresh;
-                show(window, &mut out);
-            }
-            (Object::Control(_, window), "set") => {
-                window.cwnd = not_negative(args, "cwnd", Some(window.cwnd))?;
-                window.ssthresh = not_negative(args, "ssthresh", Some(window.ssthresh))?;
-                show(window, &mut out);
+            (Object::Control(control), "ack" | "loss" | "mark" | "timeout" | "set") => {
+                control.call(kind, method, args, now)?;
+                control.show(&mut out);
+                self.observe(&mut out, now);
             }
             (Object::Queue(..) | Object::Stage(_), "observe") => self.observe(&mut out, now),
             (object, _) => {
@@ -285,7 +289,7 @@ impl Inner {
                     Object::Queue(..) => "admit, leave, departed, observe",
                     Object::Scheduler(_) => "enqueue, dequeue",
                     Object::Stage(_) => "forward, observe",
-                    Object::Control(..) => "ack, loss, set",
+                    Object::Control(_) => "ack, loss, mark, timeout, set",
                 };
                 return Err(bad(format!("{kind} has no method {method:?}; it has {methods}")));
             }
@@ -308,10 +312,69 @@ fn tell(out: &mut Args, verdict: &str, reason: Option<Reason>, packet: &Packet) 
     out.insert("ecn".into(), ecn.into());
 }
 
-fn show(window: &Window, out: &mut Args) {
-    out.insert("cwnd".into(), json!(window.cwnd));
-    let threshold = window.ssthresh;
-    out.insert("ssthresh".into(), if threshold.is_finite() { json!(threshold) } else { Value::Null });
+impl Control {
+    /// Does what a sender does that follows no recovery: the window is the threshold at once.
+    fn call(&mut self, kind: &str, method: &str, args: &Args, now: Time) -> PyResult<()> {
+        let mss = not_negative(args, "mss", Some(self.mss))?;
+        let window = &mut self.window;
+        let control = &mut self.control;
+        let signal = match method {
+            "ack" => {
+                let segments = not_negative(args, "segments", Some(1.0))?;
+                let marks = not_negative(args, "marks", Some(0.0))? as u32;
+                let bytes = (segments * mss) as u64;
+                let una = not_negative(args, "una", Some((self.una + bytes) as f64))? as u64;
+                let next = not_negative(args, "next", Some(una as f64 + window.cwnd))? as u64;
+                let rtt = match args.get("rtt_s") {
+                    None => None,
+                    Some(_) => Some(Duration::from_seconds(not_negative(args, "rtt_s", None)?)),
+                };
+                self.una = una;
+                let acked = Acked {
+                    now,
+                    una,
+                    next,
+                    bytes,
+                    segments: segments as u64,
+                    mss,
+                    flight: f64::INFINITY,
+                    rtt,
+                    marks,
+                };
+                if marks == 0 || control.takes_every_mark() {
+                    control.grow(window, &acked);
+                }
+                return Ok(());
+            }
+            "set" => {
+                window.cwnd = not_negative(args, "cwnd", Some(window.cwnd))?;
+                window.ssthresh = not_negative(args, "ssthresh", Some(window.ssthresh))?;
+                return Ok(());
+            }
+            "mark" if control.takes_every_mark() => {
+                return Err(bad(format!("{kind} takes marks with their acknowledgements: ack(marks=1)")));
+            }
+            "mark" => Signal::Mark,
+            "loss" => Signal::Loss,
+            _ => Signal::Timeout,
+        };
+        let flight = not_negative(args, "flight", Some(window.cwnd))?;
+        let event = Congestion { signal, now, flight, mss };
+        let ssthresh = control.reduce(window, &event);
+        let cwnd = match signal {
+            Signal::Loss => ssthresh,
+            Signal::Mark => control.after_mark(window, &event, ssthresh),
+            Signal::Timeout => control.floor(mss),
+        };
+        *window = Window { cwnd, ssthresh };
+        Ok(())
+    }
+
+    fn show(&self, out: &mut Args) {
+        out.insert("cwnd".into(), json!(self.window.cwnd));
+        let threshold = self.window.ssthresh;
+        out.insert("ssthresh".into(), if threshold.is_finite() { json!(threshold) } else { Value::Null });
+    }
 }
 
 fn object(text: &str, what: &str) -> PyResult<Args> {

@@ -93,9 +93,7 @@ pub fn announced(room: Room) -> &'static [&'static str] {
             "bandwidth-manager",
         ],
         Room::Traffic => &["short-flows", "web", "youtube", "has"],
-        Room::CongestionControl => {
-            &["cubic", "multcp", "wtp", "constant", "vegas", "illinois", "compound", "ledbat", "dctcp"]
-        }
+        Room::CongestionControl => &["vegas", "illinois", "compound", "ledbat", "dctcp"],
         Room::Stack | Room::Scenario => &[],
     }
 }

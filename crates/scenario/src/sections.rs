@@ -362,7 +362,7 @@ pub static GROUP: Section = Section {
             Type::Number,
             Fallback::Text("1"),
             Range::POSITIVE,
-            "Scales reference rate, CSFQ and DRR share, and willingness to pay.",
+            "Scales reference rate, CSFQ and DRR share, willingness to pay, and MulTCP's N.",
         ),
     ],
     observables: FLOW,
@@ -372,6 +372,11 @@ pub static GROUP: Section = Section {
 /// What can be observed of a flow: `groups.G.users[i].flows[j].window`.
 pub(crate) const FLOW: &[Observable] = &[
     Observable { name: "window", unit: "packets", doc: "Congestion window of a TCP flow." },
+    Observable {
+        name: "ssthresh",
+        unit: "packets",
+        doc: "Slow-start threshold of a TCP flow; nothing before it has one.",
+    },
     Observable {
         name: "received_bytes",
         unit: "B",

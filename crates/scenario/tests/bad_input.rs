@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{errors, tree, with, without};
+use common::{at, errors, valid, with, without};
 use evenflow_scenario::Scenario;
 use serde_json::{Value as Json, json};
 
@@ -274,16 +274,19 @@ fn kinds_are_known_or_announced_or_mistyped() {
     );
     one(
         "groups.heavy.tcp.congestion_control",
-        json!({ "kind": "wtp", "gain": 0.5 }),
-        "groups.heavy.tcp.congestion_control.kind: not yet known: congestion control \"wtp\"",
+        json!({ "kind": "vegas" }),
+        "groups.heavy.tcp.congestion_control.kind: not yet known: congestion control \"vegas\"",
     );
-    one("groups.heavy.tcp.stack", json!("linux"), "groups.heavy.tcp.stack: not yet known: stack \"linux\"");
+    one(
+        "groups.heavy.tcp.stack",
+        json!("linux3.2"),
+        "groups.heavy.tcp.stack: not yet known: stack \"linux3.2\"",
+    );
     one(
         "groups.heavy.tcp.stack",
         json!("ns3"),
         "groups.heavy.tcp.stack: \"ns3\" is not valid; did you mean \"ns3.26\"?",
     );
-    one("groups.heavy.tcp.ecn", json!("classic"), "groups.heavy.tcp.ecn: not yet known: ecn = \"classic\"");
     one(
         "links.bottleneck.jitter",
         json!({ "normal": "7 ms" }),
@@ -297,29 +300,82 @@ fn kinds_are_known_or_announced_or_mistyped() {
     );
 }
 
+/// The bottleneck's group with a stack on which every packet tells its mark, and this congestion control.
+fn per_packet(control: Json) -> Json {
+    with(
+        "abc-default",
+        &[(
+            "groups.heavy.tcp",
+            json!({ "stack": "ns2", "ecn": "per-packet", "congestion_control": control }),
+        )],
+    )
+}
+
 #[test]
-fn tcp_has_a_default_that_does_not_exist_yet() {
-    assert_eq!(
-        errors(&without("abc-default", &["groups.heavy.tcp"])).to_string(),
-        "groups.heavy.tcp.stack: not yet known: stack \"rfc\" (the default); write stack = \"ns3.26\""
+fn congestion_controls_get_the_feedback_they_answer() {
+    valid(&per_packet(json!("wtp")));
+    valid(&per_packet(json!({ "kind": "multcp", "react": "every-mark" })));
+    one(
+        "groups.heavy.tcp.congestion_control",
+        json!("wtp"),
+        "groups.heavy.tcp.congestion_control: wtp answers the mark of each packet and needs ecn = \"per-packet\", not \"off\"",
+    );
+    one(
+        "groups.heavy.tcp.congestion_control",
+        json!({ "kind": "multcp", "react": "every-mark" }),
+        "groups.heavy.tcp.congestion_control: react = \"every-mark\" needs ecn = \"per-packet\" or \"accurate\"; \
+         \"off\" tells no single marks",
     );
 }
 
 #[test]
-fn what_waits_for_the_next_release_is_all_that_is_wrong_with_the_red_example() {
-    let errors = errors(&tree("red-ecn"));
-    assert!(errors.iter().all(|(_, message)| message.starts_with("not yet known: ")), "{errors}");
-    let paths: Vec<&str> = errors.iter().map(|(path, _)| path).collect();
+fn a_weight_stands_in_one_place() {
+    let general = json!({ "kind": "wtp", "form": "general", "increase_weight": 2, "decrease_weight": 3 });
+    let mut tree = per_packet(general.clone());
+    valid(&tree);
+    *at(&mut tree, "groups.heavy.weight") = json!(2);
     assert_eq!(
-        paths,
-        [
-            "groups.heavy.tcp.congestion_control",
-            "groups.heavy.tcp.ecn",
-            "groups.heavy.tcp.stack",
-            "groups.light.tcp.congestion_control",
-            "groups.light.tcp.ecn",
-            "groups.light.tcp.stack",
-        ]
+        errors(&tree).to_string(),
+        "groups.heavy.weight: stands beside decrease_weight of the congestion control wtp; give one of the two\n\
+         groups.heavy.weight: stands beside increase_weight of the congestion control wtp; give one of the two"
+    );
+    let half = json!({ "kind": "wtp", "form": "general", "increase_weight": 2 });
+    assert_eq!(
+        errors(&per_packet(half)).to_string(),
+        "groups.heavy.tcp.congestion_control.decrease_weight: is required by form = \"general\""
+    );
+    let both = json!({ "kind": "wtp", "increase_weight": 2, "decrease_weight": 0 });
+    assert_eq!(
+        errors(&per_packet(both)).to_string(),
+        "groups.heavy.tcp.congestion_control.decrease_weight: must be more than 0, not 0"
+    );
+    let other = json!({ "kind": "wtp", "form": "inverse-decrease", "increase_weight": 2 });
+    assert_eq!(
+        errors(&per_packet(other)).to_string(),
+        "groups.heavy.tcp.congestion_control.increase_weight: goes with form = \"general\", not with \"inverse-decrease\""
+    );
+}
+
+#[test]
+fn multcp_stands_for_one_connection_at_least() {
+    let mut tree = per_packet(json!("multcp"));
+    valid(&tree);
+    for weight in [json!(0.5), json!({ "uniform": [0.5, 2] }), json!({ "values": [4, 0.25] })] {
+        *at(&mut tree, "groups.heavy.weight") = weight;
+        assert_eq!(
+            errors(&tree).to_string(),
+            "groups.heavy.weight: is N of multcp, which must be at least 1 whatever is drawn"
+        );
+    }
+    *at(&mut tree, "groups.heavy.weight") = json!({ "uniform": [1, 2] });
+    valid(&tree);
+    assert_eq!(
+        errors(&per_packet(json!({ "kind": "multcp", "weight": 0 }))).to_string(),
+        "groups.heavy.tcp.congestion_control.weight: must be at least 1, not 0"
+    );
+    assert_eq!(
+        errors(&per_packet(json!({ "kind": "multcp", "weight": { "normal": [2, 1] } }))).to_string(),
+        "groups.heavy.tcp.congestion_control.weight: is N, which must be at least 1 whatever is drawn"
     );
 }
 

@@ -296,7 +296,8 @@ impl Builder<'_> {
                         let (tcp, endpoint) = match evenflow_traffic::application(kind, &values) {
                             Application::Bytes(size) => {
                                 let profile = &parts.profiles[profiles[t] as usize];
-                                let control = self.control(profile, traffic, self.weights[g][user]);
+                                let control =
+                                    self.control(profile, traffic, self.weights[g][user], &of, user);
                                 parts.connections.push(connection(profile, control, profiles[t], size));
                                 (true, parts.connections.len() - 1)
                             }
@@ -332,10 +333,18 @@ impl Builder<'_> {
         Engine::new(parts)
     }
 
-    /// The congestion control of a flow.
-    fn control(&self, profile: &Profile, traffic: &Traffic, weight: f64) -> CongestionControl {
+    /// The congestion control of a flow of user number `user`; `of` makes the flow's streams.
+    fn control(
+        &self,
+        profile: &Profile,
+        traffic: &Traffic,
+        weight: f64,
+        of: &dyn Fn(&str) -> Stream,
+        user: usize,
+    ) -> CongestionControl {
         let spec = &traffic.tcp.as_ref().expect("it goes over TCP").congestion_control;
-        CongestionControl::build(spec.mechanism.kind, &spec.values, profile, weight)
+        let drawn = spec.values.is_random().then(|| spec.values.drawn(of, user));
+        CongestionControl::build(spec.mechanism.kind, drawn.as_ref().unwrap_or(&spec.values), profile, weight)
             .expect("the scenario was checked")
     }
 
@@ -719,6 +728,7 @@ impl Builder<'_> {
                         let name = format!("groups.{}.users[{user}].flows[{flow}].{observable}", spec.name);
                         let source = match observable {
                             "window" => Source::Window(id),
+                            "ssthresh" => Source::Threshold(id),
                             _ => Source::Received(id),
                         };
                         out.push((name, source, (0, 0)));

@@ -950,6 +950,14 @@ impl Engine {
         }
     }
 
+    /// The congestion window and threshold of a TCP flow, packets.
+    pub fn window(&self, flow: usize) -> evenflow_transport::Window {
+        let connection = &self.connections[self.flows[flow].endpoint as usize];
+        let mss = self.profiles[connection.profile as usize].mss as f64;
+        let window = connection.sender.window();
+        evenflow_transport::Window { cwnd: window.cwnd / mss, ssthresh: window.ssthresh / mss }
+    }
+
     /// The gate of a port as of `now`, if it has one.
     pub fn gate_at(&mut self, port: usize, now: Time) -> Option<&Gate> {
         let port = &mut self.ports[port];

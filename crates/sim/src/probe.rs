@@ -32,6 +32,8 @@ pub enum Source {
     Stage(usize, &'static str),
     /// Congestion window of a flow, packets.
     Window(usize),
+    /// Slow-start threshold of a flow, packets.
+    Threshold(usize),
     /// Application bytes received by a flow: the increase.
     Received(usize),
 }
@@ -132,10 +134,8 @@ impl Probes {
                     }))
                 }
                 Source::Stage(stage, name) => engine.stages[stage].stage.observe(name, now),
-                Source::Window(flow) => {
-                    let c = &engine.connections[engine.flows[flow].endpoint as usize];
-                    Some(c.sender.window().cwnd / engine.profiles[c.profile as usize].mss as f64)
-                }
+                Source::Window(flow) => Some(engine.window(flow).cwnd),
+                Source::Threshold(flow) => Some(engine.window(flow).ssthresh).filter(|x| x.is_finite()),
                 Source::Received(flow) => Some(rise(engine.received(flow) as f64)),
             };
             self.series[timed.column].times.push(now.seconds());

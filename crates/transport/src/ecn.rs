@@ -63,16 +63,15 @@ pub fn answer(own: PeerEcn, asked: Ecn, bits: u8, ip: Field) -> (u8, Ecn) {
     }
 }
 
-/// What the end that sent the SYN will do on a SYN-ACK with the flags `bits` (RFC 9768 table 2, last column).
-pub fn settled(asked: Ecn, tries: u32, bits: u8) -> Ecn {
+/// What the end that sent the SYN will do on the first SYN-ACK, with the flags `bits` (RFC 9768 table 2, last column):
+/// whichever of its SYNs that answers (section 3.1.4.1), for the other end keeps to the first SYN that it saw.
+pub fn settled(asked: Ecn, bits: u8) -> Ecn {
     let answered = number_of(bits & ACE);
     match asked {
         Ecn::PerPacket => Ecn::PerPacket,
         Ecn::Off => Ecn::Off,
         Ecn::Classic if answered == 0b001 || answered == 0b101 => Ecn::Classic,
         Ecn::Classic => Ecn::Off,
-        // A SYN that no longer offered anything settles on nothing.
-        Ecn::Accurate if offer(asked, tries) == 0 => Ecn::Off,
         Ecn::Accurate => match answered {
             0b010 | 0b011 | 0b100 | 0b110 => Ecn::Accurate,
             0b001 | 0b101 => Ecn::Classic,
@@ -85,7 +84,7 @@ pub fn settled(asked: Ecn, tries: u32, bits: u8) -> Ecn {
 /// What two ends agree on where no SYN is lost.
 pub fn agreed(asked: Ecn, peer: PeerEcn) -> Ecn {
     let (bits, _) = answer(peer, asked, offer(asked, 0), Field::NotCapable);
-    settled(asked, 0, bits)
+    settled(asked, bits)
 }
 
 /// How many marked packets an ACK reports that shows the counter `ace`, where `known` are known so far (modulo 8) and
@@ -131,7 +130,7 @@ mod tests {
         for (peer, ip, synack, client) in table {
             let (bits, _) = answer(peer, Ecn::Accurate, offer(Ecn::Accurate, 0), ip);
             assert_eq!(number_of(bits), synack, "{peer:?} {ip:?}");
-            assert_eq!(settled(Ecn::Accurate, 0, bits), client, "{peer:?} {ip:?}");
+            assert_eq!(settled(Ecn::Accurate, bits), client, "{peer:?} {ip:?}");
         }
     }
 
@@ -139,14 +138,15 @@ mod tests {
     fn a_classic_offer_to_an_accurate_server_ends_classic() {
         let (bits, server) = answer(PeerEcn::Same, Ecn::Classic, offer(Ecn::Classic, 0), Field::NotCapable);
         assert_eq!((bits, server), (flags::ECE, Ecn::Classic));
-        assert_eq!(settled(Ecn::Classic, 0, bits), Ecn::Classic);
+        assert_eq!(settled(Ecn::Classic, bits), Ecn::Classic);
     }
 
     #[test]
     fn the_third_syn_asks_for_nothing() {
         assert_eq!(offer(Ecn::Accurate, 1), ACE);
         assert_eq!(offer(Ecn::Accurate, 2), 0);
-        assert_eq!(settled(Ecn::Accurate, 2, flags_of(0b010)), Ecn::Off);
+        // An answer to one of the first two still counts (section 3.1.4.1).
+        assert_eq!(settled(Ecn::Accurate, flags_of(0b010)), Ecn::Accurate);
     }
 
     #[test]

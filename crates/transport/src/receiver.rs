@@ -5,7 +5,7 @@
 
 use evenflow_base::{Duration, Ecn as Field, Packet, Time, flags};
 
-use crate::profile::Ecn;
+use crate::profile::{Ecn, PeerEcn};
 use crate::report::Report;
 use crate::{Profile, Segment, ecn};
 
@@ -30,6 +30,8 @@ struct Island {
 struct Marks {
     /// What the handshake settled on.
     mode: Ecn,
+    /// A SYN was seen.
+    settled: bool,
     /// Classic: congestion is told until the sender says that it has reduced (RFC 3168 section 6.1.3).
     latched: bool,
     /// Accurate: the counter r.cep, modulo 8 (RFC 9768 section 3.2.1).
@@ -82,7 +84,14 @@ impl Receiver {
             duplicate: None,
             ahead_since: 0,
             growing: profile.ack_growing_window.then(|| Box::new(Growing::new(profile))),
-            marks: Marks { mode: Ecn::Off, latched: false, counter: ecn::FIRST, untold: 0, last: false },
+            marks: Marks {
+                mode: Ecn::Off,
+                settled: false,
+                latched: false,
+                counter: ecn::FIRST,
+                untold: 0,
+                last: false,
+            },
         }
     }
 
@@ -111,8 +120,15 @@ impl Receiver {
             if let Some(growing) = &mut self.growing {
                 growing.answer(now);
             }
-            let (bits, mode) = ecn::answer(profile.peer_ecn, profile.ecn, packet.flags, packet.ecn);
-            self.marks.mode = mode;
+            let (mut bits, mode) = ecn::answer(profile.peer_ecn, profile.ecn, packet.flags, packet.ecn);
+            // The first SYN decides; a later one that asks for nothing is answered as before (RFC 9768 section 3.1.5).
+            if !self.marks.settled {
+                (self.marks.mode, self.marks.settled) = (mode, true);
+            } else if self.marks.mode == Ecn::Accurate {
+                bits = ecn::flags_of(ecn::reflected(packet.ecn));
+            } else if self.marks.mode == Ecn::Off && profile.peer_ecn != PeerEcn::Broken {
+                bits = 0;
+            }
             out.push(self.acknowledgement(flags::SYN | bits));
             return;
         }
@@ -125,7 +141,7 @@ impl Receiver {
         }
         let told_at_once = self.marks.mode != Ecn::Off && self.mark(packet);
         let (from, to) = (packet.seq, packet.seq + u64::from(packet.payload));
-        if from <= self.last_ack {
+        if from <= self.last_ack && packet.stamp.wrapping_sub(self.stamp) as i32 >= 0 {
             self.stamp = packet.stamp;
         }
         let in_order = from <= self.next && to > self.next;

@@ -16,7 +16,7 @@ pub struct RttEstimator {
     highest: i64,
     /// Linux's form: the byte whose acknowledgement ends this round trip.
     round: u64,
-    /// The smallest sample so far.
+    /// The smallest time seen.
     least: Option<Duration>,
 }
 
@@ -46,10 +46,15 @@ impl RttEstimator {
         }
     }
 
+    /// The time that the newest segment of an ACK took, for the smallest.
+    #[inline]
+    pub fn seen(&mut self, rtt: Duration) {
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+    }
+
     /// Linux: the deviation that counts is the largest of a round trip, at least the floor; it rises at once and falls by
     /// a quarter a round trip. A sample below the mean by more than the deviation moves it eight times less.
     fn sample_linux(&mut self, rtt: Duration, una: u64, next: u64, profile: &Profile) {
-        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         let (r, floor) = (rtt.0 as i64, profile.min_rto.0 as i64);
         let Some(srtt) = &mut self.smoothed else {
             self.smoothed = Some(r);
@@ -98,7 +103,7 @@ impl RttEstimator {
         self.smoothed.map(|s| Duration(s as u64))
     }
 
-    /// The smallest sample so far, in Linux's form.
+    /// The smallest round-trip time so far (RFC 8985: RACK.min_RTT).
     pub fn least(&self) -> Option<Duration> {
         self.least
     }

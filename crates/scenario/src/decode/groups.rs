@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use evenflow_base::schema::{Law, Room, Value};
 use evenflow_transport::Profile;
+use evenflow_transport::congestion_control::contradictions;
 use evenflow_transport::profile::TCP;
 use serde_json::Value as Json;
 
@@ -143,6 +144,8 @@ fn group(
     let processing = plain(table, &GROUP, "processing", path, errors);
     let processing = (errors.len() == before).then_some(processing);
     let weight = plain(table, &GROUP, "weight", path, errors);
+    let drafts: Vec<&TrafficDraft> = traffic.iter().flatten().collect();
+    weights(table, weight.as_ref(), &drafts, path, errors);
     GroupDraft { name: name.into(), users, path: hops, classes, flows, traffic, processing, weight }
 }
 
@@ -221,6 +224,45 @@ fn hops(
         return None;
     }
     Some(hops)
+}
+
+/// What contradicts the group's weight: a congestion control that has weights of its own beside a group that has one, and
+/// MulTCP of fewer connections than one.
+fn weights(
+    table: &Table,
+    weight: Option<&Value>,
+    traffic: &[&TrafficDraft],
+    path: &str,
+    errors: &mut Errors,
+) {
+    let given = table.contains_key("weight");
+    let here = join(path, "weight");
+    let controls: Vec<&Spec> =
+        traffic.iter().filter_map(|t| t.tcp.as_ref()?.as_ref()).map(|tcp| &tcp.congestion_control).collect();
+    for name in ["weight", "increase_weight", "decrease_weight"] {
+        if let (true, Some(spec)) = (given, controls.iter().find(|spec| spec.values.get(name).is_some())) {
+            let kind = spec.mechanism.kind;
+            errors.push(
+                &here,
+                format!("stands beside {name} of the congestion control {kind}; give one of the two"),
+            );
+        }
+    }
+    let stands_for_n = |spec: &&Spec| spec.mechanism.kind == "multcp" && spec.values.get("weight").is_none();
+    if controls.iter().any(stands_for_n) && weight.is_some_and(|w| least(w) < 1.0) {
+        errors.push(here, "is N of multcp, which must be at least 1 whatever is drawn");
+    }
+}
+
+/// The least that a number may be drawn as.
+fn least(value: &Value) -> f64 {
+    let number = |v: &Value| v.number().unwrap_or(0.0);
+    match value {
+        Value::Random(Law::Uniform(low, _)) => number(low),
+        Value::Random(Law::Dealt(values)) => values.iter().map(number).fold(f64::INFINITY, f64::min),
+        Value::Random(Law::Normal(..) | Law::Exponential(_)) => 0.0,
+        plain => number(plain),
+    }
 }
 
 /// Whether data crosses a link at the instant it arrives; a link with errors gets the benefit of the doubt.
@@ -321,25 +363,25 @@ fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     let lines_sound = errors.len() == before;
     let congestion_control = congestion_control(table.get(CONGESTION_CONTROL.name), path, errors);
     let Some(Value::Word(stack)) = values.get("stack") else { return None };
-    let profile = Profile::named(stack);
-    if profile.is_none() {
-        let default =
-            if table.contains_key("stack") { "" } else { " (the default); write stack = \"ns3.26\"" };
-        errors.push(join(path, "stack"), format!("not yet known: stack {}{default}", quoted(stack)));
-    }
+    let Some(mut profile) = Profile::named(stack) else {
+        errors.push(join(path, "stack"), format!("not yet known: stack {}", quoted(stack)));
+        return None;
+    };
     if !lines_sound {
         return None;
     }
-    // What is not yet known whatever the stack is said beside an unknown stack; what contradicts a line of the stack
-    // can only be said of a known one.
-    let known = profile.is_some();
-    let mut profile = profile.unwrap_or_else(Profile::ns3_26);
     for (name, message) in profile.apply(&values) {
-        if known || message.starts_with("not yet known") {
-            errors.push(join(path, name), message);
-        }
+        errors.push(join(path, name), message);
     }
     let congestion_control = congestion_control?;
+    let Spec { mechanism, values } = &congestion_control;
+    let here = join(path, CONGESTION_CONTROL.name);
+    for message in contradictions(mechanism.kind, values, &profile) {
+        errors.push(&here, message);
+    }
+    if mechanism.kind == "multcp" && values.get("weight").is_some_and(|w| least(w) < 1.0) {
+        errors.push(join(&here, "weight"), "is N, which must be at least 1 whatever is drawn");
+    }
     (errors.len() == before).then_some(Tcp { profile, congestion_control })
 }
 

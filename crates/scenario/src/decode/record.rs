@@ -356,7 +356,7 @@ impl Network<'_> {
         let per_user = blocks.map(|blocks| blocks.iter().map(|(_, n)| u64::from(*n)).sum());
         let users = in_range(users.index, draft.users.map(u64::from), "users of the group")?;
         let flows = in_range(flows.index, per_user, "flows of a user")?;
-        if let (Some(blocks), "window") = (blocks, observable) {
+        if let (Some(blocks), "window" | "ssthresh") = (blocks, observable) {
             let has_window = match flows {
                 Copies::All => blocks.iter().any(|(tcp, _)| *tcp),
                 Copies::One(n) => {
@@ -369,7 +369,7 @@ impl Network<'_> {
                 }
             };
             if !has_window {
-                return Err(Some("datagrams have no window".into()));
+                return Err(Some(format!("datagrams have no {observable}")));
             }
         }
         Ok(Target::Flow { group: index, users, flows, observable })

@@ -2,6 +2,7 @@
 
 mod accounting;
 mod common;
+mod controls;
 mod paths;
 mod random;
 mod repeat;

@@ -94,8 +94,8 @@ impl Rfc {
         Rfc { shape, half_of, now, before: None, last: Time::ZERO }
     }
 
-    /// The window after an ACK of `segments` (need not be whole) in congestion avoidance; `smoothed` is the smoothed
-    /// round-trip time in seconds.
+    /// What an ACK of `segments` (need not be whole) adds to the window in congestion avoidance; `smoothed` is the
+    /// smoothed round-trip time in seconds.
     fn grow(&mut self, cwnd: f64, segments: f64, now: Time, smoothed: f64) -> f64 {
         let Shape { c, beta, reno_friendly, .. } = self.shape;
         let memory = &mut self.now;
@@ -112,10 +112,10 @@ impl Rfc {
         let pace = if epoch.w_est < prior { alpha(beta) } else { 1.0 };
         epoch.w_est += pace * segments / cwnd;
         if reno_friendly && w_cubic(t, epoch.k, w_max, c) < epoch.w_est {
-            return epoch.w_est.max(cwnd);
+            return (epoch.w_est - cwnd).max(0.0);
         }
         // Sections 4.4 and 4.5: the concave and the convex region have one rule.
-        cwnd + (target(w_cubic(t + smoothed, epoch.k, w_max, c), cwnd) - cwnd) / cwnd
+        (target(w_cubic(t + smoothed, epoch.k, w_max, c), cwnd) - cwnd) / cwnd
     }
 
     /// Bytes that a congestion event leaves (section 4.6).
@@ -230,7 +230,8 @@ impl Cubic {
             let segments = bytes / acked.mss;
             match &mut self.curve {
                 Curve::Rfc(curve) => {
-                    w.cwnd = curve.grow(cwnd, segments, acked.now, self.smoothed.unwrap_or(0.0)) * acked.mss;
+                    let smoothed = self.smoothed.unwrap_or(0.0);
+                    w.cwnd += curve.grow(cwnd, segments, acked.now, smoothed) * acked.mss;
                 }
                 Curve::Linux(curve) => {
                     let friendly = self.shape.reno_friendly;
@@ -375,7 +376,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("0.7"),
             range: Range { min: 0.0, closed: false, max: 0.99 },
             source: "RFC 9438 section 4.6",
-            doc: "What a congestion event multiplies the window by; kernels before 2.6.25 had 0.8.",
+            doc: "What a congestion event multiplies the window by; Linux 2.6.22 had 0.8.",
         },
         Param {
             name: "fast_convergence",
@@ -441,10 +442,6 @@ pub static TABLE: Mechanism = Mechanism {
         Deviation {
             what: "Form linux: K comes from an exact cube root; a kernel's is up to 0.2 % off. A second has 1000 jiffies.",
             why: "The error of the approximation is below the length of a jiffy for most windows; CONFIG_HZ differs by distribution.",
-        },
-        Deviation {
-            what: "Form linux: idle time counts from the last ACK, not from the last packet sent.",
-            why: "A round trip more or less of an idle time; the interface tells the former.",
         },
         Deviation {
             what: "Form linux is the kernel of today on every stack; the module of 2.6.22 that ns-2 ships has beta = 0.8, a cap of 16 packets in 100 ms and another start.",

@@ -218,7 +218,7 @@ impl CongestionControl {
         }
     }
 
-    /// The application sends again after having had nothing in flight for `idle`.
+    /// The application sends again with nothing in flight, `idle` after the last segment went out.
     pub fn resumed(&mut self, idle: Duration) {
         if let CongestionControl::Cubic(cc) = self {
             cc.resumed(idle);

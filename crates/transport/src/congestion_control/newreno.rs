@@ -98,11 +98,13 @@ impl NewReno {
         }
     }
 
-    /// The window after a mark: the threshold; as ns-2 counts, half the window and one segment at least.
+    /// The window after a mark: the threshold, but half a window that is no larger (RFC 3168 section 6.1.2 takes it down
+    /// to one segment); as ns-2 counts, always half the window. One segment at least.
     pub fn after_mark(&self, w: &Window, event: &Congestion, ssthresh: f64) -> f64 {
         match (self.counting, self.half_of) {
             (Counting::AcksReal, WindowBase::Window) => (w.cwnd / 2.0).max(event.mss),
-            _ => ssthresh,
+            _ if ssthresh < w.cwnd => ssthresh,
+            _ => (w.cwnd / 2.0).max(event.mss),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use evenflow_base::schema::Value;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use super::*;
 
@@ -88,7 +89,7 @@ fn after_a_mark_the_window_may_be_smaller_than_the_least_threshold() {
         assert_eq!(ssthresh, 2.0 * MSS, "{kind}");
         cc.after_mark(&small, &event, ssthresh) / MSS
     };
-    assert_eq!(after("newreno", Profile::rfc()), 2.0);
+    assert_eq!(after("newreno", Profile::rfc()), 1.0); // RFC 3168 section 6.1.2
     assert_eq!(after("newreno", Profile::ns2()), 1.0);
     assert_eq!(after("multcp", Profile::ns2()), 1.0);
     assert_eq!(after("cubic", Profile::rfc()), 1.4); // RFC 9438 section 4.6
@@ -180,7 +181,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 500, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever happens, the window is a finite number from the floor on, and a threshold has two segments at least.
     #[test]
@@ -195,10 +196,8 @@ proptest! {
                     let marks = if cc.takes_every_mark() { marks } else { 0 };
                     let before = w.cwnd;
                     cc.grow(&mut w, &acked(now, segments, rtt.map(Duration), marks));
-                    if marks == 0 && !matches!(cc, CongestionControl::Constant(_)) {
-                        prop_assert!(w.cwnd >= before.min(w.cwnd.max(cc.floor(MSS))), "an ACK took from {before}");
-                        prop_assert!(w.cwnd >= before || matches!(cc, CongestionControl::Wtp(_)));
-                    }
+                    let held = matches!(cc, CongestionControl::Constant(_));
+                    prop_assert!(marks > 0 || held || w.cwnd >= before, "an ACK took from {before}: {w:?}");
                 }
                 Step::Event(signal, flight) => {
                     let event = Congestion { signal, now, flight: flight * MSS, mss: MSS };

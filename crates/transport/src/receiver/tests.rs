@@ -1,4 +1,8 @@
 //! Tables of segments of 100 bytes: time in ms, what arrives, the ACK that leaves (`-`: none), when a held-back one is due.
+//!
+//! `3 ce` is segment 3 with a congestion mark, `3 cwr` one that says that the window was reduced, `3 stamp 7` one with a
+//! timestamp other than its time of arrival; `syn 7` asks for what those three flags say and is answered `synack 2`. An ACK
+//! is shown with its report, `ack 3 sack 5..7 9` (segments 5 to 7, then 9), and with `ece` or the counter, `ace 6`.
 
 use super::*;
 use evenflow_base::Ecn;
@@ -26,6 +30,30 @@ fn ms(t: u64) -> Time {
     Time(t * 1_000_000)
 }
 
+/// An ACK as a table writes it.
+fn shown(ack: &Segment, receiver: &mut Receiver, profile: &Profile) -> String {
+    let number = ecn::number_of(ack.flags);
+    assert_eq!(ack.flags & !(flags::SYN | ecn::ACE), flags::ACK | flags::BACKWARD);
+    assert_eq!((ack.payload, ack.ecn), (0, Ecn::NotCapable)); // RFC 3168 section 6.1.4
+    if ack.flags & flags::SYN != 0 {
+        return format!("synack {number}");
+    }
+    let mut text = format!("ack {}", ack.seq / SIZE);
+    if let Some(report) = profile.sack.then(|| receiver.report()).flatten() {
+        text += " sack";
+        for &(from, to) in report.blocks() {
+            let (from, last) = (from / SIZE, to / SIZE - 1);
+            text += &if from == last { format!(" {from}") } else { format!(" {from}..{last}") };
+        }
+    }
+    match receiver.marks.mode {
+        crate::profile::Ecn::Accurate => text += &format!(" ace {number}"),
+        _ if number == 1 => text += " ece",
+        _ => assert_eq!(number, 0),
+    }
+    text
+}
+
 /// Runs a table; a segment's timestamp is its time of arrival, and `echo N` checks the ACK's.
 fn table(profile: &Profile, rows: &str) {
     let mut receiver = Receiver::new(profile);
@@ -49,14 +77,34 @@ fn table(profile: &Profile, rows: &str) {
                 let ack = Packet { flags: flags::ACK, ..data(0, 0, 0) };
                 receiver.receive(&ack, ms(at), profile, &mut out);
             }
-            n => {
-                let n: u64 = n.parse().expect("a segment");
-                receiver.receive(&data(n * SIZE, SIZE as u16, at as u32), ms(at), profile, &mut out);
+            text => {
+                let mut words = text.split_whitespace();
+                let first = words.next().expect("a segment");
+                let number = |word: Option<&str>| word.and_then(|n| n.parse::<u64>().ok()).expect("a number");
+                if first == "syn" {
+                    let bits = flags::SYN | ecn::flags_of(number(words.next()) as u8);
+                    receiver.receive(
+                        &Packet { flags: bits, ..data(0, 0, at as u32) },
+                        ms(at),
+                        profile,
+                        &mut out,
+                    );
+                } else {
+                    let mut packet = data(number(Some(first)) * SIZE, SIZE as u16, at as u32);
+                    while let Some(word) = words.next() {
+                        match word {
+                            "ce" => packet.ecn = Ecn::Congestion,
+                            "cwr" => packet.flags |= flags::CWR,
+                            "stamp" => packet.stamp = number(words.next()) as u32,
+                            other => panic!("a segment says nothing of {other}"),
+                        }
+                    }
+                    receiver.receive(&packet, ms(at), profile, &mut out);
+                }
             }
         }
-        let acks: Vec<String> = out.iter().map(|a| format!("ack {}", a.seq / SIZE)).collect();
+        let acks: Vec<String> = out.iter().map(|a| shown(a, &mut receiver, profile)).collect();
         assert_eq!(if acks.is_empty() { "-".into() } else { acks.join(" ") }, cells[2], "{row}");
-        assert!(out.iter().all(|a| a.flags == flags::ACK | flags::BACKWARD && a.payload == 0), "{row}");
         let mut words = cells.get(3).copied().unwrap_or("").split_whitespace();
         while let (Some(word), Some(value)) = (words.next(), words.next()) {
             match word {
@@ -154,6 +202,174 @@ fn an_early_wake_is_harmless() {
     assert!(out.is_empty());
     receiver.wake(ms(210), &mut out);
     assert_eq!(out.len(), 1);
+}
+
+/// RFC 7323 section 4.3: an older timestamp (TSval < TS.Recent) is never echoed: the original of segment 0, late, comes
+/// between segment 1 and its ACK.
+#[test]
+fn an_older_timestamp_is_not_echoed() {
+    table(
+        &Profile::rfc(),
+        " 50 | 0 stamp 40 | -     | due 250
+          60 | 1 stamp 50 | ack 2 | echo 40
+          70 | 2 stamp 60 | -     |
+          71 | 0 stamp 20 | ack 3 sack 0 | echo 60",
+    );
+}
+
+// --- selective acknowledgement ----------------------------------------------------------------------------------
+
+/// RFC 2018 section 4: the first block holds the segment that came just now, the others follow by recency, three at most
+/// (section 3, with timestamps). Ranges that meet are one. What fills the first hole is answered without it.
+#[test]
+fn reports_name_the_newest_first() {
+    table(
+        &Profile::rfc(),
+        "  0 | 0  | -                     | due 200
+           1 | 2  | ack 1 sack 2          | due off
+           2 | 4  | ack 1 sack 4 2        |
+           3 | 6  | ack 1 sack 6 4 2      |
+           4 | 8  | ack 1 sack 8 6 4      |
+           5 | 5  | ack 1 sack 4..6 8 2   |
+           6 | 9  | ack 1 sack 8..9 4..6 2 |
+           7 | 1  | ack 3 sack 8..9 4..6  |
+           8 | 3  | ack 7 sack 8..9       |
+           9 | 7  | ack 10                |
+          10 | 10 | -                     | due 210",
+    );
+}
+
+/// RFC 2883 section 4: what came twice is reported first, once: below the acknowledgement (4.1), or inside the block that
+/// follows (4.2).
+#[test]
+fn duplicates_are_reported_first() {
+    table(
+        &Profile::rfc(),
+        " 0 | 0 | -                |
+          1 | 1 | ack 2            |
+          2 | 0 | ack 2 sack 0     | due off
+          3 | 3 | ack 2 sack 3     |
+          4 | 4 | ack 2 sack 3..4  |
+          5 | 3 | ack 2 sack 3 3..4 |
+          6 | 5 | ack 2 sack 3..5  |
+          7 | 1 | ack 2 sack 1 3..5 |
+          8 | 2 | ack 6            |",
+    );
+}
+
+// --- congestion marks -------------------------------------------------------------------------------------------
+
+fn with(mode: crate::profile::Ecn) -> Profile {
+    Profile { ecn: mode, ..Profile::rfc() }
+}
+
+/// RFC 3168 section 6.1.3: from a mark on every ACK echoes it until the sender says that it has reduced; a mark on or after
+/// that very packet is echoed again. ACKs are as late as ever.
+#[test]
+fn classic_echoes_until_the_sender_has_reduced() {
+    table(
+        &with(crate::profile::Ecn::Classic),
+        "  0 | syn 3    | synack 1  |
+          10 | 0 ce     | -         | due 210
+          11 | 1        | ack 2 ece |
+          12 | 2        | -         |
+          13 | 3        | ack 4 ece |
+          14 | 4        | -         |
+         214 | timer    | ack 5 ece |
+         215 | 6 ce     | ack 5 sack 6 ece |
+         216 | 5 cwr    | ack 7     |
+         217 | 7        | -         |
+         218 | 8 ce     | ack 9 ece |
+         219 | 9 cwr ce | -         |
+         220 | 10       | ack 11 ece |
+         221 | 11 cwr   | -         |
+         222 | 12       | ack 13    |",
+    );
+}
+
+/// A classic end asked for accurate feedback answers as to a classic SYN (RFC 9768 table 2), a broken one mirrors, an old
+/// one says nothing; neither echoes.
+#[test]
+fn a_server_answers_what_it_can() {
+    use crate::profile::Ecn::{Accurate, Classic, Off};
+    for (peer, asked, syn, answer, echo) in [
+        (PeerEcn::Same, Accurate, 7, "synack 2", "ack 2 ace 6"),
+        (PeerEcn::Same, Accurate, 0, "synack 0", "ack 2"),
+        (PeerEcn::Classic, Accurate, 7, "synack 1", "ack 2 ece"),
+        (PeerEcn::Nonce, Accurate, 7, "synack 5", "ack 2 ece"),
+        (PeerEcn::Broken, Accurate, 7, "synack 7", "ack 2"),
+        (PeerEcn::Off, Accurate, 7, "synack 0", "ack 2"),
+        (PeerEcn::Same, Classic, 3, "synack 1", "ack 2 ece"),
+        (PeerEcn::Off, Classic, 3, "synack 0", "ack 2"),
+        (PeerEcn::Same, Off, 0, "synack 0", "ack 2"),
+    ] {
+        let profile = Profile { peer_ecn: peer, ecn: asked, ..Profile::rfc() };
+        table(&profile, &format!("0 | syn {syn} | {answer} |\n1 | 0 | - |\n2 | 1 ce | {echo} |"));
+    }
+}
+
+/// RFC 9768 section 3.1.5: the first SYN settles the mode; a later one that asks for nothing is answered as before.
+#[test]
+fn the_first_syn_settles_the_mode() {
+    let profile = with(crate::profile::Ecn::Accurate);
+    table(&profile, "0 | syn 7 | synack 2 |\n9 | syn 0 | synack 2 |\n20 | 0 ce | ack 1 ace 6 |");
+    table(&profile, "0 | syn 0 | synack 0 |\n9 | syn 7 | synack 0 |\n20 | 0 ce | - |");
+}
+
+/// RFC 9768 section 3.2.2.5.1: an ACK at once for the first mark after none, and for every second mark since the last ACK;
+/// else as late as ever. The counter begins at 5 (section 3.2.1) and wraps from 7 to 0.
+#[test]
+fn accurate_counts_and_tells_changes_at_once() {
+    table(
+        &with(crate::profile::Ecn::Accurate),
+        " 0 | syn 7 | synack 2    |
+         10 | 0     | -           | due 210
+         11 | 1 ce  | ack 2 ace 6 | due off
+         12 | 2 ce  | -           | due 212
+         13 | 3 ce  | ack 4 ace 0 |
+         14 | 4     | -           |
+         15 | 5     | ack 6 ace 0 |
+         16 | 6 ce  | ack 7 ace 1 |
+         17 | 7     | -           |
+         18 | 8 ce  | ack 9 ace 2 |
+         19 | 10 ce | ack 9 sack 10 ace 3 |
+         20 | 10 ce | ack 9 sack 10 10 ace 4 |
+         21 | 9 ce  | ack 11 ace 5 |",
+    );
+}
+
+/// Seven marks since the last ACK would be ambiguous with none missed; an ACK of every second mark never lets it come so far,
+/// however rare ACKs otherwise are.
+#[test]
+fn accurate_tells_every_second_mark_where_acks_are_rare() {
+    let profile = Profile { ack_every: 16, ..with(crate::profile::Ecn::Accurate) };
+    table(
+        &profile,
+        " 0 | syn 7 | synack 2    |
+          1 | 0 ce  | ack 1 ace 6 |
+          2 | 1 ce  | -           |
+          3 | 2 ce  | ack 3 ace 0 |
+          4 | 3 ce  | -           |
+          5 | 4 ce  | ack 5 ace 2 |
+          6 | 5     | -           |
+          7 | 6     | -           |
+          8 | 7 ce  | ack 8 ace 3 |",
+    );
+}
+
+/// Each ACK tells the mark of the segment that it answers, and of no other.
+#[test]
+fn per_packet_tells_each_segments_own_mark() {
+    let profile = Profile { ack_every: 1, ..with(crate::profile::Ecn::PerPacket) };
+    table(
+        &profile,
+        " 0 | syn 0 | synack 0  |
+          1 | 0     | ack 1     |
+          2 | 1 ce  | ack 2 ece |
+          3 | 2     | ack 3     |
+          4 | 4 ce  | ack 3 sack 4 ece |
+          5 | 3     | ack 5     |",
+    );
 }
 
 /// What has arrived, byte by byte.

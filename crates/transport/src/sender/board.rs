@@ -83,6 +83,8 @@ pub struct Board {
     ranges: Vec<(u64, u64)>,
     outstanding: u64,
     sacked: u64,
+    /// The same in segments.
+    sacked_segments: u32,
     lost: u64,
     resent: u64,
     /// No segment before it is lost and waits for its retransmission.
@@ -114,6 +116,18 @@ impl Board {
     #[inline]
     pub fn sacked(&self) -> u64 {
         self.sacked
+    }
+
+    /// The same in segments.
+    #[inline]
+    pub fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+
+    /// Bytes sent again and believed to be in the network.
+    #[inline]
+    pub fn resent(&self) -> u64 {
+        self.resent
     }
 
     /// Bytes believed lost, whether or not they were sent again.
@@ -153,6 +167,7 @@ impl Board {
             self.outstanding -= u64::from(segment.len);
             if segment.is(SACKED) {
                 self.sacked -= u64::from(segment.len);
+                self.sacked_segments -= 1;
                 continue;
             }
             self.forget(&segment);
@@ -212,6 +227,7 @@ impl Board {
                 self.forget(&segment);
                 self.segments[i].state = (segment.state & EVER) | SACKED;
                 self.sacked += u64::from(segment.len);
+                self.sacked_segments += 1;
                 self.deliver(&segment, now, floor, true, news);
                 if !segment.again() {
                     self.newest_reported = self.newest_reported.max(segment.sent);
@@ -307,6 +323,9 @@ impl Board {
         let Some(&(_, highest)) = self.ranges.last() else { return 0 };
         let mut lost = self.mark_below(highest.saturating_sub(u64::from(threshold) * mss + mss));
         let again = self.newest_reported;
+        if self.resent == 0 {
+            return lost;
+        }
         for i in 0..self.segments.len() {
             let segment = self.segments[i];
             if segment.seq >= highest {
@@ -342,17 +361,29 @@ impl Board {
             return (0, None); // nothing was delivered out of order
         }
         let Latest { sent, end, rtt } = self.latest;
-        for i in 0..self.segments.len() {
-            let s = self.segments[i];
-            if s.is(SACKED) || (s.is(LOST) && !s.is(RESENT)) || (s.sent, s.end()) >= (sent, end) {
+        let (mut i, mut gap) = (0, 0);
+        while i < self.segments.len() {
+            // Over the reported ranges.
+            if let Some(&(from, to)) = self.ranges.get(gap)
+                && self.segments[i].seq >= from
+            {
+                (i, gap) = (self.find(to), gap + 1);
                 continue;
             }
-            let due = s.sent + rtt + window;
-            if due <= now {
-                lost += self.lose(i);
-            } else {
-                again = Some(again.map_or(due, |t| t.max(due)));
+            let s = self.segments[i];
+            let later = (s.sent, s.end()) >= (sent, end);
+            if later && !s.again() {
+                break; // so is whatever lies beyond it
             }
+            if !later && !(s.is(SACKED) || (s.is(LOST) && !s.is(RESENT))) {
+                let due = s.sent + rtt + window;
+                if due <= now {
+                    lost += self.lose(i);
+                } else {
+                    again = Some(again.map_or(due, |t| t.max(due)));
+                }
+            }
+            i += 1;
         }
         (lost, again)
     }
@@ -405,7 +436,12 @@ impl Board {
         (self.segments[i].seq < highest).then_some(i)
     }
 
-    /// The last segment that was not reported (rule 4).
+    /// The last segment that was not reported, where it is not on its way again already (rule 4).
+    pub fn rescue(&self) -> Option<usize> {
+        self.last_unreported().filter(|&i| !self.segments[i].is(RESENT))
+    }
+
+    /// The last segment that was not reported.
     pub fn last_unreported(&self) -> Option<usize> {
         self.segments.iter().rposition(|s| !s.is(SACKED))
     }

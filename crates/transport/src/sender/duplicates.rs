@@ -12,7 +12,7 @@ use super::{Growth, Life, Recovery, Sender};
 impl Sender {
     pub(super) fn new_ack(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mss = profile.mss;
-        let bytes = ack.seq - self.una;
+        let mut bytes = ack.seq - self.una;
         let flight = (self.next - self.una) as f64;
         let segments = self.whole_segments(bytes, mss);
         let rtt = match profile.rtt {
@@ -47,7 +47,8 @@ impl Sender {
                     self.window.cwnd = self.window.cwnd.min(self.flight(profile) + mss as f64);
                 }
                 self.reopen();
-                grow = Some((ack.seq - self.recover) / mss);
+                bytes = ack.seq - self.recover;
+                grow = Some(bytes / mss);
             }
             Recovery::Loss => {
                 self.duplicates = 0;
@@ -67,8 +68,10 @@ impl Sender {
         self.una = ack.seq;
         self.next = self.next.max(ack.seq);
         if restart_timer {
-            self.rto = self.rtt.timeout(profile);
-            self.timer = now + self.rto;
+            if rtt.is_some() {
+                self.rto = self.rtt.timeout(profile); // a backed-off timeout stays until a sample (RFC 6298 section 5)
+            }
+            self.timer = profile.due(now, self.rto);
         }
         self.send_pending(now, profile, out);
         if self.una == self.high && self.next == self.high {
@@ -140,11 +143,13 @@ impl Sender {
     fn enter_recovery(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mss = profile.mss as f64;
         self.recover = self.high;
-        self.marks.reduced_to = self.high;
         self.recovery = Recovery::Recovery;
         self.first_partial = true;
-        let event = Congestion { signal: Signal::Loss, now, flight: self.flight(profile), mss };
-        self.lower_threshold(&event, profile);
+        if !self.same_event() {
+            let event = Congestion { signal: Signal::Loss, now, flight: self.flight(profile), mss };
+            self.lower_threshold(&event, profile);
+            self.reduced();
+        }
         self.window.cwnd = self.window.ssthresh + self.duplicates as f64 * mss;
         self.timed = None;
         self.retransmit(now, profile, out);
@@ -153,7 +158,7 @@ impl Sender {
     pub(super) fn timed_out(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mss = profile.mss as f64;
         self.recover = self.high;
-        self.marks.reduced_to = self.high;
+        self.reduced();
         if self.recovery != Recovery::Loss {
             if self.recovery == Recovery::Recovery {
                 self.window.cwnd = self.window.ssthresh; // without what duplicate ACKs added
@@ -169,7 +174,7 @@ impl Sender {
         self.duplicates = 0;
         self.timed = None;
         self.rto = (self.rto + self.rto).min(profile.max_rto);
-        self.timer = now + self.rto;
+        self.timer = profile.due(now, self.rto);
         self.retransmit(now, profile, out);
     }
 

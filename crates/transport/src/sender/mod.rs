@@ -103,6 +103,8 @@ struct Marks {
     tell: bool,
     /// Marks told by ACKs up to here belong to a reduction that was made.
     reduced_to: u64,
+    /// Marks that ACKs told.
+    told: u64,
 }
 
 impl Sender {
@@ -133,7 +135,7 @@ impl Sender {
             retransmitted: 0,
             clock: 0,
             selective: profile.sack.then(Box::default),
-            marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, tell: false, reduced_to: 0 },
+            marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, tell: false, reduced_to: 0, told: 0 },
             timed: None,
             last_sent: Time::ZERO,
         }
@@ -163,6 +165,11 @@ impl Sender {
     /// What the handshake settled on for congestion marks.
     pub fn ecn(&self) -> Ecn {
         self.marks.mode
+    }
+
+    /// Congestion marks that ACKs told so far.
+    pub fn marks_told(&self) -> u64 {
+        self.marks.told
     }
 
     /// Segments sent again so far.
@@ -221,7 +228,7 @@ impl Sender {
 
     /// The application has `more` bytes to send, beyond what it announced; nothing changes for an endless one.
     pub fn offer(&mut self, more: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let Some(size) = &mut self.size else { return };
+        let Some(size) = self.size.as_mut().filter(|_| more > 0) else { return };
         *size += more;
         if self.life == Life::Done {
             self.life = Life::Open;
@@ -233,8 +240,11 @@ impl Sender {
         if self.una == self.high {
             self.resume(now, profile);
         }
+        let before = out.len();
         self.send_what_fits(now, profile, out);
-        self.after_sending(now, profile);
+        if out.len() > before {
+            self.after_sending(now, profile);
+        }
     }
 
     /// Slow start after idle: nothing was in flight.
@@ -277,7 +287,8 @@ impl Sender {
         self.clock = stamp(now, profile);
         match self.life {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
-            Life::Open if !ack.is(flags::SYN) => {
+            // A late report of a duplicate still says something to a sender that may get more to send.
+            Life::Open | Life::Done if !ack.is(flags::SYN) => {
                 if self.selective.is_some() {
                     self.selective_ack(ack, report, now, profile, out);
                 } else if ack.seq > self.una {
@@ -293,7 +304,11 @@ impl Sender {
     fn established(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         self.life = Life::Open;
         self.timer = Time::NEVER;
-        self.marks.mode = ecn::settled(profile.ecn, self.tries - 1, ack.flags);
+        self.marks.mode = ecn::settled(profile.ecn, ack.flags);
+        if self.tries > 1 {
+            // RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
+            self.window.cwnd = self.window.cwnd.min(profile.mss as f64);
+        }
         self.tries = 0;
         self.sample(self.elapsed(ack.stamp, profile), profile);
         self.rto = self.rtt.timeout(profile);
@@ -340,6 +355,7 @@ impl Sender {
                 marks
             }
         };
+        self.marks.told += u64::from(marks);
         let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
         if marks > 0 && calm && ack.seq > self.marks.reduced_to && !self.control.takes_every_mark() {
             self.reduce_for_marks(now, profile);
@@ -353,17 +369,15 @@ impl Sender {
         let flight = (self.next - self.una) as f64;
         let event =
             Congestion { signal: Signal::Mark, now, flight: flight.min(self.window.cwnd.max(mss)), mss };
+        let before = self.window;
         self.lower_threshold(&event, profile);
-        self.marks.reduced_to = self.high;
-        self.marks.tell = true;
+        self.reduced();
         if self.selective.is_some()
             && matches!(profile.reduction, Reduction::ProportionalAlways | Reduction::RateHalving)
         {
             self.begin_reduction();
-        } else if self.window.ssthresh >= self.window.cwnd {
-            self.window.cwnd = (self.window.cwnd / 2.0).max(self.control.floor(mss));
         } else {
-            self.window.cwnd = self.window.ssthresh;
+            self.window.cwnd = self.control.after_mark(&before, &event, self.window.ssthresh);
         }
     }
 
@@ -376,6 +390,20 @@ impl Sender {
         } else {
             threshold
         };
+    }
+
+    /// The window was reduced, for whatever reason: the receiver is told (RFC 3168 section 6.1.2), and marks of this
+    /// window of data say nothing new.
+    #[inline]
+    fn reduced(&mut self) {
+        self.marks.reduced_to = self.high;
+        self.marks.tell = true;
+    }
+
+    /// A mark has lowered the threshold in this window of data: a loss in it is the same event (RFC 3168 section 6.1.2).
+    #[inline]
+    fn same_event(&self) -> bool {
+        self.marks.mode != Ecn::Off && self.una < self.marks.reduced_to
     }
 
     /// The window after an ACK of new data outside recovery.

@@ -11,7 +11,7 @@ use crate::{Profile, Segment};
 use super::board::{Board, Delivered};
 use super::{Growth, Life, Recovery, Sender};
 
-/// RACK-TLP: reordering windows in a row without a duplicate report before the window shrinks again (RFC 8985
+/// RACK-TLP: recoveries in a row without a duplicate report before the reordering window shrinks again (RFC 8985
 /// section 6.2 step 4).
 const PERSIST: u8 = 16;
 
@@ -156,7 +156,7 @@ impl Sender {
         let advanced = ack.seq > self.una;
         let bytes = ack.seq - self.una;
         let segments = self.whole_segments(bytes, profile.mss);
-        let rtt = self.take_sample(ack, &news, advanced, now, profile);
+        let (rtt, sampled) = self.take_sample(ack, &news, advanced, now, profile);
         if self.recovery == Recovery::Reduction && ack.seq > self.recover {
             self.leave_recovery(profile);
         }
@@ -169,7 +169,9 @@ impl Sender {
         if advanced {
             self.una = ack.seq;
             self.tries = 0;
-            self.rto = self.rtt.timeout(profile);
+            if sampled {
+                self.rto = self.rtt.timeout(profile); // a backed-off timeout stays until a sample (RFC 6298 section 5)
+            }
             self.timer = profile.due(now, self.rto);
         }
         if profile.loss_detection == LossDetection::Rack {
@@ -202,11 +204,18 @@ impl Sender {
             Recovery::Loss => {
                 if ack.seq >= self.recover {
                     self.recovery = Recovery::Open;
+                    self.recovered();
                 }
                 if advanced {
                     self.grow(growth, marks, now, profile);
                 }
             }
+        }
+        let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
+        if calm && self.selective().board.lost() > 0 {
+            // What was sent since recovery began is lost as well: another event.
+            self.begin_recovery(outstanding - sacked, now, profile);
+            self.share_out(&news, false, profile);
         }
         self.send_by_pipe(now, profile, out);
         if self.una == self.high {
@@ -219,7 +228,7 @@ impl Sender {
     }
 
     /// A round-trip sample for the timeout, where the ACK shows one; gives the one that congestion controls see, which is
-    /// of the newest segment.
+    /// of the newest segment, and whether there was one for the timeout.
     #[inline]
     fn take_sample(
         &mut self,
@@ -228,10 +237,17 @@ impl Sender {
         advanced: bool,
         now: Time,
         profile: &Profile,
-    ) -> Option<Duration> {
+    ) -> (Option<Duration>, bool) {
         let newest = news.newest.map(|sent| now.since(sent));
+        if let Some(rtt) = newest {
+            self.rtt.seen(rtt);
+        }
         let sample = match profile.rtt {
-            RttSource::SendTimes => news.oldest.map(|sent| now.since(sent)),
+            // Where all was sent again, the timestamp knows which of the two arrived.
+            RttSource::SendTimes => news
+                .oldest
+                .map(|sent| now.since(sent))
+                .or_else(|| advanced.then(|| self.elapsed(ack.stamp, profile))),
             RttSource::Timestamps => advanced.then(|| self.elapsed(ack.stamp, profile)),
             RttSource::OneSegment => {
                 self.timed.take_if(|timed| ack.seq >= timed.end).map(|timed| now.since(timed.sent))
@@ -240,14 +256,14 @@ impl Sender {
         if let Some(rtt) = sample {
             self.sample(rtt, profile);
         }
-        newest
+        (newest, sample.is_some())
     }
 
     /// Looks for losses; gives the bytes newly lost, and sets the timer for those that may follow.
     fn find_losses(&mut self, now: Time, profile: &Profile) -> u64 {
         let in_recovery = matches!(self.recovery, Recovery::Recovery | Recovery::Loss);
         let Some(s) = &self.selective else { return 0 };
-        let enough = s.board.sacked() >= u64::from(profile.duplicate_threshold) * profile.mss;
+        let enough = s.board.sacked_segments() >= profile.duplicate_threshold;
         let window = self.reordering_window(in_recovery || enough);
         let Some(s) = &mut self.selective else { return 0 };
         if s.board.sacked() == 0 && s.board.lost() == 0 {
@@ -279,7 +295,7 @@ impl Sender {
     }
 
     /// RACK.reo_wnd (RFC 8985 section 6.2 step 4): none where enough was reported and no reordering was ever seen.
-    fn reordering_window(&self, sure: bool) -> Duration {
+    pub(super) fn reordering_window(&self, sure: bool) -> Duration {
         let Some(s) = &self.selective else { return Duration::ZERO };
         match (s.reordering.seen, self.rtt.least(), self.rtt.smoothed()) {
             (false, ..) if sure => Duration::ZERO,
@@ -290,7 +306,7 @@ impl Sender {
 
     /// RFC 8985 section 6.2 steps 3 and 4.
     fn adapt_reordering(&mut self, news: &Delivered) {
-        let (una, next, calm) = (self.una, self.high, self.recovery == Recovery::Open);
+        let (una, next) = (self.una, self.high);
         let r = &mut self.selective().reordering;
         r.seen |= news.reordered;
         if r.round.is_some_and(|round| una >= round) {
@@ -300,8 +316,6 @@ impl Sender {
             r.round = Some(next);
             r.steps = r.steps.saturating_add(1);
             r.persist = PERSIST;
-        } else if calm && r.steps > 1 && r.persist == 0 {
-            (r.steps, r.persist) = (1, PERSIST);
         }
     }
 
@@ -313,11 +327,12 @@ impl Sender {
     fn begin_recovery(&mut self, flight: u64, now: Time, profile: &Profile) {
         let mss = profile.mss as f64;
         let una = self.una;
-        if self.recovery != Recovery::Reduction {
+        let before = self.window.cwnd;
+        let same = self.recovery == Recovery::Reduction || self.same_event();
+        if !same {
             self.remember();
             // RFC 5681 section 3.2 step 2: what limited transmit added does not count.
             let outstanding = (self.high - una) as f64;
-            let before = self.window.cwnd;
             let event = Congestion {
                 signal: Signal::Loss,
                 now,
@@ -325,15 +340,22 @@ impl Sender {
                 mss,
             };
             self.lower_threshold(&event, profile);
-            let flight = if profile.whole_segments { before as u64 } else { flight };
-            self.selective().proportional = Proportional { flight, delivered: 0, out: 0 };
         }
+        if !same {
+            self.reduced();
+        }
+        let in_reduction = self.recovery == Recovery::Reduction;
         self.recovery = Recovery::Recovery;
         self.recover = self.high;
-        self.marks.reduced_to = self.high;
         self.timed = None;
         let s = self.selective();
-        s.force = true;
+        // An earlier recovery may have sent it again already.
+        s.force = s.board.next_lost().is_some();
+        if !in_reduction {
+            let flight = if profile.whole_segments { before as u64 } else { flight };
+            let out = if s.force { 0 } else { s.board.resent() };
+            s.proportional = Proportional { flight, delivered: 0, out };
+        }
         s.half = false;
         s.rescued = false;
         s.probe = None;
@@ -362,7 +384,8 @@ impl Sender {
             _ => false,
         };
         if proportional {
-            if news.bytes == 0 {
+            // What delivers nothing lets nothing out, but the fast retransmit itself goes.
+            if news.bytes == 0 && !s.force {
                 return;
             }
             s.proportional.delivered += news.bytes;
@@ -386,13 +409,24 @@ impl Sender {
         }
     }
 
+    /// Fast recovery, or that of a timeout, is over (RFC 8985 section 6.2 step 4).
+    fn recovered(&mut self) {
+        let r = &mut self.selective().reordering;
+        r.persist = r.persist.saturating_sub(1);
+        if r.persist == 0 {
+            r.steps = 1;
+        }
+    }
+
     fn leave_recovery(&mut self, profile: &Profile) {
+        if self.recovery == Recovery::Recovery {
+            self.recovered();
+        }
         self.recovery = Recovery::Open;
         self.window.cwnd = self.window.ssthresh;
         let mss = profile.mss;
         let s = self.selective();
         s.force = false;
-        s.reordering.persist = s.reordering.persist.saturating_sub(1);
         if profile.reduction == Reduction::RateHalving {
             // At most three segments at once (Linux's tcp_max_burst, Sanhaji 2015's stack).
             let most = (s.board.pipe() + 3 * mss) as f64;
@@ -450,7 +484,7 @@ impl Sender {
         let mut bytes = (ratio * self.window.cwnd / srtt.seconds() / 1024.0) as u64;
         let halvings = self.rtt.least().map_or(u64::MAX, |least| least.0 / 1000 >> 9);
         if halvings < 32 {
-            bytes += 65_536 >> halvings;
+            bytes = bytes.saturating_add(65_536 >> halvings); // a round trip may take no time
         }
         (bytes.min(65_536) / profile.mss).max(2)
     }
@@ -499,9 +533,12 @@ impl Sender {
         let window = self.window.cwnd as i64 as u64;
         let in_recovery = self.recovery == Recovery::Recovery;
         let mut burst = 0;
+        // Without limited transmit (RFC 3042) reports alone let nothing new out: what they cover counts as in flight.
+        let held_back = self.recovery == Recovery::Disorder && !profile.limited_transmit;
         while self.life == Life::Open {
             let Some(s) = &mut self.selective else { return };
-            let room = window.saturating_sub(s.board.pipe());
+            let reported = if held_back { s.board.sacked() } else { 0 };
+            let room = window.saturating_sub(s.board.pipe() + reported);
             if room < profile.mss && !s.force {
                 if self.size.is_none() || room == 0 {
                     return;
@@ -537,7 +574,7 @@ impl Sender {
             }
             if let Some(i) = s.board.next_hole() {
                 self.resend(i, now, profile, out);
-            } else if let Some(i) = s.board.last_unreported().filter(|_| !s.rescued) {
+            } else if let Some(i) = s.board.rescue().filter(|_| !s.rescued) {
                 s.rescued = true;
                 self.resend(i, now, profile, out);
             } else {
@@ -604,7 +641,7 @@ impl Sender {
             return;
         }
         // A segment that the timer already sent again does not lower the threshold once more (RFC 5681 section 3.1).
-        if self.recovery != Recovery::Loss || (self.tries == 0 && self.una >= self.recover) {
+        if self.recovery != Recovery::Loss || self.tries == 0 {
             let una = self.una;
             self.remember();
             let flight = (self.high - una) as f64;
@@ -620,7 +657,7 @@ impl Sender {
         self.tries += 1;
         self.recovery = Recovery::Loss;
         self.recover = self.high;
-        self.marks.reduced_to = self.high;
+        self.reduced();
         self.timed = None;
         let (by_time, window) =
             (profile.loss_detection == LossDetection::Rack, self.reordering_window(false));
@@ -637,7 +674,8 @@ impl Sender {
     /// Sets the probe's timer (RFC 8985 section 7.2), where nothing is disordered and no probe is out.
     pub(super) fn arm_probe(&mut self, now: Time, profile: &Profile) {
         let srtt = self.rtt.smoothed();
-        let (calm, timer) = (self.recovery == Recovery::Open, self.timer);
+        let calm = matches!(self.recovery, Recovery::Open | Recovery::Reduction);
+        let timer = self.timer;
         let Some(s) = &mut self.selective else { return };
         if s.early != Time::NEVER && s.kind == Early::Reordering {
             return;
@@ -660,6 +698,7 @@ impl Sender {
             self.send_new(payload, now, profile, out);
             end = (self.high, false);
         } else if let Some(i) = self.selective().board.last_unreported() {
+            self.timed = None;
             self.resend(i, now, profile, out);
             end = (self.high, true);
         } else {
@@ -700,7 +739,8 @@ impl Sender {
         let event =
             Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.mss as f64 };
         self.lower_threshold(&event, profile);
-        self.window.cwnd = self.window.ssthresh;
+        self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        self.reduced();
     }
 }
 

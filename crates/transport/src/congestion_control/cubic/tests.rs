@@ -79,7 +79,7 @@ fn a_step_of_the_concave_region_by_hand() {
     let w = Window { cwnd: 100.0 * MSS, ssthresh: MSS };
     assert_eq!(rfc.reduce(&w, &event(Signal::Loss, 10.0, 100.0)), 70.0 * MSS);
     // W_cubic(0 + 0.1) = 100 - 0.4 * 4.11716^3 = 72.084; (72.084 - 70) / 70 = 0.02977.
-    assert!((rfc.grow(70.0, 1.0, seconds(10.0), 0.1) - 70.029_77).abs() < 1e-4);
+    assert!((rfc.grow(70.0, 1.0, seconds(10.0), 0.1) - 0.029_77).abs() < 1e-4);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_step_of_the_convex_region_by_hand() {
     // Four seconds beyond K, a tenth more for the round trip: 100 + 0.4 * 4.1^3 = 127.568; (127.568 - 120) / 120.
     let k = rfc.now.epoch.expect("there is one").k;
     let grown = rfc.grow(120.0, 1.0, seconds(10.0 + k + 4.0), 0.1);
-    assert!((grown - 120.063_07).abs() < 1e-4, "{grown}");
+    assert!((grown - 0.063_07).abs() < 1e-4, "{grown}");
 }
 
 #[test]
@@ -98,10 +98,10 @@ fn the_reno_friendly_region_by_hand() {
     let mut rfc = Rfc::new(SHAPE, WindowBase::Flight);
     rfc.reduce(&Window { cwnd: 10.0 * MSS, ssthresh: MSS }, &event(Signal::Loss, 0.0, 10.0));
     // W_est = 7 + 0.5294 * 2 / 7 = 7.1513 beats W_cubic(0) = 7.
-    assert!(near(rfc.grow(7.0, 2.0, seconds(0.0), 0.01), 7.1513));
+    assert!(near(rfc.grow(7.0, 2.0, seconds(0.0), 0.01), 0.1513));
     // From cwnd_prior = 10 on the pace is 1: 10 + 1 / 10.
     rfc.now.epoch.as_mut().expect("there is one").w_est = 10.0;
-    assert!(near(rfc.grow(10.0, 1.0, seconds(0.1), 0.01), 10.1));
+    assert!(near(rfc.grow(10.0, 1.0, seconds(0.1), 0.01), 0.1));
 }
 
 /// One ACK a packet at a constant round-trip time, from time `at` to `until`.
@@ -324,8 +324,8 @@ fn the_response_function_is_that_of_the_rfc() {
             let (_, below) = response(form, p, 0.6 * top, 20);
             assert!(above < 1.35 * top && below > 0.8 * top, "{form} at {p}: {below} and {above} for {top}");
         }
-        // The Reno-friendly region: 38 packets, as Reno has.
-        let (mean, _) = response(form, 1e-3, 50.0, 60);
+        // The Reno-friendly region: 38 packets, as Reno has; its sawtooth ends at 38 / 0.85.
+        let (mean, _) = response(form, 1e-3, 45.0, 60);
         assert!((mean / 38.0 - 1.0).abs() < 0.1, "{form}: {mean}");
     }
 }

@@ -1,0 +1,217 @@
+//! The conformance vectors in tests/conformance: whatever stands there must be what the rules here decide.
+//!
+//! tests/conformance/README.md says what a vector is. Parameters are read by their form alone, so that nothing of the
+//! scenario's decoder is needed.
+
+use std::path::{Path, PathBuf};
+
+use evenflow_base::schema::{Value, Values};
+use evenflow_base::{Duration, Ecn, Given, Packet, Rate, Time};
+use evenflow_queue::{Admission, Line, MECHANISMS, Occupancy, Verdict, complete};
+use serde_json::{Map, Value as Json};
+
+type Table = Map<String, Json>;
+
+fn vectors() -> Vec<(PathBuf, Table)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance");
+    let mut found = Vec::new();
+    for folder in std::fs::read_dir(&root).expect("the folder of vectors") {
+        let folder = folder.expect("an entry").path();
+        if !folder.is_dir() {
+            continue;
+        }
+        for file in std::fs::read_dir(&folder).expect("a folder") {
+            let path = file.expect("an entry").path();
+            if path.extension().is_some_and(|e| e == "json") {
+                let text = std::fs::read_to_string(&path).expect("a file");
+                let Json::Object(table) = serde_json::from_str(&text).expect("JSON") else {
+                    panic!("a table")
+                };
+                found.push((path, table));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+fn value(json: &Json) -> Value {
+    match json {
+        Json::Bool(flag) => Value::Flag(*flag),
+        Json::Number(n) => Value::Number(n.as_f64().expect("a number")),
+        Json::String(text) => {
+            let parts = text.split_once(' ').and_then(|(n, unit)| Some((n.parse::<f64>().ok()?, unit)));
+            match parts {
+                Some((n, "packets")) => Value::Packets(n),
+                Some((n, "B")) => Value::Bytes(n),
+                Some((n, "s")) => Value::Seconds(n),
+                Some((n, "bit/s")) => Value::Rate(n),
+                Some((_, unit)) => panic!("a vector may not use the unit {unit}"),
+                None => Value::Word(text.clone()),
+            }
+        }
+        other => panic!("{other} is no parameter"),
+    }
+}
+
+fn values(kind: &str, table: &Table) -> Values {
+    let mechanism = MECHANISMS.iter().find(|m| m.kind == kind).expect("a rule");
+    let mut values = Values::default();
+    for (name, json) in table {
+        let param =
+            mechanism.params.iter().find(|p| p.name == name).unwrap_or_else(|| panic!("{kind}: {name}"));
+        values.0.insert(param.name, value(json));
+    }
+    values
+}
+
+fn ecn(name: &str) -> Ecn {
+    match name {
+        "capable" => Ecn::Capable0,
+        "not-capable" => Ecn::NotCapable,
+        "marked" => Ecn::Congestion,
+        other => panic!("no codepoint is called {other}"),
+    }
+}
+
+fn whole(event: &Table, name: &str) -> u64 {
+    event.get(name).map_or(0, |v| v.as_u64().unwrap_or_else(|| panic!("{name} is {v}")))
+}
+
+fn seen(event: &Table, rate: Rate) -> Occupancy {
+    Occupancy {
+        packets: whole(event, "waiting_packets") as u32,
+        bytes: whole(event, "waiting_bytes"),
+        rate: Some(rate),
+        full: event.get("full").and_then(Json::as_bool).unwrap_or(false),
+        idle_since: event.get("idle_since_ns").and_then(Json::as_u64).map(Time),
+    }
+}
+
+fn packet(event: &Table) -> Packet {
+    Packet {
+        seq: 0,
+        label: 0.0,
+        flow: 0,
+        stamp: 0,
+        size: whole(event, "bytes") as u16,
+        payload: 0,
+        hop: 0,
+        class: 0,
+        flags: 0,
+        ecn: ecn(event["ecn"].as_str().expect("a codepoint")),
+    }
+}
+
+/// Runs one vector and says the first thing that differs.
+fn run(vector: &Table) -> Result<(), String> {
+    let kind = vector["rule"].as_str().expect("a name");
+    let given = values(kind, vector["parameters"].as_object().expect("a table"));
+    let rate = Rate(vector["link"]["rate_bps"].as_f64().expect("a rate"));
+    let delay = Duration(vector["link"]["delay_ns"].as_u64().expect("a delay"));
+    let mut rule =
+        Admission::build(kind, &given, Line { rate: Some(rate), delay }).map_err(|e| format!("{e:?}"))?;
+    if let Some(lines) = vector.get("lines") {
+        let lines = values(kind, lines.as_object().expect("a table"));
+        let mut full = given.clone();
+        complete(kind, &mut full);
+        for (name, expected) in &lines.0 {
+            if full.get(name) != Some(expected) {
+                return Err(format!("line {name} is {:?}, not {expected:?}", full.get(name)));
+            }
+        }
+    }
+    let listed = vector["draws"].as_array().expect("a list");
+    let mut draws = Given::new(listed.iter().map(|u| u.as_f64().expect("a number")));
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let event = event.as_object().expect("a table");
+        let expect = event["expect"].as_object().expect("a table");
+        let now = Time(whole(event, "at_ns"));
+        let mut told = Table::new();
+        let mut tell = |verdict: &str, reason: Option<&str>, ecn: Ecn| {
+            let ecn = match ecn {
+                Ecn::NotCapable => "not-capable",
+                Ecn::Capable0 | Ecn::Capable1 => "capable",
+                Ecn::Congestion => "marked",
+            };
+            told.insert("verdict".into(), verdict.into());
+            told.insert("reason".into(), reason.map_or(Json::Null, Json::from));
+            told.insert("ecn".into(), ecn.into());
+        };
+        match event["event"].as_str() {
+            Some("tick") => {
+                if rule.next_tick() != now {
+                    return Err(format!("event {n}: the clock strikes at {:?}", rule.next_tick()));
+                }
+                rule.tick(now, &seen(event, rate));
+            }
+            Some("leave") => {
+                let mut packet = packet(event);
+                let reason = rule.leave(&mut packet, now);
+                tell(if reason.is_some() { "mark" } else { "pass" }, reason.map(|r| r.name()), packet.ecn);
+            }
+            Some("arrive") => {
+                let mut packet = packet(event);
+                if rule.next_tick() <= now {
+                    return Err(format!("event {n}: the clock should have struck at {:?}", rule.next_tick()));
+                }
+                let (verdict, reason) = match rule.admit(&mut packet, now, &seen(event, rate), &mut draws) {
+                    Verdict::Accept => ("accept", None),
+                    Verdict::Mark(reason) => ("mark", Some(reason)),
+                    Verdict::Drop(reason) => ("drop", Some(reason)),
+                };
+                tell(verdict, reason.map(|r| r.name()), packet.ecn);
+                told.insert("draws".into(), (listed.len() - draws.left()).into());
+            }
+            other => panic!("no event is called {other:?}"),
+        }
+        for (name, expected) in expect {
+            let is = match told.get(name) {
+                Some(told) => told.clone(),
+                None => rule.observe(name).map_or(Json::Null, Json::from),
+            };
+            let same = match (is.as_f64(), expected.as_f64()) {
+                (Some(is), Some(expected)) => (is - expected).abs() <= 1e-9 * expected.abs().max(1.0),
+                _ => is == *expected,
+            };
+            if !same {
+                return Err(format!("event {n}: {name} is {is}, not {expected}"));
+            }
+        }
+    }
+    match draws.left() {
+        0 => Ok(()),
+        left => Err(format!("{left} numbers were not drawn")),
+    }
+}
+
+#[test]
+fn every_vector_is_met() {
+    let vectors = vectors();
+    assert!(vectors.len() >= 32, "only {} vectors", vectors.len());
+    let failed: Vec<String> = vectors
+        .iter()
+        .filter_map(|(path, vector)| run(vector).err().map(|why| format!("{}: {why}", path.display())))
+        .collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// A vector that expects something else does not pass unnoticed.
+#[test]
+fn a_wrong_vector_is_noticed() {
+    let (_, vector) =
+        vectors().into_iter().find(|(path, _)| path.ends_with("red/ns2-mark.json")).expect("there");
+    for (key, json) in
+        [("average", Json::from(0.25)), ("verdict", Json::from("drop")), ("draws", Json::from(99))]
+    {
+        let mut wrong = vector.clone();
+        wrong["events"][100]["expect"][key] = json;
+        assert!(run(&wrong).is_err_and(|why| why.contains(key)), "{key}");
+    }
+    let mut wrong = vector.clone();
+    wrong["lines"]["spread"] = "floyd".into();
+    assert!(run(&wrong).is_err_and(|why| why.contains("spread")));
+    let mut wrong = vector;
+    wrong["draws"].as_array_mut().expect("a list").push(0.5.into());
+    assert!(run(&wrong).is_err_and(|why| why.contains("not drawn")));
+}

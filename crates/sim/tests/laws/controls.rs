@@ -1,0 +1,76 @@
+//! Every congestion control in a network: alone on a link, whatever it takes to be right in the small.
+
+use super::common::{close, run};
+
+/// One bulk flow over 10 Mbit/s and 40 ms with a buffer of half a bandwidth-delay product, measured from 20 s to 60 s.
+fn alone(tcp: &str, queue: &str) -> String {
+    format!(
+        r#"
+duration = "60 s"
+warmup = "20 s"
+links.access = {{ rate = "100 Mbit/s", delay = "1 ms" }}
+links.bottleneck = {{ rate = "10 Mbit/s", delay = "19 ms", queue = {queue} }}
+groups.one = {{ users = 1, path = ["access", "bottleneck"], traffic = {{ kind = "bulk" }}, tcp = {tcp} }}
+
+[record]
+series = [
+    {{ of = "groups.one.users[0].flows[0].window", every = "100 ms" }},
+    {{ of = "groups.one.users[0].flows[0].ssthresh", every = "100 ms" }},
+]
+"#
+    )
+}
+
+#[test]
+fn cubic_fills_a_link_in_both_forms_and_on_every_stack() {
+    for stack in ["rfc", "linux", "ns2", "ns2-linux"] {
+        for form in ["rfc", "linux"] {
+            let tcp = format!(
+                r#"{{ stack = "{stack}", congestion_control = {{ kind = "cubic", form = "{form}" }} }}"#
+            );
+            let run = run(&alone(&tcp, r#"{ limit = "20 packets" }"#), 1);
+            let used = run.number("links.bottleneck.utilisation");
+            assert!(used > 0.95, "{stack}, form {form}: {used}");
+            assert!(run.drops("bottleneck") > 0.0, "{stack}, form {form}");
+            let (_, windows) = run.column("groups.one.users[0].flows[0].window");
+            let (_, thresholds) = run.column("groups.one.users[0].flows[0].ssthresh");
+            assert!(windows.iter().all(|w| *w >= 1.0));
+            // Nothing was lost yet when it began (ns-2's threshold is its unbounded window); then two segments at least.
+            assert!(thresholds[0].is_nan() || thresholds[0] > 1e6);
+            assert!(thresholds.iter().skip(300).all(|t| *t >= 2.0), "{stack}, form {form}");
+        }
+    }
+}
+
+/// 10 packets of 1500 B in 42.0 ms and what they wait in the queue: ten leave a window's time idle.
+#[test]
+fn a_constant_window_sends_a_window_a_round_trip() {
+    let tcp = r#"{ stack = "ns2", congestion_control = { kind = "constant", window = "10 packets" } }"#;
+    let run = run(&alone(tcp, r#"{ limit = "100 packets" }"#), 1);
+    // Propagation 40 ms, data 0.12 + 1.2 ms, ACK of 40 B 0.032 + 0.0032 ms.
+    let round_trip = 0.040 + 1.32e-3 + 35.2e-6;
+    close(run.number("groups.one.goodput_bps"), 10.0 * 1460.0 * 8.0 / round_trip, 0.002);
+}
+
+/// Siris et al. 2002: with marks of probability p the mean window is weight / p, sent are its whole packets.
+#[test]
+fn willingness_to_pay_and_multcp_are_proportional_to_their_weights() {
+    let tcp =
+        |control: &str| format!(r#"{{ stack = "ns2", ecn = "per-packet", congestion_control = {control} }}"#);
+    let window = |control: &str, weight: f64, probability: f64| {
+        let queue = format!(r#"{{ kind = "constant-probability", probability = {probability} }}"#);
+        let text =
+            alone(&tcp(control), &queue).replace("users = 1,", &format!("users = 1, weight = {weight},"));
+        // The window must fit into the link, so that nothing waits: 1 Gbit/s.
+        let run = run(&text.replace("10 Mbit/s", "1 Gbit/s").replace("100 Mbit/s", "10 Gbit/s"), 3);
+        let (times, windows) = run.column("groups.one.users[0].flows[0].window");
+        let late: Vec<f64> = times.iter().zip(windows).filter(|(t, _)| **t > 20.0).map(|(_, w)| *w).collect();
+        late.iter().sum::<f64>() / late.len() as f64
+    };
+    for weight in [1.0, 3.0] {
+        close(window(r#"{ kind = "wtp" }"#, weight, 0.05), weight / 0.05, 0.06);
+        close(window(r#"{ kind = "wtp", form = "inverse-decrease" }"#, weight, 0.05), weight / 0.05, 0.08);
+        let multcp = r#"{ kind = "multcp", react = "every-mark" }"#;
+        close(window(multcp, weight, 0.02), weight * f64::sqrt(2.0 / 0.02), 0.15);
+    }
+}
