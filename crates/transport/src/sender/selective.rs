@@ -199,7 +199,13 @@ impl Sender {
                     self.grow(growth, marks, now, profile);
                 }
             }
-            Recovery::Recovery if ack.seq >= self.recover => self.leave_recovery(profile),
+            Recovery::Recovery if ack.seq >= self.recover => {
+                self.leave_recovery(profile);
+                // Linux counts what the last ACK of a recovery delivers towards the next segment.
+                if profile.count_delivered && self.selective().board.lost() == 0 {
+                    self.grow(growth, marks, now, profile);
+                }
+            }
             Recovery::Reduction | Recovery::Recovery => self.share_out(&news, advanced && lost == 0, profile),
             Recovery::Loss => {
                 if ack.seq >= self.recover {
