@@ -675,8 +675,8 @@ class Cubic(Table):
 
     Attributes:
         c: C, packets/s^3: how steep the curve is. (number; default: 0.4; more than 0, at most 100)
-        beta: What a congestion event multiplies the window by; Linux 2.6.22 had 0.8. (number; default: 0.7;
-            more than 0, at most 0.99)
+        beta: What a congestion event multiplies the window by; Linux 2.6.22 had 0.8. (number; default: 0.7; more than
+            0, at most 0.99)
         fast_convergence: A window that did not regain the last maximum aims lower than where it was. (flag; default:
             true)
         reno_friendly: The window grows at least as fast as NewReno's would on average. (flag; default: true)

@@ -69,6 +69,20 @@ impl Packet {
         self.flags & bit != 0
     }
 
+    /// What the last meter wrote; zero on an ACK, which no meter sees.
+    #[inline]
+    pub fn metered(&self) -> f64 {
+        if self.is(flags::BACKWARD) { 0.0 } else { self.label }
+    }
+
+    /// Lowers what the last meter wrote to `most`; an ACK keeps its report.
+    #[inline]
+    pub fn lower_label(&mut self, most: f64) {
+        if !self.is(flags::BACKWARD) {
+            self.label = self.label.min(most);
+        }
+    }
+
     /// The place of the SACK blocks that an ACK carries, in the store of whoever moves packets; 0: none.
     #[inline]
     pub fn report(&self) -> u64 {

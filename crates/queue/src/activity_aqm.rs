@@ -118,7 +118,7 @@ impl ActivityAqm {
     #[inline]
     pub fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy) -> Verdict {
         let p = &self.params;
-        let activity = packet.label;
+        let activity = packet.metered();
         self.threshold = drop_threshold(p, activity, self.average());
         let queue = if p.in_time { self.expected_delay(seen) } else { f64::from(seen.packets) };
         let verdict = if seen.full {

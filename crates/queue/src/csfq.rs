@@ -123,14 +123,14 @@ impl Csfq {
         draws: &mut D,
     ) -> Verdict {
         let tosses = self.alpha > 0.0 && f64::from(seen.packets) >= self.params.q_min;
-        let probability = if tosses { drop_probability(self.alpha, packet.label) } else { 0.0 };
+        let probability = if tosses { drop_probability(self.alpha, packet.metered()) } else { 0.0 };
         let dropped = probability > 0.0 && draws.open01() < probability;
         self.estimate(packet, now, seen, dropped);
         if dropped {
             return Verdict::Drop(Reason::Csfq);
         }
         if self.alpha > 0.0 {
-            packet.label = packet.label.min(self.alpha);
+            packet.lower_label(self.alpha);
         }
         if seen.full {
             if self.budget >= 0 {
@@ -145,7 +145,7 @@ impl Csfq {
     /// Updates Â, F̂ and α with one packet. One that then meets a full buffer counts as accepted: it passed the toss.
     fn estimate(&mut self, packet: &Packet, now: Time, seen: &Occupancy, dropped: bool) {
         let bits = f64::from(packet.size) * 8.0;
-        let label = packet.label;
+        let label = packet.metered();
         self.arrived_bits += bits;
         if !dropped {
             self.accepted_bits += bits;

@@ -36,7 +36,7 @@ pub const RECEIVER: u32 = u32::MAX;
 pub const SENDER: u32 = u32::MAX - 1;
 
 /// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken,
-/// and their label says on which port they were lost.
+/// and their stamp, which nobody will read, says on which port they were lost.
 pub const LOST: u32 = u32::MAX - 2;
 
 /// Events between looks at the stop flag.
@@ -891,7 +891,7 @@ impl Engine {
     /// A packet that was lost at random would arrive now.
     #[inline(never)]
     fn lost(&mut self, packet: &Packet, now: Time) {
-        let index = packet.label.to_bits() as u32;
+        let index = packet.stamp;
         let class = &mut self.classes[self.ports[index as usize].class as usize];
         class.all_delivered -= 1;
         class.ahead -= u64::from(now > self.window.to);
@@ -985,14 +985,14 @@ fn loses(gate: &mut Gate, verdict: Verdict, now: Time) -> bool {
 /// From here on the packet's way leads to [`LOST`].
 fn doom(packet: &mut Packet, port: u32, flows: &[Flow]) {
     packet.hop = flows[packet.flow as usize].lost;
-    packet.label = f64::from_bits(port.into());
+    packet.stamp = port;
 }
 
 /// Integrates a connection's window up to `now`.
 #[inline]
 fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
     if c.sender.life() == Life::Open {
-        c.meter.advance(c.sender.window().cwnd, profile.mss as f64, now, window);
+        c.meter.advance(c.sender.window().cwnd, profile.segment(), now, window);
     } else {
         c.meter.skip(now);
     }

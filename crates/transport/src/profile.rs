@@ -671,6 +671,12 @@ impl Profile {
         Time(end.saturating_mul(slot).saturating_mul(tick))
     }
 
+    /// The payload of a full segment, bytes, as a real number.
+    #[inline(always)]
+    pub fn segment(&self) -> f64 {
+        self.mss as i64 as f64 // a signed number converts in one instruction
+    }
+
     /// Every line with its value; `stack` first.
     pub fn lines(&self) -> Vec<(&'static str, Value)> {
         let stack = ("stack", Value::Word(self.name.into()));

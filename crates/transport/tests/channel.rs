@@ -6,7 +6,7 @@ use evenflow_base::schema::Values;
 use evenflow_base::{Duration, Ecn, Packet, Stream, Time, flags};
 use evenflow_transport::profile::{Ecn as Mode, LossDetection, Reduction, RttSource};
 use evenflow_transport::sender::{Life, Recovery};
-use evenflow_transport::{CongestionControl, Profile, Receiver, Report, Segment, Sender};
+use evenflow_transport::{CongestionControl, Profile, Receiver, Report, Reports, Segment, Sender};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -38,7 +38,12 @@ struct World {
     channel: Channel,
     stream: Stream,
     /// Packets under way by time of arrival and number.
-    air: BTreeMap<(Time, u64), (bool, Segment, Report)>,
+    air: BTreeMap<(Time, u64), (bool, Segment, u64)>,
+    reports: Reports,
+    /// What the application will add, and how long after all before it was acknowledged.
+    pieces: Vec<(Duration, u64)>,
+    /// When it adds the next.
+    offer_at: Time,
     sent: u64,
     now: Time,
     /// Bytes that reached the receiver at least once.
@@ -48,6 +53,10 @@ struct World {
     /// One beyond the highest byte sent, and the highest ACK that reached the sender.
     high: u64,
     acked: u64,
+    /// Marked packets that arrived.
+    marks: u64,
+    /// `high` when the threshold was last lowered.
+    lowered: u64,
 }
 
 impl World {
@@ -59,16 +68,22 @@ impl World {
             channel,
             stream: Stream::new(seed, "channel"),
             air: BTreeMap::new(),
+            reports: Reports::default(),
+            pieces: Vec::new(),
+            offer_at: Time::NEVER,
             sent: 0,
             now: Time::ZERO,
             arrived: vec![false; size as usize],
             prefix: 0,
             high: 0,
             acked: 0,
+            marks: 0,
+            lowered: 0,
         }
     }
 
     fn transmit(&mut self, out: &mut Vec<Segment>) {
+        let before = (self.high, out.len());
         for mut segment in out.drain(..) {
             let back = segment.flags & flags::BACKWARD != 0;
             let report = match back && self.profile.sack {
@@ -105,12 +120,37 @@ impl World {
                 }
                 let extra = self.channel.jitter.seconds() * self.stream.open01();
                 let at = self.now + self.channel.delay + Duration::from_seconds(extra);
-                self.air.insert((at, self.sent), (back, segment, report));
+                let place = if report.blocks().is_empty() { 0 } else { self.reports.keep(report) };
+                self.air.insert((at, self.sent), (back, segment, place));
             }
+        }
+        self.check_burst(before.0, before.1);
+    }
+
+    /// What one call let out: no more than the window, but for a single segment that goes in any case (a retransmission, a
+    /// probe, limited transmit).
+    fn check_burst(&self, before: u64, segments: usize) {
+        let (cwnd, mss) = (self.sender.window().cwnd, u64::from(MSS));
+        let in_flight = self.sender.in_flight(&self.profile);
+        if self.profile.sack && segments >= 2 {
+            assert!(in_flight <= cwnd + f64::from(MSS), "{in_flight} in flight, window {cwnd}");
+        }
+        if !self.profile.sack && self.high > before + mss {
+            assert!((self.high - self.acked) as f64 <= cwnd, "{} out, window {cwnd}", self.high - self.acked);
+        }
+        if self.profile.sack {
+            // Each byte at most once as sent and once as sent again.
+            assert!(in_flight <= 2.0 * (self.high - self.acked) as f64);
+        }
+        if self.profile.write.is_none() {
+            // Each piece may end with a short segment.
+            let most = self.profile.max_window / mss + 4 + self.pieces.capacity() as u64;
+            assert!(segments as u64 <= most, "{segments} segments at once");
         }
     }
 
-    fn deliver(&mut self, back: bool, segment: Segment, report: &Report, out: &mut Vec<Segment>) {
+    fn deliver(&mut self, back: bool, segment: Segment, place: u64, out: &mut Vec<Segment>) {
+        let report = if place == 0 { Report::default() } else { self.reports.take(place) };
         let packet = Packet {
             seq: segment.seq,
             label: 0.0,
@@ -127,8 +167,11 @@ impl World {
             if packet.is(flags::ACK) && !packet.is(flags::SYN) {
                 self.acked = self.acked.max(packet.seq);
             }
-            return self.sender.receive(&packet, report, self.now, &self.profile, out);
+            let before = self.sender.window().ssthresh;
+            self.sender.receive(&packet, &report, self.now, &self.profile, out);
+            return self.check_threshold(before);
         }
+        self.marks += u64::from(packet.ecn == Ecn::Congestion);
         let (from, to) = (packet.seq as usize, packet.seq as usize + usize::from(packet.payload));
         self.arrived[from..to].fill(true);
         while self.arrived.get(self.prefix as usize) == Some(&true) {
@@ -137,10 +180,22 @@ impl World {
         self.receiver.receive(&packet, self.now, &self.profile, out);
     }
 
+    /// One window of data lowers the threshold once, whether by losses or by marks (RFC 3168 section 6.1.2).
+    fn check_threshold(&mut self, before: f64) {
+        let after = self.sender.window().ssthresh;
+        if after < before && self.sender.recovery() != Recovery::Loss {
+            let ecn = self.profile.ecn != Mode::Off;
+            assert!(!ecn || self.acked >= self.lowered, "{} and {}", self.acked, self.lowered);
+            self.lowered = self.high;
+        } else if after > before {
+            self.lowered = 0; // taken back
+        }
+    }
+
     /// One event; `false` when nothing is left to happen.
     fn step(&mut self) -> bool {
         let packet = self.air.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
-        let next = packet.min(self.sender.deadline()).min(self.receiver.deadline());
+        let next = packet.min(self.sender.deadline()).min(self.receiver.deadline()).min(self.offer_at);
         if next == Time::NEVER {
             return false;
         }
@@ -148,14 +203,27 @@ impl World {
         self.now = next;
         let mut out = Vec::new();
         if packet == next {
-            let (_, (back, segment, report)) = self.air.pop_first().expect("a packet");
-            self.deliver(back, segment, &report, &mut out);
+            let (_, (back, segment, place)) = self.air.pop_first().expect("a packet");
+            self.deliver(back, segment, place, &mut out);
+        } else if self.offer_at == next {
+            self.offer_at = Time::NEVER;
+            let (_, more) = self.pieces.remove(0);
+            self.sender.offer(more, next, &self.profile, &mut out);
         } else if self.sender.deadline() == next {
             self.sender.wake(next, &self.profile, &mut out);
         } else {
             self.receiver.wake(next, &mut out);
         }
         self.transmit(&mut out);
+        if self.sender.window().ssthresh.is_finite() && packet != next {
+            self.lowered = self.lowered.min(self.acked); // a timeout is another event
+        }
+        if self.offer_at == Time::NEVER
+            && let Some(&(pause, _)) = self.pieces.first()
+            && matches!(self.sender.life(), Life::Open | Life::Done)
+        {
+            self.offer_at = self.now + pause;
+        }
         self.check();
         true
     }
@@ -200,6 +268,7 @@ impl World {
             steps += 1;
             assert!(steps < 200_000, "it never ends");
         }
+        assert!(self.reports.is_empty(), "a report is left over");
     }
 }
 
@@ -267,6 +336,38 @@ proptest! {
         world.run();
         prop_assert_eq!(world.sender.life(), Life::Done);
         prop_assert_eq!(world.receiver.delivered(), size);
+    }
+
+    /// An application that writes in pieces with pauses, short and long: the same.
+    #[test]
+    fn pieces_arrive_once_and_in_order(
+        profile in profiles(), channel in channels(), first in 0u64..2_000,
+        pieces in prop::collection::vec((0u64..5_000, 1u64..2_000), 1..8), seed: u64,
+    ) {
+        let size = first + pieces.iter().map(|piece| piece.1).sum::<u64>();
+        let mut world = World::new(profile, size, channel, seed);
+        world.sender = Sender::new(&world.profile, newreno(&world.profile), Some(first));
+        world.pieces = pieces.into_iter().map(|(ms, more)| (Duration::from_millis(ms), more)).collect();
+        world.run();
+        prop_assert_eq!(world.sender.life(), Life::Done);
+        prop_assert_eq!(world.receiver.delivered(), size);
+    }
+
+    /// RFC 9768: where no ACK is lost or overtaken the sender knows of every mark, whatever is lost on the way there.
+    #[test]
+    fn accurate_feedback_counts_every_mark(
+        profile in profiles(), channel in channels(), size in 1u64..12_000, seed: u64,
+    ) {
+        // Where the receiver merges reports, eight of them may hide a turn of the counter.
+        let ack_compression = Duration::ZERO;
+        let profile = Profile { ecn: Mode::Accurate, ack_compression, ..profile };
+        prop_assume!(profile.sack);
+        let channel = Channel { loss: [channel.loss[0], 0.0], repeat: 0.0, jitter: Duration::ZERO, ..channel };
+        let mut world = World::new(profile, size, channel, seed);
+        world.run();
+        // Not if two SYNs were lost (section 3.1.4.1).
+        let known = if world.sender.ecn() == Mode::Accurate { world.marks } else { 0 };
+        prop_assert_eq!(world.sender.marks_told(), known);
     }
 
     /// Six retries: it is done or dead at the end, never stuck.

@@ -36,7 +36,11 @@ const RULES: [(&str, &str, &str); 24] = [
         "rate-meter",
         r#"{ kind = "red", limit = "24 packets", variant = "ns3", action = "mark", max_threshold = "14 kB" }"#,
     ),
-    ("red, linux", "rate-meter", r#"{ kind = "red", limit = "40 kB", variant = "linux", action = "mark" }"#),
+    (
+        "red, linux",
+        "rate-meter",
+        r#"{ kind = "red", limit = "40 kB", variant = "linux", action = "mark", max_threshold = "39 kB" }"#,
+    ),
     (
         "red, linux, steep",
         "rate-meter",
@@ -96,6 +100,12 @@ const PLAIN: Extras = Extras { processing: "", access: r#"delay = "0.1 ms""#, bo
 
 fn scenario((name, stage, queue): (&str, &str, &str), with: Extras) -> String {
     let Extras { processing, access, bottleneck, groups } = with;
+    // Markers get something to mark: half of them meet connections that are told of each mark, half of them RFC 3168's.
+    let (stack, ecn) = match name {
+        _ if !queue.contains("mark") => ("ns3.26", "off"),
+        _ if name.len() % 2 == 0 => ("rfc", "accurate"),
+        _ => ("ns2", "classic"),
+    };
     let loss = if name.contains("loss") {
         r#"loss = { probability = 0.02, from = "2.5 s", until = "11 s", direction = "both" }"#
     } else {
@@ -128,14 +138,14 @@ queue = {queue}
 users = 2
 path = ["access", "label", "bottleneck"]
 traffic = {{ kind = "bulk", flows = 4, start = {{ uniform = ["0 s", "2 s"] }} }}
-tcp = {{ stack = "ns3.26" }}
+tcp = {{ stack = "{stack}", ecn = "{ecn}" }}
 {processing}
 
 [groups.light]
 users = 3
 path = ["access", "label", "bottleneck"]
 traffic = {{ kind = "bulk", start = {{ uniform = ["0 s", "2 s"] }} }}
-tcp = {{ stack = "ns3.26" }}
+tcp = {{ stack = "{stack}", ecn = "{ecn}" }}
 
 [groups.noise]
 users = 1
@@ -228,7 +238,7 @@ tcp = { stack = "ns3.26" }
     let bottleneck = r#"reverse = { rate = "2.7 Mbit/s", delay = "3 ms", queue = { limit = "20 packets" } }"#;
     for (name, stage, queue) in RULES {
         let run = same(&scenario((name, stage, queue), Extras { groups, bottleneck, ..PLAIN }), 7, name);
-        assert!(run.number("groups.upload.throughput_bps") > 0.5e6, "{name}");
+        assert!(run.number("groups.upload.throughput_bps") > 0.2e6, "{name}");
         assert!(run.number("links.bottleneck.reverse.drops.limit") > 0.0, "{name}");
     }
 }

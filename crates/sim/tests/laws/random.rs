@@ -206,7 +206,9 @@ impl Dice {
         let traffic = self.traffic();
         let tcp = if traffic.contains("bulk") || traffic.contains("upload") {
             format!(
-                "tcp = {{ stack = \"ns3.26\", ack_every = {}, max_window = \"{} B\", initial_window = \"{} packets\"{} }}",
+                "tcp = {{ stack = \"{}\", ecn = \"{}\", ack_every = {}, max_window = \"{} B\", initial_window = \"{} packets\"{} }}",
+                self.pick(&["ns3.26", "ns2", "rfc", "linux"]),
+                self.pick(&["off", "classic", "accurate"]),
                 self.number(1, 3),
                 self.pick(&["2000", "20000", "131072", "1000000000"]),
                 self.number(1, 20),

@@ -147,6 +147,12 @@ impl Board {
         self.segments.len()
     }
 
+    /// Whether nothing is outstanding.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
     /// A new segment was sent.
     #[inline]
     pub fn push(&mut self, seq: u64, len: u16, now: Time) {
@@ -180,8 +186,8 @@ impl Board {
             });
         }
         self.forward = self.forward.max(una);
-        for (n, &block) in report.blocks().iter().enumerate() {
-            self.take_block(n, block, una, report, now, floor, &mut news);
+        for n in 0..report.blocks().len() {
+            self.take_block(n, una, report, now, floor, &mut news);
         }
         news
     }
@@ -190,13 +196,13 @@ impl Board {
     fn take_block(
         &mut self,
         n: usize,
-        (from, to): (u64, u64),
         una: u64,
         report: &Report,
         now: Time,
         floor: Duration,
         news: &mut Delivered,
     ) {
+        let (from, to) = report.blocks()[n];
         // RFC 2883 section 4: below what is acknowledged, or inside the second block.
         let inside = |other: &(u64, u64)| other.0 <= from && to <= other.1;
         if n == 0 && (to <= una || report.blocks().get(1).is_some_and(inside)) {
@@ -375,7 +381,7 @@ impl Board {
             if later && !s.again() {
                 break; // so is whatever lies beyond it
             }
-            if !later && !(s.is(SACKED) || (s.is(LOST) && !s.is(RESENT))) {
+            if !later && !s.is(SACKED) && (!s.is(LOST) || s.is(RESENT)) {
                 let due = s.sent + rtt + window;
                 if due <= now {
                     lost += self.lose(i);
@@ -593,5 +599,148 @@ mod tests {
         let mut b = board(6);
         assert!(!ack(&mut b, 0, &[(3, 4)]).reordered);
         assert!(ack(&mut b, 0, &[(1, 2), (3, 4)]).reordered);
+    }
+
+    // --- against a model ------------------------------------------------------------------------------------------
+
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    /// The same, naively: a list of segments, everything counted anew.
+    #[derive(Clone, Copy, Debug)]
+    struct Plain {
+        seq: u64,
+        len: u64,
+        sent: Time,
+        sacked: bool,
+        lost: bool,
+        resent: bool,
+        ever: bool,
+    }
+
+    #[derive(Debug, Default)]
+    struct Model(Vec<Plain>);
+
+    impl Model {
+        fn sum(&self, of: impl Fn(&Plain) -> bool) -> u64 {
+            self.0.iter().filter(|s| of(s)).map(|s| s.len).sum()
+        }
+
+        /// RFC 6675 section 4, SetPipe: each segment that was not reported counts where it is not lost, and where it was
+        /// sent again.
+        fn pipe(&self) -> u64 {
+            self.sum(|s| !s.sacked && !s.lost) + self.sum(|s| !s.sacked && s.resent)
+        }
+
+        /// RFC 6675 section 4, IsLost.
+        fn is_lost(&self, i: usize, threshold: u32, mss: u64) -> bool {
+            let above = &self.0[i + 1..];
+            let bytes: u64 = above.iter().filter(|s| s.sacked).map(|s| s.len).sum();
+            let ranges =
+                above.iter().zip(&self.0[i..]).filter(|(s, before)| s.sacked && !before.sacked).count();
+            ranges >= threshold as usize || bytes > u64::from(threshold - 1) * mss
+        }
+
+        fn lose(&mut self, which: impl Fn(usize, &Plain) -> bool) {
+            for i in 0..self.0.len() {
+                if which(i, &self.0[i]) {
+                    (self.0[i].lost, self.0[i].resent) = (true, false);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1000, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Whatever is sent, reported, acknowledged, lost and sent again, in any order: the sums and the pipe are those of the
+        /// model, and so are the losses found by count and by time.
+        #[test]
+        fn the_sums_are_those_of_a_model(
+            steps in prop::collection::vec((0u8..9, 0usize..40, 1usize..12, 1u64..1001), 1..150),
+        ) {
+            let (mut board, mut model) = (Board::default(), Model::default());
+            let (mut una, mut next, mut now) = (0, 0, 0);
+            for (what, at_segment, many, len) in steps {
+                now += 1;
+                let count = model.0.len();
+                match what {
+                    0 | 1 => for _ in 0..many {
+                        board.push(next, len as u16, at(now));
+                        model.0.push(Plain {
+                            seq: next, len, sent: at(now), sacked: false, lost: false, resent: false, ever: false,
+                        });
+                        next += len;
+                    },
+                    // A report of up to twelve segments.
+                    2 | 3 if count > 0 => {
+                        let first = at_segment % count;
+                        let last = (first + many).min(count) - 1;
+                        let mut report = Report::default();
+                        report.push((model.0[first].seq, model.0[last].seq + model.0[last].len));
+                        let new = model.0[first..=last].iter().filter(|s| !s.sacked).map(|s| s.len).sum::<u64>();
+                        prop_assert_eq!(board.acknowledge(una, &report, at(now), Duration::ZERO).bytes, new);
+                        for s in &mut model.0[first..=last] {
+                            *s = Plain { sacked: true, lost: false, resent: false, ..*s };
+                        }
+                    }
+                    // An ACK of a few.
+                    4 if count > 0 => {
+                        let gone: Vec<Plain> = model.0.drain(..many.min(count)).collect();
+                        una = gone.last().map_or(una, |s| s.seq + s.len);
+                        let new = gone.iter().filter(|s| !s.sacked).map(|s| s.len).sum::<u64>();
+                        prop_assert_eq!(board.acknowledge(una, Report::NONE, at(now), Duration::ZERO).bytes, new);
+                    }
+                    5 => {
+                        // What was below an earlier edge and was found not lost since is not looked at again.
+                        let known = board.edge;
+                        let lost: Vec<bool> = (0..count).map(|i| model.is_lost(i, 3, 500)).collect();
+                        board.mark_by_count(3, 500);
+                        model.lose(|i, s| lost[i] && !s.sacked && !s.lost && s.seq + s.len > known);
+                    }
+                    6 => {
+                        let window = Duration::from_millis(many as u64);
+                        let Latest { sent, end, rtt } = board.latest;
+                        let any = model.0.iter().any(|s| s.sacked || s.lost);
+                        let due = |s: &Plain| {
+                            any && !s.sacked && (!s.lost || s.resent) && (s.sent, s.seq + s.len) < (sent, end)
+                        };
+                        let again = model.0.iter().filter(|s| due(s)).map(|s| s.sent + rtt + window).max();
+                        let (_, told) = board.mark_by_time(at(now), window);
+                        prop_assert_eq!(told, again.filter(|&again| again > at(now)));
+                        model.lose(|_, s| due(s) && s.sent + rtt + window <= at(now));
+                    }
+                    7 => for _ in 0..many {
+                        let expected = model.0.iter().position(|s| s.lost && !s.resent);
+                        let first = board.next_lost();
+                        prop_assert_eq!(first, expected);
+                        let Some(i) = first else { break };
+                        board.resend(i, at(now));
+                        model.0[i] = Plain { sent: at(now), resent: true, ever: true, ..model.0[i] };
+                    },
+                    8 if many == 1 => {
+                        board.lose_all(None);
+                        model.lose(|_, s| !s.sacked);
+                    }
+                    8 if many == 2 => {
+                        board.lose_none();
+                        model.0.iter_mut().for_each(|s| s.lost = false);
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(board.outstanding(), model.sum(|_| true));
+                prop_assert_eq!(board.sacked(), model.sum(|s| s.sacked));
+                prop_assert_eq!(board.sacked_segments() as usize, model.0.iter().filter(|s| s.sacked).count());
+                prop_assert_eq!(board.lost(), model.sum(|s| s.lost));
+                prop_assert_eq!(board.pipe(), model.pipe());
+                prop_assert_eq!(board.segments.iter().map(Sent::again).collect::<Vec<_>>(),
+                    model.0.iter().map(|s| s.ever).collect::<Vec<_>>());
+                // Nothing is kept of what was acknowledged.
+                prop_assert_eq!(board.ranges.iter().map(|r| r.1 - r.0).sum::<u64>(), board.sacked());
+                let last = model.0.iter().rposition(|s| !s.sacked);
+                prop_assert_eq!(board.last_unreported(), last);
+                prop_assert_eq!(board.rescue(), last.filter(|&i| !model.0[i].resent));
+            }
+        }
     }
 }

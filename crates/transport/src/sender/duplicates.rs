@@ -13,7 +13,7 @@ impl Sender {
     pub(super) fn new_ack(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mss = profile.mss;
         let mut bytes = ack.seq - self.una;
-        let flight = (self.next - self.una) as f64;
+        let flight = (self.next - self.una) as i64 as f64;
         let segments = self.whole_segments(bytes, mss);
         let rtt = match profile.rtt {
             RttSource::OneSegment => {
@@ -100,7 +100,7 @@ impl Sender {
         out: &mut Vec<Segment>,
     ) {
         let beyond = if segments > self.duplicates { segments - self.duplicates } else { 1 };
-        self.window.cwnd = (self.window.cwnd - bytes as f64).max(0.0) + profile.mss as f64;
+        self.window.cwnd = (self.window.cwnd - bytes as f64).max(0.0) + profile.segment();
         self.duplicates = self.duplicates.saturating_sub(beyond);
         self.retransmits_out = self.retransmits_out.saturating_sub(1);
         self.una = una;
@@ -132,7 +132,7 @@ impl Sender {
                 }
             }
             Recovery::Recovery => {
-                self.window.cwnd += profile.mss as f64;
+                self.window.cwnd += profile.segment();
                 self.send_pending(now, profile, out);
             }
             Recovery::Loss => {}
@@ -141,7 +141,7 @@ impl Sender {
 
     /// Fast retransmit (RFC 6582 section 3.2 step 2).
     fn enter_recovery(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let mss = profile.mss as f64;
+        let mss = profile.segment();
         self.recover = self.high;
         self.recovery = Recovery::Recovery;
         self.first_partial = true;
@@ -156,7 +156,7 @@ impl Sender {
     }
 
     pub(super) fn timed_out(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let mss = profile.mss as f64;
+        let mss = profile.segment();
         self.recover = self.high;
         self.reduced();
         if self.recovery != Recovery::Loss {
@@ -192,7 +192,7 @@ impl Sender {
 
     /// Bytes in the network as RFC 4898 counts them: what is out, less what duplicate ACKs report, plus retransmissions.
     pub(super) fn flight(&self, profile: &Profile) -> f64 {
-        let mss = profile.mss as f64;
+        let mss = profile.segment();
         let out = (self.next - self.una) as f64;
         (out + (self.retransmits_out as f64 - self.duplicates as f64) * mss).max(0.0)
     }

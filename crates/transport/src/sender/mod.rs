@@ -110,7 +110,7 @@ struct Marks {
 impl Sender {
     /// A connection that will carry `size` bytes (`None`: endless).
     pub fn new(profile: &Profile, mut control: CongestionControl, size: Option<u64>) -> Sender {
-        let mss = profile.mss as f64;
+        let mss = profile.segment();
         let first = if profile.threshold_from_window { profile.max_window as f64 } else { f64::INFINITY };
         let mut window = Window { cwnd: profile.initial_window * mss, ssthresh: first };
         control.start(&mut window, mss);
@@ -254,7 +254,7 @@ impl Sender {
         if idle <= self.rto {
             return;
         }
-        let initial = profile.initial_window * profile.mss as f64;
+        let initial = profile.initial_window * profile.segment();
         let w = &mut self.window;
         match profile.restart_after_idle {
             IdleRestart::Never => {}
@@ -307,7 +307,7 @@ impl Sender {
         self.marks.mode = ecn::settled(profile.ecn, ack.flags);
         if self.tries > 1 {
             // RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
-            self.window.cwnd = self.window.cwnd.min(profile.mss as f64);
+            self.window.cwnd = self.window.cwnd.min(profile.segment());
         }
         self.tries = 0;
         self.sample(self.elapsed(ack.stamp, profile), profile);
@@ -365,7 +365,7 @@ impl Sender {
 
     /// RFC 3168 section 6.1.2: as for a loss, but nothing is sent again. The window may come down to one segment.
     fn reduce_for_marks(&mut self, now: Time, profile: &Profile) {
-        let mss = profile.mss as f64;
+        let mss = profile.segment();
         let flight = (self.next - self.una) as f64;
         let event =
             Congestion { signal: Signal::Mark, now, flight: flight.min(self.window.cwnd.max(mss)), mss };
@@ -385,7 +385,7 @@ impl Sender {
     fn lower_threshold(&mut self, event: &Congestion, profile: &Profile) {
         let threshold = self.control.reduce(&self.window, event);
         self.window.ssthresh = if profile.whole_segments {
-            let mss = profile.mss as f64;
+            let mss = profile.segment();
             ((threshold / mss) as u64 as f64 * mss).max(self.control.floor(mss))
         } else {
             threshold
@@ -407,14 +407,17 @@ impl Sender {
     }
 
     /// The window after an ACK of new data outside recovery.
-    #[inline]
+    #[inline(always)]
     fn grow(&mut self, news: Growth, marks: u32, now: Time, profile: &Profile) {
         let w = &self.window;
-        let waiting = if profile.segmentation_offload { self.burst(profile) } else { 0 } * profile.mss;
         let used = !profile.window_validation
-            || news.flight + waiting as f64 + profile.mss as f64 > w.cwnd
-            || (w.cwnd < w.ssthresh && w.cwnd < 2.0 * news.flight);
-        if !used || (marks > 0 && !self.control.takes_every_mark()) {
+            || news.flight + profile.segment() > w.cwnd
+            || (w.cwnd < w.ssthresh && w.cwnd < 2.0 * news.flight)
+            || (profile.segmentation_offload && self.burst_was_awaited(news.flight, profile));
+        if !used {
+            return self.control.held(now);
+        }
+        if marks > 0 && !self.control.takes_every_mark() {
             return;
         }
         let acked = Acked {
@@ -423,7 +426,7 @@ impl Sender {
             next: self.next,
             bytes: news.bytes,
             segments: news.segments,
-            mss: profile.mss as f64,
+            mss: profile.segment(),
             flight: news.flight,
             rtt: news.rtt,
             marks,
@@ -506,7 +509,7 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_next(&mut self, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         if profile.rtt == RttSource::OneSegment && self.timed.is_none() && self.next == self.high {
             self.timed = Some(Timed { end: self.next + payload, sent: now });
@@ -517,7 +520,7 @@ impl Sender {
     }
 
     /// New data is ECN-capable; what is sent again is not (RFC 3168 section 6.1.5).
-    #[inline]
+    #[inline(always)]
     fn emit(&mut self, seq: u64, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let again = seq < self.high;
         self.retransmitted += u64::from(again);

@@ -331,7 +331,7 @@ impl Sender {
     }
 
     fn begin_recovery(&mut self, flight: u64, now: Time, profile: &Profile) {
-        let mss = profile.mss as f64;
+        let mss = profile.segment();
         let una = self.una;
         let before = self.window.cwnd;
         let same = self.recovery == Recovery::Reduction || self.same_event();
@@ -462,7 +462,7 @@ impl Sender {
 
     fn take_back(&mut self, profile: &Profile) {
         let Some(undo) = self.selective().undo.take() else { return };
-        self.control.undo(&undo.window, profile.mss as f64);
+        self.control.undo(&self.window, profile.segment());
         self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
         self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
         self.recovery = Recovery::Open;
@@ -484,15 +484,21 @@ impl Sender {
 
     /// Segments of a burst (Linux's tcp_tso_autosize): a 1024th of a second at 1.2 times the window's rate, at twice that
     /// rate below half the threshold, and more where the round trip is short.
-    pub(super) fn burst(&self, profile: &Profile) -> u64 {
+    fn burst(&self, profile: &Profile) -> u64 {
         let Some(srtt) = self.rtt.smoothed() else { return 2 };
         let ratio = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
         let mut bytes = (ratio * self.window.cwnd / srtt.seconds() / 1024.0) as u64;
-        let halvings = self.rtt.least().map_or(u64::MAX, |least| least.0 / 1000 >> 9);
+        let halvings = self.rtt.least().map_or(u64::MAX, |least| (least.0 / 1000) >> 9);
         if halvings < 32 {
             bytes = bytes.saturating_add(65_536 >> halvings); // a round trip may take no time
         }
         (bytes.min(65_536) / profile.mss).max(2)
+    }
+
+    /// Whether the window was used up to what waits for a whole burst.
+    #[inline(never)]
+    pub(super) fn burst_was_awaited(&self, flight: f64, profile: &Profile) -> bool {
+        flight + (self.burst(profile) + 1) as f64 * profile.segment() > self.window.cwnd
     }
 
     /// Whether new segments wait until a burst of `burst` may go (Linux's tcp_tso_should_defer): `room` is less, and less than
@@ -638,7 +644,7 @@ impl Sender {
 
     /// RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1, RFC 6675 section 5.1.
     fn time_out(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let mss = profile.mss as f64;
+        let mss = profile.segment();
         if profile.retries.is_some_and(|most| self.tries >= most) {
             return self.die();
         }
@@ -688,7 +694,7 @@ impl Sender {
         }
         s.early = Time::NEVER;
         let Some(srtt) = srtt else { return };
-        if !calm || s.board.len() == 0 || s.probe.is_some() || s.board.sacked() > 0 {
+        if !calm || s.board.is_empty() || s.probe.is_some() || s.board.sacked() > 0 {
             return;
         }
         let extra = if s.board.len() == 1 { WORST_ACK_DELAY } else { TWO_TICKS };
@@ -733,7 +739,7 @@ impl Sender {
             s.probe = None; // new data, or the original arrived as well
         } else if ack.seq > end {
             s.probe = None;
-            if matches!(self.recovery, Recovery::Open | Recovery::Disorder) {
+            if matches!(self.recovery, Recovery::Open | Recovery::Disorder) && !self.same_event() {
                 self.respond_to_probe(now, profile);
             }
         } else if !advanced && report.blocks().is_empty() {
@@ -743,7 +749,7 @@ impl Sender {
 
     fn respond_to_probe(&mut self, now: Time, profile: &Profile) {
         let event =
-            Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.mss as f64 };
+            Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.segment() };
         self.lower_threshold(&event, profile);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         self.reduced();
