@@ -244,7 +244,7 @@ def newreno_losses(length: float = 1.0) -> Iterator[Law]:
             yield Law(
                 "square-root law",
                 {"loss": f"{p:g}", "": name},
-                ("newreno", "tcp"),
+                ("newreno", "tcp", "rfc"),
                 "segments sent a second",
                 "Mathis 1997, table 1" + ("; Padhye 1998, equation 30" if p >= 1e-2 else ""),
                 Bracket(lo, law.hi / RTT_S, law.slack),
