@@ -37,6 +37,8 @@ SAMPLE = 0.01  # s, between two looks at a window
 LATE_P99 = 0.5e-3  # s
 LATE_P999 = 5e-3  # s
 
+STILL = 1e-9  # RED's weight with which its average stands still
+
 CONGESTION_CONTROL = {"cubic": "cubic", "newreno": "reno"}
 
 
@@ -80,9 +82,9 @@ class Dumbbell:
         limit = int(quantity(queue.pop("limit")))
         kind = queue.pop("kind", "droptail")
         mark_above = 0
-        if kind == "red":
-            # A step: RED on the queue as it is, with a threshold of no width, which marks and never drops.
-            mark_above = int(quantity(queue["min"]))
+        if kind == "red" and queue.get("action") == "mark" and queue.get("weight", 1) <= STILL:
+            # An average that never moves leaves of RED the threshold on the queue itself.
+            mark_above = int(quantity(queue["mark_all_above"]))
         elif kind != "droptail" or queue:
             raise NotComparableError("links.bottleneck.queue: expected drop-tail or a marking threshold")
         groups: list[Flows] = []
@@ -262,9 +264,12 @@ def metrics_of_kernel(record: Mapping[str, Any], dumbbell: Dumbbell) -> dict[str
         flows = record["groups"][group.name]["flows"]
         found[f"window {group.name} (packets)"] = _mean([flow["cwnd_mean"] for flow in flows])
     if "window" in record:
-        losses = [flow["first_loss_s"] for flow in record["groups"][dumbbell.groups[0].name]["flows"]]
-        found["first loss (s)"] = losses[0] if losses[0] >= 0 else math.nan
-        found |= _windows(record["window"]["time_s"], record["window"]["packets"], dumbbell)
+        [flow] = record["groups"][dumbbell.groups[0].name]["flows"]
+        # A process takes a millisecond to begin.
+        opened = flow["opened_s"]
+        found["first loss (s)"] = flow["first_loss_s"] - opened if flow["first_loss_s"] >= 0 else math.nan
+        times = [time - opened for time in record["window"]["time_s"]]
+        found |= _windows(times, record["window"]["packets"], dumbbell)
     return found
 
 
@@ -322,6 +327,18 @@ def points() -> Iterator[tuple[str, dict[str, str | int], Scenario]]:
                 both = both.set(f"groups.{group}.traffic.flows", flows)
             yield "linux-share", {"flows": f"{flows}+{flows}", "RTT": f"{rtt} ms"}, both
     for control in ("cubic", "newreno"):
+        flow = one.set("groups.flow.tcp.congestion_control", control)
         for loss in (0.001, 0.01):
-            lossy = path(one.set("groups.flow.tcp.congestion_control", control), 50, 200)
-            yield "linux-loss", {"cc": control, "loss": str(loss)}, lossy.set("links.bottleneck.loss", loss)
+            lossy = path(flow, 50, 200).set("links.bottleneck.loss", loss)
+            yield "linux-loss", {"cc": control, "loss": str(loss)}, lossy
+        threshold = {
+            "kind": "red",
+            "limit": "100 packets",
+            "min_threshold": "20 packets",
+            "max_threshold": "60 packets",
+            "mark_all_above": "20 packets",
+            "weight": STILL,
+            "action": "mark",
+        }
+        marked = path(flow, 40, 100).set("groups.flow.tcp.ecn", "classic").set("links.bottleneck.queue", threshold)
+        yield "linux-ecn", {"cc": control, "RTT": "40 ms", "marked above": 20}, marked

@@ -73,7 +73,7 @@ class Row:
     def agrees(self) -> bool:
         """Intervals overlap, or means within 5 %; a law accepts or not."""
         if self.bracket is not None:
-            return self.bracket.accepts(self.ours.mean)
+            return self.bracket.accepts(self.ours)
         overlap = self.theirs.lo <= self.ours.hi and self.ours.lo <= self.theirs.hi
         return overlap or abs(self.difference) <= CLOSE
 
@@ -374,7 +374,8 @@ class Validation:
             mine = found[scenario.hash]
             shown = intervals([case.metrics(replace(seen, frames=records[0].frames)) for seen in mine])
             for metric, theirs in intervals([case.metrics(seen) for seen in records]).items():
-                yield self.row(case.name, case.point, metric, peer.name, theirs, shown[metric], case.of)
+                of = (*case.of, dumbbell.stack.profile) if "tcp" in case.of else case.of
+                yield self.row(case.name, case.point, metric, peer.name, theirs, shown[metric], of)
             drawn[peer.name] = records[0]
             drawn[f"Evenflow, stack {dumbbell.stack.profile}"] = mine[0]
         if any(seen.series for seen in drawn.values()):
@@ -396,7 +397,7 @@ class Validation:
                 self.skipped[f"{kernel.name}: {name} {label}"] = str(error)
                 continue
             mine = intervals([linux.metrics_of_ours(record, dumbbell) for record in ours(scenario, self.our_seeds)])
-            of = ("tcp", *dict.fromkeys(control_of(group) for group in scenario.tree["groups"].values()))
+            of = ("tcp", "linux", *dict.fromkeys(control_of(group) for group in scenario.tree["groups"].values()))
             for metric, theirs in intervals(found).items():
                 yield self.row(name, label, metric, kernel.name, theirs, mine[metric], of)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -142,11 +142,11 @@ def kinds() -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """The declarative table of a mechanism with what it was checked against (`validation`, see `evidence.of`), or the
-    definition of a metric.
+    """The declarative table of a mechanism with what it was checked against (`validation`, see `evidence.of`); a stack
+    profile, its lines as parameters with its values as defaults; or the definition of a metric.
 
     Raises:
-        UsageError: neither is called so; the message names the nearest.
+        UsageError: nothing is called so; the message names the nearest.
     """
 
     def plain(text: str) -> str:
@@ -156,8 +156,32 @@ def describe(name: str) -> dict[str, Any]:
     for table in tables:
         if plain(str(table.get("kind") or table["name"])) == plain(name):
             return {**table, "validation": evidence.of(table["kind"])} if "kind" in table else table
+    for profile in schema()["profiles"]:
+        if profile["name"] == plain(name):
+            return {**_profile(profile), "validation": evidence.of(profile["name"])}
     last = name.rpartition(".")[2]
     for table in schema()["metrics"]:
         if table["name"].rpartition(".")[2] == last:
             return dict(table)
-    raise unknown("mechanism or metric", name, [str(t.get("kind") or t["name"]) for t in tables])
+    raise unknown("mechanism or metric", name, [str(t.get("kind") or t["name"]) for t in tables + schema()["profiles"]])
+
+
+def _profile(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """A stack profile in the form of a mechanism's table."""
+    types = {p["name"]: p for table in schema()["mechanisms"] if table["kind"] == "tcp" for p in table["params"]}
+    lines = [
+        {
+            **{key: types.get(line["name"], {}).get(key, "") for key in ("type", "range")},
+            **{key: line[key] for key in ("name", "doc", "source")},
+            "default": line["value"] if isinstance(line["value"], str) else json.dumps(line["value"]),
+        }
+        for line in profile["lines"]
+    ]
+    return {
+        "kind": profile["name"],
+        "room": "stack profile",
+        "title": "TCP stack",
+        "doc": profile["doc"],
+        "source": "docs/tcp.md",
+        "params": lines,
+    }

@@ -928,8 +928,8 @@ class Link(Table):
             drops)
         reverse: The direction against the path. (reverse table; default: absent: same rate and delay (the same draw),
             never drops)
-        loss: Random loss, independent for each packet: its probability, or a table. (number, or loss table; default:
-            absent: none)
+        loss: Packets lost on the way: the probability, independent for each packet, or a table. (number, or loss
+            table; default: absent: none)
     """
 
     rate: Quantity | None = None
@@ -942,23 +942,26 @@ class Link(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Loss(Table):
-    """Random loss of a link.
+    """Loss on a link.
 
-    Each packet that the queue accepts is lost with a probability, independently. A lost packet takes its time on the
-    link           like any other, and counts as dropped, by the reason `loss`, when it would have reached the far
-    end.
+    Each packet that the queue accepts is lost with a probability, independently, or every so manieth is. A lost
+    packet takes its time on the link           like any other, and counts as dropped, by the reason `loss`, when it
+    would have reached the far end.
 
     Source: docs/scenarios.md.
 
     Attributes:
-        probability: Of each packet. (number; default: required; at least 0, at most 1)
+        probability: Of each packet. (number; default: absent: where every is given; at least 0, at most 1)
+        every: Instead of a probability: the last of so many packets is lost, as formulas for losses at equal
+            distances have it. (whole number; default: absent: where probability is given; at least 1)
         from_: Packets accepted before this instant of the run are not lost. (duration; default: 0 s; at least 0)
         until: Packets accepted at this instant or later are not lost. (duration; default: absent: the end of the run;
             more than 0)
         direction: In which direction of the link. (one of forward, reverse, both; default: forward)
     """
 
-    probability: Number
+    probability: Number | None = None
+    every: int | Mapping[str, Any] | None = None
     from_: Quantity | None = None
     until: Quantity | None = None
     direction: Literal["forward", "reverse", "both"] | None = None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from evenflow import evidence
-from evenflow.mechanism import describe, kinds
+from evenflow.mechanism import describe, kinds, schema
 
 
 def row(metric: str, theirs: float, ours: float, verdict: str, reason: str = "") -> dict[str, Any]:
@@ -87,11 +87,19 @@ def test_without_a_record_describe_says_nothing_of_it(
         evidence.shipped.cache_clear()
 
 
+def test_a_stack_profile_is_described_by_its_lines(cli: Cli) -> None:
+    lines = {p["name"]: p for p in describe("ns2_linux")["params"]}
+    assert (lines["min_rto"]["default"], lines["min_rto"]["type"]) == ("0.2 s", "duration")
+    assert "prr" in cli("describe", "rfc").out
+    assert "ns2-linux" in cli("describe", "ns2-linxu").err
+
+
 def test_what_ships_names_known_mechanisms_and_leaves_no_difference_without_a_reason() -> None:
     document = evidence.shipped()
     if document is None:
         pytest.skip("no validation was recorded yet")
+    known = {*kinds(), *(profile["name"] for profile in schema()["profiles"])}
     for found in document["rows"]:
-        assert set(found["of"]) <= set(kinds()), found["of"]
+        assert set(found["of"]) <= known, found["of"]
         assert (found["verdict"] == "agrees") == (found["reason"] == ""), found
         assert found["verdict"] in ("agrees", "differs")

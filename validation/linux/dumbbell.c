@@ -495,11 +495,11 @@ static const struct field {
     {"rtt_us", 68, 4},        {"rttvar_us", 72, 4},    {"ssthresh", 76, 4},       {"cwnd", 80, 4},
     {"reordering", 88, 4},    {"total_retrans", 100, 4}, {"min_rtt_us", 148, 4},  {"delivered", 192, 4},
     {"delivered_ce", 196, 4}, {"bytes_retrans", 208, 8}, {"dsack_dups", 216, 4},  {"reord_seen", 220, 4},
-    {"snd_wnd", 228, 4},      {"total_rto", 240, 2},   {"busy_us", 168, 8},       {"rwnd_limited_us", 176, 8},
+    {"snd_wnd", 228, 4},      {"notsent", 144, 4},     {"total_rto", 240, 2},   {"busy_us", 168, 8},       {"rwnd_limited_us", 176, 8},
     {"sndbuf_limited_us", 184, 8},
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS, INFO_BYTES = 512 };
-enum { CA_STATE = 0, RTT = 8, SSTHRESH = 10, CWND = 11, TOTAL_RETRANS = 13 };
+enum { CA_STATE = 0, RTT = 8, SSTHRESH = 10, CWND = 11 };
 
 static void read_info(int flow, uint64_t value[FIELD_COUNT])
 {
@@ -533,9 +533,9 @@ static void write_info(FILE *out, ns_t now, int flow, const uint64_t value[FIELD
 struct counts {
     int64_t received_start, sent, again, bytes, dropped, lost, marked, samples;
     double cwnd_sum, rtt_sum;
-    int64_t events, events_all; /* falls of the window's threshold: congestion events */
-    uint64_t last_ssthresh, last_cwnd, first_cwnd_before, first_ssthresh_after;
-    ns_t first_loss, first_event;
+    int64_t events, events_all; /* entries into the states CWR, Recovery and Loss */
+    uint64_t last_state, last_cwnd, first_cwnd_before, first_ssthresh_after;
+    ns_t opened, first_loss, first_event; /* first SYN, loss, entry; -1: none */
     uint32_t highest;
     bool seen;
 };
@@ -621,6 +621,7 @@ static void arrive(struct packet *p, ns_t now)
     bool again = false, measured = now >= args.warmup && now < args.duration;
     struct counts *c = s.flow >= 0 ? &counts[s.flow] : NULL;
     if (!c) other_packets++;
+    if (c && c->opened < 0) c->opened = now;
     if (c && s.syn) isn[0][s.flow] = s.seq;
     if (c && s.payload > 0) {
         uint32_t end = s.seq + (uint32_t)s.payload;
@@ -675,38 +676,24 @@ static void note_late(ns_t by)
 
 static FILE *trace;
 
-/* The sender's state after each ACK (the kernel handles a segment written to a TUN before the write returns). */
-static void look(int flow, ns_t now)
+/* The sender's state `v` after an ACK or at a sample. */
+static void note_state(int flow, ns_t now, const uint64_t v[FIELD_COUNT])
 {
-    uint64_t v[FIELD_COUNT];
-    read_info(flow, v);
-    if (trace) write_info(trace, now, flow, v);
     struct counts *c = &counts[flow];
-    bool fell = c->last_cwnd && v[SSTHRESH] < c->last_ssthresh && v[CA_STATE] >= 2; /* CWR, Recovery or Loss */
-    if (fell) {
+    if (v[CA_STATE] >= 2 && c->last_state < 2) { /* CWR, Recovery or Loss */
+        c->events_all++;
+        c->events += now >= args.warmup;
         if (c->first_event < 0) {
             c->first_event = now;
             c->first_cwnd_before = c->last_cwnd;
             c->first_ssthresh_after = v[SSTHRESH];
         }
     }
-    c->last_ssthresh = v[SSTHRESH];
+    c->last_state = v[CA_STATE];
     c->last_cwnd = v[CWND];
 }
 
-static uint64_t last_state[MAX_FLOWS];
-
-/* Congestion events are entries into CWR, Recovery or Loss, seen after each ACK and at each sample. */
-static void count_events(int flow, ns_t now, uint64_t state)
-{
-    bool congested = state >= 2, before = last_state[flow] >= 2;
-    if (congested && !before) {
-        counts[flow].events_all++;
-        counts[flow].events += now >= args.warmup;
-    }
-    last_state[flow] = state;
-}
-
+/* The kernel handles a segment that is written to a TUN before the write returns. */
 static ns_t deliver(struct fifo *line, int tun, ns_t now)
 {
     while (line->head && line->head->at <= now) {
@@ -718,11 +705,10 @@ static ns_t deliver(struct fifo *line, int tun, ns_t now)
         if (tun == tun_a) {
             struct segment s = read_segment(p->bytes, p->length, false);
             if (s.flow >= 0) {
-                look(s.flow, done);
-                uint8_t raw[2] = {0};
-                socklen_t length = sizeof raw;
-                getsockopt(sockets[s.flow], IPPROTO_TCP, 11, raw, &length);
-                count_events(s.flow, done, raw[1]);
+                uint64_t v[FIELD_COUNT];
+                read_info(s.flow, v);
+                if (trace) write_info(trace, done, s.flow, v);
+                note_state(s.flow, done, v);
             }
         }
         push(&spare, p);
@@ -810,7 +796,7 @@ int main(int argc, char **argv)
     bool fifo = realtime(20);
     FILE *samples = args.samples ? open_table(args.samples, "time_s,flow") : NULL;
     trace = args.trace ? open_table(args.trace, "time_s,flow") : NULL;
-    for (int f = 0; f < args.flow_count; f++) counts[f].first_loss = counts[f].first_event = -1;
+    for (int f = 0; f < args.flow_count; f++) counts[f].opened = counts[f].first_loss = counts[f].first_event = -1;
     while (!shared->ready) usleep(200);
     shared->origin = clock_now() + 5000000;
 
@@ -834,7 +820,7 @@ int main(int argc, char **argv)
                 uint64_t v[FIELD_COUNT];
                 read_info(f, v);
                 if (samples) write_info(samples, now, f, v);
-                count_events(f, now, v[CA_STATE]);
+                note_state(f, now, v);
                 if (now < args.warmup) continue;
                 counts[f].samples++;
                 counts[f].cwnd_sum += (double)v[CWND];
@@ -897,12 +883,12 @@ int main(int argc, char **argv)
             struct counts *c = &counts[f];
             printf("%s{\"goodput_bps\":%.0f,\"sent_packets\":%lld,\"retransmits\":%lld,\"dropped_packets\":%lld,"
                    "\"lost_packets\":%lld,\"marked_packets\":%lld,\"cwnd_mean\":%.3f,\"rtt_mean_s\":%.6f,"
-                   "\"congestion_events\":%lld,\"congestion_events_all\":%lld,\"first_loss_s\":%.6f,"
+                   "\"congestion_events\":%lld,\"congestion_events_all\":%lld,\"opened_s\":%.6f,\"first_loss_s\":%.6f,"
                    "\"first_event_s\":%.6f,\"first_cwnd_before\":%llu,\"first_ssthresh\":%llu",
                    f > group->first ? "," : "", (double)(shared->received[f] - c->received_start) * 8 / span,
                    (long long)c->sent, (long long)c->again, (long long)c->dropped, (long long)c->lost, (long long)c->marked,
                    c->samples ? c->cwnd_sum / (double)c->samples : 0, c->samples ? c->rtt_sum / (double)c->samples : 0,
-                   (long long)c->events, (long long)c->events_all, seconds(c->first_loss), seconds(c->first_event),
+                   (long long)c->events, (long long)c->events_all, seconds(c->opened), seconds(c->first_loss), seconds(c->first_event),
                    (unsigned long long)c->first_cwnd_before, (unsigned long long)c->first_ssthresh_after);
             printf(",\"final\":{");
             for (int i = 0; i < FIELD_COUNT; i++)

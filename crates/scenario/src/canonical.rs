@@ -9,8 +9,8 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    Component, Direction, EventKind, Every, Group, Histogram, Hop, Link, Loss, Per, Queue, RateSpec, Record,
-    Scenario, Spec, Stage, Tcp, Traffic,
+    Component, Direction, EventKind, Every, Group, Histogram, Hop, Link, Loss, Lost, Per, Queue, RateSpec,
+    Record, Scenario, Spec, Stage, Tcp, Traffic,
 };
 
 /// The canonical JSON of a scenario.
@@ -147,7 +147,10 @@ fn loss(loss: &Loss) -> Json {
         _ => "both",
     };
     let mut table = Map::new();
-    table.insert("probability".into(), value(&loss.probability));
+    match &loss.which {
+        Lost::Random(probability) => table.insert("probability".into(), value(probability)),
+        Lost::Every(nth) => table.insert("every".into(), json!(nth)),
+    };
     table.insert("from".into(), seconds(loss.from.seconds()));
     table.extend(loss.until.map(|until| ("until".into(), seconds(until.seconds()))));
     table.insert("direction".into(), json!(direction));

@@ -178,6 +178,8 @@ fn shape(shape: &Shape) -> Json {
         Shape::Loss => {
             let mut table = section(&LOSS, None);
             table.remove("description");
+            let one = ["probability", "every"].map(|key| json!({ "required": [key] }));
+            table.insert("oneOf".into(), json!(one));
             json!({ "anyOf": [reference("number"), Json::Object(table)] })
         }
         Shape::Per => json!({ "type": "string", "pattern": "^(user|flow|group|[1-9][0-9]* users?)$" }),

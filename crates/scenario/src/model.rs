@@ -66,15 +66,24 @@ pub struct Link {
     pub forward: Direction,
     /// The other one. `None`: same rate and delay (the same draw), never drops.
     pub reverse: Option<Direction>,
-    /// What it loses at random.
+    /// What it loses on the way.
     pub loss: Option<Loss>,
 }
 
-/// Random loss on a link.
+/// Which packets a link loses.
+#[derive(Clone, Debug)]
+pub enum Lost {
+    /// Each with a probability, a [`Value::Number`] or random.
+    Random(Value),
+    /// The last of so many.
+    Every(u64),
+}
+
+/// Loss on a link.
 #[derive(Clone, Debug)]
 pub struct Loss {
-    /// Of each packet, a [`Value::Number`] or random.
-    pub probability: Value,
+    /// Which packets.
+    pub which: Lost,
     /// Since the start of the run.
     pub from: Duration,
     /// The same; absent: to the end.

@@ -187,7 +187,7 @@ pub static LINK: Section = Section {
             "loss",
             Shape::Loss,
             Fallback::Absent("none"),
-            "Random loss, independent for each packet: its probability, or a table.",
+            "Packets lost on the way: the probability, independent for each packet, or a table.",
         ),
     ],
     observables: &[],
@@ -203,15 +203,22 @@ pub static LINK: Section = Section {
 /// `loss` of a link, where it is a table.
 pub static LOSS: Section = Section {
     name: "loss",
-    title: "Random loss of a link",
-    doc: "Each packet that the queue accepts is lost with a probability, independently. A lost packet takes its time on the link           like any other, and counts as dropped, by the reason `loss`, when it would have reached the far end.",
+    title: "Loss on a link",
+    doc: "Each packet that the queue accepts is lost with a probability, independently, or every so manieth is. A lost packet takes its time on the link           like any other, and counts as dropped, by the reason `loss`, when it would have reached the far end.",
     keys: &[
         value(
             "probability",
             Type::Number,
-            Fallback::Required,
+            Fallback::Absent("where every is given"),
             Range { min: 0.0, closed: true, max: 1.0 },
             "Of each packet.",
+        ),
+        value(
+            "every",
+            Type::Integer,
+            Fallback::Absent("where probability is given"),
+            Range::FROM_ONE,
+            "Instead of a probability: the last of so many packets is lost, as formulas for losses at equal distances have it.",
         ),
         value(
             "from",
@@ -236,7 +243,7 @@ pub static LOSS: Section = Section {
         ),
     ],
     observables: &[],
-    counters: &[Counter { name: "loss", doc: "Lost on the link at random." }],
+    counters: &[Counter { name: "loss", doc: "Lost on the link." }],
 };
 
 /// `reverse` of a link.

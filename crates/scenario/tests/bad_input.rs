@@ -439,8 +439,18 @@ fn losses_are_probabilities() {
     one(
         "links.bottleneck.loss",
         json!({ "probabilty": 0.1 }),
-        "links.bottleneck.loss.probability: is required: number, for example 0.5\n\
+        "links.bottleneck.loss: give either the probability of each packet, or every how manieth is lost\n\
          links.bottleneck.loss.probabilty: unknown key \"probabilty\"; did you mean \"probability\"?",
+    );
+    one(
+        "links.bottleneck.loss",
+        json!({ "probability": 0.1, "every": 10 }),
+        "links.bottleneck.loss: give either the probability of each packet, or every how manieth is lost",
+    );
+    one(
+        "links.bottleneck.loss",
+        json!({ "every": 0 }),
+        "links.bottleneck.loss.every: must be at least 1, not 0",
     );
     one(
         "links.bottleneck.loss",

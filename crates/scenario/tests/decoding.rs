@@ -287,6 +287,14 @@ fn random_loss_has_one_spelling() {
         different(&loss(table.clone()), &loss(other.clone()));
         is_idempotent(&valid(&loss(other)));
     }
+    let counted = loss(json!({ "every": 1000 }));
+    assert!(
+        valid(&counted)
+            .canonical
+            .contains(r#""loss":{"direction":"forward","every":1000,"from":"0 s"},"queue""#)
+    );
+    is_idempotent(&valid(&counted));
+    different(&counted, &loss(json!({ "every": 1001 })));
     let law = loss(json!({ "uniform": [0.0, 0.1] }));
     same(&law, &loss(json!({ "probability": { "uniform": [0.0, 0.1] } })));
     is_idempotent(&valid(&law));

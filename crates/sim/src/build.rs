@@ -7,7 +7,7 @@ use evenflow_base::{Duration, Fine, Rate, Stream, Time};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
 use evenflow_queue::{Admission, Limit, Line, Scheduler};
 use evenflow_scenario::model::{
-    Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Per, Queue as QueueSpec,
+    Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Lost, Per, Queue as QueueSpec,
     RateSpec, Scenario, SchedulerPer, Target, Traffic,
 };
 use evenflow_stage::Stage;
@@ -21,7 +21,7 @@ use crate::engine::{
 };
 use crate::events::Lane;
 use crate::measure::{ClassCounters, PortCounters, Window, WindowMeter};
-use crate::port::{Events, Fifo, Gate, Lengths, Loss, Port, Queue, Select};
+use crate::port::{Events, Fifo, Gate, Lengths, Loses, Loss, Port, Queue, Select};
 use crate::probe::{Probes, Series, Source, Timed};
 
 /// One copy of a component: whose it is, as it stands in the names of its streams.
@@ -529,12 +529,15 @@ impl Builder<'_> {
         let own = |what: &str| stream(self.seed, name, &copy.owner, &purpose(what));
         let loss =
             self.scenario.links[link].loss.as_ref().filter(|_| self.loses(link, way)).map(|loss| Loss {
-                probability: draw(&loss.probability, || own("loss.probability"), copy.index)
-                    .number()
-                    .unwrap_or(0.0),
+                loses: match &loss.which {
+                    Lost::Random(probability) => Loses::Random(
+                        draw(probability, || own("loss.probability"), copy.index).number().unwrap_or(0.0),
+                        own("loss"),
+                    ),
+                    Lost::Every(nth) => Loses::Every(*nth, 0),
+                },
                 from: Time(loss.from.0),
                 until: loss.until.map_or(Time::NEVER, |until| Time(until.0)),
-                stream: own("loss"),
             });
         let free = steps.is_empty() && loss.is_none() && !self.options.event_path;
         let (admission, limit, spec) = match &direction.queue {

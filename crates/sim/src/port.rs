@@ -66,24 +66,37 @@ pub struct Gate {
     pub lengths: Option<Lengths>,
 }
 
-/// Random loss on the way over a link.
+/// Loss on the way over a link.
 #[derive(Debug)]
 pub struct Loss {
-    /// Of each accepted packet.
-    pub probability: f64,
+    /// Which of the accepted packets.
+    pub loses: Loses,
     /// Packets accepted at or after this may be lost.
     pub from: Time,
     /// Packets accepted at or after this are not.
     pub until: Time,
-    /// Its own stream: one number for each accepted packet, at all times.
-    pub stream: Stream,
+}
+
+/// Which packets a link loses.
+#[derive(Debug)]
+pub enum Loses {
+    /// Each with this probability; one number of the stream for each accepted packet, at all times.
+    Random(f64, Stream),
+    /// The last of so many; how many have passed since.
+    Every(u64, u64),
 }
 
 impl Loss {
     /// Whether a packet accepted at `now` will be lost.
     pub fn strikes(&mut self, now: Time) -> bool {
-        let drawn = self.stream.open01() < self.probability;
-        drawn && now >= self.from && now < self.until
+        let inside = now >= self.from && now < self.until;
+        match &mut self.loses {
+            Loses::Random(probability, stream) => (stream.open01() < *probability) && inside,
+            Loses::Every(nth, passed) => {
+                *passed = (*passed + u64::from(inside)) % *nth;
+                inside && *passed == 0
+            }
+        }
     }
 }
 
@@ -292,5 +305,17 @@ impl Events {
     fn forget(&mut self, packet: &Packet) {
         self.gate.packets -= 1;
         self.gate.bytes -= u64::from(packet.size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_third_packet_inside_its_time_is_lost() {
+        let mut loss = Loss { loses: Loses::Every(3, 0), from: Time(10), until: Time(20) };
+        let struck: Vec<u64> = (5..25).filter(|now| loss.strikes(Time(*now))).collect();
+        assert_eq!(struck, [12, 15, 18]); // the third, sixth and ninth of 10 to 19
     }
 }

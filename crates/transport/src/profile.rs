@@ -4,8 +4,8 @@
 //! `tcp` table of a scenario, its canonical form and the table of differences in docs/tcp.md. A profile that is not
 //! complete answers "not yet known", so that its results never change meaning.
 
-use evenflow_base::Duration;
 use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::{Duration, Time};
 
 /// A word of the scenario file for each variant of a rule.
 macro_rules! words {
@@ -295,12 +295,14 @@ lines! {
         "One rescue retransmission of the last segment in a recovery.";
     tail_loss_probe: flag, Range::ANY, "RFC 8985 section 7",
         "A probe where an ACK stays away for two round-trip times.";
-    undo: flag, Range::ANY, "RFC 4015, RFC 5682",
+    undo: flag, Range::ANY, "RFC 4015, RFC 3522, RFC 3708",
         "A reduction that timestamps or duplicate reports show to be needless is taken back.";
     rtt: (word RttSource), Range::ANY, "RFC 6298 section 3, RFC 7323 section 4",
         "Where round-trip samples come from.";
     clock_tick: seconds, Range::POSITIVE, "RFC 7323 section 5.4",
         "Tick of the clock that timestamps show.";
+    timer_tick: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
+        "Timers of the sender go off at whole ticks of this, as a kernel's do; zero: at their time.";
     rto: (word RtoRule), Range::ANY, "RFC 6298 section 2",
         "How the retransmission timeout follows from the samples.";
     min_rto: seconds, Range::POSITIVE, "RFC 6298 section 2.4",
@@ -416,6 +418,7 @@ impl Profile {
             undo: false,
             rtt: RttSource::Timestamps,
             clock_tick: Duration::from_millis(1),
+            timer_tick: Duration::ZERO,
             rto: RtoRule::Rfc,
             min_rto: Duration::from_millis(1000), // RFC 6298 section 2.4
             max_rto: Duration::from_millis(60_000),
@@ -451,6 +454,7 @@ impl Profile {
             tail_loss_probe: true,
             undo: true,
             rtt: RttSource::SendTimes,
+            timer_tick: Duration::from_millis(4), // 250 Hz
             rto: RtoRule::Linux,
             min_rto: Duration::from_millis(200),
             max_rto: Duration::from_millis(120_000),
@@ -497,6 +501,7 @@ impl Profile {
             undo: false,
             rtt: RttSource::Timestamps,
             clock_tick: Duration::from_millis(1),
+            timer_tick: Duration::ZERO,
             rto: RtoRule::Rfc,
             min_rto: Duration::from_millis(1000),
             max_rto: Duration::from_millis(60_000),
@@ -643,6 +648,27 @@ impl Profile {
             }
         }
         problems
+    }
+
+    /// When a timer set at `now` for `delay` goes off. A kernel rounds the delay up to whole ticks and counts from the tick
+    /// that began last, plus one so that none is early; above 63 ticks its wheel has slots of 8, above 504 of 64.
+    #[inline]
+    pub fn due(&self, now: Time, delay: Duration) -> Time {
+        if self.timer_tick == Duration::ZERO { now + delay } else { self.due_at_tick(now, delay) }
+    }
+
+    #[inline(never)]
+    fn due_at_tick(&self, now: Time, delay: Duration) -> Time {
+        let tick = self.timer_tick.0;
+        let ticks = delay.0.div_ceil(tick);
+        let slot = match ticks {
+            0..63 => 1,
+            63..504 => 8,
+            504..4032 => 64,
+            _ => 512,
+        };
+        let end = (now.0 / tick).saturating_add(ticks) / slot + 1;
+        Time(end.saturating_mul(slot).saturating_mul(tick))
     }
 
     /// The payload of a full segment, bytes, as a real number.

@@ -16,6 +16,9 @@ use growing::Growing;
 /// Out-of-order segments in a row that are acknowledged at once even where later ones are not (Linux).
 const AT_ONCE: u32 = 3;
 
+/// Segments that Linux acknowledges one by one from a congestion mark on.
+const AFTER_MARK: u32 = 2;
+
 /// Received out of order: `[from, to)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Island {
@@ -213,11 +216,14 @@ impl Receiver {
             Ecn::Off => false,
             Ecn::Classic => {
                 // The reduction that is told may be for earlier marks than this packet's own.
-                if packet.is(flags::CWR) {
-                    m.latched = false;
+                let reduced = packet.is(flags::CWR);
+                let first = marked && (reduced || !m.latched);
+                m.latched = marked || (m.latched && !reduced);
+                // Linux: windows are small now, so that ACKs must not wait.
+                if self.growing.is_some() && first {
+                    self.quick = self.quick.max(AFTER_MARK);
                 }
-                m.latched |= marked;
-                false
+                self.growing.is_some() && reduced
             }
             Ecn::Accurate => {
                 m.counter = (m.counter + u8::from(marked)) & 7;

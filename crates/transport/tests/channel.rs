@@ -248,7 +248,8 @@ impl World {
         match self.sender.life() {
             Life::Opening => assert!(self.sender.deadline() < Time::NEVER),
             Life::Open if self.high > self.acked => {
-                assert!(self.sender.deadline() <= self.now + self.profile.max_rto, "no timer");
+                let latest = self.profile.due(self.now, self.profile.max_rto);
+                assert!(self.sender.deadline() <= latest, "no timer");
             }
             Life::Done | Life::Dead => assert_eq!(self.sender.deadline(), Time::NEVER),
             Life::Idle | Life::Open => {}

@@ -10,7 +10,7 @@ use super::groups::GroupDraft;
 use super::table::{self, Table, unknown_keys};
 use super::{as_table, by_name, fixed, list, mechanism_in, plain, refuse_later, single};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
-use crate::model::{Component, Direction, Link, Loss, Per, Queue, RateSpec, SchedulerPer, Spec, Stage};
+use crate::model::{Component, Direction, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage};
 use crate::sections::{LINK, LINK_RATE, LOSS, QUEUE, REVERSE, STAGE, Shape};
 use crate::{catalogue, quantity};
 
@@ -121,11 +121,15 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     let short = !json.is_object() || table.get("probability") == Some(json);
     let before = errors.len();
     unknown_keys(&table, LOSS.names(), &path, errors);
+    if table.contains_key("probability") == table.contains_key("every") {
+        errors.push(path.clone(), "give either the probability of each packet, or every how manieth is lost");
+    }
     let probability = if short {
         table::value(json, Type::Number, &LOSS.key("probability").range, &path, errors)
     } else {
         plain(&table, &LOSS, "probability", &path, errors)
     };
+    let every = fixed(&table, &LOSS, "every", &path, errors).and_then(|v| v.number());
     let mut instant = |name| fixed(&table, &LOSS, name, &path, errors).and_then(|v| v.number());
     let (from, until) = (instant("from"), instant("until"));
     if let (Some(from), Some(until)) = (from, until)
@@ -148,13 +152,14 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     if errors.len() > before {
         return None;
     }
-    let probability = probability?;
-    // None is lost: the same as no loss at all.
-    if probability.number() == Some(0.0) {
-        return Some(None);
-    }
+    let which = match (probability, every) {
+        // None is lost: the same as no loss at all.
+        (Some(probability), _) if probability.number() == Some(0.0) => return Some(None),
+        (Some(probability), _) => Lost::Random(probability),
+        (None, every) => Lost::Every(every? as u64),
+    };
     let from = Duration::from_seconds(from?);
-    Some(Some(Loss { probability, from, until: until.map(Duration::from_seconds), ways: ways? }))
+    Some(Some(Loss { which, from, until: until.map(Duration::from_seconds), ways: ways? }))
 }
 
 const FORWARD: &[usize] = &[0];

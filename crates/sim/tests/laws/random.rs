@@ -147,7 +147,8 @@ impl Dice {
             "{ values = [\"1 ms\", \"20 ms\"] }",
         ]);
         let queue = if self.chance(80) { format!(", {}", self.queue()) } else { String::new() };
-        let loss = match self.number(0, 5) {
+        let loss = match self.number(0, 6) {
+            2 => format!(", loss = {{ every = {}, from = \"0.5 s\" }}", self.number(1, 40)),
             0 => format!(", loss = 0.{:02}", self.number(0, 30)),
             1 => format!(
                 ", loss = {{ probability = 0.1, from = \"1 s\", until = \"{} s\", direction = \"{}\" }}",

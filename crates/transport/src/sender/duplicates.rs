@@ -71,7 +71,7 @@ impl Sender {
             if rtt.is_some() {
                 self.rto = self.rtt.timeout(profile); // a backed-off timeout stays until a sample (RFC 6298 section 5)
             }
-            self.timer = now + self.rto;
+            self.timer = profile.due(now, self.rto);
         }
         self.send_pending(now, profile, out);
         if self.una == self.high && self.next == self.high {
@@ -174,7 +174,7 @@ impl Sender {
         self.duplicates = 0;
         self.timed = None;
         self.rto = (self.rto + self.rto).min(profile.max_rto);
-        self.timer = now + self.rto;
+        self.timer = profile.due(now, self.rto);
         self.retransmit(now, profile, out);
     }
 
@@ -185,7 +185,7 @@ impl Sender {
         }
         self.tries += 1;
         let payload = (self.data_end(profile) - self.una).min(profile.mss);
-        self.emit(self.una, payload, now, out);
+        self.emit(self.una, payload, now, profile, out);
         self.retransmits_out += 1;
         self.next = self.next.max(self.una + payload);
     }

@@ -215,7 +215,7 @@ impl Sender {
         let bits = flags::SYN | ecn::offer(profile.ecn, self.tries);
         out.push(Segment { seq: 0, payload: 0, flags: bits, ecn: Field::NotCapable, stamp: self.clock });
         self.tries += 1;
-        self.timer = now + self.rto;
+        self.timer = profile.due(now, self.rto);
     }
 
     fn die(&mut self) {
@@ -412,7 +412,8 @@ impl Sender {
         let w = &self.window;
         let used = !profile.window_validation
             || news.flight + profile.segment() > w.cwnd
-            || (w.cwnd < w.ssthresh && w.cwnd < 2.0 * news.flight);
+            || (w.cwnd < w.ssthresh && w.cwnd < 2.0 * news.flight)
+            || (profile.segmentation_offload && self.burst_was_awaited(news.flight, profile));
         if !used {
             return self.control.held(now);
         }
@@ -504,7 +505,7 @@ impl Sender {
     #[inline]
     fn after_sending(&mut self, now: Time, profile: &Profile) {
         if profile.tail_loss_probe {
-            self.arm_probe(now);
+            self.arm_probe(now, profile);
         }
     }
 
@@ -513,14 +514,14 @@ impl Sender {
         if profile.rtt == RttSource::OneSegment && self.timed.is_none() && self.next == self.high {
             self.timed = Some(Timed { end: self.next + payload, sent: now });
         }
-        self.emit(self.next, payload, now, out);
+        self.emit(self.next, payload, now, profile, out);
         self.next += payload;
         self.high = self.high.max(self.next);
     }
 
     /// New data is ECN-capable; what is sent again is not (RFC 3168 section 6.1.5).
     #[inline(always)]
-    fn emit(&mut self, seq: u64, payload: u64, now: Time, out: &mut Vec<Segment>) {
+    fn emit(&mut self, seq: u64, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let again = seq < self.high;
         self.retransmitted += u64::from(again);
         let mut bits = if again { flags::RETRANSMIT } else { 0 };
@@ -535,7 +536,7 @@ impl Sender {
         out.push(Segment { seq, payload: payload as u16, flags: bits, ecn: field, stamp: self.clock });
         self.last_sent = now;
         if self.timer == Time::NEVER {
-            self.timer = now + self.rto;
+            self.timer = profile.due(now, self.rto);
         }
     }
 }

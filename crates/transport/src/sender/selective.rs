@@ -19,7 +19,8 @@ const PERSIST: u8 = 16;
 /// delay that is common (RFC 8985 section 7.2, WCDelAckT).
 const WORST_ACK_DELAY: Duration = Duration::from_millis(200);
 
-/// Linux's addition where more than one segment is in flight: two ticks of its clock at 1000 Hz.
+/// Linux's addition where more than one segment is in flight, and to the wait for reordered segments: two ticks of its
+/// clock at 1000 Hz.
 const TWO_TICKS: Duration = Duration::from_millis(2);
 
 /// So long after a segment left, others do not wait to leave in a burst.
@@ -171,7 +172,7 @@ impl Sender {
             if sampled {
                 self.rto = self.rtt.timeout(profile); // a backed-off timeout stays until a sample (RFC 6298 section 5)
             }
-            self.timer = now + self.rto;
+            self.timer = profile.due(now, self.rto);
         }
         if profile.loss_detection == LossDetection::Rack {
             self.adapt_reordering(&news);
@@ -198,7 +199,13 @@ impl Sender {
                     self.grow(growth, marks, now, profile);
                 }
             }
-            Recovery::Recovery if ack.seq >= self.recover => self.leave_recovery(profile),
+            Recovery::Recovery if ack.seq >= self.recover => {
+                self.leave_recovery(profile);
+                // Linux counts what the last ACK of a recovery delivers towards the next segment.
+                if profile.count_delivered && self.selective().board.lost() == 0 {
+                    self.grow(growth, marks, now, profile);
+                }
+            }
             Recovery::Reduction | Recovery::Recovery => self.share_out(&news, advanced && lost == 0, profile),
             Recovery::Loss => {
                 if ack.seq >= self.recover {
@@ -279,7 +286,12 @@ impl Sender {
             LossDetection::Rack => {
                 let (lost, again) = s.board.mark_by_time(now, window);
                 match again {
-                    Some(at) => (s.early, s.kind) = (at, Early::Reordering),
+                    Some(at) => {
+                        let floor =
+                            if profile.timer_tick > Duration::ZERO { TWO_TICKS } else { Duration::ZERO };
+                        s.early = profile.due(now, at.since(now) + floor);
+                        s.kind = Early::Reordering;
+                    }
                     None if s.kind == Early::Reordering => s.early = Time::NEVER,
                     None => {}
                 }
@@ -464,7 +476,7 @@ impl Sender {
     #[inline]
     pub(super) fn send_by_pipe(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let from = out.len();
-        self.fill_pipe(from, now, profile, out);
+        self.fill_pipe(now, profile, out);
         if profile.segmentation_offload {
             self.mark_bursts(&mut out[from..], profile);
         }
@@ -483,19 +495,26 @@ impl Sender {
         (bytes.min(65_536) / profile.mss).max(2)
     }
 
-    /// Whether new segments wait until a whole burst may go: one left within the last millisecond, a third of the window
-    /// is not free, and the next ACK is near (Linux's tcp_tso_should_defer).
-    fn waits_for_more(&self, room: u64, now: Time, profile: &Profile) -> bool {
-        if room as f64 >= self.window.cwnd / 3.0
+    /// Whether the window was used up to what waits for a whole burst.
+    #[inline(never)]
+    pub(super) fn burst_was_awaited(&self, flight: f64, profile: &Profile) -> bool {
+        flight + (self.burst(profile) + 1) as f64 * profile.segment() > self.window.cwnd
+    }
+
+    /// Whether new segments wait until a burst of `burst` may go (Linux's tcp_tso_should_defer): `room` is less, and less than
+    /// a third of the window; one left within the last millisecond; and the next ACK is due within a millisecond and half
+    /// a round trip.
+    fn waits_for_more(&self, room: u64, burst: u64, now: Time, profile: &Profile) -> bool {
+        if room >= burst * profile.mss
+            || room as f64 >= self.window.cwnd / 3.0
             || now.since(self.last_sent) > MILLISECOND
             || !matches!(self.recovery, Recovery::Open | Recovery::Disorder | Recovery::Reduction)
         {
             return false;
         }
         let oldest = self.selective.as_ref().and_then(|s| s.board.oldest());
-        let near =
-            oldest.zip(self.rtt.smoothed()).is_some_and(|(sent, srtt)| now.since(sent).0 >= srtt.0 / 2);
-        near && room < self.burst(profile) * profile.mss
+        let Some((sent, srtt)) = oldest.zip(self.rtt.smoothed()) else { return false };
+        (sent + srtt).since(now) <= MILLISECOND.min(Duration(srtt.0 / 2))
     }
 
     /// The last segment of each burst of two or more, and of the stream, is marked PSH.
@@ -522,9 +541,10 @@ impl Sender {
         }
     }
 
-    fn fill_pipe(&mut self, from: usize, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+    fn fill_pipe(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let window = self.window.cwnd as i64 as u64;
         let in_recovery = self.recovery == Recovery::Recovery;
+        let mut burst = 0;
         // Without limited transmit (RFC 3042) reports alone let nothing new out: what they cover counts as in flight.
         let held_back = self.recovery == Recovery::Disorder && !profile.limited_transmit;
         while self.life == Life::Open {
@@ -543,14 +563,19 @@ impl Sender {
             let Some(s) = &mut self.selective else { return };
             s.force = false;
             if let Some(i) = s.board.next_lost() {
-                self.resend(i, now, out);
+                self.resend(i, now, profile, out);
                 continue;
             }
             let payload = self.next_payload(profile);
             if payload > 0 {
-                let first = out.len() == from;
-                if profile.segmentation_offload && first && self.waits_for_more(room, now, profile) {
-                    return;
+                if profile.segmentation_offload {
+                    if burst == 0 {
+                        burst = self.burst(profile);
+                        if self.waits_for_more(room, burst, now, profile) {
+                            return;
+                        }
+                    }
+                    burst -= 1;
                 }
                 self.send_new(payload, now, profile, out);
                 continue;
@@ -560,10 +585,10 @@ impl Sender {
                 return;
             }
             if let Some(i) = s.board.next_hole() {
-                self.resend(i, now, out);
+                self.resend(i, now, profile, out);
             } else if let Some(i) = s.board.rescue().filter(|_| !s.rescued) {
                 s.rescued = true;
-                self.resend(i, now, out);
+                self.resend(i, now, profile, out);
             } else {
                 return;
             }
@@ -579,7 +604,7 @@ impl Sender {
         s.proportional.out += payload;
     }
 
-    fn resend(&mut self, i: usize, now: Time, out: &mut Vec<Segment>) {
+    fn resend(&mut self, i: usize, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let clock = self.clock;
         let s = self.selective();
         let segment = s.board.resend(i, now);
@@ -590,7 +615,7 @@ impl Sender {
             }
             undo.retransmissions += 1;
         }
-        self.emit(segment.seq, u64::from(segment.len), now, out);
+        self.emit(segment.seq, u64::from(segment.len), now, profile, out);
     }
 
     /// The earlier of the timers has come.
@@ -654,12 +679,12 @@ impl Sender {
         s.probe = None;
         s.early = Time::NEVER;
         self.rto = (self.rto + self.rto).min(profile.max_rto);
-        self.timer = now + self.rto;
+        self.timer = profile.due(now, self.rto);
         self.send_by_pipe(now, profile, out);
     }
 
     /// Sets the probe's timer (RFC 8985 section 7.2), where nothing is disordered and no probe is out.
-    pub(super) fn arm_probe(&mut self, now: Time) {
+    pub(super) fn arm_probe(&mut self, now: Time, profile: &Profile) {
         let srtt = self.rtt.smoothed();
         let calm = matches!(self.recovery, Recovery::Open | Recovery::Reduction);
         let timer = self.timer;
@@ -674,7 +699,7 @@ impl Sender {
         }
         let extra = if s.board.len() == 1 { WORST_ACK_DELAY } else { TWO_TICKS };
         let timeout = srtt + srtt + extra;
-        (s.early, s.kind) = ((now + timeout).min(timer), Early::Probe);
+        (s.early, s.kind) = (profile.due(now, timeout).min(timer), Early::Probe);
     }
 
     /// Sends a probe: new data where there is some, else the last segment again (RFC 8985 section 7.3).
@@ -686,13 +711,13 @@ impl Sender {
             end = (self.high, false);
         } else if let Some(i) = self.selective().board.last_unreported() {
             self.timed = None;
-            self.resend(i, now, out);
+            self.resend(i, now, profile, out);
             end = (self.high, true);
         } else {
             return;
         }
         self.selective().probe = Some(end);
-        self.timer = now + self.rto;
+        self.timer = profile.due(now, self.rto);
     }
 
     /// The end of a probe's episode (RFC 8985 section 7.4): a probe that repaired a loss is a congestion event.
