@@ -26,7 +26,9 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +83,14 @@ class Law:
     def measured(self, seeds: Sequence[int], level: float = 0.95) -> Interval:
         """Mean and interval over seeds."""
         used = seeds if self.random else seeds[:2]
-        return mean_interval([self.measure(self.scenario.run(seed)) for seed in used], level)
+        with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+            return mean_interval(list(pool.map(lambda seed: self.measure(run(self.scenario, seed)), used)), level)
+
+
+@functools.lru_cache(maxsize=10)
+def run(scenario: Scenario, seed: int) -> Record:
+    """A run, kept for the next law of the same scenario."""
+    return scenario.run(seed)
 
 
 # Formulas, in segments and seconds.
@@ -398,6 +407,8 @@ def red_loops(length: float = 1.0) -> Iterator[Law]:
                 },
             }
         )
+        asked = [{"of": f"links.bottleneck.queue.{name}", "every": "packet"} for name in ("average", "probability")]
+        scenario = scenario.set("record.series", asked)
         point = {"flows": flows}
         yield Law(
             "RED's fixed point",
@@ -426,10 +437,7 @@ def red_loops(length: float = 1.0) -> Iterator[Law]:
             "marks per packet / mean of p_b by the average",
             "Floyd 1993, section 4: p_b, linear between the thresholds",
             Bracket(1.0, 1.0, 0.02),
-            scenario.set(
-                "record.series",
-                [{"of": f"links.bottleneck.queue.{name}", "every": "packet"} for name in ("average", "probability")],
-            ),
+            scenario,
             functools.partial(marks_by_average, loop),
         )
 

@@ -444,8 +444,8 @@ pub static TABLE: Mechanism = Mechanism {
             why: "The error of the approximation is below the length of a jiffy for most windows; CONFIG_HZ differs by distribution.",
         },
         Deviation {
-            what: "Form linux is the kernel of today on every stack; the module of 2.6.22 that ns-2 ships has beta = 0.8, a cap of 16 packets in 100 ms and another start.",
-            why: "Its differences other than beta show only at windows or round trips that its published uses do not reach.",
+            what: "Form linux is the kernel of today on every stack; the module of 2.6.22 that ns-2 ships has beta = 0.8, a cap of 16 packets in 100 ms, another start, and takes an ACK for 31/16 packets where each has its own.",
+            why: "One flow follows the curve's target either way. Beside others the last shows: 13 % less share beside four NewReno flows than ns-2 gives (docs/validation.md).",
         },
     ],
 };
