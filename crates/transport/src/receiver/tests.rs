@@ -515,3 +515,42 @@ fn linux_holds_back_reports_from_the_fourth_on_for_a_millisecond() {
     receiver.receive(&data(10 * mss, mss as u16, 0), ms(140), &profile, &mut out);
     assert_eq!(out.last().map(|a| a.seq), Some(17 * mss));
 }
+
+/// Linux 6.6 and later: the end of what was sent is acknowledged when it was read, two by two all the rest.
+#[test]
+fn linux_acknowledges_a_pushed_segment_alone() {
+    let profile = Profile { quick_acks: 0, ack_growing_window: false, ..Profile::linux() };
+    let mut receiver = Receiver::new(&profile);
+    let mut out = Vec::new();
+    let sent: Vec<usize> = (0..5)
+        .map(|n| {
+            out.clear();
+            let pushed = if n == 2 { flags::PUSH } else { 0 };
+            let segment = Packet { flags: pushed, ..data(n * SIZE, SIZE as u16, 0) };
+            receiver.receive(&segment, ms(n), &profile, &mut out);
+            out.len()
+        })
+        .collect();
+    assert_eq!(sent, [0, 1, 1, 0, 1]);
+}
+
+/// Linux: the first mark is told at once, and so is what follows it; then two by two again.
+#[test]
+fn linux_does_not_hold_back_the_first_marks() {
+    let profile = Profile { quick_acks: 0, ecn: crate::profile::Ecn::Classic, ..Profile::linux() };
+    let mut receiver = Receiver::new(&profile);
+    let mut out = Vec::new();
+    let syn = Packet { flags: flags::SYN | flags::ECE | flags::CWR, ..data(0, 0, 0) };
+    receiver.receive(&syn, ms(0), &profile, &mut out);
+    let mss = profile.mss;
+    // The window of 80 KiB has stopped growing after six segments.
+    let mut told = Vec::new();
+    for n in 0..14 {
+        out.clear();
+        let ecn = if n == 8 { Ecn::Congestion } else { Ecn::Capable0 };
+        let segment = Packet { ecn, ..data(n * mss, mss as u16, 0) };
+        receiver.receive(&segment, ms(n), &profile, &mut out);
+        told.push(out.len());
+    }
+    assert_eq!(told[6..], [0, 1, 1, 1, 0, 1, 0, 1]);
+}

@@ -504,7 +504,7 @@ impl Sender {
     /// Whether new segments wait until a burst of `burst` may go (Linux's tcp_tso_should_defer): `room` is less, and less than
     /// a third of the window; one left within the last millisecond; and the next ACK is due within a millisecond and half
     /// a round trip.
-    fn waits_for_more(&self, room: u64, burst: u64, now: Time, profile: &Profile) -> bool {
+    pub(super) fn waits_for_more(&self, room: u64, burst: u64, now: Time, profile: &Profile) -> bool {
         if room >= burst * profile.mss
             || room as f64 >= self.window.cwnd / 3.0
             || now.since(self.last_sent) > MILLISECOND

@@ -12,6 +12,7 @@
 
 mod ecn;
 mod idle;
+mod linux;
 mod newreno;
 mod prr;
 mod rack;
