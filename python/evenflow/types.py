@@ -834,6 +834,8 @@ class Tcp(Table):
             profile says)
         clock_tick: Tick of the clock that timestamps show. (duration; default: absent: as the profile says; more than
             0)
+        timer_tick: Timers of the sender go off at whole ticks of this, as a kernel's do; zero: at their time.
+            (duration; default: absent: as the profile says; at least 0)
         rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks; default: absent:
             as the profile says)
         min_rto: Floor of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
@@ -893,6 +895,7 @@ class Tcp(Table):
     undo: bool | None = None
     rtt: Literal["timestamps", "send-times", "one-segment"] | None = None
     clock_tick: Quantity | None = None
+    timer_tick: Quantity | None = None
     rto: Literal["rfc6298", "linux", "ticks"] | None = None
     min_rto: Quantity | None = None
     max_rto: Quantity | None = None
