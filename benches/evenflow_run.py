@@ -1,7 +1,8 @@
 """One or many runs of one scenario in a process of its own, for bench.py: a job as JSON on stdin, one JSON line out.
 
 The job is `{"tree": {...}, "seed": 1, "repeats": 1}`. The line is the last run's record with `peak_bytes` (of this
-process), `build_profile`, and `run_wall_s`: per repeat, the time from the scenario's text to the finished record.
+process), `build_profile`, `mss_bytes` (of the first group), and `run_wall_s`: per repeat, the time from the scenario's
+text to the finished record.
 """
 
 from __future__ import annotations
@@ -36,11 +37,18 @@ def main() -> None:
         if finished.series_names:
             record["series_sums"] = {name: sum_of(finished.series(name)[1]) for name in finished.series_names}
     record["run_wall_s"] = walls
+    record["mss_bytes"] = mss_bytes(text)
     record["peak_bytes"] = peak_bytes()
     record["build_profile"] = _core.BUILD_PROFILE
     record["engine_id"] = _core.ENGINE_ID
     record["version"] = _core.__version__
     print(json.dumps(record))
+
+
+def mss_bytes(text: str) -> int:
+    """The payload of a full segment, as the canonical form has it whether or not the scenario says it."""
+    group = next(iter(json.loads(_core.Scenario(text).canonical)["groups"].values()))
+    return int(group["traffic"][0]["tcp"]["mss"].removesuffix(" B"))
 
 
 def sum_of(values: bytes) -> float:

@@ -304,8 +304,9 @@ def measure(command: Sequence[str | Path], stdin: str = "") -> Finished:
     if process.returncode != 0:
         detail = (errors or output).strip()[-2000:]
         raise RuntimeError(f"{Path(str(command[0])).name} ended with {process.returncode}: {detail}")
-    # The last line that can be the document: ns-2's Agent/TCP/Linux talks on the way out.
-    record = json.loads([line for line in output.splitlines() if line.startswith("{")][-1])
+    # What can be the document in the last line that has one: ns-2's Agent/TCP/Linux talks through a buffer of its own,
+    # which may end, and go on, in the middle of a line.
+    record = json.loads(re.findall(r"\{.*\}$", output, re.MULTILINE)[-1])
     return Finished(record, usage.ru_utime + usage.ru_stime, wall, record.get("peak_bytes"))
 
 

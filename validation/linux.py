@@ -243,17 +243,21 @@ def _windows(times: Sequence[float], windows: Sequence[float], dumbbell: Dumbbel
     """What is compared of one flow's window."""
     all_falls = falls(times, windows)
     measured = [fall for fall in all_falls if fall[0] > dumbbell.warmup_s]
-    first = all_falls[0] if all_falls else (math.nan, math.nan)
-    return {
-        "reductions": float(len(measured)),
-        "window before a reduction (packets)": _mean([window for _, window in measured]),
-        "first reduction (s)": first[0],
-        "window before the first (packets)": first[1],
-    }
+    found = {"reductions": float(len(measured))}
+    if measured:
+        found["window before a reduction (packets)"] = _mean([window for _, window in measured])
+    if all_falls:
+        found["first reduction (s)"], found["window before the first (packets)"] = all_falls[0]
+    return found
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else math.nan
+    return sum(values) / len(values)
+
+
+def _drawn(found: dict[str, float], dumbbell: Dumbbell) -> dict[str, float]:
+    """Without what a link that loses at random decides by its first draw."""
+    return {name: value for name, value in found.items() if not (dumbbell.loss and "first" in name)}
 
 
 def metrics_of_kernel(record: Mapping[str, Any], dumbbell: Dumbbell) -> dict[str, float]:
@@ -265,12 +269,12 @@ def metrics_of_kernel(record: Mapping[str, Any], dumbbell: Dumbbell) -> dict[str
         found[f"window {group.name} (packets)"] = _mean([flow["cwnd_mean"] for flow in flows])
     if "window" in record:
         [flow] = record["groups"][dumbbell.groups[0].name]["flows"]
-        # A process takes a millisecond to begin.
-        opened = flow["opened_s"]
-        found["first loss (s)"] = flow["first_loss_s"] - opened if flow["first_loss_s"] >= 0 else math.nan
+        opened = flow["opened_s"]  # a process takes a millisecond to begin
+        if flow["first_loss_s"] > 0:
+            found["first loss (s)"] = flow["first_loss_s"] - opened
         times = [time - opened for time in record["window"]["time_s"]]
         found |= _windows(times, record["window"]["packets"], dumbbell)
-    return found
+    return _drawn(found, dumbbell)
 
 
 def metrics_of_ours(record: Record, dumbbell: Dumbbell) -> dict[str, float]:
@@ -282,11 +286,12 @@ def metrics_of_ours(record: Record, dumbbell: Dumbbell) -> dict[str, float]:
         found[f"window {group.name} (packets)"] = tree["groups"][group.name]["window_packets_mean"]
     if len(dumbbell.groups) == 1 and dumbbell.groups[0].flows == 1:
         drops = record.arrays("events.drop.flow")[0]
-        found["first loss (s)"] = float(drops[0]) if drops.size else math.nan
+        if drops.size:
+            found["first loss (s)"] = float(drops[0])
         [name] = [name for name in record.series_names if name.endswith(".window")]
         times, windows = record.arrays(name)
         found |= _windows(times.tolist(), windows.tolist(), dumbbell)
-    return found
+    return _drawn(found, dumbbell)
 
 
 def _shared(record: Mapping[str, Any], link: Mapping[str, Any], drops: int, dumbbell: Dumbbell) -> dict[str, float]:
@@ -301,6 +306,12 @@ def _shared(record: Mapping[str, Any], link: Mapping[str, Any], drops: int, dumb
         marks = link["marked_packets"] if "marked_packets" in link else sum(link["marks"].values())
         found["marked (%)"] = 100 * marks / link["arrived_packets"]
     return found
+
+
+def defined(*sides: Sequence[Mapping[str, float]]) -> list[list[dict[str, float]]]:
+    """The records of each side with the metrics that all of them have: what never happened has no time."""
+    names = [name for name in sides[0][0] if all(name in record for side in sides for record in side)]
+    return [[{name: record[name] for name in names} for record in side] for side in sides]
 
 
 def points() -> Iterator[tuple[str, dict[str, str | int], Scenario]]:

@@ -396,7 +396,9 @@ class Validation:
             except linux.InvalidError as error:
                 self.skipped[f"{kernel.name}: {name} {label}"] = str(error)
                 continue
-            mine = intervals([linux.metrics_of_ours(record, dumbbell) for record in ours(scenario, self.our_seeds)])
+            runs = [linux.metrics_of_ours(record, dumbbell) for record in ours(scenario, self.our_seeds)]
+            found, runs = linux.defined(found, runs)
+            mine = intervals(runs)
             of = ("tcp", "linux", *dict.fromkeys(control_of(group) for group in scenario.tree["groups"].values()))
             for metric, theirs in intervals(found).items():
                 yield self.row(name, label, metric, kernel.name, theirs, mine[metric], of)

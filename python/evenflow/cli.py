@@ -287,6 +287,8 @@ def list_(what: Annotated[Listed, typer.Argument(help="What to list.")], as_json
     else:
         rows = [m for m in schema()["mechanisms"] if m["room"] in rooms[what]]
         rows.sort(key=lambda m: (rooms[what].index(m["room"]), m["kind"]))
+        if what is Listed.tcp:
+            rows += [{"kind": p["name"], "room": "stack profile", "title": p["doc"]} for p in schema()["profiles"]]
         columns = ("kind", "room", "title")
     if as_json:
         _print_json({what.value: rows})

@@ -71,9 +71,42 @@ def upload(out: str, folder: Path) -> None:
     assert (folder / "out" / "examples" / "upload.svg").exists()
 
 
+def red_knobs(out: str, _: Path) -> None:
+    rows = [line.split() for line in out.splitlines() if line.startswith(("drop ", "mark "))]
+    assert len(rows) == 12
+    found = {(row[0], row[1], row[3]): [float(cell.rstrip("%")) for cell in (row[4], *row[6:])] for row in rows}
+    for (action, least, probability), (wait, used, lost, marked) in found.items():
+        assert used > 99
+        assert (lost if action == "mark" else marked) == 0
+        # The thresholds hold 5 or 50 to 150 of 1500 B at 20 Mbit/s; more probability means less of a wait.
+        assert int(least) * 0.6 < wait < 150 * 0.6
+        assert probability == "0.02" or wait < 0.75 * found[action, least, "0.02"][0]
+        other = found["drop" if action == "mark" else "mark", least, probability]
+        assert wait == pytest.approx(other[0], rel=0.1)
+        assert lost + marked == pytest.approx(other[2] + other[3], rel=0.15)
+
+
+def willing_to_pay(out: str, _: Path) -> None:
+    splits = [numbers(line) for line in out.splitlines() if line.startswith("  weight")]
+    assert [split[0] for split in splits] == [1, 2, 4, 1, 2, 4]
+    assert [split[2] for split in splits[:3]] == pytest.approx([1, 1, 1], rel=0.1)
+    # A window is weight over price; sending whole packets costs half of one, 3 % of the least window here.
+    assert [split[2] for split in splits[3:]] == pytest.approx([1, 2, 4], rel=0.05)
+
+
 CHECKS: dict[str, Callable[[str, Path], None]] = {
     check.__name__: check
-    for check in (run_scenario, compare_schemes, step_a_meter, sweep, weighted_sharing, rate_steps, upload)
+    for check in (
+        run_scenario,
+        compare_schemes,
+        step_a_meter,
+        sweep,
+        weighted_sharing,
+        rate_steps,
+        upload,
+        red_knobs,
+        willing_to_pay,
+    )
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,9 @@ def test_runs(tutorial: Any, work: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert cpu_of_children() - before < LONGEST_S
     said = printed(tutorial)
     assert 'unknown key "limt"; did you mean "limit"?' in said
+    marking = re.search(r"mark: .* (\d+) are lost, (\d+) marked", said)
+    assert marking is not None
+    assert 20 * int(marking[1]) < int(marking[2])
     assert "metered 8.96" in said
     assert "'verdict': 'accept'" in said
     assert "'reason': 'activity'" in said

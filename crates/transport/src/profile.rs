@@ -271,6 +271,8 @@ lines! {
         "Growth counts what an ACK newly delivers, reported segments included, not how far it advances.";
     half_of: (word WindowBase), Range::ANY, "RFC 5681 equation 4",
         "What NewReno's threshold is half of after a congestion event; CUBIC's in the form rfc is beta of it.";
+    slow_start_at_threshold: flag, Range::ANY, "RFC 5681 section 3.1",
+        "A window equal to its threshold is still in slow start, as in Linux before 3.18; both are allowed.";
     slow_start: (word SlowStart), Range::ANY, "RFC 9438 section 4.10",
         "How CUBIC leaves slow start when nothing is lost.";
     window_validation: flag, Range::ANY, "RFC 9438 section 5.8, RFC 7661",
@@ -403,6 +405,7 @@ impl Profile {
             whole_segments: false,
             count_delivered: false,
             half_of: WindowBase::Flight,
+            slow_start_at_threshold: false,
             slow_start: SlowStart::HystartPlusPlus, // RFC 9438 section 4.10
             window_validation: true,
             restart_after_idle: IdleRestart::InitialWindow,
@@ -486,6 +489,7 @@ impl Profile {
             whole_segments: false,
             count_delivered: false,
             half_of: WindowBase::Flight,
+            slow_start_at_threshold: false,
             slow_start: SlowStart::Standard,
             window_validation: false,
             restart_after_idle: IdleRestart::Never,
@@ -554,6 +558,7 @@ impl Profile {
             byte_counting: true,
             whole_segments: true,
             count_delivered: true,
+            slow_start_at_threshold: true,
             window_validation: true,
             restart_after_idle: IdleRestart::InitialWindow,
             sack: true,

@@ -431,7 +431,19 @@ impl Sender {
             rtt: news.rtt,
             marks,
         };
+        if profile.slow_start_at_threshold && self.window.cwnd == self.window.ssthresh {
+            return self.grow_at_threshold(&acked);
+        }
         self.control.grow(&mut self.window, &acked);
+    }
+
+    /// One step of slow start at the threshold itself, which stays.
+    #[inline(never)]
+    fn grow_at_threshold(&mut self, acked: &Acked) {
+        let threshold = self.window.ssthresh;
+        self.window.ssthresh += acked.mss;
+        self.control.grow(&mut self.window, acked);
+        self.window.ssthresh = threshold;
     }
 
     /// Time since the clock showed `stamp`; it may have wrapped once.

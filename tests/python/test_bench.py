@@ -1,0 +1,53 @@
+"""The works of `make bench`: what each simulator is told, and what every work has a target for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import evenflow as ef
+import pytest
+from conftest import ROOT
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(ROOT / "benches")
+    return importlib.import_module("bench")
+
+
+def test_every_work_has_its_durations_and_targets(bench: Any) -> None:
+    files = {path.name for path in (ROOT / "benches" / "works").glob("*.toml")}
+    assert set(bench.WORKS.values()) == files
+    for table in (bench.CALLGRIND_DURATIONS_S, bench.FLOOR_PACKETS_PER_S, bench.MOST_INSTRUCTIONS):
+        assert set(table) == set(bench.WORKS)
+
+
+def test_what_other_simulators_run_differs_only_where_it_is_said(bench: Any) -> None:
+    for work in bench.WORKS:
+        tree = bench.load(work)
+        for peer in ("ns-2", "ns-3"):
+            theirs = bench.for_peer(work, peer, tree)
+            ef.Scenario(theirs).check()
+            assert (theirs != tree) == ((work, peer) in bench.INSTEAD)
+            dumbbell = bench.Dumbbell.from_tree(theirs)
+            assert dumbbell.flows == sum(g["users"] * g["traffic"]["flows"] for g in tree["groups"].values())
+            assert dumbbell.stack.ack_every == 1
+            assert dumbbell.stack.mss + dumbbell.stack.header == 1500
+            if peer == "ns-2":  # ns-3's command builds its program first
+                assert bench.Ns2().command(dumbbell, seed=1)
+
+
+def test_accurate_feedback_is_not_bent(bench: Any) -> None:
+    with pytest.raises(bench.NotComparableError, match="only classic feedback"):
+        bench.Dumbbell.from_tree(bench.load("W2"))
+
+
+def test_w2_is_the_example_with_every_packet_acknowledged(bench: Any) -> None:
+    work = ef.Scenario(bench.load("W2"))
+    example = ef.load(ROOT / "examples" / "scenarios" / "red-ecn.toml")
+    for group in ("heavy", "light"):
+        example = example.with_settings(
+            {f"groups.{group}.tcp.ack_every": 1, f"groups.{group}.processing": {"uniform": ["0 s", "0.12 ms"]}}
+        )
+    assert work.hash == example.hash
