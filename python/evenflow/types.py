@@ -805,6 +805,8 @@ class Tcp(Table):
             advances. (flag; default: absent: as the profile says)
         half_of: What NewReno's threshold is half of after a congestion event; CUBIC's in the form rfc is beta of it.
             (one of flight, window; default: absent: as the profile says)
+        slow_start_at_threshold: A window equal to its threshold is still in slow start, as in Linux before 3.18; both
+            are allowed. (flag; default: absent: as the profile says)
         slow_start: How CUBIC leaves slow start when nothing is lost. (one of standard, hystart, hystart++; default:
             absent: as the profile says)
         window_validation: The window grows only when it was used to the full. (flag; default: absent: as the profile
@@ -880,6 +882,7 @@ class Tcp(Table):
     whole_segments: bool | None = None
     count_delivered: bool | None = None
     half_of: Literal["flight", "window"] | None = None
+    slow_start_at_threshold: bool | None = None
     slow_start: Literal["standard", "hystart", "hystart++"] | None = None
     window_validation: bool | None = None
     restart_after_idle: Literal["never", "initial-window", "halving"] | None = None
