@@ -377,7 +377,7 @@ def theory_of(rows: list[dict[str, Any]]) -> list[str]:
         exact = theirs["lo"] == theirs["hi"]
         predicted = short(theirs["mean"]) if exact else f"{short(theirs['lo'])} to {short(theirs['hi'])}"
         cells = [
-            f"{row['check']}: {evidence.place(row)}",
+            f"{row['check']}: {evidence.place(row)}".removesuffix(": "),
             row["metric"],
             predicted,
             f"{row['tolerance']:.1%}",

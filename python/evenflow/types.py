@@ -805,6 +805,8 @@ class Tcp(Table):
             advances. (flag; default: absent: as the profile says)
         half_of: What NewReno's threshold is half of after a congestion event; CUBIC's in the form rfc is beta of it.
             (one of flight, window; default: absent: as the profile says)
+        slow_start_at_threshold: A window equal to its threshold is still in slow start, as in Linux before 3.18; both
+            are allowed. (flag; default: absent: as the profile says)
         slow_start: How CUBIC leaves slow start when nothing is lost. (one of standard, hystart, hystart++; default:
             absent: as the profile says)
         window_validation: The window grows only when it was used to the full. (flag; default: absent: as the profile
@@ -834,6 +836,8 @@ class Tcp(Table):
             profile says)
         clock_tick: Tick of the clock that timestamps show. (duration; default: absent: as the profile says; more than
             0)
+        timer_tick: Timers of the sender go off at whole ticks of this, as a kernel's do; zero: at their time.
+            (duration; default: absent: as the profile says; at least 0)
         rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks; default: absent:
             as the profile says)
         min_rto: Floor of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
@@ -878,6 +882,7 @@ class Tcp(Table):
     whole_segments: bool | None = None
     count_delivered: bool | None = None
     half_of: Literal["flight", "window"] | None = None
+    slow_start_at_threshold: bool | None = None
     slow_start: Literal["standard", "hystart", "hystart++"] | None = None
     window_validation: bool | None = None
     restart_after_idle: Literal["never", "initial-window", "halving"] | None = None
@@ -893,6 +898,7 @@ class Tcp(Table):
     undo: bool | None = None
     rtt: Literal["timestamps", "send-times", "one-segment"] | None = None
     clock_tick: Quantity | None = None
+    timer_tick: Quantity | None = None
     rto: Literal["rfc6298", "linux", "ticks"] | None = None
     min_rto: Quantity | None = None
     max_rto: Quantity | None = None

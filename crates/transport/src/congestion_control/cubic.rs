@@ -191,19 +191,31 @@ pub struct Cubic {
 /// Linux takes no least round-trip time from the first second after a recovery.
 const UNSETTLED: Duration = Duration::from_millis(1000);
 
+/// β_cubic (RFC 9438 section 4.6).
+const BETA: f64 = 0.7;
+
+/// What it was in Linux 2.6.22.
+const OLD_BETA: f64 = 819.0 / 1024.0;
+
 impl Cubic {
     /// From its parameters.
     pub fn build(values: &Values, profile: &Profile) -> Cubic {
+        let given = |name| values.get(name).map(|_| values.word(name));
+        let usual = match profile.name {
+            "linux" | "linux3.2" => "linux",
+            "ns2-linux" => "linux-2.6.22",
+            _ => "rfc",
+        };
+        let form = given("form").unwrap_or(usual);
         let shape = Shape {
             c: values.number("c"),
-            beta: values.number("beta"),
+            beta: values.maybe("beta").unwrap_or(if form == "linux-2.6.22" { OLD_BETA } else { BETA }),
             fast_convergence: values.flag("fast_convergence"),
             reno_friendly: values.flag("reno_friendly"),
         };
-        let given = |name| values.get(name).map(|_| values.word(name));
-        let in_linux = matches!(profile.name, "linux" | "linux3.2" | "ns2-linux");
-        let curve = match given("form").unwrap_or(if in_linux { "linux" } else { "rfc" }) {
-            "linux" => Curve::Linux(linux::Curve::new(&shape)),
+        let curve = match form {
+            "linux" => Curve::Linux(linux::Curve::new(&shape, linux::TODAY)),
+            "linux-2.6.22" => Curve::Linux(linux::Curve::new(&shape, linux::OF_2_6_22)),
             _ => Curve::Rfc(Rfc::new(shape, profile.half_of)),
         };
         let start = match given("slow_start").map_or(profile.slow_start, SlowStart::of) {
@@ -373,10 +385,10 @@ pub static TABLE: Mechanism = Mechanism {
         Param {
             name: "beta",
             ty: Type::Number,
-            default: Fallback::Text("0.7"),
+            default: Fallback::Absent("0.7, with form linux-2.6.22 819/1024"),
             range: Range { min: 0.0, closed: false, max: 0.99 },
             source: "RFC 9438 section 4.6",
-            doc: "What a congestion event multiplies the window by; Linux 2.6.22 had 0.8.",
+            doc: "What a congestion event multiplies the window by.",
         },
         Param {
             name: "fast_convergence",
@@ -396,11 +408,11 @@ pub static TABLE: Mechanism = Mechanism {
         },
         Param {
             name: "form",
-            ty: Type::Choice(&["rfc", "linux"]),
-            default: Fallback::Absent("linux on the stacks of Linux, else rfc"),
+            ty: Type::Choice(&["rfc", "linux", "linux-2.6.22"]),
+            default: Fallback::Absent("linux on linux, linux-2.6.22 on ns2-linux, else rfc"),
             range: Range::ANY,
             source: "docs/tcp.md",
-            doc: "The RFC in real numbers, or the kernel's whole numbers.",
+            doc: "The RFC in real numbers, the whole numbers of today's kernel, or those of the module that ns-2 ships.",
         },
         Param {
             name: "slow_start",
@@ -444,8 +456,8 @@ pub static TABLE: Mechanism = Mechanism {
             why: "The error of the approximation is below the length of a jiffy for most windows; CONFIG_HZ differs by distribution.",
         },
         Deviation {
-            what: "Form linux is the kernel of today on every stack; the module of 2.6.22 that ns-2 ships has beta = 0.8, a cap of 16 packets in 100 ms, another start, and takes an ACK for 31/16 packets where each has its own.",
-            why: "One flow follows the curve's target either way. Beside others the last shows: 13 % less share beside four NewReno flows than ns-2 gives (docs/validation.md).",
+            what: "Form linux-2.6.22 takes an ACK for 31/16 packets where each packet has its own.",
+            why: "So does the module: its mean of the packets an ACK covers starts at two and comes to rest at 31 sixteenths.",
         },
     ],
 };

@@ -13,11 +13,25 @@ pub const HZ: u64 = 1000;
 /// While the window stands still the curve is looked at after more than this: HZ / 32.
 const STILL: u64 = HZ / 32;
 
-/// The growth of a window whose limit is not known yet: a packet for this many acknowledged, 5 % a round trip.
-const FIRST: u64 = 20;
+/// What modules differ in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// The growth of a window whose limit is not known yet: a packet for this many acknowledged.
+    first: u64,
+    /// Growth is at most a packet for this many acknowledged.
+    steepest: u64,
+    /// Beyond the plateau, at most this many packets in 100 ms.
+    most: Option<u64>,
+    /// Sixteenths of a packet that an ACK is taken for.
+    ratio: u64,
+}
 
-/// Growth is at most a packet for two acknowledged: one and a half windows a round trip.
-const STEEPEST: u64 = 2;
+/// A kernel of today: 5 % a round trip at first, one and a half windows a round trip at most.
+pub const TODAY: Module = Module { first: 20, steepest: 2, most: None, ratio: 16 };
+
+/// Linux 2.6.22, which ns-2.35 ships (Sanhaji 2015's stack). Its mean of the packets an ACK covers starts at two and, in
+/// whole sixteenths, comes to rest at 31/16 where every packet has an ACK of its own: growth is nearly twice the curve's.
+pub const OF_2_6_22: Module = Module { first: 50, steepest: 1, most: Some(16), ratio: 31 };
 
 /// What an epoch remembers.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +60,7 @@ struct Look {
 /// The curve's state.
 #[derive(Clone, Copy, Debug)]
 pub struct Curve {
+    module: Module,
     /// `beta`, of 1024.
     beta: u64,
     /// C as `cube_rtt_scale`: 1024 C.
@@ -64,9 +79,10 @@ pub struct Curve {
 
 impl Curve {
     /// A fresh curve.
-    pub fn new(shape: &Shape) -> Curve {
+    pub fn new(shape: &Shape, module: Module) -> Curve {
         let beta = libm::round(shape.beta * 1024.0) as u64;
         Curve {
+            module,
             beta,
             scale: 10 * (libm::round(shape.c * 102.4) as u64).max(1),
             reno_eighths: 8 * (1024 + beta) / 3 / (1024 - beta),
@@ -117,7 +133,7 @@ impl Curve {
         let same_jiffy = self.look.is_some_and(|look| look.at == jiffy);
         let looked = self.epoch.is_some() && same_jiffy;
         let last_max = self.last_max;
-        let scale = self.scale;
+        let (scale, module) = (self.scale, self.module);
         let epoch = self.epoch.get_or_insert_with(|| {
             let top = last_max.filter(|top| *top > cwnd);
             let k = top.map_or(0, |top| {
@@ -134,8 +150,14 @@ impl Curve {
             let delta = ((u128::from(scale) * off * off * off) >> 40).min(u128::from(u32::MAX)) as u64;
             let target = if t < epoch.k { epoch.origin.saturating_sub(delta) } else { epoch.origin + delta };
             self.count = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+            if let (Some(most), Some(least)) = (module.most, least)
+                && t >= epoch.k
+            {
+                let round = (least.0 / 1_000_000).max(1);
+                self.count = self.count.max(cwnd * 100 / (most * round));
+            }
             if last_max.is_none() {
-                self.count = self.count.min(FIRST);
+                self.count = self.count.min(module.first);
             }
         }
         if friendly {
@@ -148,7 +170,7 @@ impl Curve {
                 self.count = self.count.min(cwnd / (epoch.reno - cwnd));
             }
         }
-        self.count = self.count.max(STEEPEST);
+        self.count = (self.count * 16 / module.ratio).max(module.steepest);
     }
 
     /// ssthresh in packets: the part `beta` of the window, two at least.
@@ -192,7 +214,7 @@ mod tests {
     use super::*;
 
     fn curve() -> Curve {
-        Curve::new(&Shape { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true })
+        Curve::new(&Shape { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true }, TODAY)
     }
 
     fn at(ms: u64) -> Time {
