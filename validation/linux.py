@@ -2,7 +2,8 @@
 
 A run takes as long as it simulates, and what it finds is kept like the results of the other simulators. Three runs go
 side by side. A run whose packets left late, or that lost packets outside its queue, is repeated and then given up:
-`InvalidError`. Both sides' congestion windows are read every 10 ms and go through the same function, `falls`.
+`InvalidError`. Both sides' congestion windows are read every 10 ms and go through the same function, `falls`. Random losses
+are before the queue there and behind the transmitter here, which shows in the utilisation alone.
 """
 
 from __future__ import annotations
