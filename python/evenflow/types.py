@@ -675,13 +675,13 @@ class Cubic(Table):
 
     Attributes:
         c: C, packets/s^3: how steep the curve is. (number; default: 0.4; more than 0, at most 100)
-        beta: What a congestion event multiplies the window by; Linux 2.6.22 had 0.8. (number; default: 0.7; more than
-            0, at most 0.99)
+        beta: What a congestion event multiplies the window by. (number; default: absent: 0.7, with form linux-2.6.22
+            819/1024; more than 0, at most 0.99)
         fast_convergence: A window that did not regain the last maximum aims lower than where it was. (flag; default:
             true)
         reno_friendly: The window grows at least as fast as NewReno's would on average. (flag; default: true)
-        form: The RFC in real numbers, or the kernel's whole numbers. (one of rfc, linux; default: absent: linux on
-            the stacks of Linux, else rfc)
+        form: The RFC in real numbers, the whole numbers of today's kernel, or those of the module that ns-2 ships.
+            (one of rfc, linux, linux-2.6.22; default: absent: linux on linux, linux-2.6.22 on ns2-linux, else rfc)
         slow_start: How slow start ends when nothing is lost. (one of standard, hystart, hystart++; default: absent:
             as the stack says)
     """
@@ -692,7 +692,7 @@ class Cubic(Table):
     beta: Number | None = None
     fast_convergence: bool | None = None
     reno_friendly: bool | None = None
-    form: Literal["rfc", "linux"] | None = None
+    form: Literal["rfc", "linux", "linux-2.6.22"] | None = None
     slow_start: Literal["standard", "hystart", "hystart++"] | None = None
 
 

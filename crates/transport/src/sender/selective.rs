@@ -201,8 +201,9 @@ impl Sender {
             }
             Recovery::Recovery if ack.seq >= self.recover => {
                 self.leave_recovery(profile);
-                // Linux counts what the last ACK of a recovery delivers towards the next segment.
-                if profile.count_delivered && self.selective().board.lost() == 0 {
+                // Linux counts what the last ACK of a recovery delivers towards the next segment; rate halving did not.
+                let counts = profile.count_delivered && profile.reduction != Reduction::RateHalving;
+                if counts && self.selective().board.lost() == 0 {
                     self.grow(growth, marks, now, profile);
                 }
             }
