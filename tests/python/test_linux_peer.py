@@ -51,7 +51,7 @@ def test_the_kernel_fills_a_link() -> None:
     dumbbell = linux.Dumbbell(groups, 10e6, 0.01, 17, 0, 0.0, 2.0, 1.0)
     record = kernel._once(kernel.arguments(dumbbell, 1), windows=True)
     if record["emulator"]["late_p99_s"] > 0.005:
-        pytest.skip("the machine is too busy for real time")
+        pytest.skip("packets left more than 5 ms late: the machine is too busy for real time; run this test alone")
     found = linux.metrics_of_kernel(record, dumbbell)
     assert found["goodput flow (Mbit/s)"] == pytest.approx(10 * 1448 / 1500, rel=0.05)
     assert found["utilisation"] == pytest.approx(1, abs=0.02)
