@@ -51,6 +51,17 @@ def packed(document: Mapping[str, Any]) -> dict[str, Any]:
     return {**{key: document[key] for key in kept}, "reasons": reasons, "rows": rows}
 
 
+def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """The first document with the checks of the second in place of its own of the same name. Both are of one engine."""
+    renewed = {row["check"] for row in more["rows"]}
+    return {
+        "engine": more["engine"],
+        "parts": list(dict.fromkeys([*before["parts"], *more["parts"]])),
+        "programs": {**before["programs"], **more["programs"]},
+        "rows": [row for row in before["rows"] if row["check"] not in renewed] + list(more["rows"]),
+    }
+
+
 def difference(row: Row) -> float | None:
     """Ours relative to theirs; None where theirs is zero."""
     theirs, ours = row["theirs"]["mean"], row["ours"]["mean"]

@@ -102,3 +102,13 @@ def test_what_ships_names_known_mechanisms_and_leaves_no_difference_without_a_re
         assert set(found["of"]) <= known, found["of"]
         assert (found["verdict"] == "agrees") == (found["reason"] == ""), found
         assert found["verdict"] in ("agrees", "differs")
+
+
+def test_a_part_joins_what_ships_and_replaces_its_own_checks() -> None:
+    def document(part: str, *checks: tuple[str, int]) -> dict[str, object]:
+        rows = [{"check": check, "metric": n, "reason": ""} for check, n in checks]
+        return {"engine": "e", "parts": [part], "programs": {part: part}, "rows": rows}
+
+    both = evidence.joined(document("a", ("red", 1), ("cubic", 2)), document("b", ("red", 3), ("linux", 4)))
+    assert [(row["check"], row["metric"]) for row in both["rows"]] == [("cubic", 2), ("red", 3), ("linux", 4)]
+    assert (both["parts"], both["programs"]) == (["a", "b"], {"a": "a", "b": "b"})
