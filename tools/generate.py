@@ -8,8 +8,8 @@
 
 Generated and checked in: python/evenflow/types.py, docs/mechanisms.md, docs/metrics.md, docs/scenario.schema.json,
 docs/tcp.md between `<!-- profiles -->` and `<!-- /profiles -->`, docs/validation.md between `<!-- validation:CHECK -->`
-and `<!-- /validation:CHECK -->`, README.md between `<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`, and the papers' READMEs
-between `<!-- sensitivity -->` and `<!-- /sensitivity -->`.
+and `<!-- /validation:CHECK -->`, README.md between `<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`, and the papers'
+READMEs between `<!-- sensitivity -->` and `<!-- /sensitivity -->`.
 """
 
 from __future__ import annotations
