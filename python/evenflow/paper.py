@@ -5,11 +5,12 @@ A paper package (`evenflow.papers.<key>`) exposes one `PAPER` and uses the publi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from .claims import Claim, Scale
+from .stats import LEVEL
 from .study import Point, Study, Table
 
 if TYPE_CHECKING:
@@ -64,6 +65,31 @@ class Deviation:
 
 
 @dataclass(frozen=True)
+class Option:
+    """A choice the paper leaves open that can be made otherwise: `evenflow reproduce PAPER --option NAME=VALUE`.
+
+    Attributes:
+        name: "packet".
+        values: as typed; the first is the default.
+        subject: what is chosen, in words.
+        why: why the default is the default.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    subject: str
+    why: str
+
+    @property
+    def default(self) -> str:
+        """The value taken where nothing else is asked for."""
+        return self.values[0]
+
+
+Parts: TypeAlias = "tuple[tuple[Experiment, ...], tuple[Claim, ...]]"
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper that can be re-examined with one command.
 
@@ -73,6 +99,10 @@ class Paper:
         reference: the full citation.
         runs: replications in the paper, where a claim does not say otherwise.
         summary: two or three sentences for the report's head: what the paper proposes and what is examined here.
+        level: the confidence level of its intervals.
+        options: the choices it leaves open that can be made otherwise.
+        build: experiments and claims for a choice of options (names and values that are not the default).
+        chosen: the options of this examination that are not the default.
     """
 
     key: str
@@ -83,6 +113,38 @@ class Paper:
     deviations: tuple[Deviation, ...] = ()
     runs: int = 10
     summary: str = ""
+    level: float = LEVEL
+    options: tuple[Option, ...] = ()
+    build: Callable[[Mapping[str, str]], Parts] | None = None
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> str:
+        """The name of its results' folder: the key, and the options that are not the default."""
+        return "-".join([self.key, *(f"{name}={value}" for name, value in self.chosen.items())])
+
+    def with_options(self, chosen: Mapping[str, str]) -> Paper:
+        """The same paper with other choices.
+
+        Raises:
+            UsageError: no such option or value; all of them at once, with the nearest names.
+        """
+        from .errors import UsageError, unknown
+
+        known = {option.name: option for option in self.options}
+        wrong: list[str] = []
+        for name, value in chosen.items():
+            if name not in known:
+                wrong.append(str(unknown(f"option of {self.key}", name, list(known))))
+            elif value not in known[name].values:
+                wrong.append(str(unknown(f"value of the option {name}", value, known[name].values)))
+        if wrong:
+            raise UsageError("\n".join(wrong))
+        others = {o.name: chosen[o.name] for o in self.options if chosen.get(o.name, o.default) != o.default}
+        if self.build is None or others == self.chosen:
+            return self
+        experiments, claims = self.build(others)
+        return replace(self, experiments=experiments, claims=claims, chosen=others)
 
     def experiment(self, name: str) -> Experiment:
         """An experiment by id; `-` and `_` are the same and the paper's key may be left out ("fig04").

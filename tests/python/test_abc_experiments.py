@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from evenflow import lab as lab_module
 from evenflow.papers.abc import PAPER, analytic, measures
 from evenflow.papers.abc import scenarios as net
 from evenflow.papers.abc.experiments import DELAYS_MS, R0_MIXED, R0_UDP
@@ -120,11 +121,11 @@ def test_histograms_are_padded_to_the_buffer() -> None:
 def test_curves() -> None:
     grid = [1.0, 2.0, 4.0]
     curve = np.array([[1.0, 1.1], [3.0, 2.0], [2.0, 2.5]])
-    assert measures.peak(grid, curve)[0] == 2.0
-    assert measures.trough(grid, curve)[0] == 1.0
-    assert measures.argmax_by_seed(grid, curve).tolist() == [2.0, 4.0]
-    assert measures.rank_correlation(grid, curve).tolist() == pytest.approx([0.5, 1.0])
-    steps = measures.rising("T0", grid, curve, slack=0.1)
+    assert lab_module.peak(grid, curve)[0] == 2.0
+    assert lab_module.trough(grid, curve)[0] == 1.0
+    assert lab_module.argmax_by_seed(grid, curve).tolist() == [2.0, 4.0]
+    assert lab_module.rank_correlation(grid, curve).tolist() == pytest.approx([0.5, 1.0])
+    steps = lab_module.rising("T0", grid, curve, slack=0.1)
     assert [check.lo for check in steps] == [-0.1, -0.1]
     assert steps[1].label == "T0, step 2 → 4"
     assert np.asarray(steps[1].values).tolist() == [-1.0, 0.5]

@@ -5,24 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from evenflow.claims import Check, Claim, Data
+from evenflow.lab import Floats, linear_correlation, select
 from evenflow.study import Run
 
 from . import scenarios as net
 from .experiments import ACCEPTED, AVERAGE, RECEIVED_TOO
 from .ledger import SIGN, claim
-from .measures import (
-    Floats,
-    Lab,
-    drops,
-    linear_correlation,
-    loss,
-    ratio,
-    select,
-    share_below,
-    share_from,
-    total_histogram,
-    words,
-)
+from .measures import Lab, drops, loss, ratio, share_below, share_from, total_histogram, words
 
 LARGE_R0 = (15.0, 20.0)
 """Rates of user 0 at which its throughput has converged, Mbit/s."""

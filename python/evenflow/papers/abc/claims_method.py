@@ -8,12 +8,13 @@ from functools import partial
 import numpy as np
 
 from evenflow.claims import Check, Claim, Data
+from evenflow.lab import select, within
 from evenflow.study import Run
 
 from . import analytic, experiments
 from . import scenarios as net
 from .ledger import FIFTEEN, claim
-from .measures import PAPER_TOLERANCE, Lab, histogram, select, within, words
+from .measures import PAPER_TOLERANCE, Lab, histogram, words
 
 CROWD_EXPERIMENTS = ("fig09", "fig10", "fig12", "fig16")
 """Those that count the queue length at every drop."""

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from evenflow.claims import Check, Claim, Data
+from evenflow.lab import Floats, falling, rising, select, within
 from evenflow.stats import ratio_of_means
 
 from . import scenarios as net
@@ -22,21 +23,7 @@ from .experiments import (
     upload_label,
 )
 from .ledger import FIFTEEN, SIGN, claim
-from .measures import (
-    PAPER_TOLERANCE,
-    Floats,
-    Lab,
-    falling,
-    queue,
-    ratio,
-    received_by,
-    rising,
-    select,
-    tail_share,
-    time_to_rate,
-    within,
-    words,
-)
+from .measures import PAPER_TOLERANCE, Lab, queue, ratio, received_by, tail_share, time_to_rate, words
 
 CHOSEN = {"gamma": 16.0, "q_min": 12.0}
 """What the paper settles on (section IV-F1)."""

@@ -12,13 +12,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenflow.claims import Scale
+from evenflow.lab import Measure, optional
 from evenflow.paper import Experiment
 from evenflow.scenario import Scenario
 from evenflow.study import Point, Run, Table
 
 from . import figures, measures
 from . import scenarios as net
-from .measures import Measure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -771,7 +771,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         x_checks,
         None,
         "",
-        {"T0_mbps": measures.optional(measures.t0), "T1_mbps": measures.optional(measures.t1)},
+        {"T0_mbps": optional(measures.t0), "T1_mbps": optional(measures.t1)},
     ),
     _experiment(
         "x-scale",

@@ -11,24 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenflow import plots
+from evenflow.lab import Floats, Measure
 from evenflow.stats import mean_interval, ratio_of_means
 from evenflow.study import Curve, Label, Run, Table
 
 from . import scenarios as net
-from .measures import (
-    Floats,
-    Lab,
-    Measure,
-    delay_be,
-    delay_ef,
-    queue,
-    ratio,
-    t0,
-    t1,
-    tail_share,
-    total_histogram,
-    utilisation,
-)
+from .measures import Lab, delay_be, delay_ef, queue, ratio, t0, t1, tail_share, total_histogram, utilisation
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,14 +7,14 @@ waiting packets. U: busy share of the bottleneck. dBE, dEF: mean wait of a class
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenflow.claims import Check
+from evenflow import lab
+from evenflow.lab import Floats, Measure, Vocabulary, in_words, plain
 from evenflow.stats import Interval, ratio_of_means
 from evenflow.study import Run, Table
 
@@ -22,9 +22,6 @@ from .scenarios import BUFFER_PACKETS
 
 if TYPE_CHECKING:
     from evenflow.study import Label
-
-Floats: TypeAlias = NDArray[np.float64]
-Measure: TypeAlias = Callable[[Run], "float | None"]
 
 
 def throughput_mbps(group: str, run: Run) -> float | None:
@@ -74,18 +71,6 @@ def loss(group: str, run: Run) -> float | None:
 def dead_flows(group: str, run: Run) -> float | None:
     """TCP flows of the group that gave up after fruitless retransmissions."""
     return run.metric(f"groups.{group}.flows_dead")
-
-
-def optional(measure: Measure) -> Measure:
-    """A measure of runs that may lack the group it is about: undefined there."""
-
-    def lenient(run: Run) -> float | None:
-        try:
-            return measure(run)
-        except KeyError:
-            return None
-
-    return lenient
 
 
 def drops(run: Run) -> Mapping[str, int]:
@@ -142,44 +127,30 @@ def time_to_rate(name: str, start_s: float, rate_bps: float, run: Run) -> float 
     return float(times[reached[0]]) - start_s if reached.size else None
 
 
-_WORDS: Mapping[str, Callable[[Label], str]] = {
+_WORDS: Vocabulary = {
     "scheme": str,
-    "r0": lambda v: f"R0 = {_g(v)} Mbit/s",
-    "r1": lambda v: f"R1 = {_g(v)} Mbit/s",
-    "f0": lambda v: f"{_g(v)} heavy flow{'' if v == 1 else 's'}",
-    "f1": lambda v: f"{_g(v)} flow{'' if v == 1 else 's'} a background user",
-    "flows": lambda v: f"{_g(v)} flow{'' if v == 1 else 's'} each",
-    "s": lambda v: f"s = {_g(v)}",
-    "gamma": lambda v: f"γ = {_g(v)}",
-    "q_min": lambda v: f"Q_min = {_g(v)}",
-    "q_base": lambda v: f"Q_base = {_g(v)}",
-    "m_am": lambda v: f"meter memory {_g(v)} s",
-    "m_aa": lambda v: f"averager memory {_g(v)} s",
-    "delay_ms": lambda v: f"D_b = {_g(v)} ms",
+    "r0": lambda v: f"R0 = {plain(v)} Mbit/s",
+    "r1": lambda v: f"R1 = {plain(v)} Mbit/s",
+    "f0": lambda v: f"{plain(v)} heavy flow{'' if v == 1 else 's'}",
+    "f1": lambda v: f"{plain(v)} flow{'' if v == 1 else 's'} a background user",
+    "flows": lambda v: f"{plain(v)} flow{'' if v == 1 else 's'} each",
+    "s": lambda v: f"s = {plain(v)}",
+    "gamma": lambda v: f"γ = {plain(v)}",
+    "q_min": lambda v: f"Q_min = {plain(v)}",
+    "q_base": lambda v: f"Q_base = {plain(v)}",
+    "m_am": lambda v: f"meter memory {plain(v)} s",
+    "m_aa": lambda v: f"averager memory {plain(v)} s",
+    "delay_ms": lambda v: f"D_b = {plain(v)} ms",
 }
-
-
-def _g(value: Label) -> str:
-    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
 def words(**labels: Label) -> str:
     """Labels as a reader says them: "10 heavy flows, D_b = 50 ms"."""
-    return ", ".join(
-        _WORDS[name](value) if name in _WORDS else f"{name} = {_g(value)}" for name, value in labels.items()
-    )
+    return in_words(_WORDS, labels)
 
 
-class Spot:
+class Spot(lab.Spot):
     """The runs of one point, in seed order."""
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs = list(runs)
-
-    def of(self, measure: Measure | str) -> Floats:
-        """A measure of every run, shape (seeds,); NaN where undefined."""
-        found = [run.metric(measure) if isinstance(measure, str) else measure(run) for run in self.runs]
-        return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
 
     @property
     def t0(self) -> Floats:
@@ -225,116 +196,12 @@ class Spot:
         return ratio_of_means(self.t1, self.t0)
 
 
-class Lab:
-    """A table of finished runs, looked up by labels; labels not named must not distinguish points."""
+class Lab(lab.LabOf[Spot]):
+    """A table of finished runs, looked up by labels."""
 
     def __init__(self, table: Table) -> None:
-        self._points: dict[int, tuple[Mapping[str, Label], list[Run]]] = {}
-        for run in table.runs:
-            self._points.setdefault(run.point, (run.labels, []))[1].append(run)
-
-    def _matching(self, wanted: Mapping[str, Label]) -> list[tuple[Mapping[str, Label], list[Run]]]:
-        return [
-            (labels, runs)
-            for labels, runs in self._points.values()
-            if all(name in labels and labels[name] == value for name, value in wanted.items())
-        ]
-
-    def at(self, **labels: Label) -> Spot:
-        """The one point with these labels.
-
-        Raises:
-            KeyError: no point or more than one has them.
-        """
-        found = self._matching(labels)
-        if len(found) != 1:
-            raise KeyError(f"{len(found)} points have {labels}")
-        return Spot(found[0][1])
-
-    def has(self, **labels: Label) -> bool:
-        """Whether the grid of this scale has the point."""
-        return len(self._matching(labels)) == 1
-
-    def grid(self, name: str, **labels: Label) -> list[float]:
-        """The values of a numeric label among the points with these labels, ascending, each once."""
-        return sorted({float(found[name]) for found, _ in self._matching(labels) if name in found})
-
-    def points(self) -> list[tuple[Mapping[str, Label], Spot]]:
-        """Every point with its labels, in order."""
-        return [(labels, Spot(runs)) for labels, runs in self._points.values()]
-
-    def runs(self, **labels: Label) -> list[Run]:
-        """Every run with these labels."""
-        return [run for _, runs in self._matching(labels) for run in runs]
-
-    def curve(self, name: str, measure: Measure | str, **labels: Label) -> tuple[list[float], Floats]:
-        """A measure over a label: its grid, and the values of shape (grid, seeds)."""
-        grid = self.grid(name, **labels)
-        return grid, np.array([self.at(**labels, **{name: x}).of(measure) for x in grid])
-
-
-def rising(
-    label: str, grid: Sequence[float], curve: Floats, *, slack: float = 0.0, unit: str = "", x: str = ""
-) -> list[Check]:
-    """Each step of a curve up, or down by no more than ``slack``; paired by seed."""
-    return [
-        Check(f"{label}, step {_g(a)} → {_g(b)}{x}", high - low, lo=-slack, unit=unit)
-        for a, b, low, high in zip(grid, grid[1:], curve, curve[1:], strict=False)
-    ]
-
-
-def falling(
-    label: str, grid: Sequence[float], curve: Floats, *, slack: float = 0.0, unit: str = "", x: str = ""
-) -> list[Check]:
-    """Each step of a curve down, or up by no more than ``slack``; paired by seed."""
-    return [
-        Check(f"{label}, step {_g(a)} → {_g(b)}{x}", high - low, hi=slack, unit=unit)
-        for a, b, low, high in zip(grid, grid[1:], curve, curve[1:], strict=False)
-    ]
-
-
-def peak(grid: Sequence[float], curve: Floats) -> tuple[float, Floats]:
-    """Where the mean curve is highest, and the values of all seeds there."""
-    best = int(np.nanargmax(np.nanmean(curve, axis=1)))
-    return grid[best], curve[best]
-
-
-def trough(grid: Sequence[float], curve: Floats) -> tuple[float, Floats]:
-    """Where the mean curve is lowest, and the values of all seeds there."""
-    worst = int(np.nanargmin(np.nanmean(curve, axis=1)))
-    return grid[worst], curve[worst]
-
-
-def argmax_by_seed(grid: Sequence[float], curve: Floats) -> Floats:
-    """The x at which each seed's curve is highest, shape (seeds,)."""
-    places: Floats = np.asarray(grid, dtype=np.float64)[np.argmax(curve, axis=0)]
-    return places
-
-
-def rank_correlation(grid: Sequence[float], curve: Floats) -> Floats:
-    """Spearman's rank correlation between x and the curve, for each seed."""
-
-    def ranks(values: Floats) -> Floats:
-        found: Floats = np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
-        return found
-
-    return linear_correlation(list(ranks(np.asarray(grid, dtype=np.float64))), np.apply_along_axis(ranks, 0, curve))
-
-
-def linear_correlation(grid: Sequence[float], curve: Floats) -> Floats:
-    """Pearson's correlation between x and the curve, for each seed."""
-    return np.array([float(np.corrcoef(grid, seed)[0, 1]) for seed in curve.T])
-
-
-def within(value: float, share: float) -> tuple[float, float]:
-    """``value`` ± ``share`` of it: the accepted set around a number of the paper."""
-    return value * (1 - share), value * (1 + share)
+        super().__init__(table, Spot)
 
 
 PAPER_TOLERANCE = 0.15
 """Accepted around a number of the paper where nothing narrower is agreed."""
-
-
-def select(grid: Iterable[float], lo: float = -math.inf, hi: float = math.inf) -> list[float]:
-    """Grid values from ``lo`` to ``hi``, both included."""
-    return [x for x in grid if lo - 1e-9 <= x <= hi + 1e-9]
