@@ -16,7 +16,7 @@ import itertools
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..store import Store
 
 Floats = NDArray[np.float64]
+OfLoad = Callable[[Floats], Floats]
 
 SHIPPED = Path(__file__).parent / "curves"
 FLOWS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 26, 32, 40, 50, 64, 80, 100)
@@ -97,6 +98,14 @@ class MarkingCurve:
         return bool(np.all(hi[1:] >= lo[:-1]))
 
     @property
+    def lag_s(self) -> float:
+        """RED's moving average: 1 / (w_q packets/s), the mean age of what is in it; others have none."""
+        weight = self.wanted.queue.get("weight")
+        if self.kind != "red" or weight is None:
+            return 0.0
+        return 8 * self.wanted.packet_bytes / (float(weight) * self.wanted.rate_bps)
+
+    @property
     def told(self) -> dict[str, Any]:
         """File, hash and the range of prices."""
         from .. import _core
@@ -122,11 +131,6 @@ class MarkingCurve:
     @cached_property
     def _area(self) -> Any:
         return self._load.antiderivative()
-
-    @cached_property
-    def _branch(self) -> tuple[Floats, Floats]:
-        """(loads, prices) of the longest stretch over which the load rises, with the small dips of noise filled in."""
-        return self.branch(None)
 
     def branch(self, price: float | None) -> tuple[Floats, Floats]:
         """Loads and prices of the stretch around a price over which the load grows with the price; None: the longest.
@@ -155,17 +159,29 @@ class MarkingCurve:
         return np.asarray(below + self._area(inside) - self._area(self.first))
 
     def price(self, load: ArrayLike) -> Floats:
-        """Price at a load along `branch(None)`, from 0 below it; above it the largest there."""
-        loads, prices = self._branch
-        if len(loads) < 2:
-            return np.full_like(np.asarray(load, dtype=np.float64), np.nan)
-        rising = loads + 1e-12 * np.arange(len(loads))
-        return np.interp(load, rising, prices, left=0.0)
+        """Price at a load along `branch(None)`: see `around`."""
+        return self.around(None)[0](np.asarray(load, dtype=np.float64))
 
     def slope(self, load: ArrayLike) -> Floats:
-        """Derivative of the price by the load: a straight line through the nearest measured points."""
-        loads, prices = self._branch
-        return np.vectorize(lambda at: _fitted_slope(loads, prices, float(at)), otypes=[np.float64])(load)
+        """Derivative of the price by the load along `branch(None)`: see `around`."""
+        return self.around(None)[1](np.asarray(load, dtype=np.float64))
+
+    def around(self, price: float | None) -> tuple[OfLoad, OfLoad]:
+        """Price and its slope as functions of the load, along `branch(price)`.
+
+        A straight line leads up to the branch from no price at no load; above it the price stays at its end. The slope
+        is that of a straight line through the nearest measured points.
+        """
+        loads, prices = self.branch(price)
+        at = np.concatenate([[0.0], loads + 1e-12 * np.arange(1, len(loads) + 1)])
+        of = np.concatenate([[0.0], prices])
+
+        def slope(load: Floats) -> Floats:
+            fitted = np.vectorize(lambda x: _fitted_slope(loads, prices, float(x)), otypes=[np.float64])(load)
+            before = of[1] / at[1]
+            return np.where(load < at[1], before, np.where(load > at[-1], 0.0, fitted))
+
+        return lambda load: np.interp(load, at, of), slope
 
     def slope_at(self, price: float) -> float:
         """`slope` on the stretch around a price; NaN where that has fewer than three points."""

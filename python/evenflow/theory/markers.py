@@ -41,6 +41,10 @@ class Marker(Protocol):
         """Whether its load grows with its price, so that the equilibrium is unique."""
 
     @property
+    def lag_s(self) -> float:
+        """By how much its own averaging is late, in s."""
+
+    @property
     def told(self) -> dict[str, Any]:
         """For people and JSON: the closed form, or the measured curve's file and hash."""
 
@@ -67,11 +71,13 @@ class LoadBased:
     Attributes:
         target, gain: its parameters.
         capacity: the rate that it takes for a load of 1, over the link's.
+        lag_s: half the interval of averaging, and half that for which a price holds.
     """
 
     target: float
     gain: float
     capacity: float = 1.0
+    lag_s: float = 0.0
     kind: str = "load-based"
     first: float = 0.0
     increasing: bool = True
@@ -114,6 +120,7 @@ class ConstantProbability:
     """The same price at any load: given, not found."""
 
     probability: float
+    lag_s: float = 0.0
     kind: str = "constant-probability"
     first: float = 0.0
     increasing: bool = True
@@ -160,6 +167,7 @@ class Rem:
 
     target_s: float
     base: float
+    lag_s: float = 0.0
     kind: str = "rem"
     first: float = 0.0
     increasing: bool = True
@@ -209,7 +217,9 @@ def closed_form(queue: Mapping[str, Any], rate_bps: float, packet_bytes: float) 
     number = _number
     if queue["kind"] == "load-based":
         capacity = number(queue["capacity"]) / rate_bps if queue.get("capacity") is not None else 1.0
-        return LoadBased(number(queue["target"]), number(queue["gain"]), capacity)
+        interval = number(queue["interval"])
+        held = interval / 10 if queue["window"] == "sliding" else interval  # a sliding one moves by a tenth
+        return LoadBased(number(queue["target"]), number(queue["gain"]), capacity, (interval + held) / 2)
     if queue["kind"] == "constant-probability":
         return ConstantProbability(number(queue["probability"]))
     return Rem(number(queue["target"]) * 8 * packet_bytes / rate_bps, number(queue["base"]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import stats
@@ -37,7 +37,7 @@ class Prediction:
         scenario: what was predicted.
         fluid: its routes and links.
         pure, corrected: the equilibrium in its two columns (docs/theory.md).
-        stability: whether it settles; None where nothing answers marks by weight (see `warnings`).
+        stability: whether it settles, judged at the pure column's prices; None: no verdict, and `no_verdict` says why.
         warnings: what the reader must know.
         table: runs of the same scenario, or None.
     """
@@ -47,10 +47,10 @@ class Prediction:
     pure: Equilibrium
     corrected: Equilibrium
     stability: Stability | None = None
+    no_verdict: str = ""
     warnings: tuple[str, ...] = ()
     table: Table | None = None
     level: float = stats.LEVEL
-    _stability_json: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     # numbers
 
@@ -168,12 +168,17 @@ class Prediction:
             "scenario_hash": self.scenario.hash,
             "routes": {route.name: self._route_json(route) for route in self.fluid.routes},
             "links": {link.name: self._link_json(link) for link in self.fluid.links},
-            "stability": dict(self._stability_json),
+            "stability": self._stability_json(),
             "warnings": list(self.warnings),
         }
         if self.table is not None:
             document["seeds"] = [run.seed for run in self.table]
         return document
+
+    def _stability_json(self) -> dict[str, Any]:
+        if self.stability is None:
+            return {"verdict": "no verdict", "verdict_averaged": "no verdict", "why": self.no_verdict, "routes": []}
+        return {**self.stability.to_json(), "why": ""}
 
     def _route_json(self, route: Route) -> dict[str, Any]:
         made: dict[str, Any] = {
@@ -239,7 +244,7 @@ class Prediction:
             column: whose prices choose the branch of a measured curve.
 
         Returns:
-            Rates of whole routes (all connections together) in packets/s, in the order of `trajectory_routes`.
+            Rates of whole routes (all connections together) in packets/s, and prices, in the order of `moving`.
 
         Raises:
             UsageError: the scenario has windows that Kelly's equations have not (MulTCP, NewReno), or a link without
@@ -248,6 +253,12 @@ class Prediction:
         from .settling import follow
 
         return follow(self, start_pps, duration_s, delays=delays, column=column)
+
+    def moving(self, column: str = PURE) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the routes and of the links of `trajectory`, in its order."""
+        from .settling import moving
+
+        return moving(self.fluid, self.equilibrium(column))
 
 
 def _g(group: str, metric: str) -> str:
@@ -283,6 +294,7 @@ def predict(
     from . import curves
     from .equilibrium import equilibrium
     from .model import fluid
+    from .settling import verdict
 
     def find(wanted: Wanted) -> Marker:
         return curves.find(wanted, may_measure=measure, store=store, jobs=jobs, progress=progress)
@@ -299,4 +311,5 @@ def predict(
     warnings += [w for w in pure.warnings if w in corrected.warnings]
     warnings += [f"Pure column: {w}" for w in pure.warnings if w not in corrected.warnings]
     warnings += [f"Corrected column: {w}" for w in corrected.warnings if w not in pure.warnings]
-    return Prediction(scenario, model, pure, corrected, warnings=tuple(dict.fromkeys(warnings)))
+    stability, why = verdict(model, pure)
+    return Prediction(scenario, model, pure, corrected, stability, why, tuple(dict.fromkeys(warnings)))
