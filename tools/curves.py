@@ -11,8 +11,8 @@ from evenflow.scenario import Scenario
 from evenflow.theory import curves, markers
 
 ROUND_TRIPS_MS = (150, 200, 250, 300)
-"""Means over the connections of a link: 200 on one link; with two links 250 and 300 (RTT 200 ms between R1 and R2), or 150
-and 200 (100 ms), also where the second link has connections of its own."""
+"""Means over the connections of a link: 200 on one link; with two links 250 and 300 (round trip of 200 ms between R1
+and R2), or 150 and 200 (100 ms), also where the second link has connections of its own."""
 
 
 def wanted(marker: scenarios.Table, rtt_ms: float) -> markers.Wanted:

@@ -253,7 +253,9 @@ def _marker(table: Table, link: str | None) -> str:
         if link not in links:
             raise unknown("link", link, links)
         return link
-    marking = [name for name in links if any(any(run.json["links"][name]["marks"].values()) for run in table)]
+    marking: list[str] = [
+        name for name in links if any(any(run.json["links"][name]["marks"].values()) for run in table)
+    ]
     if len(marking) != 1:
         told = f"{', '.join(marking)} do" if marking else "none does"
         raise UsageError(f"Which link? One that marks was looked for, and {told}; say link=….")

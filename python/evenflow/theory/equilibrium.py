@@ -343,7 +343,8 @@ class _Dual:
     def rates(self, path: Floats) -> Floats:
         less = HALF_PACKET if self.corrected else 0.0
         windows = [float(r.control.window(p)) for r, p in zip(self.routes, path, strict=True) if r.control is not None]
-        return (np.array(windows) - less) / self.times
+        found: Floats = (np.array(windows) - less) / self.times
+        return found
 
     def excess(self, prices: Floats) -> Floats:
         """What each link could carry at its price, less what it is sent, as a share of its rate."""

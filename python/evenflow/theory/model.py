@@ -235,16 +235,16 @@ class Fluid:
     @property
     def incidence(self) -> Floats:
         """1 where route r crosses link j, shape (links, routes)."""
-        return np.array([[float(k.name in r.links) for r in self.routes] for k in self.links]).reshape(
-            len(self.links), len(self.routes)
-        )
+        crossed = [[float(k.name in r.links) for r in self.routes] for k in self.links]
+        return np.array(crossed, dtype=np.float64).reshape(len(self.links), len(self.routes))
 
     @property
     def loads(self) -> Floats:
         """Load that one packet/s of *every* connection of route r puts on link j, shape (links, routes)."""
         sizes = np.array([r.flows * r.packet_bytes * 8 for r in self.routes])
         rates = np.array([k.rate_bps * k.copies for k in self.links])
-        return self.incidence * sizes / rates[:, None]
+        found: Floats = self.incidence * sizes / rates[:, None]
+        return found
 
 
 def _absent(what: str, name: str) -> Any:
@@ -308,7 +308,7 @@ class _Reader:
         self.warnings: list[str] = []
 
     def read(self, curves: Curves | None) -> Fluid:
-        found = [g for name in self.tree["groups"] for g in self._group(name)]
+        found = [g for name in self.written["groups"] for g in self._group(name)]
         crossed = self._crossed(found)
         for component, reverse in {(c, r) for c, r, _ in crossed}:
             self._check_link(component, reverse)
@@ -450,7 +450,8 @@ class _Reader:
         for group in found:
             for key in self._keys(group):
                 crossed.setdefault(key, []).append(group.route.name)
-        return crossed
+        order = list(self.written["links"])
+        return dict(sorted(crossed.items(), key=lambda item: order.index(item[0][0])))
 
     def _table(self, component: str, reverse: bool) -> tuple[Mapping[str, Any], Any, str]:
         """Queue table, rate and path in the file of one direction of a link."""
