@@ -380,7 +380,7 @@ class _Dual:
             jac=True,
             method="L-BFGS-B",
             bounds=[(FLOOR, 1.0)] * len(scale),
-            options={"maxiter": 2000, "maxfun": 20000, "ftol": 0.0, "gtol": 1e-12},
+            options={"maxiter": 2000, "maxfun": 20000, "ftol": 1e-16, "gtol": 1e-11},
         )
         prices = self._polish(np.clip(done.x * scale, floor, self.top))
         prices = np.where(prices <= 10 * floor, 0.0, prices)
