@@ -65,7 +65,8 @@ def ode(o: Options, table: Table) -> Figure:
             linewidth=1.2,
             label=f"aT = {product:g}",
         )
-    a.legend(ncols=2, fontsize=7)
+    a.set_ylim(-1.9, 1.4)
+    a.legend(loc="lower center", ncols=3, fontsize=7)
     plots.name_axes(a, "time (delays T)", "disturbance u / u(0)", title="a", zero=False, legend=False)
 
     points = Lab(table).points()
@@ -108,7 +109,7 @@ def ode(o: Options, table: Table) -> Figure:
     c.set_xscale("log", base=2)
     c.set_yscale("log", base=2)
     c.set_xticks(fluid.DECREASES, [f"{d:g}" for d in fluid.DECREASES])
-    ticks = (1, 2, 4, 8, 16)
+    ticks = (0.5, 1, 2, 4, 8, 16)
     c.set_yticks(ticks, [f"{t:g}" for t in ticks])
     plots.name_axes(c, "$w_{dec}$", "critical gain per round trip", title="c", zero=False)
     return figure
@@ -135,4 +136,4 @@ def ode_data(o: Options, table: Table) -> pl.DataFrame:
     for words, steadily in (("oscillates", True), ("grows", False)):
         for decrease in fluid.DECREASES:
             add("c", words, decrease, fluid.critical_gain(o, decrease, steadily))
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows, infer_schema_length=None)
