@@ -12,15 +12,17 @@ import pytest
 from evenflow.claims import Verdict, judge_claim
 from evenflow.errors import UsageError
 from evenflow.papers.wtp import claims_fluid, experiments_fluid, fluid
+from evenflow.papers.wtp.figures_fluid import load_sd
 from evenflow.papers.wtp.options import Options
 from evenflow.store import Store
-from evenflow.study import run_study
+from evenflow.study import Run, run_study
 from evenflow.theory.dynamics import Floats, Marking, System, Trajectory, Utility, grid_step, trajectory
 from evenflow.theory.stability import (
     NO_OSCILLATION,
     STABLE,
     Linearised,
     Settles,
+    averaged_border,
     critical_factor,
     dominant,
     dominant_root,
@@ -304,6 +306,47 @@ def test_one_link_with_load_based_marking_by_hand(
     assert found.routes[0].plain.bound == (NO_OSCILLATION if plain[1] is Settles.STEADILY else STABLE)
 
 
+def test_between_the_cautious_bound_and_growth_there_is_no_verdict() -> None:
+    # α = 0.71 at a load of 0.8: p = 0.142, ρp' = 0.568; averaging 0.5 s; growth from 2.83 on
+    border = averaged_border(0.142, 0.568, 0.2, 0.5)
+    for value, verdict in ((1.5, Settles.DECAYS), (2.0, Settles.OPEN), (border * 1.01, Settles.GROWS)):
+        gain = value / 0.71 / 0.7
+        system = replace(one_link([gain], 0.2, price=0.142, slope=0.00568), averaging=np.array([0.5]))
+        reading = judge(system).routes[0].readings[-1]
+        assert reading.value == pytest.approx(value)
+        assert reading.verdict is verdict
+
+
+def test_the_border_under_averaging_solves_its_equation() -> None:
+    price, rise, rtt, interval = 0.2, 1.6, 0.2, 0.5
+    gain = averaged_border(price, rise, rtt, interval) / (price + rise) / (rtt + interval)
+    # s + k (p + y p' e^(−s(T + t_avg)) sinc²(ω t_avg/2)) = 0 has a root on the imaginary axis, and none before
+    omega = np.linspace(1e-3, 20, 400_001)
+    weak = np.sinc(omega * interval / 2 / math.pi) ** 2
+
+    def distance(k: float) -> float:
+        turned = np.exp(-1j * omega * (rtt + interval))
+        return float(np.abs(1j * omega + k * (price + rise * turned * weak)).min())
+
+    assert distance(gain) < 1e-3
+    assert min(distance(k * gain) for k in np.linspace(0.05, 0.95, 19)) > 0.05
+    # no damping, no averaging: the plain bound; damping alone that prevails: none
+    assert averaged_border(0.0, 1.0, 0.2, 1e-9) == pytest.approx(STABLE)
+    assert averaged_border(0.5, 0.1, 0.2, 0.5) == math.inf
+
+
+def test_packets_settle_or_cycle_as_told() -> None:
+    points = experiments_fluid.cycles(DEFAULTS, "paper")
+    varied = {
+        (str(p.labels["marker"]), float(p.labels["value"])): load_sd(Run(0, p.labels, 1, p.scenario.run(seed=1)))
+        for p in points
+        if p.labels["value"] in (0.5, 1.0, 5.0)
+    }
+    for marker in ("α = 0.71", "α = 2"):
+        assert varied[marker, 1.0] < 1.6 * varied[marker, 0.5]  # noise, in proportion to the root of the gain
+        assert varied[marker, 5.0] > 4 * varied[marker, 1.0]  # a cycle
+
+
 def test_a_larger_decrease_weight_settles_equation_7() -> None:
     for decrease, verdict in ((1.0, Settles.DECAYS), (4.0, Settles.STEADILY)):
         system = System.of_windows([[1.0]], [LB], gain=1.5, increase=28.4 / decrease, decrease=decrease, rtt_s=0.2)
@@ -450,7 +493,7 @@ def test_the_fluid_mean_counts_the_start_and_half_a_packet() -> None:
 
 
 def test_packets_follow_the_equation(tmp_path: Path) -> None:
-    (experiment,) = experiments_fluid.experiments(DEFAULTS)
+    experiment = experiments_fluid.experiments(DEFAULTS)[0]
     with Store(tmp_path) as store:
         table = run_study(experiment.study("quick"), store=store, jobs=2)
     claim = next(c for c in claims_fluid.claims(DEFAULTS) if c.id == "wtp-c104")

@@ -12,6 +12,7 @@ import numpy as np
 from evenflow import plots
 from evenflow.lab import Lab, Measure
 from evenflow.stats import mean_interval
+from evenflow.theory.stability import averaged_border
 
 from . import fluid
 from . import scenarios as net
@@ -113,6 +114,44 @@ def ode(o: Options, table: Table) -> Figure:
     c.set_yticks(ticks, [f"{t:g}" for t in ticks])
     plots.name_axes(c, "$w_{dec}$", "critical gain per round trip", title="c", zero=False)
     return figure
+
+
+def load_sd(run: Run) -> float:
+    """Standard deviation of the marker's load over the intervals after the warm-up."""
+    times, loads = run.series("links.bottleneck.queue.load")
+    # the value at the very end of the warm-up is of an interval before it
+    return float(loads[times > net.WARMUP_S].std())
+
+
+SETTINGS = {"α = 0.71": (0.6, 0.71), "α = 2": (0.7, 2.0)}
+"""Load-based marking of Figs. 3 to 8 and of Fig. 9: (ρ0, α)."""
+INTERVAL_S = 0.5
+"""t_avg of both."""
+
+
+def settle(table: Table) -> Figure:
+    """How much the load varies, over how much feedback there is."""
+    figure, (ax,) = plots.figure()
+    for index, (words, (target, slope)) in enumerate(SETTINGS.items()):
+        where = {"marker": words}
+        plots.line_with_band(ax, table, load_sd, "value", where, label=words, index=index, level=LEVEL)
+        border = averaged_border(slope * (fluid.LOAD - target), slope * fluid.LOAD, fluid.RTT_S, INTERVAL_S)
+        ax.axvline(border, color=plots.COLOURS[index], linestyle="--", linewidth=1.0, zorder=0)
+    ax.axvline(math.pi / 2, color="0.4", linestyle=":", linewidth=1.0, zorder=0)
+    plots.name_axes(ax, "a (T + $t_{avg}$)", "standard deviation of the load")
+    return figure
+
+
+def settle_data(table: Table) -> pl.DataFrame:
+    """The figure's numbers, one row a mark."""
+    import polars as pl
+
+    rows = []
+    for words in SETTINGS:
+        curve = table.curve(load_sd, "value", {"marker": words}, level=LEVEL)
+        for x, mean, lo, hi in zip(curve.x, curve.mean, curve.lo, curve.hi, strict=True):
+            rows.append({"marker": words, "value": float(x), "sd": float(mean), "lo": float(lo), "hi": float(hi)})
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def ode_data(o: Options, table: Table) -> pl.DataFrame:
