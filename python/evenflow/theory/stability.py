@@ -14,8 +14,8 @@ a T = kb (p + ρ p'(ρ))/wb_dec.
 
     k_r T_r Σ_{j∈r} (p_j + y_j p_j') < π/2.
 
-Johari and Tan 2001 state this condition (for a system in discrete time) and prove it where all round trips are equal;
-Massoulié 2002 proves a stricter one for any delays, and Vinnicombe 2000 this one (as told in Kelly 2003). It is
+Johari and Tan 2001 conjecture this condition (for a system in discrete time) and prove it where all round trips are
+equal; Massoulié 2002 proves a modified form for any delays, and Vinnicombe 2000 this one (as told in Kelly 2003). It is
 sufficient, not necessary, and asks that p_j' ≥ 0, that forward and backward delay add up to T_r at every link, that
 queueing delay is negligible, and that the start is near. A proof in a dozen lines stands in docs/theory.md.
 
@@ -59,8 +59,8 @@ ONE_LINK = (
     "exact for one link with equal round trips and gains: Siris et al. 2002, section 2 and equation 7 (Kelly 2000)"
 )
 PER_ROUTE = (
-    "sufficient for any delays: Vinnicombe 2000 (as told in Kelly 2003), the condition of Johari and Tan 2001; "
-    "without verdict where it is not met"
+    "sufficient for any delays: the condition of Johari and Tan 2001, Vinnicombe 2000 (as told in Kelly 2003); "
+    "proof in docs/theory.md; no verdict where it is not met"
 )
 AVERAGED = "; averaging taken as delay, half the interval for the mean and half for holding it: cautious"
 CLOCKED = "one link; beyond the border of windows clocked by acknowledgements under an averaging marker: docs/theory.md"
