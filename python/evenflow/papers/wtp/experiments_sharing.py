@@ -44,18 +44,20 @@ TAGGED_START_S = 60.0
 """In the network: when the nine others have settled."""
 OTHERS_WEIGHT = 2.0
 """Of each of the nine others: ten connections then see about the probability of the other setting, 0.1."""
-SEEDS_FIG01 = 60
+SEEDS_FIG01 = 30
 LOOK = "200 ms"
 """How often windows are looked at: once a round trip."""
 
 # --- Marks one by one -----------------------------------------------------------------------------------------------
 
-PACKETS_WARMUP_S = 20.0
-PACKETS_S = 50.0
-"""Runs of which every packet is recorded are short; a proportional increase settles within 5 s at these probabilities.
-"""
+PACKETS_WARMUP_S = {net.PI: 20.0, net.IPD: 60.0}
+PACKETS_S = 30.0
+"""Runs of which every packet is recorded are short: a proportional increase settles within 5 s at these
+probabilities, an inversely proportional decrease in 10 times that at r = 10."""
 SEEDS_PACKETS = 3
 SEEDS_PHASE = 200
+OVERFLOW = "marks the overflow only"
+"""The variant that can mark at most 1 − θ of the packets: windows grow until the round trip does."""
 
 
 def at(scale: Scale, paper: Sequence[T], quick: Sequence[T]) -> Sequence[T]:
@@ -93,9 +95,7 @@ def fig01(o: Options, scale: Scale) -> list[Point]:
         for (increase, decrease), p in wanted
     ]
     for increase, decrease in TRADE_OFF:
-        tagged = net.Connections(
-            1, net.wtp(o, weights=(increase, decrease)), start=net.quantity(TAGGED_START_S, "s")
-        )
+        tagged = net.Connections(1, net.wtp(o, weights=(increase, decrease)), start=net.quantity(TAGGED_START_S, "s"))
         others = net.Connections(net.CONNECTIONS - 1, net.wtp(o), OTHERS_WEIGHT)
         scenario = net.single_link(
             o,
@@ -163,7 +163,7 @@ def variants(o: Options) -> dict[str, Variant]:
         f"population {other}": replace(usual, population=other),
         "population C": replace(usual, population="C"),
         "marks at departure": replace(usual, options=replace(o, vq_mark="busy-departure"), red=False),
-        "marks the overflow only": replace(usual, options=replace(o, vq_mark="overflow"), red=False),
+        OVERFLOW: replace(usual, options=replace(o, vq_mark="overflow"), red=False),
     }
     found |= {f"RTT ± {share:.0%}": replace(usual, spread=share) for share in (0.05, 0.25)}
     found |= {f"access at {mbps} Mbit/s": replace(usual, options=replace(o, access=mbps)) for mbps in (20, 1000)}
@@ -217,8 +217,8 @@ def x_marks(o: Options, scale: Scale) -> list[Point]:
                 net.standard(o)[marker],
                 net.pair(o, "A", r, net.wtp(o, form)),
                 record={"events": ["arrival"]},
-                warmup_s=PACKETS_WARMUP_S,
-                duration_s=PACKETS_S,
+                warmup_s=PACKETS_WARMUP_S[form],
+                duration_s=PACKETS_WARMUP_S[form] + PACKETS_S,
             ),
         )
         for form, marker, r in wanted
@@ -277,9 +277,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
         numbers: Mapping[str, Measure] | Callable[[Spot], Mapping[str, Floats]],
         runs: Callable[[Scale], list[int]] = seeds,
     ) -> Experiment:
-        return Experiment(
-            f"wtp-{name}", title, partial(points, o), runs, figure, caption, figures.data(numbers)
-        )
+        return Experiment(f"wtp-{name}", title, partial(points, o), runs, figure, caption, figures.data(numbers))
 
     shares = (
         f"{SETTING} Columns: 5 connections of weight 1 and 5 of weight r (population A); 9 and 1 (B); one each of "
@@ -298,7 +296,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "its 90 % confidence interval. (c) Time until the window first reaches 90 % of its mean, and its standard "
             "deviation in the steady state, with 90 % confidence intervals.",
             partial(_dynamics, o),
-            _seeds(SEEDS_FIG01, 20),
+            _seeds(SEEDS_FIG01, 10),
         ),
         experiment(
             "fig03",
@@ -330,7 +328,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "x-burst",
             "Whom the virtual queue marks more: one thing at a time done otherwise",
             x_burst,
-            figures.x_burst,
+            partial(figures.x_burst, o=o),
             f"{SETTING} Marking probability of a connection of the high weight over that of one of weight 1, for both "
             f"forms and both markers. Left of the line the high weight is marked less. {BAND}",
             _numbers(o),

@@ -103,23 +103,22 @@ def fig01(table: Table, network_start_s: float, pairs: Sequence[tuple[float, flo
                 fmt=plots.MARKERS[index],
                 color=plots.COLOURS[index],
                 fillstyle="full" if place == CONSTANT else "none",
-                label=f"{split(increase, decrease)}, {'independent marks' if place == CONSTANT else 'in the network'}",
+                label=f"({increase:g}, {decrease:g}) {'independent marks' if place == CONSTANT else 'one of ten'}",
             )
     plots.name_axes(a, "time since start (s)", "congestion window (packets)", title="a  independent marks, p = 0.1")
-    plots.name_axes(
-        b, "time since start (s)", "congestion window (packets)", title="b  one of ten, load-based marking"
-    )
+    plots.name_axes(b, "time since start (s)", "congestion window (packets)", title="b  one of ten, load-based marking")
     a.legend(loc="lower right")
     b.legend(loc="lower right")
     plots.name_axes(
         c,
         f"time to reach {SETTLED:.0%} of the mean (s)",
-        "standard deviation of the window (packets)",
+        "std of the window (packets)",
         title="c  the trade-off",
         legend=False,
     )
     c.set_xlim(left=0)
-    c.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=7)
+    c.set_ylim(0, 5)
+    c.legend(loc="upper right", fontsize=7)
     return figure
 
 
@@ -173,9 +172,7 @@ def shares(table: Table, o: Options, form: str) -> Figure:
         for ax in (c, d):
             ax.axhline(1, color=GREY, linewidth=0.8, zorder=0)
         judged = ", judged" if population == o.population else ""
-        plots.name_axes(
-            a, R, THROUGHPUTS, title=f"a  population {population}{judged}\n{words}", legend=False
-        )
+        plots.name_axes(a, R, THROUGHPUTS, title=f"a  population {population}{judged}\n{words}", legend=False)
         plots.name_axes(b, THROUGHPUTS, MARKS, title="b", legend=False)
         plots.name_axes(c, R, "R over r", title="c", legend=False, zero=False)
         plots.name_axes(d, R, "M over R", title="d", legend=False, zero=False)
@@ -229,7 +226,7 @@ def x_phase(table: Table) -> Figure:
     return figure
 
 
-def x_burst(table: Table) -> Figure:
+def x_burst(table: Table, o: Options) -> Figure:
     """p_high over p_low: a row for each variant, a panel for each form."""
     lab = Lab(table)
     names = list(dict.fromkeys(str(labels["variant"]) for labels, _ in lab.points()))
@@ -241,7 +238,7 @@ def x_burst(table: Table) -> Figure:
             for filled, r in ((True, 10.0), (False, 6.0)):
                 rows, found = [], []
                 for row, name in enumerate(names):
-                    values = prices_of_variant(lab, name, form, marker, r)
+                    values = sharing.of_variant(lab, o, name, form, marker, r, sharing.of_probabilities)
                     if values is not None:
                         rows.append(row + (0.14 if index else -0.14) + (0.0 if filled else 0.1))
                         found.append(mean_interval(values, LEVEL))
@@ -265,21 +262,6 @@ def x_burst(table: Table) -> Figure:
     return figure
 
 
-def prices_of_variant(lab: Lab, variant: str, form: str, marker: str, r: float) -> Floats | None:
-    """p_high over p_low of a variant, shape (seeds,); None where the grid has no such point."""
-    return ratio_of_variant(lab, Options(), variant, form, marker, r, sharing.of_probabilities)
-
-
-def ratio_of_variant(
-    lab: Lab, o: Options, variant: str, form: str, marker: str, r: float, of: sharing.Of
-) -> Floats | None:
-    """Any ratio of a variant of `x_burst`, shape (seeds,); None where the grid has no such point."""
-    wanted = {"variant": variant, "form": form, "marker": marker}
-    if lab.has(**wanted, population="C"):
-        return lab.at(**wanted).of(of(o, f"w{r:g}", "w1"))
-    return lab.at(**wanted, r=r).of(of(o, "heavy", "light")) if lab.has(**wanted, r=r) else None
-
-
 def x_windows(table: Table) -> Figure:
     """Relative fluctuation of windows: a panel for each form, bars by marker and class."""
     lab = Lab(table)
@@ -291,9 +273,7 @@ def x_windows(table: Table) -> Figure:
         for index, marker in enumerate(net.MARKERS):
             for group, words, fill in (("light", "weight 1", "none"), ("heavy", "weight r", "full")):
                 found = [
-                    mean_interval(
-                        lab.at(form=form, marker=marker, r=r).of(sharing.relative_deviation((group,))), LEVEL
-                    )
+                    mean_interval(lab.at(form=form, marker=marker, r=r).of(sharing.relative_deviation((group,))), LEVEL)
                     for r in grid
                 ]
                 ax.errorbar(
@@ -340,9 +320,7 @@ def x_marks(table: Table, shown_s: float = 15.0) -> Figure:
         for index, (group, words) in enumerate((("light", "weight 1"), ("heavy", "weight 10"))):
             found = packets.counts(packets.of(group), width)
             times = start + width * (np.arange(found.size) + 0.5)
-            ax.plot(
-                times, found / found.mean(), color=plots.COLOURS[index], linestyle=plots.DASHES[index], label=words
-            )
+            ax.plot(times, found / found.mean(), color=plots.COLOURS[index], linestyle=plots.DASHES[index], label=words)
         _shade(ax, packets)
         ax.set_xlim(start, start + shown_s)
         plots.name_axes(ax, "time (s)", "packets per round trip over their mean", title=title)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -93,20 +94,38 @@ def at_r(lab: Lab, o: Options, population: str, marker: str, of: Of, r: float) -
     return found
 
 
-def with_half_a_packet(r: float, p: float) -> float:
-    """(r/p − ½)/(1/p − ½): the throughput ratio of two windows whose fraction of a packet is never sent."""
-    return (r / p - 0.5) / (1 / p - 0.5)
+def of_variant(lab: Lab, o: Options, variant: str, form: str, marker: str, r: float, of: Of) -> Floats | None:
+    """A ratio of one of the variants of the virtual queue's favour, shape (seeds,); None: not on this scale's grid."""
+    wanted = {"variant": variant, "form": form, "marker": marker}
+    if lab.has(**wanted, population="C"):
+        return lab.at(**wanted).of(of(o, f"w{r:g}", "w1"))
+    return lab.at(**wanted, r=r).of(of(o, "heavy", "light")) if lab.has(**wanted, r=r) else None
 
 
-def over_predicted(lab: Lab, o: Options, population: str, marker: str) -> tuple[list[float], Floats]:
-    """R over what `with_half_a_packet` makes of the link's measured marking probability, shape (grid, seeds)."""
+def with_half_a_packet(r: float, p_high: float, p_low: float) -> float:
+    """(r/p_high − ½)/(1/p_low − ½): the throughput ratio of windows whose fraction of a packet is never sent."""
+    return (r / p_high - 0.5) / (1 / p_low - 0.5)
+
+
+def over_predicted(lab: Lab, o: Options, population: str, marker: str, *, own: bool) -> tuple[list[float], Floats]:
+    """R over what `with_half_a_packet` makes of measured marking probabilities, shape (grid, seeds).
+
+    `own`: with each class's own probability, else with the link's for both.
+    """
     grid, ratios = over_r(lab, o, population, marker, of_throughput)
-    if population == "C":
-        prices = np.tile(lab.at(population="C", marker=marker).of(probability), (len(grid), 1))
-    else:
-        prices = lab.curve("r", probability, population=population, marker=marker)[1]
-    predicted = np.array([[with_half_a_packet(r, p) for p in row] for r, row in zip(grid, prices, strict=True)])
-    return grid, ratios / predicted
+    found = []
+    for r, row in zip(grid, ratios, strict=True):
+        if population == "C":
+            spot, above, below = lab.at(population="C", marker=marker), f"w{r:g}", "w1"
+        else:
+            spot, above, below = lab.at(population=population, marker=marker, r=r), "heavy", "light"
+        prices = [spot.of(partial(group_probability, name) if own else probability) for name in (above, below)]
+        found.append([x / with_half_a_packet(r, high, low) for x, high, low in zip(row, *prices, strict=True)])
+    return grid, np.array(found)
+
+
+FEW = 6
+"""With fewer runs nothing can be said about how certain a ratio of half-widths is."""
 
 
 def half_width_ratio(one: Floats, other: Floats, level: float) -> Interval:
@@ -120,7 +139,7 @@ def half_width_ratio(one: Floats, other: Floats, level: float) -> Interval:
 
     n = one.shape[1]
     found = statistic(one, other)
-    if n < 3:
+    if n < FEW:
         return Interval(found, -math.inf, math.inf, n, math.nan)
     without = np.array([statistic(np.delete(one, k, 1), np.delete(other, k, 1)) for k in range(n)])
     error = math.sqrt((n - 1) / n * float(((without - without.mean()) ** 2).sum()))
