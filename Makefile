@@ -18,7 +18,7 @@ BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python lint format bench papers ledger evidence validate generate clean check-tools
+.PHONY: help setup demo test test-rust test-python lint format bench papers ledger sensitivity evidence validate generate clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -82,9 +82,13 @@ bench: $(BUILT) ## speed and memory, beside ns-2 and ns-3 where they are install
 papers: $(BUILT) ## every paper at its own scale
 	@for paper in $$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)'); do $(BIN)/evenflow reproduce $$paper --scale paper || exit 1; done
 
-ledger: $(BUILT) ## the whole of ABC at its own scale, recorded as the ledger that ships
-	@$(BIN)/evenflow reproduce abc --scale paper
-	@$(BIN)/python tools/generate.py --record abc
+ledger: $(BUILT) ## every paper (or PAPER=wtp) at its own scale, recorded as the ledgers that ship
+	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do \
+		$(BIN)/evenflow reproduce $$paper --scale paper && $(BIN)/python tools/generate.py --record $$paper || exit 1; done
+
+sensitivity: $(BUILT) ## what depends on the choices that a paper (PAPER=wtp) leaves open, recorded; about an hour
+	@$(BIN)/evenflow reproduce $(or $(PAPER),wtp) --scale paper --sensitivity
+	@$(BIN)/python tools/generate.py --record $(or $(PAPER),wtp)
 
 evidence: validate ## the whole validation, recorded as what `evenflow describe` shows
 	@$(BIN)/python tools/generate.py --record validation

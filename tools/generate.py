@@ -3,12 +3,13 @@
     python tools/generate.py            write everything
     python tools/generate.py --check    say what is stale and exit 1
     python tools/generate.py --readme   only the README's block
-    python tools/generate.py --record abc    ship out/abc/ledger.json, of a whole run at --scale paper
+    python tools/generate.py --record PAPER  ship out/PAPER/ledger.json, of a whole run at --scale paper
     python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
 
 Generated and checked in: python/evenflow/types.py, docs/mechanisms.md, docs/metrics.md, docs/scenario.schema.json,
 docs/tcp.md between `<!-- profiles -->` and `<!-- /profiles -->`, docs/validation.md between `<!-- validation:CHECK -->`
-and `<!-- /validation:CHECK -->`, and README.md between `<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`.
+and `<!-- /validation:CHECK -->`, README.md between `<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`, and the papers'
+READMEs between `<!-- sensitivity -->` and `<!-- /sensitivity -->`.
 """
 
 from __future__ import annotations
@@ -338,6 +339,27 @@ def readme(text: str) -> str:
     return text
 
 
+def sensitivity(key: str, text: str) -> str:
+    """A paper's README with the table of its options and of the verdicts that change with them."""
+    ledger = read_ledger(shipped_ledger(key)) or {}
+    rows = ledger.get("sensitivity") or []
+    lines = ["Not examined yet."]
+    if rows:
+        lines = [
+            "| option | default | instead | verdicts that change (in brackets: the wider reading) |",
+            "|---|---|---|---|",
+        ]
+        for row in rows:
+            changes = "; ".join(
+                f"{c['id'].removeprefix(key + '-')} {c['before']} → {c['after']}" for c in row["changes"]
+            )
+            lines.append(f"| `{row['option']}` | {row['default']} | {row['value']} | {changes or 'none'} |")
+        lines += ["", f"At `--scale {ledger['scale']}`, engine {ledger['sensitivity_engine'][:16]}."]
+    start, end = "<!-- sensitivity -->", "<!-- /sensitivity -->"
+    before, found, rest = text.partition(start)
+    return before + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2] if found else text
+
+
 def validation(text: str) -> str:
     """docs/validation.md with its tables from the shipped validation."""
     document = evidence.shipped()
@@ -441,6 +463,12 @@ def record(key: str) -> None:
     for row in found["claims"]:
         del row["checks"], row["relaxed_checks"]
     del found["report"]
+    before = read_ledger(shipped_ledger(key)) or {}
+    if found["sensitivity"]:
+        found["sensitivity_engine"] = found["engine"]
+    elif before.get("sensitivity"):  # it takes an hour: what ships stays, with the engine it is of
+        found["sensitivity"] = before["sensitivity"]
+        found["sensitivity_engine"] = before["sensitivity_engine"]
     shipped_ledger(key).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
@@ -482,6 +510,9 @@ def wanted(only_readme: bool) -> dict[Path, str]:
         files[TCP] = profiles(TCP.read_text(encoding="utf-8"), schema)
         files[SCHEMA] = json.dumps(json.loads(_core.json_schema()), indent=1, ensure_ascii=False) + "\n"
         files[VALIDATION] = validation(VALIDATION.read_text(encoding="utf-8"))
+        for key in TITLES:
+            page = ROOT / "python" / "evenflow" / "papers" / key / "README.md"
+            files[page] = sensitivity(key, page.read_text(encoding="utf-8"))
     if README.exists():
         files[README] = readme(README.read_text(encoding="utf-8"))
     return files

@@ -182,6 +182,18 @@ def reproduce(
     scale: Annotated[
         ScaleOption, typer.Option(help="A few minutes' worth, or the paper's own runs.")
     ] = ScaleOption.quick,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="NAME=VALUE",
+            help="Choose otherwise where the paper leaves a choice; see its README. Repeatable.",
+        ),
+    ] = None,
+    sensitivity: Annotated[
+        bool,
+        typer.Option("--sensitivity", help="Also try every option's other values and say which verdicts change."),
+    ] = False,
     jobs: Jobs = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the report goes; default: ./out/<paper>.")
@@ -193,12 +205,17 @@ def reproduce(
     from . import papers as registry
     from . import reproduce as work
 
-    examined = registry.load(paper)
+    examined = registry.load(paper).with_options(_options(options))
+    if sensitivity and not examined.options:
+        raise UsageError(f"--sensitivity: {examined.key} has no options to vary.")
     chosen = [examined.experiment(name).id for name in experiments or []]
     if not as_json:
         count = len(chosen) or len(examined.experiments)
         print(f"{examined.reference}")
-        print(f"Scale “{scale.value}”: {count} experiment{'s' if count != 1 else ''}.\n", flush=True)
+        print(f"Scale “{scale.value}”: {count} experiment{'s' if count != 1 else ''}.", flush=True)
+        if examined.chosen:
+            print("Chosen: " + ", ".join(f"{name} = {value}" for name, value in examined.chosen.items()) + ".")
+        print(flush=True)
     done = work.reproduce(
         examined,
         scale=scale.value,
@@ -206,6 +223,7 @@ def reproduce(
         out=out,
         jobs=jobs,
         progress=not as_json,
+        sensitivity=sensitivity,
         say=(lambda _: None) if as_json else (lambda line: print(line, flush=True)),
     )
     document = done.to_json()
@@ -217,7 +235,8 @@ def reproduce(
 
         print()
         screens.ledger(document, only_failing=True)
-        print(f"All claims with their numbers: evenflow claims {examined.key}")
+        where = f" --out {done.out}" if out is not None or examined.chosen else ""
+        print(f"All claims with their numbers: evenflow claims {examined.key}{where}")
         print(f"Took {time_span(done.elapsed_s)} with {done.jobs} jobs. The report:")
         print((done.out / work.REPORT).resolve())
     if done.broken:
@@ -347,6 +366,19 @@ def _load(file: Path, settings: Sequence[str] | None) -> tuple[Scenario, dict[st
         _ask_about_new(scenario.tree, path)
     swept = {path: value for path, value in pins.items() if not path.startswith("sweep")}
     return scenario.with_settings(pins), swept
+
+
+def _options(texts: Sequence[str] | None) -> dict[str, str]:
+    """`--option NAME=VALUE`, each once."""
+    found: dict[str, str] = {}
+    for text in texts or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise UsageError(f"--option {text}: write NAME=VALUE.")
+        if name.strip() in found:
+            raise UsageError(f"--option {name.strip()} is given twice.")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def _ask_about_new(tree: Mapping[str, Any], text: str) -> None:

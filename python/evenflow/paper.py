@@ -131,6 +131,8 @@ class Paper:
         """
         from .errors import UsageError, unknown
 
+        if chosen and not self.options:
+            raise UsageError(f"{self.key} leaves nothing to choose: it has no options.")
         known = {option.name: option for option in self.options}
         wrong: list[str] = []
         for name, value in chosen.items():

@@ -68,6 +68,10 @@ def render(done: Reproduction) -> str:
             runs=sum(len(e.table) for e in done.examined),
             figures=[_figure(e, done, rows) for e in done.examined],
             deviations=done.paper.deviations,
+            options=done.paper.options,
+            chosen=done.paper.chosen,
+            level=f"{100 * done.paper.level:g} %",
+            varied=done.varied,
             provenance=_provenance()
             | {
                 "host": document["host"],

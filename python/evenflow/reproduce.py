@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from .study import Table, default_jobs, run_study
 if TYPE_CHECKING:
     from .claims import Entry, Scale
     from .paper import Experiment, Paper
+    from .sensitivity import Varied
 
 LEDGER = "ledger.json"
 REPORT = "report.html"
@@ -53,6 +54,8 @@ class Reproduction:
     elapsed_s: float
     jobs: int
     warnings: list[str] = field(default_factory=list)
+    varied: list[Varied] = field(default_factory=list)
+    """What depends on the paper's open choices, where it was asked for."""
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -74,6 +77,8 @@ class Reproduction:
             "paper": self.paper.key,
             "title": self.paper.title,
             "scale": self.scale,
+            "options": dict(self.paper.chosen),
+            "level": self.paper.level,
             "complete": len(self.examined) == len(self.paper.experiments),
             "engine": _core.ENGINE_ID,
             "build": _core.BUILD_PROFILE,
@@ -104,6 +109,7 @@ class Reproduction:
                 }
                 for e in self.examined
             ],
+            "sensitivity": [varied.to_json() for varied in self.varied],
             "report": str(self.out / REPORT),
         }
 
@@ -118,13 +124,17 @@ def reproduce(
     jobs: int | None = None,
     executor: Executor | None = None,
     progress: bool = False,
+    sensitivity: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Reproduction:
     """Run a paper's experiments and judge the claims that they bear on.
 
     Args:
+        paper: as it is; with other choices where it leaves some open: `paper.with_options({…})`.
         experiments: ids; none = all. Claims that need others are left out.
-        out: where the report, the figures and their data go; default `./out/<paper>`.
+        out: where the report, the figures and their data go; default `./out/<paper>`, and the choices that are not
+            the default.
+        sensitivity: afterwards also take every option's other values, one at a time, and say which verdicts change.
         store: where finished runs are kept; default: `Store()`.
         progress: bars on the terminal.
         say: is told what happens, a line at a time.
@@ -137,7 +147,7 @@ def reproduce(
     started = time.perf_counter()
     chosen = [paper.experiment(name) for name in experiments] or list(paper.experiments)
     chosen = list({e.id: e for e in chosen}.values())
-    out = Path("out") / paper.key if out is None else out
+    out = Path("out") / paper.folder if out is None else out
     prepare(out)  # before the first run, not after the last
     own = store is None
     store = store or Store()
@@ -157,7 +167,24 @@ def reproduce(
             _draw(found, out)
             examined.append(found)
             say(_said(number, len(chosen), found))
-        entries = _judge(paper, examined, scale)
+        tables = {e.experiment.id: e.table for e in examined}
+        entries = _judge(paper, tables, scale)
+        varied: list[Varied] = []
+        if sensitivity:
+            from .sensitivity import examine
+
+            varied = examine(
+                paper,
+                tables,
+                entries,
+                lambda other, found: _judge(other, found, scale),
+                scale=scale,
+                store=store,
+                jobs=jobs,
+                executor=executor,
+                progress=progress,
+                say=say,
+            )
         done = Reproduction(
             paper,
             scale,
@@ -167,6 +194,7 @@ def reproduce(
             time.perf_counter() - started,
             jobs or default_jobs(),
             list(store.warnings),
+            varied,
         )
         from .report import render
 
@@ -214,9 +242,8 @@ def _draw(found: Examined, out: Path) -> None:
     write_whole(out / found.data, text.encode())
 
 
-def _judge(paper: Paper, examined: Sequence[Examined], scale: Scale) -> list[Entry]:
-    tables = {e.experiment.id: e.table for e in examined}
-    shortened = {e.experiment.id for e in examined if e.experiment.shortened and scale == "quick"}
+def _judge(paper: Paper, tables: Mapping[str, Table], scale: Scale) -> list[Entry]:
+    shortened = {e.id for e in paper.experiments if e.id in tables and e.shortened and scale == "quick"}
     return [
         claims.judge_claim(
             claim, tables, scale=scale, paper_runs=paper.runs, shortened=not shortened.isdisjoint(claim.experiments)

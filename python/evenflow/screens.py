@@ -214,6 +214,17 @@ def ledger(document: Mapping[str, Any], *, only_failing: bool = False) -> None:
     if rows:
         out.print(made)
     out.print(counts(document))
+    if document.get("sensitivity"):
+        out.print(_sensitivity(document["sensitivity"]))
+
+
+def _sensitivity(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Which verdicts change with which other choice."""
+    made = table("option", "value", "default", "verdicts that change: literal, and (wider reading)")
+    for row in rows:
+        changes = "; ".join(f"{c['id']} {c['before']} → {c['after']}" for c in row["changes"]) or "none"
+        made.add_row(*(_escaped(str(row[key])) for key in ("option", "value", "default")), _escaped(changes))
+    return made
 
 
 def _accepted(row: Mapping[str, Any]) -> str:
