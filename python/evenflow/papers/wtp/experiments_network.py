@@ -13,7 +13,7 @@ from evenflow.claims import Scale
 from evenflow.lab import Measure, optional
 from evenflow.paper import Experiment
 from evenflow.scenario import Scenario
-from evenflow.study import Point
+from evenflow.study import Labels, Point
 
 from . import figures_network as figures
 from . import measures
@@ -121,6 +121,12 @@ def scenario(o: Options, figure: str, marker: str, r: float, rtt12_ms: float = n
     return uncorrected(o, marker, r, rtt12_ms, shared=figure != "fig05")
 
 
+def by_labels(o: Options, figure: str, labels: Labels) -> Scenario:
+    """`scenario` by a point's labels, of the figure that they name, else of ``figure``."""
+    rtt12_ms = float(labels.get("rtt12_ms", net.RTT_MS))
+    return scenario(o, str(labels.get("figure", figure)), str(labels["marker"]), float(labels["r"]), rtt12_ms)
+
+
 # --- Points ---------------------------------------------------------------------------------------------------------
 
 
@@ -192,7 +198,7 @@ def _numbers(o: Options) -> dict[str, Measure]:
     return found
 
 
-BAND = "Lines are means over the runs, bands their 90 % confidence intervals."
+BAND = "Lines are means over the runs, bands their 90 % confidence intervals; thin lines are the fluid theory's."
 CLASSES = "5 connections in each class, all markers with the parameters of the captions."
 
 
@@ -210,13 +216,16 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
     ) -> Experiment:
         return Experiment(f"wtp-{name}", title, points, runs, figure, caption, data)
 
+    def build(figure: str) -> figures.Build:
+        return lambda labels: by_labels(o, figure, labels)
+
     numbers = figures.data(_numbers(o))
     return (
         made(
             "fig05",
             "Two links, connections over the first and over both: sharing by willingness to pay a round trip",
             partial(_fig05, o, "fig05"),
-            partial(figures.fig05, o),
+            partial(figures.fig05, o, build("fig05")),
             "Throughput of a connection over both links to that of one over R1–R2, over the ratio of their "
             "willingness to pay per round trip; round trip of R1–R2 200 ms (a) and 100 ms (b), of R2–R3 100 ms. Grey: "
             f"R = r, and r times the ratio of round trips. {CLASSES} {BAND}",
@@ -226,7 +235,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "fig06",
             "As figure 5a with willingness to pay in proportion to the round trip",
             partial(_fig06, o),
-            partial(figures.fig06, o),
+            partial(figures.fig06, o, build("fig06")),
             "Throughput ratio over the ratio of willingness to pay per second (a), and why load-based marking falls "
             f"behind: marking probability at R2–R3 (b). Round trips 200 ms and 300 ms. {CLASSES} {BAND}",
             numbers,
@@ -235,7 +244,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "fig07",
             "As figure 5 with connections over the second link alone as well",
             partial(_fig05, o, "fig07"),
-            partial(figures.fig07, o),
+            partial(figures.fig07, o, build("fig07")),
             "Throughput of a connection over both links to that of one over R1–R2 (upper) and over R2–R3 (lower), "
             f"round trip of R1–R2 200 ms (left) and 100 ms (right). {CLASSES} {BAND}",
             numbers,
@@ -244,10 +253,10 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "tab01",
             "Two links under RED with equal weights: shares and marking probabilities",
             partial(_tab01, o),
-            partial(figures.tab01, o),
+            partial(figures.tab01, o, build("tab01")),
             "Each cell of Table 1: the paper's value with what is accepted around it (grey), the mean of 100 runs with "
-            "its 90 % confidence interval. At quick scale 10 runs.",
-            partial(figures.tab01_data, o),
+            "its 90 % confidence interval, and the fluid theory's, pure and corrected. At quick scale 10 runs.",
+            partial(figures.tab01_data, o, build("tab01")),
             table_seeds,
         ),
         made(
@@ -259,5 +268,15 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "per second; dotted: that ratio times the ratio of the marking probabilities that the two classes met. "
             "Lines are means over the runs, bands their 90 % confidence intervals.",
             numbers,
+        ),
+        made(
+            "x-theory",
+            "The fluid theory beside the runs of figures 3, 5, 6, 7 and Table 1",
+            partial(_x_theory, o),
+            partial(figures.x_theory, build("")),
+            "Predicted over simulated rate of a connection of each class, at every point and for every marker: pure "
+            "theory (a), and with half a packet and queueing (b). Largest relative difference by figure (c). Bars are "
+            "90 % confidence intervals.",
+            partial(figures.x_theory_data, build("")),
         ),
     )

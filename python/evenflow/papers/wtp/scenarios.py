@@ -256,13 +256,14 @@ def _chain(
     """Links in a row, each with the group that crosses it alone, and the group ``long`` over all of them."""
     links: dict[str, Any] = {}
     ways: dict[str, tuple[float, float, list[str]]] = {}
+    rtt_ms = sum(hop.rtt_ms for hop in hops.values())
+    entry_ms = max(NEAR_MS, rtt_ms / 8)
     for name, hop in hops.items():
-        near_ms = FAR_MS if links else NEAR_MS
+        near_ms = FAR_MS if links else entry_ms
         links[hop.link] = _link(marker, hop.rtt_ms / 2 - near_ms, hop.capacity_mbps)
         ways[name] = (near_ms, hop.rtt_ms, [hop.link])
     # a long connection has no access links at the inner routers: their delays follow behind the last
-    rtt_ms = sum(hop.rtt_ms for hop in hops.values())
-    ways[long] = (NEAR_MS, rtt_ms, [*links, "behind"])
+    ways[long] = (entry_ms, rtt_ms, [*links, "behind"])
     links["behind"] = {"delay": quantity(FAR_MS * (len(hops) - 1), "ms")}
     paths = {}
     for name, group in groups.items():
