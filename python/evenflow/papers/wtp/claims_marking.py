@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from evenflow.claims import Check, Claim, Data
-from evenflow.lab import Floats, Lab, Measure, Spot, falling, rising
+from evenflow.lab import Floats, Lab, Spot, falling, rising
 from evenflow.record import PROVENANCE
 from evenflow.study import Run
 
-from . import scenarios as net
-from .experiments_marking import EQUAL_LOAD, STEP_S
 from .ledger import claim
 from .loads import (
-    ARRIVED_SERIES,
-    MARKING_SERIES,
-    PROBABILITY_SERIES,
-    QUEUE_SERIES,
-    WEIGHTS,
     LoadCurve,
     each,
     load_curve,
     mixes,
+)
+from .marking_measures import (
+    EQUAL_LOAD,
+    arrival_variance,
+    backlog,
+    period_s,
+    periods_per_s,
+    queue_fluctuation,
+    step_responses,
+    window_fluctuation,
 )
 from .options import Options
 from .scenarios import IPD, LB, PI, RED, VQ
@@ -45,10 +49,9 @@ RHO_LOW = (0.70, 0.75, 0.79)
 """Utilisations below 0.80 (c52)."""
 RHO_ALIKE = (0.75, 0.78, 0.81, 0.84, 0.87, 0.90, 0.93)
 """From 0.75 to 0.93 (c60)."""
-QUEUE_BINS = 20
-"""Samples of 10 ms in a round trip."""
-SECOND = 10
-"""Samples of 100 ms in a second."""
+NOTE_LINEAR = ""
+LEFT_OUT = (*PROVENANCE, "scenario_hash", "record_hash")
+"""What names a run instead of telling what it found (c89); the record's hash covers the scenario's."""
 
 
 def _lab(data: Data, name: str) -> Lab:
@@ -62,16 +65,14 @@ def _common(checks: Sequence[Check]) -> list[Check]:
 
 def _said(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
-LEFT_OUT = (*PROVENANCE, "scenario_hash", "record_hash")
-"""What names a run instead of telling what it found (c89); the record's hash covers the scenario's."""
 
 
 # --- Figure 8 -------------------------------------------------------------------------------------------------------
 
 
-def _vq_linear(data: Data, o: Options) -> list[Check]:
+def _vq_linear(data: Data, o: Options, most: float = 1.0) -> list[Check]:
     curves = each(o, _lab(data, "fig08"), marker=VQ, form=PI)
-    return [Check(_said(VQ, words, "R²"), c.unsaturated.line().r2, lo=0.97) for words, c in curves]
+    return [Check(_said(VQ, words, "R²"), c.unsaturated.up_to(most).line().r2, lo=0.97) for words, c in curves]
 
 
 def _lb_law(lab: Lab, o: Options, alpha: float, rho0: float, **labels: Any) -> list[Check]:
@@ -137,52 +138,9 @@ def _steep_above(data: Data, o: Options) -> list[Check]:
     ]
 
 
-def queue_fluctuation(run: Run) -> float | None:
-    """Standard deviation over mean of the queue averaged over round trips (200 ms), from the warm-up on."""
-    return _variation(_blocks(_after(run, QUEUE_SERIES), QUEUE_BINS))
-
-
-def window_fluctuation(run: Run) -> float | None:
-    """Standard deviation over mean of the sum of all windows, sampled once a round trip, from the warm-up on."""
-    names = [name for name in run.record.series_names if name.endswith(".window")]
-    return _variation(np.sum([_after(run, name) for name in names], axis=0))
-
-
-def arrival_variance(o: Options) -> Measure:
-    """Variance of the number of packets that arrive in 10 ms, from the warm-up on."""
-    return lambda run: float((_after(run, ARRIVED_SERIES) / o.packet).var(ddof=1))
-
-
-def arrival_dispersion(o: Options) -> Measure:
-    """The same over the mean number."""
-
-    def dispersion(run: Run) -> float | None:
-        counts = _after(run, ARRIVED_SERIES) / o.packet
-        return float(counts.var(ddof=1) / counts.mean()) if counts.any() else None
-
-    return dispersion
-
-
-def _after(run: Run, name: str) -> Floats:
-    times, values = run.series(name)
-    kept: Floats = np.nan_to_num(values[times > float(run.json["window_s"][0]) + 1e-9])
-    return kept
-
-
-def _blocks(values: Floats, length: int) -> Floats:
-    whole = len(values) // length * length
-    found: Floats = values[:whole].reshape(-1, length).mean(axis=1)
-    return found
-
-
-def _variation(values: Floats) -> float | None:
-    return float(values.std(ddof=1) / values.mean()) if values.mean() > 0 else None
-
-
 def _spots(lab: Lab, o: Options, **labels: Any) -> list[tuple[str, Spot]]:
     return [
-        ("" if len(mix.weights) > 1 else f"weight {mix.words}", lab.at(weights=mix.words, **labels))
-        for mix in mixes(o)
+        ("" if len(mix.weights) > 1 else f"weight {mix.words}", lab.at(weights=mix.words, **labels)) for mix in mixes(o)
     ]
 
 
@@ -191,7 +149,9 @@ def _oscillates(data: Data, o: Options) -> list[Check]:
     checks = []
     reds = _spots(lab, o, marker=RED, form=PI, load=EQUAL_LOAD[RED])
     for other in (VQ, LB):
-        for (words, red), (_, spot) in zip(reds, _spots(lab, o, marker=other, form=PI, load=EQUAL_LOAD[other]), strict=True):
+        for (words, red), (_, spot) in zip(
+            reds, _spots(lab, o, marker=other, form=PI, load=EQUAL_LOAD[other]), strict=True
+        ):
             checks += [
                 Check(
                     _said(words, f"{what}, std/mean, RED − {other}"),
@@ -231,7 +191,9 @@ def _ipd_same(data: Data, o: Options) -> list[Check]:
 def _smoother(data: Data, o: Options) -> list[Check]:
     lab, variance = _lab(data, "x-bursts"), arrival_variance(o)
     return [
-        Check(_said(words, f"N = {n:g}: variance of packets in 10 ms, IPD − PI"), ipd.of(variance) - pi.of(variance), hi=0)
+        Check(
+            _said(words, f"N = {n:g}: variance of packets in 10 ms, IPD − PI"), ipd.of(variance) - pi.of(variance), hi=0
+        )
         for n in lab.grid("load", marker=VQ, form=IPD)
         for (words, pi), (_, ipd) in zip(
             _spots(lab, o, marker=VQ, form=PI, load=n), _spots(lab, o, marker=VQ, form=IPD, load=n), strict=True
@@ -259,7 +221,7 @@ def _rtt_steps(data: Data, o: Options, marker: str) -> list[tuple[str, LoadCurve
     return [
         (_said(marker, words, f"{a:g} → {b:g} ms"), at[words, a], at[words, b])
         for words in dict.fromkeys(words for words, _, _ in curves)
-        for a, b in zip(rtts, rtts[1:], strict=False)
+        for a, b in pairwise(rtts)
     ]
 
 
@@ -402,36 +364,14 @@ def _buffers_at(data: Data, o: Options, grid: Sequence[float], sign: int) -> lis
     return checks
 
 
-def marking_periods(run: Run) -> tuple[int, float]:
-    """Marking periods that begin in the window, and the time marked in it, s; seen at packets."""
-    times, values = run.series(MARKING_SERIES)
-    kept = times > float(run.json["window_s"][0])
-    t, on = times[kept], values[kept] > 0.5
-    begins = int((on[1:] & ~on[:-1]).sum())
-    return begins, float(np.diff(t)[on[:-1]].sum())
-
-
-def periods_per_s(run: Run) -> float | None:
-    """Beginnings of marking periods per second."""
-    start, end = run.json["window_s"]
-    return marking_periods(run)[0] / (float(end) - float(start))
-
-
-def period_s(run: Run) -> float | None:
-    """Mean length of a marking period, s."""
-    begins, marked = marking_periods(run)
-    return marked / begins if begins else None
-
-
 def _mechanism(data: Data, o: Options) -> list[Check]:
     lab = _lab(data, "x-periods")
     checks = []
     for mix in mixes(o):
         words = "" if len(mix.weights) > 1 else f"weight {mix.words}"
         for n in lab.grid("load", weights=mix.words):
-            where = {"weights": mix.words, "load": n}
-            buffers, often = lab.curve("buffer", periods_per_s, **where)
-            _, long = lab.curve("buffer", period_s, **where)
+            buffers, often = lab.curve("buffer", periods_per_s, weights=mix.words, load=n)
+            _, long = lab.curve("buffer", period_s, weights=mix.words, load=n)
             checks += falling(_said(words, f"N = {n:g}, periods per second"), buffers, often, x=" packets")
             checks += rising(_said(words, f"N = {n:g}, length of a period"), buffers, long, x=" packets", unit="s")
     return checks
@@ -457,7 +397,12 @@ def _lb_slopes(data: Data, o: Options) -> list[Check]:
     checks = []
     for alpha, rho0 in _settings(lab):
         checks += [
-            Check(_said(f"α = {alpha:g}, ρ0 = {rho0:g}", words, "slope over α"), curve.unsaturated.line().slope / alpha, lo=0.95, hi=1.05)
+            Check(
+                _said(f"α = {alpha:g}, ρ0 = {rho0:g}", words, "slope over α"),
+                curve.unsaturated.line().slope / alpha,
+                lo=0.95,
+                hi=1.05,
+            )
             for words, curve in each(o, lab, panel="curve", alpha=alpha, rho0=rho0, t_avg=0.5)
         ]
     return checks + _lb_shifts(data, o)
@@ -479,37 +424,9 @@ def _lb_shifts(data: Data, o: Options) -> list[Check]:
     checks = []
     for mix in mixes(o):
         words = "" if len(mix.weights) > 1 else f"weight {mix.words}"
-        curves = [
-            load_curve(lab, mix, panel="curve", alpha=0.71, rho0=rho0, t_avg=0.5).unsaturated for rho0 in rho0s
-        ]
+        curves = [load_curve(lab, mix, panel="curve", alpha=0.71, rho0=rho0, t_avg=0.5).unsaturated for rho0 in rho0s]
         checks += rising(_said(words, "ρ at p = 0.1"), rho0s, np.array([c.rho_at(0.1) for c in curves]), x=" of ρ0")
     return checks
-
-
-def response_s(with_step: Run, without: Run) -> float:
-    """From the step until the probability, averaged over a second, has come half of its way; NaN if it never does.
-
-    Its way is measured from the same run (equal seed) without the step: until the step the two are one, and with long
-    averaging intervals the probability swings by itself as much as the step moves it.
-    """
-    times, values = with_step.series(PROBABILITY_SERIES)
-    moved = np.nan_to_num(values) - np.nan_to_num(without.series(PROBABILITY_SERIES)[1])
-    after = float(moved[times > STEP_S + 40].mean())
-    mean = np.convolve(moved, np.ones(SECOND) / SECOND)[: len(moved)]
-    there = (times > STEP_S) & (mean >= after / 2)
-    return float(times[there][0] - STEP_S) if there.any() else float("nan")
-
-
-def backlog(run: Run) -> float:
-    """Most packets that waited in the ten seconds after the step."""
-    times, values = run.series(QUEUE_SERIES)
-    return float(values[(times > STEP_S) & (times <= STEP_S + 10)].max())
-
-
-def step_responses(lab: Lab, interval: float) -> Floats:
-    """`response_s` of every seed."""
-    pairs = zip(lab.at(panel="step", t_avg=interval).runs, lab.at(panel="no step", t_avg=interval).runs, strict=True)
-    return np.array([response_s(stepped, still) for stepped, still in pairs])
 
 
 def _steps(data: Data, o: Options) -> list[Check]:
@@ -536,6 +453,10 @@ def claims(o: Options) -> tuple[Claim, ...]:
             expected="a straight line",
             tolerance="R² of the line of least squares at least 0.97, over the points that are not saturated",
             literal=on(_vq_linear),
+            relaxed=on(_vq_linear, most=0.5),
+            reading="Without the loads at which more than half of the packets are marked: there a connection of weight "
+            "1 has a mean window below two packets, and windows of one or two packets bend every curve.",
+            note=NOTE_LINEAR,
             on=("fig08",),
         ),
         claim(
@@ -550,7 +471,7 @@ def claims(o: Options) -> tuple[Claim, ...]:
         claim(
             51,
             "section 5.2, Fig. 8a",
-            "Under RED with a small largest probability the marking probability is a convex function of the utilisation.",
+            "Under RED with a small largest probability the marking probability is a convex function of utilisation.",
             expected="convex, steeper as the utilisation grows",
             tolerance="on the branch from eight connections on: quadratic coefficient above 0, slope above ρ = 0.87 "
             "larger than below 0.82",

@@ -8,27 +8,24 @@ marking periods last (section 5.4).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import replace
 from itertools import product
 
 from evenflow.claims import Scale
 from evenflow.paper import Experiment
+from evenflow.scenario import Scenario
 from evenflow.study import Label, Point
 
 from . import figures_marking as figures
 from . import scenarios as net
-from .loads import (
+from .loads import LOADS, LOADS_QUICK, WEIGHTS, Place, mixes, sweep
+from .marking_measures import (
     ARRIVED_SERIES,
-    LOADS,
-    LOADS_QUICK,
+    EQUAL_LOAD,
     MARKING_SERIES,
     PROBABILITY_SERIES,
     QUEUE_SERIES,
-    WEIGHTS,
-    Place,
-    grid,
-    mixes,
-    sweep,
+    STEP_S,
 )
 from .options import Options
 from .scenarios import IPD, LB, PI, RED, VQ, Connections, single_link, wtp
@@ -38,23 +35,29 @@ BUFFERS = (10, 20, 30, 50, 100)
 """θ and B of Fig. 10 are in no text; these lie around the paper's 0.95 and 30 packets."""
 RTTS_MS = (100.0, 200.0, 400.0)
 MAX_PROBABILITIES = (0.1, 0.3, 0.6, 0.95)
-FEW = (4, 8, 12, 16, 20, 26, 32, 40)
-FEW_QUICK = (4, 8, 14, 20, 28, 40)
 LB_SLOPES = ((0.71, 0.6), (0.5, 0.6), (1.0, 0.6), (2.0, 0.6), (0.71, 0.5), (0.71, 0.7))
 """α and ρ0: the paper's (Fig. 8), then one of them changed."""
 INTERVALS_S = (0.1, 0.5, 2.0)
 LB_LOADS = (2, 4, 6, 8, 10, 12, 14)
 """Loads that leave every load-based marker of `LB_SLOPES` below saturation, or nearly."""
 LB_LOADS_QUICK = (4, 8, 12)
-STEP_S = 100.0
 STEP_N = 8
-"""Section 5.4, step of the load: 8 connections, and 8 more at 100 s."""
-BURST_N = {(RED, PI): (24,), (VQ, PI): (8, 16, 22, 26), (VQ, IPD): (8, 16, 26), (LB, PI): (14,)}
-"""RED's 24, VQ's 22 and LB's 14 connections each take their link to a utilisation of about 0.90."""
-EQUAL_LOAD = {RED: 24, VQ: 22, LB: 14}
+"""Step of the load: 8 connections, and 8 more (section 5.4)."""
+BURST_LOADS = (8, 16, 26)
+BURST_N = {
+    (RED, PI): (EQUAL_LOAD[RED],),
+    (VQ, PI): (*BURST_LOADS, EQUAL_LOAD[VQ]),
+    (VQ, IPD): BURST_LOADS,
+    (LB, PI): (EQUAL_LOAD[LB],),
+}
 PERIOD_N = (8, 26)
 PERIOD_BUFFERS = (10, 30, 100)
 FACTOR_BUFFERS = (10, 20, 50)
+BUFFER_GAINS = (0.05, 0.125, 0.25, 0.5)
+DEAF = "Poisson"
+"""Traffic that does not answer to marks; as ``n`` its points carry the offered load in percent."""
+DEAF_LOADS = (0.70, 0.75, 0.80, 0.85, 0.90, 0.93, 0.95, 0.97)
+LOW_LOADS = (2, 4, 6, 8, 12, 20, 40)
 
 
 def seeds(scale: Scale) -> list[int]:
@@ -63,7 +66,7 @@ def seeds(scale: Scale) -> list[int]:
 
 
 def few_seeds(scale: Scale) -> list[int]:
-    """Where every packet is recorded."""
+    """Where every packet is recorded, and where causes are looked for."""
     return list(range(1, 6 if scale == "paper" else 4))
 
 
@@ -77,18 +80,14 @@ def fig08(scale: Scale, o: Options) -> list[Point]:
     return [
         point
         for (name, marker), form in product(markers.items(), (PI, IPD))
-        for point in _points(sweep(o, marker, form, grid(scale)), marker=name, form=form)
+        for point in _points(sweep(o, marker, form, LOADS), marker=name, form=form)
     ]
 
 
 def fig09(scale: Scale, o: Options) -> list[Point]:
     """The three markers with parameters that make the curves alike."""
     markers = {RED: net.red(o, 3, 9, 0.95, 0.002), VQ: net.virtual_queue(o), LB: net.load_based(o, 0.7, 2)}
-    return [
-        point
-        for name, marker in markers.items()
-        for point in _points(sweep(o, marker, PI, grid(scale)), marker=name)
-    ]
+    return [point for name, marker in markers.items() for point in _points(sweep(o, marker, PI, LOADS), marker=name)]
 
 
 def fig10(scale: Scale, o: Options) -> list[Point]:
@@ -99,7 +98,7 @@ def fig10(scale: Scale, o: Options) -> list[Point]:
         point
         for theta, buffer in settings
         for point in _points(
-            sweep(o, net.virtual_queue(o, theta, buffer), PI, grid(scale)), theta=theta, buffer=float(buffer)
+            sweep(o, net.virtual_queue(o, theta, buffer), PI, LOADS), theta=theta, buffer=float(buffer)
         )
     ]
 
@@ -112,9 +111,7 @@ def x_rtt(scale: Scale, o: Options) -> list[Point]:
         point
         for (name, marker), rtt in product(markers.items(), RTTS_MS)
         for point in _points(
-            sweep(
-                o, marker, PI, ns, gain=net.GAIN * rtt / net.RTT_MS, factor=rtt / net.RTT_MS, rtt_ms=rtt
-            ),
+            sweep(o, marker, PI, ns, gain=net.GAIN * rtt / net.RTT_MS, factor=rtt / net.RTT_MS, rtt_ms=rtt),
             marker=name,
             rtt_ms=rtt,
         )
@@ -173,7 +170,7 @@ def x_red(scale: Scale, o: Options) -> list[Point]:
     return [
         point
         for largest in MAX_PROBABILITIES
-        for point in _points(sweep(o, net.red(o, 3, 9, largest, 0.002), PI, grid(scale)), max_p=largest)
+        for point in _points(sweep(o, net.red(o, 3, 9, largest, 0.002), PI, LOADS), max_p=largest)
     ]
 
 
@@ -218,11 +215,84 @@ def x_factors(scale: Scale, o: Options) -> list[Point]:
     return found
 
 
+def x_buffer(scale: Scale, o: Options) -> list[Point]:
+    """Fig. 10b with smaller gains, and under traffic that does not answer to marks (Poisson)."""
+    ns = LOADS if scale == "paper" else LOADS_QUICK
+    found = [
+        point
+        for gain, buffer in product(BUFFER_GAINS, PERIOD_BUFFERS)
+        for point in _points(
+            sweep(o, net.virtual_queue(o, buffer=buffer), PI, ns, gain=gain), gain=gain, buffer=float(buffer)
+        )
+    ]
+    return found + [
+        Point(
+            {"gain": 0.0, "weights": DEAF, "buffer": float(buffer), "n": round(100 * rho)},
+            _deaf(o, net.virtual_queue(o, buffer=buffer), rho),
+        )
+        for buffer, rho in product(PERIOD_BUFFERS, DEAF_LOADS)
+    ]
+
+
+def _deaf(o: Options, marker: net.Table, rho: float) -> Scenario:
+    """Poisson datagrams that take a share `rho` of the link, whatever is marked."""
+    traffic = {
+        "kind": "poisson",
+        "ecn_capable": True,
+        "packet": net.quantity(o.packet, "B"),
+        "rate": net.quantity(net.CAPACITY_MBPS * rho, "Mbit/s"),
+    }
+    return Scenario(
+        {
+            "duration": net.quantity(net.DURATION_S, "s"),
+            "warmup": net.quantity(net.WARMUP_S, "s"),
+            "links": {
+                net.LINK: {
+                    "rate": net.quantity(net.CAPACITY_MBPS, "Mbit/s"),
+                    "delay": net.quantity(net.RTT_MS / 2, "ms"),
+                    "queue": dict(marker),
+                }
+            },
+            "groups": {"deaf": {"users": 1, "path": [net.LINK], "traffic": traffic}},
+        }
+    )
+
+
+def x_low_load(scale: Scale, o: Options) -> list[Point]:
+    """What might bring RED of Fig. 8a below a utilisation of 0.80: one thing changed at a time."""
+    usual = net.red(o, 2, 6, 0.1, 0.02)
+    limited = {"congestion_control": dict(wtp(o)["congestion_control"]) | {"max_window": "20 packets"}}
+    ways: dict[str, list[Place]] = {
+        "as in Fig. 8a": sweep(o, usual, PI, LOW_LOADS),
+        "ns-2's count rule": sweep(o, dict(usual) | {"spread": "ns2"}, PI, LOW_LOADS),
+        "independent marks": sweep(o, dict(usual) | {"spread": "bernoulli"}, PI, LOW_LOADS),
+        "no exemption of short queues": sweep(o, dict(usual) | {"spare_short_queue": False}, PI, LOW_LOADS),
+        "the queue itself, no average": sweep(o, net.red(o, 2, 6, 0.1, 1), PI, LOW_LOADS),
+        "slow start until the first mark": sweep(replace(o, start="slow-start-until-mark"), usual, PI, LOW_LOADS),
+        "access at 1000 Mbit/s": sweep(replace(o, access=1000), usual, PI, LOW_LOADS),
+        "access at 20 Mbit/s": sweep(replace(o, access=20), usual, PI, LOW_LOADS),
+        "round trips ± 25 %": sweep(o, usual, PI, LOW_LOADS, spread=0.25),
+        "inversely proportional decrease": sweep(o, usual, IPD, LOW_LOADS),
+        "windows of at most 20 packets": sweep(o, usual, PI, LOW_LOADS, tcp=limited),
+        "twice the gain": sweep(o, usual, PI, LOW_LOADS, gain=2 * net.GAIN),
+        "four times the gain": sweep(o, usual, PI, LOW_LOADS, gain=4 * net.GAIN),
+    }
+    found = [point for how, places in ways.items() for point in _points(places, how=how, marker=RED)]
+    markers = {RED: usual, VQ: net.virtual_queue(o), LB: net.load_based(o)}
+    return found + [
+        Point(
+            {"how": DEAF, "marker": name, "weights": DEAF, "n": round(100 * rho)},
+            _deaf(o, marker, rho),
+        )
+        for (name, marker), rho in product(markers.items(), DEAF_LOADS)
+    ]
+
+
 def experiments(o: Options) -> tuple[Experiment, ...]:
     """This block's experiments."""
 
     def points(make: Callable[[Scale, Options], list[Point]]) -> Callable[[Scale], list[Point]]:
-        return partial(make, o=o)
+        return lambda scale: make(scale, o)
 
     return (
         Experiment(
@@ -314,6 +384,25 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             seeds,
             None,
             "The paper's θ with a buffer B, and the same room made with a buffer 2B and its own factor θ/2.",
+            figures.data,
+        ),
+        Experiment(
+            "wtp-x-buffer",
+            "Fig. 10b with smaller gains, and under traffic that does not answer to marks",
+            points(x_buffer),
+            few_seeds,
+            figures.x_buffer,
+            "As Fig. 10b, a panel for each gain per round trip; the last: Poisson datagrams. Bars: 90 % intervals.",
+            figures.data,
+        ),
+        Experiment(
+            "wtp-x-low-load",
+            "What might bring RED to utilisations below 0.80",
+            points(x_low_load),
+            few_seeds,
+            figures.x_low_load,
+            "a: RED of Fig. 8a with one thing changed at a time. b: the three markers of Fig. 8a under Poisson "
+            "datagrams that do not answer to marks. Bars: 90 % intervals.",
             figures.data,
         ),
     )

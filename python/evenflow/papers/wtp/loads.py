@@ -18,16 +18,16 @@ from evenflow.lab import Floats, Lab
 
 from .measures import probability, utilisation
 from .options import Options
-from .scenarios import LINK, Connections, Table, halves, single_link, wtp
+from .scenarios import Connections, Table, halves, single_link, wtp
 
 if TYPE_CHECKING:
-    from evenflow.claims import Scale
     from evenflow.scenario import Scenario
     from evenflow.study import Label
 
 LOADS = (2, 4, 6, 8, 12, 16, 20, 26, 32, 40, 50)
 """N of the sweep. The paper gives none; these lead from a utilisation of 0.65 to one of 1."""
 LOADS_QUICK = (2, 4, 8, 12, 16, 20, 26, 40)
+"""For a first look, where no line or parabola is laid through a whole curve: those depend on the places measured."""
 WEIGHTS = (1.0, 6.0)
 MIXED = "1 and 6"
 """Value of the label ``weights`` where half of the connections have each; else it is "1" or "6"."""
@@ -72,11 +72,6 @@ def mixes(o: Options) -> tuple[Mix, ...]:
     if o.mixture == "half":
         return (Mix(MIXED, WEIGHTS),)
     return tuple(Mix(f"{weight:g}", (weight,)) for weight in WEIGHTS)
-
-
-def grid(scale: Scale) -> tuple[int, ...]:
-    """N at a scale."""
-    return LOADS if scale == "paper" else LOADS_QUICK
 
 
 @dataclass(frozen=True)
@@ -149,6 +144,10 @@ class LoadCurve:
         middle = self.rho.mean(axis=1)
         return self._only((middle >= lo) & (middle <= hi))
 
+    def up_to(self, p: float) -> LoadCurve:
+        """The points whose mean marking probability is at most `p`."""
+        return self._only(self.p.mean(axis=1) <= p)
+
     @property
     def seeds(self) -> int:
         """How many curves."""
@@ -218,12 +217,3 @@ def load_curve(lab: Lab, mix: Mix, **labels: Label) -> LoadCurve:
 def each(o: Options, lab: Lab, **labels: Label) -> list[tuple[str, LoadCurve]]:
     """For each mix of the option its curve, and words that tell it from the other ("" where there is only one)."""
     return [("" if len(mix.weights) > 1 else f"weight {mix.words}", load_curve(lab, mix, **labels)) for mix in mixes(o)]
-
-
-PROBABILITY_SERIES = f"links.{LINK}.queue.probability"
-"""Load-based marking's probability."""
-MARKING_SERIES = f"links.{LINK}.queue.marking"
-"""1 while a virtual queue's overflow lasts."""
-QUEUE_SERIES = f"links.{LINK}.queue.packets"
-ARRIVED_SERIES = f"links.{LINK}.arrived_bytes"
-"""Bytes offered since the last look."""
