@@ -98,7 +98,7 @@ def test_the_link_must_be_one() -> None:
     t = tree()
     t["links"]["second"] = t["links"]["bottleneck"]
     t["groups"]["light"]["path"] = ["bottleneck", "second"]
-    t["links"]["second"] = {**t["links"]["second"], "queue": {"kind": "load-based", "target": 0.1, "gain": 0.71}}
+    t["links"]["second"] = {**t["links"]["second"], "queue": {"kind": "load-based", "target": 0.01, "gain": 0.71}}
     table = marking_study(ef.Scenario(t), flows=(8,), replications=1).run()
     with pytest.raises(UsageError, match="say link="):
         marking_curve(table)

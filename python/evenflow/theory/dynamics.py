@@ -277,9 +277,9 @@ class System:
         return self.gains * (self.willingness(rates) - rates * path)
 
     def welfare(self, rates: Floats) -> Floats:
-        """Σ U_r(x_r) − Σ C_j(y_j) in marks/s, shape (n, routes) gives (n,); −∞ at a rate of 0 under w log x."""
+        """Σ U_r(x_r) − Σ C_j(y_j) in marks/s, shape (n, routes) gives (n,); not finite where U is not."""
         utility = self.utility or Utility.fair(self.weights)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             gained: Floats = utility.value(rates).sum(axis=-1)
         loads = self.loads(rates)
         for j, marking in enumerate(self.markings):
@@ -342,7 +342,7 @@ def trajectory(
 ) -> Trajectory:
     """Follow a system from rates that have held for ever.
 
-    Without delay scipy's DOP853 integrates to `ODE_TOLERANCE`, told at `points` even times. With delay the classical
+    Without delay scipy's LSODA integrates to `ODE_TOLERANCE`, told at `points` even times. With delay the classical
     Runge-Kutta rule runs on a fixed grid of at least `STEPS_PER_DELAY` steps in the shortest delay, told at every
     step. Delayed rates between grid points come from cubic Hermite polynomials through values and derivatives.
     The error is of fourth order in the step where all delays are whole numbers of steps and the markings are
@@ -379,7 +379,7 @@ def _without_delay(system: System, start: Floats, duration_s: float, points: int
         change,
         (0.0, duration_s),
         start,
-        method="DOP853",
+        method="LSODA",
         t_eval=times,
         rtol=ODE_TOLERANCE,
         atol=ODE_TOLERANCE * scale * 1e-2,

@@ -14,8 +14,8 @@ a T = kb (p + ρ p'(ρ))/wb_dec.
 
     k_r T_r Σ_{j∈r} (p_j + y_j p_j') < π/2.
 
-Johari and Tan 2001 state this condition (for a system in discrete time) and prove it where all round trips are equal;
-Massoulié 2002 proves a stricter one for any delays, and Vinnicombe 2000 this one (as told in Kelly 2003). It is
+Johari and Tan 2001 conjecture this condition (for a system in discrete time) and prove it where all round trips are
+equal; Massoulié 2002 proves a modified form for any delays, and Vinnicombe 2000 this one (as told in Kelly 2003). It is
 sufficient, not necessary, and asks that p_j' ≥ 0, that forward and backward delay add up to T_r at every link, that
 queueing delay is negligible, and that the start is near. A proof in a dozen lines stands in docs/theory.md.
 
@@ -34,6 +34,7 @@ self-managed Internet", Phil. Trans. R. Soc. A 358 (2000) 2335-2348. D. Breda, S
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -58,10 +59,11 @@ ONE_LINK = (
     "exact for one link with equal round trips and gains: Siris et al. 2002, section 2 and equation 7 (Kelly 2000)"
 )
 PER_ROUTE = (
-    "sufficient for any delays: Vinnicombe 2000 (as told in Kelly 2003), the condition of Johari and Tan 2001; "
-    "without verdict where it is not met"
+    "sufficient for any delays: the condition of Johari and Tan 2001, Vinnicombe 2000 (as told in Kelly 2003); "
+    "proof in docs/theory.md; no verdict where it is not met"
 )
-LAGGED = "; averaging taken as so much more delay, an approximation: half the interval for averaging, half for holding"
+AVERAGED = "; averaging taken as delay, half the interval for the mean and half for holding it: cautious"
+CLOCKED = "one link; beyond the border of windows clocked by acknowledgements under an averaging marker: docs/theory.md"
 NODES = 30
 """Chebyshev intervals over the longest delay in `dominant`, beside those that the fastest mode needs."""
 LARGEST = 1500
@@ -126,7 +128,9 @@ class RouteStability:
     Attributes:
         route: its name.
         plain: with the round trip alone as delay.
-        averaged: with the markers' averaging added; None where no marker on the path averages.
+        averaged: with the markers' averaging added as delay, for which π/2 is a cautious bound: on one link growth is
+            told only from `averaged_border` on, and between the two there is no verdict. None where no marker on the
+            path averages.
     """
 
     route: str
@@ -189,7 +193,8 @@ class Linearised:
         prices: p, shape (links,).
         slopes: dp/dy in s/packet, shape (links,).
         forward: f, shape (links, routes), s, as in `dynamics.System`; None = 0.
-        averaging: shape (links,), s: by how much a marker's own averaging is late; None = not at all.
+        averaging: shape (links,), s: t_avg of markers that measure a mean load and hold the probability as long; None
+            or 0 = without.
         names: of the routes; None = "0", "1", …
     """
 
@@ -319,6 +324,41 @@ def critical_factor(system: Linearised) -> float:
     return float(brentq(growth, low, high, xtol=1e-6 * low))
 
 
+def averaged_border(price: float, rise: float, rtt_s: float, interval_s: float) -> float:
+    """The a (T + t_avg) at which windows on one link under an averaging marker begin to cycle; ours, not published.
+
+    Acknowledgements clock the increase as well: it is k x(t − T) w/x(t) rather than k w. Linearised, the p in
+    a = k (p + y p') then acts without delay and damps. The marker's load is a mean over an interval and its probability
+    is held for as long, which delays by t_avg together and also weakens fast waves by sinc²(ω t_avg/2). Hence
+    du/dt = −k (p u(t) + y p' ū), with ū the disturbance so delayed and weakened. With all of a delayed and
+    nothing weakened the border is π/2.
+
+    Args:
+        price: p at the equilibrium.
+        rise: y p', there.
+        rtt_s: T.
+        interval_s: t_avg.
+
+    Returns:
+        The border; infinity where the damping prevails at any gain.
+    """
+    delay = rtt_s + interval_s
+
+    def left(turn: float) -> float:
+        """S(θ) of a wave that turns by θ in the delay."""
+        return float(np.sinc(turn * interval_s / delay / 2 / math.pi)) ** 2
+
+    def imbalance(turn: float) -> float:
+        return price + rise * left(turn) * math.cos(turn)
+
+    turns = np.linspace(math.pi / 2, math.pi, 400)
+    found = [(a, b) for a, b in itertools.pairwise(turns) if imbalance(a) > 0 >= imbalance(b)]
+    if not found:
+        return math.inf
+    turn = float(brentq(imbalance, *found[0]))
+    return (price + rise) * turn / (rise * left(turn) * math.sin(turn))
+
+
 def _components(system: Linearised) -> list[tuple[list[int], list[int]]]:
     """Links that mark, grouped with the routes over which they hear of each other: (links, routes)."""
     links, routes = system.routing.shape
@@ -341,23 +381,35 @@ def _equal(values: Floats) -> bool:
 
 
 def _read(
-    system: Linearised, links: Sequence[int], routes: Sequence[int], late: Floats, basis_tail: str
+    system: Linearised, links: Sequence[int], routes: Sequence[int], averaging: Floats | None = None
 ) -> list[Reading]:
-    """Verdicts of one component's routes, with so much delay added to each route's own."""
+    """Verdicts of one component's routes, as they are or with the links' averaging as further delay."""
     chosen = np.array(routes)
-    delays = system.delays[chosen] + late[chosen]
+    delays = system.delays[chosen]
+    tail = ""
+    if averaging is not None:
+        delays = delays + np.where(system.routing > 0, averaging[:, None], 0.0).max(axis=0)[chosen]
+        tail = AVERAGED
     gains = system.gains[chosen]
     values = gains * delays * (system.marked @ system.routing)[chosen]
     if len(links) == 1 and _equal(delays) and _equal(gains):
-        value = float(values[0])
-        settles = Settles.STEADILY if value < NO_OSCILLATION else Settles.DECAYS if value < STABLE else Settles.GROWS
-        bound = NO_OSCILLATION if settles is Settles.STEADILY else STABLE
-        return [Reading(float(d), value, bound, settles, ONE_LINK + basis_tail) for d in delays]
+        value, bound, basis = float(values[0]), STABLE, ONE_LINK + tail
+        settles = Settles.DECAYS
+        if value < NO_OSCILLATION:
+            bound, settles = NO_OSCILLATION, Settles.STEADILY
+        elif value >= STABLE and averaging is None:
+            settles = Settles.GROWS
+        elif value >= STABLE and averaging is not None:
+            price = float(system.prices[links[0]])
+            rise = float(system.marked[links[0]]) - price
+            interval = float(averaging[links[0]])
+            border = averaged_border(price, rise, float(delays[0]) - interval, interval) if rise > 0 else math.inf
+            settles = Settles.OPEN if value < border else Settles.GROWS
+            if settles is Settles.GROWS:
+                bound, basis = border, CLOCKED
+        return [Reading(float(d), value, bound, settles, basis) for d in delays]
     settles = Settles.DECAYS if len(links) > 0 and (values < STABLE).all() else Settles.OPEN
-    return [
-        Reading(float(d), float(v), STABLE, settles, PER_ROUTE + basis_tail)
-        for d, v in zip(delays, values, strict=True)
-    ]
+    return [Reading(float(d), float(v), STABLE, settles, PER_ROUTE + tail) for d, v in zip(delays, values, strict=True)]
 
 
 def judge(system: Linearised) -> Stability:
@@ -375,12 +427,13 @@ def judge(system: Linearised) -> Stability:
     _, routes = system.routing.shape
     names = system.names or tuple(str(r) for r in range(routes))
     averaging = np.zeros(len(system.prices)) if system.averaging is None else system.averaging
-    marking = (system.prices > 0) | (system.slopes > 0)
-    late = (np.where(system.routing > 0, np.where(marking, averaging, 0.0)[:, None], 0.0)).max(axis=0)
     found: dict[int, RouteStability] = {}
     for links, members in _components(system):
-        plain = _read(system, links, members, np.zeros(routes), "")
-        averaged = _read(system, links, members, late, LAGGED) if late[members].any() else [None] * len(members)
+        # links that do not mark delay nothing
+        mine = np.zeros_like(averaging)
+        mine[links] = averaging[links]
+        plain = _read(system, links, members)
+        averaged = _read(system, links, members, mine) if mine.any() else [None] * len(members)
         for r, first, second in zip(members, plain, averaged, strict=True):
             found[r] = RouteStability(names[r], first, second)
     return Stability(tuple(found[r] for r in range(routes)), dominant(system))
