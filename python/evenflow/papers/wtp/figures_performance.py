@@ -82,6 +82,17 @@ def _legend(
     figure.legend(handles, words, loc=where, ncols=columns, frameon=False, fontsize=8, handlelength=LONG_HANDLE)
 
 
+def _plain_log(ax: Axes, which: Literal["x", "y"], ticks: Sequence[float]) -> None:
+    """A logarithmic axis with plain numbers."""
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+    (ax.set_xscale if which == "x" else ax.set_yscale)("log")
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    axis.set_major_locator(FixedLocator(list(ticks)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
 # --- Table 2 --------------------------------------------------------------------------------------------------------
 
 
@@ -122,8 +133,8 @@ def tab02(o: Options, table: Table) -> Figure:
                     ax.plot([values.max()], [here], ">", color=colour, fillstyle="none", label="longest of all runs")
         ax.set_yticks(range(len(perf.ROWS)), [_row_words(o, lab, name) for name in perf.ROWS])
         ax.set_ylim(len(perf.ROWS) - 0.5, -0.5)
-        ax.set_xlim(left=0)
-        ax.set_xlabel(f"{words} of the queueing delay (ms)")
+        _plain_log(ax, "x", (1, 2, 5, 10, 20, 50, 100, 200))
+        ax.set_xlabel(f"{words} (ms)")
         ax.set_title(f"({'abc'[column]})", loc="left")
     found = dict(zip(*reversed(axes[1].get_legend_handles_labels()), strict=True))
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
@@ -240,13 +251,8 @@ def fig11(o: Options, table: Table) -> Figure:
 
 
 def _diagonal(ax: Axes) -> None:
-    """R = r, on a logarithmic axis with plain numbers."""
-    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
-
-    ax.set_yscale("log")
-    ax.yaxis.set_major_locator(FixedLocator([1, 2, 5, 10, 20, 50, 100]))
-    ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    """R = r, on a logarithmic axis."""
+    _plain_log(ax, "y", (1, 2, 5, 10, 20, 50, 100))
     r = np.array(perf.RATIOS, dtype=np.float64)
     ax.plot(r, r, color="0.5", linewidth=0.8, zorder=0, label="R = r")
 
@@ -257,8 +263,6 @@ LAW_DASHES = {1: "-", 4: "--"}
 
 def x_multcp(o: Options, table: Table) -> Figure:
     """R over r (a) and utilisation (b) for each reaction of MulTCP; rate over marking probability (c)."""
-    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
-
     lab = Lab(table)
     figure, (a, b, c) = plots.figure(1, 3, size=(10.8, 4.4))
     ratio = measures.throughput_ratio(o)
@@ -278,13 +282,8 @@ def x_multcp(o: Options, table: Table) -> Figure:
     _diagonal(a)
     plots.name_axes(a, "weight ratio r", "throughput ratio R", title="(a)", zero=False, legend=False)
     plots.name_axes(b, "weight w of every connection", "utilisation ρ", title="(b)", zero=False, legend=False)
-    c.set_xscale("log")
-    c.set_yscale("log")
-    c.xaxis.set_major_locator(FixedLocator(list(perf.LAW_PRICES)))
-    c.yaxis.set_major_locator(FixedLocator([0.1, 0.2, 0.5, 1, 2, 5, 10]))
-    for axis in (c.xaxis, c.yaxis):
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    _plain_log(c, "x", perf.LAW_PRICES)
+    _plain_log(c, "y", (0.1, 0.2, 0.5, 1, 2, 5, 10))
     plots.name_axes(c, "marking probability p", "rate (Mbit/s)", title="(c)", zero=False, legend=False)
     _legend(figure, c, "outside lower center", 2)
     return figure
