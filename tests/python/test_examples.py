@@ -94,6 +94,20 @@ def willing_to_pay(out: str, _: Path) -> None:
     assert [split[2] for split in splits[3:]] == pytest.approx([1, 2, 4], rel=0.05)
 
 
+def marking_curve(out: str, folder: Path) -> None:
+    found = {}
+    for name in ("load-based", "virtual queue", "RED"):
+        pairs = re.findall(r"(\d+)% costs ([\d.]+)", line_of(out, name))
+        found[name] = [(float(load) / 100, float(price)) for load, price in pairs]
+        assert len(pairs) == 5
+        prices = [price for _, price in found[name]]
+        assert prices == sorted(prices)  # more users, higher prices
+    for load, price in found["load-based"]:
+        assert price == pytest.approx(0.71 * (load - 0.6), abs=0.015)
+    assert found["virtual queue"][-1][0] > found["virtual queue"][0][0]
+    assert (folder / "out" / "examples" / "marking_curve.svg").exists()
+
+
 CHECKS: dict[str, Callable[[str, Path], None]] = {
     check.__name__: check
     for check in (
@@ -106,6 +120,7 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         upload,
         red_knobs,
         willing_to_pay,
+        marking_curve,
     )
 }
 
