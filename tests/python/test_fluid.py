@@ -469,7 +469,7 @@ def test_delay_and_critical_gains_are_as_section_2_says() -> None:
 
 
 def test_trajectories_end_at_the_optimum_found_by_another_way() -> None:
-    network = fluid.three_classes(DEFAULTS, 0.1, 4.0)
+    network = fluid.three_classes(CAPACITY, 0.1, 4.0)
     found = fluid.settling(network, 2)
     assert found.balance < 1e-6
     assert found.descent < 1e-12
@@ -477,7 +477,7 @@ def test_trajectories_end_at_the_optimum_found_by_another_way() -> None:
 
 
 def test_a_welfare_that_is_not_the_systems_own_would_be_noticed() -> None:
-    network = fluid.one_link(DEFAULTS, (1.0, 2.0, 4.0))
+    network = fluid.one_link(CAPACITY, (1.0, 2.0, 4.0))
     mistaken = replace(network, utility=Utility.fair(network.weights[::-1].copy()))
     gap = np.abs(fluid.optimum(mistaken) / fluid.optimum(network) - 1).max()
     assert gap > 0.5

@@ -19,13 +19,14 @@ from .options import Options
 
 def _equilibrium(o: Options, _: Data) -> list[Check]:
     return [
-        Check(f"{name}: largest error of x Σp = w", found.balance, hi=1e-6) for name, found in fluid.settled(o).items()
+        Check(f"{name}: largest error of x Σp = w", found.balance, hi=1e-6)
+        for name, found in fluid.settled(fluid.capacity(o)).items()
     ]
 
 
 def _welfare(o: Options, _: Data) -> list[Check]:
     found = []
-    for name, settled in fluid.settled(o).items():
+    for name, settled in fluid.settled(fluid.capacity(o)).items():
         found += [
             Check(f"{name}: largest fall of the welfare over its rise", settled.descent, hi=1e-12),
             Check(f"{name}: largest distance of the end from the maximum", settled.gap, hi=1e-5),
@@ -36,13 +37,16 @@ def _welfare(o: Options, _: Data) -> list[Check]:
 def _other_utilities(o: Options, _: Data) -> list[Check]:
     return [
         Check(f"{name}: largest distance of the end from the maximum", settled.gap, hi=1e-5)
-        for name, settled in fluid.settled_otherwise(o).items()
+        for name, settled in fluid.settled_otherwise(fluid.capacity(o)).items()
     ]
 
 
 def _delay(o: Options, _: Data) -> list[Check]:
     found = []
-    for words, loop_at in (("eq. 3", fluid.linear), ("eq. 2, load-based marking", partial(fluid.marked, o))):
+    for words, loop_at in (
+        ("eq. 3", fluid.linear),
+        ("eq. 2, load-based marking", partial(fluid.marked, fluid.capacity(o))),
+    ):
         for product in (*fluid.STEADY, *fluid.WAVES, *fluid.GROWTH):
             loop = loop_at(product)
             label = f"{words}, aT = {product:g}"
@@ -71,15 +75,16 @@ def _windows(o: Options, data: Data) -> list[Check]:
 
 def _critical(o: Options, _: Data) -> list[Check]:
     found = []
+    pps = fluid.capacity(o)
     for words, steadily, bound in (("oscillation", True, 1 / math.e), ("growth", False, math.pi / 2)):
-        first = fluid.critical_gain(o, fluid.DECREASES[0], steadily)
+        first = fluid.critical_gain(pps, fluid.DECREASES[0], steadily)
         found.append(
             Check(f"{words} at w_dec = 1: aT over its bound", fluid.product_of(first, 1.0) / bound, lo=0.98, hi=1.02)
         )
         found += [
             Check(
                 f"{words}: critical gain over w_dec = {decrease:g} times that at 1",
-                fluid.critical_gain(o, decrease, steadily) / (decrease * first),
+                fluid.critical_gain(pps, decrease, steadily) / (decrease * first),
                 lo=0.98,
                 hi=1.02,
             )

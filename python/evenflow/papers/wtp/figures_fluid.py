@@ -96,7 +96,7 @@ def ode(o: Options, table: Table) -> Figure:
     for index, (words, steadily, bound) in enumerate(
         (("oscillates from here", True, 1 / math.e), ("grows from here", False, math.pi / 2))
     ):
-        gains = [fluid.critical_gain(o, decrease, steadily) for decrease in fluid.DECREASES]
+        gains = [fluid.critical_gain(fluid.capacity(o), decrease, steadily) for decrease in fluid.DECREASES]
         theory = [bound / fluid.product_of(1.0, decrease) for decrease in fluid.DECREASES]
         c.plot(fluid.DECREASES, theory, color=plots.COLOURS[index], linestyle=plots.DASHES[index])
         c.plot(
@@ -174,5 +174,5 @@ def ode_data(o: Options, table: Table) -> pl.DataFrame:
         add("b", series, float(labels["p"]), found.mean, *edges)
     for words, steadily in (("oscillates", True), ("grows", False)):
         for decrease in fluid.DECREASES:
-            add("c", words, decrease, fluid.critical_gain(o, decrease, steadily))
+            add("c", words, decrease, fluid.critical_gain(fluid.capacity(o), decrease, steadily))
     return pl.DataFrame(rows, infer_schema_length=None)

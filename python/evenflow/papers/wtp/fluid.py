@@ -1,7 +1,7 @@
 """The statements of sections 2 and 3 computed: trajectories of the paper's networks, their optima and their borders.
 
-All loops have the paper's figures: links of 10 Mbit/s, gain 0.5 a round trip, load-based marking with ρ0 = 0.6 and
-α = 0.71 (captions of Figs. 3 to 7), whose cost C(y) is known in closed form.
+Links carry `pps` packets/s, which is all that the paper's open choices change here (`capacity`). The gain is 0.5 a
+round trip and marking load-based with ρ0 = 0.6 and α = 0.71 (captions of Figs. 3 to 7), whose cost C(y) has a closed form.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from .options import Options
 TARGET, SLOPE = 0.6, 0.71
 """ρ0 and α of load-based marking (captions of Figs. 3 to 7)."""
 STARTS = 20
-"""Random starts a network."""
+"""Random starts a network; a quarter for each other utility."""
 STEPS = 200
 """Integration steps in a delay T (at least so many)."""
 DISTURBANCE = 1e-3
 """Start of a delayed loop beside its equilibrium, as a share of it."""
 RTT_S = net.RTT_MS / 1e3
 SETTLED_S = 200.0
-"""Time given to a system without delay: the slowest mode here has a time constant of 12 s."""
+"""Time given to a system without delay: the slowest mode here takes about 20 s."""
 
 STEADY = (0.2, 0.36)
 """Values of aT below 1/e: no oscillation (Siris et al. 2002, section 2)."""
@@ -47,36 +47,36 @@ def capacity(o: Options, mbps: float = net.CAPACITY_MBPS) -> float:
     return mbps * 1e6 / (8 * o.packet)
 
 
-def marking(o: Options) -> Marking:
-    """Load-based marking of a link of the paper."""
-    return Marking.load_based(capacity(o), TARGET, SLOPE)
+def marking(pps: float) -> Marking:
+    """Load-based marking of a link that carries so many packets a second."""
+    return Marking.load_based(pps, TARGET, SLOPE)
 
 
-def one_link(o: Options, weights: Sequence[float], *, rtt_s: float = RTT_S) -> System:
+def one_link(pps: float, weights: Sequence[float], *, rtt_s: float = RTT_S) -> System:
     """One link (Fig. 2a) with a connection of each weight, proportional increase, no delay."""
     across = np.ones((1, len(weights)))
     return System.of_windows(
-        across, [marking(o)], gain=net.GAIN, increase=list(weights), decrease=1.0, rtt_s=rtt_s, delays=False
+        across, [marking(pps)], gain=net.GAIN, increase=list(weights), decrease=1.0, rtt_s=rtt_s, delays=False
     )
 
 
-def three_classes(o: Options, rtt12_s: float, r: float) -> System:
+def three_classes(pps: float, rtt12_s: float, r: float) -> System:
     """Two links (Fig. 2b) with five connections each over R1–R2, R2–R3 and both; those over both have weight r."""
     across = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
     rtts = [rtt12_s, 0.1, rtt12_s + 0.1]
     # a route stands for five like connections: five times the weight
     return System.of_windows(
-        across, [marking(o)] * 2, gain=net.GAIN, increase=[5.0, 5.0, 5.0 * r], decrease=1.0, rtt_s=rtts, delays=False
+        across, [marking(pps)] * 2, gain=net.GAIN, increase=[5.0, 5.0, 5.0 * r], decrease=1.0, rtt_s=rtts, delays=False
     )
 
 
-def networks(o: Options) -> dict[str, System]:
+def networks(pps: float) -> dict[str, System]:
     """What the statements about instantaneous feedback are tried on."""
     return {
-        "one link, weights 1, 2, 4": one_link(o, (1.0, 2.0, 4.0)),
-        "one link, 5 + 5 connections, r = 10": one_link(o, (5.0, 50.0)),
-        "two links, RTT 200 ms, r = 1": three_classes(o, 0.2, 1.0),
-        "two links, RTT 100 ms, r = 4": three_classes(o, 0.1, 4.0),
+        "one link, weights 1, 2, 4": one_link(pps, (1.0, 2.0, 4.0)),
+        "one link, 5 + 5 connections, r = 10": one_link(pps, (5.0, 50.0)),
+        "two links, RTT 200 ms, r = 1": three_classes(pps, 0.2, 1.0),
+        "two links, RTT 100 ms, r = 4": three_classes(pps, 0.1, 4.0),
     }
 
 
@@ -138,9 +138,9 @@ def settling(system: System, count: int = STARTS) -> Settling:
 
 
 @cache
-def settled(o: Options) -> dict[str, Settling]:
+def settled(pps: float) -> dict[str, Settling]:
     """Every network with utilities w log x."""
-    return {name: settling(system) for name, system in networks(o).items()}
+    return {name: settling(system) for name, system in networks(pps).items()}
 
 
 ALPHAS = {2.0: "U = −w/x", 0.5: "U = 2w√x"}
@@ -150,14 +150,14 @@ OTHER_RATE = 125.0
 
 
 @cache
-def settled_otherwise(o: Options) -> dict[str, Settling]:
+def settled_otherwise(pps: float) -> dict[str, Settling]:
     """The same with w_r(t) = x U'(x) for other utilities."""
     found = {}
-    for name, system in networks(o).items():
+    for name, system in networks(pps).items():
         for alpha, words in ALPHAS.items():
             utility = Utility.fair(system.weights * OTHER_RATE ** (alpha - 1), alpha)
             # a rate of 0 would be worth −∞
-            found[f"{words}, {name}"] = settling(replace(system, utility=utility, floor=1e-6), STARTS // 2)
+            found[f"{words}, {name}"] = settling(replace(system, utility=utility, floor=1e-6), STARTS // 4)
     return found
 
 
@@ -214,15 +214,15 @@ LOAD = 0.8
 """Load at the equilibrium of the loops with load-based marking."""
 
 
-def marked_loop(o: Options, gain: float, decrease: float) -> System:
+def marked_loop(pps: float, gain: float, decrease: float) -> System:
     """Equation 5 on one link, summed over its connections: load-based marking, equilibrium at `LOAD`.
 
     The sum of weights wb_inc wb_dec is what has this equilibrium, so that `decrease` moves the gain alone.
     """
     price = SLOPE * (LOAD - TARGET)
-    weight = LOAD * capacity(o) * RTT_S * price
+    weight = LOAD * pps * RTT_S * price
     return System.of_windows(
-        [[1.0]], [marking(o)], gain=gain, increase=weight / decrease, decrease=decrease, rtt_s=RTT_S
+        [[1.0]], [marking(pps)], gain=gain, increase=weight / decrease, decrease=decrease, rtt_s=RTT_S
     )
 
 
@@ -232,10 +232,10 @@ def product_of(gain: float, decrease: float) -> float:
 
 
 @cache
-def marked(o: Options, product: float, decrease: float = 1.0, duration: float = 60.0) -> Loop:
+def marked(pps: float, product: float, decrease: float = 1.0, duration: float = 60.0) -> Loop:
     """Equation 2 with load-based marking, at the gain that gives this aT."""
     gain = product / product_of(1.0, decrease)
-    return _loop(marked_loop(o, gain, decrease), LOAD * capacity(o), duration)
+    return _loop(marked_loop(pps, gain, decrease), LOAD * pps, duration)
 
 
 DECREASES = (1.0, 2.0, 4.0, 8.0)
@@ -243,11 +243,11 @@ DECREASES = (1.0, 2.0, 4.0, 8.0)
 
 
 @cache
-def critical_gain(o: Options, decrease: float, steadily: bool) -> float:
+def critical_gain(pps: float, decrease: float, steadily: bool) -> float:
     """The gain kb at which the loop begins to oscillate (`steadily`), or to grow, by bisection over trajectories."""
 
     def beyond(gain: float) -> bool:
-        loop = _loop(marked_loop(o, gain, decrease), LOAD * capacity(o), 25.0 if steadily else 60.0)
+        loop = _loop(marked_loop(pps, gain, decrease), LOAD * pps, 25.0 if steadily else 60.0)
         if steadily:
             return loop.crossings > 0
         # well beyond the border the wave is soon as large as the marker allows, and grows no more
