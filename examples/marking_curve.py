@@ -1,7 +1,7 @@
 """How the price of a link follows its load: three markers, and ever more users who are willing to pay.
 
-Load-based marking lies on the line it was given; a virtual queue and RED have whatever curve the traffic gives them, and
-the fluid model takes theirs from such a study.
+Load-based marking lies on the line it was given; a virtual queue and RED have whatever curve the traffic gives them,
+and the fluid model takes theirs from such a study.
 """
 
 import evenflow as ef

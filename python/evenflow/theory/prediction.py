@@ -317,5 +317,5 @@ def predict(
     warnings += [f"Pure column: {w}" for w in pure.warnings if w not in corrected.warnings]
     warnings += [f"Corrected column: {w}" for w in corrected.warnings if w not in pure.warnings]
     stability, why = verdict(model, pure)
-    told = tuple(dict.fromkeys(warnings))
-    return Prediction(scenario, model, pure, corrected, stability, why, told, composed=composed)
+    said = tuple(dict.fromkeys(warnings))
+    return Prediction(scenario, model, pure, corrected, stability, why, said, composed=composed)
