@@ -281,13 +281,20 @@ class _Solver:
             self.unique = False
             said = "; ".join(problem.said(s.prices) for s in (best, others[0]))
             self.warnings.append(f"More than one equilibrium: {said}. The first is shown.")
-        if not problem.convex and not problem.is_convex_at(best.prices):
-            self.unique = False
-            self.warnings.append(
-                f"The load of {', '.join(problem.falling)} falls while its price grows, so that this equilibrium may "
-                "not be the only one."
-            )
+        if not problem.convex:
+            self._say_falling(problem, best, bool(others))
         return best
+
+    def _say_falling(self, problem: _Dual, best: _Solution, others: bool) -> None:
+        names = ", ".join(problem.falling)
+        told = f"The measured load of {names} falls in places while the price grows"
+        if not problem.is_convex_at(best.prices):
+            self.unique = False
+            self.warnings.append(f"{told}, and at this equilibrium too: it may not be the only one.")
+        elif not others:
+            self.warnings.append(
+                f"{told}: this equilibrium is the only one found from {len(STARTS)} starts; the dual is convex there."
+            )
 
     def _judge(self, problem: _Dual, solution: _Solution) -> None:
         for j, link in enumerate(problem.links):
