@@ -258,7 +258,8 @@ def test_a_falling_curve_may_have_several_equilibria() -> None:
     gentle = curve([0.01, 0.02, 0.04, 0.08, 0.16], [0.99, 0.95, 0.9, 0.8, 0.75])
     found = equilibrium(Fluid((route("r", "a", 0.2, 1, 10),), (link("a", gentle),)))
     assert found.unique
-    assert found.warnings == ()
+    assert [w for w in found.warnings if "the only one found from 5 starts" in w] == list(found.warnings)
+    assert found.warnings
 
 
 # From a scenario.
@@ -604,3 +605,26 @@ def test_a_figure_shows_both_columns_and_the_interval(file: Path) -> None:
     assert len(rates.collections) >= 2  # intervals
     alone = found.figure()
     assert len(alone.axes[0].patches) == 2 * 2
+
+
+def test_a_falling_curve_has_no_trajectory() -> None:
+    o = Options()
+    scenario = wtp.single_link(o, wtp.red(o), wtp.pair(o, "A", 2, wtp.wtp(o)))
+    found = ef.theory(scenario, measure=False)
+    assert "falls" in found.no_verdict
+    assert any("the only one found" in w for w in found.warnings)
+    with pytest.raises(UsageError, match="falls"):
+        found.trajectory()
+    steady = ef.theory(wtp.single_link(o, wtp.virtual_queue(o), wtp.pair(o, "A", 4, wtp.wtp(o))), measure=False)
+    assert steady.stability is not None
+    followed = steady.trajectory(duration_s=100).rates[-1]
+    routes, _ = steady.moving()
+    for index, name in enumerate(routes):
+        assert followed[index] / 5 == pytest.approx(steady.rate_pps(name, "pure") or 0, rel=0.02)
+
+
+def test_the_package_and_the_function_share_a_name() -> None:
+    from evenflow.theory import Prediction
+
+    assert callable(ef.theory)
+    assert ef.Prediction is Prediction

@@ -270,7 +270,7 @@ class _Solver:
     def _dual(self, problem: _Dual, delays: dict[str, float], start: Floats | None) -> _Solution:
         problem.set_delays(delays)
         if start is not None:
-            return problem.minimise(start)
+            return problem.follow(start)
         tries = STARTS if not problem.convex else STARTS[:2]
         found = [problem.minimise(share * problem.top) for share in tries]
         best = min(found, key=lambda s: s.value)
@@ -281,13 +281,20 @@ class _Solver:
             self.unique = False
             said = "; ".join(problem.said(s.prices) for s in (best, others[0]))
             self.warnings.append(f"More than one equilibrium: {said}. The first is shown.")
-        if not problem.convex and not problem.is_convex_at(best.prices):
-            self.unique = False
-            self.warnings.append(
-                f"The load of {', '.join(problem.falling)} falls while its price grows, so that this equilibrium may "
-                "not be the only one."
-            )
+        if not problem.convex:
+            self._say_falling(problem, best, bool(others))
         return best
+
+    def _say_falling(self, problem: _Dual, best: _Solution, others: bool) -> None:
+        names = ", ".join(problem.falling)
+        told = f"The measured load of {names} falls in places while the price grows"
+        if not problem.is_convex_at(best.prices):
+            self.unique = False
+            self.warnings.append(f"{told}, and at this equilibrium too: it may not be the only one.")
+        elif not others:
+            self.warnings.append(
+                f"{told}: this equilibrium is the only one found from {len(STARTS)} starts; the dual is convex there."
+            )
 
     def _judge(self, problem: _Dual, solution: _Solution) -> None:
         for j, link in enumerate(problem.links):
@@ -403,11 +410,19 @@ class _Dual:
             both,
             np.clip(start, 2 * floor, self.top) / scale,
             jac=True,
-            method="L-BFGS-B",
+            method="TNC",
             bounds=[(FLOOR, 1.0)] * len(scale),
-            options={"maxiter": 2000, "maxfun": 20000, "ftol": 1e-16, "gtol": 1e-11},
+            options={"maxfun": 5000, "ftol": 1e-16, "gtol": 1e-11},
         )
-        prices = self._polish(np.clip(done.x * scale, floor, self.top))
+        return self._solution(self._polish(np.clip(done.x * scale, floor, self.top)))
+
+    def follow(self, last: Floats) -> _Solution:
+        """The minimum beside one of almost the same problem: mostly a root beside a root."""
+        found = self._solution(self._polish(np.maximum(last, FLOOR * self.top)))
+        return found if self.balanced(found) else self.minimise(last)
+
+    def _solution(self, prices: Floats) -> _Solution:
+        floor = FLOOR * self.top
         prices = np.where(prices <= 10 * floor, 0.0, prices)
         shown = np.maximum(prices, floor)
         return _Solution(prices, self.value(shown), self.excess(shown))
