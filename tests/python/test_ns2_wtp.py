@@ -1,4 +1,4 @@
-"""ns-2 as a peer for willingness to pay: what it is told, what is read from it, and one short run where it is installed."""
+"""ns-2 as a peer for willingness to pay: what it is told, what is read from it, one short run where it is installed."""
 
 from __future__ import annotations
 
@@ -167,8 +167,10 @@ def test_ns2_follows_equation_4() -> None:
 
 
 def mean_window(weight: float, first_s: float, last_s: float) -> float:
-    """Equation 4 by round trips of `TRIP_S`, each of which brings the ACKs of
-    the whole packets that the window had room for; κ = 1/2, from one packet at 0 s."""
+    """Equation 4 by round trips, each with the ACKs of the whole packets that the window before it had room for.
+
+    κ = 1/2, from one packet at 0 s.
+    """
     window, seen = 1.0, []
     for trip in range(1, int(last_s / TRIP_S)):
         for _ in range(int(window)):
