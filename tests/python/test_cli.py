@@ -170,7 +170,6 @@ def test_precision(cli: Cli, small: Path) -> None:
         (["describe", "activity-aqn"], "activity-aqm"),
         (["describe", "goodput_bsp"], "goodput_bps"),
         (["list", "queues"], "mechanisms"),
-        (["theory", "small.toml"], "not yet known"),
     ],
 )
 def test_bad_usage_is_said_on_one_screen(cli: Cli, small: Path, arguments: list[str], word: str) -> None:
