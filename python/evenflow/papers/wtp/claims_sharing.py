@@ -456,10 +456,10 @@ def _swing_note(data: Data, judgement: Judgement) -> str:
     for r in lab.grid("r", form=net.PI):
         marks = [run.json["links"][net.LINK]["marks"] for run in lab.at(form=net.PI, marker=net.RED, r=r).runs]
         forced, every = (sum(m.get("forced", 0) for m in marks), sum(sum(m.values()) for m in marks))
-        shares.append(f"{100 * forced / every:.0f} % at r = {r:g}")
+        shares.append(f"{100 * forced / every:.0f} % of its marks at r = {r:g}")
     return (
         "p grows with r beyond RED's max_p = 0.1; RED then marks by the rule that all packets are marked while the "
-        f"queue is at B ({', '.join(shares)} of its marks), in bursts as the virtual queue does."
+        f"queue is at B ({', '.join(shares)}), in bursts as the virtual queue does."
     )
 
 
