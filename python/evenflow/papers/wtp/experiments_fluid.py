@@ -17,8 +17,9 @@ from . import fluid
 from . import scenarios as net
 from .options import Options
 
-PROBABILITIES = (0.02, 0.05, 0.1)
-PROBABILITIES_QUICK = (0.02, 0.1)
+PROBABILITIES = (0.03, 0.05, 0.1)
+PROBABILITIES_QUICK = (0.03, 0.1)
+"""The least at which a connection of weight 4 does not fill the link with packets of 1500 B either."""
 WEIGHTS = ((1.0, 1.0), (4.0, 1.0), (2.0, 2.0), (1.0, 4.0))
 """(wb_inc, wb_dec): weight 1, and the three ways to weight 4 of Fig. 1 and between."""
 

@@ -1,7 +1,8 @@
 """The statements of sections 2 and 3 computed: trajectories of the paper's networks, their optima and their borders.
 
-Links carry `pps` packets/s, which is all that the paper's open choices change here (`capacity`). The gain is 0.5 a round
-trip and marking load-based with ρ0 = 0.6 and α = 0.71 (captions of Figs. 3 to 7), whose cost C(y) has a closed form.
+Links carry `pps` packets/s, which is all that the paper's open choices change here (`capacity`). The gain is 0.5 a
+round trip and marking load-based with ρ0 = 0.6 and α = 0.71 (captions of Figs. 3 to 7), whose cost C(y) has a
+closed form.
 """
 
 from __future__ import annotations
