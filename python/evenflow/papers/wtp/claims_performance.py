@@ -354,8 +354,8 @@ VQ_SD_NOTE = (
 )
 CONJECTURE_NOTE = (
     "Burstiness grows up to weight 4 and then stays: the ten windows swing together, and the coefficient of variation "
-    "of arrivals in a bin is 0.03 at weight 1, 0.10 at 2, 0.20 at 4, 6, 8 and 10, and 0.16 at 15, where windows are "
-    "down to a few packets. Bins of 10 and 200 ms and round trips spread by 5 % level off at the same weights."
+    "of arrivals in a bin is 0.03 at weight 1, 0.10 at 2, 0.20 at 4, 6, 8 and 10, and 0.16 at 15. Bins of 10 and 200 "
+    "ms and round trips spread by 5 % level off at the same weights."
 )
 
 
