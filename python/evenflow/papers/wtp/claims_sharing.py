@@ -323,10 +323,9 @@ def _bursts_of_marks(data: Data) -> list[Check]:
 
 def _windows_swing(data: Data, most: float = TOP) -> list[Check]:
     lab = Lab(data["wtp-x-windows"])
-    measure = sharing.relative_deviation(("light", "heavy"))
     found = []
     for r in select(lab.grid("r", form=net.PI), hi=most):
-        swing = {m: lab.at(form=net.PI, marker=m, r=r).of(measure) for m in net.MARKERS}
+        swing = {m: sharing.window_numbers(lab.at(form=net.PI, marker=m, r=r))["all"] for m in net.MARKERS}
         found += [
             Check(f"{words(r=r)}: std/mean of windows, VQ − {other}", swing[net.VQ] - swing[other], lo=0)
             for other in RED_LB

@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
 from evenflow.claims import Scale
-from evenflow.lab import Floats, Measure, Spot
+from evenflow.lab import Floats, Measure, Spot, optional
 from evenflow.paper import Experiment
 from evenflow.study import Point, Run, Table
 
@@ -185,7 +185,7 @@ def x_burst(o: Options, scale: Scale) -> list[Point]:
             if variant.population == "C":
                 points.append(Point(labels, net.single_link(mine, table, net.ladder(tcp), spread=variant.spread)))
                 continue
-            for r in at(scale, BURST_RATIOS, BURST_RATIOS[-1:]):
+            for r in at(scale, BURST_RATIOS, BURST_RATIOS[-1:]) if marker == net.VQ else BURST_RATIOS[-1:]:
                 groups = net.pair(mine, variant.population, r, tcp)
                 points.append(Point(labels | {"r": r}, net.single_link(mine, table, groups, spread=variant.spread)))
     return points
@@ -249,6 +249,12 @@ def _numbers(o: Options) -> Mapping[str, Measure]:
     }
 
 
+def _pair_numbers(o: Options) -> Mapping[str, Measure]:
+    """The same, and each class's rate where there are two."""
+    rates = {f"{group}_bps": optional(partial(measures.throughput, group)) for group in ("light", "heavy")}
+    return {**_numbers(o), **rates}
+
+
 def _dynamics(o: Options, spot: Spot) -> dict[str, Floats]:
     """Figure 1's numbers of a point, one a run."""
     start_s = TAGGED_START_S if OTHERS in spot.runs[0].json["groups"] else 0.0
@@ -276,14 +282,16 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
         caption: str,
         numbers: Mapping[str, Measure] | Callable[[Spot], Mapping[str, Floats]],
         runs: Callable[[Scale], list[int]] = seeds,
+        also: figures.Also | None = None,
     ) -> Experiment:
-        return Experiment(f"wtp-{name}", title, partial(points, o), runs, figure, caption, figures.data(numbers))
+        return Experiment(f"wtp-{name}", title, partial(points, o), runs, figure, caption, figures.data(numbers, also))
 
     shares = (
         f"{SETTING} Columns: 5 connections of weight 1 and 5 of weight r (population A); 9 and 1 (B); one each of "
         "weights 1 to 10 in a single run (C). "
         "(a) throughput ratio R and (b) ratio of received marks M, as in the paper; (c) R over r, which shows what (a) "
-        f"hides; (d) M over R, the ratio of the two connections' marking probabilities. {BAND}"
+        "hides: 1 is pure fluid theory, dotted is the theory corrected for whole packets;"
+        f" (d) M over R, the ratio of the two connections' marking probabilities. {BAND}"
     )
     return (
         experiment(
@@ -304,7 +312,8 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             fig03,
             partial(figures.shares, o=o, form=net.PI),
             shares,
-            _numbers(o),
+            _pair_numbers(o),
+            also=partial(figures.theory_numbers, o=o, form=net.PI),
         ),
         experiment(
             "fig04",
@@ -312,7 +321,8 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             fig04,
             partial(figures.shares, o=o, form=net.IPD),
             shares,
-            _numbers(o),
+            _pair_numbers(o),
+            also=partial(figures.theory_numbers, o=o, form=net.IPD),
         ),
         experiment(
             "x-phase",
@@ -320,7 +330,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             x_phase,
             figures.x_phase,
             f"{SETTING} All have weight 1 and differ by their starting times alone. Share of the seeds with at most "
-            "the ratio shown.",
+            "the ratio shown; the line stands where c24 asks for some.",
             {"largest_over_smallest": sharing.largest_over_smallest},
             _seeds(SEEDS_PHASE, 40),
         ),
@@ -339,12 +349,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             x_windows,
             figures.x_windows,
             f"{SETTING} Population A. Standard deviation over mean of a connection's window. {BAND}",
-            {
-                "light": sharing.relative_deviation(("light",)),
-                "heavy": sharing.relative_deviation(("heavy",)),
-                "all": sharing.relative_deviation(("light", "heavy")),
-                "p": measures.probability,
-            },
+            sharing.window_numbers,
         ),
         experiment(
             "x-marks",

@@ -12,7 +12,7 @@ import numpy as np
 from evenflow import plots
 from evenflow.lab import Floats, Lab, Measure, Spot
 from evenflow.stats import mean_interval
-from evenflow.study import Curve, Table
+from evenflow.study import Curve, Labels, Table
 
 from . import measures_sharing as sharing
 from . import scenarios as net
@@ -27,21 +27,25 @@ if TYPE_CHECKING:
 
 Numbers: TypeAlias = "Mapping[str, Measure] | Callable[[Spot], Mapping[str, Floats]]"
 
+Also: TypeAlias = "Callable[[Labels], Mapping[str, float | None]]"
+
 R = "weight ratio r"
 THROUGHPUTS = "throughput ratio R"
 MARKS = "ratio of received marks M"
 GREY = "0.45"
 
 
-def data(numbers: Numbers) -> Callable[[Table], pl.DataFrame]:
+def data(numbers: Numbers, also: Also | None = None) -> Callable[[Table], pl.DataFrame]:
     """A figure's numbers: one row a point with its labels, its runs, and each number's mean and 90 % bounds.
 
-    `numbers` are measures of a run, or a function that gives arrays of one value a run.
+    Args:
+        numbers: measures of a run, or a function that gives arrays of one value a run.
+        also: numbers of a point that no run is needed for, from its labels.
     """
-    return partial(_data, numbers=numbers)
+    return partial(_data, numbers=numbers, also=also)
 
 
-def _data(table: Table, numbers: Numbers) -> pl.DataFrame:
+def _data(table: Table, numbers: Numbers, also: Also | None) -> pl.DataFrame:
     import polars as pl
 
     rows: list[dict[str, Any]] = []
@@ -51,9 +55,24 @@ def _data(table: Table, numbers: Numbers) -> pl.DataFrame:
         for name, values in found.items():
             i = mean_interval(values, LEVEL)
             row |= {name: _or_none(i.mean), f"{name}_lo": _or_none(i.lo), f"{name}_hi": _or_none(i.hi)}
-        rows.append(row)
+        rows.append(row | dict(also(labels) if also is not None else {}))
     columns = list(dict.fromkeys(name for row in rows for name in row))
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in columns}, strict=False)
+
+
+def theory_numbers(labels: Labels, o: Options, form: str) -> dict[str, float | None]:
+    """R and both rates of a point of figures 3 and 4 as the fluid theory has them."""
+    if labels["population"] == "C":
+        return {}
+    found = sharing.predicted(o, form, str(labels["marker"]), str(labels["population"]), float(labels["r"]))
+    row: dict[str, float | None] = {}
+    for name, column in zip(("pure", "corrected"), found or (), strict=False):
+        row |= {
+            f"R_{name}": column.ratio,
+            f"light_{name}_bps": column.light_bps,
+            f"heavy_{name}_bps": column.heavy_bps,
+        }
+    return row
 
 
 def _or_none(value: float) -> float | None:
@@ -167,6 +186,7 @@ def shares(table: Table, o: Options, form: str) -> Figure:
             _both_ways(b, ratios, marks, index, marker)
             plots.band(c, curve_of(grid, ratios / np.asarray(grid)[:, None]), label=marker, index=index)
             plots.band(d, curve_of(grid, prices), label=marker, index=index)
+            _theory(c, o, form, marker, population, grid, index)
         for ax in (a, b):
             ax.axline((0, 0), slope=1, color=GREY, linewidth=0.8, zorder=0)
         for ax in (c, d):
@@ -185,6 +205,16 @@ def shares(table: Table, o: Options, form: str) -> Figure:
             ax.set_ylim(lowest, highest)
     _legend_below(figure, axes[0], 3)
     return figure
+
+
+def _theory(ax: Axes, o: Options, form: str, marker: str, population: str, grid: Sequence[float], index: int) -> None:
+    """The corrected column of the fluid theory over r; its pure column is R = r."""
+    if population == "C":
+        return
+    found = [(r, sharing.predicted(o, form, marker, population, r)) for r in grid]
+    points = [(r, columns[1].ratio / r) for r, columns in found if columns is not None and columns[1].ratio]
+    if points:
+        ax.plot(*zip(*points, strict=True), color=plots.COLOURS[index], linewidth=0.9, linestyle=":")
 
 
 def _both_ways(ax: Axes, x: Floats, y: Floats, index: int, words: str) -> None:
@@ -263,19 +293,16 @@ def x_burst(table: Table, o: Options) -> Figure:
 
 
 def x_windows(table: Table) -> Figure:
-    """Relative fluctuation of windows: a panel for each form, bars by marker and class."""
+    """Relative fluctuation of windows: a panel for each form, by marker and class."""
     lab = Lab(table)
     figure, axes = plots.figure(1, 2, size=(7.6, 3.3), sharey=True)
-    for ax, form, title in zip(
-        axes, (net.PI, net.IPD), ("a  proportional increase", "b  inversely proportional decrease"), strict=True
-    ):
+    panels = ((net.PI, "a  proportional increase"), (net.IPD, "b  inversely proportional decrease"))
+    for ax, (form, _) in zip(axes, panels, strict=True):
         grid = lab.grid("r", form=form)
         for index, marker in enumerate(net.MARKERS):
+            numbers = [sharing.window_numbers(lab.at(form=form, marker=marker, r=r)) for r in grid]
             for group, words, fill in (("light", "weight 1", "none"), ("heavy", "weight r", "full")):
-                found = [
-                    mean_interval(lab.at(form=form, marker=marker, r=r).of(sharing.relative_deviation((group,))), LEVEL)
-                    for r in grid
-                ]
+                found = [mean_interval(row[group], LEVEL) for row in numbers]
                 ax.errorbar(
                     np.arange(len(grid)) + 0.22 * (index - 1) + (0.04 if group == "heavy" else -0.04),
                     [i.mean for i in found],
@@ -287,6 +314,8 @@ def x_windows(table: Table) -> Figure:
                 )
         ax.set_xticks(range(len(grid)), [f"r = {r:g}" for r in grid])
         ax.set_xlim(-0.6, len(grid) - 0.4)
+    # limits only when everything is drawn: the panels share them
+    for ax, (form, title) in zip(axes, panels, strict=True):
         plots.name_axes(ax, "", "std / mean of a window" if form == net.PI else "", title=title, legend=False)
     _legend_below(figure, axes[0], 3)
     return figure
@@ -301,8 +330,8 @@ def x_marks(table: Table, shown_s: float = 15.0) -> Figure:
         lengths = np.sort(np.concatenate([sharing.Packets(run).run_lengths() for run in spot.runs]))
         longer = 1 - np.cumsum(lengths) / lengths.sum()
         a.step(
-            lengths,
-            100 * longer,
+            [1, *lengths],
+            [100, *(100 * longer)],
             where="post",
             color=plots.COLOURS[index],
             linestyle=plots.DASHES[index],

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenflow import theory
+from evenflow.errors import EvenflowError
 from evenflow.lab import Floats, Measure
 from evenflow.stats import Interval, student_t
 
+from . import scenarios as net
 from .measures import group_probability, marks_ratio, probability, throughput_ratio, window_ratio
 
 if TYPE_CHECKING:
@@ -128,6 +132,36 @@ FEW = 6
 """With fewer runs nothing can be said about how certain a ratio of half-widths is."""
 
 
+@dataclass(frozen=True)
+class Predicted:
+    """What the fluid theory says of a pair: rates of a connection of each class in bit/s, None: no prediction."""
+
+    light_bps: float | None
+    heavy_bps: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """R."""
+        return self.heavy_bps / self.light_bps if self.heavy_bps is not None and self.light_bps else None
+
+
+def predicted(o: Options, form: str, marker: str, population: str, r: float) -> tuple[Predicted, Predicted] | None:
+    """The fluid theory's two columns, pure and corrected, for a point of figure 3 or 4 with a pair of classes.
+
+    None where the marker's curve is not known (with other options than the usual ones): a figure measures none.
+    """
+    scenario = net.single_link(o, net.standard(o)[marker], net.pair(o, population, r, net.wtp(o, form)))
+    try:
+        found = theory(scenario, measure=False)
+    except EvenflowError:
+        return None
+
+    def column(name: str) -> Predicted:
+        return Predicted(found.rate_bps("light", name), found.rate_bps("heavy", name))
+
+    return column("pure"), column("corrected")
+
+
 def half_width_ratio(one: Floats, other: Floats, level: float) -> Interval:
     """Half-width of the interval of `one` over that of `other`, both of shape (points, seeds), mean over the points.
 
@@ -202,6 +236,15 @@ def relative_deviation(groups: tuple[str, ...]) -> Measure:
         return float(np.mean(found)) if found else None
 
     return share
+
+
+def window_numbers(spot: Spot) -> dict[str, Floats]:
+    """`relative_deviation` of each class of a pair and of all connections, one value a run; and the link's p."""
+    groups = ("light", "heavy")
+    found = {group: spot.of(relative_deviation((group,))) for group in groups}
+    sizes = {group: spot.runs[0].json["groups"][group]["users"] for group in groups}
+    found["all"] = np.average([found[g] for g in groups], axis=0, weights=[sizes[g] for g in groups])
+    return found | {"p": spot.of(probability)}
 
 
 # --- Marks one after another ----------------------------------------------------------------------------------------
