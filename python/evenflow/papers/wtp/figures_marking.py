@@ -380,6 +380,7 @@ def x_low_load(table: Table) -> Figure:
     _draw(b, deaf, [Line({"marker": name}, NAMES[name], i) for i, name in enumerate(MARKERS)])
     _finish(b, "b   deaf Poisson traffic")
     a.set_xlim(0.55, 1.01)
+    a.set_ylim(0, 0.75)
     return figure
 
 
