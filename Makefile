@@ -18,7 +18,7 @@ BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python lint format bench papers ledger sensitivity evidence validate generate clean check-tools
+.PHONY: help setup demo test test-rust test-python lint format bench papers ledger sensitivity evidence validate curves generate clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -75,6 +75,9 @@ format: $(BUILT) ## format all sources
 
 generate: $(BUILT) ## write what follows from the engine's tables: types, docs, README counts
 	@$(BIN)/python tools/generate.py
+
+curves: $(BUILT) ## measure the curves that ship with the fluid model; after changes of the engine
+	@$(BIN)/python tools/curves.py
 
 bench: $(BUILT) ## speed and memory, beside ns-2 and ns-3 where they are installed
 	@$(BIN)/python benches/bench.py

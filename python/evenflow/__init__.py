@@ -118,6 +118,7 @@ def study(
 def theory(
     scenario: Scenario | str | Path | Mapping[str, Any],
     *,
+    composed: bool = False,
     measure: bool = True,
     store: Store | None = None,
     jobs: int | None = None,
@@ -129,6 +130,8 @@ def theory(
     and whether the system settles (docs/theory.md).
 
     Args:
+        composed: in the corrected column, marks of several links on one packet count as the one mark they are, where
+            Kelly's model adds up the links' prices.
         measure: whether a RED or virtual queue of which no curve is known may be put through a study of some 80 runs
             on a single link; its curve is then kept in the store.
         store: where those runs and curves are kept; default for curves: `EVENFLOW_STORE`, else `./out/store`.
@@ -140,7 +143,7 @@ def theory(
     """
     from .theory.prediction import predict
 
-    return predict(_scenario(scenario), measure=measure, store=store, jobs=jobs, progress=progress)
+    return predict(_scenario(scenario), composed=composed, measure=measure, store=store, jobs=jobs, progress=progress)
 
 
 def _scenario(given: Scenario | str | Path | Mapping[str, Any]) -> Scenario:

@@ -339,15 +339,16 @@ def theory(
     file: File,
     settings: Settings = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Simulate this seed; default: see below.")
+        int | None, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Simulate from this seed on; default: 1.")
     ] = None,
     replications: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=1_000_000, metavar="N", help="Simulate so many seeds; default: 5 from seed 1, 1 with --seed."
-        ),
+        typer.Option(min=1, max=1_000_000, metavar="N", help="Simulate so many seeds; default: 5, with --seed 1."),
     ] = None,
     no_run: Annotated[bool, typer.Option("--no-run", help="Predict only; simulate nothing of this scenario.")] = False,
+    composed: Annotated[
+        bool, typer.Option("--composed", help="Corrected column: marks of several links on one packet are one mark.")
+    ] = False,
     jobs: Jobs = None,
     out: Annotated[
         Path | None,
@@ -370,7 +371,7 @@ def theory(
 
         prepare(out)
     with Store() as store:
-        found = evenflow.theory(scenario, store=store, jobs=jobs, progress=not as_json)
+        found = evenflow.theory(scenario, composed=composed, store=store, jobs=jobs, progress=not as_json)
         if not no_run:
             first = 1 if seed is None else seed
             count = replications or (5 if seed is None else 1)

@@ -344,7 +344,7 @@ def theory(found: Prediction) -> None:
     told = "not simulated"
     if seeds:
         window = f"{plain(scenario.core.warmup_s)} s to {plain(scenario.core.duration_s)} s"
-        told = f"simulated with {_seeds(seeds)}, measured from {window}"
+        told = f"{_seeds(seeds)}, measured from {window}"
     out.print(f"[bold]{title}[/bold] · fluid model · {told}\n")
 
     rows = table(
@@ -407,6 +407,8 @@ def theory(found: Prediction) -> None:
         for line in _marking(shown):
             out.print(line)
     _settles(out, document["stability"])
+    if document["composed"]:
+        out.print("Corrected column: marks of several links on one packet are one mark (--composed).")
     for warning in document["warnings"]:
         out.print(f"[yellow]{_escaped(warning)}[/yellow]")
     out.print(

@@ -108,13 +108,28 @@ def willing_to_pay(out: str, _: Path) -> None:
 
 
 def weighted_network(out: str, _: Path) -> None:
-    found = [re.findall(r"(\d+\.\d+)(?: ± \d+\.\d+)? shares", line) for line in out.splitlines() if line.startswith("  ")]
+    lines = [line for line in out.splitlines() if line.startswith("  ")]
+    found = [re.findall(r"(\d+\.\d+)(?: ± \d+\.\d+)? shares", line) for line in lines]
     simulated, predicted = ([float(row[column]) for row in found] for column in (0, 1))
     # Equal prices: weight over round trip, with 100 ms for one.
     assert simulated[:3] == pytest.approx([1, 2 / 3, 4 / 2], rel=0.1)
     assert simulated[3:] == pytest.approx([1, 2, 4], rel=0.11)
     assert predicted == pytest.approx(simulated, rel=0.07)
     assert out in (ROOT / "docs" / "weighted_sharing.md").read_text(encoding="utf-8")
+
+
+def marking_curve(out: str, folder: Path) -> None:
+    found = {}
+    for name in ("load-based", "virtual queue", "RED"):
+        pairs = re.findall(r"(\d+)% costs ([\d.]+)", line_of(out, name))
+        found[name] = [(float(load) / 100, float(price)) for load, price in pairs]
+        assert len(pairs) == 5
+        prices = [price for _, price in found[name]]
+        assert prices == sorted(prices)  # more users, higher prices
+    for load, price in found["load-based"]:
+        assert price == pytest.approx(0.71 * (load - 0.6), abs=0.015)
+    assert found["virtual queue"][-1][0] > found["virtual queue"][0][0]
+    assert (folder / "out" / "examples" / "marking_curve.svg").exists()
 
 
 CHECKS: dict[str, Callable[[str, Path], None]] = {
@@ -130,6 +145,7 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         red_knobs,
         willing_to_pay,
         weighted_network,
+        marking_curve,
     )
 }
 

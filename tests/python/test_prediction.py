@@ -111,6 +111,22 @@ def test_the_corrected_column() -> None:
     assert found.links["a"].price == pytest.approx(1 / 27.5, rel=1e-7)
 
 
+def test_marks_of_two_links_on_one_packet_are_one_mark() -> None:
+    # At prices of 0.1 and 0.2 the path has 0.28, not 0.3: (1/0.1 - 1/2)/0.2 = 47.5, (1/0.2 - 1/2)/0.1 = 45 and
+    # (3/0.28 - 1/2)/0.3 = 34.048 packets/s; five each are loads of 0.32619 and 0.31619.
+    routes = (route("one", "a", 0.2, 1, 5), route("two", "b", 0.1, 1, 5), route("both", "ab", 0.3, 3, 5))
+    across = (3 / 0.28 - 0.5) / 0.3
+    loads = [5 * (47.5 + across) / PPS, 5 * (45 + across) / PPS]
+    links = (link("a", LoadBased(loads[0] - 0.1, 1.0)), link("b", LoadBased(loads[1] - 0.2, 1.0)))
+    found = equilibrium(Fluid(routes, links), corrected=True, composed=True)
+    assert [found.links[n].price for n in "ab"] == pytest.approx([0.1, 0.2], rel=1e-7)
+    assert found.routes["both"].price == pytest.approx(0.28, rel=1e-7)
+    assert rate(found, "both") == pytest.approx(across, rel=1e-7)
+    summed = equilibrium(Fluid(routes, links), corrected=True)
+    assert rate(summed, "both") < across
+    assert summed.routes["both"].price == pytest.approx(sum(summed.links[n].price or 0 for n in "ab"))
+
+
 def test_fixed_traffic_takes_its_share_first() -> None:
     # 500 of 1250 packets/s are taken: rho - 0.4 = w n/(C T p), here with gain 1 and target 0.7.
     fixed = Route("cbr", "cbr", 2, ("a",), 0.2, 1000, rate_pps=250)
@@ -242,7 +258,8 @@ def test_a_falling_curve_may_have_several_equilibria() -> None:
     gentle = curve([0.01, 0.02, 0.04, 0.08, 0.16], [0.99, 0.95, 0.9, 0.8, 0.75])
     found = equilibrium(Fluid((route("r", "a", 0.2, 1, 10),), (link("a", gentle),)))
     assert found.unique
-    assert found.warnings == ()
+    assert [w for w in found.warnings if "the only one found from 5 starts" in w] == list(found.warnings)
+    assert found.warnings
 
 
 # From a scenario.
@@ -541,7 +558,7 @@ def test_the_document(cli: Cli, file: Path, work: Path) -> None:
     bottleneck = document["links"]["bottleneck"]
     assert bottleneck["marking"]["kind"] == "load-based"
     assert not bottleneck["pure"]["saturated"]
-    assert bottleneck["corrected"]["queue_delay_s"] == 0
+    assert bottleneck["corrected"]["queue_delay_s"] is None
     assert document["stability"]["verdict"] in ("decays without oscillation", "decays")
     assert document["warnings"] == []
     assert {p.name for p in (work / "found").iterdir()} == {
@@ -556,7 +573,7 @@ def test_the_document(cli: Cli, file: Path, work: Path) -> None:
 def test_the_screen(cli: Cli, file: Path) -> None:
     done = cli("theory", file, "--seed", 3)
     assert done.code == 0
-    for word in ("seed 3", "light", "heavy", "corrected off", "closed form", "Stability: decays", "bottleneck"):
+    for word in ("seed 3,", "light", "heavy", "corrected off", "closed form", "Stability: decays", "bottleneck"):
         assert word in done.out
     done = cli("theory", file, "--no-run", "--set", "groups.heavy.weight=12")
     assert done.code == 0
@@ -588,3 +605,26 @@ def test_a_figure_shows_both_columns_and_the_interval(file: Path) -> None:
     assert len(rates.collections) >= 2  # intervals
     alone = found.figure()
     assert len(alone.axes[0].patches) == 2 * 2
+
+
+def test_a_falling_curve_has_no_trajectory() -> None:
+    o = Options()
+    scenario = wtp.single_link(o, wtp.red(o), wtp.pair(o, "A", 2, wtp.wtp(o)))
+    found = ef.theory(scenario, measure=False)
+    assert "falls" in found.no_verdict
+    assert any("the only one found" in w for w in found.warnings)
+    with pytest.raises(UsageError, match="falls"):
+        found.trajectory()
+    steady = ef.theory(wtp.single_link(o, wtp.virtual_queue(o), wtp.pair(o, "A", 4, wtp.wtp(o))), measure=False)
+    assert steady.stability is not None
+    followed = steady.trajectory(duration_s=100).rates[-1]
+    routes, _ = steady.moving()
+    for index, name in enumerate(routes):
+        assert followed[index] / 5 == pytest.approx(steady.rate_pps(name, "pure") or 0, rel=0.02)
+
+
+def test_the_package_and_the_function_share_a_name() -> None:
+    from evenflow.theory import Prediction
+
+    assert callable(ef.theory)
+    assert ef.Prediction is Prediction

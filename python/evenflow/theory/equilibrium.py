@@ -15,6 +15,9 @@ columns:
 A queueing delay depends on the prices of all links of a path, so that the corrected column is a sequence of such
 problems, each with the delays of the one before.
 
+A path's price is the sum of its links' prices, as in Kelly's model. What a window hears is 1 - Π (1 - p_j), which is
+less: a packet is marked once. With `composed` the corrected column takes that, by the same sequence of problems.
+
 Where a price would be above what a marker can reach, or outside what was measured, the link is *saturated*: nothing is
 extrapolated, and there is no prediction for those who cross it, nor for whoever shares a price with them. The same
 holds for a link that does not mark and would be full.
@@ -41,6 +44,8 @@ BALANCED = 1e-7
 """Largest difference of loads, as a share of the link, with which prices count as found."""
 STARTS = (0.03, 0.003, 0.1, 0.3, 0.8)
 """Shares of `top` from which prices are looked for; the last ones only where the problem may have several minima."""
+QUEUELESS = ("load-based", "constant-probability")
+"""Markers whose closed form has no queue."""
 FULL = 0.999
 """A link that does not mark and is loaded more than this has a queue without end, or nearly."""
 
@@ -52,7 +57,8 @@ class LinkState:
     Attributes:
         price: marking probability; None where there is no prediction.
         utilisation: load as a share of its rate; None where there is no prediction.
-        delay_s: mean queueing delay in s; None in the pure column and where there is no prediction.
+        delay_s: mean queueing delay in s; None in the pure column, where there is no prediction, and where the marker's
+            closed form has no queue (it then counts as none).
         saturated: whether no price within reach would do.
         why: what keeps it from having a prediction, "" where it has one.
     """
@@ -91,14 +97,15 @@ class Equilibrium:
     unique: bool = True
 
 
-def equilibrium(fluid: Fluid, *, corrected: bool = False) -> Equilibrium:
+def equilibrium(fluid: Fluid, *, corrected: bool = False, composed: bool = False) -> Equilibrium:
     """Rates, prices and utilisation at rest (see the module's text).
 
     Args:
         fluid: from `model.fluid`, or made by hand.
         corrected: with half a packet and the queueing delay, or without.
+        composed: in the corrected column, that marks of several links on one packet are one mark.
     """
-    return _Solver(fluid, corrected).solve()
+    return _Solver(fluid, corrected, corrected and composed).solve()
 
 
 @dataclass
@@ -112,9 +119,10 @@ class _Solution:
 
 
 class _Solver:
-    def __init__(self, fluid: Fluid, corrected: bool) -> None:
+    def __init__(self, fluid: Fluid, corrected: bool, composed: bool) -> None:
         self.fluid = fluid
         self.corrected = corrected
+        self.composed = composed
         self.warnings: list[str] = []
         self.why: dict[str, str] = {}
         self.saturated: set[str] = set()
@@ -212,7 +220,7 @@ class _Solver:
     def _route(self, route: Route, prices: dict[str, float], delays: dict[str, float], lost: bool) -> RouteState:
         if lost:
             return RouteState(None, None, None)
-        price = math.fsum(prices.get(name, 0.0) for name in route.links)
+        price = _heard(route, prices) if self.composed else math.fsum(prices.get(name, 0.0) for name in route.links)
         delay = math.fsum(delays.get(name, 0.0) for name in route.links)
         known = all(name not in self.saturated for name in route.links)
         if route.control is None:
@@ -228,7 +236,8 @@ class _Solver:
         if saturated or load is None:
             why = why or "it shares routes with a link that has no prediction"
             return LinkState(None, None, None, saturated, why)
-        return LinkState(prices.get(link.name, 0.0), load, delays.get(link.name, 0.0) if self.corrected else None)
+        queued = self.corrected and link.marker is not None and link.marker.kind not in QUEUELESS
+        return LinkState(prices.get(link.name, 0.0), load, delays.get(link.name, 0.0) if queued else None)
 
     # prices
 
@@ -244,10 +253,13 @@ class _Solver:
             solution = self._dual(problem, delays, None)
             if self.corrected:
                 for _ in range(200):
-                    last = dict(delays)
+                    last, before = dict(delays), solution.prices
                     delays = problem.delays(solution.prices)
+                    if self.composed:
+                        problem.compose(solution.prices, fixed)
                     solution = self._dual(problem, delays, solution.prices)
-                    if all(abs(delays[n] - last.get(n, 0.0)) <= 1e-9 for n in delays):
+                    settled = np.allclose(solution.prices, before, rtol=1e-9, atol=1e-12)
+                    if settled and all(abs(delays[n] - last.get(n, 0.0)) <= 1e-9 for n in delays):
                         break
                 else:
                     self.warnings.append("The queueing delays did not settle; the corrected column is approximate.")
@@ -258,7 +270,7 @@ class _Solver:
     def _dual(self, problem: _Dual, delays: dict[str, float], start: Floats | None) -> _Solution:
         problem.set_delays(delays)
         if start is not None:
-            return problem.minimise(start)
+            return problem.follow(start)
         tries = STARTS if not problem.convex else STARTS[:2]
         found = [problem.minimise(share * problem.top) for share in tries]
         best = min(found, key=lambda s: s.value)
@@ -269,13 +281,20 @@ class _Solver:
             self.unique = False
             said = "; ".join(problem.said(s.prices) for s in (best, others[0]))
             self.warnings.append(f"More than one equilibrium: {said}. The first is shown.")
-        if not problem.convex and not problem.is_convex_at(best.prices):
-            self.unique = False
-            self.warnings.append(
-                f"The load of {', '.join(problem.falling)} falls while its price grows, so that this equilibrium may "
-                "not be the only one."
-            )
+        if not problem.convex:
+            self._say_falling(problem, best, bool(others))
         return best
+
+    def _say_falling(self, problem: _Dual, best: _Solution, others: bool) -> None:
+        names = ", ".join(problem.falling)
+        told = f"The measured load of {names} falls in places while the price grows"
+        if not problem.is_convex_at(best.prices):
+            self.unique = False
+            self.warnings.append(f"{told}, and at this equilibrium too: it may not be the only one.")
+        elif not others:
+            self.warnings.append(
+                f"{told}: this equilibrium is the only one found from {len(STARTS)} starts; the dual is convex there."
+            )
 
     def _judge(self, problem: _Dual, solution: _Solution) -> None:
         for j, link in enumerate(problem.links):
@@ -293,6 +312,11 @@ class _Solver:
                 self.warnings.append(
                     f"{link.name}: load and price are apart by {abs(excess):.1e} of its rate; take this with care."
                 )
+
+
+def _heard(route: Route, prices: dict[str, float]) -> float:
+    """The share of a route's packets that is marked by at least one of its links."""
+    return 1.0 - math.prod(1.0 - prices.get(name, 0.0) for name in route.links)
 
 
 class _Dual:
@@ -327,6 +351,7 @@ class _Dual:
         self.convex = all(m.increasing for m in self.markers)
         self.falling = [n for n, m in zip(self.names, self.markers, strict=True) if not m.increasing]
         self.times = np.array([r.rtt_s for r in elastic])
+        self.heard = np.ones(len(elastic))
         self.set_delays({})
 
     def set_delays(self, delays: dict[str, float]) -> None:
@@ -334,11 +359,18 @@ class _Dual:
             waits = [r.sending_s + math.fsum(delays.get(n, 0.0) for n in r.links) for r in self.routes]
             self.times = np.array([r.rtt_s + w for r, w in zip(self.routes, waits, strict=True)])
 
+    def compose(self, prices: Floats, fixed: dict[str, float]) -> None:
+        """How much of the sum of its links' prices a window hears, at these prices."""
+        known = {**fixed, **dict(zip(self.names, map(float, prices), strict=True))}
+        sums = [math.fsum(known.get(n, 0.0) for n in r.links) for r in self.routes]
+        self.heard = np.array([_heard(r, known) / s if s > 0 else 1.0 for r, s in zip(self.routes, sums, strict=True)])
+
     def delays(self, prices: Floats) -> dict[str, float]:
         return {n: m.delay(float(p)) for n, m, p in zip(self.names, self.markers, prices, strict=True)}
 
     def path(self, prices: Floats) -> Floats:
-        return np.asarray(prices @ self.cross + self.constant)
+        """What each window hears of these prices."""
+        return np.asarray(self.heard * (prices @ self.cross + self.constant))
 
     def rates(self, path: Floats) -> Floats:
         less = HALF_PACKET if self.corrected else 0.0
@@ -360,8 +392,8 @@ class _Dual:
             for c, m, f, p in zip(self.capacity, self.markers, self.fixed_load, prices, strict=True)
         )
         users = math.fsum(
-            w * (float(r.control.area(p)) - less * p) / t
-            for w, r, p, t in zip(self.weight, self.routes, path, self.times, strict=True)
+            w * (float(r.control.area(p)) - less * p) / (t * h)
+            for w, r, p, t, h in zip(self.weight, self.routes, path, self.times, self.heard, strict=True)
             if r.control is not None
         )
         return links - users
@@ -378,11 +410,19 @@ class _Dual:
             both,
             np.clip(start, 2 * floor, self.top) / scale,
             jac=True,
-            method="L-BFGS-B",
+            method="TNC",
             bounds=[(FLOOR, 1.0)] * len(scale),
-            options={"maxiter": 2000, "maxfun": 20000, "ftol": 1e-16, "gtol": 1e-11},
+            options={"maxfun": 5000, "ftol": 1e-16, "gtol": 1e-11},
         )
-        prices = self._polish(np.clip(done.x * scale, floor, self.top))
+        return self._solution(self._polish(np.clip(done.x * scale, floor, self.top)))
+
+    def follow(self, last: Floats) -> _Solution:
+        """The minimum beside one of almost the same problem: mostly a root beside a root."""
+        found = self._solution(self._polish(np.maximum(last, FLOOR * self.top)))
+        return found if self.balanced(found) else self.minimise(last)
+
+    def _solution(self, prices: Floats) -> _Solution:
+        floor = FLOOR * self.top
         prices = np.where(prices <= 10 * floor, 0.0, prices)
         shown = np.maximum(prices, floor)
         return _Solution(prices, self.value(shown), self.excess(shown))

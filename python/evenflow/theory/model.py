@@ -566,6 +566,11 @@ class _Reader:
         rtt = float(np.average([g.route.rtt_s for g in windows], weights=flows))
         most = max(windows, key=lambda g: g.route.flows)
         assert most.tcp is not None
+        if queue["kind"] == "virtual-queue" and any(_once(g.route.control) for g in windows):
+            self.warnings.append(
+                f"{name} marks in runs, and windows that take the marks of a round trip as one hear less of them than "
+                "the share of marks says: expect this prediction to be far off."
+            )
         tables = {markers.control_key(g.tcp)["congestion_control"]["kind"] for g in windows if g.tcp is not None}
         if len(tables) > 1:
             kind = most.route.control.kind if most.route.control is not None else ""
@@ -578,6 +583,10 @@ class _Reader:
 
             curves = find
         return curves(wanted)
+
+
+def _once(control: Control | None) -> bool:
+    return control is not None and control.reaction == "once-per-rtt"
 
 
 def _with_links(route: Route, links: tuple[str, ...]) -> Route:

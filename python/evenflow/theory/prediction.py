@@ -40,6 +40,8 @@ class Prediction:
         stability: whether it settles, judged at the pure column's prices; None: no verdict, and `no_verdict` says why.
         warnings: what the reader must know.
         table: runs of the same scenario, or None.
+        level: of their intervals.
+        composed: whether the corrected column takes marks of several links on one packet as one.
     """
 
     scenario: Scenario
@@ -51,6 +53,7 @@ class Prediction:
     warnings: tuple[str, ...] = ()
     table: Table | None = None
     level: float = stats.LEVEL
+    composed: bool = False
 
     # numbers
 
@@ -169,6 +172,7 @@ class Prediction:
             "routes": {route.name: self._route_json(route) for route in self.fluid.routes},
             "links": {link.name: self._link_json(link) for link in self.fluid.links},
             "stability": self._stability_json(),
+            "composed": self.composed,
             "warnings": list(self.warnings),
         }
         if self.table is not None:
@@ -280,6 +284,7 @@ def _intervals(found: Mapping[str, stats.Interval] | None) -> dict[str, Any] | N
 def predict(
     scenario: Scenario,
     *,
+    composed: bool = False,
     measure: bool = True,
     store: Store | None = None,
     jobs: int | None = None,
@@ -300,7 +305,7 @@ def predict(
         return curves.find(wanted, may_measure=measure, store=store, jobs=jobs, progress=progress)
 
     model = fluid(scenario, find)
-    pure, corrected = equilibrium(model), equilibrium(model, corrected=True)
+    pure, corrected = equilibrium(model), equilibrium(model, corrected=True, composed=composed)
     warnings = [*model.warnings]
     for link in model.links:
         told = link.marker.told if link.marker is not None else {}
@@ -312,4 +317,5 @@ def predict(
     warnings += [f"Pure column: {w}" for w in pure.warnings if w not in corrected.warnings]
     warnings += [f"Corrected column: {w}" for w in corrected.warnings if w not in pure.warnings]
     stability, why = verdict(model, pure)
-    return Prediction(scenario, model, pure, corrected, stability, why, tuple(dict.fromkeys(warnings)))
+    said = tuple(dict.fromkeys(warnings))
+    return Prediction(scenario, model, pure, corrected, stability, why, said, composed=composed)

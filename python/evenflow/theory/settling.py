@@ -38,14 +38,11 @@ def verdict(fluid: Fluid, equilibrium: Equilibrium) -> tuple[Stability | None, s
     prices, slopes = [], []
     for link in links:
         state = equilibrium.links[link.name]
-        price, load = state.price, state.utilisation
-        assert price is not None
-        assert load is not None
-        slope = _slope(link, price, load)
-        if not slope >= 0:
-            return None, f"the measured load of {link.name} falls, or stands, while its price grows"
-        prices.append(price)
-        slopes.append(slope / link.capacity_pps)
+        falls = _falls(link, equilibrium)
+        if falls:
+            return None, falls
+        prices.append(state.price)
+        slopes.append(_slope(link, equilibrium) / link.capacity_pps)
     per_connection = np.array([equilibrium.routes[r.name].rate_pps for r in routes], dtype=np.float64)
     counts = np.array([r.flows for r in routes], dtype=np.float64)
     system = Linearised(
@@ -72,6 +69,7 @@ def follow(
     """See `Prediction.trajectory`."""
     fluid, equilibrium = prediction.fluid, prediction.equilibrium(column)
     routes, links, why = _parts(fluid, equilibrium)
+    why = why or next((told for link in links if (told := _falls(link, equilibrium))), "")
     if why:
         raise UsageError(f"No trajectory: {why}.")
     counts = np.array([r.flows for r in routes], dtype=np.float64)
@@ -130,8 +128,18 @@ def _gains(routes: list[Route]) -> Floats:
     return np.array([r.control.gain / (r.rtt_s * r.control.decrease) for r in routes if r.control is not None])
 
 
-def _slope(link: Link, price: float, load: float) -> float:
+def _falls(link: Link, equilibrium: Equilibrium) -> str:
+    """Why Kelly's equations have no such link, or ""."""
+    if _slope(link, equilibrium) >= 0:
+        return ""
+    return f"the measured load of {link.name} falls, or stands, while its price grows"
+
+
+def _slope(link: Link, equilibrium: Equilibrium) -> float:
     marker: Marker | None = link.marker
+    price, load = equilibrium.links[link.name].price, equilibrium.links[link.name].utilisation
+    assert price is not None
+    assert load is not None
     if isinstance(marker, ConstantProbability) or marker is None:
         return 0.0
     if isinstance(marker, MarkingCurve):

@@ -68,7 +68,7 @@ def red(
     table = {
         "kind": "red",
         "variant": "ns2",
-        "spread": o.red_spread,
+        "spread": "bernoulli" if o.red_spread == "none" else o.red_spread,
         "gentle": True,
         "min_threshold": quantity(min_threshold, "packets"),
         "max_threshold": quantity(max_threshold, "packets"),
