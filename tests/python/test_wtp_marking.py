@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from evenflow.papers.wtp import claims_marking as cm
 from evenflow.papers.wtp import experiments_marking as em
 from evenflow.papers.wtp import marking_measures as mm
 from evenflow.papers.wtp import scenarios as net
+from evenflow.papers.wtp.deviations_marking import DEVIATIONS
 from evenflow.papers.wtp.loads import LOADS, Line, LoadCurve, Mix, mixes, sweep
 from evenflow.papers.wtp.options import Options
 from evenflow.record import Record
@@ -257,3 +259,8 @@ def test_figure_8_tells_the_folded_branch_and_saturated_points_apart() -> None:
     frame = experiment.data(runs)
     assert frame.height == len(LOADS) * 6
     assert {"rho", "rho_lo", "p_hi", "runs"} <= set(frame.columns)
+
+
+def test_deviations_name_claims_of_this_block() -> None:
+    for deviation in DEVIATIONS:
+        assert {int(n) for n in re.findall(r"\bc(\d\d)\b", deviation.sensitivity)} <= set(CLAIMS), deviation.id

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from evenflow.paper import Deviation
 
-DEVIATIONS: tuple[Deviation, ...] = ()
+from . import deviations_marking
+
+DEVIATIONS: tuple[Deviation, ...] = (*deviations_marking.DEVIATIONS,)
