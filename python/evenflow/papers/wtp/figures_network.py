@@ -318,7 +318,7 @@ def tab01(o: Options, build: Build, table: Table) -> Figure:
                 if value is not None:
                     ax.plot(value, -place + shift, marker, color=plots.COLOURS[1], label=f"theory, {column}")
                     told += f"; {'theory ' if column == PURE else ''}{value:.4f}"
-            ax.annotate(told, (0.0, -place - 0.44), xycoords=("axes fraction", "data"), fontsize=6.5, va="center")
+            ax.annotate(told, (0.01, -place - 0.44), xycoords=("axes fraction", "data"), fontsize=6.5, va="center")
         ax.set_yticks([0, -1], ["200 ms", "100 ms"])
         ax.set_ylim(-1.6, 0.5)
         ax.grid(visible=False, axis="y")
@@ -422,6 +422,9 @@ FIGURES = {"fig03": "Fig. 3", "fig05": "Fig. 5", "fig06": "Fig. 6", "fig07": "Fi
 
 def x_theory(build: Build, table: Table) -> Figure:
     """Predicted over simulated rates, and the largest relative difference of each figure and marker."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    ticks = (0.1, 0.2, 0.5, 1, 2)
     figure, axes = plots.figure(1, 3, size=(3 * plots.PANEL, HEIGHT + 0.2))
     found = pairs(build, table)
     for ax, letter, column in zip(axes, "ab", COLUMNS_OF_THEORY, strict=False):
@@ -437,10 +440,13 @@ def x_theory(build: Build, table: Table) -> Figure:
                 elinewidth=0.7,
                 label=marker,
             )
-        ends = [0.02, 3.0]
+        ends = (0.1, 2.5)
         ax.plot(ends, ends, color="0.6", linewidth=0.8, zorder=0)
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(FixedLocator(ticks))
+            axis.set_major_formatter(lambda value, _: f"{value:g}")
+            axis.set_minor_locator(NullLocator())
         plots.name_axes(
             ax,
             "simulated rate of a connection (Mbit/s)",
