@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenflow.claims import Check, Claim, Data, Judgement, Predicate
+from evenflow.claims import WORST_FIRST, Check, Claim, Data, Judgement, Predicate, Verdict
 from evenflow.lab import Floats, Lab, rising, select
 from evenflow.stats import Interval
 
@@ -325,6 +325,14 @@ def _sums_up(members: Sequence[Claim], data: Data) -> list[Check]:
     ]
 
 
+def _sums_up_note(data: Data, judgement: Judgement) -> str:
+    found: dict[str, set[Verdict]] = {}
+    for outcome in judgement.outcomes:
+        found.setdefault(outcome.check.label.split(",")[0], set()).add(outcome.verdict)
+    words = [f"{name.removeprefix('wtp-')} {min(each, key=WORST_FIRST.__getitem__)}" for name, each in found.items()]
+    return f"Of its parts, {', '.join(words)}; the investigations are there."
+
+
 def _all_in_all(members: Sequence[Claim]) -> Claim:
     needed = dict.fromkeys(name.removeprefix("wtp-") for member in members for name in member.experiments)
     return claim(
@@ -336,10 +344,7 @@ def _all_in_all(members: Sequence[Claim]) -> Claim:
         tolerance="that of each",
         on=tuple(needed),
         literal=partial(_sums_up, members),
-        note=(
-            "Its delay is worse (c76 and c77 hold). Its sharing is judged in c13 to c16, where the investigation is: "
-            "what fails there fails here."
-        ),
+        note=_sums_up_note,
     )
 
 
@@ -354,8 +359,8 @@ VQ_SD_NOTE = (
 )
 CONJECTURE_NOTE = (
     "Burstiness grows up to weight 4 and then stays: the ten windows swing together, and the coefficient of variation "
-    "of arrivals in a bin is 0.03 at weight 1, 0.10 at 2, 0.20 at 4, 6, 8 and 10, and 0.16 at 15, where windows are "
-    "down to a few packets. Bins of 10 and 200 ms and round trips spread by 5 % level off at the same weights."
+    "of arrivals in a bin is 0.03 at weight 1, 0.10 at 2, 0.20 at 4, 6, 8 and 10, and 0.16 at 15. Bins of 10 and 200 "
+    "ms and round trips spread by 5 % level off at the same weights."
 )
 
 

@@ -394,7 +394,7 @@ def _forms_note(o: Options, data: Data, judgement: Judgement) -> str:
 def _cause_note(o: Options, data: Data, judgement: Judgement) -> str:
     """The same with all that was tried and measured."""
     burst, marks = Lab(data["wtp-x-burst"]), Lab(data["wtp-x-marks"])
-    spans = {}
+    spans, overflow = {}, {}
     for form in (net.PI, net.IPD):
         found = {
             str(labels["variant"]): sharing.of_variant(
@@ -402,8 +402,9 @@ def _cause_note(o: Options, data: Data, judgement: Judgement) -> str:
             )
             for labels, _ in burst.points()
         }
-        means = [float(np.nanmean(v)) for name, v in found.items() if v is not None and name != OVERFLOW]
-        spans[form] = f"{number(min(means))} to {number(max(means))}"
+        means = {name: float(np.nanmean(v)) for name, v in found.items() if v is not None}
+        overflow[form] = number(means.pop(OVERFLOW))
+        spans[form] = f"{number(min(means.values()))} to {number(max(means.values()))}"
     pi, ipd = (sharing.packet_numbers(marks.at(form=form, marker=net.VQ, r=TOP)) for form in (net.PI, net.IPD))
 
     def of_both(name: str, packets: Mapping[str, Floats]) -> str:
@@ -418,7 +419,8 @@ def _cause_note(o: Options, data: Data, judgement: Judgement) -> str:
     return (
         f"Under VQ at r = 10 {'; '.join(_sides(o, data))}: the paper's sign, with the other form. One thing at a time "
         "done otherwise (wtp-x-burst: population, marks at departure, round trips, access rate, packet size, slow "
-        f"start) p_high/p_low is {spans[net.PI]} (PI) and {spans[net.IPD]} (IPD). Cause (wtp-x-marks): VQ marks "
+        f"start) p_high/p_low is {spans[net.PI]} (PI) and {spans[net.IPD]} (IPD); "
+        f"with marks of the overflow only, {overflow[net.PI]} and {overflow[net.IPD]}. Cause (wtp-x-marks): VQ marks "
         f"{_mean(pi['run_length'])} packets in a row, all windows answer at once, and who swings more with them is "
         "marked more. Packets per round trip vary by "
         f"{of_both('fluctuation', pi)} of their mean for weights 1 and 10 with PI, by {of_both('fluctuation', ipd)} "
@@ -456,10 +458,10 @@ def _swing_note(data: Data, judgement: Judgement) -> str:
     for r in lab.grid("r", form=net.PI):
         marks = [run.json["links"][net.LINK]["marks"] for run in lab.at(form=net.PI, marker=net.RED, r=r).runs]
         forced, every = (sum(m.get("forced", 0) for m in marks), sum(sum(m.values()) for m in marks))
-        shares.append(f"{100 * forced / every:.0f} % at r = {r:g}")
+        shares.append(f"{100 * forced / every:.0f} % of its marks at r = {r:g}")
     return (
         "p grows with r beyond RED's max_p = 0.1; RED then marks by the rule that all packets are marked while the "
-        f"queue is at B ({', '.join(shares)} of its marks), in bursts as the virtual queue does."
+        f"queue is at B ({', '.join(shares)}), in bursts as the virtual queue does."
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 from evenflow.claims import Scale
 from evenflow.paper import Experiment
@@ -53,7 +54,10 @@ BURST_N = {
 PERIOD_N = (8, 26)
 PERIOD_BUFFERS = (10, 30, 100)
 FACTOR_BUFFERS = (10, 20, 50)
-BUFFER_GAINS = (0.05, 0.125, 0.25, 0.5)
+USUAL = "as in the paper"
+SMALL_GAINS = (0.25, 0.125, 0.05)
+LONG_RTT_MS = 800.0
+"""Longer than any marking period of `PERIOD_BUFFERS`."""
 DEAF = "Poisson"
 """Traffic that does not answer to marks; as ``n`` its points carry the offered load in percent."""
 DEAF_LOADS = (0.70, 0.75, 0.80, 0.85, 0.90, 0.93, 0.95, 0.97)
@@ -216,18 +220,25 @@ def x_factors(scale: Scale, o: Options) -> list[Point]:
 
 
 def x_buffer(scale: Scale, o: Options) -> list[Point]:
-    """Fig. 10b with smaller gains, and under traffic that does not answer to marks (Poisson)."""
+    """Fig. 10b with smaller gains, with a longer round trip, and under traffic that does not answer (Poisson)."""
     ns = LOADS if scale == "paper" else LOADS_QUICK
+    longer = LONG_RTT_MS / net.RTT_MS
+    ways: dict[str, dict[str, Any]] = {
+        USUAL: {},
+        **{f"κ̄ = {gain:g}": {"gain": gain} for gain in SMALL_GAINS},
+        # the same weights per second, so that the same loads are made
+        f"round trip {LONG_RTT_MS:g} ms": {"factor": longer, "rtt_ms": LONG_RTT_MS},
+    }
     found = [
         point
-        for gain, buffer in product(BUFFER_GAINS, PERIOD_BUFFERS)
+        for (how, changed), buffer in product(ways.items(), PERIOD_BUFFERS)
         for point in _points(
-            sweep(o, net.virtual_queue(o, buffer=buffer), PI, ns, gain=gain), gain=gain, buffer=float(buffer)
+            sweep(o, net.virtual_queue(o, buffer=buffer), PI, ns, **changed), how=how, buffer=float(buffer)
         )
     ]
     return found + [
         Point(
-            {"gain": 0.0, "weights": DEAF, "buffer": float(buffer), "n": round(100 * rho)},
+            {"how": DEAF, "weights": DEAF, "buffer": float(buffer), "n": round(100 * rho)},
             _deaf(o, net.virtual_queue(o, buffer=buffer), rho),
         )
         for buffer, rho in product(PERIOD_BUFFERS, DEAF_LOADS)
@@ -263,7 +274,7 @@ def x_low_load(scale: Scale, o: Options) -> list[Point]:
     usual = net.red(o, 2, 6, 0.1, 0.02)
     limited = {"congestion_control": dict(wtp(o)["congestion_control"]) | {"max_window": "20 packets"}}
     ways: dict[str, list[Place]] = {
-        "as in Fig. 8a": sweep(o, usual, PI, LOW_LOADS),
+        USUAL: sweep(o, usual, PI, LOW_LOADS),
         "ns-2's count rule": sweep(o, dict(usual) | {"spread": "ns2"}, PI, LOW_LOADS),
         "independent marks": sweep(o, dict(usual) | {"spread": "bernoulli"}, PI, LOW_LOADS),
         "no exemption of short queues": sweep(o, dict(usual) | {"spare_short_queue": False}, PI, LOW_LOADS),
@@ -388,11 +399,11 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
         ),
         Experiment(
             "wtp-x-buffer",
-            "Fig. 10b with smaller gains, and under traffic that does not answer to marks",
+            "Fig. 10b with smaller gains, a longer round trip, and traffic that does not answer to marks",
             points(x_buffer),
             few_seeds,
             figures.x_buffer,
-            "As Fig. 10b, a panel for each gain per round trip; the last: Poisson datagrams. Bars: 90 % intervals.",
+            "As Fig. 10b, each panel with one thing changed; the last: Poisson datagrams. Bars: 90 % intervals.",
             figures.data,
         ),
         Experiment(

@@ -36,7 +36,7 @@ Groups: TypeAlias = "dict[str, net.Connections]"
 
 COUNTS = (4, 6, 8, 12, 16, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 50)
 COUNTS_QUICK = (4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 50)
-COUNTS_FEW = (4, 6, 8, 12, 18, 24, 30, 36, 44, 54)
+COUNTS_FEW = (4, 8, 12, 18, 24, 34, 44, 54)
 """N where row 1 is tried otherwise."""
 MEAN_WEIGHT = 3.5
 """Of half of the connections with 1 and half with 6: homogeneous populations get the same sum of weights."""
@@ -270,7 +270,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             x_multcp,
             figures.x_multcp,
             "Throughput ratio (a) and utilisation (b) as in figure 11, MulTCP reacting otherwise; rate of a single "
-            "connection of weight 1 and 4 whose packets are marked independently with a fixed probability, both axes "
+            "connection of weight 1 and 3 whose packets are marked independently with a fixed probability, both axes "
             f"logarithmic (c). {LINK_WORDS}",
             figures.data(_shares(o)),
         ),

@@ -290,8 +290,8 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
         f"{SETTING} Columns: 5 connections of weight 1 and 5 of weight r (population A); 9 and 1 (B); one each of "
         "weights 1 to 10 in a single run (C). "
         "(a) throughput ratio R and (b) ratio of received marks M, as in the paper; (c) R over r, which shows what (a) "
-        "hides: 1 is pure fluid theory, dotted is the theory corrected for whole packets;"
-        f" (d) M over R, the ratio of the two connections' marking probabilities. {BAND}"
+        "hides: 1 is pure fluid theory, dotted in population A the theory corrected for whole packets; "
+        f"(d) M over R, the ratio of the two connections' marking probabilities. {BAND}"
     )
     return (
         experiment(

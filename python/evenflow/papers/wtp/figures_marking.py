@@ -346,20 +346,20 @@ def x_periods(table: Table) -> Figure:
 
 
 def x_buffer(table: Table) -> Figure:
-    """p over ρ for three B: a panel for each gain, and one for traffic that does not answer."""
-    gains = sorted(Lab(table).grid("gain"), key=lambda gain: gain or np.inf)
-    figure, axes = plots.figure(1, len(gains), size=(2.9 * len(gains), 3.4), sharey=True)
-    for ax, letter, gain in zip(axes, "abcde", gains, strict=False):
-        buffers = Lab(table).grid("buffer", gain=gain)
-        _draw(ax, table, [Line({"gain": gain, "buffer": v}, f"B = {v:g} packets", i) for i, v in enumerate(buffers)])
-        _finish(ax, f"{letter}   gain {gain:g}" if gain else f"{letter}   deaf Poisson traffic", legend=ax is axes[0])
-        ax.set_xlim(0.68, 1.01)
+    """p over ρ for three B, a panel for each thing that is changed."""
+    ways = [str(value) for value in table.label_values("how")]
+    figure, axes = plots.figure(2, 3, size=(3 * plots.PANEL, 6.6), sharey=True)
+    for ax, letter, how in zip(axes, "abcdef", ways, strict=True):
+        buffers = Lab(table).grid("buffer", how=how)
+        _draw(ax, table, [Line({"how": how, "buffer": v}, f"B = {v:g} packets", i) for i, v in enumerate(buffers)])
+        _finish(ax, f"{letter}   {how}", legend=ax is axes[0])
+        ax.set_xlim(0.6, 1.01)
         ax.set_ylim(0, 1)
     return figure
 
 
 LOW_SHOWN = (
-    "as in Fig. 8a",
+    "as in the paper",
     "round trips ± 25 %",
     "no exemption of short queues",
     "windows of at most 20 packets",
@@ -380,6 +380,7 @@ def x_low_load(table: Table) -> Figure:
     _draw(b, deaf, [Line({"marker": name}, NAMES[name], i) for i, name in enumerate(MARKERS)])
     _finish(b, "b   deaf Poisson traffic")
     a.set_xlim(0.55, 1.01)
+    a.set_ylim(0, 0.75)
     return figure
 
 

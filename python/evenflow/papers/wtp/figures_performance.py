@@ -258,7 +258,7 @@ def _diagonal(ax: Axes) -> None:
 
 
 REACTION_COLOURS = {reaction: index for index, reaction in enumerate(perf.REACTIONS, start=1)}
-LAW_DASHES = {1: "-", 4: "--"}
+LAW_DASHES = {1: "-", 3: "--"}
 
 
 def x_multcp(o: Options, table: Table) -> Figure:

@@ -61,10 +61,10 @@ def _data(table: Table, numbers: Numbers, also: Also | None) -> pl.DataFrame:
 
 
 def theory_numbers(labels: Labels, o: Options, form: str) -> dict[str, float | None]:
-    """R and both rates of a point of figures 3 and 4 as the fluid theory has them."""
-    if labels["population"] == "C":
+    """R and both rates of a point of population A as the fluid theory has them."""
+    if labels["population"] != "A":
         return {}
-    found = sharing.predicted(o, form, str(labels["marker"]), str(labels["population"]), float(labels["r"]))
+    found = sharing.predicted(o, form, str(labels["marker"]), float(labels["r"]))
     row: dict[str, float | None] = {}
     for name, column in zip(("pure", "corrected"), found or (), strict=False):
         row |= {
@@ -186,7 +186,8 @@ def shares(table: Table, o: Options, form: str) -> Figure:
             _both_ways(b, ratios, marks, index, marker)
             plots.band(c, curve_of(grid, ratios / np.asarray(grid)[:, None]), label=marker, index=index)
             plots.band(d, curve_of(grid, prices), label=marker, index=index)
-            _theory(c, o, form, marker, population, grid, index)
+            if population == "A":
+                _theory(c, o, form, marker, grid, index)
         for ax in (a, b):
             ax.axline((0, 0), slope=1, color=GREY, linewidth=0.8, zorder=0)
         for ax in (c, d):
@@ -207,11 +208,9 @@ def shares(table: Table, o: Options, form: str) -> Figure:
     return figure
 
 
-def _theory(ax: Axes, o: Options, form: str, marker: str, population: str, grid: Sequence[float], index: int) -> None:
+def _theory(ax: Axes, o: Options, form: str, marker: str, grid: Sequence[float], index: int) -> None:
     """The corrected column of the fluid theory over r; its pure column is R = r."""
-    if population == "C":
-        return
-    found = [(r, sharing.predicted(o, form, marker, population, r)) for r in grid]
+    found = [(r, sharing.predicted(o, form, marker, r)) for r in grid]
     points = [(r, columns[1].ratio / r) for r, columns in found if columns is not None and columns[1].ratio]
     if points:
         ax.plot(*zip(*points, strict=True), color=plots.COLOURS[index], linewidth=0.9, linestyle=":")

@@ -137,4 +137,4 @@ EACH_OWN, ECHO, EVERY = "once per round trip", "once per round trip, echo of RFC
 REACTIONS = (EACH_OWN, ECHO, EVERY)
 LAW_PRICES = (0.02, 0.04, 0.08, 0.16)
 """Marking probabilities at which a single connection is watched: none fills the link, none stands at the floor."""
-LAW_WEIGHTS = (1, 4)
+LAW_WEIGHTS = (1, 3)

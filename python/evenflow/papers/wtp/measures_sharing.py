@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -145,12 +145,13 @@ class Predicted:
         return self.heavy_bps / self.light_bps if self.heavy_bps is not None and self.light_bps else None
 
 
-def predicted(o: Options, form: str, marker: str, population: str, r: float) -> tuple[Predicted, Predicted] | None:
-    """The fluid theory's two columns, pure and corrected, for a point of figure 3 or 4 with a pair of classes.
+@cache
+def predicted(o: Options, form: str, marker: str, r: float) -> tuple[Predicted, Predicted] | None:
+    """The fluid theory's two columns, pure and corrected, for a point of figure 3 or 4, population A.
 
     None where the marker's curve is not known (with other options than the usual ones): a figure measures none.
     """
-    scenario = net.single_link(o, net.standard(o)[marker], net.pair(o, population, r, net.wtp(o, form)))
+    scenario = net.single_link(o, net.standard(o)[marker], net.pair(o, "A", r, net.wtp(o, form)))
     try:
         found = theory(scenario, measure=False)
     except EvenflowError:
@@ -346,7 +347,7 @@ def packet_numbers(spot: Spot) -> dict[str, Floats]:
         row = {"p": float(packets.marked.mean()), "run_length": packets.run_length()}
         for group in ("light", "heavy"):
             row[f"p_{group}"] = packets.share_marked(group)
-            row[f"p_{group}_if_alike"] = packets.share_marked_if_alike(group, ROUND_TRIP_S / 4)
+            row[f"p_{group}_if_alike"] = packets.share_marked_if_alike(group, ROUND_TRIP_S / 10)
             row[f"fluctuation_{group}"] = packets.fluctuation(group, ROUND_TRIP_S)
             close = packets.close_behind(group, CLOSE_S)
             row |= dict(zip((f"close_{group}", f"p_close_{group}", f"p_other_{group}"), close, strict=True))

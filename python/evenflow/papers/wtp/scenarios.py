@@ -68,7 +68,7 @@ def red(
     table = {
         "kind": "red",
         "variant": "ns2",
-        "spread": o.red_spread,
+        "spread": "bernoulli" if o.red_spread == "none" else o.red_spread,
         "gentle": True,
         "min_threshold": quantity(min_threshold, "packets"),
         "max_threshold": quantity(max_threshold, "packets"),
@@ -189,10 +189,12 @@ def single_link(
 ) -> Scenario:
     """Fig. 2a. `spread` replaces `Options.rtt_spread`; the link is named ``bottleneck``."""
     share = o.rtt_spread if spread is None else spread
-    links: dict[str, Any] = {LINK: _link(marker, rtt_ms / 2 - NEAR_MS)}
+    # long round trips, too, can be spread by a quarter
+    near_ms = max(NEAR_MS, rtt_ms / 8)
+    links: dict[str, Any] = {LINK: _link(marker, rtt_ms / 2 - near_ms)}
     paths = {}
     for name, group in groups.items():
-        access = _access(o, links, name, group.count, rtt_ms, share, NEAR_MS)
+        access = _access(o, links, name, group.count, rtt_ms, share, near_ms)
         paths[name] = [access, LINK]
     return _scenario(o, links, groups, paths, record, duration_s, warmup_s, title)
 
