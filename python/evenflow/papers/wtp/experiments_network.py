@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evenflow.claims import Scale
-from evenflow.lab import Measure, optional
+from evenflow.lab import Measure
 from evenflow.paper import Experiment
 from evenflow.scenario import Scenario
 from evenflow.study import Labels, Point
@@ -181,20 +181,24 @@ def _x_theory(o: Options, scale: Scale) -> list[Point]:
 # --- Experiments ----------------------------------------------------------------------------------------------------
 
 
+def _if_there(kind: str, name: str, measure: Measure) -> Measure:
+    """A measure of a group or link; undefined where a network has none of that name."""
+    return lambda run: measure(run) if name in run.json[kind] else None
+
+
 def _numbers(o: Options) -> dict[str, Measure]:
-    """What a CSV of these experiments holds of each point; what a network has not is left out."""
+    """What a CSV of these experiments holds of each point; what no network of an experiment has is left out."""
     found: dict[str, Measure] = {"R": measures.long_ratio(o)}
     for name in ("one", "two", "three", "both", "all"):
-        found |= {
-            f"x_{name}_mbps": optional(partial(figures.mbps, name)),
-            f"p_{name}": optional(partial(measures.group_probability, name)),
-            f"W_{name}_packets": optional(partial(measures.window, name)),
-        }
+        for column, measure in (
+            (f"x_{name}_mbps", partial(figures.mbps, name)),
+            (f"p_{name}", partial(measures.group_probability, name)),
+            (f"W_{name}_packets", partial(measures.window, name)),
+        ):
+            found[column] = _if_there("groups", name, measure)
     for link, word in ((net.R12, "12"), (net.R23, "23"), (net.R34, "34")):
-        found |= {
-            f"p{word}": optional(measures.probability_at(link)),
-            f"rho{word}": optional(partial(measures.utilisation, link=link)),
-        }
+        found[f"p{word}"] = _if_there("links", link, measures.probability_at(link))
+        found[f"rho{word}"] = _if_there("links", link, partial(measures.utilisation, link=link))
     return found
 
 
@@ -276,7 +280,9 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             partial(figures.x_theory, build("")),
             "Predicted over simulated rate of a connection of each class, at every point and for every marker: pure "
             "theory (a), and with half a packet and queueing (b). Largest relative difference by figure (c). Bars are "
-            "90 % confidence intervals.",
+            "90 % confidence intervals. Furthest off are RED in Fig. 7a, where its load falls as its price rises, so "
+            "that a small difference of load is a large one of rates, and virtual queue at R2–R3, where traffic that "
+            "R1–R2 has spaced is smoother than that with which its curve was measured.",
             partial(figures.x_theory_data, build("")),
         ),
     )

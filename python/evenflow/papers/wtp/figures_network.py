@@ -311,7 +311,7 @@ def tab01(o: Options, build: Build, table: Table) -> Figure:
             ax.errorbar(
                 i.mean, -place, xerr=i.half_width if finite else None, fmt="o", color=plots.COLOURS[0], label="runs"
             )
-            told = f"paper {cell.paper:.3f}; runs {i.mean:.4f}" + (f" ± {i.half_width:.4f}" if finite else "")
+            told = f"paper {cell.paper:.3f}; runs {i.mean:.5f}" + (f" ± {i.half_width:.5f}" if finite else "")
             theory = tab01_theory(build, cell)
             for shift, column, marker in ((0.18, PURE, "^"), (-0.18, CORRECTED, "v")):
                 value = theory[column]
