@@ -255,7 +255,7 @@ def test_list_and_describe(cli: Cli) -> None:
 def test_papers(cli: Cli) -> None:
     done = cli("papers")
     assert (done.code, "abc" in done.out) == (0, True)
-    (paper,) = json.loads(cli("papers", "--json").out)["papers"]
+    paper = json.loads(cli("papers", "--json").out)["papers"][0]
     assert paper["claims"] >= 120
     assert paper["experiments"] >= 14
 
