@@ -89,9 +89,9 @@ ledger: $(BUILT) ## every paper (or PAPER=wtp) at its own scale, recorded as the
 	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do \
 		$(BIN)/evenflow reproduce $$paper --scale paper && $(BIN)/python tools/generate.py --record $$paper || exit 1; done
 
-sensitivity: $(BUILT) ## what depends on the choices that a paper (PAPER=wtp) leaves open, recorded; about an hour
-	@$(BIN)/evenflow reproduce $(or $(PAPER),wtp) --scale paper --sensitivity
-	@$(BIN)/python tools/generate.py --record $(or $(PAPER),wtp)
+sensitivity: $(BUILT) ## what depends on the choices that a paper (PAPER=wtp) leaves open, recorded; a quarter of an hour
+	@$(BIN)/evenflow reproduce $(or $(PAPER),wtp) --scale quick --sensitivity --out out/$(or $(PAPER),wtp)-sensitivity
+	@$(BIN)/python tools/generate.py --sensitivity $(or $(PAPER),wtp)
 
 evidence: validate ## the whole validation, recorded as what `evenflow describe` shows
 	@$(BIN)/python tools/generate.py --record validation
