@@ -42,7 +42,8 @@ pub enum Ecn {
 pub struct Packet {
     /// Data: offset of its first byte in the stream. ACK: next byte expected. Datagram: its number.
     pub seq: u64,
-    /// Data: what the last meter wrote, an activity or a rate estimate in bit/s. ACK: see [`Packet::report`].
+    /// Data: what the last meter wrote, an activity or a rate estimate in bit/s. ACK: see [`Packet::report`] and
+    /// [`Packet::told`].
     pub label: f64,
     /// Index of the flow it belongs to.
     pub flow: u32,
@@ -86,13 +87,25 @@ impl Packet {
     /// The place of the SACK blocks that an ACK carries, in the store of whoever moves packets; 0: none.
     #[inline]
     pub fn report(&self) -> u64 {
-        self.label.to_bits()
+        self.label.to_bits() & u64::from(u32::MAX)
     }
 
-    /// Sets [`Packet::report`].
+    /// Sets [`Packet::report`], which is less than 2^32.
     #[inline]
     pub fn set_report(&mut self, place: u64) {
-        self.label = f64::from_bits(place);
+        self.label = f64::from_bits(u64::from(self.told()) << 32 | place);
+    }
+
+    /// The receiver's own clock, in the sender's ticks, that an ACK tells where it is asked to (RFC 7323's TSval); else 0.
+    #[inline]
+    pub fn told(&self) -> u32 {
+        (self.label.to_bits() >> 32) as u32
+    }
+
+    /// Sets [`Packet::told`].
+    #[inline]
+    pub fn tell(&mut self, clock: u32) {
+        self.label = f64::from_bits(u64::from(clock) << 32 | self.report());
     }
 
     /// Whether it carries application data forward: a data segment or a datagram.

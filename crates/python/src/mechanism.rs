@@ -329,6 +329,10 @@ impl Control {
                     None => None,
                     Some(_) => Some(Duration::from_seconds(not_negative(args, "rtt_s", None)?)),
                 };
+                let one_way = match args.get("one_way_s") {
+                    None => None,
+                    Some(_) => Some(Duration::from_seconds(not_negative(args, "one_way_s", None)?)),
+                };
                 self.una = una;
                 let acked = Acked {
                     now,
@@ -339,8 +343,12 @@ impl Control {
                     mss,
                     flight: f64::INFINITY,
                     rtt,
+                    one_way,
                     marks,
                 };
+                if control.listens() {
+                    control.heard(window, &acked, true);
+                }
                 if marks == 0 || control.takes_every_mark() {
                     control.grow(window, &acked);
                 }

@@ -93,8 +93,7 @@ pub fn announced(room: Room) -> &'static [&'static str] {
             "bandwidth-manager",
         ],
         Room::Traffic => &["short-flows", "web", "youtube", "has"],
-        Room::CongestionControl => &["vegas", "illinois", "compound", "ledbat", "dctcp"],
-        Room::Stack | Room::Scenario => &[],
+        Room::CongestionControl | Room::Stack | Room::Scenario => &[],
     }
 }
 

@@ -745,6 +745,7 @@ impl Builder<'_> {
 
 fn connection(profile: &Profile, control: CongestionControl, index: u32, size: Option<u64>) -> Connection {
     Connection {
+        tells_clock: control.needs_one_way_delay(),
         sender: Sender::new(profile, control, size),
         receiver: Receiver::new(profile),
         profile: index,

@@ -77,6 +77,8 @@ pub struct Connection {
     pub sender_wake: Time,
     /// The receiver's.
     pub receiver_wake: Time,
+    /// ACKs tell the receiver's clock: the sender's congestion control wants one-way delays.
+    pub tells_clock: bool,
     /// Integrals of the congestion window.
     pub meter: WindowMeter,
 }
@@ -523,6 +525,9 @@ impl Engine {
                 && let Some(report) = self.connections[info.endpoint as usize].receiver.report()
             {
                 packet.set_report(self.reports.keep(report));
+            }
+            if back && self.connections[info.endpoint as usize].tells_clock {
+                packet.tell(self.profiles[profile as usize].clock_at(now));
             }
             self.launch(packet, info, now);
         }

@@ -52,6 +52,11 @@ pub static MECHANISMS: &[&Mechanism] = &[
     &congestion_control::multcp::TABLE,
     &congestion_control::wtp::TABLE,
     &congestion_control::constant::TABLE,
+    &congestion_control::vegas::TABLE,
+    &congestion_control::illinois::TABLE,
+    &congestion_control::compound::TABLE,
+    &congestion_control::ledbat::TABLE,
+    &congestion_control::dctcp::TABLE,
     &profile::TCP,
 ];
 

@@ -575,6 +575,12 @@ impl Profile {
         }
     }
 
+    /// What the timestamp clock shows; it wraps.
+    #[inline]
+    pub fn clock_at(&self, now: Time) -> u32 {
+        (now.0 / self.clock_tick.0) as u32
+    }
+
     /// Replaces the lines given in a scenario's `tcp` table; says what cannot be.
     pub fn apply(&mut self, values: &Values) -> Vec<Problem> {
         for line in LINES {

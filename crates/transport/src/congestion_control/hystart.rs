@@ -202,6 +202,7 @@ mod tests {
             mss: MSS as f64,
             flight: f64::INFINITY,
             rtt: Some(rtt),
+            one_way: None,
             marks: 0,
         }
     }

@@ -4,21 +4,31 @@
 //! are called: [`CongestionControl::grow`] for an ACK of new data outside recovery, [`CongestionControl::reduce`] once
 //! for each congestion event (a loss, a round trip with congestion marks, a timeout).
 
+pub mod compound;
 pub mod constant;
 pub mod cubic;
+pub mod dctcp;
 pub mod hystart;
+pub mod illinois;
+pub mod ledbat;
 pub mod multcp;
 pub mod newreno;
+pub mod vegas;
 pub mod wtp;
 
 use evenflow_base::schema::{Observable, Problem, Values};
 use evenflow_base::{Duration, Time};
 
+pub use compound::Compound;
 pub use constant::Constant;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
+pub use illinois::Illinois;
+pub use ledbat::Ledbat;
 pub use multcp::MulTcp;
 use newreno::Counting;
 pub use newreno::NewReno;
+pub use vegas::Vegas;
 pub use wtp::Wtp;
 
 use crate::Profile;
@@ -55,7 +65,10 @@ pub struct Acked {
     pub flight: f64,
     /// The round-trip time that this ACK shows, where it shows one.
     pub rtt: Option<Duration>,
-    /// Congestion marks that it reports. More than zero only where the control takes every mark.
+    /// The one-way delay of the packet that it acknowledges, where the other end tells its clock.
+    pub one_way: Option<Duration>,
+    /// Congestion marks that it reports. For [`CongestionControl::grow`] more than zero only where the control takes every
+    /// mark.
     pub marks: u32,
 }
 
@@ -97,6 +110,16 @@ pub enum CongestionControl {
     Wtp(Box<Wtp>),
     /// See [`constant`].
     Constant(Constant),
+    /// See [`vegas`].
+    Vegas(Box<Vegas>),
+    /// See [`illinois`].
+    Illinois(Box<Illinois>),
+    /// See [`compound`].
+    Compound(Box<Compound>),
+    /// See [`ledbat`].
+    Ledbat(Box<Ledbat>),
+    /// See [`dctcp`].
+    Dctcp(Box<Dctcp>),
 }
 
 /// What is wrong with the control `kind` on a stack, its parameters being sound by themselves: a feedback that it needs
@@ -112,7 +135,25 @@ pub fn contradictions(kind: &str, values: &Values, profile: &Profile) -> Vec<Str
             "react = \"every-mark\" needs ecn = \"per-packet\" or \"accurate\"; \"{}\" tells no single marks",
             profile.ecn.word()
         )],
+        ("dctcp", Ecn::Off | Ecn::Classic) => vec![format!(
+            "dctcp counts marked packets and needs ecn = \"accurate\" or \"per-packet\", not \"{}\"",
+            profile.ecn.word()
+        )],
         _ => Vec::new(),
+    }
+}
+
+/// NewReno's window as a stack counts it, by itself or as part of another control.
+fn newreno_of(profile: &Profile) -> NewReno {
+    NewReno {
+        counting: match (profile.byte_counting, profile.whole_bytes) {
+            (true, _) => Counting::Bytes,
+            (false, true) => Counting::Acks,
+            (false, false) => Counting::AcksReal,
+        },
+        half_of: profile.half_of,
+        slow_start_segments: profile.slow_start_segments,
+        counted: 0.0,
     }
 }
 
@@ -125,20 +166,24 @@ impl CongestionControl {
         weight: f64,
     ) -> Result<CongestionControl, Vec<Problem>> {
         match kind {
-            "newreno" => Ok(CongestionControl::NewReno(NewReno {
-                counting: match (profile.byte_counting, profile.whole_bytes) {
-                    (true, _) => Counting::Bytes,
-                    (false, true) => Counting::Acks,
-                    (false, false) => Counting::AcksReal,
-                },
-                half_of: profile.half_of,
-                slow_start_segments: profile.slow_start_segments,
-                counted: 0.0,
-            })),
+            "newreno" => Ok(CongestionControl::NewReno(newreno_of(profile))),
             "cubic" => Ok(CongestionControl::Cubic(Box::new(Cubic::build(values, profile)))),
             "multcp" => MulTcp::build(values, weight).map(|cc| CongestionControl::MulTcp(Box::new(cc))),
             "wtp" => Wtp::build(values, profile, weight).map(|cc| CongestionControl::Wtp(Box::new(cc))),
             "constant" => Ok(CongestionControl::Constant(Constant::build(values))),
+            "vegas" => {
+                Ok(CongestionControl::Vegas(Box::new(Vegas::build(values, profile, newreno_of(profile)))))
+            }
+            "illinois" => Ok(CongestionControl::Illinois(Box::new(Illinois::build(
+                values,
+                profile,
+                newreno_of(profile),
+            )))),
+            "compound" => {
+                Ok(CongestionControl::Compound(Box::new(Compound::build(values, newreno_of(profile)))))
+            }
+            "ledbat" => Ok(CongestionControl::Ledbat(Box::new(Ledbat::build(values, newreno_of(profile))))),
+            "dctcp" => Ok(CongestionControl::Dctcp(Box::new(Dctcp::build(values, newreno_of(profile))))),
             other => panic!("no congestion control is called {other}"),
         }
     }
@@ -148,7 +193,39 @@ impl CongestionControl {
         match self {
             CongestionControl::Wtp(cc) => cc.start(w, mss),
             CongestionControl::Constant(cc) => cc.hold(w, mss),
-            CongestionControl::NewReno(_) | CongestionControl::Cubic(_) | CongestionControl::MulTcp(_) => {}
+            _ => {}
+        }
+    }
+
+    /// Whether the control wants to hear every ACK that says something ([`CongestionControl::heard`]).
+    #[inline]
+    pub fn listens(&self) -> bool {
+        matches!(
+            self,
+            CongestionControl::Vegas(_)
+                | CongestionControl::Illinois(_)
+                | CongestionControl::Compound(_)
+                | CongestionControl::Ledbat(_)
+                | CongestionControl::Dctcp(_)
+        )
+    }
+
+    /// Whether it needs the one-way delay, for which the other end must tell its clock.
+    pub fn needs_one_way_delay(&self) -> bool {
+        matches!(self, CongestionControl::Ledbat(_))
+    }
+
+    /// An ACK of new data came, in whatever state recovery is and whether the window was used or not; `open`: nothing is
+    /// lost or out of order. Growth follows by [`CongestionControl::grow`], where it is allowed.
+    #[inline(never)]
+    pub fn heard(&mut self, window: &mut Window, acked: &Acked, open: bool) {
+        match self {
+            CongestionControl::Vegas(cc) => cc.heard(window, acked, open),
+            CongestionControl::Illinois(cc) => cc.heard(window, acked, open),
+            CongestionControl::Compound(cc) => cc.heard(window, acked, open),
+            CongestionControl::Ledbat(cc) => cc.heard(acked),
+            CongestionControl::Dctcp(cc) => cc.heard(acked),
+            _ => {}
         }
     }
 
@@ -169,6 +246,11 @@ impl CongestionControl {
             CongestionControl::MulTcp(cc) => cc.grow(window, acked),
             CongestionControl::Wtp(cc) => cc.grow(window, acked),
             CongestionControl::Constant(cc) => cc.hold(window, acked.mss),
+            CongestionControl::Vegas(cc) => cc.grow(window, acked),
+            CongestionControl::Illinois(cc) => cc.grow(window, acked),
+            CongestionControl::Compound(cc) => cc.grow(window, acked),
+            CongestionControl::Ledbat(cc) => cc.grow(window, acked),
+            CongestionControl::Dctcp(cc) => cc.grow(window, acked),
         }
     }
 
@@ -181,6 +263,11 @@ impl CongestionControl {
             CongestionControl::MulTcp(cc) => cc.reduce(window, event),
             CongestionControl::Wtp(cc) => cc.reduce(window, event),
             CongestionControl::Constant(cc) => cc.window(event.mss),
+            CongestionControl::Vegas(cc) => cc.reduce(window, event),
+            CongestionControl::Illinois(cc) => cc.reduce(window, event),
+            CongestionControl::Compound(cc) => cc.reduce(window, event),
+            CongestionControl::Ledbat(cc) => cc.reduce(window, event),
+            CongestionControl::Dctcp(cc) => cc.reduce(window, event),
         }
     }
 
@@ -192,7 +279,13 @@ impl CongestionControl {
             CongestionControl::NewReno(cc) => cc.after_mark(before, event, ssthresh),
             CongestionControl::Cubic(cc) => cc.after_mark(before, event, ssthresh),
             CongestionControl::MulTcp(cc) => cc.after_mark(before, event.mss),
-            CongestionControl::Wtp(_) | CongestionControl::Constant(_) => ssthresh,
+            CongestionControl::Vegas(cc) => cc.after_mark(before, event, ssthresh),
+            CongestionControl::Compound(cc) => cc.after_mark(before, event, ssthresh),
+            CongestionControl::Dctcp(cc) => cc.after_mark(before, event, ssthresh),
+            CongestionControl::Wtp(_)
+            | CongestionControl::Constant(_)
+            | CongestionControl::Illinois(_)
+            | CongestionControl::Ledbat(_) => ssthresh,
         }
     }
 
@@ -201,10 +294,10 @@ impl CongestionControl {
     #[inline]
     pub fn takes_every_mark(&self) -> bool {
         match self {
-            CongestionControl::NewReno(_) | CongestionControl::Cubic(_) => false,
             CongestionControl::MulTcp(cc) => cc.takes_every_mark(),
             // No mark moves a constant window.
             CongestionControl::Wtp(_) | CongestionControl::Constant(_) => true,
+            _ => false,
         }
     }
 
@@ -212,16 +305,18 @@ impl CongestionControl {
     #[inline]
     pub fn floor(&self, mss: f64) -> f64 {
         match self {
-            CongestionControl::NewReno(_) | CongestionControl::Cubic(_) | CongestionControl::MulTcp(_) => mss,
             CongestionControl::Wtp(cc) => cc.floor(mss),
             CongestionControl::Constant(cc) => cc.window(mss),
+            _ => mss,
         }
     }
 
     /// The application sends again with nothing in flight, `idle` after the last segment went out.
     pub fn resumed(&mut self, idle: Duration) {
-        if let CongestionControl::Cubic(cc) = self {
-            cc.resumed(idle);
+        match self {
+            CongestionControl::Cubic(cc) => cc.resumed(idle),
+            CongestionControl::Vegas(cc) => cc.resumed(),
+            _ => {}
         }
     }
 
@@ -245,6 +340,11 @@ impl CongestionControl {
     pub fn observe(&self, name: &str) -> Option<f64> {
         match self {
             CongestionControl::Cubic(cc) => cc.observe(name),
+            CongestionControl::Vegas(cc) => cc.observe(name),
+            CongestionControl::Illinois(cc) => cc.observe(name),
+            CongestionControl::Compound(cc) => cc.observe(name),
+            CongestionControl::Ledbat(cc) => cc.observe(name),
+            CongestionControl::Dctcp(cc) => cc.observe(name),
             _ => None,
         }
     }

@@ -138,6 +138,7 @@ mod tests {
             mss: MSS,
             flight: f64::INFINITY,
             rtt: None,
+            one_way: None,
             marks,
         }
     }

@@ -33,6 +33,32 @@ fn values(kind: &str, more: &[(&'static str, Value)]) -> Values {
             ("start", word("none")),
         ],
         "constant" => vec![("window", Value::Packets(10.0))],
+        "vegas" => vec![
+            ("alpha", Value::Packets(2.0)),
+            ("beta", Value::Packets(4.0)),
+            ("gamma", Value::Packets(1.0)),
+        ],
+        "illinois" => vec![
+            ("alpha_max", number(10.0)),
+            ("alpha_min", number(0.3)),
+            ("beta_max", number(0.5)),
+            ("beta_min", number(0.125)),
+            ("window_threshold", Value::Packets(15.0)),
+            ("theta", number(5.0)),
+        ],
+        "compound" => vec![
+            ("alpha", number(0.125)),
+            ("k", number(0.75)),
+            ("beta", number(0.5)),
+            ("zeta", number(1.0)),
+            ("gamma", Value::Packets(30.0)),
+            ("tune_gamma", Value::Flag(true)),
+            ("low_window", Value::Packets(38.0)),
+        ],
+        "ledbat" => {
+            vec![("form", word("rfc")), ("gain", number(1.0)), ("allowed_increase", Value::Packets(1.0))]
+        }
+        "dctcp" => vec![("gain", number(0.0625)), ("initial_alpha", number(1.0))],
         _ => Vec::new(),
     };
     let mut values = Values(defaults.into_iter().collect());
@@ -106,6 +132,7 @@ fn acked(now: Time, segments: u64, rtt: Option<Duration>, marks: u32) -> Acked {
         mss: MSS,
         flight: f64::INFINITY,
         rtt,
+        one_way: None,
         marks,
     }
 }
@@ -150,7 +177,18 @@ fn controls() -> impl Strategy<Value = CongestionControl> {
         .prop_map(|(form, start, gain)| {
             ("wtp", vec![("form", word(form)), ("start", word(start)), ("gain", number(gain))])
         });
-    let kind = prop_oneof![Just(("newreno", Vec::new())), cubic, multcp, wtp, Just(("constant", Vec::new()))];
+    let plain = prop_oneof![
+        Just("newreno"),
+        Just("constant"),
+        Just("vegas"),
+        Just("illinois"),
+        Just("compound"),
+        Just("dctcp")
+    ]
+    .prop_map(|kind| (kind, Vec::new()));
+    let ledbat =
+        prop_oneof![Just("rfc"), Just("ns2")].prop_map(|form| ("ledbat", vec![("form", word(form))]));
+    let kind = prop_oneof![2 => plain, 1 => cubic, 1 => multcp, 1 => wtp, 1 => ledbat];
     (kind, profile, 1.0..20.0).prop_map(|((kind, more), profile, weight)| {
         CongestionControl::build(kind, &values(kind, &more), &profile, weight).expect("it is sound")
     })
@@ -159,7 +197,7 @@ fn controls() -> impl Strategy<Value = CongestionControl> {
 /// What a sender may do.
 #[derive(Clone, Debug)]
 enum Step {
-    Ack { after: u64, segments: u64, rtt: Option<u64>, marks: u32 },
+    Ack { after: u64, segments: u64, rtt: Option<u64>, marks: u32, open: bool },
     Event(Signal, f64),
     Resumed(u64),
     Held(u64),
@@ -167,8 +205,9 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let ack = (0u64..50_000_000, 0u64..50, proptest::option::of(0u64..2_000_000_000), 0u32..4)
-        .prop_map(|(after, segments, rtt, marks)| Step::Ack { after, segments, rtt, marks });
+    let rtt = proptest::option::of(0u64..2_000_000_000);
+    let ack = (0u64..50_000_000, 0u64..50, rtt, 0u32..4, prop::bool::weighted(0.9))
+        .prop_map(|(after, segments, rtt, marks, open)| Step::Ack { after, segments, rtt, marks, open });
     let signal = prop_oneof![Just(Signal::Loss), Just(Signal::Mark), Just(Signal::Timeout)];
     let step = prop_oneof![
         20 => ack,
@@ -191,12 +230,17 @@ proptest! {
         cc.start(&mut w, MSS);
         for step in steps {
             match step {
-                Step::Ack { after, segments, rtt, marks } => {
+                Step::Ack { after, segments, rtt, marks, open } => {
                     now += Duration(after);
+                    let told = acked(now, segments, rtt.map(Duration), marks);
+                    cc.heard(&mut w, &Acked { one_way: told.rtt, ..told }, open);
+                    if !open {
+                        continue;
+                    }
                     let marks = if cc.takes_every_mark() { marks } else { 0 };
                     let before = w.cwnd;
-                    cc.grow(&mut w, &acked(now, segments, rtt.map(Duration), marks));
-                    let held = matches!(cc, CongestionControl::Constant(_));
+                    cc.grow(&mut w, &Acked { marks, ..told });
+                    let held = matches!(cc, CongestionControl::Constant(_) | CongestionControl::Ledbat(_));
                     prop_assert!(marks > 0 || held || w.cwnd >= before, "an ACK took from {before}: {w:?}");
                 }
                 Step::Event(signal, flight) => {

@@ -58,6 +58,10 @@ impl Sender {
                 }
             }
         }
+        if self.control.listens() {
+            let news = Growth { una: ack.seq, bytes, segments, flight, rtt };
+            self.tell_control(ack, &news, marks, now, profile);
+        }
         if let Some(segments) = grow {
             self.grow(Growth { una: ack.seq, bytes, segments, flight, rtt }, marks, now, profile);
         }

@@ -420,7 +420,23 @@ impl Sender {
         if marks > 0 && !self.control.takes_every_mark() {
             return;
         }
-        let acked = Acked {
+        let acked = self.acked(&news, None, marks, now, profile);
+        if profile.slow_start_at_threshold && self.window.cwnd == self.window.ssthresh {
+            return self.grow_at_threshold(&acked);
+        }
+        self.control.grow(&mut self.window, &acked);
+    }
+
+    #[inline(always)]
+    fn acked(
+        &self,
+        news: &Growth,
+        one_way: Option<Duration>,
+        marks: u32,
+        now: Time,
+        profile: &Profile,
+    ) -> Acked {
+        Acked {
             now,
             una: news.una,
             next: self.next,
@@ -429,12 +445,19 @@ impl Sender {
             mss: profile.segment(),
             flight: news.flight,
             rtt: news.rtt,
+            one_way,
             marks,
-        };
-        if profile.slow_start_at_threshold && self.window.cwnd == self.window.ssthresh {
-            return self.grow_at_threshold(&acked);
         }
-        self.control.grow(&mut self.window, &acked);
+    }
+
+    /// The control hears of an ACK of new data, before anything grows.
+    #[inline(never)]
+    fn tell_control(&mut self, ack: &Packet, news: &Growth, marks: u32, now: Time, profile: &Profile) {
+        let clock = ack.told();
+        let ticks = clock.wrapping_sub(ack.stamp);
+        let one_way = (clock != 0).then(|| Duration(u64::from(ticks) * profile.clock_tick.0));
+        let acked = self.acked(news, one_way, marks, now, profile);
+        self.control.heard(&mut self.window, &acked, self.recovery == Recovery::Open);
     }
 
     /// One step of slow start at the threshold itself, which stays.
@@ -567,7 +590,7 @@ struct Growth {
 /// The timestamp clock's value.
 #[inline]
 fn stamp(now: Time, profile: &Profile) -> u32 {
-    (now.0 / profile.clock_tick.0) as u32
+    profile.clock_at(now)
 }
 
 #[cfg(test)]

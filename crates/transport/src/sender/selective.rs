@@ -187,6 +187,9 @@ impl Sender {
             false => (bytes, segments),
         };
         let growth = Growth { una: ack.seq, bytes, segments, flight: flight as f64, rtt };
+        if advanced && self.control.listens() {
+            self.tell_control(ack, &growth, marks, now, profile);
+        }
         match self.recovery {
             Recovery::Open | Recovery::Disorder | Recovery::Reduction if lost > 0 => {
                 self.begin_recovery(outstanding - sacked, now, profile);

@@ -37,6 +37,7 @@ fn ack(at: f64, segments: u64) -> Acked {
         mss: MSS,
         flight: f64::INFINITY,
         rtt: Some(Duration::from_millis(100)),
+        one_way: None,
         marks: 0,
     }
 }

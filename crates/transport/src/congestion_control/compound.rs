@@ -1,0 +1,342 @@
+//! Compound TCP (Tan, Song, Zhang and Sridharan, "A compound TCP approach for high-speed and long distance networks",
+//! Infocom 2006; draft-sridharan-tcpm-ctcp-02): the window is NewReno's, driven by losses, plus one driven by the delay.
+//!
+//! The delay window grows as win^k while few packets of the connection wait, gives up what waits beyond gamma, and is none
+//! where the window is small or the delay says nothing. It speaks packets, in real numbers, on any stack.
+
+use evenflow_base::Duration;
+use evenflow_base::schema::{Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values};
+
+use super::newreno::NewReno;
+use super::vegas::{INSTANT, queued};
+use super::{Acked, Congestion, Signal, WINDOW, Window};
+
+/// A round's delay counts from so many samples on.
+const SAMPLES: u32 = 3;
+
+/// The law's constants (Tan et al. 2006 section III; draft section 3).
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// alpha: how steep the growth is.
+    pub alpha: f64,
+    /// k: its exponent.
+    pub k: f64,
+    /// beta: the share that a loss takes.
+    pub beta: f64,
+    /// zeta (eta in the draft): how fast the delay window gives way.
+    pub zeta: f64,
+}
+
+/// The delay window after a round trip that queued `diff` packets (Tan et al. 2006 equation 5): alpha win^k - 1 more below
+/// gamma, zeta diff less from there on, never below none.
+#[inline]
+pub fn step(dwnd: f64, win: f64, diff: f64, gamma: f64, shape: &Shape) -> f64 {
+    if diff < gamma {
+        dwnd + (shape.alpha * libm::pow(win, shape.k) - 1.0).max(0.0)
+    } else {
+        (dwnd - shape.zeta * diff).max(0.0)
+    }
+}
+
+/// The same after a loss: what is missing to (1 - beta) win beside the halved loss window.
+#[inline]
+pub fn after_loss(win: f64, loss_window: f64, shape: &Shape) -> f64 {
+    (win * (1.0 - shape.beta) - loss_window / 2.0).max(0.0)
+}
+
+/// gamma after a loss at which NewReno's part alone had `diff` packets in the queue: 3/4 of them enter with weight lambda
+/// (draft section 3.5; tuning by emulation).
+#[inline]
+pub fn tuned(gamma: f64, diff: f64, lambda: f64, range: (f64, f64)) -> f64 {
+    ((1.0 - lambda) * gamma + lambda * 0.75 * diff).clamp(range.0, range.1)
+}
+
+/// Bounds of gamma, packets (draft section 3.5).
+pub const GAMMA: (f64, f64) = (5.0, 30.0);
+/// lambda: weight of a new gamma.
+pub const LAMBDA: f64 = 0.25;
+
+/// Compound TCP.
+#[derive(Clone, Copy, Debug)]
+pub struct Compound {
+    shape: Shape,
+    /// Packets.
+    gamma: f64,
+    tunes: bool,
+    /// The delay window is none below this, packets.
+    low_window: f64,
+    /// dwnd, packets.
+    dwnd: f64,
+    /// BaseRTT.
+    base: Option<Duration>,
+    /// Least round-trip time of the round, and its number of samples.
+    least: Option<Duration>,
+    samples: u32,
+    /// An ACK beyond this ends the round.
+    end: u64,
+    /// The last round's packets in the queue.
+    diff: Option<f64>,
+    reno: NewReno,
+}
+
+impl Compound {
+    /// From its parameters.
+    pub fn build(values: &Values, reno: NewReno) -> Compound {
+        Compound {
+            shape: Shape {
+                alpha: values.number("alpha"),
+                k: values.number("k"),
+                beta: values.number("beta"),
+                zeta: values.number("zeta"),
+            },
+            gamma: values.number("gamma"),
+            tunes: values.flag("tune_gamma"),
+            low_window: values.number("low_window"),
+            dwnd: 0.0,
+            base: None,
+            least: None,
+            samples: 0,
+            end: 0,
+            diff: None,
+            reno,
+        }
+    }
+
+    /// Every ACK that says something: round-trip times; at the end of a round, the delay window.
+    pub fn heard(&mut self, w: &mut Window, acked: &Acked, open: bool) {
+        if let Some(rtt) = acked.rtt {
+            self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+            self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+            self.samples += 1;
+        }
+        if acked.una <= self.end {
+            return;
+        }
+        if open
+            && w.cwnd >= w.ssthresh
+            && self.samples >= SAMPLES
+            && let (Some(base), Some(least)) = (self.base, self.least)
+        {
+            let win = w.cwnd / acked.mss;
+            let diff = queued(win, base.seconds(), least.max(INSTANT).seconds());
+            self.diff = Some(diff);
+            let next =
+                if win < self.low_window { 0.0 } else { step(self.dwnd, win, diff, self.gamma, &self.shape) };
+            w.cwnd = (w.cwnd + (next - self.dwnd) * acked.mss).max(acked.mss);
+            self.dwnd = next;
+        }
+        (self.least, self.samples, self.end) = (None, 0, acked.next);
+    }
+
+    /// NewReno's slow start without a delay window; from the threshold on 1 / win packets an ACK.
+    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        self.reno.grow(w, acked);
+    }
+
+    /// ssthresh after `event`.
+    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+        let mss = event.mss;
+        let win = w.cwnd / mss;
+        let loss_window = (win - self.dwnd).max(0.0);
+        if self.tunes
+            && win >= self.low_window
+            && let Some(diff) = self.diff
+        {
+            // What NewReno's part alone had queued: its share of the whole.
+            self.gamma = tuned(self.gamma, diff * loss_window / win, LAMBDA, GAMMA);
+        }
+        self.dwnd = match event.signal {
+            Signal::Timeout => 0.0,
+            Signal::Loss | Signal::Mark => after_loss(win, loss_window, &self.shape),
+        };
+        let left = self.reno.reduce(w, event);
+        if self.dwnd > 0.0 { (win * (1.0 - self.shape.beta) * mss).max(2.0 * mss) } else { left }
+    }
+
+    /// The window after a mark: NewReno's, or the larger threshold.
+    pub fn after_mark(&self, before: &Window, event: &Congestion, ssthresh: f64) -> f64 {
+        self.reno.after_mark(before, event, ssthresh)
+    }
+
+    /// Its observables.
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "delay_window" => Some(self.dwnd),
+            "gamma" => Some(self.gamma),
+            "diff" => self.diff,
+            _ => None,
+        }
+    }
+}
+
+const fn number(name: &'static str, default: &'static str, range: Range, doc: &'static str) -> Param {
+    Param {
+        name,
+        ty: Type::Number,
+        default: Fallback::Text(default),
+        range,
+        source: "Tan et al. 2006 section III",
+        doc,
+    }
+}
+
+const SHARE: Range = Range { min: 0.0, closed: false, max: 0.99 };
+
+/// Compound TCP's table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "compound",
+    room: Room::CongestionControl,
+    title: "Compound TCP",
+    doc: "NewReno's window and a second one on top, which grows fast while few packets of the connection wait in the queue and \
+          gives way when there are gamma of them. Below low_window packets it is NewReno.",
+    source: "Tan, Song, Zhang, Sridharan 2006; draft-sridharan-tcpm-ctcp-02",
+    params: &[
+        number(
+            "alpha",
+            "0.125",
+            Range::POSITIVE,
+            "Growth of the delay window a round trip: alpha win^k - 1.",
+        ),
+        number("k", "0.75", SHARE, "Exponent of that growth."),
+        number("beta", "0.5", SHARE, "Share of the window that a loss takes."),
+        number(
+            "zeta",
+            "1",
+            Range::POSITIVE,
+            "Times the queued packets, what the delay window gives up at gamma.",
+        ),
+        Param {
+            name: "gamma",
+            ty: Type::Packets,
+            default: Fallback::Text("30 packets"),
+            range: Range::POSITIVE,
+            source: "Tan et al. 2006 section III",
+            doc: "Queued packets from which on the delay window gives way; where it is tuned, at first.",
+        },
+        Param {
+            name: "tune_gamma",
+            ty: Type::Flag,
+            default: Fallback::Text("true"),
+            range: Range::ANY,
+            source: "draft-sridharan-tcpm-ctcp-02 section 3.5",
+            doc: "At a loss, gamma moves a quarter of the way to 3/4 of what NewReno's part had queued; 5 to 30 packets.",
+        },
+        Param {
+            name: "low_window",
+            ty: Type::Packets,
+            default: Fallback::Text("38 packets"),
+            range: Range::NOT_NEGATIVE,
+            source: "draft-sridharan-tcpm-ctcp-02 section 3.4",
+            doc: "A smaller window has no delay window: it is NewReno's.",
+        },
+    ],
+    observables: &[
+        WINDOW,
+        Observable {
+            name: "delay_window",
+            unit: "packets",
+            doc: "dwnd: the part of the window that the delay drives.",
+        },
+        Observable { name: "gamma", unit: "packets", doc: "Queued packets from which on it gives way." },
+        Observable {
+            name: "diff",
+            unit: "packets",
+            doc: "Packets of its own in the queue, at the last step.",
+        },
+    ],
+    counters: &[],
+    deviations: &[
+        Deviation {
+            what: "The delay window's step is made at once at the end of a round trip.",
+            why: "The documents give it a round trip; implementations spread it over the ACKs of the next one.",
+        },
+        Deviation {
+            what: "A round trip's time is the least of its samples, three at least.",
+            why: "The documents take an average; the least is not disturbed by delayed ACKs.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::Time;
+    use evenflow_base::schema::Value;
+
+    use super::*;
+
+    const MSS: f64 = 1000.0;
+    const SHAPE: Shape = Shape { alpha: 0.125, k: 0.75, beta: 0.5, zeta: 1.0 };
+
+    fn compound() -> Compound {
+        let values = [
+            ("alpha", Value::Number(0.125)),
+            ("k", Value::Number(0.75)),
+            ("beta", Value::Number(0.5)),
+            ("zeta", Value::Number(1.0)),
+            ("gamma", Value::Packets(30.0)),
+            ("tune_gamma", Value::Flag(true)),
+            ("low_window", Value::Packets(38.0)),
+        ];
+        Compound::build(&Values(values.into()), NewReno::default())
+    }
+
+    #[test]
+    fn the_delay_window_grows_by_a_power_of_the_window_and_gives_up_what_waits() {
+        // 81^0.75 = 27, an eighth of it less one: 2.375.
+        assert!((step(10.0, 81.0, 29.9, 30.0, &SHAPE) - 12.375).abs() < 1e-12);
+        assert_eq!(step(40.0, 81.0, 30.0, 30.0, &SHAPE), 10.0);
+        assert_eq!(step(10.0, 81.0, 30.0, 30.0, &SHAPE), 0.0);
+        assert_eq!(step(10.0, 4.0, 0.0, 30.0, &SHAPE), 10.0); // 8^0.5 / 8 < 1: no growth
+    }
+
+    #[test]
+    fn gamma_moves_a_quarter_of_the_way_within_its_bounds() {
+        assert_eq!(tuned(30.0, 8.0, LAMBDA, GAMMA), 24.0); // 22.5 + 6 / 4
+        assert_eq!(tuned(6.0, 0.0, LAMBDA, GAMMA), 5.0);
+        assert_eq!(tuned(30.0, 400.0, LAMBDA, GAMMA), 30.0);
+    }
+
+    fn round(cc: &mut Compound, w: &mut Window, una: u64, rtt_ms: u64) {
+        for last in [false, false, true] {
+            let acked = Acked {
+                now: Time::ZERO,
+                una: if last { una } else { 0 },
+                next: una + 1000,
+                bytes: 1000,
+                segments: 1,
+                mss: MSS,
+                flight: f64::INFINITY,
+                rtt: Some(Duration::from_millis(rtt_ms)),
+                one_way: None,
+                marks: 0,
+            };
+            cc.heard(w, &acked, true);
+        }
+    }
+
+    #[test]
+    fn below_the_low_window_it_is_newreno() {
+        let mut cc = compound();
+        let mut w = Window { cwnd: 37.0 * MSS, ssthresh: 2.0 * MSS };
+        round(&mut cc, &mut w, 1_000, 100);
+        assert_eq!((w.cwnd, cc.dwnd), (37.0 * MSS, 0.0));
+        w.cwnd = 81.0 * MSS;
+        round(&mut cc, &mut w, 9_000, 100);
+        assert!((w.cwnd / MSS - 83.375).abs() < 1e-9);
+        w.cwnd = 30.0 * MSS;
+        round(&mut cc, &mut w, 19_000, 100);
+        assert_eq!(cc.dwnd, 0.0);
+    }
+
+    #[test]
+    fn a_loss_leaves_half_of_both_and_a_timeout_no_delay_window() {
+        let event = |signal| Congestion { signal, now: Time::ZERO, flight: 80.0 * MSS, mss: MSS };
+        let w = Window { cwnd: 80.0 * MSS, ssthresh: 2.0 * MSS };
+        let mut cc = compound();
+        cc.dwnd = 20.0;
+        assert_eq!(cc.reduce(&w, &event(Signal::Loss)), 40.0 * MSS);
+        assert_eq!(cc.dwnd, 10.0); // 40 less half of 60
+        assert_eq!(cc.reduce(&w, &event(Signal::Timeout)), 40.0 * MSS);
+        assert_eq!(cc.dwnd, 0.0);
+    }
+}

@@ -1,0 +1,207 @@
+//! Data Center TCP (RFC 8257): the window gives up as much as the network marked.
+//!
+//! Each window of data gives the share M of its bytes that were marked, of which alpha is the moving average; the first mark
+//! of a window takes alpha / 2 of the congestion window. Growth, and what a loss does, are NewReno's. The marks come back by
+//! accurate ECN, or one by one: the RFC's own feedback, which changes the meaning of ECN-echo, is not here.
+
+use evenflow_base::schema::{Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values};
+
+use super::newreno::NewReno;
+use super::{Acked, Congestion, Signal, WINDOW, Window};
+
+/// alpha after a window of which the share `marked` was marked: (1 - g) alpha + g M (RFC 8257 section 3.3 step 6).
+#[inline]
+pub fn average(alpha: f64, marked: f64, gain: f64) -> f64 {
+    alpha * (1.0 - gain) + gain * marked
+}
+
+/// What the first mark of a window leaves: 1 - alpha / 2 (RFC 8257 section 3.3 step 9).
+#[inline]
+pub fn left(alpha: f64) -> f64 {
+    1.0 - alpha / 2.0
+}
+
+/// DCTCP.
+#[derive(Clone, Copy, Debug)]
+pub struct Dctcp {
+    /// g.
+    gain: f64,
+    /// DCTCP.Alpha.
+    alpha: f64,
+    /// DCTCP.BytesAcked.
+    acked: f64,
+    /// DCTCP.BytesMarked.
+    marked: f64,
+    /// DCTCP.WindowEnd.
+    end: u64,
+    reno: NewReno,
+}
+
+impl Dctcp {
+    /// From its parameters.
+    pub fn build(values: &Values, reno: NewReno) -> Dctcp {
+        Dctcp {
+            gain: values.number("gain"),
+            alpha: values.number("initial_alpha"),
+            acked: 0.0,
+            marked: 0.0,
+            end: 0,
+            reno,
+        }
+    }
+
+    /// Every ACK that says something: the share of marked bytes (RFC 8257 section 3.3).
+    pub fn heard(&mut self, acked: &Acked) {
+        let bytes = acked.bytes as f64;
+        self.acked += bytes;
+        self.marked += (f64::from(acked.marks) * acked.mss).min(bytes);
+        if acked.una <= self.end {
+            return;
+        }
+        if self.acked > 0.0 {
+            self.alpha = average(self.alpha, self.marked / self.acked, self.gain);
+        }
+        (self.acked, self.marked, self.end) = (0.0, 0.0, acked.next);
+    }
+
+    /// NewReno's growth.
+    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        self.reno.grow(w, acked);
+    }
+
+    /// ssthresh after `event`: a mark takes alpha / 2 of the window, a loss what it takes from NewReno (RFC 8257 section
+    /// 3.5).
+    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+        match event.signal {
+            Signal::Mark => (w.cwnd * left(self.alpha)).max(2.0 * event.mss),
+            Signal::Loss | Signal::Timeout => self.reno.reduce(w, event),
+        }
+    }
+
+    /// The window after a mark: the threshold, but no less than alpha asks for and one segment at least.
+    pub fn after_mark(&self, before: &Window, event: &Congestion, ssthresh: f64) -> f64 {
+        ssthresh.min((before.cwnd * left(self.alpha)).max(event.mss))
+    }
+
+    /// Its observable.
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        (name == "alpha").then_some(self.alpha)
+    }
+}
+
+/// DCTCP's table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "dctcp",
+    room: Room::CongestionControl,
+    title: "Data Center TCP",
+    doc: "The first mark of a window takes alpha / 2 of it, alpha being the moving average of the share of marked bytes. \
+          Growth and losses as with NewReno. Needs ecn = \"accurate\" or \"per-packet\".",
+    source: "RFC 8257",
+    params: &[
+        Param {
+            name: "gain",
+            ty: Type::Number,
+            default: Fallback::Text("0.0625"),
+            range: Range { min: 0.0, closed: false, max: 1.0 },
+            source: "RFC 8257 section 4.2",
+            doc: "g: weight of a new share in alpha; 1/16.",
+        },
+        Param {
+            name: "initial_alpha",
+            ty: Type::Number,
+            default: Fallback::Text("1"),
+            range: Range { min: 0.0, closed: true, max: 1.0 },
+            source: "RFC 8257 section 3.3",
+            doc: "alpha at the start: the first mark halves the window.",
+        },
+    ],
+    observables: &[
+        WINDOW,
+        Observable {
+            name: "alpha",
+            unit: "1",
+            doc: "DCTCP.Alpha: moving average of the share of marked bytes.",
+        },
+    ],
+    counters: &[],
+    deviations: &[
+        Deviation {
+            what: "Marks come back by accurate ECN (RFC 9768) or one by one, not by the RFC's state machine of ECN-echo.",
+            why: "Both tell the number of marked packets, which is what that machine was made for; nothing else differs.",
+        },
+        Deviation {
+            what: "Marked bytes are marked packets times a full segment, at most what the ACK covers.",
+            why: "The feedback counts packets.",
+        },
+        Deviation {
+            what: "What is sent again and what acknowledges is not ECN-capable.",
+            why: "The stack's rule (RFC 3168 sections 6.1.4 and 6.1.5) holds for every control; RFC 8257 section 3.4 is for switches that drop what is not capable.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::Time;
+    use evenflow_base::schema::Value;
+
+    use super::*;
+
+    const MSS: f64 = 1000.0;
+
+    fn dctcp() -> Dctcp {
+        let values = Values([("gain", Value::Number(0.0625)), ("initial_alpha", Value::Number(1.0))].into());
+        Dctcp::build(&values, NewReno::default())
+    }
+
+    fn ack(una: u64, next: u64, segments: u64, marks: u32) -> Acked {
+        Acked {
+            now: Time::ZERO,
+            una,
+            next,
+            bytes: segments * 1000,
+            segments,
+            mss: MSS,
+            flight: f64::INFINITY,
+            rtt: None,
+            one_way: None,
+            marks,
+        }
+    }
+
+    fn event(signal: Signal) -> Congestion {
+        Congestion { signal, now: Time::ZERO, flight: 20.0 * MSS, mss: MSS }
+    }
+
+    #[test]
+    fn alpha_follows_the_share_of_marked_bytes_window_by_window() {
+        let mut cc = dctcp();
+        cc.heard(&ack(1_000, 11_000, 1, 0)); // beyond the first window's end, 0: nothing of it was marked
+        assert_eq!(cc.alpha, 15.0 / 16.0);
+        for segment in 2..=11 {
+            cc.heard(&ack(segment * 1000, 30_000, 1, u32::from(segment % 5 == 0)));
+            assert_eq!(cc.alpha, 15.0 / 16.0, "the window ends beyond 11000");
+        }
+        cc.heard(&ack(12_000, 30_000, 1, 1)); // eleven segments, three marked
+        assert_eq!(cc.alpha, 15.0 / 16.0 * 15.0 / 16.0 + 3.0 / 11.0 / 16.0);
+    }
+
+    #[test]
+    fn an_ack_marks_no_more_bytes_than_it_covers() {
+        let mut cc = dctcp();
+        cc.end = 5_000;
+        cc.heard(&ack(1_000, 9_000, 1, 7));
+        assert_eq!((cc.acked, cc.marked), (1000.0, 1000.0));
+    }
+
+    #[test]
+    fn a_mark_takes_half_of_alpha_and_a_loss_half() {
+        let mut cc = dctcp();
+        cc.alpha = 0.25;
+        let w = Window { cwnd: 40.0 * MSS, ssthresh: f64::INFINITY };
+        assert_eq!(cc.reduce(&w, &event(Signal::Mark)), 35.0 * MSS);
+        assert_eq!(cc.reduce(&w, &event(Signal::Loss)), 10.0 * MSS); // half of what is in flight
+        let small = Window { cwnd: 2.0 * MSS, ssthresh: 2.0 * MSS };
+        assert_eq!(cc.after_mark(&small, &event(Signal::Mark), 2.0 * MSS), 1.75 * MSS);
+    }
+}

@@ -1,0 +1,372 @@
+//! LEDBAT (RFC 6817): a background transfer that keeps a small queueing delay and yields to everything else.
+//!
+//! The one-way delay of each acknowledged packet, over the least of the last minutes, is the queueing delay; the window grows
+//! in proportion to what is missing to the target and shrinks in proportion to what is beyond. It speaks packets, in real
+//! numbers. [`Form::Ns2`] is the module that Rossi, Testa, Valenti and Muscariello wrote for ns-2's Linux agent, with its
+//! target of 25 ms and whole steps (Sanhaji 2015 used it).
+
+use evenflow_base::schema::{Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values};
+use evenflow_base::{Duration, Time};
+
+use super::newreno::NewReno;
+use super::{Acked, Congestion, Signal, WINDOW, Window};
+
+/// How much the window changes a round trip, as a share of a packet: (TARGET - queuing_delay) / TARGET (RFC 6817 section
+/// 2.4.2).
+#[inline]
+pub fn off_target(queueing: f64, target: f64) -> f64 {
+    (target - queueing) / target
+}
+
+/// Whose LEDBAT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Rfc,
+    Ns2,
+}
+
+/// Base delays remembered at most; base_history and current_filter may ask for fewer.
+const MOST: usize = 20;
+
+/// One-way delays: the least of each of the last minutes, and the last few samples.
+#[derive(Clone, Copy, Debug)]
+struct Delays {
+    /// Least of each minute, the present one last.
+    base: [f64; MOST],
+    minutes: usize,
+    /// The minute that the last of them is of.
+    minute: u64,
+    /// The last samples.
+    current: [f64; MOST],
+    samples: usize,
+    /// How many minutes, and how many samples.
+    history: usize,
+    filter: usize,
+}
+
+impl Delays {
+    fn new(history: usize, filter: usize) -> Delays {
+        Delays {
+            base: [0.0; MOST],
+            minutes: 0,
+            minute: 0,
+            current: [0.0; MOST],
+            samples: 0,
+            history: history.clamp(1, MOST),
+            filter: filter.clamp(1, MOST),
+        }
+    }
+
+    /// RFC 6817 section 2.4.2: update_base_delay and update_current_delay.
+    fn add(&mut self, delay: f64, now: Time) {
+        let minute = now.0 / Duration::from_millis(60_000).0;
+        if self.minutes == 0 || minute > self.minute {
+            if self.minutes == self.history {
+                self.base.copy_within(1..self.minutes, 0);
+                self.minutes -= 1;
+            }
+            self.base[self.minutes] = delay;
+            self.minutes += 1;
+            self.minute = minute;
+        } else {
+            let last = &mut self.base[self.minutes - 1];
+            *last = last.min(delay);
+        }
+        if self.samples == self.filter {
+            self.current.copy_within(1..self.samples, 0);
+            self.samples -= 1;
+        }
+        self.current[self.samples] = delay;
+        self.samples += 1;
+    }
+
+    /// The queueing delay: the least of the last samples over the least of the last minutes, s.
+    fn queueing(&self) -> Option<f64> {
+        let least = |values: &[f64]| values.iter().copied().reduce(f64::min);
+        Some(least(&self.current[..self.samples])? - least(&self.base[..self.minutes])?)
+    }
+}
+
+/// LEDBAT.
+#[derive(Clone, Copy, Debug)]
+pub struct Ledbat {
+    form: Form,
+    /// TARGET, s.
+    target: f64,
+    gain: f64,
+    /// ALLOWED_INCREASE, packets.
+    allowed_increase: f64,
+    /// MIN_CWND, packets.
+    min_window: f64,
+    delays: Delays,
+    /// Form ns2: what has gathered towards a step, s times packets.
+    credit: f64,
+    reno: NewReno,
+}
+
+impl Ledbat {
+    /// From its parameters.
+    pub fn build(values: &Values, reno: NewReno) -> Ledbat {
+        let form = if values.word("form") == "ns2" { Form::Ns2 } else { Form::Rfc };
+        let of = |name: &str, rfc: f64, ns2: f64| {
+            values.maybe(name).unwrap_or(if form == Form::Ns2 { ns2 } else { rfc })
+        };
+        Ledbat {
+            form,
+            target: of("target", 0.1, 0.025),
+            gain: values.number("gain"),
+            allowed_increase: values.number("allowed_increase"),
+            min_window: of("min_window", 2.0, 1.0),
+            delays: Delays::new(
+                of("base_history", 10.0, 6.0) as usize,
+                of("current_filter", 4.0, 3.0) as usize,
+            ),
+            credit: 0.0,
+            reno,
+        }
+    }
+
+    /// Every ACK that says something: its packet's one-way delay.
+    pub fn heard(&mut self, acked: &Acked) {
+        if let Some(delay) = acked.one_way {
+            self.delays.add(delay.seconds(), acked.now);
+        }
+    }
+
+    /// The law of the window.
+    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        let Some(queueing) = self.delays.queueing() else { return };
+        match self.form {
+            Form::Rfc => self.rfc(w, acked, queueing),
+            Form::Ns2 => self.ns2(w, acked, queueing),
+        }
+    }
+
+    /// RFC 6817 section 2.4.2.
+    fn rfc(&self, w: &mut Window, acked: &Acked, queueing: f64) {
+        let mss = acked.mss;
+        let off = off_target(queueing, self.target);
+        let grown = w.cwnd + self.gain * off * acked.bytes as f64 * mss / w.cwnd;
+        let allowed = acked.flight + self.allowed_increase * mss;
+        w.cwnd = grown.min(allowed).max(self.min_window * mss);
+    }
+
+    /// The ns-2 module: whole packets, a credit of at most the target an ACK.
+    fn ns2(&mut self, w: &mut Window, acked: &Acked, queueing: f64) {
+        let mss = acked.mss;
+        let cwnd = w.cwnd / mss;
+        self.credit += (self.target - queueing).min(self.target) * self.gain * acked.segments as f64;
+        if self.credit >= cwnd * self.target {
+            w.cwnd += mss;
+            self.credit = 0.0;
+        } else if self.credit < 0.0 {
+            w.cwnd = (w.cwnd - mss).max(self.min_window * mss);
+            self.credit = (w.cwnd / mss - 1.0).max(0.0) * self.target;
+        }
+    }
+
+    /// ssthresh after `event`: half the window, two packets at least (RFC 6817 section 2.4.2; the module: as Reno).
+    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+        match event.signal {
+            Signal::Loss | Signal::Mark => (w.cwnd / 2.0).max(self.min_window.max(2.0) * event.mss),
+            Signal::Timeout => self.reno.reduce(w, event),
+        }
+    }
+
+    /// Its observable.
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        (name == "queueing_delay").then(|| self.delays.queueing()).flatten()
+    }
+}
+
+/// LEDBAT's table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "ledbat",
+    room: Room::CongestionControl,
+    title: "LEDBAT",
+    doc: "A background transfer: the window grows while the queueing delay, told by the one-way delay over its least, is below \
+          the target, and shrinks above it.",
+    source: "RFC 6817; Rossi, Testa, Valenti, Muscariello 2010",
+    params: &[
+        Param {
+            name: "form",
+            ty: Type::Choice(&["rfc", "ns2"]),
+            default: Fallback::Text("rfc"),
+            range: Range::ANY,
+            source: "RFC 6817; the module for ns-2's Linux agent",
+            doc: "The RFC, or the module for ns-2, whose steps are whole packets.",
+        },
+        Param {
+            name: "target",
+            ty: Type::Duration,
+            default: Fallback::Absent("100 ms; form ns2: 25 ms"),
+            range: Range { min: 0.0, closed: false, max: 0.1 },
+            source: "RFC 6817 section 2.5: at most 100 ms",
+            doc: "TARGET: the queueing delay that is aimed at.",
+        },
+        Param {
+            name: "gain",
+            ty: Type::Number,
+            default: Fallback::Text("1"),
+            range: Range { min: 0.0, closed: false, max: 1.0 },
+            source: "RFC 6817 section 2.5: at most 1",
+            doc: "GAIN: packets a round trip without any queueing delay.",
+        },
+        Param {
+            name: "allowed_increase",
+            ty: Type::Packets,
+            default: Fallback::Text("1 packet"),
+            range: Range::NOT_NEGATIVE,
+            source: "RFC 6817 section 2.5",
+            doc: "ALLOWED_INCREASE: how far the window may be ahead of what was in flight.",
+        },
+        Param {
+            name: "min_window",
+            ty: Type::Packets,
+            default: Fallback::Absent("2 packets; form ns2: 1 packet"),
+            range: Range::FROM_ONE,
+            source: "RFC 6817 section 2.5",
+            doc: "MIN_CWND.",
+        },
+        Param {
+            name: "base_history",
+            ty: Type::Integer,
+            default: Fallback::Absent("10; form ns2: 6"),
+            range: Range { min: 1.0, closed: true, max: MOST as f64 },
+            source: "RFC 6817 section 2.5",
+            doc: "BASE_HISTORY: minutes whose least delay is the base.",
+        },
+        Param {
+            name: "current_filter",
+            ty: Type::Integer,
+            default: Fallback::Absent("4; form ns2: 3"),
+            range: Range { min: 1.0, closed: true, max: MOST as f64 },
+            source: "RFC 6817 section 2.5",
+            doc: "CURRENT_FILTER: samples whose least is the present delay.",
+        },
+    ],
+    observables: &[
+        WINDOW,
+        Observable { name: "queueing_delay", unit: "s", doc: "Present one-way delay over the base delay." },
+    ],
+    counters: &[],
+    deviations: &[
+        Deviation {
+            what: "One-way delays have the resolution of the timestamp clock (`clock_tick`).",
+            why: "They are the difference of two timestamps (RFC 7323), one of either end; the clocks agree here.",
+        },
+        Deviation {
+            what: "There is no slow start, and slow_start_segments says nothing.",
+            why: "RFC 6817 section 2.4.2 leaves it to the implementation; the ns-2 module has none.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::schema::Value;
+
+    use super::*;
+
+    const MSS: f64 = 1000.0;
+
+    fn ledbat(form: &str) -> Ledbat {
+        let values = [
+            ("form", Value::Word(form.into())),
+            ("gain", Value::Number(1.0)),
+            ("allowed_increase", Value::Packets(1.0)),
+        ];
+        Ledbat::build(&Values(values.into()), NewReno::default())
+    }
+
+    fn ack(at_s: u64, delay_ms: u64, flight: f64) -> Acked {
+        Acked {
+            now: Time(at_s * 1_000_000_000),
+            una: 0,
+            next: 0,
+            bytes: 1000,
+            segments: 1,
+            mss: MSS,
+            flight,
+            rtt: None,
+            one_way: Some(Duration::from_millis(delay_ms)),
+            marks: 0,
+        }
+    }
+
+    fn delays(cc: &mut Ledbat, at_s: u64, ms: &[u64]) {
+        for &delay in ms {
+            cc.heard(&ack(at_s, delay, 0.0));
+        }
+    }
+
+    #[test]
+    fn the_queueing_delay_is_the_least_of_the_last_four_over_the_least_of_ten_minutes() {
+        let mut cc = ledbat("rfc");
+        assert_eq!(cc.observe("queueing_delay"), None);
+        delays(&mut cc, 0, &[50, 90, 80, 85, 95]);
+        assert!((cc.delays.queueing().unwrap() - 0.030).abs() < 1e-12); // 80 - 50
+        for minute in 1..=9 {
+            delays(&mut cc, 60 * minute, &[80]);
+        }
+        assert!((cc.delays.queueing().unwrap() - 0.030).abs() < 1e-12);
+        delays(&mut cc, 600, &[80]); // the first minute, and its 50 ms, are forgotten
+        assert_eq!(cc.delays.queueing(), Some(0.0));
+    }
+
+    #[test]
+    fn the_window_moves_in_proportion_to_what_is_missing_to_the_target() {
+        let mut cc = ledbat("rfc");
+        delays(&mut cc, 0, &[50, 50, 50, 50]);
+        let mut w = Window { cwnd: 10.0 * MSS, ssthresh: f64::INFINITY };
+        cc.grow(&mut w, &ack(0, 50, 20.0 * MSS));
+        assert_eq!(w.cwnd, 10_100.0); // 1000 * 1000 / 10000, all of it
+        delays(&mut cc, 1, &[125, 125, 125, 125]);
+        w.cwnd = 10.0 * MSS;
+        cc.grow(&mut w, &ack(1, 125, 20.0 * MSS));
+        assert!((w.cwnd - 10_025.0).abs() < 1e-9); // 75 of 100 ms: a quarter
+        delays(&mut cc, 2, &[250, 250, 250, 250]);
+        w.cwnd = 10.0 * MSS;
+        cc.grow(&mut w, &ack(2, 250, 20.0 * MSS));
+        assert!((w.cwnd - 9_900.0).abs() < 1e-9); // 200 ms: as fast down as up
+    }
+
+    #[test]
+    fn the_window_is_never_far_ahead_of_what_was_in_flight_nor_below_two_packets() {
+        let mut cc = ledbat("rfc");
+        delays(&mut cc, 0, &[50, 50, 50, 50]);
+        let mut w = Window { cwnd: 10.0 * MSS, ssthresh: f64::INFINITY };
+        cc.grow(&mut w, &ack(0, 50, 4.0 * MSS));
+        assert_eq!(w.cwnd, 5.0 * MSS);
+        delays(&mut cc, 1, &[900, 900, 900, 900]);
+        w.cwnd = 2.0 * MSS;
+        cc.grow(&mut w, &ack(1, 900, 4.0 * MSS));
+        assert_eq!(w.cwnd, 2.0 * MSS);
+    }
+
+    #[test]
+    fn the_module_gathers_credit_for_whole_packets() {
+        let mut cc = ledbat("ns2");
+        delays(&mut cc, 0, &[50, 50, 50]);
+        let mut w = Window { cwnd: 3.0 * MSS, ssthresh: f64::INFINITY };
+        for _ in 0..2 {
+            cc.grow(&mut w, &ack(0, 50, 0.0));
+            assert_eq!(w.cwnd, 3.0 * MSS);
+        }
+        cc.grow(&mut w, &ack(0, 50, 0.0)); // three times 25 ms are three packets times the target
+        assert_eq!(w.cwnd, 4.0 * MSS);
+        delays(&mut cc, 1, &[80, 80, 80]); // 5 ms beyond the target
+        cc.grow(&mut w, &ack(1, 80, 0.0));
+        assert_eq!(w.cwnd, 3.0 * MSS);
+        assert_eq!(cc.credit, 2.0 * 0.025);
+    }
+
+    #[test]
+    fn a_loss_halves_down_to_two_packets() {
+        let mut cc = ledbat("rfc");
+        let event = Congestion { signal: Signal::Loss, now: Time::ZERO, flight: 0.0, mss: MSS };
+        let at = |cwnd: f64| Window { cwnd: cwnd * MSS, ssthresh: f64::INFINITY };
+        assert_eq!(cc.reduce(&at(10.0), &event), 5.0 * MSS);
+        assert_eq!(cc.reduce(&at(3.0), &event), 2.0 * MSS);
+    }
+}

@@ -1,0 +1,364 @@
+//! TCP Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8),
+//! 1995): the window keeps alpha to beta packets of its own in the queue, told by the round-trip time.
+//!
+//! Once a round trip it compares what the window would bring at the least round-trip time with what it brought. It speaks
+//! packets: real numbers, or whole ones where the stack counts whole segments, as the kernel does. A loss halves as with
+//! NewReno, which is also what grows the window where the delay says nothing. The paper's finer retransmission timer is not
+//! here: when a loss is told is the stack's.
+
+use evenflow_base::Duration;
+use evenflow_base::schema::{
+    Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Value, Values,
+};
+
+use crate::Profile;
+
+use super::newreno::NewReno;
+use super::{Acked, Congestion, WINDOW, Window};
+
+/// A round's least round-trip time counts from more samples than this (the kernel: an ACK that was held back would
+/// else be taken for queueing).
+const SAMPLES: u32 = 2;
+
+/// A round trip is never shorter: nothing is divided by zero.
+pub(super) const INSTANT: Duration = Duration(1000);
+
+/// Packets of its own that a connection has in the queue: Diff = (Expected - Actual) BaseRTT with Expected = W / BaseRTT and
+/// Actual = W / RTT (Brakmo and Peterson 1995 section 3.2), which is W (RTT - BaseRTT) / RTT.
+#[inline]
+pub fn queued(cwnd: f64, base: f64, rtt: f64) -> f64 {
+    cwnd * (rtt - base) / rtt
+}
+
+/// The same as the kernel has it since 2.6.30: W (RTT - BaseRTT) / BaseRTT.
+#[inline]
+pub fn queued_by_base(cwnd: f64, base: f64, rtt: f64) -> f64 {
+    cwnd * (rtt - base) / base
+}
+
+/// What a round trip has shown.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    /// An ACK beyond this ends it.
+    end: u64,
+    /// Least round-trip time.
+    least: Option<Duration>,
+    samples: u32,
+    /// Slow start every other round trip: this is one in which the window grows.
+    grows: bool,
+}
+
+/// TCP Vegas.
+#[derive(Clone, Copy, Debug)]
+pub struct Vegas {
+    alpha: f64,
+    beta: f64,
+    gamma: f64,
+    /// Slow start doubles in every round trip, not in every other.
+    each_round: bool,
+    /// Whole packets, and the kernel's Diff.
+    whole: bool,
+    /// BaseRTT.
+    base: Option<Duration>,
+    round: Round,
+    /// The delay is listened to: nothing is out of order or lost.
+    on: bool,
+    /// The next growth is NewReno's.
+    plain: bool,
+    /// The last Diff, packets.
+    diff: Option<f64>,
+    reno: NewReno,
+}
+
+impl Vegas {
+    /// From its parameters.
+    pub fn build(values: &Values, profile: &Profile, reno: NewReno) -> Vegas {
+        Vegas {
+            alpha: values.number("alpha"),
+            beta: values.number("beta"),
+            gamma: values.number("gamma"),
+            each_round: match values.get("slow_start") {
+                Some(Value::Word(word)) => word == "every-round-trip",
+                _ => profile.whole_segments,
+            },
+            whole: profile.whole_segments,
+            base: None,
+            round: Round::default(),
+            on: true,
+            plain: false,
+            diff: None,
+            reno,
+        }
+    }
+
+    /// Every ACK that says something; `open`: nothing is lost or out of order.
+    pub fn heard(&mut self, w: &mut Window, acked: &Acked, open: bool) {
+        if let Some(rtt) = acked.rtt {
+            self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+            self.round.least = Some(self.round.least.map_or(rtt, |least| least.min(rtt)));
+            self.round.samples += 1;
+        }
+        if !open {
+            self.on = false;
+            self.plain = true;
+            return;
+        }
+        if !self.on {
+            // The delay counts again from the data that is sent next.
+            self.on = true;
+            self.next_round(acked.next);
+            self.plain = true;
+            return;
+        }
+        self.plain = false;
+        if acked.una > self.round.end {
+            match (self.base, self.round.least) {
+                (Some(base), Some(least)) if self.round.samples > SAMPLES => self.once(w, base, least, acked),
+                _ => self.plain = true,
+            }
+            self.next_round(acked.next);
+        } else if w.cwnd <= w.ssthresh && (self.each_round || self.round.grows) {
+            w.cwnd += acked.mss; // slow start, whether the window is used or not
+        }
+    }
+
+    fn next_round(&mut self, end: u64) {
+        self.round = Round { end, least: None, samples: 0, grows: !self.round.grows };
+    }
+
+    /// The step of a round trip.
+    fn once(&mut self, w: &mut Window, base: Duration, least: Duration, acked: &Acked) {
+        let mss = acked.mss;
+        let (base, rtt) = (base.max(INSTANT).seconds(), least.max(INSTANT).seconds());
+        let cwnd = w.cwnd / mss;
+        let whole = |x: f64| if self.whole { libm::floor(x) } else { x };
+        let diff =
+            if self.whole { libm::floor(queued_by_base(cwnd, base, rtt)) } else { queued(cwnd, base, rtt) };
+        self.diff = Some(diff);
+        let target = whole(cwnd * base / rtt);
+        let mut next = cwnd;
+        if w.cwnd <= w.ssthresh {
+            if diff > self.gamma {
+                // Out of slow start, onto the window that would just fill the path.
+                next = cwnd.min(target + 1.0);
+                w.ssthresh = w.ssthresh.min((next - 1.0) * mss);
+            } else if self.each_round || self.round.grows {
+                next = cwnd + 1.0;
+            }
+        } else if diff > self.beta {
+            next = cwnd - 1.0;
+            w.ssthresh = w.ssthresh.min((next - 1.0) * mss);
+        } else if diff < self.alpha {
+            next = cwnd + 1.0;
+        }
+        w.cwnd = next.max(2.0) * mss;
+        if w.ssthresh.is_finite() {
+            // The kernel: the threshold remembers three quarters of the window.
+            let remembered = if self.whole { libm::floor(w.cwnd / mss * 0.75) } else { w.cwnd / mss * 0.75 };
+            w.ssthresh = w.ssthresh.max(remembered * mss).max(2.0 * mss);
+        }
+    }
+
+    /// NewReno's growth where the delay says nothing.
+    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        if self.plain {
+            self.reno.grow(w, acked);
+        }
+    }
+
+    /// ssthresh after `event`: half, as NewReno's.
+    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+        self.reno.reduce(w, event)
+    }
+
+    /// The window after a mark: NewReno's.
+    pub fn after_mark(&self, before: &Window, event: &Congestion, ssthresh: f64) -> f64 {
+        self.reno.after_mark(before, event, ssthresh)
+    }
+
+    /// Data is sent with nothing in flight: the kernel's BaseRTT begins anew.
+    pub fn resumed(&mut self) {
+        if self.whole {
+            self.base = None;
+            self.round = Round::default();
+        }
+    }
+
+    /// Its observables.
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "base_rtt" => self.base.map(Duration::seconds),
+            "diff" => self.diff,
+            _ => None,
+        }
+    }
+}
+
+const fn packets(name: &'static str, default: &'static str, doc: &'static str) -> Param {
+    Param {
+        name,
+        ty: Type::Packets,
+        default: Fallback::Text(default),
+        range: Range::NOT_NEGATIVE,
+        source: "Brakmo, Peterson 1995 section 3.2; Linux",
+        doc,
+    }
+}
+
+/// Vegas's table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "vegas",
+    room: Room::CongestionControl,
+    title: "TCP Vegas",
+    doc: "Once a round trip the window grows by a packet where fewer than alpha packets of the connection's own wait in the \
+          queue, and shrinks by one where there are more than beta, told by the round-trip time over its least. On stacks of \
+          whole segments in the kernel's whole numbers.",
+    source: "Brakmo, Peterson 1995; Linux",
+    params: &[
+        packets("alpha", "2 packets", "Fewer in the queue: the window grows."),
+        packets("beta", "4 packets", "More in the queue: the window shrinks."),
+        packets("gamma", "1 packet", "More in the queue: slow start ends."),
+        Param {
+            name: "slow_start",
+            ty: Type::Choice(&["every-round-trip", "every-other-round-trip"]),
+            default: Fallback::Absent("every-other-round-trip; on stacks of whole segments every-round-trip"),
+            range: Range::ANY,
+            source: "Brakmo, Peterson 1995 section 3.3; Linux",
+            doc: "In which round trips slow start doubles the window.",
+        },
+    ],
+    observables: &[
+        WINDOW,
+        Observable { name: "base_rtt", unit: "s", doc: "BaseRTT: the least round-trip time." },
+        Observable {
+            name: "diff",
+            unit: "packets",
+            doc: "Packets of its own in the queue, at the last step.",
+        },
+    ],
+    counters: &[],
+    deviations: &[
+        Deviation {
+            what: "A loss halves the window; the paper takes a quarter off where its fine timer told the loss.",
+            why: "Which retransmission it was is the stack's to know; Linux halves as well.",
+        },
+        Deviation {
+            what: "A round's round-trip time is the least of its samples, and counts from three samples on.",
+            why: "The paper times one segment a round trip; Linux takes the least, which delayed ACKs do not disturb.",
+        },
+        Deviation {
+            what: "On stacks of whole segments the packets in the queue are W (RTT - BaseRTT) / BaseRTT, else of RTT.",
+            why: "The first is the kernel's since 2.6.30, the second the paper's.",
+        },
+        Deviation {
+            what: "The window's own steps do not ask whether it was used to the full.",
+            why: "The kernel does not ask there either; where a receive window binds, the delay is what stops the growth.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::Time;
+    use evenflow_base::schema::Value as V;
+
+    use super::*;
+
+    const MSS: f64 = 1000.0;
+
+    fn vegas(profile: Profile) -> Vegas {
+        let packets = |x| V::Packets(x);
+        let values = [("alpha", packets(2.0)), ("beta", packets(4.0)), ("gamma", packets(1.0))];
+        Vegas::build(&Values(values.into()), &profile, NewReno::default())
+    }
+
+    /// Three ACKs that show `rtt_ms`, the last of which ends the round.
+    fn round(cc: &mut Vegas, w: &mut Window, at: &mut u64, rtt_ms: u64) {
+        for last in [false, false, true] {
+            *at += 1000;
+            let (una, next) = if last { (*at + 1, *at + 3000) } else { (0, *at) };
+            let acked = Acked {
+                now: Time(*at * 1_000_000),
+                una,
+                next,
+                bytes: 1000,
+                segments: 1,
+                mss: MSS,
+                flight: f64::INFINITY,
+                rtt: Some(Duration::from_millis(rtt_ms)),
+                one_way: None,
+                marks: 0,
+            };
+            cc.heard(w, &acked, true);
+            cc.grow(w, &acked);
+            *at = if last { una + 10_000 } else { *at };
+        }
+    }
+
+    #[test]
+    fn packets_in_the_queue_by_hand() {
+        // 20 packets, 100 ms of which were 80: a fifth of them waits; by the base, a quarter.
+        assert!((queued(20.0, 0.08, 0.1) - 4.0).abs() < 1e-12);
+        assert!((queued_by_base(20.0, 0.08, 0.1) - 5.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn between_alpha_and_beta_the_window_stays_below_it_grows_above_it_shrinks() {
+        // The threshold remembers three quarters of the largest window, 21 packets.
+        for (profile, remembered) in [(Profile::rfc(), 15.75), (Profile::linux(), 15.0)] {
+            let mut cc = vegas(profile);
+            let mut at = 1_000;
+            let mut w = Window { cwnd: 20.0 * MSS, ssthresh: 2.0 * MSS };
+            round(&mut cc, &mut w, &mut at, 80); // nothing waits: grows
+            assert_eq!(w.cwnd, 21.0 * MSS);
+            round(&mut cc, &mut w, &mut at, 93); // 21 * 13 / 93 = 2.9, by the base 3.4: stays
+            assert_eq!(w.cwnd, 21.0 * MSS);
+            round(&mut cc, &mut w, &mut at, 105); // 21 * 25 / 105 = 5, by the base 6.6: shrinks
+            assert_eq!(w.cwnd, 20.0 * MSS);
+            assert_eq!(w.ssthresh, remembered * MSS);
+        }
+    }
+
+    #[test]
+    fn slow_start_ends_on_the_window_that_fills_the_path() {
+        let mut cc = vegas(Profile::linux());
+        let (mut at, mut w) = (1_000, Window { cwnd: 40.0 * MSS, ssthresh: f64::INFINITY });
+        cc.base = Some(Duration::from_millis(80));
+        // Two ACKs of slow start make 42; 42 * 20 / 80 = 10 wait; the target is 42 * 80 / 100 = 33, one more is the window.
+        round(&mut cc, &mut w, &mut at, 100);
+        assert_eq!((w.cwnd, w.ssthresh), (34.0 * MSS, 33.0 * MSS));
+    }
+
+    #[test]
+    fn out_of_order_it_is_newreno_and_a_new_round_begins_after_it() {
+        let mut cc = vegas(Profile::rfc());
+        let mut w = Window { cwnd: 20.0 * MSS, ssthresh: 2.0 * MSS };
+        let acked = Acked {
+            now: Time::ZERO,
+            una: 5_000,
+            next: 9_000,
+            bytes: 1000,
+            segments: 1,
+            mss: MSS,
+            flight: f64::INFINITY,
+            rtt: Some(Duration::from_millis(80)),
+            one_way: None,
+            marks: 0,
+        };
+        cc.heard(&mut w, &acked, false);
+        cc.grow(&mut w, &acked);
+        assert_eq!(w.cwnd, 20.0 * MSS + 50.0); // 1000 / 20
+        cc.heard(&mut w, &acked, true);
+        assert_eq!(cc.round.end, 9_000);
+    }
+
+    #[test]
+    fn the_kernels_base_begins_anew_after_idle_and_the_papers_does_not() {
+        for (profile, forgets) in [(Profile::linux(), true), (Profile::rfc(), false)] {
+            let mut cc = vegas(profile);
+            cc.base = Some(Duration::from_millis(80));
+            cc.resumed();
+            assert_eq!(cc.base.is_none(), forgets);
+        }
+    }
+}
