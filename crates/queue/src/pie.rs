@@ -274,7 +274,7 @@ impl Pie {
             "probability" => Some(self.probability),
             "delay" => Some(self.delay),
             "burst_allowance" => Some(self.burst.seconds()),
-            "departure_rate" if self.params.latency == Latency::DepartureRate => {
+            "departure_rate" => {
                 let (bytes, time) = (self.params.rate_threshold as f64, self.departures.average);
                 Some(if time > 0.0 { 8.0 * bytes / time } else { 0.0 })
             }
@@ -389,7 +389,7 @@ pub static TABLE: Mechanism = Mechanism {
         Observable { name: "probability", unit: "1", doc: "Probability that holds now." },
         Observable { name: "delay", unit: "s", doc: "Queueing delay as PIE sees it." },
         Observable { name: "burst_allowance", unit: "s", doc: "For how long nothing is dropped early." },
-        Observable { name: "departure_rate", unit: "bit/s", doc: "Measured, with latency \"departure-rate\"; 0: not yet." },
+        Observable { name: "departure_rate", unit: "bit/s", doc: "Measured with latency \"departure-rate\"; 0: not yet, or not at all." },
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
