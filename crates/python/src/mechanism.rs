@@ -11,7 +11,8 @@ use evenflow_base::schema::{Mechanism as Table, Room, Type, Value as Quantity};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
 use evenflow_queue::{
-    Admission, FqCodel, Limit, Line, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, fq_codel, owns_scheduler, sfq,
+    Admission, FqCodel, Limit, Line, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, fq_codel,
+    owns_scheduler, sfq,
 };
 use evenflow_scenario::{catalogue, mechanism as decode, quantity};
 use evenflow_stage::Stage;

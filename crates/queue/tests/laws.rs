@@ -6,8 +6,8 @@ use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::csfq::{self, Csfq, Form};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
 use evenflow_queue::{
-    ActivityAqm, FqCodel, Limit, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, activity_aqm, codel, fq_codel,
-    sfq,
+    ActivityAqm, FqCodel, Limit, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, activity_aqm, codel,
+    fq_codel, sfq,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

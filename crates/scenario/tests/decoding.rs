@@ -199,10 +199,7 @@ fn queues_that_bring_their_scheduler_or_their_limit() {
     assert_eq!(limit(json!({ "kind": "codel" })), None);
     let both = with(json!({ "kind": "fq-codel", "scheduler": { "kind": "drr" } }));
     let errors = evenflow_scenario::Scenario::from_json(&both).expect_err("an error");
-    assert_eq!(
-        errors.to_string(),
-        "links.b.queue.scheduler: fq-codel is a scheduler itself; leave this out"
-    );
+    assert_eq!(errors.to_string(), "links.b.queue.scheduler: fq-codel is a scheduler itself; leave this out");
     let small = with(json!({ "kind": "fq-codel", "memory_limit": "1400 B" }));
     let errors = evenflow_scenario::Scenario::from_json(&small).expect_err("an error");
     assert_eq!(errors.to_string(), "links.b.queue.memory_limit: must hold a packet of max_packet bytes");

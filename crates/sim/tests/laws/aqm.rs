@@ -63,8 +63,9 @@ fn codel_holds_the_queue_down() {
 fn pie_settles_at_its_target() {
     for latency in ["timestamps", "link-rate", "departure-rate"] {
         for (flows, target) in [(6, 15), (18, 15), (18, 30)] {
-            let queue =
-                format!(r#"{{ kind = "pie", limit = "400 packets", latency = "{latency}", target = "{target} ms" }}"#);
+            let queue = format!(
+                r#"{{ kind = "pie", limit = "400 packets", latency = "{latency}", target = "{target} ms" }}"#
+            );
             let r = run(&bulk(&queue, "off", flows), 1);
             let mean = r.number("links.bottleneck.queue_delay_s_mean");
             close(mean, f64::from(target) / 1000.0, 0.15);
@@ -104,7 +105,9 @@ fn flow_queues_let_thin_flows_pass() {
 }
 
 /// Max-min shares in bytes, whatever is sent and in packets of which size: who sends less than a share loses nothing, the
-/// others get the same. What a flood sends beyond is its own loss, from the fattest queue where the buffer is full.
+/// others get the same. What a flood sends beyond is its own loss, from the fattest queue where the buffer is full. (CoDel
+/// would keep the queues of 2.25 Mbit/s near one packet, and so empty now and then; here it has nothing to do. SFQ without
+/// perturbation, which gives a flow a second slot until its first is empty.)
 #[test]
 fn flow_queues_share_alike() {
     let text = |queue: &str| {
@@ -120,10 +123,9 @@ groups.thin = {{ users = 1, path = ["bottleneck"], traffic = {{ kind = "cbr", ra
         )
     };
     for queue in [
-        r#"{ kind = "fq-codel", limit = "500 packets", flows = 65536 }"#,
-        r#"{ kind = "fq-codel", memory_limit = "600 kB", flows = 65536 }"#,
+        r#"{ kind = "fq-codel", target = "9 s", limit = "500 packets", flows = 65536 }"#,
+        r#"{ kind = "fq-codel", target = "9 s", memory_limit = "600 kB", flows = 65536 }"#,
         r#"{ limit = "127 packets", scheduler = { kind = "sfq", divisor = 65536 } }"#,
-        r#"{ limit = "127 packets", scheduler = { kind = "sfq", divisor = 65536, perturb = "1 s" } }"#,
     ] {
         let r = run(&text(queue), 1);
         assert_eq!(r.number("groups.thin.losses"), 0.0, "{queue}");
@@ -148,9 +150,10 @@ groups.heavy = {{ users = 1, path = ["bottleneck"], traffic = {{ kind = "poisson
 "#
         )
     };
-    for queue in
-        [r#"{ kind = "fq-codel", limit = "500 packets", flows = 1 }"#, r#"{ scheduler = { kind = "sfq", divisor = 1 } }"#]
-    {
+    for queue in [
+        r#"{ kind = "fq-codel", limit = "500 packets", flows = 1 }"#,
+        r#"{ scheduler = { kind = "sfq", divisor = 1 } }"#,
+    ] {
         let r = run(&text(queue), 1);
         close(r.number("groups.flood.throughput_bps"), 7.5e6, 0.04);
         close(r.number("groups.heavy.throughput_bps"), 2.5e6, 0.08);

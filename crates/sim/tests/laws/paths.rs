@@ -191,7 +191,9 @@ fn every_rule_gives_one_record_on_both_paths() {
             let run = same(&scenario((name, stage, queue), PLAIN), seed, name);
             let decisions = run.drops("bottleneck") + run.marks("bottleneck");
             assert!(decisions > 20.0, "{name}: nothing was at stake");
-            let own = ["red", "virtual", "load", "constant", "rem", "pie"].iter().any(|rule| name.starts_with(rule));
+            let own = ["red", "virtual", "load", "constant", "rem", "pie"]
+                .iter()
+                .any(|rule| name.starts_with(rule));
             if own {
                 let limit =
                     run.value("links.bottleneck.drops").get("limit").and_then(serde_json::Value::as_f64);
