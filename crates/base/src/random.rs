@@ -55,6 +55,18 @@ fn digest(bytes: &[u8], mut hash: u64) -> u64 {
     mix(hash)
 }
 
+/// A number for `name` by which it can be hashed: the same in every run.
+pub fn key_of(name: &str) -> u64 {
+    digest(name.as_bytes(), 0xcbf2_9ce4_8422_2325)
+}
+
+/// A hash of `key` that another `salt` changes altogether.
+#[inline]
+pub fn salted(key: u64, salt: u64) -> u64 {
+    mix(key ^ salt)
+}
+
+#[inline]
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

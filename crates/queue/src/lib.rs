@@ -1,19 +1,23 @@
 //! Queues: admission rules (what may wait) and schedulers (who goes next).
 //!
 //! Sans I/O: the instant, the occupancy and the randomness are arguments. The same objects serve a simulated link and
-//! a real one. A rule decides when a packet arrives ([`Admission::admit`]); the link keeps the packets in order itself
-//! (FIFO) or in a [`Scheduler`].
+//! a real one. A rule decides when a packet arrives ([`Admission::admit`]), some when it would leave ([`Admission::leave`]);
+//! the link keeps the packets in order itself (FIFO) or in a [`Scheduler`].
 
 pub mod action;
 pub mod activity_aqm;
 pub mod averager;
+pub mod codel;
 pub mod constant_probability;
 pub mod csfq;
 pub mod droptail;
+pub mod fq_codel;
 pub mod load_based;
+pub mod pie;
 pub mod red;
 pub mod rem;
 pub mod scheduler;
+pub mod sfq;
 pub mod virtual_queue;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
@@ -21,13 +25,17 @@ use evenflow_base::{Draw, Duration, Packet, Rate, Time};
 
 pub use action::Action;
 pub use activity_aqm::ActivityAqm;
+pub use codel::Codel;
 pub use constant_probability::ConstantProbability;
 pub use csfq::Csfq;
 pub use droptail::Limit;
+pub use fq_codel::FqCodel;
 pub use load_based::LoadBased;
+pub use pie::Pie;
 pub use red::Red;
 pub use rem::Rem;
-pub use scheduler::{Queued, Scheduler};
+pub use scheduler::{Gone, Queued, Scheduler};
+pub use sfq::Sfq;
 pub use virtual_queue::VirtualQueue;
 
 /// The link a rule is built for: what its parameters may default to.
@@ -86,13 +94,19 @@ pub enum Reason {
     Constant,
     /// REM: the price, and the draw said so.
     Price,
+    /// CoDel: packets had waited too long for too long.
+    Codel,
+    /// CoDel: this packet had waited longer than `ce_threshold`.
+    CeThreshold,
+    /// PIE: the probability, and the draw said so.
+    Pie,
     /// Lost on the link at random, whatever its queue.
     Loss,
 }
 
 impl Reason {
     /// All of them, in the order of their codes.
-    pub const ALL: [Reason; 11] = [
+    pub const ALL: [Reason; 14] = [
         Reason::Limit,
         Reason::Activity,
         Reason::Csfq,
@@ -103,6 +117,9 @@ impl Reason {
         Reason::Load,
         Reason::Constant,
         Reason::Price,
+        Reason::Codel,
+        Reason::CeThreshold,
+        Reason::Pie,
         Reason::Loss,
     ];
 
@@ -119,6 +136,9 @@ impl Reason {
             Reason::Load => "load",
             Reason::Constant => "constant",
             Reason::Price => "price",
+            Reason::Codel => "codel",
+            Reason::CeThreshold => "ce_threshold",
+            Reason::Pie => "pie",
             Reason::Loss => "loss",
         }
     }
@@ -154,10 +174,15 @@ pub enum Admission {
     Constant(ConstantProbability),
     /// See [`rem`].
     Rem(Box<Rem>),
+    /// See [`codel`].
+    Codel(Box<Codel>),
+    /// See [`pie`].
+    Pie(Box<Pie>),
 }
 
 impl Admission {
-    /// The rule called `kind` for the link `line`.
+    /// The rule called `kind` for the link `line`. What is rule and scheduler in one ([`owns_scheduler`]) has nothing to say
+    /// when a packet arrives but whether there is room.
     pub fn build(kind: &str, values: &Values, line: Line) -> Result<Admission, Vec<Problem>> {
         match kind {
             "droptail" => Ok(Admission::DropTail),
@@ -174,6 +199,9 @@ impl Admission {
                 Ok(Admission::Constant(ConstantProbability::new(constant_probability::Params::new(values))))
             }
             "rem" => rem::Params::new(values, line.rate).map(|p| Admission::Rem(Box::new(Rem::new(p)))),
+            "codel" => Ok(Admission::Codel(Box::new(Codel::new(codel::Params::new(values))))),
+            "pie" => Ok(Admission::Pie(Box::new(Pie::new(pie::Params::new(values))))),
+            "fq-codel" => fq_codel::Params::new(values).map(|_| Admission::DropTail),
             other => panic!("no admission rule is called {other}"),
         }
     }
@@ -189,8 +217,8 @@ impl Admission {
         draws: &mut D,
     ) -> Verdict {
         match self {
-            Admission::DropTail if seen.full => Verdict::Drop(Reason::Limit),
-            Admission::DropTail => Verdict::Accept,
+            Admission::DropTail | Admission::Codel(_) if seen.full => Verdict::Drop(Reason::Limit),
+            Admission::DropTail | Admission::Codel(_) => Verdict::Accept,
             Admission::Activity(rule) => rule.admit(packet, now, seen),
             Admission::Csfq(rule) => rule.admit(packet, now, seen, draws),
             Admission::Red(rule) => rule.admit(packet, now, seen, draws),
@@ -198,6 +226,7 @@ impl Admission {
             Admission::Load(rule) => rule.admit(packet, seen, draws),
             Admission::Constant(rule) => rule.admit(packet, seen, draws),
             Admission::Rem(rule) => rule.admit(packet, seen, draws),
+            Admission::Pie(rule) => rule.admit(packet, seen, draws),
         }
     }
 
@@ -207,6 +236,7 @@ impl Admission {
         match self {
             Admission::Load(rule) => rule.next_tick(),
             Admission::Rem(rule) => rule.next_tick(),
+            Admission::Pie(rule) => rule.next_tick(),
             _ => Time::NEVER,
         }
     }
@@ -218,16 +248,30 @@ impl Admission {
         match self {
             Admission::Load(rule) => rule.tick(),
             Admission::Rem(rule) => rule.tick(seen),
+            Admission::Pie(rule) => rule.tick(seen),
             _ => {}
         }
     }
 
-    /// A packet leaves the queue for the wire at `now`, and may be marked on the way. Only rules with
-    /// [`Admission::marks_departures`] need it.
-    pub fn leave(&mut self, packet: &mut Packet, now: Time) -> Option<Reason> {
+    /// A packet accepted at `at` is first in line and would leave for the wire at `now`; `seen` is what waits behind it. It
+    /// leaves, perhaps marked, or is dropped; then the next is first in line, or [`Admission::emptied`] is called. Only rules
+    /// with [`Admission::judges_departures`] need it.
+    pub fn leave(&mut self, packet: &mut Packet, at: Time, now: Time, seen: &Occupancy) -> Verdict {
         match self {
-            Admission::Virtual(rule) => rule.leave(packet, now),
-            _ => None,
+            Admission::Virtual(rule) => rule.leave(packet, now).map_or(Verdict::Accept, Verdict::Mark),
+            Admission::Codel(rule) => rule.state.head(&rule.params, packet, at, now, seen.bytes),
+            Admission::Pie(rule) => {
+                rule.leave(packet.size, at, now, seen.bytes);
+                Verdict::Accept
+            }
+            _ => Verdict::Accept,
+        }
+    }
+
+    /// A packet was wanted for the wire, and none waits (any more).
+    pub fn emptied(&mut self) {
+        if let Admission::Codel(rule) = self {
+            rule.state.emptied();
         }
     }
 
@@ -249,9 +293,14 @@ impl Admission {
         }
     }
 
-    /// Whether the rule marks packets as they leave the queue: it then must see each of them go, which needs an event too.
-    pub fn marks_departures(&self) -> bool {
-        matches!(self, Admission::Virtual(rule) if rule.marks_departures())
+    /// Whether the rule must see each packet leave the queue, to judge it or to learn from it; that needs an event too.
+    pub fn judges_departures(&self) -> bool {
+        match self {
+            Admission::Virtual(rule) => rule.marks_departures(),
+            Admission::Codel(_) => true,
+            Admission::Pie(rule) => rule.sees_departures(),
+            _ => false,
+        }
     }
 
     /// An observable of the rule by name, as of its last decision or tick.
@@ -265,17 +314,36 @@ impl Admission {
             Admission::Load(rule) => rule.observe(name),
             Admission::Constant(_) => None,
             Admission::Rem(rule) => rule.observe(name),
+            Admission::Codel(rule) => rule.state.observe(name),
+            Admission::Pie(rule) => rule.observe(name),
         }
+    }
+}
+
+/// Whether the rule called `kind` is a scheduler too, and so tolerates no other.
+pub fn owns_scheduler(kind: &str) -> bool {
+    kind == "fq-codel"
+}
+
+/// The packets that a queue with this rule or this scheduler holds where the scenario gives no limit; `None`: any number.
+pub fn default_limit(kind: &str) -> Option<f64> {
+    match kind {
+        "fq-codel" => Some(fq_codel::LIMIT),
+        "sfq" => Some(sfq::LIMIT),
+        _ => None,
     }
 }
 
 /// The tables of all admission rules.
 pub static MECHANISMS: &[&Mechanism] = &[
     &activity_aqm::TABLE,
+    &codel::TABLE,
     &constant_probability::TABLE,
     &csfq::TABLE,
     &droptail::TABLE,
+    &fq_codel::TABLE,
     &load_based::TABLE,
+    &pie::TABLE,
     &red::TABLE,
     &rem::TABLE,
     &virtual_queue::TABLE,
@@ -283,7 +351,7 @@ pub static MECHANISMS: &[&Mechanism] = &[
 
 /// The tables of all schedulers.
 pub static SCHEDULERS: &[&Mechanism] =
-    &[&scheduler::FIFO, &scheduler::STRICT, &scheduler::MEDF, &scheduler::DRR];
+    &[&scheduler::FIFO, &scheduler::STRICT, &scheduler::MEDF, &scheduler::DRR, &sfq::TABLE];
 
 /// What is wrong with several parameters together.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {

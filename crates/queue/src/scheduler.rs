@@ -2,12 +2,19 @@
 //!
 //! FIFO needs none of this: its link knows a packet's fate when it accepts it. These hold packets until the link asks.
 //! Limit and admission averages are shared by all queues of a link; not here: any rule that drops, except the choice of
-//! a victim when room must be made ([`Scheduler::push_out`]).
+//! a victim when room must be made ([`Scheduler::push_out`]), and the queues that have a rule each ([`crate::fq_codel`]).
 
 use std::collections::VecDeque;
 
 use evenflow_base::schema::{Counter, Deviation, Fallback, Mechanism, Param, Range, Room, Type};
 use evenflow_base::{Duration, Packet, Time};
+
+use crate::Reason;
+use crate::fq_codel::FqCodel;
+use crate::sfq::Sfq;
+
+/// A packet that was held and is dropped, and why.
+pub type Gone = (Queued, Reason);
 
 /// A waiting packet.
 #[derive(Clone, Copy, Debug)]
@@ -31,9 +38,24 @@ pub enum Scheduler {
     Medf(Medf),
     /// Deficit round robin.
     Drr(Drr),
+    /// See [`crate::sfq`].
+    Sfq(Box<Sfq>),
+    /// See [`crate::fq_codel`].
+    FqCodel(Box<FqCodel>),
 }
 
 impl Scheduler {
+    /// The queue of a packet that arrives at `now`, where its link tells it from others by `key`: the key itself, or where it
+    /// is hashed to.
+    #[inline]
+    pub fn place(&mut self, key: usize, now: Time) -> usize {
+        match self {
+            Scheduler::Sfq(s) => s.place(key, now),
+            Scheduler::FqCodel(s) => s.place(key),
+            _ => key,
+        }
+    }
+
     /// Takes a packet into queue number `queue`.
     pub fn enqueue(&mut self, queue: usize, item: Queued) {
         match self {
@@ -41,34 +63,70 @@ impl Scheduler {
             Scheduler::Strict(s) => s.queues[queue].push_back(item),
             Scheduler::Medf(s) => s.queues[queue].push_back(item),
             Scheduler::Drr(s) => s.enqueue(queue, item),
+            Scheduler::Sfq(s) => s.enqueue(queue, item),
+            Scheduler::FqCodel(s) => s.enqueue(queue, item),
         }
     }
 
-    /// The packet to send next.
-    pub fn dequeue(&mut self) -> Option<Queued> {
-        match self {
+    /// The packet to send next at `now`, and why it was marked if it was marked here. What is dropped on the way is added to
+    /// `gone`.
+    pub fn dequeue(&mut self, now: Time, gone: &mut Vec<Gone>) -> Option<(Queued, Option<Reason>)> {
+        let item = match self {
             Scheduler::Fifo(packets) => packets.pop_front(),
             Scheduler::Strict(s) => s.dequeue(),
             Scheduler::Medf(s) => s.dequeue(),
             Scheduler::Drr(s) => s.dequeue(),
-        }
+            Scheduler::Sfq(s) => s.dequeue(),
+            Scheduler::FqCodel(s) => return s.dequeue(now, gone),
+        };
+        item.map(|item| (item, None))
+    }
+
+    /// Whether it remembers packets that did not have to wait: they must pass it too.
+    pub fn sees_all(&self) -> bool {
+        matches!(self, Scheduler::FqCodel(_))
+    }
+
+    /// Whether it has no room for a packet of `size` bytes behind the `bytes` that wait, beside the queue's own limit.
+    pub fn is_full(&self, bytes: u64, size: u16) -> bool {
+        matches!(self, Scheduler::FqCodel(s) if s.is_full(bytes, size))
     }
 
     /// Whether [`Scheduler::push_out`] would remove something.
     pub fn can_push_out(&self, queue: usize, size: u16) -> bool {
         match self {
             Scheduler::Drr(s) if s.longest_queue_drop => s.victim(queue, size).is_some(),
+            Scheduler::Sfq(s) => s.can_push_out(queue),
+            Scheduler::FqCodel(s) => s.can_push_out(queue, size),
             _ => false,
         }
     }
 
-    /// Makes room for a packet of `size` bytes bound for `queue`: removes and returns the last packet of the longest
-    /// queue, or `None` where the newcomer itself must go (its queue would be the longest, or this scheduler does not
-    /// push out).
-    pub fn push_out(&mut self, queue: usize, size: u16) -> Option<Queued> {
+    /// Makes room for a packet of `size` bytes bound for `queue` by moving others to `gone`: the last packet of the longest
+    /// queue, or what the scheduler's own document says. `false` where the newcomer itself must go (its queue would be the
+    /// longest, or this scheduler does not push out).
+    pub fn push_out(&mut self, queue: usize, size: u16, gone: &mut Vec<Gone>) -> bool {
         match self {
-            Scheduler::Drr(s) if s.longest_queue_drop => s.push_out(queue, size),
-            _ => None,
+            Scheduler::Drr(s) if s.longest_queue_drop => {
+                let item = s.push_out(queue, size);
+                gone.extend(item.map(|item| (item, Reason::PushedOut)));
+                item.is_some()
+            }
+            Scheduler::Sfq(s) => s.push_out(queue, gone),
+            Scheduler::FqCodel(s) => s.push_out(queue, size, gone),
+            _ => false,
+        }
+    }
+
+    /// Shows all packets that wait, in no order.
+    pub fn for_each(&self, mut show: impl FnMut(&Queued)) {
+        match self {
+            Scheduler::Fifo(packets) => packets.iter().for_each(show),
+            Scheduler::Strict(s) => s.queues.iter().flatten().for_each(show),
+            Scheduler::Medf(s) => s.queues.iter().flatten().for_each(show),
+            Scheduler::Drr(s) => s.queues.iter().flat_map(|q| &q.packets).for_each(show),
+            Scheduler::Sfq(s) => s.waiting().for_each(&mut show),
+            Scheduler::FqCodel(s) => s.waiting().for_each(&mut show),
         }
     }
 }
@@ -340,7 +398,7 @@ mod tests {
     }
 
     fn drain(mut s: Scheduler) -> Vec<u64> {
-        std::iter::from_fn(|| s.dequeue()).map(|q| q.packet.seq).collect()
+        std::iter::from_fn(|| s.dequeue(Time(0), &mut Vec::new())).map(|(q, _)| q.packet.seq).collect()
     }
 
     #[test]
@@ -395,8 +453,11 @@ mod tests {
         for i in 0..3 {
             s.enqueue(0, item(0, 1500, i));
         }
-        assert_eq!(s.push_out(1, 1500).unwrap().packet.seq, 2);
-        assert!(s.push_out(0, 1500).is_none(), "the newcomer's own queue is the longest");
+        let mut gone = Vec::new();
+        assert!(s.push_out(1, 1500, &mut gone));
+        assert_eq!((gone[0].0.packet.seq, gone[0].1), (2, Reason::PushedOut));
+        assert!(!s.push_out(0, 1500, &mut gone), "the newcomer's own queue is the longest");
+        assert_eq!(gone.len(), 1);
     }
 
     #[test]

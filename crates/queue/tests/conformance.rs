@@ -147,9 +147,15 @@ fn run(vector: &Table) -> Result<(), String> {
             }
             Some("leave") => {
                 let mut packet = packet(event);
-                let reason = rule.leave(&mut packet, now);
-                tell(if reason.is_some() { "mark" } else { "pass" }, reason.map(|r| r.name()), packet.ecn);
+                let at = event.get("accepted_at_ns").map_or(now, |_| Time(whole(event, "accepted_at_ns")));
+                let (verdict, reason) = match rule.leave(&mut packet, at, now, &seen(event, rate)) {
+                    Verdict::Accept => ("pass", None),
+                    Verdict::Mark(reason) => ("mark", Some(reason)),
+                    Verdict::Drop(reason) => ("drop", Some(reason)),
+                };
+                tell(verdict, reason.map(|r| r.name()), packet.ecn);
             }
+            Some("empty") => rule.emptied(),
             Some("arrive") => {
                 let mut packet = packet(event);
                 if rule.next_tick() <= now {

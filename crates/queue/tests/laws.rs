@@ -40,6 +40,28 @@ fn item(at: u64, size: u16, id: u64) -> Queued {
 
 // --- schedulers ---------------------------------------------------------------------------------------------------
 
+/// The next packet of a scheduler that drops none on the way.
+fn served(scheduler: &mut Scheduler) -> Option<Queued> {
+    let mut gone = Vec::new();
+    let next = scheduler.dequeue(Time(0), &mut gone);
+    assert!(gone.is_empty());
+    next.map(|(item, mark)| {
+        assert!(mark.is_none());
+        item
+    })
+}
+
+/// The one packet that makes room.
+fn pushed_out(scheduler: &mut Scheduler, queue: usize, size: u16) -> Option<Queued> {
+    let mut gone = Vec::new();
+    assert_eq!(scheduler.push_out(queue, size, &mut gone), !gone.is_empty());
+    assert!(gone.len() <= 1);
+    gone.pop().map(|(item, reason)| {
+        assert_eq!(reason, Reason::PushedOut);
+        item
+    })
+}
+
 /// Queues of every scheduler under test.
 const QUEUES: usize = 4;
 
@@ -115,7 +137,7 @@ proptest! {
                     model.queues[queue].push_back((id, size));
                 }
                 Op::Dequeue => {
-                    let served = scheduler.dequeue();
+                    let served = served(&mut scheduler);
                     prop_assert_eq!(served.is_some(), model.len() > 0);
                     if let Some(served) = served {
                         let queue = model.find(served.packet.seq).expect("held");
@@ -124,7 +146,7 @@ proptest! {
                     }
                 }
                 Op::PushOut(queue, size) => {
-                    if let Some(out) = scheduler.push_out(queue, size) {
+                    if let Some(out) = pushed_out(&mut scheduler, queue, size) {
                         let from = model.find(out.packet.seq).expect("held");
                         prop_assert_ne!(from, queue);
                         prop_assert!((0..QUEUES).all(|q| model.bytes(q) <= model.bytes(from)));
@@ -135,7 +157,7 @@ proptest! {
                 }
             }
         }
-        let left = std::iter::from_fn(|| scheduler.dequeue()).count();
+        let left = std::iter::from_fn(|| served(&mut scheduler)).count();
         prop_assert_eq!(left, model.len());
     }
 
@@ -154,7 +176,7 @@ proptest! {
                     of.insert(id as u64, queue);
                 }
                 Op::Dequeue | Op::PushOut(..) => {
-                    let Some(served) = scheduler.dequeue() else { continue };
+                    let Some(served) = served(&mut scheduler) else { continue };
                     let queue = of[&served.packet.seq];
                     let first = order.iter().copied().find(|q| waiting[*q] > 0);
                     prop_assert_eq!(Some(queue), first);
@@ -181,7 +203,7 @@ proptest! {
                     waiting[queue % 2].push_back((id as u64, now));
                 }
                 Op::Dequeue | Op::PushOut(..) => {
-                    let Some(served) = scheduler.dequeue() else { continue };
+                    let Some(served) = served(&mut scheduler) else { continue };
                     let is_ef = waiting[ef].front().map(|w| w.0) == Some(served.packet.seq);
                     let (own, other) = if is_ef { (ef, be) } else { (be, ef) };
                     let (id, at) = waiting[own].pop_front().expect("held");
@@ -226,7 +248,7 @@ proptest! {
         // Served so far after each packet; every queue stays backlogged because one goes in for one that goes out.
         let mut history = vec![vec![0.0; n]];
         for _ in 0..300 {
-            let served = drr.dequeue().expect("backlogged");
+            let served = served(&mut drr).expect("backlogged");
             let queue = owner[&served.packet.seq];
             fill(&mut drr, &mut owner, queue);
             let mut row = history[history.len() - 1].clone();
@@ -251,12 +273,12 @@ proptest! {
 fn drr_forgets_the_deficit_of_an_empty_queue() {
     let mut drr = Scheduler::Drr(Drr::new(vec![1500, 1500], true));
     drr.enqueue(0, item(0, 100, 1));
-    assert_eq!(drr.dequeue().map(|q| q.packet.seq), Some(1)); // 1400 would be left
+    assert_eq!(served(&mut drr).map(|q| q.packet.seq), Some(1)); // 1400 would be left
     for id in 0..4 {
         drr.enqueue(0, item(0, 700, 10 + id));
         drr.enqueue(1, item(0, 700, 20 + id));
     }
-    let order: Vec<u64> = std::iter::from_fn(|| drr.dequeue()).map(|q| q.packet.seq).collect();
+    let order: Vec<u64> = std::iter::from_fn(|| served(&mut drr)).map(|q| q.packet.seq).collect();
     assert_eq!(order, [10, 11, 20, 21, 12, 13, 22, 23]);
 }
 
@@ -268,10 +290,10 @@ fn drr_starts_a_new_turn_after_pushing_out() {
     drr.enqueue(0, item(0, 1500, 2));
     drr.enqueue(1, item(0, 1000, 3));
     drr.enqueue(2, item(0, 1000, 4));
-    assert_eq!(drr.dequeue().map(|q| q.packet.seq), Some(1));
-    assert_eq!(drr.push_out(1, 100).map(|q| q.packet.seq), Some(2));
-    assert_eq!(drr.dequeue().map(|q| q.packet.seq), Some(3));
-    assert_eq!(drr.dequeue().map(|q| q.packet.seq), Some(4));
+    assert_eq!(served(&mut drr).map(|q| q.packet.seq), Some(1));
+    assert_eq!(pushed_out(&mut drr, 1, 100).map(|q| q.packet.seq), Some(2));
+    assert_eq!(served(&mut drr).map(|q| q.packet.seq), Some(3));
+    assert_eq!(served(&mut drr).map(|q| q.packet.seq), Some(4));
 }
 
 // --- admission rules ------------------------------------------------------------------------------------------------

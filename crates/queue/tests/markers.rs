@@ -6,7 +6,9 @@ use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::red::{self, Spread};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
-use evenflow_queue::{Admission, Limit, Line, Occupancy, Queued, Reason, Scheduler, Verdict};
+use evenflow_queue::{
+    Admission, FqCodel, Gone, Limit, Line, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, fq_codel, sfq,
+};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -165,7 +167,45 @@ fn rules() -> impl Strategy<Value = (&'static str, Values)> {
             ("form", form),
         ])
     });
+    let seconds = |low: f64, high: f64| (low..high).prop_map(Value::Seconds);
+    let flag = || any::<bool>().prop_map(Value::Flag);
+    let codel = (seconds(1e-5, 0.03), seconds(1e-5, 0.2), flag(), prop::option::of(seconds(0.0, 0.02))).prop_map(
+        |(target, interval, ecn, threshold)| {
+            let mut pairs = vec![
+                ("target", target),
+                ("interval", interval),
+                ("ecn", ecn),
+                ("max_packet", Value::Bytes(1500.0)),
+            ];
+            pairs.extend(threshold.map(|t| ("ce_threshold", t)));
+            table(pairs)
+        },
+    );
+    let pie = (
+        (seconds(1e-4, 0.03), seconds(1e-4, 0.03), number(0.0, 40.0), number(0.0, 400.0)),
+        (seconds(0.0, 0.1), number(0.0, 1.0), word(&["timestamps", "link-rate", "departure-rate"])),
+        ((1.0..65_536.0f64).prop_map(Value::Bytes), flag(), flag()),
+    )
+        .prop_map(
+            |((target, period, alpha, beta), (burst, threshold, latency), (rate, derandomize, cap))| {
+                table(vec![
+                    ("target", target),
+                    ("period", period),
+                    ("alpha", alpha),
+                    ("beta", beta),
+                    ("max_burst", burst),
+                    ("mean_packet", Value::Bytes(1024.0)),
+                    ("ecn_threshold", threshold),
+                    ("latency", latency),
+                    ("rate_threshold", rate),
+                    ("derandomize", derandomize),
+                    ("cap", cap),
+                ])
+            },
+        );
     prop_oneof![
+        3 => codel.prop_map(|v| ("codel", v)),
+        4 => pie.prop_map(|v| ("pie", v)),
         6 => reds().prop_map(|v| ("red", v)),
         3 => virtual_queue.prop_map(|v| ("virtual-queue", v)),
         2 => load.prop_map(|v| ("load-based", v)),
@@ -184,6 +224,18 @@ fn schedulers() -> impl Strategy<Value = Scheduler> {
         prop::collection::vec(0u64..5_000_000, QUEUES)
             .prop_map(|o| Scheduler::Medf(Medf::new(o.into_iter().map(Duration).collect()))),
         prop::collection::vec(1u64..3000, QUEUES).prop_map(|q| Scheduler::Drr(Drr::new(q, false))),
+        (1u64..3000).prop_map(|quantum| {
+            let params = sfq::Params { divisor: QUEUES, quantum, perturb: None };
+            Scheduler::Sfq(Box::new(Sfq::new(params, Stream::new(1, "hash"))))
+        }),
+        (1i64..3000, 1u64..20, any::<bool>()).prop_map(|(quantum, ms, ecn)| {
+            let (target, interval) = (Duration::from_millis(ms), Duration::from_millis(5 * ms));
+            let codel =
+                evenflow_queue::codel::Params { target, interval, max_packet: 1500, ecn, ce_threshold: None };
+            let params =
+                fq_codel::Params { codel, flows: QUEUES, quantum, drop_batch: 64, memory_limit: None };
+            Scheduler::FqCodel(Box::new(FqCodel::new(params, Stream::new(1, "hash"))))
+        }),
     ]
 }
 
@@ -248,16 +300,41 @@ impl Queue {
         Ok(())
     }
 
-    fn serve(&mut self) -> Option<Queued> {
+    /// The next packet for the wire; what is dropped on the way is added to `gone`.
+    fn serve(&mut self, gone: &mut Vec<Gone>) -> Option<Queued> {
         if let Ok((size, since)) = self.sending {
             self.rule.departed(size, self.now.since(since), self.now);
         }
-        let next = self.scheduler.dequeue();
+        let next = loop {
+            let before = gone.len();
+            let served = self.scheduler.dequeue(self.now, gone);
+            let lost = gone[before..].iter().map(|(item, _)| item.packet);
+            for packet in lost.chain(served.map(|(item, _)| item.packet)) {
+                self.packets -= 1;
+                self.bytes -= u64::from(packet.size);
+            }
+            let Some((mut item, mark)) = served else {
+                self.rule.emptied();
+                break None;
+            };
+            let before = item.packet.ecn;
+            let seen = self.seen(false);
+            match self.rule.leave(&mut item.packet, item.at, self.now, &seen) {
+                Verdict::Accept => assert_eq!(item.packet.ecn, before),
+                Verdict::Mark(_) => {
+                    assert!(self.rule.judges_departures() && before != Ecn::NotCapable);
+                    assert_eq!(item.packet.ecn, Ecn::Congestion);
+                }
+                Verdict::Drop(reason) => {
+                    assert!(self.rule.judges_departures());
+                    gone.push((item, reason));
+                    continue;
+                }
+            }
+            assert!(mark.is_none() || item.packet.ecn == Ecn::Congestion);
+            break Some(item);
+        };
         self.sending = next.map(|q| (q.packet.size, self.now)).ok_or(self.now);
-        if let Some(q) = next {
-            self.packets -= 1;
-            self.bytes -= u64::from(q.packet.size);
-        }
         next
     }
 }
@@ -296,7 +373,8 @@ proptest! {
         };
         prop_assert_eq!(problems, vec![]);
         let gentle = values.get("action") == Some(&Value::Word("mark-everything".into()));
-        let by_departures = rule.marks_departures();
+        // PIE only looks on as packets leave.
+        let by_departures = rule.judges_departures() && kind != "pie";
         let fifo = matches!(scheduler, Scheduler::Fifo(_));
         let mut queue = Queue {
             rule,
@@ -308,6 +386,10 @@ proptest! {
             bytes: 0,
             sending: Err(Time::ZERO),
         };
+        // Only one that decides as packets leave drops the capable.
+        let codel_marks = kind == "codel"
+            && values.flag("ecn")
+            && !matches!(queue.scheduler, Scheduler::FqCodel(_));
         let (mut offered, mut dropped, mut sent) = (0u64, 0u64, 0u64);
         for op in ops {
             match op {
@@ -357,23 +439,25 @@ proptest! {
                 }
                 Op::Serve(later) => {
                     queue.advance(later)?;
-                    if let Some(Queued { mut packet, .. }) = queue.serve() {
-                        let before = packet.ecn;
-                        match queue.rule.leave(&mut packet, queue.now) {
-                            Some(_) => {
-                                prop_assert!(by_departures && before != Ecn::NotCapable);
-                                prop_assert_eq!(packet.ecn, Ecn::Congestion);
-                            }
-                            None => prop_assert_eq!(packet.ecn, before),
-                        }
-                        sent += u64::from(packet.size);
+                    let mut gone = Vec::new();
+                    let waited = queue.packets;
+                    let next = queue.serve(&mut gone);
+                    // Work is conserved: if packets wait, one leaves or all are dropped.
+                    prop_assert_eq!(next.is_some(), gone.len() < waited as usize);
+                    for (item, reason) in &gone {
+                        prop_assert_eq!(*reason, Reason::Codel);
+                        prop_assert!(item.packet.ecn == Ecn::NotCapable || !codel_marks);
+                        dropped += u64::from(item.packet.size);
                     }
+                    sent += next.map_or(0, |item| u64::from(item.packet.size));
+                    check_observables(&queue.rule, kind)?;
                 }
                 Op::Silence(later) => queue.advance(later)?,
             }
             prop_assert_eq!(offered, sent + dropped + queue.bytes);
         }
-        let held: u64 = std::iter::from_fn(|| queue.scheduler.dequeue()).map(|q| u64::from(q.packet.size)).sum();
+        let mut held = 0;
+        queue.scheduler.for_each(|item| held += u64::from(item.packet.size));
         prop_assert_eq!(offered, sent + dropped + held);
     }
 

@@ -78,8 +78,8 @@ pub(crate) fn noun(room: Room) -> &'static str {
 /// Mechanisms that are announced and do not exist yet: their names are not mistakes.
 pub fn announced(room: Room) -> &'static [&'static str] {
     match room {
-        Room::Queue => &["codel", "pie", "fq-codel"],
-        Room::Scheduler => &["sfq", "htb", "tbf", "token-bucket"],
+        Room::Queue => &[],
+        Room::Scheduler => &["htb", "tbf", "token-bucket"],
         Room::Stage => &[
             "policer",
             "congestion-policer",

@@ -125,6 +125,14 @@ pub struct Queue {
     pub scheduler_per: SchedulerPer,
 }
 
+impl Queue {
+    /// Whether packets find their queues by a hash.
+    pub fn is_hashed(&self) -> bool {
+        let scheduler = self.scheduler.as_ref().map(|s| s.mechanism.kind);
+        scheduler == Some("sfq") || evenflow_queue::owns_scheduler(self.rule.mechanism.kind)
+    }
+}
+
 /// By what a scheduler tells its queues apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedulerPer {

@@ -286,7 +286,7 @@ pub static QUEUE: Section = Section {
         value(
             "limit",
             Type::QueueLength,
-            Fallback::Absent("unlimited"),
+            Fallback::Absent("unlimited; 10240 packets with fq-codel, 127 with sfq"),
             Range::POSITIVE,
             "How much may wait: packets, bytes, or time at line rate; shared by all classes.",
         ),

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use evenflow_base::schema::{Law, Sampler, Value, Values};
 use evenflow_base::{Duration, Fine, Rate, Stream, Time};
+use evenflow_base::random::key_of;
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
-use evenflow_queue::{Admission, Limit, Line, Scheduler};
+use evenflow_queue::{Admission, FqCodel, Limit, Line, Scheduler, Sfq, fq_codel, owns_scheduler, sfq};
 use evenflow_scenario::model::{
     Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Lost, Per, Queue as QueueSpec,
     RateSpec, Scenario, SchedulerPer, Target, Traffic,
@@ -430,9 +431,13 @@ impl Builder<'_> {
     /// The table by which a scheduler of a link finds the queue of a flow; queues are numbered over all copies.
     fn select(&self, direction: Option<&Direction>, link: usize) -> (Select, Vec<f64>) {
         let queue = direction.and_then(|d| d.queue.as_ref());
-        let Some(queue) = queue.filter(|q| q.scheduler.is_some()) else { return (Select::One, Vec::new()) };
+        let scheduled = |q: &&QueueSpec| q.scheduler.is_some() || owns_scheduler(q.rule.mechanism.kind);
+        let Some(queue) = queue.filter(scheduled) else { return (Select::One, Vec::new()) };
         if queue.scheduler_per == SchedulerPer::Class {
             return (Select::Class, vec![1.0; self.scenario.classes.len()]);
+        }
+        if queue.is_hashed() {
+            return (self.keys(queue.scheduler_per), Vec::new());
         }
         let mut table = Vec::new();
         let mut weights = Vec::new();
@@ -449,6 +454,21 @@ impl Builder<'_> {
             }
         }
         (Select::Flow(Arc::from(table)), weights)
+    }
+
+    /// What a hash tells flows or users apart by: their names, so that nobody else decides on whom they meet.
+    fn keys(&self, per: SchedulerPer) -> Select {
+        let mut keys = Vec::new();
+        for (g, group) in self.scenario.groups.iter().enumerate() {
+            for user in 0..group.users as usize {
+                let owner = format!("{}/{user}", group.name);
+                keys.extend((0..self.flows[g]).map(|flow| match per {
+                    SchedulerPer::Flow => key_of(&format!("{owner}/{flow}")) as u32,
+                    _ => key_of(&owner) as u32,
+                }));
+            }
+        }
+        Select::Flow(Arc::from(keys))
     }
 
     fn add_ports(
@@ -566,19 +586,27 @@ impl Builder<'_> {
         };
         let scheduler = spec.and_then(|q| q.scheduler.as_ref()).filter(|s| s.mechanism.kind != "fifo");
         let rule = &gate.admission;
-        let by_departures = rule.watches_departures() || rule.marks_departures();
-        let lazy = scheduler.is_none() && steps.is_empty() && !by_departures;
+        let judges = rule.judges_departures();
+        let owned = spec.filter(|q| owns_scheduler(q.rule.mechanism.kind));
+        let scheduled = scheduler.is_some() || owned.is_some();
+        let lazy = !scheduled && steps.is_empty() && !judges && !rule.watches_departures();
         if lazy && !self.options.event_path {
             let waiting = std::collections::VecDeque::new();
             return Queue::Fifo(Box::new(Fifo { gate, waiting }));
         }
         let (scheduler, select) = match (scheduler, spec) {
             (Some(s), Some(q)) => {
-                (self.scheduler(q, &s.values, s.mechanism.kind, &select.1), select.0.clone())
+                (self.scheduler(q, &s.values, s.mechanism.kind, &select.1, own("hash")), select.0.clone())
+            }
+            (None, Some(q)) if owned.is_some() => {
+                let values = self.drawn(&q.rule.values, name, copy);
+                let params = fq_codel::Params::new(&values).expect("the scenario was checked");
+                (Scheduler::FqCodel(Box::new(FqCodel::new(params, own("hash")))), select.0.clone())
             }
             _ => (Scheduler::Fifo(std::collections::VecDeque::new()), Select::One),
         };
         Queue::Events(Box::new(Events {
+            sees_all: judges || scheduler.sees_all(),
             gate,
             scheduler,
             select,
@@ -593,7 +621,14 @@ impl Builder<'_> {
         self.scenario.links[link].loss.as_ref().is_some_and(|loss| loss.ways.contains(&way))
     }
 
-    fn scheduler(&self, queue: &QueueSpec, values: &Values, kind: &str, weights: &[f64]) -> Scheduler {
+    fn scheduler(
+        &self,
+        queue: &QueueSpec,
+        values: &Values,
+        kind: &str,
+        weights: &[f64],
+        hash: Stream,
+    ) -> Scheduler {
         let classes = &self.scenario.classes;
         match kind {
             "strict" => {
@@ -616,6 +651,7 @@ impl Builder<'_> {
                 let quanta = weights.iter().map(|w| (quantum * w).round() as u64).collect();
                 Scheduler::Drr(Drr::new(quanta, values.word("overflow") == "longest"))
             }
+            "sfq" => Scheduler::Sfq(Box::new(Sfq::new(sfq::Params::new(values), hash))),
             other => panic!("no scheduler is called {other}: {queue:?}"),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use evenflow_base::schema::Sampler;
 use evenflow_base::{Duration, Ecn, Fine, Packet, Stream, Time, flags};
-use evenflow_queue::{Queued, Reason, Verdict};
+use evenflow_queue::{Gone, Queued, Reason, Verdict};
 use evenflow_stage::Stage;
 use evenflow_traffic::Source;
 use evenflow_transport::sender::Life;
@@ -206,7 +206,8 @@ pub struct Engine {
     outbox: Vec<Segment>,
     /// SACK options of ACKs under way.
     reports: Reports,
-    evicted: Vec<Queued>,
+    /// What ports drop after they had accepted it, until it is booked.
+    gone: Vec<Gone>,
     created: u64,
     consumed: u64,
     window_open: bool,
@@ -273,7 +274,7 @@ impl Engine {
             sequence: 0,
             outbox: Vec::new(),
             reports: Reports::default(),
-            evicted: Vec::new(),
+            gone: Vec::new(),
             created: 0,
             consumed: 0,
             window_open: p.window.from == Time::ZERO,
@@ -331,10 +332,8 @@ impl Engine {
                 }
                 Queue::Events(q) => {
                     // What still waits has waited since it was accepted; the lazy path knew that at once.
-                    let mut left = q.scheduler.clone();
-                    while let Some(item) = left.dequeue() {
-                        port.counters.queue_time += window.overlap(item.at, end);
-                    }
+                    let counters = &mut port.counters;
+                    q.scheduler.for_each(|item| counters.queue_time += window.overlap(item.at, end));
                     if let Some(lengths) = &mut q.gate.lengths {
                         lengths.advance(q.gate.packets, end, &window);
                     }
@@ -793,16 +792,16 @@ impl Engine {
         // The rule decides first, about a queue that has room where somebody else can be pushed out.
         let free = port.free_at.ceil();
         q.advance(now, free);
-        let full = q.busy && q.gate.is_full(packet.size) && !q.can_push_out(&packet);
+        let queue = q.place(&packet, now);
+        let full = q.busy && q.is_full(packet.size) && !q.scheduler.can_push_out(queue, packet.size);
         let mut verdict = q.gate.ask(&mut packet, now, full, (!q.busy).then_some(free));
-        let mut evicted = std::mem::take(&mut self.evicted);
-        while !matches!(verdict, Verdict::Drop(_)) && q.busy && q.gate.is_full(packet.size) {
+        let mut gone = std::mem::take(&mut self.gone);
+        while !matches!(verdict, Verdict::Drop(_)) && q.busy && q.is_full(packet.size) {
             if let Some(lengths) = &mut q.gate.lengths {
                 lengths.advance(q.gate.packets, now, &window);
             }
-            match q.push_out(&packet) {
-                Some(item) => evicted.push(item),
-                None => verdict = Verdict::Drop(Reason::Limit),
+            if !q.push_out(queue, packet.size, &mut gone) {
+                verdict = Verdict::Drop(Reason::Limit);
             }
         }
         if self.probes.watches_ports {
@@ -823,22 +822,41 @@ impl Engine {
                     if let Some(lengths) = &mut q.gate.lengths {
                         lengths.advance(q.gate.packets, now, &window);
                     }
-                    q.hold(packet, now, sequence);
+                    q.hold(queue, packet, now, sequence);
                 } else {
                     let start = port.free_at.max(Fine::at(now));
-                    self.serve(index, Queued { packet, at: now, sequence }, start);
+                    if q.sees_all {
+                        q.hold(queue, packet, now, sequence);
+                        self.serve_next(index, start, now, &mut gone);
+                    } else {
+                        self.serve(index, Queued { packet, at: now, sequence }, None, start);
+                    }
                 }
             }
         }
-        for item in evicted.drain(..) {
-            self.ports[index as usize].counters.queue_time += window.overlap(item.at, now);
-            self.dropped(index, &item.packet, Reason::PushedOut, now);
-        }
-        self.evicted = evicted;
+        self.lose(index, now, gone);
     }
 
-    /// Puts a packet of an event-path port on the wire.
-    fn serve(&mut self, index: u32, mut item: Queued, start: Fine) {
+    /// Books what a port has dropped at `now` after it had accepted it.
+    fn lose(&mut self, index: u32, now: Time, mut gone: Vec<Gone>) {
+        for (item, reason) in gone.drain(..) {
+            self.ports[index as usize].counters.queue_time += self.window.overlap(item.at, now);
+            self.dropped(index, &item.packet, reason, now);
+        }
+        self.gone = gone;
+    }
+
+    /// Puts the next packet of an event-path port on the wire, if one waits and may leave.
+    fn serve_next(&mut self, index: u32, start: Fine, now: Time, gone: &mut Vec<Gone>) {
+        let Queue::Events(q) = &mut self.ports[index as usize].queue else { return };
+        match q.next(now, gone) {
+            Some((item, mark)) => self.serve(index, item, mark, start),
+            None => q.busy = false,
+        }
+    }
+
+    /// Puts a packet of an event-path port on the wire, which was marked on its way out for `mark`.
+    fn serve(&mut self, index: u32, item: Queued, mark: Option<Reason>, start: Fine) {
         let window = self.window;
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
@@ -849,12 +867,12 @@ impl Engine {
             if let Some(rate) = q.step(began) {
                 port.byte_time = rate.byte_time();
             }
-            if let Some(reason) = q.gate.admission.leave(&mut item.packet, began) {
-                port.counters.marks += 1;
-                self.classes[lane].marks[reason as usize] += u64::from(window.holds(began));
-                if self.probes.watches_ports {
-                    self.probes.marked(lane as u32, &item.packet, reason, began);
-                }
+        }
+        if let Some(reason) = mark {
+            port.counters.marks += 1;
+            self.classes[lane].marks[reason as usize] += u64::from(window.holds(began));
+            if self.probes.watches_ports {
+                self.probes.marked(lane as u32, &item.packet, reason, began);
             }
         }
         let class = &mut self.classes[lane];
@@ -882,10 +900,9 @@ impl Engine {
         if let Some(lengths) = &mut q.gate.lengths {
             lengths.advance(q.gate.packets, now, &window);
         }
-        match q.next() {
-            Some(item) => self.serve(index, item, free_at),
-            None => q.busy = false,
-        }
+        let mut gone = std::mem::take(&mut self.gone);
+        self.serve_next(index, free_at, now, &mut gone);
+        self.lose(index, now, gone);
     }
 
     /// A packet that was lost at random would arrive now.

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use evenflow_base::{Duration, Fine, Packet, Rate, Stream, Time};
-use evenflow_queue::{Admission, Limit, Occupancy, Queued, Reason, Scheduler, Verdict};
+use evenflow_queue::{Admission, Gone, Limit, Occupancy, Queued, Reason, Scheduler, Verdict};
 
 use crate::measure::PortCounters;
 
@@ -221,6 +221,8 @@ pub struct Events {
     pub scheduler: Scheduler,
     /// How a packet finds its queue.
     pub select: Select,
+    /// Rule or scheduler must see every packet leave, also one that need not wait.
+    pub sees_all: bool,
     /// Whether something is in transmission.
     pub busy: bool,
     /// Size of what is in transmission, and when it began.
@@ -236,14 +238,14 @@ pub enum Select {
     One,
     /// By traffic class.
     Class,
-    /// By flow, through a table.
+    /// By flow, through a table: of queues, or of keys that the scheduler hashes.
     Flow(std::sync::Arc<[u32]>),
 }
 
 impl Select {
-    /// The queue of `packet`.
+    /// The queue of `packet`, or its key.
     #[inline]
-    pub fn queue(&self, packet: &Packet) -> usize {
+    pub fn key(&self, packet: &Packet) -> usize {
         match self {
             Select::One => 0,
             Select::Class => usize::from(packet.class),
@@ -276,30 +278,57 @@ impl Events {
         changed
     }
 
+    /// Which queue a packet that arrives at `now` is bound for.
+    pub fn place(&mut self, packet: &Packet, now: Time) -> usize {
+        self.scheduler.place(self.select.key(packet), now)
+    }
+
+    /// Whether a packet of `size` bytes finds no room behind what waits.
+    pub fn is_full(&self, size: u16) -> bool {
+        self.gate.is_full(size) || self.scheduler.is_full(self.gate.bytes, size)
+    }
+
     /// Puts a packet in line.
-    pub fn hold(&mut self, packet: Packet, at: Time, sequence: u64) {
+    pub fn hold(&mut self, queue: usize, packet: Packet, at: Time, sequence: u64) {
         self.gate.packets += 1;
         self.gate.bytes += u64::from(packet.size);
-        self.scheduler.enqueue(self.select.queue(&packet), Queued { packet, at, sequence });
+        self.scheduler.enqueue(queue, Queued { packet, at, sequence });
     }
 
-    /// Takes the next in line.
-    pub fn next(&mut self) -> Option<Queued> {
-        let item = self.scheduler.dequeue()?;
-        self.forget(&item.packet);
-        Some(item)
+    /// Takes the next in line that may leave at `now`, and why it was marked, if it was on its way out. Those that may not are
+    /// added to `gone`.
+    pub fn next(&mut self, now: Time, gone: &mut Vec<Gone>) -> Option<(Queued, Option<Reason>)> {
+        loop {
+            let before = gone.len();
+            let served = self.scheduler.dequeue(now, gone);
+            for (item, _) in &gone[before..] {
+                self.forget(&item.packet);
+            }
+            let Some((mut item, mark)) = served else {
+                self.gate.admission.emptied();
+                return None;
+            };
+            self.forget(&item.packet);
+            if !self.sees_all {
+                return Some((item, mark));
+            }
+            let seen = self.gate.occupancy(false, None);
+            match self.gate.admission.leave(&mut item.packet, item.at, now, &seen) {
+                Verdict::Accept => return Some((item, mark)),
+                Verdict::Mark(reason) => return Some((item, Some(reason))),
+                Verdict::Drop(reason) => gone.push((item, reason)),
+            }
+        }
     }
 
-    /// Whether a full queue can make room for `packet`.
-    pub fn can_push_out(&self, packet: &Packet) -> bool {
-        self.scheduler.can_push_out(self.select.queue(packet), packet.size)
-    }
-
-    /// Takes one out to make room for `packet`.
-    pub fn push_out(&mut self, packet: &Packet) -> Option<Queued> {
-        let item = self.scheduler.push_out(self.select.queue(packet), packet.size)?;
-        self.forget(&item.packet);
-        Some(item)
+    /// Takes some out to make room for a packet of `size` bytes bound for `queue`; says whether there was anybody to take.
+    pub fn push_out(&mut self, queue: usize, size: u16, gone: &mut Vec<Gone>) -> bool {
+        let before = gone.len();
+        let did = self.scheduler.push_out(queue, size, gone);
+        for (item, _) in &gone[before..] {
+            self.forget(&item.packet);
+        }
+        did
     }
 
     fn forget(&mut self, packet: &Packet) {

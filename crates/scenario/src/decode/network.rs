@@ -264,9 +264,20 @@ fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> 
         None => Some((None, SchedulerPer::Class)),
         Some(json) => scheduler(json, &join(&path, "scheduler"), errors),
     };
-    let (scheduler, scheduler_per) = scheduler?;
+    let (scheduler, mut scheduler_per) = scheduler?;
+    let rule = rule?;
+    if evenflow_queue::owns_scheduler(rule.mechanism.kind) {
+        if scheduler.is_some() {
+            let path = join(&path, "scheduler");
+            errors.push(path, format!("{} is a scheduler itself; leave this out", rule.mechanism.kind));
+            return None;
+        }
+        scheduler_per = SchedulerPer::Flow;
+    }
     (has_rate && limit_sound).then_some(())?;
-    Some(Some(Queue { rule: rule?, limit, scheduler, scheduler_per }))
+    let kinds = [Some(&rule), scheduler.as_ref()].into_iter().flatten().map(|spec| spec.mechanism.kind);
+    let limit = limit.or_else(|| kinds.rev().find_map(evenflow_queue::default_limit).map(Value::Packets));
+    Some(Some(Queue { rule, limit, scheduler, scheduler_per }))
 }
 
 /// The admission rule: the `kind` and parameters of a queue.

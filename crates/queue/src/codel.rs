@@ -1,0 +1,280 @@
+//! CoDel, controlled delay: drops at the head of the queue once packets have waited longer than a target for a whole
+//! interval, ever more often until they no longer do (RFC 8289).
+//!
+//! It decides when a packet would leave, so its link takes the event path. [`State::head`] is section 5.5's pseudo-code taken
+//! apart at its calls of `dodequeue`: each head is shown to it in turn, and after a drop the next one, until it lets one go or
+//! [`State::emptied`] says that there is none. A test holds both against each other.
+//!
+//! Marking: the pseudo-code only drops. As in Linux, a mark counts as a drop and the marked packet is sent. Not here:
+//! Linux's integer approximation of the square root; the queues of FQ-CoDel, see [`crate::fq_codel`].
+//!
+//! Set up: the interval as long as the round trips of most users, the target 5 to 10 % of it (sections 4.3 and 4.4).
+
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Value, Values,
+};
+use evenflow_base::{Duration, Packet, Time};
+
+use crate::action::mark;
+use crate::{Reason, Verdict};
+
+/// Its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// TARGET.
+    pub target: Duration,
+    /// INTERVAL.
+    pub interval: Duration,
+    /// maxpacket, bytes.
+    pub max_packet: u64,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+    /// Sojourn time above which every ECN-capable packet is marked.
+    pub ce_threshold: Option<Duration>,
+}
+
+impl Params {
+    /// From decoded values.
+    pub fn new(values: &Values) -> Params {
+        Params {
+            target: values.duration("target"),
+            interval: values.duration("interval"),
+            max_packet: values.number("max_packet") as u64,
+            ecn: values.flag("ecn"),
+            ce_threshold: values.get("ce_threshold").and_then(Value::number).map(Duration::from_seconds),
+        }
+    }
+}
+
+/// When the next drop is due after one that was due at `t`: `control_law`, RFC 8289 section 5.6.
+#[inline]
+pub fn control_law(t: Time, interval: Duration, count: u64) -> Time {
+    t + Duration::from_seconds(interval.seconds() / (count as f64).sqrt())
+}
+
+/// With which count a drop state begins, where the last one began with `lastcount`, ended with `count` and would have
+/// dropped again at `drop_next` (RFC 8289 section 5.5, `dequeue`).
+#[inline]
+pub fn first_count(count: u64, lastcount: u64, now: Time, drop_next: Time, interval: Duration) -> u64 {
+    let delta = count - lastcount;
+    // An instant still to come is a negative difference, which is small enough.
+    let recently = now.since(drop_next).0 < interval.0.saturating_mul(16);
+    if delta > 1 && recently { delta } else { 1 }
+}
+
+/// What became of the head before, within one departure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Before {
+    /// It left, or there was none: this is the first head that is looked at.
+    #[default]
+    Left,
+    /// It was dropped in drop state.
+    Dropped,
+    /// It was dropped to enter drop state.
+    Entered,
+}
+
+/// What it remembers: the variables of RFC 8289 section 5.2.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct State {
+    /// When the sojourn time will have been above the target for an interval; absent: it is below.
+    first_above: Option<Time>,
+    /// When the next packet is dropped, or would have been.
+    drop_next: Time,
+    /// Drops in this drop state, or in the last.
+    count: u64,
+    /// `count` at the beginning of this drop state.
+    lastcount: u64,
+    /// Whether in drop state.
+    dropping: bool,
+    before: Before,
+    /// Of the last head.
+    sojourn: Duration,
+}
+
+impl State {
+    /// Whether a head that has waited for `sojourn` may be dropped, where `behind` bytes wait behind it: `dodequeue`,
+    /// RFC 8289 section 5.6.
+    #[inline]
+    fn ok_to_drop(&mut self, p: &Params, sojourn: Duration, behind: u64, now: Time) -> bool {
+        if sojourn < p.target || behind <= p.max_packet {
+            self.first_above = None;
+            return false;
+        }
+        match self.first_above {
+            None => {
+                self.first_above = Some(now + p.interval);
+                false
+            }
+            Some(first_above) => now >= first_above,
+        }
+    }
+
+    /// Decides on the head of the queue, accepted at `at`, where `behind` bytes wait behind it. After a drop the next head
+    /// is to be shown, or [`State::emptied`] called.
+    pub fn head(&mut self, p: &Params, packet: &mut Packet, at: Time, now: Time, behind: u64) -> Verdict {
+        self.sojourn = now.since(at);
+        let ok = self.ok_to_drop(p, self.sojourn, behind, now);
+        let verdict = match std::mem::take(&mut self.before) {
+            Before::Left if self.dropping => self.go_on(p, packet, now, ok),
+            Before::Left if ok => self.enter(p, packet, now),
+            Before::Left | Before::Entered => Verdict::Accept,
+            Before::Dropped => {
+                if ok {
+                    self.drop_next = control_law(self.drop_next, p.interval, self.count);
+                }
+                self.go_on(p, packet, now, ok)
+            }
+        };
+        match p.ce_threshold {
+            Some(threshold) if verdict == Verdict::Accept && self.sojourn > threshold && mark(packet) => {
+                Verdict::Mark(Reason::CeThreshold)
+            }
+            _ => verdict,
+        }
+    }
+
+    /// In drop state.
+    fn go_on(&mut self, p: &Params, packet: &mut Packet, now: Time, ok: bool) -> Verdict {
+        self.dropping = ok;
+        if !ok || now < self.drop_next {
+            return Verdict::Accept;
+        }
+        self.count += 1;
+        if p.ecn && mark(packet) {
+            self.drop_next = control_law(self.drop_next, p.interval, self.count);
+            return Verdict::Mark(Reason::Codel);
+        }
+        self.before = Before::Dropped;
+        Verdict::Drop(Reason::Codel)
+    }
+
+    /// Into drop state.
+    fn enter(&mut self, p: &Params, packet: &mut Packet, now: Time) -> Verdict {
+        self.dropping = true;
+        self.count = first_count(self.count, self.lastcount, now, self.drop_next, p.interval);
+        self.drop_next = control_law(now, p.interval, self.count);
+        self.lastcount = self.count;
+        if p.ecn && mark(packet) {
+            return Verdict::Mark(Reason::Codel);
+        }
+        self.before = Before::Entered;
+        Verdict::Drop(Reason::Codel)
+    }
+
+    /// The queue had no head to look at.
+    pub fn emptied(&mut self) {
+        self.first_above = None;
+        // Who enters drop state with the last packet stays in it until the next head is looked at.
+        if std::mem::take(&mut self.before) != Before::Entered {
+            self.dropping = false;
+        }
+    }
+
+    /// See [`TABLE`].
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "sojourn" => Some(self.sojourn.seconds()),
+            "dropping" => Some(f64::from(u8::from(self.dropping))),
+            "count" => Some(self.count as f64),
+            _ => None,
+        }
+    }
+}
+
+/// The rule and its state.
+#[derive(Clone, Debug)]
+pub struct Codel {
+    /// Its configuration.
+    pub params: Params,
+    /// What it remembers.
+    pub state: State,
+}
+
+impl Codel {
+    /// A rule that has seen nothing.
+    pub fn new(params: Params) -> Codel {
+        Codel { params, state: State::default() }
+    }
+}
+
+/// `target`.
+pub const TARGET: Param = Param {
+    name: "target",
+    ty: Type::Duration,
+    default: Fallback::Text("5 ms"),
+    range: Range::POSITIVE,
+    source: "RFC 8289 section 4.4",
+    doc: "Waiting time that is tolerated for good.",
+};
+
+/// `interval`.
+pub const INTERVAL: Param = Param {
+    name: "interval",
+    ty: Type::Duration,
+    default: Fallback::Text("100 ms"),
+    range: Range { min: 1e-6, closed: true, max: f64::INFINITY },
+    source: "RFC 8289 section 4.3",
+    doc: "How long packets must have waited longer than the target before one is dropped, and the first gap between drops.",
+};
+
+/// `max_packet`.
+pub const MAX_PACKET: Param = Param {
+    name: "max_packet",
+    ty: Type::Bytes,
+    default: Fallback::Text("1500 B"),
+    range: Range::PACKET_SIZE,
+    source: "RFC 8289 section 5.3: the interface's MTU",
+    doc: "Where no more than this waits behind a packet, it is not dropped.",
+};
+
+/// `ecn`.
+pub const ECN: Param = Param {
+    name: "ecn",
+    ty: Type::Flag,
+    default: Fallback::Text("true"),
+    range: Range::ANY,
+    source: "RFC 8290 section 5.2.6; RFC 3168 section 5",
+    doc: "Whether ECN-capable packets are marked instead of dropped.",
+};
+
+/// `ce_threshold`.
+pub const CE_THRESHOLD: Param = Param {
+    name: "ce_threshold",
+    ty: Type::Duration,
+    default: Fallback::Absent("off"),
+    range: Range::NOT_NEGATIVE,
+    source: "RFC 8290 section 5.2.7",
+    doc: "Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.",
+};
+
+/// How it marks, where its document only drops.
+pub const MARKING: Deviation = Deviation {
+    what: "A mark counts as a drop and is followed by the same gap; the marked packet leaves, and no other is looked at.",
+    why: "The pseudo-code of RFC 8289 only drops. So it is in Linux.",
+};
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "codel",
+    room: Room::Queue,
+    title: "Controlled delay (CoDel)",
+    doc: "Drops or marks at the head of the queue: once packets have waited longer than the target for a whole interval, then \
+          again after interval / sqrt(2), interval / sqrt(3), and so on, until one has waited less.",
+    source: "RFC 8289",
+    params: &[TARGET, INTERVAL, MAX_PACKET, ECN, CE_THRESHOLD],
+    observables: &[
+        Observable { name: "sojourn", unit: "s", doc: "How long the last packet that was looked at had waited." },
+        Observable { name: "dropping", unit: "1", doc: "Whether in drop state: 0 or 1." },
+        Observable { name: "count", unit: "1", doc: "Drops and marks of this drop state or the last, and what it began with." },
+    ],
+    counters: &[
+        Counter { name: "limit", doc: "The queue was full." },
+        Counter { name: "codel", doc: "Packets had waited longer than the target for an interval, and a drop was due." },
+        Counter { name: "ce_threshold", doc: "Marked because it had waited longer than ce_threshold." },
+    ],
+    deviations: &[MARKING],
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,448 @@
+//! FQ-CoDel: flows hashed to queues of their own, served by a deficit round robin that lets new flows go first, each queue
+//! under a CoDel of its own (RFC 8290).
+//!
+//! A flow that sends less than a quantum in each round waits for hardly anybody; one that builds a queue is told by CoDel. When
+//! the buffer is full, the fattest queue loses packets from its head. Not here: classification by anything but the flow
+//! (section 4.1.1), Linux's raising of CoDel's count after such a loss.
+//!
+//! The hash is salted by a number from the link's own stream, so that another seed brings other collisions; the packets of a
+//! flow always meet the same queue.
+
+use std::collections::VecDeque;
+
+use evenflow_base::random::salted;
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values,
+};
+use evenflow_base::{Stream, Time};
+
+use crate::codel::{self, CE_THRESHOLD, ECN, INTERVAL, MARKING, MAX_PACKET, TARGET};
+use crate::scheduler::{Gone, Queued};
+use crate::{Reason, Verdict};
+
+/// What fills the buffer where the scenario gives no limit (RFC 8290 section 5.2.3), packets.
+pub const LIMIT: f64 = 10_240.0;
+
+/// Its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// Of every queue.
+    pub codel: codel::Params,
+    /// Queues.
+    pub flows: usize,
+    /// Bytes a round.
+    pub quantum: i64,
+    /// Most packets that leave at once when the buffer is full.
+    pub drop_batch: usize,
+    /// Bytes of all queues together.
+    pub memory_limit: Option<u64>,
+}
+
+impl Params {
+    /// From decoded values.
+    pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
+        let max_packet = values.number("max_packet");
+        let memory_limit = values.get("memory_limit").and_then(Value::number);
+        if memory_limit.is_some_and(|limit| limit < max_packet) {
+            return Err(vec![("memory_limit", "must hold a packet of max_packet bytes".into())]);
+        }
+        Ok(Params {
+            codel: codel::Params::new(values),
+            flows: values.number("flows") as usize,
+            quantum: values.number("quantum") as i64,
+            drop_batch: values.number("drop_batch") as usize,
+            memory_limit: memory_limit.map(|limit| limit as u64),
+        })
+    }
+}
+
+/// How many of the fattest queue's `packets` leave at once: half of them, at least one (RFC 8290 section 4.1).
+#[inline]
+pub fn batch(packets: usize, most: usize) -> usize {
+    (packets / 2).clamp(1, most)
+}
+
+/// Where a queue stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum List {
+    /// It is not active.
+    #[default]
+    None,
+    New,
+    Old,
+}
+
+/// A queue.
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    packets: VecDeque<Queued>,
+    bytes: u64,
+    /// Credits, bytes.
+    deficit: i64,
+    list: List,
+    codel: codel::State,
+}
+
+impl Flow {
+    /// What CoDel lets go next.
+    fn next(&mut self, p: &codel::Params, now: Time, gone: &mut Vec<Gone>) -> Option<(Queued, Option<Reason>)> {
+        while let Some(mut item) = self.packets.pop_front() {
+            self.bytes -= u64::from(item.packet.size);
+            match self.codel.head(p, &mut item.packet, item.at, now, self.bytes) {
+                Verdict::Accept => return Some((item, None)),
+                Verdict::Mark(reason) => return Some((item, Some(reason))),
+                Verdict::Drop(reason) => gone.push((item, reason)),
+            }
+        }
+        self.codel.emptied();
+        None
+    }
+}
+
+/// The queues.
+#[derive(Clone, Debug)]
+pub struct FqCodel {
+    params: Params,
+    flows: Vec<Flow>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    salt: u64,
+}
+
+impl FqCodel {
+    /// Empty ones; the hash's salt is the first number of `stream`.
+    pub fn new(params: Params, mut stream: Stream) -> FqCodel {
+        FqCodel {
+            params,
+            flows: vec![Flow::default(); params.flows],
+            new: VecDeque::with_capacity(params.flows),
+            old: VecDeque::with_capacity(params.flows),
+            salt: stream.bits(),
+        }
+    }
+
+    /// The queue of the flow `key`.
+    pub fn place(&self, key: usize) -> usize {
+        (salted(key as u64, self.salt) % self.params.flows as u64) as usize
+    }
+
+    /// Takes a packet into `queue`: RFC 8290 section 4.1.
+    pub fn enqueue(&mut self, queue: usize, item: Queued) {
+        let flow = &mut self.flows[queue];
+        if flow.list == List::None {
+            flow.list = List::New;
+            flow.deficit = self.params.quantum;
+            self.new.push_back(queue as u32);
+        }
+        flow.bytes += u64::from(item.packet.size);
+        flow.packets.push_back(item);
+    }
+
+    /// The packet to send next, and why it was marked if CoDel did so; what CoDel drops on the way is added to `gone`:
+    /// RFC 8290 section 4.2.
+    pub fn dequeue(&mut self, now: Time, gone: &mut Vec<Gone>) -> Option<(Queued, Option<Reason>)> {
+        loop {
+            let list = if self.new.is_empty() { &mut self.old } else { &mut self.new };
+            let queue = *list.front()?;
+            let flow = &mut self.flows[queue as usize];
+            if flow.deficit <= 0 {
+                list.pop_front();
+                flow.deficit += self.params.quantum;
+                flow.list = List::Old;
+                self.old.push_back(queue);
+                continue;
+            }
+            if let Some(next) = flow.next(&self.params.codel, now, gone) {
+                flow.deficit -= i64::from(next.0.packet.size);
+                return Some(next);
+            }
+            list.pop_front();
+            if flow.list == List::New {
+                // Through the old ones once, so that it cannot starve them by coming back as a new one.
+                flow.list = List::Old;
+                self.old.push_back(queue);
+            } else {
+                flow.list = List::None;
+            }
+        }
+    }
+
+    /// Whether what waits leaves no room for `size` bytes more.
+    pub fn is_full(&self, bytes: u64, size: u16) -> bool {
+        self.params.memory_limit.is_some_and(|limit| bytes + u64::from(size) > limit)
+    }
+
+    /// The queue with the most bytes, counting a newcomer's; of equals the first.
+    fn fattest(&self, queue: usize, size: u16) -> usize {
+        let bytes = |n: usize| self.flows[n].bytes + if n == queue { u64::from(size) } else { 0 };
+        (0..self.flows.len()).rev().max_by_key(|&n| bytes(n)).unwrap_or(queue)
+    }
+
+    /// Whether [`FqCodel::push_out`] would remove something: not if the newcomer is the fattest queue by itself.
+    pub fn can_push_out(&self, queue: usize, size: u16) -> bool {
+        !self.flows[self.fattest(queue, size)].packets.is_empty()
+    }
+
+    /// Makes room for a packet of `size` bytes bound for `queue`: removes packets from the head of the fattest queue, the
+    /// newcomer counted, and says whether it did (RFC 8290 section 4.1).
+    pub fn push_out(&mut self, queue: usize, size: u16, gone: &mut Vec<Gone>) -> bool {
+        let fattest = self.fattest(queue, size);
+        let flow = &mut self.flows[fattest];
+        let leave = batch(flow.packets.len() + usize::from(fattest == queue), self.params.drop_batch);
+        let before = gone.len();
+        for item in flow.packets.drain(..leave.min(flow.packets.len())) {
+            flow.bytes -= u64::from(item.packet.size);
+            gone.push((item, Reason::PushedOut));
+        }
+        gone.len() > before
+    }
+
+    /// All packets that wait.
+    pub fn waiting(&self) -> impl Iterator<Item = &Queued> {
+        self.flows.iter().flat_map(|flow| &flow.packets)
+    }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "fq-codel",
+    room: Room::Queue,
+    title: "Flow queue CoDel (FQ-CoDel)",
+    doc: "Hashes flows to queues, serves these by deficit round robin, new ones first, and has a CoDel of its own for each. It is \
+          rule and scheduler in one. A full buffer takes packets from the head of the fattest queue. Without a limit, it is \
+          10240 packets (RFC 8290 section 5.2.3).",
+    source: "RFC 8290",
+    params: &[
+        TARGET,
+        INTERVAL,
+        MAX_PACKET,
+        ECN,
+        CE_THRESHOLD,
+        Param {
+            name: "flows",
+            ty: Type::Integer,
+            default: Fallback::Text("1024"),
+            range: Range { min: 1.0, closed: true, max: 65_536.0 },
+            source: "RFC 8290 section 5.2.5",
+            doc: "Queues to which flows are hashed.",
+        },
+        Param {
+            name: "quantum",
+            ty: Type::Bytes,
+            default: Fallback::Text("1514 B"),
+            range: Range::FROM_ONE,
+            source: "RFC 8290 section 5.2.4: the MTU and Ethernet's header",
+            doc: "Bytes a round.",
+        },
+        Param {
+            name: "drop_batch",
+            ty: Type::Integer,
+            default: Fallback::Text("64"),
+            range: Range::FROM_ONE,
+            source: "RFC 8290 section 4.1",
+            doc: "Most packets that leave at once when the buffer is full; never more than half of their queue.",
+        },
+        Param {
+            name: "memory_limit",
+            ty: Type::Bytes,
+            default: Fallback::Absent("off"),
+            range: Range::FROM_ONE,
+            source: "Linux, tc-fq_codel (32 MiB there)",
+            doc: "Most bytes of all queues together, beside the limit.",
+        },
+    ],
+    observables: &[],
+    counters: &[
+        Counter { name: "codel", doc: "CoDel's of one of the queues." },
+        Counter { name: "ce_threshold", doc: "Marked because it had waited longer than ce_threshold." },
+        Counter { name: "pushed_out", doc: "Taken from the head of the fattest queue to make room." },
+        Counter { name: "limit", doc: "The buffer was full, and the arriving packet the fattest queue by itself." },
+    ],
+    deviations: &[
+        MARKING,
+        Deviation {
+            what: "Credits of zero are used up.",
+            why: "Section 4.2 says both \"negative\" and \"at least a quantum\"; so it is in Linux.",
+        },
+        Deviation {
+            what: "The arriving packet of the fattest queue counts with it, but is never among those that leave, unless alone.",
+            why: "It is not in the queue yet; packets leave from the head.",
+        },
+        Deviation {
+            what: "A salted hash of 64 bits over the flow's name, not Jenkins' over addresses and ports.",
+            why: "Flows have names here, not addresses; that it is even and salted is all that matters.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenflow_base::{Duration, Ecn, Packet};
+
+    fn params() -> Params {
+        Params {
+            codel: codel::Params {
+                target: Duration::from_millis(5),
+                interval: Duration::from_millis(100),
+                max_packet: 1500,
+                ecn: true,
+                ce_threshold: None,
+            },
+            flows: 4,
+            quantum: 1514,
+            drop_batch: 64,
+            memory_limit: None,
+        }
+    }
+
+    fn queues(params: Params) -> FqCodel {
+        FqCodel::new(params, Stream::new(1, "hash"))
+    }
+
+    fn item(id: u64, size: u16) -> Queued {
+        let packet = Packet {
+            seq: id,
+            label: 0.0,
+            flow: 0,
+            stamp: 0,
+            size,
+            payload: size,
+            hop: 0,
+            class: 0,
+            flags: 0,
+            ecn: Ecn::NotCapable,
+        };
+        Queued { packet, at: Time(0), sequence: id }
+    }
+
+    fn drain(q: &mut FqCodel, most: usize) -> Vec<u64> {
+        let mut gone = Vec::new();
+        let served = std::iter::from_fn(|| q.dequeue(Time(1), &mut gone)).take(most);
+        let ids = served.map(|(item, _)| item.packet.seq).collect();
+        assert!(gone.is_empty());
+        ids
+    }
+
+    #[test]
+    fn a_new_flow_goes_before_the_old_ones() {
+        let mut q = queues(params());
+        for n in 0..6 {
+            q.enqueue((n % 2) as usize, item(n, 1500));
+        }
+        // 0 and 1 are new with 1514 each: 0 sends two (14 left after the first), then 1.
+        assert_eq!(drain(&mut q, 4), [0, 2, 1, 3]);
+        // Both are old now or soon. A flow that comes with one small packet is next.
+        q.enqueue(2, item(100, 60));
+        assert_eq!(drain(&mut q, 9), [100, 4, 5]);
+    }
+
+    #[test]
+    fn credits_by_hand() {
+        let mut q = queues(params());
+        q.enqueue(0, item(0, 1514));
+        q.enqueue(0, item(1, 1000));
+        q.enqueue(0, item(2, 1000));
+        q.enqueue(1, item(10, 400));
+        q.enqueue(1, item(11, 400));
+        assert_eq!(drain(&mut q, 1), [0]);
+        assert_eq!(q.flows[0].deficit, 0); // used up, to the byte
+        // 0 becomes old with 1514; 1 is new: both its packets; empty, it goes behind 0.
+        assert_eq!(drain(&mut q, 2), [10, 11]);
+        assert_eq!(q.flows[1].deficit, 714);
+        assert_eq!(drain(&mut q, 1), [1]);
+        assert_eq!((q.flows[0].deficit, q.flows[0].list, q.flows[1].list), (514, List::Old, List::Old));
+        assert_eq!(drain(&mut q, 2), [2]);
+        assert_eq!((q.flows[0].list, q.flows[1].list), (List::None, List::None));
+    }
+
+    #[test]
+    fn an_emptied_new_flow_comes_back_as_an_old_one() {
+        let mut q = queues(params());
+        for n in 0..4 {
+            q.enqueue(0, item(n, 1500));
+        }
+        assert_eq!(drain(&mut q, 2), [0, 1]); // its credits are -1486
+        q.enqueue(1, item(10, 60));
+        assert_eq!(drain(&mut q, 1), [10]);
+        // Empty, but found so only at the next look: it then goes behind 0, with 1454 credits left.
+        assert_eq!(drain(&mut q, 1), [2]);
+        assert_eq!(q.flows[1].list, List::Old);
+        q.enqueue(1, item(11, 60));
+        assert!(q.new.is_empty());
+        assert_eq!(q.flows[1].deficit, 1454);
+    }
+
+    #[test]
+    fn half_of_the_fattest_queue_leaves_from_its_head() {
+        assert_eq!([1, 2, 3, 7, 127, 128, 200].map(|n| batch(n, 64)), [1, 1, 1, 3, 63, 64, 64]);
+        let mut q = queues(params());
+        for n in 0..7 {
+            q.enqueue(0, item(n, 100));
+        }
+        q.enqueue(1, item(10, 650));
+        let mut gone = Vec::new();
+        let mut push_out = |q: &mut FqCodel, queue, size| {
+            gone.clear();
+            let did = q.push_out(queue, size, &mut gone);
+            assert_eq!(did, !gone.is_empty());
+            gone.iter().map(|(item, reason)| (*reason == Reason::PushedOut).then_some(item.packet.seq)).collect()
+        };
+        let ids = |list: &[u64]| list.iter().map(|id| Some(*id)).collect::<Vec<_>>();
+        let left: Vec<_> = push_out(&mut q, 2, 100); // 700 against 650
+        assert_eq!(left, ids(&[0, 1, 2]));
+        let left: Vec<_> = push_out(&mut q, 1, 50); // 400 against 700
+        assert_eq!(left, ids(&[10]));
+        let left: Vec<_> = push_out(&mut q, 0, 100); // its own: four and the newcomer
+        assert_eq!(left, ids(&[3, 4]));
+        assert!(!q.can_push_out(3, 201), "the newcomer would be the fattest by itself");
+        let left: Vec<_> = push_out(&mut q, 3, 200); // a tie: the first
+        assert_eq!(left, ids(&[5]));
+        assert_eq!(q.flows[0].bytes, 100);
+    }
+
+    #[test]
+    fn the_memory_limit_counts_bytes() {
+        let q = queues(Params { memory_limit: Some(3000), ..params() });
+        assert!(!q.is_full(1500, 1500));
+        assert!(q.is_full(1501, 1500));
+        assert!(!queues(params()).is_full(1 << 40, 1500));
+    }
+
+    #[test]
+    fn each_queue_has_its_own_codel() {
+        let mut q = queues(params());
+        for n in 0..60 {
+            q.enqueue((n % 2) as usize, item(n, 1500));
+        }
+        let mut gone = Vec::new();
+        let ms = 1_000_000;
+        // Both are above the target from 10 ms on; an interval later each drops its own head.
+        q.dequeue(Time(10 * ms), &mut gone);
+        q.dequeue(Time(10 * ms), &mut gone);
+        q.dequeue(Time(11 * ms), &mut gone);
+        q.dequeue(Time(12 * ms), &mut gone);
+        assert!(gone.is_empty());
+        for n in 0..4 {
+            q.dequeue(Time((120 + n) * ms), &mut gone);
+        }
+        let lost: Vec<u64> = gone.iter().map(|(item, _)| item.packet.seq % 2).collect();
+        assert_eq!(lost.len(), 2);
+        assert_eq!(lost[0] + lost[1], 1, "one of each");
+        assert!(gone.iter().all(|(_, reason)| *reason == Reason::Codel));
+    }
+
+    #[test]
+    fn the_hash_is_even_and_salted() {
+        let p = Params { flows: 1024, ..params() };
+        let (a, b) = (queues(p), FqCodel::new(p, Stream::new(2, "hash")));
+        assert_eq!(a.place(7), queues(p).place(7));
+        let differ = (0..1000).filter(|&key| a.place(key) != b.place(key)).count();
+        assert!(differ > 980, "{differ}");
+        // 102400 keys in 1024 queues: 100 each, sd 10; chi-square has mean 1023, sd 45.
+        let mut counts = vec![0.0f64; 1024];
+        (0..102_400).for_each(|key| counts[a.place(key)] += 1.0);
+        let chi: f64 = counts.iter().map(|n| (n - 100.0) * (n - 100.0) / 100.0).sum();
+        assert!((chi - 1023.0).abs() < 4.0 * 45.0, "{chi}");
+    }
+}

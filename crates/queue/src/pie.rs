@@ -1,0 +1,416 @@
+//! PIE, the proportional integral controller enhanced: drops arriving packets with a probability that is corrected at
+//! regular instants by how far the queueing delay is from its target and how much it has changed (RFC 8033).
+//!
+//! The correction is scaled down while the probability is small, so that one pair of gains serves light and heavy
+//! congestion; a burst after a time without congestion is let through. The delay is told by timestamps, as in the RFC's basic
+//! pseudo-code (appendix A), by the backlog and the link's rate (section 4.3), or by the backlog and an estimate of the rate of
+//! departures (section 5.2). The first and the last must see packets leave, so their link takes the event path.
+//!
+//! Options: marking below a probability (section 5.1), de-randomisation (section 5.4), a cap on the correction (section 5.5).
+//! Not here: turning PIE off while the queue is short (section 5.3), scaling by packet size.
+
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values,
+};
+use evenflow_base::{Draw, Duration, Packet, Time};
+
+use crate::action::mark;
+use crate::{Occupancy, Reason, Verdict};
+
+/// How the queueing delay is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Latency {
+    /// What the packet that left last has waited.
+    Timestamps,
+    /// What waits, over the link's rate.
+    LinkRate,
+    /// What waits, over an estimate of the rate of departures.
+    DepartureRate,
+}
+
+/// Its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// QDELAY_REF, seconds.
+    pub target: f64,
+    /// T_UPDATE.
+    pub period: Duration,
+    /// alpha, 1/s.
+    pub alpha: f64,
+    /// beta, 1/s.
+    pub beta: f64,
+    /// MAX_BURST.
+    pub max_burst: Duration,
+    /// MEAN_PKTSIZE, bytes.
+    pub mean_packet: u64,
+    /// MAX_ECNTH.
+    pub ecn_threshold: f64,
+    /// How the delay is told.
+    pub latency: Latency,
+    /// DQ_THRESHOLD, bytes.
+    pub rate_threshold: u64,
+    /// Whether draws wait for the probability to add up (section 5.4).
+    pub derandomize: bool,
+    /// Whether corrections are capped (section 5.5).
+    pub cap: bool,
+}
+
+impl Params {
+    /// From decoded values.
+    pub fn new(values: &Values) -> Params {
+        Params {
+            target: values.number("target"),
+            period: values.duration("period"),
+            alpha: values.number("alpha"),
+            beta: values.number("beta"),
+            max_burst: values.duration("max_burst"),
+            mean_packet: values.number("mean_packet") as u64,
+            ecn_threshold: values.number("ecn_threshold"),
+            latency: match values.word("latency") {
+                "link-rate" => Latency::LinkRate,
+                "departure-rate" => Latency::DepartureRate,
+                _ => Latency::Timestamps,
+            },
+            rate_threshold: values.number("rate_threshold") as u64,
+            derandomize: values.flag("derandomize"),
+            cap: values.flag("cap"),
+        }
+    }
+}
+
+/// What a correction is divided by while the probability is `p`: auto-tuning, section 4.2.
+#[inline]
+pub fn scale(p: f64) -> f64 {
+    match p {
+        p if p < 0.000_001 => 2048.0,
+        p if p < 0.000_01 => 512.0,
+        p if p < 0.000_1 => 128.0,
+        p if p < 0.001 => 32.0,
+        p if p < 0.01 => 8.0,
+        p if p < 0.1 => 2.0,
+        _ => 1.0,
+    }
+}
+
+/// The next probability, where the delay is `delay` and was `old` at the update before: section 4.2.
+#[inline]
+pub fn next_probability(p: &Params, probability: f64, delay: f64, old: f64) -> f64 {
+    let mut step = (p.alpha * (delay - p.target) + p.beta * (delay - old)) / scale(probability);
+    if p.cap && probability >= CAP_FROM && step > CAP {
+        step = CAP;
+    }
+    let mut next = probability + step;
+    if delay == 0.0 && old == 0.0 {
+        next *= DECAY;
+    }
+    next.clamp(0.0, 1.0)
+}
+
+/// How much of the probability is left by an update without queue (section 4.2).
+const DECAY: f64 = 0.98;
+/// The probability from which the cap holds, and the cap (section 5.5).
+const CAP_FROM: f64 = 0.1;
+const CAP: f64 = 0.02;
+/// While the probabilities since the last drop add up to less than the first, nothing is dropped; from the second on,
+/// everything (section 5.4).
+const CERTAINLY_NOT: f64 = 0.85;
+const CERTAINLY: f64 = 8.5;
+/// The probability below which a short delay makes PIE stand by (section 4.1).
+const STAND_BY: f64 = 0.2;
+
+/// Estimate of the rate of departures: section 5.2.
+#[derive(Clone, Copy, Debug, Default)]
+struct Departures {
+    /// avg_dq_time, seconds for DQ_THRESHOLD bytes; zero: not known.
+    average: f64,
+    /// measurement_start; absent: not in measurement.
+    since: Option<Time>,
+    /// dq_count, bytes.
+    bytes: u64,
+}
+
+impl Departures {
+    /// `size` bytes leave at `now`, and `behind` wait behind them.
+    fn left(&mut self, threshold: u64, size: u16, behind: u64, now: Time) {
+        if let Some(since) = self.since {
+            self.bytes += u64::from(size);
+            if self.bytes >= threshold {
+                let time = now.since(since).seconds();
+                self.average = next_average(self.average, time, threshold as f64);
+                self.since = None;
+            }
+        }
+        if self.since.is_none() && behind >= threshold {
+            self.since = Some(now);
+            self.bytes = 0;
+        }
+    }
+}
+
+/// The average time for `threshold` bytes, after `time` for the last of them: section 5.2.
+#[inline]
+fn next_average(average: f64, time: f64, threshold: f64) -> f64 {
+    if average == 0.0 {
+        return time;
+    }
+    let weight = threshold / 65_536.0;
+    time * weight + average * (1.0 - weight)
+}
+
+/// The rule and its state: the status variables of RFC 8033, appendix A.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    params: Params,
+    /// drop_prob.
+    probability: f64,
+    /// current_qdelay, seconds.
+    delay: f64,
+    /// qdelay_old, seconds.
+    old: f64,
+    /// burst_allowance.
+    burst: Duration,
+    /// accu_prob.
+    added_up: f64,
+    departures: Departures,
+    next: Time,
+}
+
+impl Pie {
+    /// A rule that has seen nothing.
+    pub fn new(params: Params) -> Pie {
+        Pie {
+            params,
+            probability: 0.0,
+            delay: 0.0,
+            old: 0.0,
+            burst: params.max_burst,
+            added_up: 0.0,
+            departures: Departures::default(),
+            next: Time::ZERO + params.period,
+        }
+    }
+
+    /// See [`crate::Admission::next_tick`].
+    #[inline]
+    pub fn next_tick(&self) -> Time {
+        self.next
+    }
+
+    /// See [`crate::Admission::tick`]: `calculate_drop_prob` of appendix A.
+    pub fn tick(&mut self, seen: &Occupancy) {
+        let p = &self.params;
+        match p.latency {
+            Latency::Timestamps => {}
+            Latency::LinkRate => self.delay = seen.wait(),
+            Latency::DepartureRate => {
+                self.delay = seen.bytes as f64 * self.departures.average / p.rate_threshold as f64;
+            }
+        }
+        self.probability = next_probability(p, self.probability, self.delay, self.old);
+        self.old = self.delay;
+        self.burst = Duration(self.burst.0.saturating_sub(p.period.0));
+        self.next += p.period;
+    }
+
+    /// See [`crate::Admission::admit`]: `enque` of appendix A, with the options of section 5.
+    pub fn admit<D: Draw>(&mut self, packet: &mut Packet, seen: &Occupancy, draws: &mut D) -> Verdict {
+        let short = self.params.target / 2.0;
+        if self.probability == 0.0 && self.delay < short && self.old < short {
+            self.burst = self.params.max_burst;
+        }
+        if seen.full {
+            self.added_up = 0.0;
+            return Verdict::Drop(Reason::Limit);
+        }
+        if self.burst > Duration::ZERO || !self.drops_early(seen, draws) {
+            return Verdict::Accept;
+        }
+        self.added_up = 0.0;
+        if self.probability < self.params.ecn_threshold && mark(packet) {
+            return Verdict::Mark(Reason::Pie);
+        }
+        Verdict::Drop(Reason::Pie)
+    }
+
+    /// `drop_early`: sections 4.1 and 5.4.
+    fn drops_early<D: Draw>(&mut self, seen: &Occupancy, draws: &mut D) -> bool {
+        let p = &self.params;
+        if (self.old < p.target / 2.0 && self.probability < STAND_BY) || seen.bytes <= 2 * p.mean_packet {
+            return false;
+        }
+        if p.derandomize {
+            if self.probability == 0.0 {
+                self.added_up = 0.0;
+            }
+            self.added_up += self.probability;
+            if self.added_up < CERTAINLY_NOT {
+                return false;
+            }
+            if self.added_up >= CERTAINLY {
+                return true;
+            }
+        }
+        draws.open01() < self.probability
+    }
+
+    /// Whether it must see packets leave.
+    pub fn sees_departures(&self) -> bool {
+        self.params.latency != Latency::LinkRate
+    }
+
+    /// See [`crate::Admission::leave`]: `deque` of appendices A and B.
+    pub fn leave(&mut self, size: u16, at: Time, now: Time, behind: u64) {
+        match self.params.latency {
+            Latency::Timestamps if behind == 0 => self.delay = 0.0,
+            Latency::Timestamps => self.delay = now.since(at).seconds(),
+            Latency::DepartureRate => self.departures.left(self.params.rate_threshold, size, behind, now),
+            Latency::LinkRate => {}
+        }
+    }
+
+    /// See [`TABLE`].
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "probability" => Some(self.probability),
+            "delay" => Some(self.delay),
+            "burst_allowance" => Some(self.burst.seconds()),
+            "departure_rate" => {
+                let (bytes, time) = (self.params.rate_threshold as f64, self.departures.average);
+                Some(if time > 0.0 { 8.0 * bytes / time } else { 0.0 })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "pie",
+    room: Room::Queue,
+    title: "Proportional integral controller enhanced (PIE)",
+    doc: "Drops or marks arriving packets with a probability that every period changes by alpha * (delay - target) + beta * \
+          (delay - delay before), scaled down while it is small.",
+    source: "RFC 8033",
+    params: &[
+        Param {
+            name: "target",
+            ty: Type::Duration,
+            default: Fallback::Text("15 ms"),
+            range: Range::POSITIVE,
+            source: "RFC 8033 appendix A",
+            doc: "Queueing delay at rest (QDELAY_REF).",
+        },
+        Param {
+            name: "period",
+            ty: Type::Duration,
+            default: Fallback::Text("15 ms"),
+            range: Range { min: 1e-6, closed: true, max: f64::INFINITY },
+            source: "RFC 8033 appendix A",
+            doc: "Time between updates of the probability (T_UPDATE).",
+        },
+        Param {
+            name: "alpha",
+            ty: Type::Number,
+            default: Fallback::Text("0.125"),
+            range: Range::NOT_NEGATIVE,
+            source: "RFC 8033 appendix A",
+            doc: "Weight of the distance from the target, 1/s.",
+        },
+        Param {
+            name: "beta",
+            ty: Type::Number,
+            default: Fallback::Text("1.25"),
+            range: Range::NOT_NEGATIVE,
+            source: "RFC 8033 appendix A",
+            doc: "Weight of the change since the last update, 1/s.",
+        },
+        Param {
+            name: "max_burst",
+            ty: Type::Duration,
+            default: Fallback::Text("150 ms"),
+            range: Range::NOT_NEGATIVE,
+            source: "RFC 8033 appendix A",
+            doc: "For how long nothing is dropped early after a time without congestion (MAX_BURST).",
+        },
+        Param {
+            name: "mean_packet",
+            ty: Type::Bytes,
+            default: Fallback::Text("1024 B"),
+            range: Range::PACKET_SIZE,
+            source: "RFC 8034 (MEAN_PKTSIZE); RFC 8033 gives no value",
+            doc: "Where no more than twice this waits, nothing is dropped early.",
+        },
+        Param {
+            name: "ecn_threshold",
+            ty: Type::Number,
+            default: Fallback::Text("0.1"),
+            range: Range { min: 0.0, closed: true, max: 1.0 },
+            source: "RFC 8033 section 5.1",
+            doc: "While the probability is below this, ECN-capable packets are marked instead of dropped; 0: never \
+                  (MAX_ECNTH).",
+        },
+        Param {
+            name: "latency",
+            ty: Type::Choice(&["timestamps", "link-rate", "departure-rate"]),
+            default: Fallback::Text("timestamps"),
+            range: Range::ANY,
+            source: "RFC 8033 appendix A; section 4.3; section 5.2",
+            doc: "How the delay is told: by the packet that left last; by what waits and the link's rate; by what waits and \
+                  a measured rate of departures.",
+        },
+        Param {
+            name: "rate_threshold",
+            ty: Type::Bytes,
+            default: Fallback::Text("16384 B"),
+            range: Range { min: 1.0, closed: true, max: 65_536.0 },
+            source: "RFC 8033 section 5.2",
+            doc: "Departures are measured while more than this waits, over as much; its share of 2^16 B is the weight of a \
+                  measurement (DQ_THRESHOLD).",
+        },
+        Param {
+            name: "derandomize",
+            ty: Type::Flag,
+            default: Fallback::Text("false"),
+            range: Range::ANY,
+            source: "RFC 8033 section 5.4",
+            doc: "Nothing is dropped before the probabilities since the last drop add up to 0.85, everything once they add \
+                  up to 8.5.",
+        },
+        Param {
+            name: "cap",
+            ty: Type::Flag,
+            default: Fallback::Text("false"),
+            range: Range::ANY,
+            source: "RFC 8033 section 5.5",
+            doc: "From a probability of 0.1 on it grows by at most 0.02 an update.",
+        },
+    ],
+    observables: &[
+        Observable { name: "probability", unit: "1", doc: "Probability that holds now." },
+        Observable { name: "delay", unit: "s", doc: "Queueing delay as PIE sees it." },
+        Observable { name: "burst_allowance", unit: "s", doc: "For how long nothing is dropped early." },
+        Observable { name: "departure_rate", unit: "bit/s", doc: "Measured with latency \"departure-rate\"; 0: not yet, or not at all." },
+    ],
+    counters: &[
+        Counter { name: "limit", doc: "The queue was full." },
+        Counter { name: "pie", doc: "The probability was above zero, and the draw said so." },
+    ],
+    deviations: &[
+        Deviation {
+            what: "Updates come at multiples of the period since the start of the run.",
+            why: "The RFC's are run by a timer that somebody starts some time.",
+        },
+        Deviation {
+            what: "With timestamps, the delay is zero once a packet leaves nothing behind it.",
+            why: "The last packet of a burst has waited; without this its delay would count for as long as the link is idle. So \
+                  it is in Linux.",
+        },
+        Deviation {
+            what: "The burst is let through before the probabilities are added up.",
+            why: "The order of appendix A; appendix B, which adds them up first, could drop at once when the burst is over.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests;

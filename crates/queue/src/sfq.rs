@@ -1,0 +1,350 @@
+//! Stochastic fairness queueing as in Linux 3.2: flows hashed to slots, served in turn by bytes, and the longest slot pays
+//! when the buffer is full (McKenney 1990; `net/sched/sch_sfq.c` of that kernel, by its behaviour).
+//!
+//! A slot sends while its allotment is above zero and gets another quantum when it is not, so it may overdraw by one packet.
+//! With one flow it is drop-tail. Not here, because later kernels brought it: a depth a flow, dropping from the head, RED in
+//! each slot, new flows first, moving what waits at a perturbation.
+
+use std::collections::VecDeque;
+
+use evenflow_base::random::salted;
+use evenflow_base::schema::{Counter, Deviation, Fallback, Mechanism, Param, Range, Room, Type, Value, Values};
+use evenflow_base::{Duration, Stream, Time};
+
+use crate::Reason;
+use crate::scheduler::{Gone, Queued};
+
+/// What fills the buffer where the scenario gives no limit (SFQ_DEPTH - 1), packets.
+pub const LIMIT: f64 = 127.0;
+
+/// Its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// Slots to which flows are hashed.
+    pub divisor: usize,
+    /// Bytes a turn.
+    pub quantum: u64,
+    /// Between changes of the hash.
+    pub perturb: Option<Duration>,
+}
+
+impl Params {
+    /// From decoded values.
+    pub fn new(values: &Values) -> Params {
+        Params {
+            divisor: values.number("divisor") as usize,
+            quantum: values.number("quantum") as u64,
+            perturb: values.get("perturb").and_then(Value::number).map(Duration::from_seconds),
+        }
+    }
+}
+
+/// What `bytes` cost: allotments are kept in units of 8 bytes, rounded up (SFQ_ALLOT_SIZE).
+#[inline]
+pub fn cost(bytes: u64) -> i64 {
+    bytes.div_ceil(8) as i64
+}
+
+/// The packets of the flows that a hash throws together.
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    packets: VecDeque<Queued>,
+    /// Units of 8 bytes.
+    allot: i64,
+    /// When its length changed last, in changes of all slots.
+    changed: u64,
+}
+
+/// The slots.
+#[derive(Clone, Debug)]
+pub struct Sfq {
+    params: Params,
+    slots: Vec<Slot>,
+    /// Slots with packets, the next to be served first.
+    ring: VecDeque<u32>,
+    changes: u64,
+    salt: u64,
+    /// When the hash changes next.
+    perturbed: Time,
+    stream: Stream,
+}
+
+impl Sfq {
+    /// Empty slots; the hash's salts are numbers of `stream`.
+    pub fn new(params: Params, mut stream: Stream) -> Sfq {
+        Sfq {
+            params,
+            slots: vec![Slot::default(); params.divisor],
+            ring: VecDeque::with_capacity(params.divisor),
+            changes: 0,
+            salt: stream.bits(),
+            perturbed: params.perturb.map_or(Time::NEVER, |period| Time::ZERO + period),
+            stream,
+        }
+    }
+
+    /// The slot of the flow `key` for a packet that arrives at `now`. What waits stays where it is when the hash changes.
+    pub fn place(&mut self, key: usize, now: Time) -> usize {
+        while let Some(period) = self.params.perturb.filter(|_| self.perturbed <= now) {
+            self.salt = self.stream.bits();
+            self.perturbed += period;
+        }
+        (salted(key as u64, self.salt) % self.params.divisor as u64) as usize
+    }
+
+    /// Takes a packet into slot `queue`.
+    pub fn enqueue(&mut self, queue: usize, item: Queued) {
+        let slot = &mut self.slots[queue];
+        if slot.packets.is_empty() {
+            slot.allot = cost(self.params.quantum);
+            self.ring.push_back(queue as u32);
+        }
+        slot.packets.push_back(item);
+        self.changed(queue);
+    }
+
+    /// The packet to send next.
+    pub fn dequeue(&mut self) -> Option<Queued> {
+        loop {
+            let queue = *self.ring.front()?;
+            let slot = &mut self.slots[queue as usize];
+            if slot.allot <= 0 {
+                slot.allot += cost(self.params.quantum);
+                self.ring.rotate_left(1);
+                continue;
+            }
+            let item = slot.packets.pop_front()?;
+            slot.allot -= cost(u64::from(item.packet.size));
+            if slot.packets.is_empty() {
+                self.ring.pop_front();
+            }
+            self.changed(queue as usize);
+            return Some(item);
+        }
+    }
+
+    fn changed(&mut self, queue: usize) {
+        self.changes += 1;
+        self.slots[queue].changed = self.changes;
+    }
+
+    /// The slot that must give up a packet for a newcomer to `queue`; `None` where it is the newcomer itself. The kernel lets
+    /// the newcomer in first and then takes the last packet of the longest slot, of equals that whose length changed last: the
+    /// newcomer's own. If no slot has more than one, it is the next in turn.
+    fn victim(&self, queue: usize) -> Option<usize> {
+        let own = self.slots[queue].packets.len() + 1;
+        let longest = self.ring.iter().copied().max_by_key(|&n| {
+            let slot = &self.slots[n as usize];
+            (slot.packets.len(), slot.changed)
+        })? as usize;
+        match self.slots[longest].packets.len() {
+            length if length > own => Some(longest),
+            1 if own == 1 => self.ring.front().map(|&n| n as usize),
+            _ => None,
+        }
+    }
+
+    /// Whether [`Sfq::push_out`] would remove something.
+    pub fn can_push_out(&self, queue: usize) -> bool {
+        self.victim(queue).is_some()
+    }
+
+    /// Makes room for a newcomer to `queue`; says whether it did.
+    pub fn push_out(&mut self, queue: usize, gone: &mut Vec<Gone>) -> bool {
+        let Some(victim) = self.victim(queue) else { return false };
+        let Some(item) = self.slots[victim].packets.pop_back() else { return false };
+        if self.slots[victim].packets.is_empty() {
+            self.ring.retain(|&n| n as usize != victim);
+        }
+        self.changed(victim);
+        gone.push((item, Reason::PushedOut));
+        true
+    }
+
+    /// All packets that wait.
+    pub fn waiting(&self) -> impl Iterator<Item = &Queued> {
+        self.slots.iter().flat_map(|slot| &slot.packets)
+    }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "sfq",
+    room: Room::Scheduler,
+    title: "Stochastic fairness queueing (SFQ)",
+    doc: "Hashes flows to slots and serves these in turn, a quantum each. A full buffer takes the last packet of the longest slot. \
+          Without a limit, the queue's is 127 packets.",
+    source: "McKenney, INFOCOM 1990; Linux 3.2, sch_sfq",
+    params: &[
+        Param {
+            name: "per",
+            ty: Type::Choice(&["flow", "user"]),
+            default: Fallback::Text("flow"),
+            range: Range::ANY,
+            source: "Linux 3.2: addresses and ports",
+            doc: "What is hashed.",
+        },
+        Param {
+            name: "quantum",
+            ty: Type::Bytes,
+            default: Fallback::Text("1514 B"),
+            range: Range::FROM_ONE,
+            source: "Linux 3.2: the MTU and Ethernet's header",
+            doc: "Bytes a turn; they and each packet are rounded up to a multiple of 8.",
+        },
+        Param {
+            name: "divisor",
+            ty: Type::Integer,
+            default: Fallback::Text("1024"),
+            range: Range { min: 1.0, closed: true, max: 65_536.0 },
+            source: "Linux 3.2: SFQ_DEFAULT_HASH_DIVISOR",
+            doc: "Slots to which flows are hashed.",
+        },
+        Param {
+            name: "perturb",
+            ty: Type::Duration,
+            default: Fallback::Absent("never"),
+            range: Range { min: 1e-3, closed: true, max: f64::INFINITY },
+            source: "Linux 3.2: off",
+            doc: "Time between changes of the hash, which may bring a flow's packets out of order.",
+        },
+    ],
+    observables: &[],
+    counters: &[Counter {
+        name: "pushed_out",
+        doc: "The last packet of the longest slot, or where each has one, the next in turn.",
+    }],
+    deviations: &[
+        Deviation {
+            what: "A limit above 127 packets, in bytes or in time is obeyed.",
+            why: "The kernel takes a smaller number instead, without a word.",
+        },
+        Deviation {
+            what: "Any number of flows may wait.",
+            why: "The kernel has 128 places, which its limit never fills.",
+        },
+        Deviation {
+            what: "A salted hash of 64 bits over the flow's name, not Jenkins' over addresses and ports.",
+            why: "Flows have names here, not addresses; that it is even and salted is all that matters.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenflow_base::{Ecn, Packet};
+
+    fn slots(quantum: u64) -> Sfq {
+        Sfq::new(Params { divisor: 8, quantum, perturb: None }, Stream::new(1, "hash"))
+    }
+
+    fn item(id: u64, size: u16) -> Queued {
+        let packet = Packet {
+            seq: id,
+            label: 0.0,
+            flow: 0,
+            stamp: 0,
+            size,
+            payload: size,
+            hop: 0,
+            class: 0,
+            flags: 0,
+            ecn: Ecn::NotCapable,
+        };
+        Queued { packet, at: Time(0), sequence: id }
+    }
+
+    fn drain(q: &mut Sfq) -> Vec<u64> {
+        std::iter::from_fn(|| q.dequeue()).map(|item| item.packet.seq).collect()
+    }
+
+    fn pushed(q: &mut Sfq, queue: usize) -> Option<u64> {
+        let mut gone = Vec::new();
+        assert_eq!(q.can_push_out(queue), q.push_out(queue, &mut gone));
+        gone.pop().map(|(item, _)| item.packet.seq)
+    }
+
+    #[test]
+    fn costs_are_rounded_up_to_eight_bytes() {
+        assert_eq!([1, 8, 9, 1500, 1514, 1520].map(cost), [1, 1, 2, 188, 190, 190]);
+    }
+
+    #[test]
+    fn full_frames_alternate() {
+        // 1514 and 1514 cost 190 each: used up to the unit, so the turn passes.
+        let mut q = slots(1514);
+        for n in 0..3 {
+            q.enqueue(0, item(n, 1514));
+            q.enqueue(1, item(10 + n, 1514));
+        }
+        assert_eq!(drain(&mut q), [0, 10, 1, 11, 2, 12]);
+    }
+
+    #[test]
+    fn a_slot_sends_while_something_is_left() {
+        // Two units a turn, packets of three: 2, -1 | +2 = 1, -2 | 0 | 2, …: a turn in three is passed over.
+        let mut q = slots(16);
+        for n in 0..4 {
+            q.enqueue(0, item(n, 24));
+        }
+        q.enqueue(1, item(10, 8));
+        q.enqueue(1, item(11, 8));
+        q.enqueue(1, item(12, 8));
+        q.enqueue(1, item(13, 8));
+        // 0 (2, now -1), 10 and 11 (2, now 0), 0: 1 now -2, 12 and 13 of the next two, empty; then 2 and 3.
+        assert_eq!(drain(&mut q), [0, 10, 11, 1, 12, 13, 2, 3]);
+    }
+
+    #[test]
+    fn alone_it_is_drop_tail() {
+        let mut q = slots(1514);
+        q.enqueue(3, item(0, 1514));
+        q.enqueue(3, item(1, 1514));
+        assert_eq!(pushed(&mut q, 3), None); // the newcomer is the last of the longest
+        assert_eq!(drain(&mut q), [0, 1]);
+    }
+
+    #[test]
+    fn the_longest_slot_gives_its_last_packet() {
+        let mut q = slots(1514);
+        for n in 0..3 {
+            q.enqueue(0, item(n, 40)); // packets count, not bytes
+        }
+        q.enqueue(1, item(10, 1514));
+        assert_eq!(pushed(&mut q, 1), Some(2)); // 3 against 2 with the newcomer
+        assert_eq!(pushed(&mut q, 1), None); // 2 against 2: the newcomer's changed last
+        q.enqueue(2, item(20, 1514));
+        q.enqueue(2, item(21, 1514));
+        assert_eq!(pushed(&mut q, 3), Some(21)); // 2 against 2: slot 2 changed after slot 0
+        assert_eq!(pushed(&mut q, 3), Some(1));
+    }
+
+    #[test]
+    fn where_each_has_one_the_next_in_turn_goes() {
+        let mut q = slots(1514);
+        q.enqueue(4, item(0, 1514));
+        q.enqueue(5, item(1, 1514));
+        assert_eq!(pushed(&mut q, 6), Some(0));
+        q.enqueue(6, item(2, 1514));
+        assert_eq!(drain(&mut q), [1, 2]);
+        assert!(q.ring.is_empty());
+    }
+
+    #[test]
+    fn perturbation_changes_the_hash_and_leaves_what_waits() {
+        let second = Duration::from_millis(1000);
+        let params = Params { divisor: 1024, quantum: 1514, perturb: Some(second) };
+        let mut q = Sfq::new(params, Stream::new(1, "hash"));
+        let before: Vec<usize> = (0..100).map(|key| q.place(key, Time(999_999_999))).collect();
+        assert_eq!(before[0], q.place(0, Time(0)));
+        q.enqueue(before[0], item(0, 100));
+        let after: Vec<usize> = (0..100).map(|key| q.place(key, Time(1_000_000_000))).collect();
+        let kept = before.iter().zip(&after).filter(|(a, b)| a == b).count();
+        assert!(kept < 5, "{kept}");
+        assert_eq!(q.perturbed, Time(2_000_000_000));
+        q.place(0, Time(7_300_000_000));
+        assert_eq!(q.perturbed, Time(8_000_000_000));
+        assert_eq!(drain(&mut q), [0]);
+    }
+}
