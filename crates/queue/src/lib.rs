@@ -9,15 +9,18 @@ pub mod activity_aqm;
 pub mod averager;
 pub mod codel;
 pub mod constant_probability;
+pub mod credit;
 pub mod csfq;
 pub mod droptail;
 pub mod fq_codel;
+pub mod htb;
 pub mod load_based;
 pub mod pie;
 pub mod red;
 pub mod rem;
 pub mod scheduler;
 pub mod sfq;
+pub mod tbf;
 pub mod virtual_queue;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
@@ -30,12 +33,14 @@ pub use constant_probability::ConstantProbability;
 pub use csfq::Csfq;
 pub use droptail::Limit;
 pub use fq_codel::FqCodel;
+pub use htb::Htb;
 pub use load_based::LoadBased;
 pub use pie::Pie;
 pub use red::Red;
 pub use rem::Rem;
 pub use scheduler::{Gone, Queued, Scheduler};
 pub use sfq::Sfq;
+pub use tbf::Tbf;
 pub use virtual_queue::VirtualQueue;
 
 /// The link a rule is built for: what its parameters may default to.
@@ -100,13 +105,15 @@ pub enum Reason {
     CeThreshold,
     /// PIE: the probability, and the draw said so.
     Pie,
+    /// Larger than the scheduler could ever send.
+    TooLarge,
     /// Lost on the link at random, whatever its queue.
     Loss,
 }
 
 impl Reason {
     /// All of them, in the order of their codes.
-    pub const ALL: [Reason; 14] = [
+    pub const ALL: [Reason; 15] = [
         Reason::Limit,
         Reason::Activity,
         Reason::Csfq,
@@ -120,6 +127,7 @@ impl Reason {
         Reason::Codel,
         Reason::CeThreshold,
         Reason::Pie,
+        Reason::TooLarge,
         Reason::Loss,
     ];
 
@@ -139,6 +147,7 @@ impl Reason {
             Reason::Codel => "codel",
             Reason::CeThreshold => "ce_threshold",
             Reason::Pie => "pie",
+            Reason::TooLarge => "too_large",
             Reason::Loss => "loss",
         }
     }
