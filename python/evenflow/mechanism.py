@@ -33,7 +33,13 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
             "rate_bps": "the link's rate in bit/s; 10e6",
             "idle_since_s": "since when the transmitter has been idle, in s; it is busy",
         },
-        "leave": {**_PACKET, **_ECN},
+        "leave": {
+            **_PACKET,
+            **_ECN,
+            "waited_s": "how long it has waited, in s; 0",
+            "queue_bytes": "bytes waiting behind it; 0",
+        },
+        "emptied": {"now_s": "time in s; 0"},
         "departed": {
             "now_s": "time in s; 0",
             "bytes": "size in B; 1500",
@@ -41,7 +47,10 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
         },
         "observe": {"now_s": "time in s; 0"},
     },
-    "scheduler": {"enqueue": {**_PACKET, "queue": "a number instead of the class"}, "dequeue": {}},
+    "scheduler": {
+        "enqueue": {**_PACKET, **_ECN, "queue": "a number instead of the class, which some hash"},
+        "dequeue": {"now_s": "time in s; 0"},
+    },
     "stage": {"forward": _PACKET, "observe": {"now_s": "time in s; 0"}},
     "congestion-control": {
         "ack": {
@@ -61,6 +70,9 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
 }
 """What a mechanism of a room can be asked, with the arguments and their defaults."""
 
+SCHEDULING = frozenset({"fq-codel"})
+"""Queues that are rule and scheduler in one: they are asked as schedulers are."""
+
 
 class Mechanism:
     """A single mechanism; its methods are the Rust object's, called with keywords.
@@ -69,8 +81,9 @@ class Mechanism:
     Parameters are as in a scenario ("3 s"); arguments are numbers in SI units, and so are the answers, in a table.
     A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's
     `ecn` after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. The parameter
-    `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that mark departing packets, `departed`
-    for those that count them.
+    `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that judge packets that would
+    leave, and which then answer "pass", "mark" or "drop"; `emptied` tells them that none waits; `departed` is for those that
+    count them.
     `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 
@@ -84,7 +97,8 @@ class Mechanism:
                 raise unknown("mechanism", kind, kinds()) from None
             raise UsageError(f"{kind}: {error}") from None
         self.kind = kind
-        self._methods = METHODS[next(table["room"] for table in schema()["mechanisms"] if table["kind"] == kind)]
+        room = next(table["room"] for table in schema()["mechanisms"] if table["kind"] == kind)
+        self._methods = METHODS["scheduler" if kind in SCHEDULING else room]
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         if method.startswith("_"):

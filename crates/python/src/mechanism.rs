@@ -10,7 +10,10 @@ use serde_json::{Map, Value, json};
 use evenflow_base::schema::{Mechanism as Table, Room, Type, Value as Quantity};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
-use evenflow_queue::{Admission, Limit, Line, Occupancy, Queued, Reason, Scheduler, Verdict};
+use evenflow_queue::{
+    Admission, FqCodel, Limit, Line, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, fq_codel,
+    owns_scheduler, sfq,
+};
 use evenflow_scenario::{catalogue, mechanism as decode, quantity};
 use evenflow_stage::Stage;
 use evenflow_transport::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
@@ -120,7 +123,12 @@ impl Inner {
         let problems = |list: Vec<(&str, String)>| {
             bad(list.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("\n"))
         };
+        let hash = || Stream::new(seed, "hash");
         let object = match table.room {
+            Room::Queue if owns_scheduler(kind) => {
+                let params = fq_codel::Params::new(&values).map_err(problems)?;
+                Object::Scheduler(Box::new(Scheduler::FqCodel(Box::new(FqCodel::new(params, hash())))))
+            }
             Room::Queue => Object::Queue(
                 Box::new(
                     Admission::build(kind, &values, Line { rate, delay: Duration::ZERO })
@@ -151,6 +159,7 @@ impl Inner {
                     let quantum = values.number("quantum") as u64;
                     Scheduler::Drr(Drr::new(vec![quantum; users], values.word("overflow") == "longest"))
                 }
+                "sfq" => Scheduler::Sfq(Box::new(Sfq::new(sfq::Params::new(&values), hash()))),
                 _ => Scheduler::Fifo(std::collections::VecDeque::new()),
             })),
             Room::CongestionControl => {
@@ -256,8 +265,20 @@ impl Inner {
                 self.observe(&mut out, now);
             }
             (Object::Queue(rule, _), "leave") => {
-                let reason = rule.leave(&mut packet, now);
-                tell(&mut out, if reason.is_some() { "mark" } else { "pass" }, reason, &packet);
+                let waited = Duration::from_seconds(not_negative(args, "waited_s", Some(0.0))?);
+                let bytes = not_negative(args, "queue_bytes", Some(0.0))? as u64;
+                let at = Time(now.0.saturating_sub(waited.0));
+                let behind = Occupancy { bytes, idle_since: None, ..self.seen };
+                let (verdict, reason) = match rule.leave(&mut packet, at, now, &behind) {
+                    Verdict::Accept => ("pass", None),
+                    Verdict::Mark(reason) => ("mark", Some(reason)),
+                    Verdict::Drop(reason) => ("drop", Some(reason)),
+                };
+                tell(&mut out, verdict, reason, &packet);
+                self.observe(&mut out, now);
+            }
+            (Object::Queue(rule, _), "emptied") => {
+                rule.emptied();
                 self.observe(&mut out, now);
             }
             (Object::Queue(rule, _), "departed") => {
@@ -268,15 +289,29 @@ impl Inner {
             (Object::Scheduler(scheduler), "enqueue") => {
                 let queue = number(args, "queue", Some(f64::from(packet.class)))? as usize;
                 let sequence = packet.seq;
-                if !matches!(**scheduler, Scheduler::Fifo(_)) && queue >= self.classes.len().max(2) {
+                let hashed = matches!(**scheduler, Scheduler::Sfq(_) | Scheduler::FqCodel(_));
+                let any = hashed || matches!(**scheduler, Scheduler::Fifo(_));
+                if !any && queue >= self.classes.len().max(2) {
                     return Err(bad(format!("there is no queue {queue}")));
                 }
+                let queue = scheduler.place(queue, now);
                 scheduler.enqueue(queue, Queued { packet, at: now, sequence });
+                if hashed {
+                    out.insert("queue".into(), queue.into());
+                }
             }
             (Object::Scheduler(scheduler), "dequeue") => {
-                let item = scheduler.dequeue();
+                let mut gone = Vec::new();
+                let served = scheduler.dequeue(now, &mut gone);
+                let item = served.map(|(item, _)| item);
                 out.insert("id".into(), item.map_or(Value::Null, |q| q.packet.seq.into()));
                 out.insert("bytes".into(), item.map_or(Value::Null, |q| q.packet.size.into()));
+                if let Scheduler::FqCodel(_) = **scheduler {
+                    let mark = served.and_then(|(_, mark)| mark);
+                    out.insert("marked".into(), mark.map_or(Value::Null, |r| r.name().into()));
+                    let ids: Vec<u64> = gone.iter().map(|(item, _)| item.packet.seq).collect();
+                    out.insert("dropped".into(), ids.into());
+                }
             }
             (Object::Control(control), "ack" | "loss" | "mark" | "timeout" | "set") => {
                 control.call(kind, method, args, now)?;
@@ -286,7 +321,7 @@ impl Inner {
             (Object::Queue(..) | Object::Stage(_), "observe") => self.observe(&mut out, now),
             (object, _) => {
                 let methods = match object {
-                    Object::Queue(..) => "admit, leave, departed, observe",
+                    Object::Queue(..) => "admit, leave, emptied, departed, observe",
                     Object::Scheduler(_) => "enqueue, dequeue",
                     Object::Stage(_) => "forward, observe",
                     Object::Control(_) => "ack, loss, mark, timeout, set",

@@ -264,13 +264,24 @@ pub static TABLE: Mechanism = Mechanism {
     source: "RFC 8289",
     params: &[TARGET, INTERVAL, MAX_PACKET, ECN, CE_THRESHOLD],
     observables: &[
-        Observable { name: "sojourn", unit: "s", doc: "How long the last packet that was looked at had waited." },
+        Observable {
+            name: "sojourn",
+            unit: "s",
+            doc: "How long the last packet that was looked at had waited.",
+        },
         Observable { name: "dropping", unit: "1", doc: "Whether in drop state: 0 or 1." },
-        Observable { name: "count", unit: "1", doc: "Drops and marks of this drop state or the last, and what it began with." },
+        Observable {
+            name: "count",
+            unit: "1",
+            doc: "Drops and marks of this drop state or the last, and what it began with.",
+        },
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "codel", doc: "Packets had waited longer than the target for an interval, and a drop was due." },
+        Counter {
+            name: "codel",
+            doc: "Packets had waited longer than the target for an interval, and a drop was due.",
+        },
         Counter { name: "ce_threshold", doc: "Marked because it had waited longer than ce_threshold." },
     ],
     deviations: &[MARKING],

@@ -85,7 +85,12 @@ struct Flow {
 
 impl Flow {
     /// What CoDel lets go next.
-    fn next(&mut self, p: &codel::Params, now: Time, gone: &mut Vec<Gone>) -> Option<(Queued, Option<Reason>)> {
+    fn next(
+        &mut self,
+        p: &codel::Params,
+        now: Time,
+        gone: &mut Vec<Gone>,
+    ) -> Option<(Queued, Option<Reason>)> {
         while let Some(mut item) = self.packets.pop_front() {
             self.bytes -= u64::from(item.packet.size);
             match self.codel.head(p, &mut item.packet, item.at, now, self.bytes) {
@@ -256,7 +261,10 @@ pub static TABLE: Mechanism = Mechanism {
         Counter { name: "codel", doc: "CoDel's of one of the queues." },
         Counter { name: "ce_threshold", doc: "Marked because it had waited longer than ce_threshold." },
         Counter { name: "pushed_out", doc: "Taken from the head of the fattest queue to make room." },
-        Counter { name: "limit", doc: "The buffer was full, and the arriving packet the fattest queue by itself." },
+        Counter {
+            name: "limit",
+            doc: "The buffer was full, and the arriving packet the fattest queue by itself.",
+        },
     ],
     deviations: &[
         MARKING,
@@ -386,7 +394,9 @@ mod tests {
             gone.clear();
             let did = q.push_out(queue, size, &mut gone);
             assert_eq!(did, !gone.is_empty());
-            gone.iter().map(|(item, reason)| (*reason == Reason::PushedOut).then_some(item.packet.seq)).collect()
+            gone.iter()
+                .map(|(item, reason)| (*reason == Reason::PushedOut).then_some(item.packet.seq))
+                .collect()
         };
         let ids = |list: &[u64]| list.iter().map(|id| Some(*id)).collect::<Vec<_>>();
         let left: Vec<_> = push_out(&mut q, 2, 100); // 700 against 650

@@ -389,7 +389,11 @@ pub static TABLE: Mechanism = Mechanism {
         Observable { name: "probability", unit: "1", doc: "Probability that holds now." },
         Observable { name: "delay", unit: "s", doc: "Queueing delay as PIE sees it." },
         Observable { name: "burst_allowance", unit: "s", doc: "For how long nothing is dropped early." },
-        Observable { name: "departure_rate", unit: "bit/s", doc: "Measured with latency \"departure-rate\"; 0: not yet, or not at all." },
+        Observable {
+            name: "departure_rate",
+            unit: "bit/s",
+            doc: "Measured with latency \"departure-rate\"; 0: not yet, or not at all.",
+        },
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },

@@ -8,7 +8,9 @@
 use std::collections::VecDeque;
 
 use evenflow_base::random::salted;
-use evenflow_base::schema::{Counter, Deviation, Fallback, Mechanism, Param, Range, Room, Type, Value, Values};
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Param, Range, Room, Type, Value, Values,
+};
 use evenflow_base::{Duration, Stream, Time};
 
 use crate::Reason;

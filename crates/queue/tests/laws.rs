@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::csfq::{self, Csfq, Form};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
-use evenflow_queue::{ActivityAqm, Limit, Occupancy, Queued, Reason, Scheduler, Verdict, activity_aqm};
+use evenflow_queue::{
+    ActivityAqm, FqCodel, Limit, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, activity_aqm, codel,
+    fq_codel, sfq,
+};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -265,6 +268,166 @@ proptest! {
                 prop_assert!(high - low <= bound + 1e-9, "{i}, {j}: {} > {bound}", high - low);
             }
         }
+    }
+}
+
+/// FQ-CoDel's queues with nothing for CoDel to do below `target_ms` of waiting.
+fn flow_queues(quantum: i64, target_ms: u64) -> Scheduler {
+    let codel = codel::Params {
+        target: Duration::from_millis(target_ms),
+        interval: Duration::from_millis(10 * target_ms),
+        max_packet: 1500,
+        ecn: false,
+        ce_threshold: None,
+    };
+    let params = fq_codel::Params { codel, flows: QUEUES, quantum, drop_batch: 64, memory_limit: None };
+    Scheduler::FqCodel(Box::new(FqCodel::new(params, Stream::new(1, "hash"))))
+}
+
+fn slots(quantum: u64) -> Scheduler {
+    let params = sfq::Params { divisor: QUEUES, quantum, perturb: None };
+    Scheduler::Sfq(Box::new(Sfq::new(params, Stream::new(1, "hash"))))
+}
+
+/// The largest difference of what two always backlogged queues are served over any interval, in bytes (SFQ: of 8).
+fn unfairness(mut scheduler: Scheduler, sizes: &[u16], seed: u64) -> f64 {
+    let by_eight = matches!(scheduler, Scheduler::Sfq(_));
+    let unit = |size: u16| f64::from(if by_eight { 8 * size.div_ceil(8) } else { size });
+    let mut stream = Stream::new(seed, "sizes");
+    let mut any = || sizes[(stream.bits() % sizes.len() as u64) as usize];
+    let mut owner = BTreeMap::new();
+    let mut id = 0;
+    let mut arrivals: Vec<usize> = (0..QUEUES).flat_map(|queue| [queue; 3]).collect();
+    let mut total = [0.0; QUEUES];
+    let mut extremes = [[(0.0f64, 0.0f64); QUEUES]; QUEUES];
+    for _ in 0..400 {
+        for queue in arrivals.drain(..) {
+            id += 1;
+            owner.insert(id, queue);
+            scheduler.enqueue(queue, item(0, any(), id));
+        }
+        let served = served(&mut scheduler).expect("backlogged");
+        let queue = owner[&served.packet.seq];
+        arrivals.push(queue);
+        total[queue] += unit(served.packet.size);
+        for i in 0..QUEUES {
+            for j in 0..i {
+                let (lead, (low, high)) = (total[i] - total[j], &mut extremes[i][j]);
+                (*low, *high) = (low.min(lead), high.max(lead));
+            }
+        }
+    }
+    extremes.iter().flatten().map(|(low, high)| high - low).fold(0.0, f64::max)
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    /// A queue that may overdraw is within one largest packet of its quanta at the end of each turn, and turns differ by one:
+    /// the bound is that of Shreedhar and Varghese 1996, theorem 3, quantum + 2 max.
+    #[test]
+    fn sfq_and_fq_codel_are_fair_over_every_backlogged_interval(
+        quantum in 100u16..4000,
+        sizes in prop::collection::vec(40u16..1501, 1..40),
+        seed: u64,
+    ) {
+        let most = f64::from(*sizes.iter().max().expect("one at least"));
+        let unfair = unfairness(flow_queues(i64::from(quantum), 1000), &sizes, seed);
+        prop_assert!(unfair <= f64::from(quantum) + 2.0 * most, "FQ-CoDel: {unfair}");
+        let up = |x: f64| 8.0 * (x / 8.0).ceil();
+        let unfair = unfairness(slots(u64::from(quantum)), &sizes, seed);
+        prop_assert!(unfair <= up(f64::from(quantum)) + 2.0 * up(most), "SFQ: {unfair}");
+    }
+
+    /// FQ-CoDel: every packet comes out once, by service, by CoDel or by pushing out; who waits is served; order is kept within a
+    /// queue; room is made in the fattest queue, from its head, by at most half of it.
+    #[test]
+    fn fq_codel_conserves_packets_and_order(quantum in 1i64..3000, ops in ops()) {
+        let mut scheduler = flow_queues(quantum, 1);
+        let mut model = Model::default();
+        let (mut now, mut id) = (0, 0);
+        for op in ops {
+            let mut gone = Vec::new();
+            match op {
+                Op::Enqueue(queue, size, later) => {
+                    now += later * 300_000; // up to 6 ms
+                    id += 1;
+                    scheduler.enqueue(queue, item(now, size, id));
+                    model.queues[queue].push_back((id, size));
+                }
+                Op::Dequeue => {
+                    let waited = model.len();
+                    let next = scheduler.dequeue(Time(now), &mut gone);
+                    prop_assert_eq!(next.is_some(), waited > 0, "CoDel spares the last packet");
+                    prop_assert!(gone.iter().all(|(_, reason)| *reason == Reason::Codel));
+                    let out = gone.iter().map(|(item, _)| *item).chain(next.map(|(item, _)| item));
+                    for item in out {
+                        let queue = model.find(item.packet.seq).expect("held");
+                        prop_assert_eq!(model.queues[queue].pop_front(), Some((item.packet.seq, item.packet.size)));
+                    }
+                }
+                Op::PushOut(queue, size) => {
+                    let bytes = |q| model.bytes(q) + if q == queue { u64::from(size) } else { 0 };
+                    let most = (0..QUEUES).map(bytes).max();
+                    prop_assert_eq!(scheduler.can_push_out(queue, size), scheduler.push_out(queue, size, &mut gone));
+                    let Some((first, _)) = gone.first() else {
+                        prop_assert!(model.queues[queue].is_empty() && Some(bytes(queue)) == most);
+                        continue;
+                    };
+                    let from = model.find(first.packet.seq).expect("held");
+                    prop_assert_eq!(Some(bytes(from)), most);
+                    let length = model.queues[from].len() + usize::from(from == queue);
+                    prop_assert_eq!(gone.len(), (length / 2).clamp(1, 64));
+                    for (item, reason) in gone {
+                        prop_assert_eq!(reason, Reason::PushedOut);
+                        prop_assert_eq!(model.queues[from].pop_front(), Some((item.packet.seq, item.packet.size)));
+                    }
+                }
+            }
+        }
+        let mut left = 0;
+        scheduler.for_each(|_| left += 1);
+        prop_assert_eq!(left, model.len());
+    }
+
+    /// SFQ the same; room is made at the tail of a longest queue, in packets, never for a newcomer to one as long.
+    #[test]
+    fn sfq_conserves_packets_and_order(quantum in 1u64..3000, ops in ops()) {
+        let mut scheduler = slots(quantum);
+        let mut model = Model::default();
+        let mut id = 0;
+        for op in ops {
+            match op {
+                Op::Enqueue(queue, size, _) => {
+                    id += 1;
+                    scheduler.enqueue(queue, item(0, size, id));
+                    model.queues[queue].push_back((id, size));
+                }
+                Op::Dequeue => {
+                    let next = served(&mut scheduler);
+                    prop_assert_eq!(next.is_some(), model.len() > 0);
+                    if let Some(next) = next {
+                        let queue = model.find(next.packet.seq).expect("held");
+                        prop_assert_eq!(model.queues[queue].pop_front(), Some((next.packet.seq, next.packet.size)));
+                    }
+                }
+                Op::PushOut(queue, size) => {
+                    let length = |model: &Model, q: usize| model.queues[q].len();
+                    let longest = (0..QUEUES).map(|q| length(&model, q)).max().unwrap_or(0);
+                    let own = length(&model, queue) + 1;
+                    let out = pushed_out(&mut scheduler, queue, size);
+                    prop_assert_eq!(out.is_some(), longest > own || (longest == 1 && own == 1));
+                    if let Some(out) = out {
+                        let from = model.find(out.packet.seq).expect("held");
+                        prop_assert_eq!(length(&model, from), longest);
+                        prop_assert_eq!(model.queues[from].pop_back(), Some((out.packet.seq, out.packet.size)));
+                    }
+                }
+            }
+        }
+        let mut left = 0;
+        scheduler.for_each(|_| left += 1);
+        prop_assert_eq!(left, model.len());
     }
 }
 

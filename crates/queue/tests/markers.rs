@@ -169,8 +169,8 @@ fn rules() -> impl Strategy<Value = (&'static str, Values)> {
     });
     let seconds = |low: f64, high: f64| (low..high).prop_map(Value::Seconds);
     let flag = || any::<bool>().prop_map(Value::Flag);
-    let codel = (seconds(1e-5, 0.03), seconds(1e-5, 0.2), flag(), prop::option::of(seconds(0.0, 0.02))).prop_map(
-        |(target, interval, ecn, threshold)| {
+    let codel = (seconds(1e-5, 0.03), seconds(1e-5, 0.2), flag(), prop::option::of(seconds(0.0, 0.02)))
+        .prop_map(|(target, interval, ecn, threshold)| {
             let mut pairs = vec![
                 ("target", target),
                 ("interval", interval),
@@ -179,8 +179,7 @@ fn rules() -> impl Strategy<Value = (&'static str, Values)> {
             ];
             pairs.extend(threshold.map(|t| ("ce_threshold", t)));
             table(pairs)
-        },
-    );
+        });
     let pie = (
         (seconds(1e-4, 0.03), seconds(1e-4, 0.03), number(0.0, 40.0), number(0.0, 400.0)),
         (seconds(0.0, 0.1), number(0.0, 1.0), word(&["timestamps", "link-rate", "departure-rate"])),

@@ -248,9 +248,9 @@ fn kinds_are_known_or_announced_or_mistyped() {
         "links.access.queue.kind: unknown queue kind \"droptial\"; did you mean \"droptail\"?",
     );
     one(
-        "links.access.queue.kind",
-        json!("codel"),
-        "links.access.queue.kind: not yet known: queue kind \"codel\"",
+        "groups.heavy.traffic",
+        json!({ "kind": "web" }),
+        "groups.heavy.traffic.kind: not yet known: traffic kind \"web\"",
     );
     one(
         "groups.heavy.traffic",

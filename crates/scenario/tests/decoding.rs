@@ -177,8 +177,32 @@ fn a_single_mechanism_is_decoded_alone() {
     assert_eq!(errors.to_string(), "gama: unknown key \"gama\"; did you mean \"gamma\"?");
     let errors = evenflow_scenario::mechanism("activty-aqm", "{}").expect_err("an error");
     assert_eq!(errors.to_string(), "unknown mechanism \"activty-aqm\"; did you mean \"activity-aqm\"?");
-    let errors = evenflow_scenario::mechanism("codel", "{}").expect_err("an error");
-    assert_eq!(errors.to_string(), "not yet known: queue kind \"codel\"");
+    let errors = evenflow_scenario::mechanism("web", "{}").expect_err("an error");
+    assert_eq!(errors.to_string(), "not yet known: traffic kind \"web\"");
+}
+
+/// What is rule and scheduler in one, and what has a limit where the file gives none.
+#[test]
+fn queues_that_bring_their_scheduler_or_their_limit() {
+    let with = |queue: Json| {
+        let links = json!({ "b": { "rate": "10 Mbit/s", "queue": queue } });
+        let group = json!({ "users": 1, "path": ["b"], "traffic": { "kind": "cbr", "rate": "1 Mbit/s" } });
+        json!({ "duration": "1 s", "links": links, "groups": { "a": group } }).to_string()
+    };
+    let limit = |queue: Json| {
+        let scenario = evenflow_scenario::Scenario::from_json(&with(queue)).expect("valid");
+        scenario.links[0].forward.queue.clone().expect("a queue").limit
+    };
+    assert_eq!(limit(json!({ "kind": "fq-codel" })), Some(Value::Packets(10_240.0)));
+    assert_eq!(limit(json!({ "kind": "fq-codel", "limit": "9 kB" })), Some(Value::Bytes(9000.0)));
+    assert_eq!(limit(json!({ "scheduler": { "kind": "sfq" } })), Some(Value::Packets(127.0)));
+    assert_eq!(limit(json!({ "kind": "codel" })), None);
+    let both = with(json!({ "kind": "fq-codel", "scheduler": { "kind": "drr" } }));
+    let errors = evenflow_scenario::Scenario::from_json(&both).expect_err("an error");
+    assert_eq!(errors.to_string(), "links.b.queue.scheduler: fq-codel is a scheduler itself; leave this out");
+    let small = with(json!({ "kind": "fq-codel", "memory_limit": "1400 B" }));
+    let errors = evenflow_scenario::Scenario::from_json(&small).expect_err("an error");
+    assert_eq!(errors.to_string(), "links.b.queue.memory_limit: must hold a packet of max_packet bytes");
 }
 
 // The canonical form.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use evenflow_base::random::key_of;
 use evenflow_base::schema::{Law, Sampler, Value, Values};
 use evenflow_base::{Duration, Fine, Rate, Stream, Time};
-use evenflow_base::random::key_of;
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
 use evenflow_queue::{Admission, FqCodel, Limit, Line, Scheduler, Sfq, fq_codel, owns_scheduler, sfq};
 use evenflow_scenario::model::{

@@ -51,7 +51,13 @@ fn the_control_law_by_hand() {
 #[test]
 fn the_first_count_by_hand() {
     let first = |count, last, since_ms: u64| {
-        first_count(count, last, Time(10_000 * MS), Time((10_000 - since_ms) * MS), Duration::from_millis(100))
+        first_count(
+            count,
+            last,
+            Time(10_000 * MS),
+            Time((10_000 - since_ms) * MS),
+            Duration::from_millis(100),
+        )
     };
     assert_eq!(first(0, 0, 0), 1); // never before
     assert_eq!(first(9, 1, 1599), 8); // within 16 intervals: with the last state's drops

@@ -48,6 +48,10 @@ fn windows_add_up() {
         r#"{ limit = "20 packets" }"#,
         r#"{ kind = "activity-aqm", limit = "24 packets" }"#,
         r#"{ limit = "20 packets", scheduler = { kind = "drr", per = "user" } }"#,
+        r#"{ limit = "20 packets", scheduler = { kind = "sfq" } }"#,
+        r#"{ limit = "60 packets", kind = "codel" }"#,
+        r#"{ limit = "60 packets", kind = "pie" }"#,
+        r#"{ limit = "60 packets", kind = "fq-codel" }"#,
     ] {
         let [first, second, whole] =
             [(5, 13), (13, 30), (5, 30)].map(|(from, to)| run(&measured(from, to, queue), 3));

@@ -1,6 +1,7 @@
 //! Laws of the engine: what must hold for every scenario, and theory where there is one.
 
 mod accounting;
+mod aqm;
 mod common;
 mod controls;
 mod paths;

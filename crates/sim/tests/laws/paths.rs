@@ -3,7 +3,7 @@
 use crate::common::{Run, run, run_by};
 
 /// Every admission rule that decides at enqueue, with the stage that labels its packets.
-const RULES: [(&str, &str, &str); 24] = [
+const RULES: [(&str, &str, &str); 26] = [
     ("drop-tail, packets", "rate-meter", r#"{ kind = "droptail", limit = "24 packets" }"#),
     ("drop-tail, bytes", "rate-meter", r#"{ kind = "droptail", limit = "30 kB" }"#),
     ("drop-tail, time", "rate-meter", r#"{ kind = "droptail", limit = "60 ms" }"#),
@@ -82,6 +82,17 @@ const RULES: [(&str, &str, &str); 24] = [
         "rem, dropping",
         "rate-meter",
         r#"{ kind = "rem", limit = "24 packets", target = "8 packets", base = 1.01, action = "mark" }"#,
+    ),
+    (
+        "pie",
+        "rate-meter",
+        r#"{ kind = "pie", limit = "24 packets", latency = "link-rate", target = "20 ms", max_burst = "30 ms" }"#,
+    ),
+    // An update in each nanosecond that is a multiple of 0.3636 ms, as above.
+    (
+        "pie, derandomised",
+        "rate-meter",
+        r#"{ kind = "pie", limit = "24 packets", latency = "link-rate", period = "363636 ns", target = "20 ms", derandomize = true, cap = true, ecn_threshold = 0.05 }"#,
     ),
     ("random loss", "rate-meter", r#"{ limit = "24 packets" }"#),
     ("random loss and red", "rate-meter", r#"{ kind = "red", limit = "24 packets", variant = "floyd" }"#),
@@ -180,7 +191,9 @@ fn every_rule_gives_one_record_on_both_paths() {
             let run = same(&scenario((name, stage, queue), PLAIN), seed, name);
             let decisions = run.drops("bottleneck") + run.marks("bottleneck");
             assert!(decisions > 20.0, "{name}: nothing was at stake");
-            let own = ["red", "virtual", "load", "constant", "rem"].iter().any(|rule| name.starts_with(rule));
+            let own = ["red", "virtual", "load", "constant", "rem", "pie"]
+                .iter()
+                .any(|rule| name.starts_with(rule));
             if own {
                 let limit =
                     run.value("links.bottleneck.drops").get("limit").and_then(serde_json::Value::as_f64);

@@ -34,7 +34,7 @@ impl Dice {
     fn queue(&mut self) -> String {
         let limit = self.limit();
         let action = self.pick(&["drop", "mark", "mark-everything"]);
-        let rule = match self.number(0, 14) {
+        let rule = match self.number(0, 19) {
             0 => format!(
                 ", kind = \"activity-aqm\", q_min = \"1 packets\", q_base = \"{} packets\", gamma = \"{} packets\"",
                 self.number(1, 30),
@@ -101,9 +101,48 @@ impl Dice {
                 self.number(1, 99),
                 self.number(1, 9)
             ),
+            12 | 13 => format!(
+                ", kind = \"codel\", target = \"{} us\", interval = \"{} ms\", ecn = {}{}",
+                self.number(100, 20_000),
+                self.number(1, 200),
+                self.pick(&["true", "false"]),
+                self.pick(&["", ", ce_threshold = \"1 ms\""])
+            ),
+            14 | 15 => format!(
+                ", kind = \"pie\", target = \"{} us\", period = \"{} us\", alpha = {}, max_burst = \"{} ms\", \
+                 ecn_threshold = 0.{}, latency = \"{}\", derandomize = {}, rate_threshold = \"{} B\"",
+                self.number(100, 20_000),
+                self.number(100, 20_000),
+                self.number(0, 20),
+                self.number(0, 200),
+                self.number(0, 9),
+                self.pick(&["timestamps", "link-rate", "departure-rate"]),
+                self.pick(&["true", "false"]),
+                self.number(1, 20_000)
+            ),
+            16 => {
+                let own = format!(
+                    ", kind = \"fq-codel\", target = \"{} us\", interval = \"{} ms\", flows = {}, quantum = \"{} B\", \
+                     drop_batch = {}{}",
+                    self.number(100, 20_000),
+                    self.number(1, 200),
+                    self.number(1, 40),
+                    self.number(1, 4000),
+                    self.number(1, 64),
+                    self.pick(&["", ", memory_limit = \"9 kB\""])
+                );
+                return format!("queue = {{ {limit}{own} }}");
+            }
             _ => String::new(),
         };
-        let scheduler = match self.number(0, 3) {
+        let scheduler = match self.number(0, 4) {
+            1 => format!(
+                ", scheduler = {{ kind = \"sfq\", per = \"{}\", quantum = \"{} B\", divisor = {}{} }}",
+                self.pick(&["user", "flow"]),
+                self.number(1, 4000),
+                self.number(1, 40),
+                self.pick(&["", ", perturb = \"300 ms\""])
+            ),
             0 => format!(
                 ", scheduler = {{ kind = \"drr\", per = \"{}\", quantum = \"{} B\", overflow = \"{}\" }}",
                 self.pick(&["user", "flow", "class"]),

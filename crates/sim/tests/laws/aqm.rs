@@ -1,0 +1,161 @@
+//! CoDel, PIE, FQ-CoDel and SFQ at a link: what their documents promise.
+
+use crate::common::{close, run};
+
+/// TCP flows of three round-trip times against a link of 10 Mbit/s.
+fn bulk(queue: &str, ecn: &str, flows: u32) -> String {
+    format!(
+        r#"
+duration = "70 s"
+warmup = "20 s"
+links.access = {{ rate = "100 Mbit/s", delay = {{ values = ["5 ms", "15 ms", "30 ms"] }}, per = "user" }}
+links.bottleneck = {{ rate = "10 Mbit/s", delay = "5 ms", queue = {queue} }}
+groups.bulk = {{ users = {flows}, path = ["access", "bottleneck"], traffic = {{ kind = "bulk", start = {{ uniform = ["0 s", "5 s"] }} }}, tcp = {{ stack = "rfc", ecn = "{ecn}" }} }}
+groups.voice = {{ users = 1, path = ["access", "bottleneck"], class = "voice", traffic = {{ kind = "cbr", rate = "80 kbit/s", packet = "200 B" }} }}
+"#
+    )
+}
+
+/// Packets that never react, 1.2 times what the link carries: drops follow RFC 8289's control law, interval / sqrt(count)
+/// apart, from an interval after the wait first exceeded the target on.
+#[test]
+fn codel_drops_by_its_control_law() {
+    let text = |duration: u32| {
+        format!(
+            r#"
+duration = "{duration} s"
+links.only = {{ rate = "10 Mbit/s", queue = {{ kind = "codel" }} }}
+groups.flood = {{ users = 1, path = ["only"], traffic = {{ kind = "cbr", rate = "12 Mbit/s", packet = "1000 B" }} }}
+"#
+        )
+    };
+    // A packet of 0.8 ms each 0.667 ms: number n waits n * 0.1333 ms, 5 ms are reached by n = 38, which leaves at
+    // 38 * 0.8 + 0.667 = 31 ms. From 131 ms on drops are due.
+    for duration in [1u32, 2, 4] {
+        let (mut due, mut drops) = (0.131, 0.0);
+        while due < f64::from(duration) {
+            drops += 1.0;
+            due += 0.1 / f64::sqrt(drops);
+        }
+        let counted = run(&text(duration), 1).number("links.only.drops.codel");
+        assert!((counted - drops).abs() <= 1.0, "{counted} drops in {duration} s, not {drops}");
+    }
+}
+
+/// With TCP, CoDel keeps the wait short where drop-tail fills the buffer, and the link busy.
+#[test]
+fn codel_holds_the_queue_down() {
+    let tail = run(&bulk(r#"{ limit = "200 packets" }"#, "off", 12), 1);
+    let filled = tail.number("links.bottleneck.queue_delay_s_mean");
+    assert!(filled > 0.1, "{filled}");
+    for (ecn, counted) in [("off", "drops"), ("classic", "marks")] {
+        let r = run(&bulk(r#"{ kind = "codel", limit = "200 packets" }"#, ecn, 12), 1);
+        let mean = r.number("links.bottleneck.queue_delay_s_mean");
+        assert!(mean > 0.002 && mean < filled / 5.0, "{ecn}: {mean} against {filled}");
+        assert!(r.number("links.bottleneck.utilisation") > 0.95, "{ecn}");
+        assert!(r.number(&format!("links.bottleneck.{counted}.codel")) > 100.0, "{ecn}");
+        assert_eq!(r.value("links.bottleneck.drops").get("limit"), None, "{ecn}");
+    }
+}
+
+/// PIE's integral leaves no error: the delay settles at the target, however many flows and however it is told.
+#[test]
+fn pie_settles_at_its_target() {
+    for latency in ["timestamps", "link-rate", "departure-rate"] {
+        for (flows, target) in [(6, 15), (18, 15), (18, 30)] {
+            let queue = format!(
+                r#"{{ kind = "pie", limit = "400 packets", latency = "{latency}", target = "{target} ms" }}"#
+            );
+            let r = run(&bulk(&queue, "off", flows), 1);
+            let mean = r.number("links.bottleneck.queue_delay_s_mean");
+            close(mean, f64::from(target) / 1000.0, 0.15);
+            assert!(r.number("links.bottleneck.utilisation") > 0.95, "{latency}");
+            assert_eq!(r.value("links.bottleneck.drops").get("limit"), None);
+        }
+    }
+}
+
+/// Marks while the probability is below a tenth, for those who understand them.
+#[test]
+fn pie_marks_instead_of_dropping() {
+    let r = run(&bulk(r#"{ kind = "pie", limit = "400 packets" }"#, "classic", 12), 1);
+    let (marks, drops) = (r.number("links.bottleneck.marks.pie"), r.drops("bottleneck"));
+    // Dropped: voice and what is never capable, such as retransmissions; and any packet above a tenth.
+    assert!(marks > 500.0 && drops < 0.2 * marks, "{marks} marks, {drops} drops");
+}
+
+/// A thin flow hardly waits beside heavy ones, and loses nothing (RFC 8290 section 1.3).
+#[test]
+fn flow_queues_let_thin_flows_pass() {
+    for (name, queue) in [
+        ("fq-codel", r#"{ kind = "fq-codel", flows = 65536 }"#),
+        ("sfq", r#"{ scheduler = { kind = "sfq", divisor = 65536 } }"#),
+    ] {
+        let r = run(&bulk(queue, "off", 9), 1);
+        assert_eq!(r.number("groups.voice.losses"), 0.0, "{name}");
+        assert!(r.number("links.bottleneck.utilisation") > 0.95, "{name}");
+        // It waits for the packet on the wire (at most 1.2 ms), and where new flows are not served first for one of each of the
+        // others.
+        let voice = r.number("links.bottleneck.classes.voice.queue_delay_s_mean");
+        let most = if name == "fq-codel" { 0.0013 } else { 10.0 * 0.0012 };
+        assert!(voice < most, "{name}: {voice}");
+        let all = r.number("links.bottleneck.queue_delay_s_mean");
+        assert!(voice < all / 3.0, "{name}: {voice} against {all}");
+    }
+}
+
+/// Max-min shares in bytes, whatever is sent and in packets of which size: who sends less than a share loses nothing, the
+/// others get the same. What a flood sends beyond is its own loss, from the fattest queue where the buffer is full. (CoDel
+/// would keep the queues of 2.25 Mbit/s near one packet, and so empty now and then; here it has nothing to do. SFQ without
+/// perturbation, which gives a flow a second slot until its first is empty.)
+#[test]
+fn flow_queues_share_alike() {
+    let text = |queue: &str| {
+        format!(
+            r#"
+duration = "40 s"
+warmup = "10 s"
+links.bottleneck = {{ rate = "10 Mbit/s", delay = "20 ms", queue = {queue} }}
+groups.flood = {{ users = 1, path = ["bottleneck"], traffic = {{ kind = "cbr", rate = "30 Mbit/s", packet = "1500 B" }} }}
+groups.heavy = {{ users = 3, path = ["bottleneck"], traffic = {{ kind = "poisson", rate = "2.7 Mbit/s", packet = "1000 B" }} }}
+groups.thin = {{ users = 1, path = ["bottleneck"], traffic = {{ kind = "cbr", rate = "1 Mbit/s", packet = "500 B" }} }}
+"#
+        )
+    };
+    for queue in [
+        r#"{ kind = "fq-codel", target = "9 s", limit = "500 packets", flows = 65536 }"#,
+        r#"{ kind = "fq-codel", target = "9 s", memory_limit = "600 kB", flows = 65536 }"#,
+        r#"{ limit = "127 packets", scheduler = { kind = "sfq", divisor = 65536 } }"#,
+    ] {
+        let r = run(&text(queue), 1);
+        assert_eq!(r.number("groups.thin.losses"), 0.0, "{queue}");
+        close(r.number("groups.thin.throughput_bps"), 1e6, 0.002);
+        close(r.number("groups.flood.throughput_bps"), 9e6 / 4.0, 0.01);
+        close(r.number("groups.heavy.throughput_bps"), 9e6 / 4.0, 0.01);
+        assert!(r.number("links.bottleneck.drops.pushed_out") > 1000.0, "{queue}");
+    }
+}
+
+/// With one slot or one queue, flows are not told apart: the flood takes what it sends.
+#[test]
+fn one_bucket_shares_nothing() {
+    let text = |queue: &str| {
+        format!(
+            r#"
+duration = "20 s"
+warmup = "5 s"
+links.bottleneck = {{ rate = "10 Mbit/s", delay = "20 ms", queue = {queue} }}
+groups.flood = {{ users = 1, path = ["bottleneck"], traffic = {{ kind = "poisson", rate = "30 Mbit/s" }} }}
+groups.heavy = {{ users = 1, path = ["bottleneck"], traffic = {{ kind = "poisson", rate = "10 Mbit/s" }} }}
+"#
+        )
+    };
+    for queue in [
+        r#"{ kind = "fq-codel", limit = "500 packets", flows = 1 }"#,
+        r#"{ scheduler = { kind = "sfq", divisor = 1 } }"#,
+    ] {
+        let r = run(&text(queue), 1);
+        close(r.number("groups.flood.throughput_bps"), 7.5e6, 0.04);
+        close(r.number("groups.heavy.throughput_bps"), 2.5e6, 0.08);
+    }
+}
