@@ -294,7 +294,7 @@ impl Inner {
                 if !any && queue >= self.classes.len().max(2) {
                     return Err(bad(format!("there is no queue {queue}")));
                 }
-                let queue = scheduler.place(queue, now);
+                let queue = scheduler.place(queue, 0, now);
                 scheduler.enqueue(queue, Queued { packet, at: now, sequence });
                 if hashed {
                     out.insert("queue".into(), queue.into());

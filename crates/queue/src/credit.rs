@@ -167,7 +167,10 @@ mod tests {
         // 8 Mbit/s is a byte a microsecond. 1514 bytes fill 190 cells of 8: 1520 us = 23750 ticks; 1512 fill 189: 23625.
         let cells = Cells::new(Rate(8e6), 1600);
         assert_eq!(cells.log, 3);
-        assert_eq!([1, 8, 9, 1512, 1514, 1520].map(|n| cells.cost(n)), [125, 125, 250, 23_625, 23_750, 23_750]);
+        assert_eq!(
+            [1, 8, 9, 1512, 1514, 1520].map(|n| cells.cost(n)),
+            [125, 125, 250, 23_625, 23_750, 23_750]
+        );
         // 3000 bytes: slot 2999 / 8 = 374 = 256 + 118: 2048 us and 119 cells = 952 us: 32000 + 14875.
         assert_eq!(cells.cost(3000), 46_875);
     }
@@ -181,7 +184,10 @@ mod tests {
 
     #[test]
     fn large_packets_need_large_cells() {
-        assert_eq!([255, 256, 1514, 2047, 2048, 9000].map(|mtu| Cells::new(Rate(1e6), mtu).log), [0, 1, 3, 3, 4, 6]);
+        assert_eq!(
+            [255, 256, 1514, 2047, 2048, 9000].map(|mtu| Cells::new(Rate(1e6), mtu).log),
+            [0, 1, 3, 3, 4, 6]
+        );
     }
 
     #[test]

@@ -20,11 +20,11 @@ use evenflow_base::schema::{
 };
 use evenflow_base::{Duration, Rate, Stream, Time};
 
+use crate::Limit;
 use crate::credit::{Arithmetic, Price, depth};
 use crate::scheduler::{Gone, Queued};
 use crate::sfq::{self, Sfq};
 use crate::tbf::{ARITHMETIC, arithmetic};
-use crate::Limit;
 
 /// Levels of a tree (TC_HTB_MAXDEPTH): leaves are on level 0, a root with children on the highest.
 pub const LEVELS: usize = 8;
@@ -162,7 +162,8 @@ fn name<'a>(table: &'a Values, key: &str) -> Option<&'a str> {
 fn class(table: &Values, names: &[&str], r2q: f64, weight: f64) -> ClassParams {
     let rate = Rate((table.number("rate") * weight).max(1.0));
     let ceil = Rate(table.maybe("ceil").unwrap_or(rate.0).max(rate.0));
-    let quantum = table.maybe("quantum").map_or_else(|| default_quantum(rate, r2q), |q| (q * weight).max(1.0));
+    let quantum =
+        table.maybe("quantum").map_or_else(|| default_quantum(rate, r2q), |q| (q * weight).max(1.0));
     let parent = name(table, "parent").and_then(|parent| names.iter().position(|n| *n == parent));
     ClassParams {
         parent,
@@ -215,11 +216,11 @@ pub fn tree_problems(values: &Values) -> Vec<Problem> {
         _ => {}
     }
     let leaves = leaf_names(values);
-    let all = tables.iter().map(|(name, table)| (format!("classes.{name}"), Some(name.as_str()), table));
-    for (at, own, table) in all.chain(each.map(|each| ("each".to_owned(), None, each))) {
-        let mut say = |key: &str, why: String| {
-            let table = if own.is_some() { "classes" } else { "each" };
-            problems.push((table, format!("{at}.{key}: {why}")));
+    let all = tables.iter().map(|(name, table)| (Some(name.as_str()), table));
+    for (own, table) in all.chain(each.map(|each| (None, each))) {
+        let mut say = |key: &str, why: String| match own {
+            Some(own) => problems.push(("classes", format!("{own}.{key}: {why}"))),
+            None => problems.push(("each", format!("{key}: {why}"))),
         };
         if let (Some(rate), Some(ceil)) = (table.maybe("rate"), table.maybe("ceil"))
             && ceil < rate
@@ -266,7 +267,7 @@ pub fn tree_problems(values: &Values) -> Vec<Problem> {
     if !by_class && each.is_some() {
         let used = each.and_then(|each| name(each, "parent"));
         for name in leaves.iter().filter(|n| Some(**n) != used) {
-            let why = format!("classes.{name}: neither a class nor each has it as its parent");
+            let why = format!("{name}: neither a class nor each has it as its parent");
             problems.push(("classes", why));
         }
     }
@@ -456,8 +457,9 @@ impl Htb {
             })
         };
         let mut rounds = Vec::new();
-        let used: Vec<bool> =
-            (0..LEVELS).map(|l| l == 0 || (0..count).any(|n| inner[n] && LEVELS - 1 - depth_of(n) == l)).collect();
+        let used: Vec<bool> = (0..LEVELS)
+            .map(|l| l == 0 || (0..count).any(|n| inner[n] && LEVELS - 1 - depth_of(n) == l))
+            .collect();
         rounds.extend(used.iter().map(|used| if *used { rounds_of(count) } else { Rounds::default() }));
         let mut classes = Vec::with_capacity(count);
         let mut leaves: Vec<Leaf> = Vec::new();
@@ -841,7 +843,7 @@ const RATE: Range = Range { min: 1.0, closed: true, max: f64::INFINITY };
 
 /// A leaf's queue.
 pub static LEAF: Nested = Nested {
-    name: "leaf",
+    name: "htb-leaf",
     doc: "The queue of a leaf: a limit, and who goes next among its flows.",
     params: &[
         Param {

@@ -359,13 +359,23 @@ pub static MECHANISMS: &[&Mechanism] = &[
 ];
 
 /// The tables of all schedulers.
-pub static SCHEDULERS: &[&Mechanism] =
-    &[&scheduler::FIFO, &scheduler::STRICT, &scheduler::MEDF, &scheduler::DRR, &sfq::TABLE];
+pub static SCHEDULERS: &[&Mechanism] = &[
+    &scheduler::FIFO,
+    &scheduler::STRICT,
+    &scheduler::MEDF,
+    &scheduler::DRR,
+    &sfq::TABLE,
+    &htb::TABLE,
+    &tbf::TABLE,
+];
 
 /// What is wrong with several parameters together.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
-    if SCHEDULERS.iter().any(|m| m.kind == kind) {
-        return Vec::new();
+    match kind {
+        "htb" => return htb::tree_problems(values),
+        "tbf" => return tbf::Params::new(values).err().unwrap_or_default(),
+        _ if SCHEDULERS.iter().any(|m| m.kind == kind) => return Vec::new(),
+        _ => {}
     }
     // A rate that no rule finds too slow: what it does to a rule is not judged here.
     let line = Line { rate: Some(Rate(10e6)), delay: Duration::ZERO };
