@@ -88,8 +88,8 @@ pub struct Params {
     pub arithmetic: Arithmetic,
     /// All classes; turns go by the order in which they stand here, as by class identifier in the kernel.
     pub classes: Vec<ClassParams>,
-    /// The leaf of each of the scheduler's queues, an index into `classes`.
-    pub leaves: Vec<usize>,
+    /// The leaf of each of the scheduler's queues, an index into `classes`; absent: no packet will come.
+    pub leaves: Vec<Option<usize>>,
 }
 
 /// What a leaf is made of that stands for one user or flow.
@@ -113,7 +113,7 @@ impl Params {
         let r2q = values.number("r2q");
         let classes = tables.values().map(|table| class(table, &names, r2q, 1.0)).collect();
         // A traffic class that does not cross this link has no leaf; nobody will ask for it.
-        let place = |name: &String| names.iter().position(|n| n == name).unwrap_or(0);
+        let place = |name: &String| names.iter().position(|n| n == name);
         let leaves = queues.iter().map(place).collect();
         Ok(Params { arithmetic: arithmetic(values), classes, leaves })
     }
@@ -130,7 +130,7 @@ impl Params {
         let mut classes: Vec<ClassParams> =
             tables.values().map(|table| class(table, &names, r2q, 1.0)).collect();
         classes.extend(owners.iter().map(|owner| class(owner.each, &names, r2q, owner.weight)));
-        let leaves = (names.len()..classes.len()).collect();
+        let leaves = (names.len()..classes.len()).map(Some).collect();
         Ok(Params { arithmetic: arithmetic(values), classes, leaves })
     }
 }
@@ -503,7 +503,8 @@ impl Htb {
                 sent: (0, 0),
             });
         }
-        let queues = params.leaves.iter().map(|&class| leaf_of[class]).collect();
+        let queues =
+            params.leaves.iter().map(|class| class.map_or(u32::MAX, |class| leaf_of[class])).collect();
         Htb {
             arithmetic: a,
             memory: a.credit(MEMORY),
@@ -517,6 +518,11 @@ impl Htb {
             keys,
             next: Time::NEVER,
         }
+    }
+
+    /// Whether queue number `queue` has a leaf.
+    pub fn has(&self, queue: usize) -> bool {
+        self.queues.get(queue).is_some_and(|leaf| *leaf != u32::MAX)
     }
 
     /// The place of a packet of `flow` bound for queue number `queue` that arrives at `now`.

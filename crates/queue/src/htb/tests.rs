@@ -21,7 +21,7 @@ fn class(parent: Option<usize>, rate: f64, ceil: f64) -> ClassParams {
 
 fn htb(arithmetic: Arithmetic, classes: Vec<ClassParams>) -> Htb {
     let is_leaf = |n: &usize| classes.iter().all(|c| c.parent != Some(*n));
-    let leaves = (0..classes.len()).filter(is_leaf).collect();
+    let leaves = (0..classes.len()).filter(is_leaf).map(Some).collect();
     Htb::new(Params { arithmetic, classes, leaves }, Arc::from([]), &Stream::new(1, "hash"))
 }
 
@@ -283,7 +283,7 @@ fn a_leaf_may_be_sfq() {
     let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
     leaf.leaf = LeafParams { limit: Limit::Packets(3), sfq: Some(sfq) };
-    let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![0] };
+    let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
     let places = [0, 1].map(|flow| q.place(0, flow, Time(0)));
     assert_ne!(places[0], places[1]);
@@ -310,7 +310,7 @@ fn a_leaf_emptied_by_pushing_out_can_come_back() {
     let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
     leaf.leaf = LeafParams { limit: Limit::Packets(1), sfq: Some(sfq) };
-    let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![0] };
+    let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
     let places = [0, 1].map(|flow| q.place(0, flow, Time(0)));
     q.enqueue(places[0], item(0, 1000, 1));
@@ -351,7 +351,7 @@ fn a_sound_tree_has_no_problems() {
     assert_eq!(tree_problems(&values), []);
     assert_eq!(leaf_names(&values), ["be", "ef"]);
     let params = Params::by_class(&values, &["ef".into(), "be".into()]).expect("sound");
-    assert_eq!(params.leaves, [2, 1]);
+    assert_eq!(params.leaves, [Some(2), Some(1)]);
     assert_eq!(params.classes[1].parent, Some(0));
     assert_eq!(params.classes[1].quantum, 12_500); // 125000 / 10
     assert_eq!(params.classes[1].ceil, params.classes[1].rate);
@@ -365,7 +365,7 @@ fn users_have_leaves_by_weight() {
     let each = with_parent("all");
     let owners = [Owner { each: &each, weight: 1.0 }, Owner { each: &each, weight: 2.0 }];
     let params = Params::by_owner(&values, &owners).expect("sound");
-    assert_eq!(params.leaves, [1, 2]);
+    assert_eq!(params.leaves, [Some(1), Some(2)]);
     let told: Vec<(f64, i64)> = params.classes[1..].iter().map(|c| (c.rate.0, c.quantum)).collect();
     assert_eq!(told, [(1e6, 12_500), (2e6, 25_000)]);
 }
