@@ -334,6 +334,16 @@ pub fn owns_scheduler(kind: &str) -> bool {
     kind == "fq-codel"
 }
 
+/// Why the rule `kind` cannot stand before `scheduler`.
+pub fn clash(kind: &str, scheduler: &str) -> Option<String> {
+    let shaper = matches!(scheduler, "htb" | "tbf");
+    (kind == "codel" && shaper).then(|| {
+        format!(
+            "codel drops packets that {scheduler} has charged for already; give the link the rate instead"
+        )
+    })
+}
+
 /// The packets that a queue with this rule or this scheduler holds where the scenario gives no limit; `None`: any number.
 pub fn default_limit(kind: &str) -> Option<f64> {
     match kind {

@@ -350,7 +350,9 @@ impl Events {
                 self.forget(&item.packet);
             }
             let Some((mut item, mark)) = served else {
-                self.gate.admission.emptied();
+                if self.gate.packets == 0 {
+                    self.gate.admission.emptied();
+                }
                 return None;
             };
             self.forget(&item.packet);

@@ -304,6 +304,11 @@ fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> 
         }
         scheduler_per = SchedulerPer::Flow;
     }
+    let clash = scheduler.as_ref().and_then(|s| evenflow_queue::clash(rule.mechanism.kind, s.mechanism.kind));
+    if let Some(why) = clash {
+        errors.push(join(&path, "scheduler"), why);
+        return None;
+    }
     (has_rate && limit_sound).then_some(())?;
     let kinds = [Some(&rule), scheduler.as_ref()].into_iter().flatten().map(|spec| spec.mechanism.kind);
     let limit = limit.or_else(|| kinds.rev().find_map(evenflow_queue::default_limit).map(Value::Packets));
