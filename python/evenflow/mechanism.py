@@ -81,9 +81,9 @@ class Mechanism:
     Parameters are as in a scenario ("3 s"); arguments are numbers in SI units, and so are the answers, in a table.
     A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's
     `ecn` after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. The parameter
-    `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that judge packets that would
-    leave, and which then answer "pass", "mark" or "drop"; `emptied` tells them that none waits; `departed` is for those that
-    count them.
+    `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that judge packets as they
+    would leave, and answers "pass", "mark" or "drop"; `emptied` tells such a rule that none waits; `departed` is for
+    those that count what was sent.
     `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 

@@ -16,6 +16,7 @@ __all__ = [
     "ActivityMeter",
     "Bulk",
     "Cbr",
+    "Codel",
     "Constant",
     "ConstantProbability",
     "Csfq",
@@ -25,6 +26,7 @@ __all__ = [
     "Drr",
     "FairActivityMeter",
     "Fifo",
+    "FqCodel",
     "Group",
     "Link",
     "LoadBased",
@@ -32,6 +34,7 @@ __all__ = [
     "Medf",
     "Multcp",
     "Newreno",
+    "Pie",
     "Poisson",
     "RateMeter",
     "Recording",
@@ -39,6 +42,7 @@ __all__ = [
     "Rem",
     "Reverse",
     "Series",
+    "Sfq",
     "Strict",
     "Tcp",
     "Upload",
@@ -67,7 +71,7 @@ class ActivityAqm(Table):
         rate_estimate: Delay form only: divide the backlog by the link's rate, or by the rate of departures measured
             over 0.1 s of memory while the link is busy. (one of link, departures; default: link)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; more than 0)
+            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
     """
 
@@ -79,6 +83,40 @@ class ActivityAqm(Table):
     memory: Quantity | None = None
     average_over: Literal["accepted", "received"] | None = None
     rate_estimate: Literal["link", "departures"] | None = None
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codel(Table):
+    """Controlled delay (CoDel).
+
+    Drops or marks at the head of the queue: once packets have waited longer than the target for a whole interval,
+    then again after interval / sqrt(2), interval / sqrt(3), and so on, until one has waited less.
+
+    Source: RFC 8289.
+
+    Attributes:
+        target: Waiting time that is tolerated for good. (duration; default: 5 ms; more than 0)
+        interval: How long packets must have waited longer than the target before one is dropped, and the first gap
+            between drops. (duration; default: 100 ms; at least 0.000001)
+        max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: 1500 B; at
+            least 1, at most 65535)
+        ecn: Whether ECN-capable packets are marked instead of dropped. (flag; default: true)
+        ce_threshold: Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.
+            (duration; default: absent: off; at least 0)
+        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
+            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+        scheduler: Who goes next. (scheduler table; default: absent: fifo)
+    """
+
+    KIND: ClassVar[str | None] = "codel"
+
+    target: Quantity | None = None
+    interval: Quantity | None = None
+    max_packet: Quantity | None = None
+    ecn: bool | None = None
+    ce_threshold: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
 
@@ -97,7 +135,7 @@ class ConstantProbability(Table):
         action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
             it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; more than 0)
+            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
     """
 
@@ -129,7 +167,7 @@ class Csfq(Table):
         q_min: Below this queue length no packet is dropped at random. (packets; default: 0 packets; at least 0)
         form: Which description of the algorithm is followed. (one of ns2, paper; default: ns2)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; more than 0)
+            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
     """
 
@@ -155,12 +193,56 @@ class Droptail(Table):
 
     Attributes:
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; more than 0)
+            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
     """
 
     KIND: ClassVar[str | None] = "droptail"
 
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FqCodel(Table):
+    """Flow queue CoDel (FQ-CoDel).
+
+    Hashes flows to queues, serves these by deficit round robin, new ones first, and has a CoDel of its own for each.
+    It is rule and scheduler in one. A full buffer takes packets from the head of the fattest queue. Without a limit,
+    it is 10240 packets (RFC 8290 section 5.2.3).
+
+    Source: RFC 8290.
+
+    Attributes:
+        target: Waiting time that is tolerated for good. (duration; default: 5 ms; more than 0)
+        interval: How long packets must have waited longer than the target before one is dropped, and the first gap
+            between drops. (duration; default: 100 ms; at least 0.000001)
+        max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: 1500 B; at
+            least 1, at most 65535)
+        ecn: Whether ECN-capable packets are marked instead of dropped. (flag; default: true)
+        ce_threshold: Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.
+            (duration; default: absent: off; at least 0)
+        flows: Queues to which flows are hashed. (whole number; default: 1024; at least 1, at most 65536)
+        quantum: Bytes a round. (bytes; default: 1514 B; at least 1)
+        drop_batch: Most packets that leave at once when the buffer is full; never more than half of their queue.
+            (whole number; default: 64; at least 1)
+        memory_limit: Most bytes of all queues together, beside the limit. (bytes; default: absent: off; at least 1)
+        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
+            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+        scheduler: Who goes next. (scheduler table; default: absent: fifo)
+    """
+
+    KIND: ClassVar[str | None] = "fq-codel"
+
+    target: Quantity | None = None
+    interval: Quantity | None = None
+    max_packet: Quantity | None = None
+    ecn: bool | None = None
+    ce_threshold: Quantity | None = None
+    flows: int | Mapping[str, Any] | None = None
+    quantum: Quantity | None = None
+    drop_batch: int | Mapping[str, Any] | None = None
+    memory_limit: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
 
@@ -187,7 +269,7 @@ class LoadBased(Table):
             it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
         capacity: Rate that is a load of 1. (rate; default: absent: the link's rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; more than 0)
+            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
     """
 
@@ -200,6 +282,55 @@ class LoadBased(Table):
     window: Literal["fixed", "sliding"] | None = None
     action: Literal["drop", "mark", "mark-everything"] | None = None
     capacity: Quantity | None = None
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pie(Table):
+    """Proportional integral controller enhanced (PIE).
+
+    Drops or marks arriving packets with a probability that every period changes by alpha * (delay - target) + beta *
+    (delay - delay before), scaled down while it is small.
+
+    Source: RFC 8033.
+
+    Attributes:
+        target: Queueing delay at rest (QDELAY_REF). (duration; default: 15 ms; more than 0)
+        period: Time between updates of the probability (T_UPDATE). (duration; default: 15 ms; at least 0.000001)
+        alpha: Weight of the distance from the target, 1/s. (number; default: 0.125; at least 0)
+        beta: Weight of the change since the last update, 1/s. (number; default: 1.25; at least 0)
+        max_burst: For how long nothing is dropped early after a time without congestion (MAX_BURST). (duration;
+            default: 150 ms; at least 0)
+        mean_packet: Where no more than twice this waits, nothing is dropped early. (bytes; default: 1024 B; at least
+            1, at most 65535)
+        ecn_threshold: While the probability is below this, ECN-capable packets are marked instead of dropped; 0:
+            never (MAX_ECNTH). (number; default: 0.1; at least 0, at most 1)
+        latency: How the delay is told: by the packet that left last; by what waits and the link's rate; by what waits
+            and a measured rate of departures. (one of timestamps, link-rate, departure-rate; default: timestamps)
+        rate_threshold: Departures are measured while more than this waits, over as much; its share of 2^16 B is the
+            weight of a measurement (DQ_THRESHOLD). (bytes; default: 16384 B; at least 1, at most 65536)
+        derandomize: Nothing is dropped before the probabilities since the last drop add up to 0.85, everything once
+            they add up to 8.5. (flag; default: false)
+        cap: From a probability of 0.1 on it grows by at most 0.02 an update. (flag; default: false)
+        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
+            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+        scheduler: Who goes next. (scheduler table; default: absent: fifo)
+    """
+
+    KIND: ClassVar[str | None] = "pie"
+
+    target: Quantity | None = None
+    period: Quantity | None = None
+    alpha: Number | None = None
+    beta: Number | None = None
+    max_burst: Quantity | None = None
+    mean_packet: Quantity | None = None
+    ecn_threshold: Number | None = None
+    latency: Literal["timestamps", "link-rate", "departure-rate"] | None = None
+    rate_threshold: Quantity | None = None
+    derandomize: bool | None = None
+    cap: bool | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
 
@@ -265,7 +396,7 @@ class Red(Table):
         capacity: What the link is believed to carry, for idle times and the automatic weight. (rate; default: absent:
             the link's rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; more than 0)
+            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
     """
 
@@ -320,7 +451,7 @@ class Rem(Table):
         capacity: What the link is believed to carry. (rate; default: absent: the link's rate at the start; more than
             0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; more than 0)
+            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
     """
 
@@ -360,7 +491,7 @@ class VirtualQueue(Table):
         capacity: What rate_factor is multiplied with. (rate; default: absent: the link's rate at the start; more than
             0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; more than 0)
+            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
     """
 
@@ -447,6 +578,32 @@ class Drr(Table):
     per: Literal["class", "user", "flow"] | None = None
     quantum: Quantity | None = None
     overflow: Literal["longest", "arriving"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sfq(Table):
+    """Stochastic fairness queueing (SFQ).
+
+    Hashes flows to slots and serves these in turn, a quantum each. A full buffer takes the last packet of the longest
+    slot. Without a limit, the queue's is 127 packets.
+
+    Source: McKenney, INFOCOM 1990; Linux 3.2, sch_sfq.
+
+    Attributes:
+        per: What is hashed. (one of flow, user; default: flow)
+        quantum: Bytes a turn; they and each packet are rounded up to a multiple of 8. (bytes; default: 1514 B; at
+            least 1)
+        divisor: Slots to which flows are hashed. (whole number; default: 1024; at least 1, at most 65536)
+        perturb: Time between changes of the hash, which may bring a flow's packets out of order. (duration; default:
+            absent: never; at least 0.001)
+    """
+
+    KIND: ClassVar[str | None] = "sfq"
+
+    per: Literal["flow", "user"] | None = None
+    quantum: Quantity | None = None
+    divisor: int | Mapping[str, Any] | None = None
+    perturb: Quantity | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

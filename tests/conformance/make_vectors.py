@@ -409,6 +409,315 @@ class Rem(Coin):
         self.next += self.period
 
 
+class Pie(Rule):
+    """RFC 8033, appendices A and B: enque, drop_early, deque, calculate_drop_prob."""
+
+    steps = ((6, 2048), (5, 512), (4, 128), (3, 32), (2, 8), (1, 2))
+
+    def __init__(self, seed: int, latency: str, **options: Any) -> None:
+        super().__init__(seed)
+        self.latency = latency
+        self.target = Fraction(options.pop("target", "0.015"))
+        self.period = options.pop("period", 15_000_000)
+        self.alpha = Fraction(options.pop("alpha", "0.125"))
+        self.beta = Fraction(options.pop("beta", "1.25"))
+        self.max_burst = options.pop("max_burst", 150_000_000)
+        self.ecn_threshold = Fraction(options.pop("ecn_threshold", "0.1"))
+        self.derandomize = options.pop("derandomize", False)
+        self.cap = options.pop("cap", False)
+        self.threshold = options.pop("threshold", 16384)
+        assert not options, options
+        self.drop_prob = self.qdelay = self.qdelay_old = self.accu_prob = Fraction(0)
+        self.burst = self.max_burst
+        self.next = self.period
+        self.in_measurement = False
+        self.start = self.dq_count = 0
+        self.avg_dq_time = Fraction(0)
+
+    @property
+    def departs(self) -> bool:
+        return self.latency != "link-rate"
+
+    def seen(self) -> dict[str, float]:
+        told = {"probability": float(self.drop_prob), "delay": float(self.qdelay), "burst_allowance": self.burst / 1e9}
+        if self.latency == "departure-rate":
+            told["departure_rate"] = float(8 * self.threshold / self.avg_dq_time) if self.avg_dq_time else 0.0
+        return told
+
+    def admit(self, p: Packet) -> tuple[str, str | None, str]:
+        if self.drop_prob == 0 and self.qdelay < self.target / 2 and self.qdelay_old < self.target / 2:
+            self.burst = self.max_burst
+        if p.full:
+            self.accu_prob = Fraction(0)
+            return "drop", "limit", p.ecn
+        if self.burst > 0 or not self.drop_early(p):
+            return "accept", None, p.ecn
+        self.accu_prob = Fraction(0)
+        if self.drop_prob < self.ecn_threshold and p.ecn != "not-capable":
+            return "mark", "pie", "marked"
+        return "drop", "pie", p.ecn
+
+    def drop_early(self, p: Packet) -> bool:
+        if self.qdelay_old < self.target / 2 and self.drop_prob < Fraction(1, 5):
+            return False
+        if p.bytes <= 2 * 1024:
+            return False
+        if self.derandomize:
+            if self.drop_prob == 0:
+                self.accu_prob = Fraction(0)
+            self.accu_prob += self.drop_prob
+            if self.accu_prob < Fraction("0.85"):
+                return False
+            if self.accu_prob >= Fraction("8.5"):
+                return True
+        return self.draws.draw() < self.drop_prob
+
+    def depart(self, now: int, accepted: int, size: int, ecn: str, behind: int) -> tuple[str, str | None, str]:
+        if self.latency == "timestamps":
+            self.qdelay = Fraction(now - accepted, 10**9) if behind else Fraction(0)
+            return "pass", None, ecn
+        if self.in_measurement:
+            self.dq_count += size
+            if self.dq_count >= self.threshold:
+                time, weight = Fraction(now - self.start, 10**9), Fraction(self.threshold, 2**16)
+                self.avg_dq_time = time * weight + self.avg_dq_time * (1 - weight) if self.avg_dq_time else time
+                self.in_measurement = False
+        if behind >= self.threshold and not self.in_measurement:
+            self.in_measurement, self.start, self.dq_count = True, now, 0
+        return "pass", None, ecn
+
+    def tick(self, p: Packet) -> None:
+        if self.latency == "link-rate":
+            self.qdelay = Fraction(8 * p.bytes, RATE)
+        elif self.latency == "departure-rate":
+            self.qdelay = p.bytes * self.avg_dq_time / self.threshold
+        change = self.alpha * (self.qdelay - self.target) + self.beta * (self.qdelay - self.qdelay_old)
+        for places, divisor in self.steps:
+            if self.drop_prob < Fraction(1, 10**places):
+                change /= divisor
+                break
+        if self.cap and self.drop_prob >= Fraction(1, 10):
+            change = min(change, Fraction(1, 50))
+        self.drop_prob += change
+        if self.qdelay == 0 and self.qdelay_old == 0:
+            self.drop_prob *= Fraction(98, 100)
+        self.drop_prob = min(max(self.drop_prob, Fraction(0)), Fraction(1))
+        # Exact fractions grow without end; twenty digits are more than anybody compares.
+        self.drop_prob = Fraction(round(self.drop_prob * 10**24), 10**24)
+        self.qdelay_old = self.qdelay
+        self.burst = max(0, self.burst - self.period)
+        self.next += self.period
+
+
+class Codel:
+    """RFC 8289, sections 5.5 and 5.6, as printed, over (accepted, size, codepoint); a mark counts as a drop."""
+
+    def __init__(self, target: int, interval: int, *, ecn: bool, ce_threshold: int | None = None) -> None:
+        self.target, self.interval, self.ecn, self.ce_threshold = target, interval, ecn, ce_threshold
+        self.draws = Draws(0)
+        self.packets: list[tuple[int, int, str]] = []
+        self.first_above_time = self.drop_next = self.count = self.lastcount = 0
+        self.dropping = False
+        self.sojourn = 0
+        self.events: list[dict[str, Any]] = []
+
+    def control_law(self, t: int, count: int) -> int:
+        # The nearest whole nanosecond to interval / sqrt(count), in whole numbers: sqrt(4 i^2 / n), halved and rounded.
+        return t + (math.isqrt(4 * self.interval**2 // count) + 1) // 2
+
+    def told(self) -> dict[str, Any]:
+        return {"dropping": int(self.dropping), "count": self.count, "sojourn": self.sojourn / 1e9}
+
+    def dodequeue(self, now: int) -> tuple[tuple[int, int, str] | None, bool]:
+        if not self.packets:
+            self.first_above_time = 0
+            return None, False
+        head = self.packets.pop(0)
+        self.sojourn = now - head[0]
+        if self.sojourn < self.target or sum(size for _, size, _ in self.packets) <= 1500:
+            self.first_above_time = 0
+        elif self.first_above_time == 0:
+            self.first_above_time = now + self.interval
+        elif now >= self.first_above_time:
+            return head, True
+        return head, False
+
+    def dequeue(self, now: int) -> None:
+        """One departure; each packet that is looked at becomes an event."""
+
+        def tell(head: tuple[int, int, str], verdict: str, reason: str | None, ecn: str, behind: int) -> None:
+            told = {"at_ns": now, "accepted_at_ns": head[0], "bytes": head[1], "ecn": head[2]}
+            expect = {"verdict": verdict, "reason": reason, "ecn": ecn}
+            self.events.append({"event": "leave", **told, "waiting_bytes": behind, "expect": expect})
+
+        def behind() -> int:
+            return sum(size for _, size, _ in self.packets)
+
+        def drop(head: tuple[int, int, str]) -> bool:
+            """Drops it, or marks it and says so."""
+            marks = self.ecn and head[2] != "not-capable"
+            if not marks:
+                tell(head, "drop", "codel", head[2], behind())
+            return marks
+
+        marked = False
+        head, ok = self.dodequeue(now)
+        if self.dropping:
+            if not ok:
+                self.dropping = False
+            while now >= self.drop_next and self.dropping and not marked:
+                assert head
+                self.count += 1
+                marked = drop(head)
+                if marked:
+                    self.drop_next = self.control_law(self.drop_next, self.count)
+                    break
+                head, ok = self.dodequeue(now)
+                if ok:
+                    self.drop_next = self.control_law(self.drop_next, self.count)
+                else:
+                    self.dropping = False
+        elif ok:
+            assert head
+            marked = drop(head)
+            if not marked:
+                head, ok = self.dodequeue(now)
+            self.dropping = True
+            delta = self.count - self.lastcount
+            self.count = 1
+            if delta > 1 and now - self.drop_next < 16 * self.interval:
+                self.count = delta
+            self.drop_next = self.control_law(now, self.count)
+            self.lastcount = self.count
+        if head is None:
+            self.events.append({"event": "empty", "at_ns": now, "expect": self.told()})
+            return
+        late = self.ce_threshold is not None and self.sojourn > self.ce_threshold and head[2] != "not-capable"
+        reason = "codel" if marked else "ce_threshold" if late else None
+        tell(head, "mark" if reason else "pass", reason, "marked" if reason else head[2], behind())
+        self.events[-1]["expect"].update(self.told())
+
+
+def late(rule: Codel, packets: Iterator[Packet]) -> list[dict[str, Any]]:
+    """A FIFO of 10 Mbit/s that asks as packets leave."""
+    free, idle = 0, True
+
+    def depart(until: int) -> None:
+        nonlocal free, idle
+        while True:
+            at = max(free, rule.packets[0][0] if rule.packets else 0)
+            if at > until or (idle and not rule.packets):
+                return
+            rule.dequeue(at)
+            event = rule.events[-1]
+            # The transmitter that has sent the last asks once more, in vain.
+            idle = event["event"] == "empty"
+            free = at if idle else at + event["bytes"] * NS_PER_BYTE
+
+    for p in packets:
+        depart(p.at)
+        rule.packets.append((p.at, p.size, p.ecn))
+        depart(p.at)
+    return rule.events
+
+
+class Drr:
+    """Queues in turn, as FQ-CoDel and SFQ have them; CoDel is given nothing to do."""
+
+    def __init__(self, kind: str, quantum: int, flows: int, limit: int) -> None:
+        self.kind, self.quantum, self.limit = kind, quantum, limit
+        self.queues: list[list[tuple[int, int]]] = [[] for _ in range(flows)]
+        self.credit = [0] * flows
+        self.new: list[int] = []
+        self.old: list[int] = []
+        self.touched = [0] * flows
+        self.clock = 0
+
+    def cost(self, size: int) -> int:
+        return -(-size // 8) * 8 if self.kind == "sfq" else size
+
+    def touch(self, q: int) -> None:
+        self.clock += 1
+        self.touched[q] = self.clock
+
+    def arrive(self, q: int, number: int, size: int) -> list[int]:
+        """In first, then out again what is too much, as both kernels do; what was dropped."""
+        if q not in self.new and q not in self.old:
+            self.credit[q] = self.cost(self.quantum)
+            (self.new if self.kind == "fq-codel" else self.old).append(q)
+        self.queues[q].append((number, size))
+        self.touch(q)
+        total = sum(map(len, self.queues))
+        if total <= self.limit:
+            return []
+        if self.kind == "fq-codel":
+            # RFC 8290, section 4.1: half of the packets of the fattest queue, from its head.
+            weight = [sum(size for _, size in queue) for queue in self.queues]
+            fattest = weight.index(max(weight))
+            half = min(max(len(self.queues[fattest]) // 2, 1), 64)
+            lost = [number for number, _ in self.queues[fattest][:half]]
+            del self.queues[fattest][:half]
+            return lost
+        # Linux 3.2: the last packet of the longest slot; where all have one, that of the next in turn.
+        lengths = [len(queue) for queue in self.queues]
+        if max(lengths) == 1:
+            victim = self.old[0]
+        else:
+            victim = max((q for q in range(len(lengths)) if lengths[q] == max(lengths)), key=lambda q: self.touched[q])
+        number, _ = self.queues[victim].pop()
+        self.touch(victim)
+        if not self.queues[victim]:
+            self.old.remove(victim)
+        return [number]
+
+    def depart(self) -> int | None:
+        while self.new or self.old:
+            turn = self.new or self.old
+            q = turn[0]
+            if self.credit[q] <= 0:
+                self.credit[q] += self.cost(self.quantum)
+                turn.pop(0)
+                self.old.append(q)
+            elif self.queues[q]:
+                number, size = self.queues[q].pop(0)
+                self.credit[q] -= self.cost(size)
+                self.touch(q)
+                if self.kind == "sfq" and not self.queues[q]:
+                    self.old.remove(q)
+                return number
+            elif turn is self.new:
+                self.new.pop(0)
+                self.old.append(q)
+            else:
+                self.old.pop(0)
+        return None
+
+
+def turns(kind: str, name: str, about: str, quantum: int, limit: int, load: float, count: int) -> tuple[str, str]:
+    """Four flows, told apart as the queues 0 to 3, of which the first sends half of everything."""
+    rule, dice = Drr(kind, quantum, 4, limit), Draws(quantum + limit)
+    events: list[dict[str, Any]] = []
+    credit = 0.0
+    for number in range(count):
+        q = max(0, int(dice.next() * 6) - 2)
+        size = MIXED[int(dice.next() * len(MIXED))]
+        lost = rule.arrive(q, number, size)
+        events.append({"event": "arrive", "queue": q, "id": number, "bytes": size, "expect": {"dropped": lost}})
+        credit += dice.next() * 2 / load
+        while credit >= 1:
+            credit -= 1
+            events.append({"event": "depart", "expect": {"id": rule.depart()}})
+    while True:
+        out = rule.depart()
+        events.append({"event": "depart", "expect": {"id": out}})
+        if out is None:
+            break
+    head = {"scheduler": kind, "name": name, "about": about, "quantum": quantum, "queues": 4, "limit_packets": limit}
+    text = json.dumps(head, indent=1)[:-2]
+    lines = ",\n  ".join(json.dumps(event) for event in events)
+    return f"{kind}/{name}.json", f'{text},\n "events": [\n  {lines}\n ]\n}}\n'
+
+
 # --- a link, so that queue lengths answer to what is decided --------------------------------------------------------
 
 
@@ -418,12 +727,19 @@ def through(rule: Any, packets: Iterator[Packet], limit: int) -> list[dict[str, 
     waiting: list[tuple[int, Packet]] = []
     free = 0
     departs = isinstance(rule, VirtualQueue) and rule.mark == "busy-departure"
+    looks = isinstance(rule, Pie) and rule.departs
 
     def leave(at: int, p: Packet) -> None:
         if departs:
             verdict, reason, ecn = rule.leave(at, p.ecn)
             expect = {"verdict": verdict, "reason": reason, "ecn": ecn, **rule.seen()}
             events.append({"event": "leave", "at_ns": at, "bytes": p.size, "ecn": p.ecn, "expect": expect})
+        if looks:
+            behind = sum(w.size for _, w in waiting)
+            verdict, reason, ecn = rule.depart(at, p.at, p.size, p.ecn, behind)
+            expect = {"verdict": verdict, "reason": reason, "ecn": ecn, **rule.seen()}
+            told = {"at_ns": at, "accepted_at_ns": p.at, "bytes": p.size, "ecn": p.ecn, "waiting_bytes": behind}
+            events.append({"event": "leave", **told, "expect": expect})
 
     def release(now: int) -> None:
         while waiting and waiting[0][0] <= now:
@@ -772,9 +1088,105 @@ def others() -> Iterator[tuple[str, str]]:
     yield make("constant-probability", "tenth", "One in ten.", Coin(34, "0.1"), {"probability": 0.1})
 
 
+def delays() -> Iterator[tuple[str, str]]:
+    """CoDel, PIE, and the queues in turn."""
+
+    def codel(
+        name: str,
+        about: str,
+        packets: Iterator[Packet],
+        ms: tuple[int, int] = (1, 5),
+        *,
+        ecn: bool = True,
+        **more: Any,
+    ) -> tuple[str, str]:
+        rule = Codel(ms[0] * 10**6, ms[1] * 10**6, ecn=ecn, **more)
+        given = {"target": f"{ms[0] / 1000} s", "interval": f"{ms[1] / 1000} s", "max_packet": "1500 B", "ecn": ecn}
+        if "ce_threshold" in more:
+            given["ce_threshold"] = f"{more['ce_threshold'] / 1e9} s"
+        return f"codel/{name}.json", write(name, "codel", about, given, rule, late(rule, packets))
+
+    def waves(
+        seed: int, ecn: tuple[str, ...], loads: tuple[float, ...] = (1.3, 0.7, 1.5, 0.5, 1.3)
+    ) -> Iterator[Packet]:
+        """Loads one after the other."""
+        start = 0
+        for n, load in enumerate(loads):
+            last = start
+            for p in arrivals(seed + n, 60, sizes=MIXED, load=load, ecn=ecn):
+                p.at += start
+                last = p.at
+                yield p
+            start = last
+
+    yield codel("drop", "Above and below the link's rate by turns: drop state, out of it, in again.", waves(41, NONE))
+    yield codel("mark", "Some packets can be marked.", waves(51, SOME))
+    yield codel("no-ecn", "They can, and are dropped nevertheless.", waves(51, SOME), ecn=False)
+    yield codel(
+        "ce-threshold", "Every capable packet that waited longer than 1 ms.", waves(61, SOME), ce_threshold=1_000_000
+    )
+    yield codel(
+        "overload", "Nothing else: drops come interval / sqrt(count) apart.", waves(71, NONE, (1.6,) * 5), (5, 20)
+    )
+
+    def pie(name: str, about: str, rule: Pie, parameters: dict[str, Any], **how: Any) -> tuple[str, str]:
+        given = {
+            "target": "0.015 s",
+            "period": "0.015 s",
+            "alpha": 0.125,
+            "beta": 1.25,
+            "max_burst": "0.15 s",
+            "mean_packet": "1024 B",
+            "ecn_threshold": 0.1,
+            "latency": rule.latency,
+            "rate_threshold": "16384 B",
+            "derandomize": False,
+            "cap": False,
+            **parameters,
+        }
+        options: dict[str, Any] = {"load": 1.4, "sizes": MIXED, "ecn": SOME, **how}
+        limit, count = options.pop("limit", 120), options.pop("count", 260)
+        events = through(rule, arrivals(len(name) * 104729 + 9, count, **options), limit)
+        return f"pie/{name}.json", write(name, "pie", about, given, rule, events)
+
+    yield pie("timestamps", "The RFC's basic form and its numbers.", Pie(81, "timestamps"), {}, count=120)
+    quick = {"target": "0.003 s", "period": "0.001 s", "alpha": 8, "beta": 30, "max_burst": "0.004 s"}
+    steep = {"target": "0.003", "period": 1_000_000, "alpha": 8, "beta": 30, "max_burst": 4_000_000}
+    yield pie(
+        "quick",
+        "A short target, updates every millisecond and larger gains: all steps of the scale, and beyond a tenth.",
+        Pie(82, "timestamps", **steep),
+        quick,
+        load=2.0,
+    )
+    yield pie(
+        "link-rate", "The delay by the backlog and the link's rate.", Pie(83, "link-rate", **steep), quick, load=2.0
+    )
+    yield pie(
+        "departure-rate",
+        "By the backlog and measured departures.",
+        Pie(84, "departure-rate", **steep, threshold=4096),
+        {**quick, "rate_threshold": "4096 B"},
+        load=2.0,
+    )
+    yield pie(
+        "derandomised",
+        "Gaps between drops kept, corrections capped, marking below a half, a short buffer.",
+        Pie(85, "link-rate", **steep, derandomize=True, cap=True, ecn_threshold="0.5"),
+        {**quick, "derandomize": True, "cap": True, "ecn_threshold": 0.5},
+        limit=30,
+        load=1.8,
+    )
+    yield turns("fq-codel", "rounds", "Four flows around the link's rate; room for all.", 1514, 10240, 1.0, 150)
+    yield turns("fq-codel", "full", "Overload: half of the fattest queue leaves.", 300, 25, 1.4, 200)
+    yield turns("sfq", "rounds", "Four flows around the link's rate; room for all.", 1514, 127, 1.0, 150)
+    yield turns("sfq", "full", "Overload: the longest slot pays.", 300, 12, 1.4, 200)
+    yield turns("sfq", "three", "Room for three packets: often each slot has one.", 1514, 3, 1.3, 200)
+
+
 def main() -> None:
     stale = []
-    for name, text in [*red(), *others()]:
+    for name, text in [*red(), *others(), *delays()]:
         path = HERE / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)

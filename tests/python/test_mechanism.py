@@ -93,6 +93,51 @@ def test_presets_are_told() -> None:
     assert all(len(row) == 5 for row in presets)
 
 
+def test_codel_by_hand() -> None:
+    """RFC 8289: a drop after 100 ms above the target, the second 100 ms later, the third 100 / sqrt(2) ms later."""
+    codel = ef.mechanism("codel", ecn=False)
+
+    def leave(now_s: float) -> str:
+        verdict: str = codel.leave(now_s=now_s, waited_s=0.006, queue_bytes=9000)["verdict"]
+        return verdict
+
+    assert leave(1.0) == "pass"
+    assert leave(1.0999) == "pass"
+    assert [leave(1.1), leave(1.1)] == ["drop", "pass"]
+    assert leave(1.1999) == "pass"
+    assert [leave(1.2), leave(1.2)] == ["drop", "pass"]
+    assert [leave(1.2707), leave(1.2708)] == ["pass", "drop"]
+    assert codel.observe()["count"] == 3
+    assert codel.emptied()["dropping"] == 0
+
+
+def test_pie_by_hand() -> None:
+    """RFC 8033: 30 ms of delay, none before, are worth (0.125 * 0.015 + 1.25 * 0.03) / 2048."""
+    pie = ef.mechanism("pie", latency="link-rate", link_rate="10 Mbit/s")
+    answer = pie.admit(now_s=0.0, packets=25, queue_bytes=37_500)
+    assert (answer["verdict"], answer["probability"]) == ("accept", 0)
+    answer = pie.admit(now_s=0.016, packets=25, queue_bytes=37_500)
+    assert answer["probability"] == pytest.approx(0.039375 / 2048)
+    assert answer["burst_allowance"] == pytest.approx(0.135)
+
+
+def test_queues_that_hash_say_where() -> None:
+    """Two flows in FQ-CoDel: the one that comes later goes first once the other has used its quantum."""
+    queue = ef.mechanism("fq-codel", seed=3)
+    places = [queue.enqueue(now_s=0.0, id=n, queue=0)["queue"] for n in range(3)]
+    assert len(set(places)) == 1
+    assert queue.enqueue(now_s=0.0, id=9, queue=1, bytes=100)["queue"] != places[0]
+    served = [queue.dequeue(now_s=0.001) for _ in range(5)]
+    assert [answer["id"] for answer in served] == [0, 1, 9, 2, None]
+    assert all(answer["dropped"] == [] and answer["marked"] is None for answer in served)
+    with pytest.raises(UsageError, match="enqueue"):
+        queue.admit()
+    sfq = ef.mechanism("sfq", quantum="1500 B")
+    for n in range(4):
+        sfq.enqueue(id=n, queue=n % 2)
+    assert [sfq.dequeue()["id"] for _ in range(4)] == [0, 1, 2, 3]
+
+
 def test_wrong_use_names_what_there_is() -> None:
     with pytest.raises(UsageError, match="activity-meter"):
         ef.mechanism("activity-metre")

@@ -6,8 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use evenflow_base::schema::{Value, Values};
-use evenflow_base::{Duration, Ecn, Given, Packet, Rate, Time};
-use evenflow_queue::{Admission, Line, MECHANISMS, Occupancy, Verdict, complete};
+use evenflow_base::{Duration, Ecn, Given, Packet, Rate, Stream, Time};
+use evenflow_queue::{
+    Admission, FqCodel, Line, MECHANISMS, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, codel,
+    complete, fq_codel, sfq,
+};
 use serde_json::{Map, Value as Json};
 
 type Table = Map<String, Json>;
@@ -103,8 +106,75 @@ fn packet(event: &Table) -> Packet {
     }
 }
 
+/// The scheduler of a vector. CoDel has nothing to do there.
+fn scheduler(vector: &Table) -> Scheduler {
+    let (quantum, queues) = (whole(vector, "quantum"), whole(vector, "queues") as usize);
+    let hash = Stream::new(1, "hash");
+    if vector["scheduler"] == "sfq" {
+        let params = sfq::Params { divisor: queues, quantum, perturb: None };
+        return Scheduler::Sfq(Box::new(Sfq::new(params, hash)));
+    }
+    let codel = codel::Params {
+        target: Duration::from_millis(1),
+        interval: Duration::from_millis(1),
+        max_packet: 1500,
+        ecn: false,
+        ce_threshold: None,
+    };
+    let params = fq_codel::Params {
+        codel,
+        flows: queues,
+        quantum: quantum as i64,
+        drop_batch: 64,
+        memory_limit: None,
+    };
+    Scheduler::FqCodel(Box::new(FqCodel::new(params, hash)))
+}
+
+/// Runs one vector of a scheduler, whose queues are given by number.
+fn run_turns(vector: &Table) -> Result<(), String> {
+    let mut scheduler = scheduler(vector);
+    let limit = whole(vector, "limit_packets");
+    let mut held = 0;
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let event = event.as_object().expect("a table");
+        let expect = event["expect"].as_object().expect("a table");
+        let mut gone = Vec::new();
+        let (told, is) = if event["event"] == "depart" {
+            let served = scheduler.dequeue(Time::ZERO, &mut gone);
+            held -= u64::from(served.is_some());
+            assert!(gone.is_empty());
+            ("id", served.map_or(Json::Null, |(item, _)| item.packet.seq.into()))
+        } else {
+            let (queue, id, size) =
+                (whole(event, "queue") as usize, whole(event, "id"), whole(event, "bytes"));
+            let room = held < limit || scheduler.push_out(queue, size as u16, &mut gone);
+            held -= gone.len() as u64;
+            let mut lost: Vec<u64> = gone.iter().map(|(item, _)| item.packet.seq).collect();
+            assert!(gone.iter().all(|(_, reason)| *reason == Reason::PushedOut));
+            if room {
+                let arrived =
+                    Table::from_iter([("bytes".into(), size.into()), ("ecn".into(), "not-capable".into())]);
+                let packet = Packet { seq: id, ..packet(&arrived) };
+                scheduler.enqueue(queue, Queued { packet, at: Time::ZERO, sequence: id });
+                held += 1;
+            } else {
+                lost.push(id);
+            }
+            ("dropped", lost.into())
+        };
+        if expect[told] != is {
+            return Err(format!("event {n}: {told} is {is}, not {}", expect[told]));
+        }
+    }
+    if held == 0 { Ok(()) } else { Err(format!("{held} packets are left")) }
+}
+
 /// Runs one vector and says the first thing that differs.
 fn run(vector: &Table) -> Result<(), String> {
+    if vector.contains_key("scheduler") {
+        return run_turns(vector);
+    }
     let kind = vector["rule"].as_str().expect("a name");
     let given = values(kind, vector["parameters"].as_object().expect("a table"));
     let rate = Rate(vector["link"]["rate_bps"].as_f64().expect("a rate"));
@@ -194,7 +264,7 @@ fn run(vector: &Table) -> Result<(), String> {
 #[test]
 fn every_vector_is_met() {
     let vectors = vectors();
-    assert!(vectors.len() >= 32, "only {} vectors", vectors.len());
+    assert!(vectors.len() >= 47, "only {} vectors", vectors.len());
     let failed: Vec<String> = vectors
         .iter()
         .filter_map(|(path, vector)| run(vector).err().map(|why| format!("{}: {why}", path.display())))
@@ -213,6 +283,14 @@ fn a_wrong_vector_is_noticed() {
         let mut wrong = vector.clone();
         wrong["events"][100]["expect"][key] = json;
         assert!(run(&wrong).is_err_and(|why| why.contains(key)), "{key}");
+    }
+    for (folder, key) in [("codel/drop.json", "count"), ("pie/quick.json", "delay"), ("sfq/full.json", "id")]
+    {
+        let (_, mut wrong) = vectors().into_iter().find(|(path, _)| path.ends_with(folder)).expect("there");
+        let events = wrong["events"].as_array_mut().expect("a list");
+        let last = events.iter_mut().rev().find(|e| !e["expect"][key].is_null()).expect("one that tells it");
+        last["expect"][key] = 99.into();
+        assert!(run(&wrong).is_err_and(|why| why.contains(key)), "{folder}");
     }
     let mut wrong = vector.clone();
     wrong["lines"]["spread"] = "floyd".into();
