@@ -76,6 +76,12 @@ pub enum Type {
     NumberPerClass,
     /// A table from traffic class to duration.
     DurationPerClass,
+    /// A name.
+    Name,
+    /// A table with parameters of its own.
+    Table(&'static Nested),
+    /// Such tables by name.
+    TablePerName(&'static Nested),
 }
 
 impl Type {
@@ -97,6 +103,9 @@ impl Type {
             Type::Names => ("list of names".into(), "[\"ef\", \"be\"]"),
             Type::NumberPerClass => ("number per class".into(), "{ ef = 3, be = 1 }"),
             Type::DurationPerClass => ("duration per class".into(), "{ ef = \"0 ms\", be = \"57.6 ms\" }"),
+            Type::Name => ("a name".into(), "\"be\""),
+            Type::Table(nested) => (format!("{} table", nested.name), "{ … }"),
+            Type::TablePerName(nested) => (format!("{} tables by name", nested.name), "{ be = { … } }"),
         }
     }
 }
@@ -156,8 +165,19 @@ impl Range {
     }
 }
 
+/// A table inside a mechanism's table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nested {
+    /// Its name in documents.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// Its parameters.
+    pub params: &'static [Param],
+}
+
 /// One parameter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Param {
     /// Its key in a scenario file.
     pub name: &'static str,
@@ -248,6 +268,10 @@ pub enum Value {
     Numbers(BTreeMap<String, f64>),
     /// Seconds by class.
     SecondsPerClass(BTreeMap<String, f64>),
+    /// Parameters of a table inside.
+    Table(Values),
+    /// The same by name.
+    Tables(BTreeMap<String, Values>),
     /// A quantity to be drawn.
     Random(Law),
 }
@@ -409,8 +433,16 @@ impl Values {
     pub fn drawn(&self, stream: &dyn Fn(&str) -> Stream, index: usize) -> Values {
         let mut out = self.clone();
         for (name, value) in &mut out.0 {
-            if let Value::Random(law) = value {
-                *value = law.draw(&mut stream(name), index);
+            let below = |key: &str| stream(&format!("{name}.{key}"));
+            match value {
+                Value::Random(law) => *value = law.draw(&mut stream(name), index),
+                Value::Table(table) => *table = table.drawn(&below, index),
+                Value::Tables(tables) => {
+                    for (own, table) in tables {
+                        *table = table.drawn(&|key| below(&format!("{own}.{key}")), index);
+                    }
+                }
+                _ => {}
             }
         }
         out
@@ -418,6 +450,11 @@ impl Values {
 
     /// Whether anything in it is to be drawn.
     pub fn is_random(&self) -> bool {
-        self.0.values().any(|v| matches!(v, Value::Random(_)))
+        self.0.values().any(|value| match value {
+            Value::Random(_) => true,
+            Value::Table(table) => table.is_random(),
+            Value::Tables(tables) => tables.values().any(Values::is_random),
+            _ => false,
+        })
     }
 }

@@ -11,8 +11,8 @@ use evenflow_base::schema::{Mechanism as Table, Room, Type, Value as Quantity};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
 use evenflow_queue::{
-    Admission, FqCodel, Limit, Line, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, fq_codel,
-    owns_scheduler, sfq,
+    Admission, FqCodel, Htb, Limit, Line, Occupancy, Queued, Reason, Scheduler, Sfq, Tbf, Verdict, fq_codel,
+    htb, owns_scheduler, sfq, tbf,
 };
 use evenflow_scenario::{catalogue, mechanism as decode, quantity};
 use evenflow_stage::Stage;
@@ -74,7 +74,7 @@ fn not_negative(args: &Args, name: &str, default: Option<f64>) -> PyResult<f64> 
 /// Classes that a mechanism's own parameters name; at least best effort and expedited forwarding.
 fn classes(params: &Args) -> Vec<String> {
     let mut names = vec!["be".to_string(), "ef".to_string()];
-    let tables = ["accounting", "offsets"].iter().filter_map(|k| params.get(*k)?.as_object());
+    let tables = ["accounting", "offsets", "classes"].iter().filter_map(|k| params.get(*k)?.as_object());
     let keys = tables.flat_map(|t| t.keys().cloned());
     let listed = params.get("order").and_then(Value::as_array).into_iter().flatten();
     names.extend(keys.chain(listed.filter_map(|v| v.as_str().map(String::from))));
@@ -160,6 +160,17 @@ impl Inner {
                     Scheduler::Drr(Drr::new(vec![quantum; users], values.word("overflow") == "longest"))
                 }
                 "sfq" => Scheduler::Sfq(Box::new(Sfq::new(sfq::Params::new(&values), hash()))),
+                "htb" => {
+                    let params = match values.get("each") {
+                        Some(Quantity::Table(each)) => {
+                            htb::Params::by_owner(&values, &vec![htb::Owner { each, weight: 1.0 }; users])
+                        }
+                        _ => htb::Params::by_class(&values, &classes),
+                    };
+                    let keys = std::sync::Arc::from([]);
+                    Scheduler::Htb(Box::new(Htb::new(params.map_err(problems)?, keys, &hash())))
+                }
+                "tbf" => Scheduler::Tbf(Box::new(Tbf::new(tbf::Params::new(&values).map_err(problems)?))),
                 _ => Scheduler::Fifo(std::collections::VecDeque::new()),
             })),
             Room::CongestionControl => {
@@ -290,11 +301,20 @@ impl Inner {
                 let queue = number(args, "queue", Some(f64::from(packet.class)))? as usize;
                 let sequence = packet.seq;
                 let hashed = matches!(**scheduler, Scheduler::Sfq(_) | Scheduler::FqCodel(_));
-                let any = hashed || matches!(**scheduler, Scheduler::Fifo(_));
+                let any = hashed || matches!(**scheduler, Scheduler::Fifo(_) | Scheduler::Tbf(_));
                 if !any && queue >= self.classes.len().max(2) {
                     return Err(bad(format!("there is no queue {queue}")));
                 }
-                let queue = scheduler.place(queue, now);
+                if let Scheduler::Htb(tree) = &**scheduler
+                    && !tree.has(queue)
+                {
+                    return Err(bad(format!("queue {queue} is no leaf of the tree")));
+                }
+                if let Some(reason) = scheduler.refuses(packet.size) {
+                    out.insert("refused".into(), reason.name().into());
+                    return Ok(out);
+                }
+                let queue = scheduler.place(queue, 0, now);
                 scheduler.enqueue(queue, Queued { packet, at: now, sequence });
                 if hashed {
                     out.insert("queue".into(), queue.into());
@@ -306,6 +326,10 @@ impl Inner {
                 let item = served.map(|(item, _)| item);
                 out.insert("id".into(), item.map_or(Value::Null, |q| q.packet.seq.into()));
                 out.insert("bytes".into(), item.map_or(Value::Null, |q| q.packet.size.into()));
+                if let Scheduler::Htb(_) | Scheduler::Tbf(_) = **scheduler {
+                    let next = Some(scheduler.next_event()).filter(|at| *at != Time::NEVER);
+                    out.insert("next_s".into(), next.map_or(Value::Null, |at| at.seconds().into()));
+                }
                 if let Scheduler::FqCodel(_) = **scheduler {
                     let mark = served.and_then(|(_, mark)| mark);
                     out.insert("marked".into(), mark.map_or(Value::Null, |r| r.name().into()));

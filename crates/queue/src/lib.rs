@@ -9,15 +9,18 @@ pub mod activity_aqm;
 pub mod averager;
 pub mod codel;
 pub mod constant_probability;
+pub mod credit;
 pub mod csfq;
 pub mod droptail;
 pub mod fq_codel;
+pub mod htb;
 pub mod load_based;
 pub mod pie;
 pub mod red;
 pub mod rem;
 pub mod scheduler;
 pub mod sfq;
+pub mod tbf;
 pub mod virtual_queue;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
@@ -30,12 +33,14 @@ pub use constant_probability::ConstantProbability;
 pub use csfq::Csfq;
 pub use droptail::Limit;
 pub use fq_codel::FqCodel;
+pub use htb::Htb;
 pub use load_based::LoadBased;
 pub use pie::Pie;
 pub use red::Red;
 pub use rem::Rem;
 pub use scheduler::{Gone, Queued, Scheduler};
 pub use sfq::Sfq;
+pub use tbf::Tbf;
 pub use virtual_queue::VirtualQueue;
 
 /// The link a rule is built for: what its parameters may default to.
@@ -100,13 +105,15 @@ pub enum Reason {
     CeThreshold,
     /// PIE: the probability, and the draw said so.
     Pie,
+    /// Larger than the scheduler could ever send.
+    TooLarge,
     /// Lost on the link at random, whatever its queue.
     Loss,
 }
 
 impl Reason {
     /// All of them, in the order of their codes.
-    pub const ALL: [Reason; 14] = [
+    pub const ALL: [Reason; 15] = [
         Reason::Limit,
         Reason::Activity,
         Reason::Csfq,
@@ -120,6 +127,7 @@ impl Reason {
         Reason::Codel,
         Reason::CeThreshold,
         Reason::Pie,
+        Reason::TooLarge,
         Reason::Loss,
     ];
 
@@ -139,6 +147,7 @@ impl Reason {
             Reason::Codel => "codel",
             Reason::CeThreshold => "ce_threshold",
             Reason::Pie => "pie",
+            Reason::TooLarge => "too_large",
             Reason::Loss => "loss",
         }
     }
@@ -325,6 +334,16 @@ pub fn owns_scheduler(kind: &str) -> bool {
     kind == "fq-codel"
 }
 
+/// Why the rule `kind` cannot stand before `scheduler`.
+pub fn clash(kind: &str, scheduler: &str) -> Option<String> {
+    let shaper = matches!(scheduler, "htb" | "tbf");
+    (kind == "codel" && shaper).then(|| {
+        format!(
+            "codel drops packets that {scheduler} has charged for already; give the link the rate instead"
+        )
+    })
+}
+
 /// The packets that a queue with this rule or this scheduler holds where the scenario gives no limit; `None`: any number.
 pub fn default_limit(kind: &str) -> Option<f64> {
     match kind {
@@ -350,13 +369,23 @@ pub static MECHANISMS: &[&Mechanism] = &[
 ];
 
 /// The tables of all schedulers.
-pub static SCHEDULERS: &[&Mechanism] =
-    &[&scheduler::FIFO, &scheduler::STRICT, &scheduler::MEDF, &scheduler::DRR, &sfq::TABLE];
+pub static SCHEDULERS: &[&Mechanism] = &[
+    &scheduler::FIFO,
+    &scheduler::STRICT,
+    &scheduler::MEDF,
+    &scheduler::DRR,
+    &sfq::TABLE,
+    &htb::TABLE,
+    &tbf::TABLE,
+];
 
 /// What is wrong with several parameters together.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
-    if SCHEDULERS.iter().any(|m| m.kind == kind) {
-        return Vec::new();
+    match kind {
+        "htb" => return htb::tree_problems(values),
+        "tbf" => return tbf::Params::new(values).err().unwrap_or_default(),
+        _ if SCHEDULERS.iter().any(|m| m.kind == kind) => return Vec::new(),
+        _ => {}
     }
     // A rate that no rule finds too slow: what it does to a rule is not judged here.
     let line = Line { rate: Some(Rate(10e6)), delay: Duration::ZERO };

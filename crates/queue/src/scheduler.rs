@@ -11,7 +11,9 @@ use evenflow_base::{Duration, Packet, Time};
 
 use crate::Reason;
 use crate::fq_codel::FqCodel;
+use crate::htb::Htb;
 use crate::sfq::Sfq;
+use crate::tbf::Tbf;
 
 /// A packet that was held and is dropped, and why.
 pub type Gone = (Queued, Reason);
@@ -42,16 +44,21 @@ pub enum Scheduler {
     Sfq(Box<Sfq>),
     /// See [`crate::fq_codel`].
     FqCodel(Box<FqCodel>),
+    /// See [`crate::htb`].
+    Htb(Box<Htb>),
+    /// See [`crate::tbf`].
+    Tbf(Box<Tbf>),
 }
 
 impl Scheduler {
-    /// The queue of a packet that arrives at `now`, where its link tells it from others by `key`: the key itself, or where it
-    /// is hashed to.
+    /// The queue of a packet of `flow` that arrives at `now`, where its link tells it from others by `key`: the key itself, or
+    /// where it is hashed to.
     #[inline]
-    pub fn place(&mut self, key: usize, now: Time) -> usize {
+    pub fn place(&mut self, key: usize, flow: u32, now: Time) -> usize {
         match self {
             Scheduler::Sfq(s) => s.place(key, now),
             Scheduler::FqCodel(s) => s.place(key),
+            Scheduler::Htb(s) => s.place(key, flow, now),
             _ => key,
         }
     }
@@ -65,11 +72,13 @@ impl Scheduler {
             Scheduler::Drr(s) => s.enqueue(queue, item),
             Scheduler::Sfq(s) => s.enqueue(queue, item),
             Scheduler::FqCodel(s) => s.enqueue(queue, item),
+            Scheduler::Htb(s) => s.enqueue(queue, item),
+            Scheduler::Tbf(s) => s.enqueue(item),
         }
     }
 
     /// The packet to send next at `now`, and why it was marked if it was marked here. What is dropped on the way is added to
-    /// `gone`.
+    /// `gone`. `None` where none waits, or none may be sent before [`Scheduler::next_event`].
     pub fn dequeue(&mut self, now: Time, gone: &mut Vec<Gone>) -> Option<(Queued, Option<Reason>)> {
         let item = match self {
             Scheduler::Fifo(packets) => packets.pop_front(),
@@ -78,18 +87,44 @@ impl Scheduler {
             Scheduler::Drr(s) => s.dequeue(),
             Scheduler::Sfq(s) => s.dequeue(),
             Scheduler::FqCodel(s) => return s.dequeue(now, gone),
+            Scheduler::Htb(s) => s.dequeue(now),
+            Scheduler::Tbf(s) => s.dequeue(now),
         };
         item.map(|item| (item, None))
     }
 
-    /// Whether it remembers packets that did not have to wait: they must pass it too.
-    pub fn sees_all(&self) -> bool {
-        matches!(self, Scheduler::FqCodel(_))
+    /// When a scheduler that keeps its packets back may send one, after [`Scheduler::dequeue`] has given none;
+    /// [`Time::NEVER`] where an arrival must come first.
+    pub fn next_event(&self) -> Time {
+        match self {
+            Scheduler::Htb(s) => s.next_event(),
+            Scheduler::Tbf(s) => s.next_event(),
+            _ => Time::NEVER,
+        }
     }
 
-    /// Whether it has no room for a packet of `size` bytes behind the `bytes` that wait, beside the queue's own limit.
-    pub fn is_full(&self, bytes: u64, size: u16) -> bool {
-        matches!(self, Scheduler::FqCodel(s) if s.is_full(bytes, size))
+    /// Whether it remembers packets that did not have to wait: they must pass it too.
+    pub fn sees_all(&self) -> bool {
+        matches!(self, Scheduler::FqCodel(_) | Scheduler::Htb(_) | Scheduler::Tbf(_))
+    }
+
+    /// Whether it has no room for a packet of `size` bytes bound for `queue` behind the `bytes` that wait, beside the link's
+    /// own limit.
+    pub fn is_full(&self, queue: usize, bytes: u64, size: u16) -> bool {
+        match self {
+            Scheduler::FqCodel(s) => s.is_full(bytes, size),
+            Scheduler::Htb(s) => s.is_full(queue, size),
+            _ => false,
+        }
+    }
+
+    /// Why a packet of `size` bytes can never be sent, if it cannot.
+    #[inline]
+    pub fn refuses(&self, size: u16) -> Option<Reason> {
+        match self {
+            Scheduler::Tbf(s) => s.refuses(size).then_some(Reason::TooLarge),
+            _ => None,
+        }
     }
 
     /// Whether [`Scheduler::push_out`] would remove something.
@@ -98,6 +133,7 @@ impl Scheduler {
             Scheduler::Drr(s) if s.longest_queue_drop => s.victim(queue, size).is_some(),
             Scheduler::Sfq(s) => s.can_push_out(queue),
             Scheduler::FqCodel(s) => s.can_push_out(queue, size),
+            Scheduler::Htb(s) => s.can_push_out(queue),
             _ => false,
         }
     }
@@ -114,6 +150,7 @@ impl Scheduler {
             }
             Scheduler::Sfq(s) => s.push_out(queue, gone),
             Scheduler::FqCodel(s) => s.push_out(queue, size, gone),
+            Scheduler::Htb(s) => s.push_out(queue, gone),
             _ => false,
         }
     }
@@ -127,6 +164,8 @@ impl Scheduler {
             Scheduler::Drr(s) => s.queues.iter().flat_map(|q| &q.packets).for_each(show),
             Scheduler::Sfq(s) => s.waiting().for_each(&mut show),
             Scheduler::FqCodel(s) => s.waiting().for_each(&mut show),
+            Scheduler::Htb(s) => s.waiting().for_each(&mut show),
+            Scheduler::Tbf(s) => s.waiting().for_each(&mut show),
         }
     }
 }

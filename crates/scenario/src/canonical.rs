@@ -4,13 +4,13 @@
 //! `[sweep]`. Decoding it gives the same scenario and the same canonical form. Two files have the same hash exactly if
 //! they mean the same.
 
-use evenflow_base::schema::{Law, Value};
+use evenflow_base::schema::{Law, Value, Values};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    Component, Direction, EventKind, Every, Group, Histogram, Hop, Link, Loss, Lost, Per, Queue, RateSpec,
-    Record, Scenario, Spec, Stage, Tcp, Traffic,
+    Component, Direction, EventKind, Every, Group, Histogram, Hop, Jitter, Link, Loss, Lost, Per, Queue,
+    RateSpec, Record, Scenario, Spec, Stage, Tcp, Traffic,
 };
 
 /// The canonical JSON of a scenario.
@@ -96,8 +96,16 @@ pub(crate) fn value(value: &Value) -> Json {
         Value::SecondsPerClass(table) => {
             Json::Object(table.iter().map(|(class, x)| (class.clone(), seconds(*x))).collect())
         }
+        Value::Table(table) => self::table(table),
+        Value::Tables(tables) => {
+            Json::Object(tables.iter().map(|(name, t)| (name.clone(), table(t))).collect())
+        }
         Value::Random(law) => self::law(law),
     }
+}
+
+fn table(values: &Values) -> Json {
+    Json::Object(values.0.iter().map(|(name, v)| ((*name).to_owned(), value(v))).collect())
 }
 
 fn law(law: &Law) -> Json {
@@ -134,18 +142,29 @@ fn link(link: &Link) -> Json {
     if let Some(reverse) = &link.reverse {
         table.insert("reverse".into(), Json::Object(direction(reverse)));
     }
+    if let Some(jitter) = &link.jitter {
+        table.insert("jitter".into(), self::jitter(jitter));
+    }
     if let Some(loss) = &link.loss {
         table.insert("loss".into(), self::loss(loss));
     }
     Json::Object(table)
 }
 
-fn loss(loss: &Loss) -> Json {
-    let direction = match loss.ways {
+fn ways(ways: &[usize]) -> &'static str {
+    match ways {
         [0] => "forward",
         [1] => "reverse",
         _ => "both",
-    };
+    }
+}
+
+fn jitter(jitter: &Jitter) -> Json {
+    let order = if jitter.keeps_order { "keep" } else { "reorder" };
+    json!({ "normal": value(&jitter.deviation), "order": order, "direction": ways(jitter.ways) })
+}
+
+fn loss(loss: &Loss) -> Json {
     let mut table = Map::new();
     match &loss.which {
         Lost::Random(probability) => table.insert("probability".into(), value(probability)),
@@ -153,7 +172,7 @@ fn loss(loss: &Loss) -> Json {
     };
     table.insert("from".into(), seconds(loss.from.seconds()));
     table.extend(loss.until.map(|until| ("until".into(), seconds(until.seconds()))));
-    table.insert("direction".into(), json!(direction));
+    table.insert("direction".into(), json!(ways(loss.ways)));
     Json::Object(table)
 }
 

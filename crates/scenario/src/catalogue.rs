@@ -1,6 +1,8 @@
 //! Every mechanism there is, by room, and the documents made of their tables.
 
-use evenflow_base::schema::{Counter, Fallback, Mechanism, Observable, Param, Problem, Room, Type, Values};
+use evenflow_base::schema::{
+    Counter, Fallback, Mechanism, Nested, Observable, Param, Problem, Room, Type, Values,
+};
 use evenflow_transport::Profile;
 use evenflow_transport::profile::{COMPLETE, LINES};
 use serde_json::{Value as Json, json};
@@ -29,6 +31,23 @@ pub fn mechanisms() -> impl Iterator<Item = &'static Mechanism> {
     .into_iter()
     .flatten()
     .copied()
+}
+
+/// The tables inside mechanisms' tables, the outer ones first.
+pub fn nested() -> Vec<&'static Nested> {
+    let mut found: Vec<&'static Nested> = Vec::new();
+    let mut left: Vec<&'static [Param]> = mechanisms().map(|m| m.params).collect();
+    while let Some(params) = left.pop() {
+        for param in params {
+            if let Type::Table(table) | Type::TablePerName(table) = param.ty
+                && found.iter().all(|n| n.name != table.name)
+            {
+                found.push(table);
+                left.push(table.params);
+            }
+        }
+    }
+    found
 }
 
 /// What is wrong with several parameters of a mechanism together.
@@ -79,7 +98,7 @@ pub(crate) fn noun(room: Room) -> &'static str {
 pub fn announced(room: Room) -> &'static [&'static str] {
     match room {
         Room::Queue => &[],
-        Room::Scheduler => &["htb", "tbf", "token-bucket"],
+        Room::Scheduler => &["token-bucket"],
         Room::Stage => &[
             "policer",
             "congestion-policer",
@@ -101,7 +120,8 @@ pub fn announced(room: Room) -> &'static [&'static str] {
 pub fn schema_json() -> String {
     let own = mechanisms().map(mechanism_json);
     let sections = SECTIONS.iter().map(|s| section_json(s));
-    let mechanisms: Vec<Json> = own.chain(sections).collect();
+    let inner = nested().into_iter().map(nested_json);
+    let mechanisms: Vec<Json> = own.chain(sections).chain(inner).collect();
     let metrics: Vec<Json> = METRICS
         .iter()
         .map(|m| {
@@ -150,6 +170,14 @@ fn section_json(s: &Section) -> Json {
     })
 }
 
+fn nested_json(n: &Nested) -> Json {
+    json!({
+        "kind": n.name, "room": Room::Scenario.name(), "title": n.doc.trim_end_matches('.'), "doc": n.doc,
+        "source": GRAMMAR, "params": n.params.iter().map(param_json).collect::<Vec<_>>(),
+        "observables": [], "counters": [], "deviations": [], "presets": [],
+    })
+}
+
 /// Where the grammar of the scenario file is defined.
 const GRAMMAR: &str = "docs/scenarios.md";
 
@@ -191,7 +219,8 @@ fn unit(ty: Type) -> &'static str {
         Type::PacketsOrDuration => "packets or s",
         Type::PacketsOrBytes => "packets or B",
         Type::Number | Type::NumberPerClass | Type::Integer | Type::IntegerOr(_) => "1",
-        Type::Flag | Type::Choice(_) | Type::Names => "",
+        Type::Flag | Type::Choice(_) | Type::Names | Type::Name => "",
+        Type::Table(_) | Type::TablePerName(_) => "",
     }
 }
 
@@ -256,7 +285,7 @@ mod tests {
     fn the_schema_has_every_mechanism_and_section_with_text_only() {
         let schema: Json = serde_json::from_str(&schema_json()).expect("JSON");
         let listed = schema["mechanisms"].as_array().expect("a list");
-        assert_eq!(listed.len(), mechanisms().count() + SECTIONS.len());
+        assert_eq!(listed.len(), mechanisms().count() + SECTIONS.len() + nested().len());
         for m in listed {
             for key in ["kind", "room", "title", "doc", "source"] {
                 assert!(m[key].is_string(), "{m}");

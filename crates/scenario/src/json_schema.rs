@@ -2,7 +2,7 @@
 //!
 //! It knows shapes and names, not what concerns several places at once; the decoder has the last word.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Room, Type};
+use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Room, Type};
 use serde_json::{Map, Value as Json, json};
 
 use crate::catalogue;
@@ -102,7 +102,14 @@ fn add_params<'a>(mechanism: &Mechanism, properties: &mut Map<String, Json>, req
 where
     'static: 'a,
 {
-    for Param { name, ty, default, doc, .. } in mechanism.params {
+    add_all(mechanism.params, properties, required);
+}
+
+fn add_all<'a>(params: &'static [Param], properties: &mut Map<String, Json>, required: &mut Vec<&'a str>)
+where
+    'static: 'a,
+{
+    for Param { name, ty, default, doc, .. } in params {
         properties.insert((*name).into(), documented(value(*ty), doc, *default));
         if *default == Fallback::Required {
             required.push(name);
@@ -139,7 +146,21 @@ fn value(ty: Type) -> Json {
         Type::Names => json!({ "type": "array", "items": reference("name"), "uniqueItems": true }),
         Type::NumberPerClass => by_name(&reference("plain-number")),
         Type::DurationPerClass => by_name(&reference("plain-duration")),
+        Type::Name => reference("name"),
+        Type::Table(table) => nested(table),
+        Type::TablePerName(table) => by_name(&nested(table)),
     }
+}
+
+/// A table inside a mechanism's.
+fn nested(table: &Nested) -> Json {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    add_all(table.params, &mut properties, &mut required);
+    json!({
+        "type": "object", "description": table.doc, "properties": properties, "required": required,
+        "additionalProperties": false,
+    })
 }
 
 fn by_name(schema: &Json) -> Json {

@@ -66,8 +66,21 @@ pub struct Link {
     pub forward: Direction,
     /// The other one. `None`: same rate and delay (the same draw), never drops.
     pub reverse: Option<Direction>,
+    /// How its delay varies.
+    pub jitter: Option<Jitter>,
     /// What it loses on the way.
     pub loss: Option<Loss>,
+}
+
+/// Jitter of a link.
+#[derive(Clone, Debug)]
+pub struct Jitter {
+    /// Standard deviation, a [`Value::Seconds`] or random.
+    pub deviation: Value,
+    /// Whether packets keep their order.
+    pub keeps_order: bool,
+    /// 0 forward, 1 reverse.
+    pub ways: &'static [usize],
 }
 
 /// Which packets a link loses.

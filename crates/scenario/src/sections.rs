@@ -182,7 +182,12 @@ pub static LINK: Section = Section {
             Fallback::Absent("same rate and delay (the same draw), never drops"),
             "The direction against the path.",
         ),
-        key("jitter", Shape::Later, Fallback::Absent("none"), "Random extra delay."),
+        key(
+            "jitter",
+            Shape::Table(&JITTER, None),
+            Fallback::Absent("none"),
+            "Random extra delay of each packet.",
+        ),
         key(
             "loss",
             Shape::Loss,
@@ -198,6 +203,40 @@ pub static LINK: Section = Section {
         Counter { name: "drops", doc: "Packets its queue dropped or it lost, whatever the reason." },
         Counter { name: "marks", doc: "Packets its queue marked, whatever the reason." },
     ],
+};
+
+/// `jitter` of a link.
+pub static JITTER: Section = Section {
+    name: "jitter",
+    title: "Jitter of a link",
+    doc: "Each packet's delay is drawn for itself: normal around the link's delay, cut at four standard deviations and at \
+          zero, as Linux's netem has it.",
+    keys: &[
+        value(
+            "normal",
+            Type::Duration,
+            Fallback::Required,
+            Range::NOT_NEGATIVE,
+            "Standard deviation of the delay; its mean is the link's delay.",
+        ),
+        value(
+            "order",
+            Type::Choice(&["keep", "reorder"]),
+            Fallback::Text("keep"),
+            Range::ANY,
+            "Whether a packet waits for those before it at the far end (netem with a FIFO inside), so that dense packets are \
+             later than the mean says, or overtakes them (netem as it comes).",
+        ),
+        value(
+            "direction",
+            Type::Choice(&["forward", "reverse", "both"]),
+            Fallback::Text("forward"),
+            Range::ANY,
+            "In which direction of the link.",
+        ),
+    ],
+    observables: &[],
+    counters: &[],
 };
 
 /// `loss` of a link, where it is a table.
@@ -465,5 +504,7 @@ pub static SERIES: Section = Section {
 };
 
 /// All of them, in the order of the documentation.
-pub static SECTIONS: &[&Section] =
-    &[&SCENARIO, &LINK, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &GROUP, &TRAFFIC, &RECORD, &SERIES];
+pub static SECTIONS: &[&Section] = &[
+    &SCENARIO, &LINK, &JITTER, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &GROUP, &TRAFFIC, &RECORD,
+    &SERIES,
+];

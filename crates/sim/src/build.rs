@@ -6,10 +6,12 @@ use evenflow_base::random::key_of;
 use evenflow_base::schema::{Law, Sampler, Value, Values};
 use evenflow_base::{Duration, Fine, Rate, Stream, Time};
 use evenflow_queue::scheduler::{Drr, Medf, Strict};
-use evenflow_queue::{Admission, FqCodel, Limit, Line, Scheduler, Sfq, fq_codel, owns_scheduler, sfq};
+use evenflow_queue::{
+    Admission, FqCodel, Htb, Limit, Line, Scheduler, Sfq, Tbf, fq_codel, htb, owns_scheduler, sfq, tbf,
+};
 use evenflow_scenario::model::{
-    Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Lost, Per, Queue as QueueSpec,
-    RateSpec, Scenario, SchedulerPer, Target, Traffic,
+    Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Jitter as JitterSpec, Lost,
+    Per, Queue as QueueSpec, RateSpec, Scenario, SchedulerPer, Target, Traffic,
 };
 use evenflow_stage::Stage;
 use evenflow_traffic::Application;
@@ -22,8 +24,17 @@ use crate::engine::{
 };
 use crate::events::Lane;
 use crate::measure::{ClassCounters, PortCounters, Window, WindowMeter};
-use crate::port::{Events, Fifo, Gate, Lengths, Loses, Loss, Port, Queue, Select};
+use crate::port::{Events, Fifo, Gate, Jitter, Lengths, Loses, Loss, Port, Queue, Select};
 use crate::probe::{Probes, Series, Source, Timed};
+
+/// Whether packets leave a port in the order in which it takes them, at instants that are known at once.
+fn in_order(port: &Port) -> bool {
+    match &port.queue {
+        Queue::Open => true,
+        Queue::Fifo(q) => q.gate.jitter.as_ref().is_none_or(|jitter| jitter.last.is_some()),
+        Queue::Events(_) => false,
+    }
+}
 
 /// One copy of a component: whose it is, as it stands in the names of its streams.
 #[derive(Clone, Debug)]
@@ -188,7 +199,9 @@ impl Builder<'_> {
             }
             for direction in [&link.forward, link.reverse.as_ref().unwrap_or(&link.forward)] {
                 let random_rate = matches!(&direction.rate, Some(RateSpec::Constant(Value::Random(_))));
-                let unordered = random_rate || matches!(direction.delay, Value::Random(_));
+                let jitters =
+                    link.jitter.as_ref().is_some_and(|jitter| jitter.ways.contains(&(lanes.len() % 2)));
+                let unordered = random_rate || jitters || matches!(direction.delay, Value::Random(_));
                 lanes.push(Lane::new(unordered));
             }
         }
@@ -368,7 +381,7 @@ impl Builder<'_> {
             && self.last_is_private(group)
         {
             *last |= KEEP;
-            let lazy = !matches!(ports[(*before & PORT) as usize].queue, Queue::Events(_));
+            let lazy = in_order(&ports[(*before & PORT) as usize]);
             let open = matches!(ports[(*last & PORT) as usize].queue, Queue::Open);
             if lazy && open && !self.watched() {
                 *before |= FOLD;
@@ -437,7 +450,7 @@ impl Builder<'_> {
             return (Select::Class, vec![1.0; self.scenario.classes.len()]);
         }
         if queue.is_hashed() {
-            return (self.keys(queue.scheduler_per), Vec::new());
+            return (Select::Flow(self.keys(queue.scheduler_per)), Vec::new());
         }
         let mut table = Vec::new();
         let mut weights = Vec::new();
@@ -457,7 +470,7 @@ impl Builder<'_> {
     }
 
     /// What a hash tells flows or users apart by: their names, so that nobody else decides on whom they meet.
-    fn keys(&self, per: SchedulerPer) -> Select {
+    fn keys(&self, per: SchedulerPer) -> Arc<[u32]> {
         let mut keys = Vec::new();
         for (g, group) in self.scenario.groups.iter().enumerate() {
             for user in 0..group.users as usize {
@@ -468,7 +481,7 @@ impl Builder<'_> {
                 }));
             }
         }
-        Select::Flow(Arc::from(keys))
+        Arc::from(keys)
     }
 
     fn add_ports(
@@ -517,7 +530,9 @@ impl Builder<'_> {
             None => {
                 // A rate that changes does so in both directions; and loss may be of both.
                 let back = Direction { queue: None, ..spec.forward.clone() };
-                let own = matches!(back.rate, Some(RateSpec::Steps(_))) || self.loses(link, 1);
+                let own = matches!(back.rate, Some(RateSpec::Steps(_)))
+                    || self.loses(link, 1)
+                    || self.jitter(link, 1).is_some();
                 add(1, rate, delay, own.then_some(&back));
             }
             Some(reverse) => {
@@ -559,7 +574,13 @@ impl Builder<'_> {
                 from: Time(loss.from.0),
                 until: loss.until.map_or(Time::NEVER, |until| Time(until.0)),
             });
-        let free = steps.is_empty() && loss.is_none() && !self.options.event_path;
+        let jitter = self.jitter(link, way).map(|jitter| Jitter {
+            mean: line.delay.seconds(),
+            deviation: draw(&jitter.deviation, || own("jitter.normal"), copy.index).number().unwrap_or(0.0),
+            last: jitter.keeps_order.then_some(Time::ZERO),
+            stream: own("jitter"),
+        });
+        let free = steps.is_empty() && loss.is_none() && jitter.is_none() && !self.options.event_path;
         let (admission, limit, spec) = match &direction.queue {
             None if free && (way == 1 || !self.observed(link)) => return Queue::Open,
             None => (Admission::DropTail, Limit::None, None),
@@ -568,6 +589,7 @@ impl Builder<'_> {
                 let rule =
                     Admission::build(q.rule.mechanism.kind, &values, line).expect("the scenario was checked");
                 let limit = q.limit.as_ref().map(|l| draw(l, || own("limit"), copy.index));
+                let limit = limit.or_else(|| self.limit_of_latency(q, copy, &own));
                 (rule, Limit::new(limit.as_ref()), Some(q))
             }
         };
@@ -576,8 +598,9 @@ impl Builder<'_> {
         let gate = Gate {
             limit,
             stream: own("queue"),
-            plain: loss.is_none() && matches!(admission, Admission::DropTail),
+            plain: loss.is_none() && jitter.is_none() && matches!(admission, Admission::DropTail),
             loss,
+            jitter,
             packets: 0,
             bytes: 0,
             rate: line.rate,
@@ -596,7 +619,13 @@ impl Builder<'_> {
         }
         let (scheduler, select) = match (scheduler, spec) {
             (Some(s), Some(q)) => {
-                (self.scheduler(q, &s.values, s.mechanism.kind, &select.1, own("hash")), select.0.clone())
+                let values = s.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index);
+                let kind = s.mechanism.kind;
+                let scheduler = match kind {
+                    "htb" => self.htb(q, link, &values, &select.1, &own),
+                    _ => self.scheduler(q, &values, kind, &select.1, own("hash")),
+                };
+                (scheduler, select.0.clone())
             }
             (None, Some(q)) if owned.is_some() => {
                 let values = self.drawn(&q.rule.values, name, copy);
@@ -607,6 +636,7 @@ impl Builder<'_> {
         };
         Queue::Events(Box::new(Events {
             sees_all: judges || scheduler.sees_all(),
+            wake: Time::NEVER,
             gate,
             scheduler,
             select,
@@ -614,6 +644,24 @@ impl Builder<'_> {
             sending: (0, Time::ZERO),
             steps,
         }))
+    }
+
+    /// The limit of a queue whose scheduler says how long packets may wait at most.
+    fn limit_of_latency(
+        &self,
+        queue: &QueueSpec,
+        copy: &Copy,
+        own: &dyn Fn(&str) -> Stream,
+    ) -> Option<Value> {
+        let spec = queue.scheduler.as_ref().filter(|s| s.values.get("latency").is_some())?;
+        let values = spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index);
+        let params = tbf::Params::new(&values).expect("the scenario was checked");
+        Some(Value::Bytes(tbf::limit_of(&params, values.number("latency"))))
+    }
+
+    /// How a link's delay varies in one of its directions.
+    fn jitter(&self, link: usize, way: usize) -> Option<&JitterSpec> {
+        self.scenario.links[link].jitter.as_ref().filter(|jitter| jitter.ways.contains(&way))
     }
 
     /// Whether a link loses packets at random in one of its directions.
@@ -652,8 +700,61 @@ impl Builder<'_> {
                 Scheduler::Drr(Drr::new(quanta, values.word("overflow") == "longest"))
             }
             "sfq" => Scheduler::Sfq(Box::new(Sfq::new(sfq::Params::new(values), hash))),
+            "tbf" => {
+                let params = tbf::Params::new(values).expect("the scenario was checked");
+                Scheduler::Tbf(Box::new(Tbf::new(params)))
+            }
             other => panic!("no scheduler is called {other}: {queue:?}"),
         }
+    }
+
+    /// A tree of classes; `own` makes the streams of the link's copy.
+    fn htb(
+        &self,
+        queue: &QueueSpec,
+        link: usize,
+        values: &Values,
+        weights: &[f64],
+        own: &dyn Fn(&str) -> Stream,
+    ) -> Scheduler {
+        let spec = queue.scheduler.as_ref().and_then(|s| s.values.get("each"));
+        let params = match spec {
+            None => htb::Params::by_class(values, &self.scenario.classes),
+            Some(Value::Table(each)) => {
+                let of = |owner: &str, what: &str| own(&format!("scheduler.each.{what}/{owner}"));
+                let owners = self.owners(link, queue.scheduler_per);
+                let drawn: Vec<Values> =
+                    owners.iter().map(|(owner, index)| each.drawn(&|what| of(owner, what), *index)).collect();
+                let owners: Vec<htb::Owner> = drawn
+                    .iter()
+                    .zip(weights)
+                    .map(|(each, weight)| htb::Owner { each, weight: *weight })
+                    .collect();
+                htb::Params::by_owner(values, &owners)
+            }
+            Some(other) => panic!("each was decoded as {other:?}"),
+        };
+        let params = params.expect("the scenario was checked");
+        Scheduler::Htb(Box::new(Htb::new(params, self.keys(SchedulerPer::Flow), &own("hash"))))
+    }
+
+    /// Whose the queues of a scheduler by user or flow are, in the order of their numbers: names, and numbers in their groups.
+    fn owners(&self, link: usize, per: SchedulerPer) -> Vec<(String, usize)> {
+        let mut owners = Vec::new();
+        for (g, group) in self.scenario.groups.iter().enumerate() {
+            if !group.path.iter().any(|hop| hop.component == Component::Link(link)) {
+                continue;
+            }
+            for user in 0..group.users as usize {
+                match per {
+                    SchedulerPer::Flow => owners.extend(
+                        (0..self.flows[g]).map(|flow| (format!("{}/{user}/{flow}", group.name), user)),
+                    ),
+                    _ => owners.push((format!("{}/{user}", group.name), user)),
+                }
+            }
+        }
+        owners
     }
 
     fn probes(

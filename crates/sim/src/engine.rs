@@ -39,6 +39,9 @@ pub const SENDER: u32 = u32::MAX - 1;
 /// and their stamp, which nobody will read, says on which port they were lost.
 pub const LOST: u32 = u32::MAX - 2;
 
+/// Set in the index of a service that is a scheduler's wake-up, not the end of a transmission.
+const WAKE: u32 = 1 << 31;
+
 /// Events between looks at the stop flag.
 const STOP_EVERY: u64 = 1 << 16;
 
@@ -750,6 +753,13 @@ impl Engine {
         } else if !self.judged(index, packet, verdict, now, free) {
             return false;
         }
+        let port = &mut self.ports[index as usize];
+        if let Queue::Fifo(q) = &mut port.queue
+            && let Some(jitter) = &mut q.gate.jitter
+        {
+            let start = if free > now { port.free_at } else { Fine::at(now) };
+            port.delay = jitter.delay((start + port.byte_time.times(u32::from(packet.size))).ceil());
+        }
         if lost {
             doom(packet, index, &self.flows);
         }
@@ -798,10 +808,14 @@ impl Engine {
         let free = port.free_at.ceil();
         q.advance(now, free);
         let queue = q.place(&packet, now);
-        let full = q.busy && q.is_full(packet.size) && !q.scheduler.can_push_out(queue, packet.size);
-        let mut verdict = q.gate.ask(&mut packet, now, full, (!q.busy).then_some(free));
+        let full = q.is_full(queue, packet.size) && !q.scheduler.can_push_out(queue, packet.size);
+        let idle_since = q.idle_since(free);
+        let mut verdict = match q.scheduler.refuses(packet.size) {
+            None => q.gate.ask(&mut packet, now, full, idle_since),
+            Some(reason) => Verdict::Drop(reason),
+        };
         let mut gone = std::mem::take(&mut self.gone);
-        while !matches!(verdict, Verdict::Drop(_)) && q.busy && q.is_full(packet.size) {
+        while !matches!(verdict, Verdict::Drop(_)) && q.is_full(queue, packet.size) {
             if let Some(lengths) = &mut q.gate.lengths {
                 lengths.advance(q.gate.packets, now, &window);
             }
@@ -823,15 +837,15 @@ impl Engine {
                     port.counters.marks += 1;
                     class.marks[reason as usize] += u64::from(window.holds(now));
                 }
-                if q.busy {
+                if q.busy || q.sees_all {
                     if let Some(lengths) = &mut q.gate.lengths {
                         lengths.advance(q.gate.packets, now, &window);
                     }
                     q.hold(queue, packet, now, sequence);
-                } else {
+                }
+                if !q.busy {
                     let start = port.free_at.max(Fine::at(now));
                     if q.sees_all {
-                        q.hold(queue, packet, now, sequence);
                         self.serve_next(index, start, now, &mut gone);
                     } else {
                         self.serve(index, Queued { packet, at: now, sequence }, None, start);
@@ -851,13 +865,44 @@ impl Engine {
         self.gone = gone;
     }
 
-    /// Puts the next packet of an event-path port on the wire, if one waits and may leave.
+    /// Puts the next packet of an event-path port on the wire, if one waits and may leave; or sees to it that the port is
+    /// asked again when one may.
     fn serve_next(&mut self, index: u32, start: Fine, now: Time, gone: &mut Vec<Gone>) {
         let Queue::Events(q) = &mut self.ports[index as usize].queue else { return };
         match q.next(now, gone) {
             Some((item, mark)) => self.serve(index, item, mark, start),
-            None => q.busy = false,
+            None => {
+                q.busy = false;
+                if let Some(at) = q.doze() {
+                    let key = key(at, Class::Service, self.draw_sequence());
+                    self.services.push(Reverse((key, index | WAKE)));
+                    self.advance_agenda(key);
+                }
+            }
         }
+    }
+
+    /// A scheduler that kept its packets back is asked again.
+    fn wake(&mut self, index: u32, now: Time) {
+        let window = self.window;
+        let port = &mut self.ports[index as usize];
+        let free = port.free_at.ceil();
+        let Queue::Events(q) = &mut port.queue else { return };
+        // A wake-up that is not the one on record is stale, and who is busy will ask by itself.
+        if q.wake != now {
+            return;
+        }
+        q.wake = Time::NEVER;
+        if q.busy {
+            return;
+        }
+        q.advance(Time(now.0.saturating_sub(1)), free);
+        if let Some(lengths) = &mut q.gate.lengths {
+            lengths.advance(q.gate.packets, now, &window);
+        }
+        let mut gone = std::mem::take(&mut self.gone);
+        self.serve_next(index, Fine::at(now), now, &mut gone);
+        self.lose(index, now, gone);
     }
 
     /// Puts a packet of an event-path port on the wire, which was marked on its way out for `mark`.
@@ -883,6 +928,11 @@ impl Engine {
         let class = &mut self.classes[lane];
         let times = transmit(port, item.packet.size, (start, began));
         book_clipped(port, class, item.packet.class, item.at, times, &window);
+        if let Queue::Events(q) = &mut port.queue
+            && let Some(jitter) = &mut q.gate.jitter
+        {
+            port.delay = jitter.delay(times.ended);
+        }
         let arrival = times.ended + port.delay;
         let free = port.free_at.ceil();
         let key = key(free, Class::Service, item.sequence);
@@ -894,6 +944,9 @@ impl Engine {
     /// The server of an event-path port is free.
     fn service(&mut self, now: Time) {
         let Some(Reverse((_, index))) = self.services.pop() else { return };
+        if index & WAKE != 0 {
+            return self.wake(index & !WAKE, now);
+        }
         let window = self.window;
         let port = &mut self.ports[index as usize];
         let free_at = port.free_at;

@@ -54,6 +54,8 @@ pub struct Gate {
     pub stream: Stream,
     /// Random loss of what has been accepted.
     pub loss: Option<Loss>,
+    /// Random delay of what has been accepted.
+    pub jitter: Option<Jitter>,
     /// Nothing but a limit: an idle link takes any packet and remembers nothing of it.
     pub plain: bool,
     /// Waiting packets.
@@ -75,6 +77,33 @@ pub struct Loss {
     pub from: Time,
     /// Packets accepted at or after this are not.
     pub until: Time,
+}
+
+/// A delay that is drawn for each packet.
+#[derive(Debug)]
+pub struct Jitter {
+    /// Mean, seconds.
+    pub mean: f64,
+    /// Standard deviation, seconds.
+    pub deviation: f64,
+    /// Absent: packets may overtake each other. Else when the last one arrives.
+    pub last: Option<Time>,
+    /// One number of it for each packet.
+    pub stream: Stream,
+}
+
+/// No packet is further from the mean than this many deviations: about where netem's table of the normal law ends.
+const FARTHEST: f64 = 4.0;
+
+impl Jitter {
+    /// How long a packet that is on the wire until `ended` takes to the far end. In order, it waits there for the one before.
+    pub fn delay(&mut self, ended: Time) -> Duration {
+        let z = self.stream.normal(0.0, 1.0).clamp(-FARTHEST, FARTHEST);
+        let drawn = ended + Duration::from_seconds((self.mean + self.deviation * z).max(0.0));
+        let Some(last) = &mut self.last else { return drawn - ended };
+        *last = drawn.max(*last);
+        *last - ended
+    }
 }
 
 /// Which packets a link loses.
@@ -223,6 +252,8 @@ pub struct Events {
     pub select: Select,
     /// Rule or scheduler must see every packet leave, also one that need not wait.
     pub sees_all: bool,
+    /// When the scheduler wants to be asked again although nothing happens; [`Time::NEVER`]: not at all.
+    pub wake: Time,
     /// Whether something is in transmission.
     pub busy: bool,
     /// Size of what is in transmission, and when it began.
@@ -259,7 +290,7 @@ impl Events {
     pub fn advance(&mut self, now: Time, free: Time) {
         while self.gate.admission.next_tick() <= now {
             let at = self.gate.admission.next_tick();
-            let seen = self.gate.occupancy(false, (!self.busy).then_some(free));
+            let seen = self.gate.occupancy(false, self.idle_since(free));
             self.gate.admission.tick(at, &seen);
         }
     }
@@ -280,12 +311,26 @@ impl Events {
 
     /// Which queue a packet that arrives at `now` is bound for.
     pub fn place(&mut self, packet: &Packet, now: Time) -> usize {
-        self.scheduler.place(self.select.key(packet), now)
+        self.scheduler.place(self.select.key(packet), packet.flow, now)
     }
 
-    /// Whether a packet of `size` bytes finds no room behind what waits.
-    pub fn is_full(&self, size: u16) -> bool {
-        self.gate.is_full(size) || self.scheduler.is_full(self.gate.bytes, size)
+    /// Whether a packet of `size` bytes bound for `queue` finds no room behind what waits. An idle link takes any packet.
+    pub fn is_full(&self, queue: usize, size: u16) -> bool {
+        let occupied = self.busy || self.gate.packets > 0;
+        occupied && (self.gate.is_full(size) || self.scheduler.is_full(queue, self.gate.bytes, size))
+    }
+
+    /// Since when there has been nothing to do; the transmitter is free at `free`.
+    pub fn idle_since(&self, free: Time) -> Option<Time> {
+        (!self.busy && self.gate.packets == 0).then_some(free)
+    }
+
+    /// When to ask the scheduler again, where it keeps its packets back and no wake-up is on record for that instant.
+    pub fn doze(&mut self) -> Option<Time> {
+        let at = if self.gate.packets > 0 { self.scheduler.next_event() } else { Time::NEVER };
+        let news = at != self.wake && at != Time::NEVER;
+        self.wake = at;
+        news.then_some(at)
     }
 
     /// Puts a packet in line.
@@ -305,7 +350,9 @@ impl Events {
                 self.forget(&item.packet);
             }
             let Some((mut item, mark)) = served else {
-                self.gate.admission.emptied();
+                if self.gate.packets == 0 {
+                    self.gate.admission.emptied();
+                }
                 return None;
             };
             self.forget(&item.packet);

@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 
 use evenflow_base::schema::{Law, Mechanism, Range, Room, Type, Value};
 use evenflow_base::{Duration, Rate, Time};
+use evenflow_queue::htb::leaf_names;
 use serde_json::Value as Json;
 
 use super::groups::GroupDraft;
 use super::table::{self, Table, unknown_keys};
 use super::{as_table, by_name, fixed, list, mechanism_in, plain, refuse_later, single};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
-use crate::model::{Component, Direction, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage};
-use crate::sections::{LINK, LINK_RATE, LOSS, QUEUE, REVERSE, STAGE, Shape};
+use crate::model::{
+    Component, Direction, Jitter, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage,
+};
+use crate::sections::{JITTER, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, STAGE, Section};
 use crate::{catalogue, quantity};
 
 /// A link as far as it could be decoded.
@@ -54,10 +57,12 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
         }
         let queue = queue(table, table.contains_key("rate"), &path, errors);
         let reverse = reverse(table, rate.as_ref(), delay.as_ref(), &path, errors);
+        let jitter = jitter(table, &path, errors);
         let loss = loss(table, &path, errors);
         let link = (|| {
             let forward = Direction { rate: rate?, delay: delay?, queue: queue? };
-            Some(Link { name: name.into(), per: per?, forward, reverse: reverse?, loss: loss? })
+            let (jitter, loss) = (jitter?, loss?);
+            Some(Link { name: name.into(), per: per?, forward, reverse: reverse?, jitter, loss })
         })();
         drafts.push(LinkDraft { name: name.into(), per, link });
     }
@@ -108,6 +113,36 @@ fn reverse(
     Some(Some(Direction { rate: rate?, delay: delay?, queue: queue? }))
 }
 
+/// `jitter`; the outer `None` means errors.
+fn jitter(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Jitter>> {
+    let Some(json) = link.get("jitter") else { return Some(None) };
+    let path = join(path, "jitter");
+    let table = as_table(json, &path, errors)?;
+    let before = errors.len();
+    unknown_keys(table, JITTER.names(), &path, errors);
+    let deviation = plain(table, &JITTER, "normal", &path, errors);
+    let order = plain(table, &JITTER, "order", &path, errors);
+    let ways = ways(table, &JITTER, &path, errors);
+    if errors.len() > before {
+        return None;
+    }
+    let deviation = deviation?;
+    if deviation.number() == Some(0.0) {
+        return Some(None); // the same as no jitter at all
+    }
+    let keeps_order = order? == Value::Word("keep".into());
+    Some(Some(Jitter { deviation, keeps_order, ways: ways? }))
+}
+
+/// The directions that the key `direction` names; `None` means errors.
+fn ways(table: &Table, section: &Section, path: &str, errors: &mut Errors) -> Option<&'static [usize]> {
+    match plain(table, section, "direction", path, errors)? {
+        Value::Word(word) if word == "reverse" => Some(REVERSED),
+        Value::Word(word) if word == "both" => Some(BOTH),
+        _ => Some(FORWARD),
+    }
+}
+
 /// `loss`: a probability, or a table with one; the outer `None` means errors.
 fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     let Some(json) = link.get("loss") else { return Some(None) };
@@ -138,17 +173,7 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
         errors
             .push(join(&path, "until"), format!("must be later than from: {until} s is not after {from} s"));
     }
-    let ways = match table.get("direction") {
-        None => Some(FORWARD),
-        Some(Json::String(word)) if word == "forward" => Some(FORWARD),
-        Some(Json::String(word)) if word == "reverse" => Some(REVERSED),
-        Some(Json::String(word)) if word == "both" => Some(BOTH),
-        Some(other) => {
-            let Shape::Value(ty) = LOSS.key("direction").shape else { return None };
-            table::value(other, ty, &Range::ANY, &join(&path, "direction"), errors);
-            None
-        }
-    };
+    let ways = ways(&table, &LOSS, &path, errors);
     if errors.len() > before {
         return None;
     }
@@ -265,6 +290,11 @@ fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> 
         Some(json) => scheduler(json, &join(&path, "scheduler"), errors),
     };
     let (scheduler, mut scheduler_per) = scheduler?;
+    if limit.is_some() && scheduler.as_ref().is_some_and(|s| s.values.get("latency").is_some()) {
+        let why = "is a limit in other words, and the queue has one; give one of them";
+        errors.push(join(&join(&path, "scheduler"), "latency"), why);
+        return None;
+    }
     let rule = rule?;
     if evenflow_queue::owns_scheduler(rule.mechanism.kind) {
         if scheduler.is_some() {
@@ -273,6 +303,11 @@ fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> 
             return None;
         }
         scheduler_per = SchedulerPer::Flow;
+    }
+    let clash = scheduler.as_ref().and_then(|s| evenflow_queue::clash(rule.mechanism.kind, s.mechanism.kind));
+    if let Some(why) = clash {
+        errors.push(join(&path, "scheduler"), why);
+        return None;
     }
     (has_rate && limit_sound).then_some(())?;
     let kinds = [Some(&rule), scheduler.as_ref()].into_iter().flatten().map(|spec| spec.mechanism.kind);
@@ -348,7 +383,9 @@ fn scheduler(json: &Json, path: &str, errors: &mut Errors) -> Option<(Option<Spe
 
 /// The parameters of a mechanism that name traffic classes, and the names.
 fn class_tables(spec: &Spec) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
-    spec.values.0.iter().filter_map(|(name, value)| match value {
+    let by_class = spec.values.get("per") == Some(&Value::Word("class".into()));
+    spec.values.0.iter().filter_map(move |(name, value)| match value {
+        Value::Tables(_) => by_class.then(|| (*name, leaf_names(&spec.values))),
         Value::Names(list) => Some((*name, list.iter().map(String::as_str).collect())),
         Value::Numbers(table) => Some((*name, table.keys().map(String::as_str).collect())),
         Value::SecondsPerClass(table) => Some((*name, table.keys().map(String::as_str).collect())),

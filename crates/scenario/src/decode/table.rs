@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use evenflow_base::schema::{Fallback, Law, Mechanism, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::schema::{
+    Fallback, Law, Mechanism, Nested, Param, Problem, Range, Room, Type, Value, Values,
+};
 use serde_json::{Map, Value as Json};
 
 use crate::catalogue;
@@ -22,9 +24,19 @@ pub fn decode_table(
     path: &str,
     errors: &mut Errors,
 ) -> Values {
-    unknown_keys(table, mechanism.params.iter().map(|p| p.name).chain(also.iter().copied()), path, errors);
+    decode_params(table, mechanism.params, also, path, errors)
+}
+
+fn decode_params(
+    table: &Table,
+    params: &'static [Param],
+    also: &[&str],
+    path: &str,
+    errors: &mut Errors,
+) -> Values {
+    unknown_keys(table, params.iter().map(|p| p.name).chain(also.iter().copied()), path, errors);
     let mut values = BTreeMap::new();
-    for param in mechanism.params {
+    for param in params {
         let here = join(path, param.name);
         let decoded = match (table.get(param.name), param.default) {
             (Some(json), _) => value(json, param.ty, &param.range, &here, errors),
@@ -73,6 +85,7 @@ pub(crate) fn written(text: &str, ty: Type) -> Json {
         Type::Choice(_) => true,
         Type::Number | Type::Integer | Type::Flag | Type::Names => false,
         Type::NumberPerClass | Type::DurationPerClass => false,
+        Type::Table(_) | Type::TablePerName(_) => false,
         Type::IntegerOr(word) => text == word,
         _ => !text.starts_with('{'),
     };
@@ -115,9 +128,45 @@ pub(crate) fn value(json: &Json, ty: Type, range: &Range, path: &str, errors: &m
         Type::NumberPerClass => {
             return per_class(json, Type::Number, range, path, errors).map(Value::Numbers);
         }
+        Type::Name => match json {
+            Json::String(text) => name_problem(text).map_or_else(|| Ok(Value::Word(text.clone())), Err),
+            other => Err(format!("a name is needed, not {}", shown(other))),
+        },
+        Type::Table(table) => return nested(json, table, path, errors).map(Value::Table),
+        Type::TablePerName(table) => return tables(json, table, path, errors).map(Value::Tables),
         _ => return per_class(json, Type::Duration, range, path, errors).map(Value::SecondsPerClass),
     };
     result.map_err(|message| errors.push(path, message)).ok()
+}
+
+/// A table inside a mechanism's.
+fn nested(json: &Json, of: &Nested, path: &str, errors: &mut Errors) -> Option<Values> {
+    let Json::Object(table) = json else {
+        errors.push(path, format!("a {} table is needed, not {}", of.name, shown(json)));
+        return None;
+    };
+    let before = errors.len();
+    let values = decode_params(table, of.params, &[], path, errors);
+    (errors.len() == before).then_some(values)
+}
+
+/// Such tables by name.
+fn tables(json: &Json, of: &Nested, path: &str, errors: &mut Errors) -> Option<BTreeMap<String, Values>> {
+    let Json::Object(list) = json else {
+        errors.push(path, format!("a table of {} tables by name is needed, not {}", of.name, shown(json)));
+        return None;
+    };
+    let before = errors.len();
+    let mut all = BTreeMap::new();
+    for (name, json) in list {
+        let here = join(path, name);
+        if let Some(problem) = name_problem(name) {
+            errors.push(here, problem);
+            continue;
+        }
+        all.extend(nested(json, of, &here, errors).map(|values| (name.clone(), values)));
+    }
+    (errors.len() == before).then_some(all)
 }
 
 /// A whole number in `range`.
@@ -273,22 +322,32 @@ fn together(
     check: fn(&Mechanism, &Values) -> Vec<Problem>,
 ) -> Vec<Problem> {
     const MOST: usize = 1000;
-    let dealt = values.0.values().map(|v| match v {
-        Value::Random(Law::Dealt(list)) => list.len(),
-        Value::Random(_) => 2,
-        _ => 1,
-    });
-    let turns = dealt.max().unwrap_or(1).min(MOST);
+    let turns = turns(values).min(MOST);
     let mut problems: Vec<Problem> = Vec::new();
     for turn in 0..turns {
-        let settled = values.0.iter().map(|(name, value)| (*name, settled(value, turn))).collect();
-        for problem in check(mechanism, &Values(settled)) {
+        for problem in check(mechanism, &all_settled(values, turn)) {
             if !problems.contains(&problem) {
                 problems.push(problem);
             }
         }
     }
     problems
+}
+
+/// How many copies it takes to see every value that is dealt, or both extremes of a draw.
+fn turns(values: &Values) -> usize {
+    let of = |value: &Value| match value {
+        Value::Random(Law::Dealt(list)) => list.len(),
+        Value::Random(_) => 2,
+        Value::Table(table) => turns(table),
+        Value::Tables(tables) => tables.values().map(turns).max().unwrap_or(1),
+        _ => 1,
+    };
+    values.0.values().map(of).max().unwrap_or(1)
+}
+
+fn all_settled(values: &Values, turn: usize) -> Values {
+    Values(values.0.iter().map(|(name, value)| (*name, settled(value, turn))).collect())
 }
 
 /// A value that a draw for copy number `turn` may well give.
@@ -303,6 +362,10 @@ fn settled(value: &Value, turn: usize) -> Value {
             }
         }
         Value::Random(Law::Normal(mean, _) | Law::Exponential(mean)) => (**mean).clone(),
+        Value::Table(table) => Value::Table(all_settled(table, turn)),
+        Value::Tables(tables) => {
+            Value::Tables(tables.iter().map(|(name, t)| (name.clone(), all_settled(t, turn))).collect())
+        }
         other => other.clone(),
     }
 }

@@ -7,5 +7,6 @@ mod controls;
 mod paths;
 mod random;
 mod repeat;
+mod shaping;
 mod sharing;
 mod theory;

@@ -1,0 +1,412 @@
+//! Numbers worked out by hand from the kernel's rules, one test a branch. 8 Mbit/s is a byte a microsecond.
+
+use super::*;
+use evenflow_base::{Ecn, Packet};
+
+const MBIT: f64 = 1e6;
+const BYTE_A_US: f64 = 8.0 * MBIT;
+
+fn class(parent: Option<usize>, rate: f64, ceil: f64) -> ClassParams {
+    ClassParams {
+        parent,
+        rate: Rate(rate),
+        ceil: Rate(ceil),
+        burst: 1600,
+        cburst: 1600,
+        priority: 0,
+        quantum: 1000,
+        leaf: LeafParams { limit: Limit::None, sfq: None },
+    }
+}
+
+fn htb(arithmetic: Arithmetic, classes: Vec<ClassParams>) -> Htb {
+    let is_leaf = |n: &usize| classes.iter().all(|c| c.parent != Some(*n));
+    let leaves = (0..classes.len()).filter(is_leaf).map(Some).collect();
+    Htb::new(Params { arithmetic, classes, leaves }, Arc::from([]), &Stream::new(1, "hash"))
+}
+
+fn real(classes: Vec<ClassParams>) -> Htb {
+    htb(Arithmetic::Real, classes)
+}
+
+fn item(queue: usize, size: u16, id: u64) -> Queued {
+    let packet = Packet {
+        seq: id,
+        label: 0.0,
+        flow: queue as u32,
+        stamp: 0,
+        size,
+        payload: size,
+        hop: 0,
+        class: queue as u8,
+        flags: 0,
+        ecn: Ecn::NotCapable,
+    };
+    Queued { packet, at: Time(0), sequence: id }
+}
+
+fn put(q: &mut Htb, queue: usize, size: u16, count: usize) {
+    for n in 0..count {
+        let place = q.place(queue, queue as u32, Time(0));
+        q.enqueue(place, item(queue, size, n as u64));
+    }
+}
+
+/// Who leaves when, in microseconds, until `end`, through a link that is never busy.
+fn departures(q: &mut Htb, end: f64) -> Vec<(u8, f64)> {
+    let (mut now, mut left) = (Time(0), Vec::new());
+    while (now.0 as f64) < end * 1e3 {
+        match q.dequeue(now) {
+            Some(item) => left.push((item.packet.class, now.0 as f64 / 1e3)),
+            None if q.waiting().next().is_none() => break,
+            None => {
+                assert!(q.next_event() > now && q.next_event() != Time::NEVER);
+                now = q.next_event();
+            }
+        }
+    }
+    left
+}
+
+/// Packets that each queue sends until `end` microseconds, all of them backlogged with packets of 1000 bytes.
+fn shares(mut q: Htb, queues: usize, end: f64) -> Vec<usize> {
+    for queue in 0..queues {
+        put(&mut q, queue, 1000, (end / 1000.0) as usize + 10);
+    }
+    let left = departures(&mut q, end);
+    (0..queues).map(|queue| left.iter().filter(|(class, _)| usize::from(*class) == queue).count()).collect()
+}
+
+// --- the rules in numbers -------------------------------------------------------------------------------------------
+
+#[test]
+fn the_ceiling_decides_first_then_the_rate() {
+    assert_eq!(mode(0, 0), (Mode::Can, 0));
+    assert_eq!(mode(5, -3), (Mode::Cannot, 3));
+    assert_eq!(mode(-4, -3), (Mode::Cannot, 3));
+    assert_eq!(mode(-4, 0), (Mode::MayBorrow, 4));
+}
+
+#[test]
+fn a_bucket_is_cut_at_its_brim_before_the_charge_and_at_a_minute_of_debt() {
+    assert_eq!(charged(100, 50, 1000, 30, 9999), 120);
+    assert_eq!(charged(100, 5000, 1000, 30, 9999), 970);
+    assert_eq!(charged(-9990, 0, 1000, 30, 9999), -9998);
+}
+
+#[test]
+fn defaults_are_those_of_tc_and_the_kernel() {
+    // rate / 1e9 + 1600; a rate of 8 Mbit/s is 1e6 B/s.
+    assert_eq!(default_burst(Rate(BYTE_A_US)), 1600.001);
+    // 1e6 / 10; 585200 / 10; 8000 / 10 is too little, 1.25e8 / 10 too much.
+    assert_eq!(default_quantum(Rate(BYTE_A_US), 10.0), 100_000.0);
+    assert_eq!(default_quantum(Rate(4_681_600.0), 10.0), 58_520.0);
+    assert_eq!(default_quantum(Rate(64e3), 10.0), 1000.0);
+    assert_eq!(default_quantum(Rate(1e9), 10.0), 200_000.0);
+}
+
+#[test]
+fn numbers_come_in_order() {
+    let mut set = Numbers::below(200);
+    for n in [3, 64, 199] {
+        set.insert(n);
+        set.insert(n);
+    }
+    assert_eq!(
+        [0, 3, 4, 65, 199].map(|from| set.next(from)),
+        [Some(3), Some(3), Some(64), Some(199), Some(199)]
+    );
+    set.remove(199);
+    set.remove(199);
+    assert_eq!((set.next(65), set.next(200), set.count), (None, None, 2));
+}
+
+// --- one class ------------------------------------------------------------------------------------------------------
+
+#[test]
+fn alone_it_sends_its_burst_and_a_packet_more_and_then_its_rate() {
+    // 1600 | 600 | -400: wait 400 until 0 | -1000: wait 1000, ...
+    let mut q = real(vec![class(None, BYTE_A_US, BYTE_A_US)]);
+    put(&mut q, 0, 1000, 5);
+    let times: Vec<f64> = departures(&mut q, 1e6).into_iter().map(|(_, t)| t).collect();
+    assert_eq!(times, [0.0, 0.0, 400.0, 1400.0, 2400.0]);
+}
+
+#[test]
+fn in_ticks_frames_of_1514_bytes_leave_every_1520_us() {
+    // 25000 ticks | 1250 | -22500: 1440 us | -23750: 1520 us, ...
+    let mut q = htb(Arithmetic::Ticks, vec![class(None, BYTE_A_US, BYTE_A_US)]);
+    put(&mut q, 0, 1514, 5);
+    let times: Vec<f64> = departures(&mut q, 1e6).into_iter().map(|(_, t)| t).collect();
+    assert_eq!(times, [0.0, 0.0, 1440.0, 2960.0, 4480.0]);
+}
+
+#[test]
+fn in_ticks_a_shaping_rate_gives_the_payload_that_the_table_says() {
+    // 4681.6 kbit/s: a frame with 1448 bytes of payload costs 40578 ticks = 2.596992 ms: 4460.5 kbit/s of payload.
+    let mut q = htb(Arithmetic::Ticks, vec![class(None, 4_681_600.0, 4_681_600.0)]);
+    put(&mut q, 0, 1514, 1002);
+    let left = departures(&mut q, 1e9);
+    let (second, last) = (left[1].1, left[1001].1);
+    // From a full bucket of 1600 bytes: 42718 - 2 * 40578 = -38438 ticks of debt, then a frame at a time.
+    assert_eq!(second, 0.0);
+    assert!((last - (38_438.0 + 999.0 * 40_578.0) * 0.064).abs() < 1e-6, "{last}");
+    let payload: f64 = 1448.0 * 8.0 / (40_578.0 * 0.064e-3);
+    assert!((payload - 4460.5).abs() < 0.1, "{payload}");
+}
+
+#[test]
+fn time_without_work_fills_the_bucket_to_its_brim() {
+    let mut q = real(vec![class(None, BYTE_A_US, BYTE_A_US)]);
+    put(&mut q, 0, 1000, 3);
+    assert_eq!(departures(&mut q, 1e6).len(), 3);
+    put(&mut q, 0, 1000, 3);
+    let later = Time(1_000_000_000);
+    assert!(q.dequeue(later).is_some() && q.dequeue(later).is_some() && q.dequeue(later).is_none());
+    assert_eq!(q.next_event(), later + Duration(400_000));
+}
+
+#[test]
+fn a_class_between_rate_and_ceiling_without_a_parent_waits_for_its_rate() {
+    let mut q = real(vec![class(None, BYTE_A_US / 2.0, BYTE_A_US)]);
+    put(&mut q, 0, 1000, 4);
+    // Half a byte a microsecond: 3200 us deep; 1200 | -800 | wait 800 | -2000: wait 2000.
+    let times: Vec<f64> = departures(&mut q, 1e6).into_iter().map(|(_, t)| t).collect();
+    assert_eq!(times, [0.0, 0.0, 800.0, 2800.0]);
+}
+
+// --- borrowing ------------------------------------------------------------------------------------------------------
+
+/// A root of 8 Mbit/s and leaves below it.
+fn below(root: f64, leaves: impl IntoIterator<Item = ClassParams>) -> Vec<ClassParams> {
+    let mut classes = vec![class(None, root, root)];
+    classes.extend(leaves.into_iter().map(|leaf| ClassParams { parent: Some(0), ..leaf }));
+    classes
+}
+
+#[test]
+fn what_is_left_is_shared_by_quantum() {
+    // Of 8, 2 and 1 are their own; of the 5 left the first takes three parts in four.
+    let leaf = |rate: f64, quantum| ClassParams { quantum, ..class(None, rate, BYTE_A_US) };
+    let q = real(below(BYTE_A_US, [leaf(2.0 * MBIT, 3000), leaf(MBIT, 1000)]));
+    let sent = shares(q, 2, 4e6);
+    // In 4 s: 4000 packets; 5.75 and 2.25 of 8.
+    assert!((sent[0] as f64 - 2875.0).abs() < 10.0, "{sent:?}");
+    assert!((sent[1] as f64 - 1125.0).abs() < 10.0, "{sent:?}");
+}
+
+#[test]
+fn a_smaller_priority_takes_all_that_is_left() {
+    let leaf = |priority| ClassParams { priority, ..class(None, MBIT, BYTE_A_US) };
+    let sent = shares(real(below(BYTE_A_US, [leaf(1), leaf(0)])), 2, 4e6);
+    // The less urgent keeps its rate of 1 of 8: 500; the other has 7.
+    assert!((sent[0] as f64 - 500.0).abs() < 10.0, "{sent:?}");
+    assert!((sent[1] as f64 - 3500.0).abs() < 10.0, "{sent:?}");
+}
+
+#[test]
+fn a_ceiling_ends_borrowing() {
+    let leaf = |ceil| class(None, MBIT, ceil);
+    let sent = shares(real(below(BYTE_A_US, [leaf(3.0 * MBIT), leaf(BYTE_A_US)])), 2, 4e6);
+    assert!((sent[0] as f64 - 1500.0).abs() < 10.0, "{sent:?}");
+    assert!((sent[1] as f64 - 2500.0).abs() < 10.0, "{sent:?}");
+}
+
+#[test]
+fn alone_a_leaf_borrows_all() {
+    let mut q = real(below(BYTE_A_US, [class(None, MBIT, BYTE_A_US), class(None, MBIT, BYTE_A_US)]));
+    put(&mut q, 0, 1000, 2000);
+    let sent = departures(&mut q, 1e6).len();
+    assert!((sent as f64 - 1000.0).abs() < 5.0, "{sent}");
+    let (own, borrowed) = q.sent(0);
+    assert_eq!((own + borrowed) as usize, sent);
+    // An eighth is its own.
+    assert!((own as f64 - 125.0).abs() < 5.0, "{own} {borrowed}");
+}
+
+#[test]
+fn a_grandparent_lends_when_the_parent_has_nothing() {
+    // 8 above 2 above two leaves of 1 each, and beside the 2 a leaf of 1: all may use 8. Each has 1; the 5 left are the root's:
+    // its round is of two, the inner class and the leaf, and a visit to the inner one is a turn of each of its two leaves.
+    let classes = vec![
+        class(None, BYTE_A_US, BYTE_A_US),
+        ClassParams { parent: Some(0), ..class(None, 2.0 * MBIT, BYTE_A_US) },
+        ClassParams { parent: Some(1), ..class(None, MBIT, BYTE_A_US) },
+        ClassParams { parent: Some(1), ..class(None, MBIT, BYTE_A_US) },
+        ClassParams { parent: Some(0), ..class(None, MBIT, BYTE_A_US) },
+    ];
+    let sent = shares(real(classes), 3, 4e6);
+    assert_eq!(sent.iter().sum::<usize>() / 10, 400);
+    for one in sent {
+        assert!((one as f64 - 1333.0).abs() < 15.0, "{one}");
+    }
+}
+
+#[test]
+fn a_lower_level_lends_first() {
+    // The inner class may give 4, the root 8. While the inner one has tokens its leaf is served and the root's other leaf,
+    // which borrows on the highest level, waits.
+    let classes = vec![
+        ClassParams { burst: 10_000, cburst: 10_000, ..class(None, BYTE_A_US, BYTE_A_US) },
+        ClassParams { parent: Some(0), burst: 4000, cburst: 9000, ..class(None, BYTE_A_US / 2.0, BYTE_A_US) },
+        ClassParams { parent: Some(1), burst: 1, cburst: 9000, ..class(None, 8000.0, BYTE_A_US) },
+        ClassParams { parent: Some(0), burst: 1, cburst: 9000, ..class(None, 8000.0, BYTE_A_US) },
+    ];
+    let mut q = real(classes);
+    put(&mut q, 0, 1000, 8);
+    put(&mut q, 1, 1000, 8);
+    let order: Vec<u8> = departures(&mut q, 1.0).into_iter().map(|(class, _)| class).collect();
+    // Each sends a packet of its own (a byte, overdrawn). The inner class, charged with its leaf's, has 3000 left: 2000, 1000,
+    // 0 and -1000 after four that it lends. Then both borrow from the root in turns until its 10000 and one more are gone.
+    assert_eq!(order[..6], [0, 1, 0, 0, 0, 0]);
+    assert_eq!(order.len(), 11);
+    assert_eq!(order[6..].iter().filter(|class| **class == 1).count(), 3);
+}
+
+// --- leaves ---------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_leaf_has_its_own_limit() {
+    let mut classes = below(BYTE_A_US, [class(None, MBIT, MBIT), class(None, MBIT, MBIT)]);
+    classes[1].leaf.limit = Limit::Packets(2);
+    classes[2].leaf.limit = Limit::Seconds(0.016); // at 1 Mbit/s: 2000 bytes
+    let mut q = real(classes);
+    put(&mut q, 0, 1000, 2);
+    put(&mut q, 1, 1000, 1);
+    let places = [0, 1].map(|queue| q.place(queue, 0, Time(0)));
+    assert!(q.is_full(places[0], 40) && !q.can_push_out(places[0]));
+    assert!(!q.is_full(places[1], 1000) && q.is_full(places[1], 1001));
+}
+
+#[test]
+fn a_leaf_may_be_sfq() {
+    let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
+    let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
+    leaf.leaf = LeafParams { limit: Limit::Packets(3), sfq: Some(sfq) };
+    let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
+    let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
+    let places = [0, 1].map(|flow| q.place(0, flow, Time(0)));
+    assert_ne!(places[0], places[1]);
+    for id in 0..3 {
+        q.enqueue(places[0], item(0, 1000, id));
+    }
+    assert!(q.is_full(places[1], 1000) && !q.can_push_out(places[0]));
+    let mut gone = Vec::new();
+    assert!(q.push_out(places[1], &mut gone));
+    assert_eq!(
+        gone.pop().map(|(item, reason)| (item.packet.seq, reason)),
+        Some((2, crate::Reason::PushedOut))
+    );
+    assert!(!q.is_full(places[1], 1000));
+    q.enqueue(places[1], item(1, 1000, 10));
+    // A quantum of 1514 bytes allows each flow two packets of 1000 before its turn is over.
+    let order: Vec<u64> = std::iter::from_fn(|| q.dequeue(Time(0))).map(|item| item.packet.seq).collect();
+    assert_eq!(order, [0, 1]); // 1600 deep: two packets
+    assert!(q.dequeue(Time(400_000)).is_some_and(|item| item.packet.seq == 10));
+}
+
+#[test]
+fn a_leaf_emptied_by_pushing_out_can_come_back() {
+    let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
+    let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
+    leaf.leaf = LeafParams { limit: Limit::Packets(1), sfq: Some(sfq) };
+    let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
+    let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
+    let places = [0, 1].map(|flow| q.place(0, flow, Time(0)));
+    q.enqueue(places[0], item(0, 1000, 1));
+    let mut gone = Vec::new();
+    assert!(q.push_out(places[1], &mut gone));
+    assert!(q.dequeue(Time(0)).is_none());
+    q.enqueue(places[1], item(1, 1000, 2));
+    assert!(q.dequeue(Time(0)).is_some_and(|item| item.packet.seq == 2));
+}
+
+// --- what is wrong with a tree --------------------------------------------------------------------------------------
+
+fn table(entries: &[(&'static str, Value)]) -> Values {
+    Values(entries.iter().cloned().collect())
+}
+
+fn given(per: &str, classes: &[(&str, Values)], each: Option<Values>) -> Values {
+    let tables = classes.iter().map(|(name, table)| ((*name).to_owned(), table.clone())).collect();
+    let mut values = table(&[
+        ("per", Value::Word(per.into())),
+        ("arithmetic", Value::Word("real".into())),
+        ("r2q", Value::Number(10.0)),
+        ("classes", Value::Tables(tables)),
+    ]);
+    values.0.extend(each.map(|each| ("each", Value::Table(each))));
+    values
+}
+
+fn with_parent(parent: &str) -> Values {
+    table(&[("rate", Value::Rate(1e6)), ("parent", Value::Word(parent.into()))])
+}
+
+#[test]
+fn a_sound_tree_has_no_problems() {
+    let root = table(&[("rate", Value::Rate(8e6))]);
+    let values =
+        given("class", &[("all", root), ("be", with_parent("all")), ("ef", with_parent("all"))], None);
+    assert_eq!(tree_problems(&values), []);
+    assert_eq!(leaf_names(&values), ["be", "ef"]);
+    let params = Params::by_class(&values, &["ef".into(), "be".into()]).expect("sound");
+    assert_eq!(params.leaves, [Some(2), Some(1)]);
+    assert_eq!(params.classes[1].parent, Some(0));
+    assert_eq!(params.classes[1].quantum, 12_500); // 125000 / 10
+    assert_eq!(params.classes[1].ceil, params.classes[1].rate);
+}
+
+#[test]
+fn users_have_leaves_by_weight() {
+    let root = table(&[("rate", Value::Rate(8e6))]);
+    let values = given("user", &[("all", root)], Some(with_parent("all")));
+    assert_eq!(tree_problems(&values), []);
+    let each = with_parent("all");
+    let owners = [Owner { each: &each, weight: 1.0 }, Owner { each: &each, weight: 2.0 }];
+    let params = Params::by_owner(&values, &owners).expect("sound");
+    assert_eq!(params.leaves, [Some(1), Some(2)]);
+    let told: Vec<(f64, i64)> = params.classes[1..].iter().map(|c| (c.rate.0, c.quantum)).collect();
+    assert_eq!(told, [(1e6, 12_500), (2e6, 25_000)]);
+}
+
+#[test]
+fn each_mistake_is_told() {
+    let told = |values: &Values| {
+        let all: Vec<String> =
+            tree_problems(values).into_iter().map(|(at, why)| format!("{at}: {why}")).collect();
+        all.join("\n")
+    };
+    let plain = || table(&[("rate", Value::Rate(1e6))]);
+    let has = |values: &Values, what: &str| {
+        let told = told(values);
+        assert!(told.contains(what), "{what} is not in: {told}");
+    };
+    has(&given("class", &[], None), "classes: is required");
+    has(&given("user", &[], None), "each: is required");
+    has(&given("class", &[("be", plain())], Some(plain())), "each: is for per");
+    has(
+        &given("class", &[("be", with_parent("bee"))], None),
+        "classes: be.parent: no class is called \"bee\"",
+    );
+    has(&given("class", &[("a", with_parent("b")), ("b", with_parent("a"))], None), "round in a circle");
+    has(&given("user", &[("all", plain())], Some(plain())), "classes: all: neither a class nor each");
+    let mut low = plain();
+    low.0.insert("ceil", Value::Rate(5e5));
+    has(&given("class", &[("be", low)], None), "classes: be.ceil: must be at least rate");
+    let mut inner = plain();
+    inner.0.insert("prio", Value::Number(1.0));
+    has(
+        &given("class", &[("all", inner), ("be", with_parent("all"))], None),
+        "classes: all.prio: is for leaves",
+    );
+    let mut fifo = plain();
+    let leaf = table(&[("kind", Value::Word("fifo".into())), ("divisor", Value::Number(8.0))]);
+    fifo.0.insert("leaf", Value::Table(leaf));
+    has(&given("class", &[("be", fifo)], None), "classes: be.leaf.divisor: is for kind = \"sfq\"");
+    let names: Vec<String> = (0..9).map(|n| format!("c{n}")).collect();
+    let chain: Vec<(&str, Values)> = (0..9)
+        .map(|n| (names[n].as_str(), if n == 0 { plain() } else { with_parent(&names[n - 1]) }))
+        .collect();
+    has(&given("class", &chain, None), "classes: c8.parent: 9 levels are too many; there are 8");
+}
