@@ -43,11 +43,14 @@ STAR = r" \*"  # beside what differs
 OF_ROOM = {"queue": "queue", "scheduler": "scheduler", "stage": "stage", "traffic": "traffic"}
 OWN_TABLES = {
     "link": "Link",
+    "jitter": "Jitter",
     "loss": "Loss",
     "reverse": "Reverse",
     "group": "Group",
     "record": "Recording",
     "series": "Series",
+    "htb-class": "HtbClass",
+    "htb-leaf": "HtbLeaf",
 }
 HEADINGS = {
     "queue": "Queues",
@@ -92,6 +95,8 @@ def python_type(table: str, param: dict[str, str]) -> str:
         return "Mapping[str, float]"
     if words == "duration per class":
         return "Mapping[str, str]"
+    if words.endswith(" tables by name"):
+        return "Mapping[str, Table | Mapping[str, Any]]"
     if words.endswith("table, or list of them"):
         return "Table | Mapping[str, Any] | Sequence[Table | Mapping[str, Any]]"
     if words.startswith("list of ") and words.endswith(" tables"):

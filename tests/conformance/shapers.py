@@ -17,6 +17,7 @@ from typing import Any
 Credit = Fraction | int
 MINUTE_NS = 60_000_000_000
 LEVELS = 8
+NS_PER_BYTE = 80
 
 
 class Real:
@@ -204,7 +205,7 @@ class Htb:
         return self.a.instant(min(c.due for c in self.classes if c.due is not None))
 
     def find(self, level: int, prio: int) -> int:
-        """The leaf whose turn it is: down from the row. Who is at the end of a round starts anew one round above later."""
+        """The leaf whose turn it is: down from the row. At the end of a round, the round above goes on."""
         path: list[int] = []  # the classes whose rounds were entered
         while True:
             if path:
@@ -275,7 +276,12 @@ class Htb:
 
 
 def play(
-    shaper: Tbf | Htb, dice: Callable[[], float], queues: int, sizes: tuple[int, ...], gap: int, ns_per_byte: int, n: int
+    shaper: Tbf | Htb,
+    dice: Callable[[], float],
+    queues: int,
+    sizes: tuple[int, ...],
+    gap: int,
+    count: int,
 ) -> list[dict[str, Any]]:
     """Bursts of one queue and of all, and pauses; a link that asks when it is free, and when it was told to."""
     events: list[dict[str, Any]] = []
@@ -297,10 +303,10 @@ def play(
                 told = answer
             else:
                 events.append({"event": "ask", "at_ns": ask, "expect": {"id": answer[0]}})
-                told, free = None, ask + answer[1] * ns_per_byte
+                told, free = None, ask + answer[1] * NS_PER_BYTE
 
     number = 0
-    while number < n:
+    while number < count:
         queue, burst = int(dice() * queues), 1 + int(dice() * 6)
         at += int(gap * burst * (0.2 + 1.6 * dice())) + 7
         run(at - 1)
@@ -330,7 +336,7 @@ def tbf(
     if len(buckets) > 1:
         head |= {"peak_rate_bps": buckets[1][0], "mtu_bytes": buckets[1][1]}
     gap = 700 * 8 * 10**9 // buckets[0][0]
-    return vector("tbf", name, about, head, play(Tbf(a, buckets), dice, 1, (40, 576, 1000, 1500), gap, 80, count))
+    return vector("tbf", name, about, head, play(Tbf(a, buckets), dice, 1, (40, 576, 1000, 1500), gap, count))
 
 
 def htb(
@@ -349,7 +355,7 @@ def htb(
     total = classes[0].ceil if classes[0].parent is None else sum(c.rate for c in classes)
     gap = int(sum(sizes) / len(sizes) * 8e9 / total / load)
     shaper = Htb(a, classes)
-    events = play(shaper, dice, len(shaper.leaves), sizes, gap, 80, count)
+    events = play(shaper, dice, len(shaper.leaves), sizes, gap, count)
     return vector("htb", name, about, {"arithmetic": a.name, "classes": told}, events)
 
 
@@ -364,14 +370,16 @@ def shapers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     def leaves(*quanta: int, rate: int = 1, parent: int = 0, **others: Any) -> list[Class]:
         return [Class(parent, rate * m, 8 * m, quantum=q, **others) for q in quanta]
 
-    root = [8 * m, 8 * m]
-    yield htb("alone", "One class, a root and a leaf.", real, draws(94).next, [Class(None, *root)])
+    def root(**others: Any) -> Class:
+        return Class(None, 8 * m, 8 * m, **others)
+
+    yield htb("alone", "One class, a root and a leaf.", real, draws(94).next, [root()])
     yield htb(
         "quantum",
         "Three leaves that borrow from a root, quanta of 1500, 3000 and 6000.",
         real,
         draws(95).next,
-        [Class(None, *root), *leaves(1500, 3000, 6000)],
+        [root(), *leaves(1500, 3000, 6000)],
         load=2.0,
     )
     yield htb(
@@ -379,7 +387,7 @@ def shapers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         "Quanta below the packets: turns of a packet each.",
         real,
         draws(96).next,
-        [Class(None, *root), *leaves(100, 1000)],
+        [root(), *leaves(100, 1000)],
         sizes=(1500,),
         load=2.0,
     )
@@ -388,7 +396,7 @@ def shapers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         "The second leaf goes first, in borrowing too; the third last.",
         real,
         draws(97).next,
-        [Class(None, *root), *leaves(1500, prio=3), *leaves(1500, prio=0), *leaves(1500, prio=7)],
+        [root(), *leaves(1500, prio=3), *leaves(1500, prio=0), *leaves(1500, prio=7)],
         load=1.5,
     )
     yield htb(
@@ -397,7 +405,7 @@ def shapers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         real,
         draws(98).next,
         [
-            Class(None, *root, burst=5000, cburst=5000),
+            root(burst=5000, cburst=5000),
             Class(0, m, 2 * m, burst=2000, cburst=3000),
             Class(0, m, 3 * m, burst=9000, cburst=1600),
             Class(0, m, 8 * m, burst=1600, cburst=9000, quantum=4000),
@@ -410,7 +418,7 @@ def shapers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         real,
         draws(99).next,
         [
-            Class(None, *root),
+            root(),
             Class(0, 5 * m, 8 * m),
             Class(0, 2 * m, 6 * m),
             *leaves(1500, parent=1),
@@ -437,7 +445,7 @@ def shapers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         ticks,
         draws(101).next,
         [
-            Class(None, *root),
+            root(),
             Class(0, 4_681_600, 4_681_600, quantum=58_520),
             Class(0, 1_392_000, 1_392_000, quantum=17_400),
             Class(0, m, 8 * m, quantum=12_500),
@@ -449,7 +457,7 @@ def shapers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
 
 
 def deep(m: int) -> list[Class]:
-    """Eight levels: 0 is the root, 2 k - 1 the inner class below the last one and 2 k a leaf beside it; 13 and 14 leaves."""
+    """A chain of eight levels: classes 1, 3, … 13 below the root 0, the last a leaf, with a leaf beside each."""
     classes = [Class(None, 8 * m, 8 * m)]
     above = 0
     for k in range(7):
