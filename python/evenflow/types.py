@@ -28,6 +28,10 @@ __all__ = [
     "Fifo",
     "FqCodel",
     "Group",
+    "Htb",
+    "HtbClass",
+    "HtbLeaf",
+    "Jitter",
     "Link",
     "LoadBased",
     "Loss",
@@ -44,6 +48,7 @@ __all__ = [
     "Series",
     "Sfq",
     "Strict",
+    "Tbf",
     "Tcp",
     "Upload",
     "VirtualQueue",
@@ -607,6 +612,68 @@ class Sfq(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Htb(Table):
+    """Hierarchical token bucket (HTB).
+
+    A tree of classes with a rate and a ceiling each. Leaves hold the packets; who has used up its rate borrows from
+    its parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate.
+
+    Source: Linux 3.2, sch_htb; Devera, HTB manual, 2002.
+
+    Attributes:
+        per: Whose a leaf is: a traffic class's of that name, or one is made of each for every user or flow. (one of
+            class, user, flow; default: class)
+        classes: Classes by name. With per = "class" those without others below them are leaves and have the names of
+            traffic classes. (htb-class tables by name; default: absent: none: leaves are roots)
+        each: The leaf of each user or flow. Its rate and quantum are scaled by the user's weight. (htb-class table;
+            default: absent: for per = "class")
+        r2q: Rate in bytes a second over quantum in bytes, where a class has none. (number; default: 10; more than 0)
+        arithmetic: Real numbers, or Linux 3.2's whole ones: ticks of 64 ns, packets in cells of 8 bytes (larger for a
+            larger mtu), costs in whole microseconds. (one of real, ticks; default: real)
+    """
+
+    KIND: ClassVar[str | None] = "htb"
+
+    per: Literal["class", "user", "flow"] | None = None
+    classes: Mapping[str, Table | Mapping[str, Any]] | None = None
+    each: Table | Mapping[str, Any] | None = None
+    r2q: Number | None = None
+    arithmetic: Literal["real", "ticks"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tbf(Table):
+    """Token-bucket filter (TBF).
+
+    A FIFO whose packets leave when a token bucket holds a token for each of their bytes; never more than rate * t +
+    burst bytes in any time t. A limit is the queue's, or follows from latency.
+
+    Source: RFC 2215 section 3.6; Linux 3.2, sch_tbf; tc-tbf(8).
+
+    Attributes:
+        rate: How fast tokens come. (rate; default: required; at least 1)
+        burst: Tokens that the bucket holds; at first it is full. (bytes; default: required; at least 1)
+        peak_rate: How fast a burst may leave, more than rate: a second bucket, of mtu bytes. (rate; default: absent:
+            bursts leave at the link's rate; at least 1)
+        mtu: Tokens that the second bucket holds; without peak_rate it means nothing. (bytes; default: 1514 B; at
+            least 1, at most 65535)
+        latency: In place of a limit: the longest that a packet may wait, so that rate * latency + burst bytes may.
+            (duration; default: absent: the queue's limit holds; more than 0)
+        arithmetic: Real numbers, or Linux 3.2's whole ones: ticks of 64 ns, packets in cells of 8 bytes (larger for a
+            larger mtu), costs in whole microseconds. (one of real, ticks; default: real)
+    """
+
+    KIND: ClassVar[str | None] = "tbf"
+
+    rate: Quantity
+    burst: Quantity
+    peak_rate: Quantity | None = None
+    mtu: Quantity | None = None
+    latency: Quantity | None = None
+    arithmetic: Literal["real", "ticks"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ActivityMeter(Table):
     """Activity meter.
 
@@ -1091,6 +1158,7 @@ class Link(Table):
             drops)
         reverse: The direction against the path. (reverse table; default: absent: same rate and delay (the same draw),
             never drops)
+        jitter: Random extra delay of each packet. (jitter table; default: absent: none)
         loss: Packets lost on the way: the probability, independent for each packet, or a table. (number, or loss
             table; default: absent: none)
     """
@@ -1100,7 +1168,31 @@ class Link(Table):
     per: str | None = None
     queue: Table | Mapping[str, Any] | None = None
     reverse: Table | Mapping[str, Any] | None = None
+    jitter: Table | Mapping[str, Any] | None = None
     loss: Number | Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jitter(Table):
+    """Jitter of a link.
+
+    Each packet's delay is drawn for itself: normal around the link's delay, cut at four standard deviations and at
+    zero, as Linux's netem has it.
+
+    Source: docs/scenarios.md.
+
+    Attributes:
+        normal: Standard deviation of the delay; its mean is the link's delay. (duration; default: required; at least
+            0)
+        order: Whether a packet waits for those before it at the far end (netem with a FIFO inside), so that dense
+            packets are later than the mean says, or overtakes them (netem as it comes). (one of keep, reorder;
+            default: keep)
+        direction: In which direction of the link. (one of forward, reverse, both; default: forward)
+    """
+
+    normal: Quantity
+    order: Literal["keep", "reorder"] | None = None
+    direction: Literal["forward", "reverse", "both"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1218,3 +1310,61 @@ class Series(Table):
 
     of: str
     every: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class HtbClass(Table):
+    """A class of the tree.
+
+    A class of the tree.
+
+    Source: docs/scenarios.md.
+
+    Attributes:
+        parent: The class below which it stands and from which it borrows. (a name; default: absent: nobody lends)
+        rate: What it may always send, whatever others do. (rate; default: required; at least 1)
+        ceil: What it may send at most, with what others lend. (rate; default: absent: rate: it never borrows; at
+            least 1)
+        burst: What the bucket of rate holds; it may be overdrawn by a packet. (bytes; default: absent: 1600 B, and
+            what comes in a nanosecond; at least 1)
+        cburst: The same of ceil. (bytes; default: absent: 1600 B, and what comes in a nanosecond; at least 1)
+        prio: Leaves: smaller ones go first, also when borrowing. (whole number; default: absent: 0; at least 0, at
+            most 7)
+        quantum: Leaves: bytes a turn. Those who borrow from one class do so in proportion to it. (bytes; default:
+            absent: rate / r2q, between 1000 B and 200 kB; at least 1)
+        leaf: Leaves: the queue. (htb-leaf table; default: absent: a FIFO of 1000 packets)
+    """
+
+    parent: str | None = None
+    rate: Quantity
+    ceil: Quantity | None = None
+    burst: Quantity | None = None
+    cburst: Quantity | None = None
+    prio: int | Mapping[str, Any] | None = None
+    quantum: Quantity | None = None
+    leaf: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HtbLeaf(Table):
+    """The queue of a leaf: a limit, and who goes next among its flows.
+
+    The queue of a leaf: a limit, and who goes next among its flows.
+
+    Source: docs/scenarios.md.
+
+    Attributes:
+        kind: First in, first out; or stochastic fairness queueing by flow. (one of fifo, sfq; default: fifo)
+        limit: How much may wait here: packets, bytes, or time at the class's rate. (packets, bytes or time; default:
+            absent: 1000 packets; 127 with sfq; more than 0)
+        quantum: Bytes a turn, of sfq. (bytes; default: absent: 1514 B with sfq; at least 1)
+        divisor: Slots to which sfq hashes flows. (whole number; default: absent: 1024 with sfq; at least 1, at most
+            65536)
+        perturb: Time between changes of the hash, of sfq. (duration; default: absent: never; at least 0.001)
+    """
+
+    kind: Literal["fifo", "sfq"] | None = None
+    limit: Quantity | None = None
+    quantum: Quantity | None = None
+    divisor: int | Mapping[str, Any] | None = None
+    perturb: Quantity | None = None

@@ -19,6 +19,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from shapers import shapers
+
 HERE = Path(__file__).resolve().parent
 RATE = 10_000_000
 NS_PER_BYTE = 800
@@ -1186,7 +1188,7 @@ def delays() -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     stale = []
-    for name, text in [*red(), *others(), *delays()]:
+    for name, text in [*red(), *others(), *delays(), *shapers(Draws)]:
         path = HERE / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)

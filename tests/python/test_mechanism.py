@@ -138,6 +138,28 @@ def test_queues_that_hash_say_where() -> None:
     assert [sfq.dequeue()["id"] for _ in range(4)] == [0, 1, 2, 3]
 
 
+def test_shapers_say_when_to_ask_again() -> None:
+    """8 Mbit/s is a byte a microsecond; a class may overdraw its 1600 bytes by a packet, a filter may not."""
+    classes = {"all": {"rate": "8 Mbit/s"}, "be": {"rate": "1 Mbit/s", "ceil": "8 Mbit/s", "parent": "all"}}
+    tree = ef.mechanism("htb", classes=classes)
+    for n in range(3):
+        tree.enqueue(cls="be", id=n, bytes=1000)
+    assert [tree.dequeue()["id"] for _ in range(2)] == [0, 1]
+    assert tree.dequeue() == {"id": None, "bytes": None, "next_s": pytest.approx(400e-6)}
+    assert tree.dequeue(now_s=400e-6)["id"] == 2
+    with pytest.raises(UsageError, match="no leaf"):
+        tree.enqueue(cls="all")
+    users = ef.mechanism("htb", per="user", each={"rate": "8 Mbit/s"}, queues=3)
+    users.enqueue(queue=2, id=7)
+    assert users.dequeue()["id"] == 7
+    bucket = ef.mechanism("tbf", rate="8 Mbit/s", burst="1600 B")
+    for n in range(2):
+        bucket.enqueue(id=n, bytes=1000)
+    assert bucket.enqueue(bytes=1601) == {"refused": "too_large"}
+    assert bucket.dequeue()["id"] == 0
+    assert bucket.dequeue()["next_s"] == pytest.approx(400e-6)
+
+
 def test_wrong_use_names_what_there_is() -> None:
     with pytest.raises(UsageError, match="activity-meter"):
         ef.mechanism("activity-metre")

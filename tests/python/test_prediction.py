@@ -421,8 +421,11 @@ def test_a_trajectory_ends_at_the_equilibrium() -> None:
     assert followed.rates[0] == pytest.approx([25, 25])  # five connections of a packet a round trip
     at = found.trajectory({"light": 100.0, "heavy": 10.0}, 1.0, delays=False)
     assert at.rates[0] == pytest.approx([500, 50])
-    with pytest.raises(UsageError, match="heavy"):
-        found.trajectory({"light": 1.0})
+    assert found.trajectory({"light": 1.0}, 1.0).rates[0] == pytest.approx([5, 25])
+    with pytest.raises(UsageError, match="“heavy”"):
+        found.trajectory({"hevy": 1.0})
+    with pytest.raises(UsageError, match="above 0"):
+        found.trajectory(0.0)
 
 
 def test_no_verdict_says_why() -> None:
@@ -628,3 +631,27 @@ def test_the_package_and_the_function_share_a_name() -> None:
 
     assert callable(ef.theory)
     assert ef.Prediction is Prediction
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--start", "light"], "write GROUP=RATE"),
+        (["--start", "light=fast"], "packets/s"),
+        (["--start", "light=1", "--start", "light=2"], "given twice"),
+        (["--start", "hevy=1"], "“heavy”"),
+        (["--for", "0"], "above 0"),
+    ],
+)
+def test_a_bad_start_is_refused(cli: Cli, file: Path, work: Path, more: list[str], said: str) -> None:
+    done = cli("theory", file, "--no-run", "--out", work / "found", *more)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_a_start_is_taken(cli: Cli, file: Path, work: Path) -> None:
+    done = cli("theory", file, "--no-run", "--out", "found", "--start", "light=100", "--for", "10")
+    assert done.code == 0, done.err
+    rows = (work / "found" / "trajectory.csv").read_text().splitlines()
+    assert [float(x) for x in rows[1].split(",")[1:3]] == pytest.approx([100, 5])
+    assert float(rows[-1].split(",")[0]) == pytest.approx(10)

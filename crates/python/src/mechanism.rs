@@ -301,7 +301,8 @@ impl Inner {
                 let queue = number(args, "queue", Some(f64::from(packet.class)))? as usize;
                 let sequence = packet.seq;
                 let hashed = matches!(**scheduler, Scheduler::Sfq(_) | Scheduler::FqCodel(_));
-                let any = hashed || matches!(**scheduler, Scheduler::Fifo(_) | Scheduler::Tbf(_));
+                let any = hashed
+                    || matches!(**scheduler, Scheduler::Fifo(_) | Scheduler::Tbf(_) | Scheduler::Htb(_));
                 if !any && queue >= self.classes.len().max(2) {
                     return Err(bad(format!("there is no queue {queue}")));
                 }

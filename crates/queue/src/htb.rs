@@ -874,7 +874,7 @@ pub static LEAF: Nested = Nested {
             default: Fallback::Absent("1514 B with sfq"),
             range: Range::FROM_ONE,
             source: "Linux 3.2, sch_sfq",
-            doc: "sfq: bytes a turn.",
+            doc: "Bytes a turn, of sfq.",
         },
         Param {
             name: "divisor",
@@ -882,7 +882,7 @@ pub static LEAF: Nested = Nested {
             default: Fallback::Absent("1024 with sfq"),
             range: Range { min: 1.0, closed: true, max: 65_536.0 },
             source: "Linux 3.2, sch_sfq",
-            doc: "sfq: slots to which flows are hashed.",
+            doc: "Slots to which sfq hashes flows.",
         },
         Param {
             name: "perturb",
@@ -890,7 +890,7 @@ pub static LEAF: Nested = Nested {
             default: Fallback::Absent("never"),
             range: Range { min: 1e-3, closed: true, max: f64::INFINITY },
             source: "Linux 3.2, sch_sfq",
-            doc: "sfq: time between changes of the hash.",
+            doc: "Time between changes of the hash, of sfq.",
         },
     ],
 };

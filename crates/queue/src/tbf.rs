@@ -1,8 +1,8 @@
-//! Token-bucket filter: a FIFO that sends no faster than a token bucket fills (RFC 2215 section 3.6, the token bucket;
+//! Token-bucket filter: a FIFO that sends no faster than a token bucket fills (the bucket: RFC 2215 section 3.6;
 //! `net/sched/sch_tbf.c` of Linux 3.2 and tc-tbf(8), by their behaviour).
 //!
 //! The bucket holds `burst` bytes and fills at `rate`; a packet leaves when there is a token for each of its bytes. In no
-//! interval of length t do more than rate * t + burst bytes leave (RFC 2215 section 3.6). A second bucket of `mtu` bytes that
+//! interval of length t do more than rate * t + burst bytes leave (RFC 2212, policing). A second bucket of `mtu` bytes that
 //! fills at `peak_rate` bounds how fast a burst leaves. Not here: a policer, which drops what comes too early; other queues
 //! than a FIFO behind the bucket; the kernel's fragmentation of packets that are too large.
 
@@ -173,7 +173,7 @@ pub static TABLE: Mechanism = Mechanism {
     title: "Token-bucket filter (TBF)",
     doc: "A FIFO whose packets leave when a token bucket holds a token for each of their bytes; never more than rate * t + burst \
           bytes in any time t. A limit is the queue's, or follows from latency.",
-    source: "RFC 2215 section 3.6; Linux 3.2, sch_tbf; tc-tbf(8)",
+    source: "RFC 2215 section 3.6, RFC 2212; Linux 3.2, sch_tbf; tc-tbf(8)",
     params: &[
         Param {
             name: "rate",

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Ecn, Given, Packet, Rate, Stream, Time};
+use evenflow_queue::credit::Arithmetic;
 use evenflow_queue::{
-    Admission, FqCodel, Line, MECHANISMS, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, codel,
-    complete, fq_codel, sfq,
+    Admission, FqCodel, Htb, Limit, Line, MECHANISMS, Occupancy, Queued, Reason, Scheduler, Sfq, Tbf,
+    Verdict, codel, complete, fq_codel, htb, sfq, tbf,
 };
 use serde_json::{Map, Value as Json};
 
@@ -170,10 +171,82 @@ fn run_turns(vector: &Table) -> Result<(), String> {
     if held == 0 { Ok(()) } else { Err(format!("{held} packets are left")) }
 }
 
+/// A number of a vector's table.
+fn amount(table: &Table, name: &str) -> f64 {
+    table[name].as_f64().unwrap_or_else(|| panic!("{name} is {}", table[name]))
+}
+
+/// The shaper of a vector.
+fn shaper(vector: &Table) -> Scheduler {
+    let arithmetic = if vector["arithmetic"] == "ticks" { Arithmetic::Ticks } else { Arithmetic::Real };
+    if vector["shaper"] == "tbf" {
+        let peak = vector
+            .get("peak_rate_bps")
+            .map(|_| (Rate(amount(vector, "peak_rate_bps")), whole(vector, "mtu_bytes")));
+        let rate = Rate(amount(vector, "rate_bps"));
+        let params = tbf::Params { rate, burst: whole(vector, "burst_bytes"), peak, arithmetic };
+        return Scheduler::Tbf(Box::new(Tbf::new(params)));
+    }
+    let one = |json: &Json| {
+        let table = json.as_object().expect("a table");
+        htb::ClassParams {
+            parent: table["parent"].as_u64().map(|n| n as usize),
+            rate: Rate(amount(table, "rate")),
+            ceil: Rate(amount(table, "ceil")),
+            burst: whole(table, "burst"),
+            cburst: whole(table, "cburst"),
+            priority: whole(table, "prio") as usize,
+            quantum: whole(table, "quantum") as i64,
+            leaf: htb::LeafParams { limit: Limit::None, sfq: None },
+        }
+    };
+    let classes: Vec<htb::ClassParams> =
+        vector["classes"].as_array().expect("a list").iter().map(one).collect();
+    let is_leaf = |n: &usize| classes.iter().all(|c| c.parent != Some(*n));
+    let leaves = (0..classes.len()).filter(is_leaf).map(Some).collect();
+    let params = htb::Params { arithmetic, classes, leaves };
+    Scheduler::Htb(Box::new(Htb::new(params, std::sync::Arc::from([]), &Stream::new(1, "hash"))))
+}
+
+/// Runs one vector of a shaper.
+fn run_shaper(vector: &Table) -> Result<(), String> {
+    let mut shaper = shaper(vector);
+    let mut held = 0;
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let event = event.as_object().expect("a table");
+        let now = Time(whole(event, "at_ns"));
+        if event["event"] == "arrive" {
+            let size = whole(event, "bytes");
+            let arrived =
+                Table::from_iter([("bytes".into(), size.into()), ("ecn".into(), "not-capable".into())]);
+            let packet = Packet { seq: whole(event, "id"), ..packet(&arrived) };
+            assert!(shaper.refuses(packet.size).is_none());
+            let place = shaper.place(whole(event, "queue") as usize, 0, now);
+            shaper.enqueue(place, Queued { packet, at: now, sequence: packet.seq });
+            held += 1;
+            continue;
+        }
+        let served = shaper.dequeue(now, &mut Vec::new());
+        held -= i64::from(served.is_some());
+        let is = match served {
+            Some((item, _)) => ("id", item.packet.seq),
+            None => ("until_ns", shaper.next_event().0),
+        };
+        let expect = event["expect"].as_object().expect("a table");
+        if expect.get(is.0).and_then(Json::as_u64) != Some(is.1) {
+            return Err(format!("event {n}: {} is {}, not {}", is.0, is.1, event["expect"]));
+        }
+    }
+    if held == 0 { Ok(()) } else { Err(format!("{held} packets are left")) }
+}
+
 /// Runs one vector and says the first thing that differs.
 fn run(vector: &Table) -> Result<(), String> {
     if vector.contains_key("scheduler") {
         return run_turns(vector);
+    }
+    if vector.contains_key("shaper") {
+        return run_shaper(vector);
     }
     let kind = vector["rule"].as_str().expect("a name");
     let given = values(kind, vector["parameters"].as_object().expect("a table"));
@@ -264,7 +337,7 @@ fn run(vector: &Table) -> Result<(), String> {
 #[test]
 fn every_vector_is_met() {
     let vectors = vectors();
-    assert!(vectors.len() >= 47, "only {} vectors", vectors.len());
+    assert!(vectors.len() >= 58, "only {} vectors", vectors.len());
     let failed: Vec<String> = vectors
         .iter()
         .filter_map(|(path, vector)| run(vector).err().map(|why| format!("{}: {why}", path.display())))
@@ -284,8 +357,13 @@ fn a_wrong_vector_is_noticed() {
         wrong["events"][100]["expect"][key] = json;
         assert!(run(&wrong).is_err_and(|why| why.contains(key)), "{key}");
     }
-    for (folder, key) in [("codel/drop.json", "count"), ("pie/quick.json", "delay"), ("sfq/full.json", "id")]
-    {
+    for (folder, key) in [
+        ("codel/drop.json", "count"),
+        ("pie/quick.json", "delay"),
+        ("sfq/full.json", "id"),
+        ("htb/levels.json", "id"),
+        ("tbf/rate.json", "until_ns"),
+    ] {
         let (_, mut wrong) = vectors().into_iter().find(|(path, _)| path.ends_with(folder)).expect("there");
         let events = wrong["events"].as_array_mut().expect("a list");
         let last = events.iter_mut().rev().find(|e| !e["expect"][key].is_null()).expect("one that tells it");

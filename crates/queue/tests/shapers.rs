@@ -137,7 +137,7 @@ fn filter(params: tbf::Params) -> Scheduler {
 proptest! {
     #![proptest_config(config(400))]
 
-    /// RFC 2215 section 3.6: in every interval of length t at most rate * t + burst bytes, and with a second bucket at most
+    /// RFC 2212, policing: in every interval of length t at most rate * t + burst bytes, and with a second bucket at most
     /// peak * t + mtu. Nothing is lost, order is kept.
     #[test]
     fn a_token_bucket_conforms_in_every_interval(

@@ -6,7 +6,7 @@ use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Room, Type};
 use serde_json::{Map, Value as Json, json};
 
 use crate::catalogue;
-use crate::sections::{CONGESTION_CONTROL, Key, LOSS, SCENARIO, Section, Shape};
+use crate::sections::{CONGESTION_CONTROL, Key, LOSS, SCENARIO, SCHEDULER, Section, Shape};
 
 /// JSON Schema (draft 2020-12) of a scenario file.
 pub fn json_schema() -> String {
@@ -49,6 +49,9 @@ fn definitions() -> Json {
         "name".into(),
         json!({ "type": "string", "pattern": r#"^[^-\s.,:;\[\]"'][^\s.,:;\[\]"']*$"# }),
     );
+    // It stands in every alternative of a queue.
+    all.insert(SCHEDULER.name.into(), table_of(&SCHEDULER, Some(Room::Scheduler)));
+    all.extend(catalogue::nested().into_iter().map(|table| (table.name.to_owned(), nested(table))));
     Json::Object(all)
 }
 
@@ -147,8 +150,8 @@ fn value(ty: Type) -> Json {
         Type::NumberPerClass => by_name(&reference("plain-number")),
         Type::DurationPerClass => by_name(&reference("plain-duration")),
         Type::Name => reference("name"),
-        Type::Table(table) => nested(table),
-        Type::TablePerName(table) => by_name(&nested(table)),
+        Type::Table(table) => reference(table.name),
+        Type::TablePerName(table) => by_name(&reference(table.name)),
     }
 }
 
@@ -204,6 +207,7 @@ fn shape(shape: &Shape) -> Json {
             json!({ "anyOf": [reference("number"), Json::Object(table)] })
         }
         Shape::Per => json!({ "type": "string", "pattern": "^(user|flow|group|[1-9][0-9]* users?)$" }),
+        Shape::Table(table, _) if table.name == SCHEDULER.name => reference(SCHEDULER.name),
         Shape::Table(table, room) => table_of(table, *room),
         Shape::Tcp(table) => tcp(table),
         Shape::Tables(table, room) => {

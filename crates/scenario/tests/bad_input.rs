@@ -287,16 +287,91 @@ fn kinds_are_known_or_announced_or_mistyped() {
         json!("ns3"),
         "groups.heavy.tcp.stack: \"ns3\" is not valid; did you mean \"ns3.26\"?",
     );
-    one(
-        "links.bottleneck.jitter",
-        json!({ "normal": "7 ms" }),
-        "links.bottleneck.jitter: not yet known: jitter",
-    );
     one("stages.meter.peer", json!("x"), "stages.meter.peer: not yet known: peer");
     one(
         "links.bottleneck.queue.scheduler",
+        json!({ "kind": "token-bucket" }),
+        "links.bottleneck.queue.scheduler.kind: not yet known: scheduler \"token-bucket\"",
+    );
+}
+
+#[test]
+fn jitter_has_a_deviation_an_order_and_a_direction() {
+    let key = "links.bottleneck.jitter";
+    one(key, json!({}), "links.bottleneck.jitter.normal: is required: duration, for example \"5 ms\"");
+    one(
+        key,
+        json!({ "normal": "7 packets" }),
+        "links.bottleneck.jitter.normal: \"7 packets\" is a number of packets, a duration is needed, for example \"5 ms\"",
+    );
+    one(
+        key,
+        json!({ "normal": "7 ms", "order": "keeps" }),
+        "links.bottleneck.jitter.order: \"keeps\" is not valid; did you mean \"keep\"?",
+    );
+    one(
+        key,
+        json!({ "normal": "7 ms", "direction": "backwards" }),
+        "links.bottleneck.jitter.direction: \"backwards\" is not valid; valid names are both, forward, reverse",
+    );
+    one(
+        key,
+        json!({ "normal": "7 ms", "sd": 1 }),
+        "links.bottleneck.jitter.sd: unknown key \"sd\"; valid names are direction, normal, order",
+    );
+}
+
+/// A queue with this scheduler and no rule of its own.
+fn scheduled(scheduler: Json, expected: &str) {
+    let queue = json!({ "limit": "24 packets", "scheduler": scheduler });
+    one("links.bottleneck.queue", queue, &format!("links.bottleneck.queue.scheduler{expected}"));
+}
+
+#[test]
+fn shapers_say_what_they_need() {
+    scheduled(
+        json!({ "kind": "tbf", "rate": "1 Mbit/s" }),
+        ".burst: is required: bytes, for example \"64 KiB\"",
+    );
+    let filter = |key: &str, json: Json| {
+        let mut filter = json!({ "kind": "tbf", "rate": "1 Mbit/s", "burst": "3 kB" });
+        filter[key] = json;
+        filter
+    };
+    scheduled(
+        filter("peak_rate", json!("1 Mbit/s")),
+        ".peak_rate: must be more than rate: 1000000 bit/s is not more than 1000000 bit/s",
+    );
+    scheduled(
+        filter("latency", json!("20 ms")),
+        ".latency: is a limit in other words, and the queue has one; give one of them",
+    );
+    scheduled(
         json!({ "kind": "htb" }),
-        "links.bottleneck.queue.scheduler.kind: not yet known: scheduler \"htb\"",
+        ".classes: is required: with per = \"class\" it says what each class gets",
+    );
+    scheduled(
+        json!({ "kind": "htb", "classes": { "be": { "ceil": "1 Mbit/s" } } }),
+        ".classes.be.rate: is required: rate, for example \"10 Mbit/s\"",
+    );
+    scheduled(
+        json!({ "kind": "htb", "classes": { "be": { "rate": "1 Mbit/s", "parent": "root" } } }),
+        ".classes: be.parent: no class is called \"root\"",
+    );
+    scheduled(
+        json!({ "kind": "htb", "classes": { "be": { "rate": "1 Mbit/s", "leaf": { "limit": "0 packets" } } } }),
+        ".classes.be.leaf.limit: must be more than 0, not \"0 packets\"",
+    );
+    scheduled(
+        json!({ "kind": "htb", "classes": { "ef": { "rate": "1 Mbit/s" } } }),
+        ".classes: class \"be\" crosses this link but is missing\n\
+         links.bottleneck.queue.scheduler.classes: no packet of class \"ef\" crosses this link; the only valid name is \"be\"",
+    );
+    scheduled(json!({ "kind": "htb", "per": "user" }), ".each: is required: it says what each user gets");
+    one(
+        "links.bottleneck.queue",
+        json!({ "kind": "codel", "scheduler": { "kind": "tbf", "rate": "1 Mbit/s", "burst": "3 kB" } }),
+        "links.bottleneck.queue.scheduler: codel drops packets that tbf has charged for already; give the link the rate instead",
     );
 }
 

@@ -205,6 +205,44 @@ fn queues_that_bring_their_scheduler_or_their_limit() {
     assert_eq!(errors.to_string(), "links.b.queue.memory_limit: must hold a packet of max_packet bytes");
 }
 
+/// Tables inside tables come back as they were, defaults and all, and may be drawn.
+#[test]
+fn shapers_and_jitter_survive_the_canonical_form() {
+    let link = json!({
+        "rate": "100 Mbit/s",
+        "jitter": { "normal": "7 ms", "order": "reorder", "direction": "both" },
+        "queue": { "scheduler": {
+            "kind": "htb",
+            "per": "user",
+            "classes": { "all": { "rate": "8 Mbit/s", "burst": { "uniform": ["2 kB", "3 kB"] } } },
+            "each": {
+                "parent": "all",
+                "rate": { "values": ["1 Mbit/s", "2 Mbit/s"] },
+                "leaf": { "kind": "sfq", "limit": "67 packets" },
+            },
+        } },
+    });
+    let group = json!({ "users": 2, "path": ["b"], "traffic": { "kind": "cbr", "rate": "1 Mbit/s" } });
+    let tree = json!({ "duration": "1 s", "links": { "b": link }, "groups": { "a": group } });
+    let scenario = valid(&tree);
+    let again = evenflow_scenario::Scenario::from_json(&scenario.canonical).expect("valid");
+    assert_eq!(scenario.canonical, again.canonical);
+    let told: Json = serde_json::from_str(&scenario.canonical).expect("JSON");
+    let link = &told["links"]["b"];
+    assert_eq!(link["jitter"], json!({ "direction": "both", "normal": "0.007 s", "order": "reorder" }));
+    let tree = &link["queue"]["scheduler"];
+    assert_eq!(tree["arithmetic"], "real");
+    assert_eq!(tree["each"]["leaf"], json!({ "kind": "sfq", "limit": "67 packets" }));
+    assert_eq!(tree["each"]["rate"], json!({ "values": ["1000000 bit/s", "2000000 bit/s"] }));
+    assert_eq!(tree["classes"]["all"]["burst"], json!({ "uniform": ["2000 B", "3000 B"] }));
+    let without = |jitter: Json| {
+        let mut tree = told.clone();
+        tree["links"]["b"]["jitter"] = jitter;
+        valid(&tree).links[0].jitter.is_none()
+    };
+    assert!(without(json!({ "normal": "0 ms" })), "no deviation is no jitter");
+}
+
 // The canonical form.
 
 #[track_caller]

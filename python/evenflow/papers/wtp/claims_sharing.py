@@ -356,6 +356,8 @@ def _nothing_lost(data: Data) -> list[Check]:
 
 def _mean(values: Floats) -> str:
     """A mean as a note says it: three digits."""
+    if np.isnan(values).all():
+        return "undefined"
     return number(float(f"{float(np.nanmean(values)):.3g}"))
 
 
