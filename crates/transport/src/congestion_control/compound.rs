@@ -14,7 +14,7 @@ use super::{Acked, Congestion, Signal, WINDOW, Window};
 /// A round's delay counts from so many samples on.
 const SAMPLES: u32 = 3;
 
-/// The law's constants (Tan et al. 2006 section III; draft section 3).
+/// The law's constants (Tan et al. 2006 section III).
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// alpha: how steep the growth is.
@@ -45,13 +45,13 @@ pub fn after_loss(win: f64, loss_window: f64, shape: &Shape) -> f64 {
 }
 
 /// gamma after a loss at which NewReno's part alone had `diff` packets in the queue: 3/4 of them enter with weight lambda
-/// (draft section 3.5; tuning by emulation).
+/// (the draft's selection of gamma, by emulation of NewReno).
 #[inline]
 pub fn tuned(gamma: f64, diff: f64, lambda: f64, range: (f64, f64)) -> f64 {
     ((1.0 - lambda) * gamma + lambda * 0.75 * diff).clamp(range.0, range.1)
 }
 
-/// Bounds of gamma, packets (draft section 3.5).
+/// Bounds of gamma, packets (the same).
 pub const GAMMA: (f64, f64) = (5.0, 30.0);
 /// lambda: weight of a new gamma.
 pub const LAMBDA: f64 = 0.25;
@@ -120,10 +120,13 @@ impl Compound {
             let win = w.cwnd / acked.mss;
             let diff = queued(win, base.seconds(), least.max(INSTANT).seconds());
             self.diff = Some(diff);
-            let next =
-                if win < self.low_window { 0.0 } else { step(self.dwnd, win, diff, self.gamma, &self.shape) };
-            w.cwnd = (w.cwnd + (next - self.dwnd) * acked.mss).max(acked.mss);
-            self.dwnd = next;
+            if win < self.low_window {
+                self.dwnd = 0.0; // all of it is the loss window: NewReno's from here on
+            } else {
+                let next = step(self.dwnd, win, diff, self.gamma, &self.shape);
+                w.cwnd = (w.cwnd + (next - self.dwnd) * acked.mss).max(acked.mss);
+                self.dwnd = next;
+            }
         }
         (self.least, self.samples, self.end) = (None, 0, acked.next);
     }
@@ -218,7 +221,7 @@ pub static TABLE: Mechanism = Mechanism {
             ty: Type::Flag,
             default: Fallback::Text("true"),
             range: Range::ANY,
-            source: "draft-sridharan-tcpm-ctcp-02 section 3.5",
+            source: "draft-sridharan-tcpm-ctcp-02",
             doc: "At a loss, gamma moves a quarter of the way to 3/4 of what NewReno's part had queued; 5 to 30 packets.",
         },
         Param {
@@ -226,7 +229,7 @@ pub static TABLE: Mechanism = Mechanism {
             ty: Type::Packets,
             default: Fallback::Text("38 packets"),
             range: Range::NOT_NEGATIVE,
-            source: "draft-sridharan-tcpm-ctcp-02 section 3.4",
+            source: "RFC 3649 section 5 (Low_Window); draft-sridharan-tcpm-ctcp-02 has some 41",
             doc: "A smaller window has no delay window: it is NewReno's.",
         },
     ],
@@ -253,6 +256,10 @@ pub static TABLE: Mechanism = Mechanism {
         Deviation {
             what: "A round trip's time is the least of its samples, three at least.",
             why: "The documents take an average; the least is not disturbed by delayed ACKs.",
+        },
+        Deviation {
+            what: "A window that comes below low_window keeps its size: its delay window becomes part of the loss window.",
+            why: "NewReno would have halved it and no more; taking the delay window away as well would leave less.",
         },
     ],
 };
@@ -325,7 +332,7 @@ mod tests {
         assert!((w.cwnd / MSS - 83.375).abs() < 1e-9);
         w.cwnd = 30.0 * MSS;
         round(&mut cc, &mut w, 19_000, 100);
-        assert_eq!(cc.dwnd, 0.0);
+        assert_eq!((w.cwnd, cc.dwnd), (30.0 * MSS, 0.0));
     }
 
     #[test]

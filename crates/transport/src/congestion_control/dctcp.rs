@@ -134,8 +134,8 @@ pub static TABLE: Mechanism = Mechanism {
             why: "The feedback counts packets.",
         },
         Deviation {
-            what: "What is sent again and what acknowledges is not ECN-capable.",
-            why: "The stack's rule (RFC 3168 sections 6.1.4 and 6.1.5) holds for every control; RFC 8257 section 3.4 is for switches that drop what is not capable.",
+            what: "A SYN, what is sent again and what acknowledges is not ECN-capable.",
+            why: "The stack's rule (RFC 3168 sections 6.1.1, 6.1.4 and 6.1.5) holds for every control; RFC 8257 section 3.6 asks for capable SYNs where switches drop what is not.",
         },
     ],
 };
