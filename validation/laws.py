@@ -611,9 +611,9 @@ def dctcp_marks(length: float = 1.0) -> Iterator[Law]:
     """DCTCP's fixed point under step marking, one flow; and under independent marks.
 
     Step marking, K waiting packets: the window moves between W + 1 and (W + 1)(1 - alpha/2) with W = C RTT + K, so the queue
-    moves by (W + 1) alpha/2, which is √(W/2) (Alizadeh 2010, equations 7 and 8). alpha is the paper's own equation to its
-    approximation; both windows and packets are whole, so the queue's span is known to a packet or two, and alpha, that goes
-    as its inverse square root, to a tenth.
+    moves by (W + 1) alpha/2, which is √(W/2) (Alizadeh 2010, equations 7 and 8). alpha, the
+    marked share of a cycle's packets, is by the paper's own equation to by its approximation; windows and packets are whole,
+    so the queue's span is known to a packet or two, and alpha to a tenth.
     """
     rate, rtt = 1e9, 0.004
     for k in (60, 120, 240):
@@ -644,7 +644,6 @@ def dctcp_marks(length: float = 1.0) -> Iterator[Law]:
                 },
                 "record": {
                     "series": [
-                        {"of": "groups.flow.users[0].flows[0].alpha", "every": "1 ms"},
                         {"of": "links.bottleneck.queue.packets", "every": "100 us"},
                     ]
                 },
@@ -656,11 +655,11 @@ def dctcp_marks(length: float = 1.0) -> Iterator[Law]:
             "DCTCP under step marking",
             {"K": k},
             of,
-            "alpha",
-            "Alizadeh 2010, equation 6",
+            "marks per packet",
+            "Alizadeh 2010, equation 6: alpha",
             Bracket(min(exact, about), max(exact, about), 0.1),
             scenario,
-            functools.partial(series_mean, "alpha"),
+            marks_per_packet,
         )
         yield Law(
             "DCTCP under step marking",
@@ -684,19 +683,8 @@ def dctcp_marks(length: float = 1.0) -> Iterator[Law]:
         )
     for p in (0.02, 0.05):
         control = {"kind": "dctcp"}
-        scenario = marked(control, p, "accurate", 1500 * length, 100)
-        scenario = scenario.set("record.series", [{"of": "groups.flow.users[0].flows[0].alpha", "every": "1 s"}])
+        scenario = marked(control, p, "accurate", 1500 * length, 100).set("record.series", [])
         window = dctcp_window(p)
-        yield Law(
-            "DCTCP under independent marks",
-            {"mark": f"{p:g}"},
-            ("dctcp", "constant-probability"),
-            "alpha",
-            "RFC 8257, section 3.3",
-            Bracket(p, p, 0.03),
-            scenario,
-            functools.partial(series_mean, "alpha"),
-        )
         yield Law(
             "DCTCP under independent marks",
             {"mark": f"{p:g}"},
@@ -714,11 +702,6 @@ def after_warmup(record: Record, ending: str) -> np.ndarray[Any, np.dtype[np.flo
     (name,) = [name for name in record.series_names if name.endswith(f".{ending}")]
     times, values = record.arrays(name)
     return np.asarray(values[times >= record.json["window_s"][0]], dtype=np.float64)
-
-
-def series_mean(ending: str, record: Record) -> float:
-    """Mean of a series at equal intervals after the warm-up."""
-    return float(after_warmup(record, ending).mean())
 
 
 def queue_span(record: Record) -> float:
