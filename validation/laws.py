@@ -1,8 +1,8 @@
 """Laws of congestion control as an oracle: what a window comes to, by a formula, beside the same flows run by Evenflow.
 
-Each law has a link that never queues (or a RED queue, for the last) and a loss or mark probability that is given. What
-is accepted is fixed by the law itself, before any run: a *bracket* of two published constants, widened by `slack`, the
-relative size of what the law leaves out.
+Each law has a link that never queues and a loss or mark probability that is given, or a queue that the law is about
+(RED, LEDBAT, Vegas, DCTCP). What is accepted is fixed by the law itself, before any run: a *bracket* of two published
+constants, widened by `slack`, the relative size of what the law leaves out.
 
 What the square-root laws leave out are terms of relative size 1/W, about √p: the rest of a window after a loss, whose
 further losses count no second time; the round trip in recovery, without growth; windows that are sent in whole
@@ -18,15 +18,15 @@ Sources:
     V. Siris, C. Courcoubetis, G. Margetis, "Service differentiation and performance of weighted window-based congestion
     control and packet marking algorithms in ECN networks", Computer Communications 26 (2002), section 2: windows of
     willingness-to-pay and MulTCP.
-    RFC 6817, section 2.4.2: LEDBAT's window, which rests where the queueing delay is the target.
-    L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", JSAC 13 (1995), section 3.2.
-    M. Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010, section 3.3, and "Analysis of DCTCP: stability, convergence
-    and fairness", SIGMETRICS 2011: the sawtooth of a flow whose packets are marked from K waiting ones on.
-    S. Liu, T. Başar, R. Srikant, "TCP-Illinois", Performance Evaluation 65 (2008), section 3.
-    K. Tan, J. Song, Q. Zhang, M. Sridharan, "A compound TCP approach for high-speed and long distance networks", Infocom
-    2006, section III: a window that grows by alpha win^k a round trip.
     S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", Transactions on Networking 1
     (1993), section 5.
+    RFC 6817, section 2.4.2: LEDBAT's window, which rests where the queueing delay is the target.
+    L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", JSAC 13 (1995).
+    M. Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010, section 3.3: the sawtooth of a flow whose packets are
+    marked from K waiting ones on.
+    S. Liu, T. Başar, R. Srikant, "TCP-Illinois", Performance Evaluation 65 (2008).
+    K. Tan, J. Song, Q. Zhang, M. Sridharan, "A compound TCP approach for high-speed and long distance networks",
+    Infocom 2006, section III: a window that grows by alpha win^k a round trip.
 """
 
 from __future__ import annotations
@@ -507,13 +507,13 @@ def mean_wait(record: Record) -> float:
 def ledbat_targets(length: float = 1.0) -> Iterator[Law]:
     """LEDBAT alone rests at its target, and beside NewReno it is left with its least window.
 
-    Alone: its queueing delay is the least of four one-way delays in ticks of a millisecond over the least that was seen;
-    what waits moves by the packet that the window's whole part is short of. So the mean is within a tick and a service time
-    of the target.
+    Alone: its queueing delay is the least of four one-way delays in ticks of a millisecond over the least that was
+    seen; what waits moves by the packet that the window's whole part is short of. So the mean is within a tick and a
+    service time of the target.
 
-    Beside NewReno, with a target below what NewReno leaves waiting after it has halved: LEDBAT keeps MIN_CWND, two packets,
-    of a window that moves between what link and buffer hold together and half of that. Its share is at most two packets of
-    the smaller; how much less, timeouts decide, for two packets tell no loss by duplicate ACKs.
+    Beside NewReno, with a target below what NewReno leaves waiting after it has halved: LEDBAT keeps MIN_CWND, two
+    packets, of a window that moves between what link and buffer hold together and half of that. Its share is at most
+    two packets of the smaller; how much less, timeouts decide, for two packets tell no loss by duplicate ACKs.
     """
     for form in ("rfc", "ns2"):
         for target in (0.025, 0.06, 0.1):
@@ -558,13 +558,17 @@ def share_of(name: str, record: Record) -> float:
 def vegas_queues(length: float = 1.0) -> Iterator[Law]:
     """Vegas alone keeps between alpha and beta packets of each flow waiting.
 
-    A window is compared once a round trip by its least round-trip time; what other flows let wait beyond that is not in it,
-    and a window is sent in whole packets: a tenth is allowed for one flow, a fifth for more. The kernel's form counts over
-    the base round trip and rounds down: alpha to beta + 1 packets, times base over present round trip.
+    A window is compared once a round trip by its least round-trip time; what other flows let wait beyond that is not in
+    it, and a window is sent in whole packets: a tenth is allowed for one flow, a fifth for more. The kernel's form
+    counts over the base round trip and rounds down: alpha to beta + 1 packets, times base over present round trip.
     """
     alpha, beta = 2.0, 4.0
     for flows in (1, 2, 5, 10):
-        flow = {"users": flows, "start": ["0 s", "0.02 s"], "tcp": {"congestion_control": "vegas", "initial_window": "1 packet"}}
+        flow = {
+            "users": flows,
+            "start": ["0 s", "0.02 s"],
+            "tcp": {"congestion_control": "vegas", "initial_window": "1 packet"},
+        }
         yield Law(
             "Vegas's queue",
             {"flows": flows},
@@ -600,8 +604,9 @@ def dctcp_share(window: float) -> float:
 def dctcp_cycle(window: float, gain: float) -> tuple[float, float]:
     """The same with the swing of alpha in a cycle: marked share, and what a cut takes.
 
-    One of n round trips is marked, so before it alpha has come down to gain (1 - gain)^(n-1) / (1 - (1 - gain)^n), and that
-    is what cuts. The window then grows back in as many round trips as the cut took packets; the marked one grows nothing.
+    One of n round trips is marked, so before it alpha has come down to gain (1 - gain)^(n-1) / (1 - (1 - gain)^n), and
+    that is what cuts. The window then grows back in as many round trips as the cut took packets; the marked one grows
+    nothing.
     """
 
     def cut(trips: float) -> float:
@@ -615,8 +620,9 @@ def dctcp_cycle(window: float, gain: float) -> tuple[float, float]:
 def dctcp_window(p: float) -> float:
     """Window of DCTCP where every packet is marked with probability `p`, alpha being p then.
 
-    A cycle is a window, whose marks belong to the last reduction, and 1/p packets; it adds a packet a round trip, marked
-    ACKs none, and gives up p/2 of the window: W² p/2 = (1 - p) (W + 1/p) at the reduction, the mean half a cut less.
+    A cycle is a window, whose marks belong to the last reduction, and 1/p packets; it adds a packet a round trip,
+    marked ACKs none, and gives up p/2 of the window: W² p/2 = (1 - p) (W + 1/p) at the reduction, the mean half a cut
+    less.
     """
     gain = 2 * (1 - p) / p
     peak = gain / 2 + math.sqrt(gain * gain / 4 + gain / p)
@@ -626,14 +632,14 @@ def dctcp_window(p: float) -> float:
 def dctcp_marks(length: float = 1.0) -> Iterator[Law]:
     """DCTCP's fixed point under step marking, one flow; and under independent marks.
 
-    Step marking, K waiting packets: the window moves between W + 1 and (W + 1)(1 - alpha/2) with W = C RTT + K, so the queue
-    moves by (W + 1) alpha/2, which is √(W/2) (Alizadeh 2010, equations 7 and 8). alpha, the
-    marked share of a cycle's packets, is by the paper's own equation to by its approximation; windows and packets are whole,
-    so the queue's span is known to a packet or two, and alpha to a tenth.
+    Step marking, K waiting packets: the window moves between W + 1 and (W + 1)(1 - alpha/2) with W = C RTT + K, so the
+    queue moves by (W + 1) alpha/2, which is √(W/2) (Alizadeh 2010, equations 7 and 8). alpha, the marked share of a
+    cycle's packets, is by the paper's own equation to by its approximation; windows and packets are whole, so the
+    queue's span is known to a packet or two, and alpha to a tenth.
 
-    The paper's alpha hardly moves in a cycle: g < 1.386/√(2 W) (its equation 15). The first run had the RFC's g, 1/16, which
-    is above that here, and came out with 15 % more marks and a span 15 % smaller. So the paper's law now has a g of 1/64,
-    and 1/16 the law of a cycle in which alpha swings, which was worked out after that run.
+    The paper's alpha hardly moves in a cycle: g < 1.386/√(2 W) (its equation 15). The first run had the RFC's g, 1/16,
+    which is above that here, and came out with 15 % more marks and a span 15 % smaller. So the paper's law now has a g
+    of 1/64, and 1/16 the law of a cycle in which alpha swings, which was worked out after that run.
     """
     rate, rtt = 1e9, 0.004
     for k, gain in itertools.product((60, 120, 240), (1 / 64, 1 / 16)):
@@ -737,8 +743,8 @@ def queue_span(record: Record) -> float:
 def linear_window(p: float, increase: float, decrease: float) -> Bracket:
     """Window that grows by `increase` a round trip and gives up `decrease` of itself a loss: equal distances to fluid.
 
-    The sawtooth between losses at equal distances has the mean √(a (2 - b)/(2 b p)), and the fluid limit is √(a/(b p)), where
-    the losses of one window, which count once, and the round trip of recovery, which grows nothing, cancel.
+    The sawtooth between losses at equal distances has the mean √(a (2 - b)/(2 b p)), and the fluid limit is √(a/(b p)),
+    where the losses of one window, which count once, and the round trip of recovery, which grows nothing, cancel.
     """
     return Bracket(
         math.sqrt(increase * (2 - decrease) / (2 * decrease * p)), math.sqrt(increase / (decrease * p)), math.sqrt(p)
@@ -748,8 +754,8 @@ def linear_window(p: float, increase: float, decrease: float) -> Bracket:
 def illinois_losses(length: float = 1.0) -> Iterator[Law]:
     """Illinois where the delay is constant: alpha_max and beta_min; below its threshold NewReno; and the kernel's form.
 
-    The delay is constant only where nothing ever waits: the curves are of the delay as a share of the longest seen, however
-    short that is. So the link takes no time for a packet.
+    The delay is constant only where nothing ever waits: the curves are of the delay as a share of the longest seen,
+    however short that is. So the link takes no time for a packet.
     """
     for p in (1e-4, 3e-4, 1e-3):
         for name, control, law in (
@@ -758,7 +764,12 @@ def illinois_losses(length: float = 1.0) -> Iterator[Law]:
         ):
             seconds = length * 400 / p / (law.hi / RTT_S)
             scenario = one_flow(
-                {"congestion_control": control, "ack_every": 1}, seconds, 20 + seconds / 20, RTT_S, loss=p, rate="100000 Gbit/s"
+                {"congestion_control": control, "ack_every": 1},
+                seconds,
+                20 + seconds / 20,
+                RTT_S,
+                loss=p,
+                rate="100000 Gbit/s",
             )
             yield Law(
                 "Illinois's response function",
@@ -776,8 +787,8 @@ def compound_rate(every: int, rtt: float, extra: float) -> float:
     """Compound's rate for a loss every so many segments; `extra` round trips of a cycle grow nothing.
 
     The window grows by alpha win^k a round trip from half its peak, so between losses it takes W^(1-k) (1 - 2^(k-1)) /
-    (alpha (1 - k)) round trips and sends W^(2-k) (1 - 2^(k-2)) / (alpha (2 - k)) segments (Tan 2006, section III). The round
-    trips left out: one at the peak until the loss is known, one at half of it in recovery.
+    (alpha (1 - k)) round trips and sends W^(2-k) (1 - 2^(k-2)) / (alpha (2 - k)) segments (Tan 2006, section III). The
+    round trips left out: one at the peak until the loss is known, one at half of it in recovery.
     """
     alpha, k = 1 / 8, 3 / 4
 
@@ -805,7 +816,13 @@ def compound_losses(length: float = 1.0) -> Iterator[Law]:
             "segments sent a second",
             "Tan 2006, section III",
             Bracket(lo, hi, 0.05),
-            one_flow({"congestion_control": "compound", "ack_every": 1}, seconds, 20 + seconds / 5, RTT_S, loss={"every": every}),
+            one_flow(
+                {"congestion_control": "compound", "ack_every": 1},
+                seconds,
+                20 + seconds / 5,
+                RTT_S,
+                loss={"every": every},
+            ),
             sent_rate(1 / every),
             random=False,
         )
