@@ -702,3 +702,32 @@ def test_a_start_is_taken(cli: Cli, file: Path, work: Path) -> None:
     rows = (work / "found" / "trajectory.csv").read_text().splitlines()
     assert [float(x) for x in rows[1].split(",")[1:3]] == pytest.approx([100, 5])
     assert float(rows[-1].split(",")[0]) == pytest.approx(10)
+
+
+def test_a_marker_that_never_marks_has_no_curve_and_says_so(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curves, "FLOWS", (1, 2))
+    monkeypatch.setattr(curves, "SEEDS", 1)
+    monkeypatch.setattr(curves, "DURATION", "10 s")
+    monkeypatch.setattr(curves, "WARMUP", "2 s")
+    far = {
+        "kind": "red",
+        "min_threshold": "5000 packets",
+        "max_threshold": "15000 packets",
+        "action": "mark-everything",
+    }
+    wanted = fluid_wanted(far)
+    with pytest.raises(UsageError, match=r"red .* marked nothing .* 1 to 2 connections") as raised:
+        curves.measure(wanted, flows=(1, 2))
+    assert raised.value.exit_code == 2
+
+
+def fluid_wanted(queue: Mapping[str, Any]) -> markers.Wanted:
+    """What curve a scenario with this queue asks for."""
+    asked: list[markers.Wanted] = []
+
+    def note(wanted: markers.Wanted) -> markers.Marker:
+        asked.append(wanted)
+        return LoadBased(0.6, 0.71)
+
+    fluid(ef.Scenario(tree(dict(queue))), note)
+    return asked[0]
