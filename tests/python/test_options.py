@@ -102,6 +102,11 @@ class TestCommand:
         ]
         assert "open-c1" in Path("out/open/report.html").read_text().partition('id="sensitivity"')[2]
 
+    def test_sensitivity_of_another_choice_starts_from_that_choice(self, cli: Cli) -> None:
+        document = json.loads(cli("reproduce", "open", "--option", "delay=50", "--sensitivity", "--json").out)
+        rows = {row["option"]: (row["value"], row["instead_of"]) for row in document["sensitivity"]}
+        assert rows == {"delay": ("5", "50"), "least": ("90", "0")}
+
     @pytest.mark.parametrize(
         ("more", "said"),
         [
