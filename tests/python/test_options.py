@@ -120,6 +120,11 @@ class TestCommand:
         assert done.code == 2
         assert said in done.err
 
+    def test_wrong_experiments_and_options_are_named_at_once(self, cli: Cli) -> None:
+        done = cli("reproduce", "open", "oen", "tow", "--option", "delay=7")
+        assert done.code == 2
+        assert [name in done.err for name in ("“oen”", "“tow”", "“7”")] == [True] * 3
+
     def test_a_paper_without_options_cannot_be_varied(self, cli: Cli) -> None:
         done = cli("reproduce", "abc", "--sensitivity")
         assert done.code == 2
