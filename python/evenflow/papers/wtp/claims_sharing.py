@@ -412,11 +412,15 @@ def _cause_note(o: Options, data: Data, judgement: Judgement) -> str:
     def of_both(name: str, packets: Mapping[str, Floats]) -> str:
         return f"{_mean(packets[f'{name}_light'])} and {_mean(packets[f'{name}_heavy'])}"
 
+    def over(above: Floats, below: Floats) -> str:
+        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing was marked the note says "undefined"
+            return _mean(above / below)
+
     def alike(packets: Mapping[str, Floats]) -> str:
-        return _mean(packets["p_heavy_if_alike"] / packets["p_light_if_alike"])
+        return over(packets["p_heavy_if_alike"], packets["p_light_if_alike"])
 
     def priced(packets: Mapping[str, Floats]) -> str:
-        return _mean(packets["p_heavy"] / packets["p_light"])
+        return over(packets["p_heavy"], packets["p_light"])
 
     return (
         f"Under VQ at r = 10 {'; '.join(_sides(o, data))}: the paper's sign, with the other form. One thing at a time "
