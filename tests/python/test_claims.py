@@ -170,5 +170,5 @@ def test_accepted_sets_in_words() -> None:
 
 def test_one_defined_run_among_many_decides_nothing() -> None:
     values = [2.0] + [math.nan] * 9
-    assert judge_one(Check("", values, lo=1.0), paper_runs=10).verdict is Verdict.UNDECIDED
-    assert judge_one(Check("", [2.0], lo=1.0), paper_runs=1).verdict is Verdict.HOLDS
+    assert claims.judge_one(Check("", values, lo=1.0), paper_runs=10).verdict is Verdict.UNDECIDED
+    assert claims.judge_one(Check("", [2.0], lo=1.0), paper_runs=1).verdict is Verdict.HOLDS
