@@ -16,16 +16,20 @@ __all__ = [
     "ActivityMeter",
     "Bulk",
     "Cbr",
+    "Compound",
     "Constant",
     "ConstantProbability",
     "Csfq",
     "CsfqEdge",
     "Cubic",
+    "Dctcp",
     "Droptail",
     "Drr",
     "FairActivityMeter",
     "Fifo",
     "Group",
+    "Illinois",
+    "Ledbat",
     "Link",
     "LoadBased",
     "Loss",
@@ -42,6 +46,7 @@ __all__ = [
     "Strict",
     "Tcp",
     "Upload",
+    "Vegas",
     "VirtualQueue",
     "Wtp",
 ]
@@ -767,6 +772,153 @@ class Constant(Table):
     KIND: ClassVar[str | None] = "constant"
 
     window: Quantity | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vegas(Table):
+    """TCP Vegas.
+
+    Once a round trip the window grows by a packet where fewer than alpha packets of the connection's own wait in the
+    queue, and shrinks by one where there are more than beta, told by the round-trip time over its least. On stacks of
+    whole segments in the kernel's whole numbers.
+
+    Source: Brakmo, Peterson 1995; Linux.
+
+    Attributes:
+        alpha: Fewer in the queue: the window grows. (packets; default: 2 packets; at least 0)
+        beta: More in the queue: the window shrinks. (packets; default: 4 packets; at least 0)
+        gamma: More in the queue: slow start ends. (packets; default: 1 packet; at least 0)
+        slow_start: In which round trips slow start doubles the window. (one of every-round-trip, every-other-round-
+            trip; default: absent: every-other-round-trip; on stacks of whole segments every-round-trip)
+        diff_over: What W (RTT - BaseRTT) is divided by for the packets in the queue. (one of rtt, base-rtt; default:
+            absent: rtt; on stacks of whole segments base-rtt)
+    """
+
+    KIND: ClassVar[str | None] = "vegas"
+
+    alpha: Quantity | None = None
+    beta: Quantity | None = None
+    gamma: Quantity | None = None
+    slow_start: Literal["every-round-trip", "every-other-round-trip"] | None = None
+    diff_over: Literal["rtt", "base-rtt"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Illinois(Table):
+    """TCP-Illinois.
+
+    The window grows by alpha packets a round trip and gives up beta of itself at a loss: the longer the queueing
+    delay, as a share of the longest seen, the smaller alpha and the larger beta. On stacks of whole segments in the
+    kernel's whole numbers.
+
+    Source: Liu, Başar, Srikant 2008; Linux.
+
+    Attributes:
+        alpha_max: Packets a round trip with an empty queue. (number; default: 10; more than 0)
+        alpha_min: Packets a round trip with a full one. (number; default: 0.3; more than 0)
+        beta_max: Share of the window that a loss takes with a full queue. (number; default: 0.5; more than 0, at most
+            0.99)
+        beta_min: Share that it takes with an empty one. (number; default: 0.125; more than 0, at most 0.99)
+        window_threshold: W_thresh: a smaller window moves as NewReno's. (packets; default: 15 packets; at least 0)
+        theta: So many round trips of low delay bring alpha_max back. (whole number; default: 5; at least 1)
+    """
+
+    KIND: ClassVar[str | None] = "illinois"
+
+    alpha_max: Number | None = None
+    alpha_min: Number | None = None
+    beta_max: Number | None = None
+    beta_min: Number | None = None
+    window_threshold: Quantity | None = None
+    theta: int | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compound(Table):
+    """Compound TCP.
+
+    NewReno's window and a second one on top, which grows fast while few packets of the connection wait in the queue
+    and gives way when there are gamma of them. Below low_window packets it is NewReno. On stacks of whole segments
+    its steps are whole packets.
+
+    Source: Tan, Song, Zhang, Sridharan 2006; draft-sridharan-tcpm-ctcp-02.
+
+    Attributes:
+        alpha: Growth of the delay window a round trip: alpha win^k - 1. (number; default: 0.125; more than 0)
+        k: Exponent of that growth. (number; default: 0.75; more than 0, at most 0.99)
+        beta: Share of the window that a loss takes. (number; default: 0.5; more than 0, at most 0.99)
+        zeta: Times the queued packets, what the delay window gives up at gamma. (number; default: 1; more than 0)
+        gamma: Queued packets from which on the delay window gives way; where it is tuned, at first. (packets;
+            default: 30 packets; more than 0)
+        tune_gamma: At a loss, gamma moves a quarter of the way to 3/4 of what NewReno's part had queued; 5 to 30
+            packets. (flag; default: true)
+        low_window: A smaller window has no delay window: it is NewReno's. (packets; default: 38 packets; at least 0)
+    """
+
+    KIND: ClassVar[str | None] = "compound"
+
+    alpha: Number | None = None
+    k: Number | None = None
+    beta: Number | None = None
+    zeta: Number | None = None
+    gamma: Quantity | None = None
+    tune_gamma: bool | None = None
+    low_window: Quantity | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledbat(Table):
+    """LEDBAT.
+
+    A background transfer: the window grows while the queueing delay, told by the one-way delay over its least, is
+    below the target, and shrinks above it.
+
+    Source: RFC 6817; Rossi, Testa, Valenti, Muscariello 2010.
+
+    Attributes:
+        form: The RFC, or the module for ns-2, whose steps are whole packets. (one of rfc, ns2; default: rfc)
+        target: TARGET: the queueing delay that is aimed at. (duration; default: absent: 100 ms; form ns2: 25 ms; more
+            than 0, at most 0.1)
+        gain: GAIN: packets a round trip without any queueing delay. (number; default: 1; more than 0, at most 1)
+        allowed_increase: ALLOWED_INCREASE: how far the window may be ahead of what was in flight. (packets; default:
+            1 packet; at least 0)
+        min_window: MIN_CWND. (packets; default: absent: 2 packets; form ns2: 1 packet; at least 1)
+        base_history: BASE_HISTORY: minutes whose least delay is the base. (whole number; default: absent: 10; form
+            ns2: 6; at least 1, at most 20)
+        current_filter: CURRENT_FILTER: samples whose least is the present delay. (whole number; default: absent: 4;
+            form ns2: 3; at least 1, at most 20)
+    """
+
+    KIND: ClassVar[str | None] = "ledbat"
+
+    form: Literal["rfc", "ns2"] | None = None
+    target: Quantity | None = None
+    gain: Number | None = None
+    allowed_increase: Quantity | None = None
+    min_window: Quantity | None = None
+    base_history: int | Mapping[str, Any] | None = None
+    current_filter: int | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dctcp(Table):
+    """Data Center TCP.
+
+    The first mark of a window takes alpha / 2 of it, alpha being the moving average of the share of marked bytes.
+    Growth and losses as with NewReno. Needs ecn = "accurate" or "per-packet".
+
+    Source: RFC 8257.
+
+    Attributes:
+        gain: g: weight of a new share in alpha; 1/16. (number; default: 0.0625; more than 0, at most 1)
+        initial_alpha: alpha at the start: the first mark halves the window. (number; default: 1; at least 0, at most
+            1)
+    """
+
+    KIND: ClassVar[str | None] = "dctcp"
+
+    gain: Number | None = None
+    initial_alpha: Number | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

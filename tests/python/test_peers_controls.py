@@ -43,8 +43,9 @@ def test_a_control_that_is_not_as_shipped_is_refused() -> None:
     other = scenario.set("groups.flow.tcp.congestion_control", "compound")
     with pytest.raises(NotComparableError, match="low_window"):
         peers.Ns2().command(Dumbbell.from_tree(other.tree), 1)
+    absent = scenario.set("groups.flow.tcp.congestion_control", "ledbat")
     with pytest.raises(NotComparableError, match="has no ledbat"):
-        peers.Ns2().command(dumbbell("ledbat-alone", "ns-3"), 1)
+        peers.Ns2().command(Dumbbell.from_tree(absent.tree), 1)
 
 
 def test_dctcp_is_compared_with_single_marks_only() -> None:

@@ -94,7 +94,8 @@ def test_linear_and_compound_windows_by_hand() -> None:
     assert (wide.lo, wide.hi) == pytest.approx((math.sqrt(75e4), math.sqrt(80e4)))
     # Peak 10000: 10 (1 - 2^-1/4) 32 round trips, and 10^5 (1 - 2^-5/4) 6.4 segments in them.
     segments = 1e5 * (1 - 2**-1.25) * 6.4
-    assert laws.compound_rate(round(segments), 0.1, 0) == pytest.approx(segments / (320 * (1 - 2**-0.25)) / 0.1, rel=1e-4)
+    trips = 320 * (1 - 2**-0.25)
+    assert laws.compound_rate(round(segments), 0.1, 0) == pytest.approx(segments / trips / 0.1, rel=1e-4)
 
 
 def test_dctcp_fixed_points_by_hand() -> None:
