@@ -1,9 +1,10 @@
 """The other simulators: one dumbbell, translated from an Evenflow scenario into what ns-2 and ns-3 are told.
 
 Every comparison starts from an Evenflow scenario file, so that the three simulators cannot drift apart. A scenario that
-is no one-sided dumbbell (links `access` and `bottleneck`, drop-tail or RED, NewReno, CUBIC or Poisson users) is
-refused, not bent. So is a stack that a simulator has no counterpart of, and, for every stack but `ns3.26`, a line of it
-that the scenario leaves to its profile: what is compared has to be said.
+is no one-sided dumbbell (links `access` and `bottleneck`, drop-tail or RED, Poisson users or TCP with a congestion
+control that the other has, as it ships it) is refused, not bent. So is a stack that a simulator has no counterpart of,
+and, for every stack but `ns3.26`, a line of it that the scenario leaves to its profile: what is compared has to be
+said.
 
 CPU seconds are the kernel's for the whole process. Peak memory is what each program reads from /proc/self/status when
 it has finished: what the kernel reports to a parent is at least the parent's own memory at the fork.
@@ -123,8 +124,14 @@ class Stack:
         """A group's `tcp`, its congestion control apart."""
         profile = tcp["stack"]
         ecn = tcp.get("ecn", "off")
-        if ecn not in ("off", "classic"):
-            raise NotComparableError(f"{where}.ecn: only classic feedback is compared")
+        control = tcp.get("congestion_control", "newreno")
+        if (control if isinstance(control, str) else control["kind"]) == "dctcp":
+            # RFC 8257 section 3.2 tells single marks by ECN-echo, ours by their number: the same to the sender.
+            wanted = ("accurate",)
+        else:
+            wanted = ("off", "classic")
+        if ecn not in wanted:
+            raise NotComparableError(f"{where}.ecn: compared is {' or '.join(wanted)}")
         lines = dict(_NS3_26) if profile == "ns3.26" else {}
         lines |= {key: tcp[key] for key in _NS3_26 if key in tcp}
         unsaid = [key for key in _NS3_26 if key not in lines]
@@ -139,7 +146,7 @@ class Stack:
             max_window=int(quantity(lines["max_window"])),
             mss=int(quantity(lines["mss"])),
             header=int(quantity(lines["header"])),
-            ecn=ecn == "classic",
+            ecn=ecn != "off",
             byte_counting=lines["byte_counting"],
             slow_start=lines["slow_start"],
         )
@@ -176,6 +183,8 @@ class Group:
     """`users` users with `flows` bulk TCP flows each or, where `poisson_bps` is set, one Poisson UDP flow each.
 
     `beta` is what CUBIC multiplies its window by: the simulators' own, of which a scenario has to speak as well.
+    `settings` are the control's other parameters: those that make it what a simulator ships (`NS2_CONTROLS`,
+    `NS3_CONTROLS`).
     """
 
     name: str
@@ -184,11 +193,43 @@ class Group:
     poisson_bps: float | None = None
     control: str = "newreno"
     beta: float = 0.7
+    settings: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
         rest = f"poisson:{self.poisson_bps:.0f}" if self.poisson_bps is not None else str(self.flows)
         control = "" if self.control == "newreno" else f":{self.control}"
         return f"{self.name}:{self.users}:{rest}{control}"
+
+
+NS2_CONTROLS: Mapping[str, Mapping[str, Any]] = {
+    "newreno": {},
+    "cubic": {},
+    "vegas": {"diff_over": "rtt"},
+    "illinois": {},
+    "compound": {"low_window": "0 packets", "tune_gamma": False},
+}
+"""What has to be said of a control for it to be that of ns-2.35's Agent/TCP/Linux, which has Linux 2.6.22's."""
+
+NS3_CONTROLS: Mapping[str, Mapping[str, Any]] = {
+    "newreno": {},
+    "cubic": {},
+    "vegas": {},
+    "illinois": {},
+    "ledbat": {"target": None},
+    "dctcp": {},
+}
+"""The same for ns-3.37; None: any value, which is told to it."""
+
+
+def _as_shipped(dumbbell: Dumbbell, controls: Mapping[str, Mapping[str, Any]], whose: str) -> None:
+    for group in dumbbell.groups:
+        if group.control not in controls:
+            raise NotComparableError(f"groups.{group.name}.tcp: {whose} has no {group.control}")
+        shipped, said = controls[group.control], dict(group.settings)
+        if set(said) != set(shipped) or any(v is not None and said[key] != v for key, v in shipped.items()):
+            raise NotComparableError(
+                f"groups.{group.name}.tcp: {whose}'s {group.control} is {dict(shipped)}, not {said}"
+            )
 
 
 @dataclass(frozen=True)
@@ -235,10 +276,9 @@ class Dumbbell:
                 tcp = group["tcp"]
                 control = tcp["congestion_control"]
                 control = {"kind": control} if isinstance(control, str) else control
-                if control["kind"] not in ("newreno", "cubic"):
-                    raise NotComparableError(f"groups.{name}.tcp: {control['kind']} is not compared")
-                beta = float(control.get("beta", 0.7))
-                groups.append(Group(name, users, traffic.get("flows", 1), None, control["kind"], beta))
+                kind, beta = control["kind"], float(control.get("beta", 0.7))
+                settings = tuple(sorted((key, v) for key, v in control.items() if key not in ("kind", "beta")))
+                groups.append(Group(name, users, traffic.get("flows", 1), None, kind, beta, settings))
                 stacks.add(Stack.from_table(tcp, f"groups.{name}.tcp"))
             else:
                 raise NotComparableError(f"groups.{name}.traffic: {traffic['kind']} is not compared")
@@ -365,6 +405,9 @@ class Ns2:
         d, stack = dumbbell, dumbbell.stack
         agent = self._agent(stack)
         _same_beta(d, 0.8)  # tcp_cubic of Linux before 2.6.25
+        _as_shipped(d, NS2_CONTROLS, "ns-2")
+        if agent != "linux" and any(group.control != "newreno" for group in d.groups):
+            raise NotComparableError("tcp.congestion_control: ns-2 has others than NewReno in Agent/TCP/Linux alone")
         payload = stack.mss
         if stack.profile == "ns3.26":
             payload = MSS_BYTES["ns-2"]  # no counterpart has ns-3's headers: packets of 1500 B are what is kept
@@ -484,6 +527,12 @@ class Ns3:
         if stack.min_rto_s != 1 or stack.byte_counting or stack.slow_start == "hystart++":
             raise NotComparableError("tcp: ns-3 has min_rto 1 s, no byte_counting for NewReno, and no HyStart++")
         _same_beta(d, 0.7)
+        _as_shipped(d, NS3_CONTROLS, "ns-3")
+        kinds = {group.control for group in d.groups}
+        if "dctcp" in kinds and len(kinds) > 1:
+            raise NotComparableError(
+                "tcp.congestion_control: ns-3's server echoes marks either as DCTCP's or as others'"
+            )
         as_3_26 = stack.profile == "ns3.26"
         options = {
             "groups": ",".join(map(str, d.groups)),
@@ -513,4 +562,7 @@ class Ns3:
         }
         if d.red is not None:
             options["red"] = str(d.red)
+        targets = {quantity(v) for group in d.groups for key, v in group.settings if key == "target"}
+        if targets:
+            options["ledbatTarget"] = f"{round(_one(targets, 'target') * 1e9)}ns"
         return [str(self.binary()), *(f"--{key}={value}" for key, value in options.items())]

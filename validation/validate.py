@@ -9,6 +9,7 @@ keyed by program and arguments, so a second call is quick.
 from __future__ import annotations
 
 import argparse
+import copy
 import functools
 import json
 import math
@@ -182,6 +183,13 @@ def of_one(seen: Seen) -> dict[str, float]:
     }
 
 
+def of_one_marked(seen: Seen) -> dict[str, float]:
+    """One flow whose packets are marked and never lost."""
+    found = of_one(seen)
+    del found["losses per packet"]
+    return {**found, "marks per packet": seen.marks}
+
+
 def of_a_lossy_link(seen: Seen) -> dict[str, float]:
     """One flow that random losses alone hold back."""
     return {"goodput (bit/s)": seen.goodputs[0]}
@@ -322,6 +330,64 @@ def loss() -> Iterator[Case]:
         yield Case("newreno-loss", point, ("newreno", "tcp"), both, of_a_lossy_link)
 
 
+CONTROLS: Mapping[str, Mapping[str, Any]] = {
+    "ns-2": peers.NS2_CONTROLS,
+    "ns-3": {**peers.NS3_CONTROLS, "ledbat": {"target": "25 ms"}},
+}
+BUFFERS = {"half": 21, "one": 42, "two": 83}
+"""Buffers of the controls' link in packets, by bandwidth-delay products (41.7 packets)."""
+STEP_PACKETS = 20
+"""Waiting packets from which DCTCP's link marks: above a seventh of the product (Alizadeh 2010, section 3.4)."""
+
+
+def controls() -> Iterator[Case]:
+    """Vegas, Illinois, Compound, LEDBAT, DCTCP, each as a simulator ships it: alone, and beside NewReno."""
+    base = Scenario.load(SCENARIOS / "controls.toml")
+    both = for_each(base, AS_NS2_LINUX)
+    for control in ("vegas", "illinois", "compound", "ledbat", "dctcp"):
+        table = {
+            peer: {"kind": control, **settings[control]} for peer, settings in CONTROLS.items() if control in settings
+        }
+        alone = {peer: both[peer].set("groups.flow.tcp.congestion_control", table[peer]) for peer in table}
+        if control == "dctcp":
+            # A step: RED of the present length, with no room between its thresholds.
+            queue = {
+                "kind": "red",
+                "variant": "ns3",
+                "limit": "200 packets",
+                "min_threshold": f"{STEP_PACKETS - 0.5:g} packets",
+                "max_threshold": f"{STEP_PACKETS} packets",
+                "max_probability": 1.0,
+                "weight": 1.0,
+                "action": "mark",
+            }
+            settings = {"links.bottleneck.queue": queue, "groups.flow.tcp.ecn": "accurate"}
+            marked = {peer: scenario.with_settings(settings) for peer, scenario in alone.items()}
+            yield Case("dctcp-alone", {}, ("dctcp", "red", "tcp"), marked, of_one_marked)
+            continue
+        for name, packets in BUFFERS.items():
+            behind = {
+                peer: scenario.set("links.bottleneck.queue.limit", f"{packets} packets")
+                for peer, scenario in alone.items()
+            }
+            point = {"buffer": f"{name} BDP"}
+            yield Case(f"{control}-alone", point, (control, "tcp"), behind, of_one)
+            if name != "half":
+                beside = {peer: beside_newreno(scenario, control) for peer, scenario in behind.items()}
+                yield Case(f"{control}-newreno", point, (control, "newreno", "tcp"), beside, between_two)
+
+
+def beside_newreno(scenario: Scenario, control: str) -> Scenario:
+    """The flow of a scenario under its control's name, and one of NewReno beside it."""
+    tree = copy.deepcopy(dict(scenario.tree))
+    flow = tree["groups"].pop("flow")
+    flow["traffic"]["start"] = {"uniform": ["0 s", "5 s"]}
+    tree["groups"] = {control: flow, "newreno": copy.deepcopy(flow)}
+    tree["groups"]["newreno"]["tcp"]["congestion_control"] = "newreno"
+    tree["duration"], tree["record"] = "400 s", {}
+    return Scenario(tree)
+
+
 COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
     "newreno": newreno,
     "poisson": poisson,
@@ -329,6 +395,7 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
     "cubic": cubic,
     "share": share,
     "loss": loss,
+    "controls": controls,
 }
 
 PARTS = (*COMPARISONS, "wtp", "queues", "laws", "linux")
@@ -367,6 +434,8 @@ class Validation:
         found: dict[str, list[Seen]] = {}
         drawn: dict[str, Seen] = {}
         for peer, seeds in self.peers:
+            if peer.name not in case.scenarios:
+                continue  # it has no such control
             scenario = case.scenarios[peer.name]
             dumbbell = peers.Dumbbell.from_tree(scenario.tree)
             records = [Seen.theirs(peer, peers.remembered(peer, dumbbell, seed, fresh=self.fresh)) for seed in seeds]

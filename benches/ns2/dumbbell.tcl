@@ -3,7 +3,7 @@
 #   ns dumbbell.tcl groups=heavy:1:8,light:1:1 rate=10Mb delay=5ms limit=24 duration=200 warmup=100
 #
 # It prints one JSON line with the field names of an Evenflow record. Groups are name:users:flows (bulk TCP),
-# name:users:flows:cubic, or name:users:poisson:rate. What differs from the other two simulators: TCP packets are
+# name:users:flows:control (agent=linux: a name that its select_ca knows), or name:users:poisson:rate. What differs from the other two simulators: TCP packets are
 # `payload` + 40 bytes (50 where agent=linux, which sends timestamps) and ACKs 40, and with newreno and sack1 the window
 # is a real number of packets, with one round-trip sample a window (10 ms tick).
 
@@ -128,7 +128,7 @@ foreach group [split $opt(groups) ,] {
             $ns connect $source $sink
             $application attach-agent $source
             if {$opt(agent) eq "linux" && !$poisson} {
-                set control [expr {[lindex $fields 3] eq "cubic" ? "cubic" : "reno"}]
+                set control [expr {[llength $fields] > 3 ? [lindex $fields 3] : "reno"}]
                 $ns at 0 "$source select_ca $control"
             }
             $ns at [$starts uniform 0 $opt(start_max)] "$application start"

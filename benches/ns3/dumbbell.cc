@@ -22,6 +22,7 @@
 #include <fstream>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -446,7 +447,16 @@ struct Group
     uint32_t users;
     uint32_t flows; // a user
     double rate;    // of a Poisson user in bit/s; 0: bulk TCP
-    bool cubic;     // else NewReno
+    std::string control; // empty: NewReno
+};
+
+/// ns-3's classes of congestion controls.
+const std::map<std::string, std::string> CONTROLS = {
+    {"cubic", "ns3::TcpCubic"},
+    {"vegas", "ns3::TcpVegas"},
+    {"illinois", "ns3::TcpIllinois"},
+    {"ledbat", "ns3::TcpLedbat"},
+    {"dctcp", "ns3::TcpDctcp"},
 };
 
 /// "heavy:1:8,light:1:1" (name, users, TCP flows a user), "new:1:8:cubic" with its congestion control, or
@@ -466,19 +476,19 @@ ParseGroups(const std::string& text)
         }
         if (field.size() == 4 && field[2] == "poisson")
         {
-            groups.push_back({field[0], static_cast<uint32_t>(std::stoul(field[1])), 1, std::stod(field[3]), false});
+            groups.push_back({field[0], static_cast<uint32_t>(std::stoul(field[1])), 1, std::stod(field[3]), ""});
         }
-        else if (field.size() == 3 || (field.size() == 4 && field[3] == "cubic"))
+        else if (field.size() == 3 || (field.size() == 4 && CONTROLS.count(field[3]) > 0))
         {
             groups.push_back({field[0],
                               static_cast<uint32_t>(std::stoul(field[1])),
                               static_cast<uint32_t>(std::stoul(field[2])),
                               0.0,
-                              field.size() == 4});
+                              field.size() == 4 ? field[3] : ""});
         }
         else
         {
-            NS_FATAL_ERROR("groups: expected name:users:flows[:cubic] or name:users:poisson:rate, got " << item);
+            NS_FATAL_ERROR("groups: expected name:users:flows[:control] or name:users:poisson:rate, got " << item);
         }
     }
     return groups;
@@ -510,9 +520,10 @@ main(int argc, char* argv[])
     bool users_detail = true;
     std::string recovery = "TcpClassicRecovery";
     std::string scheduler = "ns3::MapScheduler";
+    std::string ledbat_target;
 
     CommandLine cmd(__FILE__);
-    cmd.AddValue("groups", "name:users:flows[:cubic] or name:users:poisson:rate, comma separated", group_text);
+    cmd.AddValue("groups", "name:users:flows[:control] or name:users:poisson:rate, comma separated", group_text);
     cmd.AddValue("accessRate", "rate of each access link", access.rate);
     cmd.AddValue("accessDelay", "delay of each access link", access.delay);
     cmd.AddValue("accessLimit", "waiting packets on an access link", access.limit);
@@ -537,6 +548,7 @@ main(int argc, char* argv[])
     cmd.AddValue("recovery", "TcpClassicRecovery or TcpPrrRecovery", recovery);
     cmd.AddValue("users", "count frames by user", users_detail);
     cmd.AddValue("scheduler", "event queue", scheduler);
+    cmd.AddValue("ledbatTarget", "LEDBAT's target; empty: ns-3's own", ledbat_target);
     cmd.Parse(argc, argv);
 
     RngSeedManager::SetSeed(1);
@@ -554,6 +566,10 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(buffer));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(ack_every));
     Config::SetDefault("ns3::BulkSendApplication::SendSize", UintegerValue(send_size));
+    if (!ledbat_target.empty())
+    {
+        Config::SetDefault("ns3::TcpLedbat::TargetDelay", TimeValue(Time(ledbat_target)));
+    }
 
     const auto groups = ParseGroups(group_text);
     uint32_t users = 0;
@@ -644,10 +660,15 @@ main(int argc, char* argv[])
     {
         for (uint32_t i = 0; i < group.users; ++i, ++user)
         {
-            if (group.cubic)
+            if (!group.control.empty())
             {
-                hosts.Get(user)->GetObject<TcpL4Protocol>()->SetAttribute("SocketType",
-                                                                          TypeIdValue(TcpCubic::GetTypeId()));
+                const TypeIdValue control(TypeId::LookupByName(CONTROLS.at(group.control)));
+                hosts.Get(user)->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", control);
+                if (group.control == "dctcp")
+                {
+                    // The receiver's own control decides how marks are echoed.
+                    server->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", control);
+                }
             }
             for (uint32_t f = 0; f < group.flows; ++f)
             {

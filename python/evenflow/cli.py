@@ -209,10 +209,22 @@ def reproduce(
     from . import papers as registry
     from . import reproduce as work
 
-    examined = registry.load(paper).with_options(_pairs("--option", "NAME=VALUE", options))
+    examined = registry.load(paper)
+    chosen: list[str] = []
+    wrong: list[str] = []
+    for name in experiments or []:
+        try:
+            chosen.append(examined.experiment(name).id)
+        except UsageError as error:
+            wrong.append(str(error))
+    try:
+        examined = examined.with_options(_pairs("--option", "NAME=VALUE", options))
+    except UsageError as error:
+        wrong.append(str(error))
     if sensitivity and not examined.options:
-        raise UsageError(f"--sensitivity: {examined.key} has no options to vary.")
-    chosen = [examined.experiment(name).id for name in experiments or []]
+        wrong.append(f"--sensitivity: {examined.key} has no options to vary.")
+    if wrong:
+        raise UsageError("\n".join(wrong))
     if not as_json:
         count = len(chosen) or len(examined.experiments)
         print(f"{examined.reference}")

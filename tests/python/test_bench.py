@@ -39,7 +39,7 @@ def test_what_other_simulators_run_differs_only_where_it_is_said(bench: Any) -> 
 
 
 def test_accurate_feedback_is_not_bent(bench: Any) -> None:
-    with pytest.raises(bench.NotComparableError, match="only classic feedback"):
+    with pytest.raises(bench.NotComparableError, match="off or classic"):
         bench.Dumbbell.from_tree(bench.load("W2"))
 
 

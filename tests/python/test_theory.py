@@ -87,6 +87,29 @@ def test_multcp_by_hand() -> None:
     assert laws.multcp_window_once(1, 0.01).hi == pytest.approx(1 + math.sqrt(201))
 
 
+def test_linear_and_compound_windows_by_hand() -> None:
+    # One packet a round trip and a half: the square-root law. Ten and an eighth: √(75/p) to √(80/p).
+    assert laws.linear_window(0.01, 1, 0.5).lo == pytest.approx(laws.square_root(0.01, 1).lo)
+    wide = laws.linear_window(1e-4, 10, 1 / 8)
+    assert (wide.lo, wide.hi) == pytest.approx((math.sqrt(75e4), math.sqrt(80e4)))
+    # Peak 10000: 10 (1 - 2^-1/4) 32 round trips, and 10^5 (1 - 2^-5/4) 6.4 segments in them.
+    segments = 1e5 * (1 - 2**-1.25) * 6.4
+    trips = 320 * (1 - 2**-0.25)
+    assert laws.compound_rate(round(segments), 0.1, 0) == pytest.approx(segments / trips / 0.1, rel=1e-4)
+
+
+def test_dctcp_fixed_points_by_hand() -> None:
+    # W = 199: alpha is about √(2/199) = 0.1003; by the equation alpha² (1 - alpha/4) = 399/200² = 0.009975.
+    alpha = laws.dctcp_share(199)
+    assert alpha == pytest.approx(math.sqrt(0.009975 / (1 - alpha / 4)))
+    assert 0.1003 < alpha < 0.102
+    # With a gain near none alpha is one in n throughout: n (n - 1) = 200/2, n = 10.51.
+    share, cut = laws.dctcp_cycle(199, 1e-6)
+    assert (1 / share, cut) == pytest.approx((0.5 + math.sqrt(100.25), math.sqrt(100.25) - 0.5), rel=1e-4)
+    # p = 0.02: W² = 98 (W + 50), W = 49 + √(49² + 4900) = 134.44, of which a cut's half, 0.5 %, goes.
+    assert laws.dctcp_window(0.02) == pytest.approx((49 + math.sqrt(49**2 + 4900)) * 0.995)
+
+
 def test_red_fixed_point_by_hand() -> None:
     # 10 flows, a pipe of 89 packets, 1 in transmission, windows 1/√p; p = 0.1 (q - 10)/100, so q = 10 + 1000 p, and
     # 90 + 10 + 1000 p = 10/√p: at p = 0.01 it is 110 against 100, at p = 0.008 108 against 111.8.
@@ -103,6 +126,11 @@ SHORT = {
     "wtp": lambda law: law.point["weight"] in (1, 2),
     "multcp": lambda law: law.point["weight"] in (1, 4),
     "red": lambda law: law.point["flows"] == 40,
+    "ledbat": lambda law: law.point["target"] == "25 ms",
+    "vegas": lambda law: law.point["flows"] in (1, 5),
+    "dctcp": lambda law: law.point.get("K") == 120 or law.point.get("mark") == "0.05",
+    "illinois": lambda law: law.point["loss"] == "0.001",
+    "compound": lambda law: law.point["loss"] in ("1 in 3000", "0.03"),
 }
 LAWS = [law for name, family in FAMILIES.items() for law in family(0.2) if SHORT[name](law)]
 

@@ -274,8 +274,8 @@ fn kinds_are_known_or_announced_or_mistyped() {
     );
     one(
         "groups.heavy.tcp.congestion_control",
-        json!({ "kind": "vegas" }),
-        "groups.heavy.tcp.congestion_control.kind: not yet known: congestion control \"vegas\"",
+        json!({ "kind": "vegsa" }),
+        "groups.heavy.tcp.congestion_control.kind: unknown congestion control \"vegsa\"; did you mean \"vegas\"?",
     );
     one(
         "groups.heavy.tcp.stack",

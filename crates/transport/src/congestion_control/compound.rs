@@ -2,10 +2,13 @@
 //! Infocom 2006; draft-sridharan-tcpm-ctcp-02): the window is NewReno's, driven by losses, plus one driven by the delay.
 //!
 //! The delay window grows as win^k while few packets of the connection wait, gives up what waits beyond gamma, and is none
-//! where the window is small or the delay says nothing. It speaks packets, in real numbers, on any stack.
+//! where the window is small or the delay says nothing. It speaks packets: real numbers, or steps of whole packets where
+//! the stack counts whole segments.
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values};
+
+use crate::Profile;
 
 use super::newreno::NewReno;
 use super::vegas::{INSTANT, queued};
@@ -14,7 +17,7 @@ use super::{Acked, Congestion, Signal, WINDOW, Window};
 /// A round's delay counts from so many samples on.
 const SAMPLES: u32 = 3;
 
-/// The law's constants (Tan et al. 2006 section III; draft section 3).
+/// The law's constants (Tan et al. 2006 section III).
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// alpha: how steep the growth is.
@@ -45,21 +48,35 @@ pub fn after_loss(win: f64, loss_window: f64, shape: &Shape) -> f64 {
 }
 
 /// gamma after a loss at which NewReno's part alone had `diff` packets in the queue: 3/4 of them enter with weight lambda
-/// (draft section 3.5; tuning by emulation).
+/// (the draft's selection of gamma, by emulation of NewReno).
 #[inline]
 pub fn tuned(gamma: f64, diff: f64, lambda: f64, range: (f64, f64)) -> f64 {
     ((1.0 - lambda) * gamma + lambda * 0.75 * diff).clamp(range.0, range.1)
 }
 
-/// Bounds of gamma, packets (draft section 3.5).
+/// Bounds of gamma, packets (the same).
 pub const GAMMA: (f64, f64) = (5.0, 30.0);
 /// lambda: weight of a new gamma.
 pub const LAMBDA: f64 = 0.25;
+
+/// The same in the whole packets of the module that ns-2's Linux agent has (Linux 2.6.18's): the power and what it is
+/// multiplied to are rounded down, and so is what is left.
+#[inline]
+pub fn whole_step(dwnd: f64, win: f64, diff: f64, gamma: f64, shape: &Shape) -> f64 {
+    if diff < gamma {
+        let grown = libm::floor(shape.alpha * libm::floor(libm::pow(libm::floor(win), shape.k)));
+        dwnd + (grown - 1.0).max(0.0)
+    } else {
+        libm::floor((dwnd - shape.zeta * diff).max(0.0))
+    }
+}
 
 /// Compound TCP.
 #[derive(Clone, Copy, Debug)]
 pub struct Compound {
     shape: Shape,
+    /// The steps are whole packets.
+    whole: bool,
     /// Packets.
     gamma: f64,
     tunes: bool,
@@ -81,7 +98,7 @@ pub struct Compound {
 
 impl Compound {
     /// From its parameters.
-    pub fn build(values: &Values, reno: NewReno) -> Compound {
+    pub fn build(values: &Values, profile: &Profile, reno: NewReno) -> Compound {
         Compound {
             shape: Shape {
                 alpha: values.number("alpha"),
@@ -89,6 +106,7 @@ impl Compound {
                 beta: values.number("beta"),
                 zeta: values.number("zeta"),
             },
+            whole: profile.whole_segments,
             gamma: values.number("gamma"),
             tunes: values.flag("tune_gamma"),
             low_window: values.number("low_window"),
@@ -120,10 +138,14 @@ impl Compound {
             let win = w.cwnd / acked.mss;
             let diff = queued(win, base.seconds(), least.max(INSTANT).seconds());
             self.diff = Some(diff);
-            let next =
-                if win < self.low_window { 0.0 } else { step(self.dwnd, win, diff, self.gamma, &self.shape) };
-            w.cwnd = (w.cwnd + (next - self.dwnd) * acked.mss).max(acked.mss);
-            self.dwnd = next;
+            if win < self.low_window {
+                self.dwnd = 0.0; // all of it is the loss window: NewReno's from here on
+            } else {
+                let law = if self.whole { whole_step } else { step };
+                let next = law(self.dwnd, win, diff, self.gamma, &self.shape);
+                w.cwnd = (w.cwnd + (next - self.dwnd) * acked.mss).max(acked.mss);
+                self.dwnd = next;
+            }
         }
         (self.least, self.samples, self.end) = (None, 0, acked.next);
     }
@@ -188,7 +210,8 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     title: "Compound TCP",
     doc: "NewReno's window and a second one on top, which grows fast while few packets of the connection wait in the queue and \
-          gives way when there are gamma of them. Below low_window packets it is NewReno.",
+          gives way when there are gamma of them. Below low_window packets it is NewReno. On stacks of whole segments its \
+          steps are whole packets.",
     source: "Tan, Song, Zhang, Sridharan 2006; draft-sridharan-tcpm-ctcp-02",
     params: &[
         number(
@@ -218,7 +241,7 @@ pub static TABLE: Mechanism = Mechanism {
             ty: Type::Flag,
             default: Fallback::Text("true"),
             range: Range::ANY,
-            source: "draft-sridharan-tcpm-ctcp-02 section 3.5",
+            source: "draft-sridharan-tcpm-ctcp-02",
             doc: "At a loss, gamma moves a quarter of the way to 3/4 of what NewReno's part had queued; 5 to 30 packets.",
         },
         Param {
@@ -226,7 +249,7 @@ pub static TABLE: Mechanism = Mechanism {
             ty: Type::Packets,
             default: Fallback::Text("38 packets"),
             range: Range::NOT_NEGATIVE,
-            source: "draft-sridharan-tcpm-ctcp-02 section 3.4",
+            source: "RFC 3649 section 5 (Low_Window); draft-sridharan-tcpm-ctcp-02 has some 41",
             doc: "A smaller window has no delay window: it is NewReno's.",
         },
     ],
@@ -235,7 +258,7 @@ pub static TABLE: Mechanism = Mechanism {
         Observable {
             name: "delay_window",
             unit: "packets",
-            doc: "dwnd: the part of the window that the delay drives.",
+            doc: "The part of the window that the delay drives, dwnd.",
         },
         Observable { name: "gamma", unit: "packets", doc: "Queued packets from which on it gives way." },
         Observable {
@@ -254,6 +277,10 @@ pub static TABLE: Mechanism = Mechanism {
             what: "A round trip's time is the least of its samples, three at least.",
             why: "The documents take an average; the least is not disturbed by delayed ACKs.",
         },
+        Deviation {
+            what: "A window that comes below low_window keeps its size: its delay window becomes part of the loss window.",
+            why: "NewReno would have halved it and no more; taking the delay window away as well would leave less.",
+        },
     ],
 };
 
@@ -267,7 +294,7 @@ mod tests {
     const MSS: f64 = 1000.0;
     const SHAPE: Shape = Shape { alpha: 0.125, k: 0.75, beta: 0.5, zeta: 1.0 };
 
-    fn compound() -> Compound {
+    fn compound(profile: Profile) -> Compound {
         let values = [
             ("alpha", Value::Number(0.125)),
             ("k", Value::Number(0.75)),
@@ -277,7 +304,7 @@ mod tests {
             ("tune_gamma", Value::Flag(true)),
             ("low_window", Value::Packets(38.0)),
         ];
-        Compound::build(&Values(values.into()), NewReno::default())
+        Compound::build(&Values(values.into()), &profile, NewReno::default())
     }
 
     #[test]
@@ -287,6 +314,21 @@ mod tests {
         assert_eq!(step(40.0, 81.0, 30.0, 30.0, &SHAPE), 10.0);
         assert_eq!(step(10.0, 81.0, 30.0, 30.0, &SHAPE), 0.0);
         assert_eq!(step(10.0, 4.0, 0.0, 30.0, &SHAPE), 10.0); // 8^0.5 / 8 < 1: no growth
+    }
+
+    #[test]
+    fn whole_steps_round_down_and_grow_from_two_on() {
+        // 40^0.75 = 15.9, an eighth of 15 is 1: nothing. 41^0.75 = 16.2: 2 - 1. 90^0.75 = 29.2: 3 - 1.
+        for (win, grown) in [(40.9, 0.0), (41.0, 1.0), (90.0, 2.0)] {
+            assert_eq!(whole_step(10.0, win, 29.0, 30.0, &SHAPE), 10.0 + grown);
+        }
+        assert_eq!(whole_step(40.0, 81.0, 30.5, 30.0, &SHAPE), 9.0);
+        let (mut real, mut whole) = (compound(Profile::rfc()), compound(Profile::ns2_linux()));
+        for (cc, after) in [(&mut real, 83.375), (&mut whole, 83.0)] {
+            let mut w = Window { cwnd: 81.0 * MSS, ssthresh: 2.0 * MSS };
+            round(cc, &mut w, 9_000, 100);
+            assert!((w.cwnd / MSS - after).abs() < 1e-9);
+        }
     }
 
     #[test]
@@ -316,7 +358,7 @@ mod tests {
 
     #[test]
     fn below_the_low_window_it_is_newreno() {
-        let mut cc = compound();
+        let mut cc = compound(Profile::rfc());
         let mut w = Window { cwnd: 37.0 * MSS, ssthresh: 2.0 * MSS };
         round(&mut cc, &mut w, 1_000, 100);
         assert_eq!((w.cwnd, cc.dwnd), (37.0 * MSS, 0.0));
@@ -325,14 +367,14 @@ mod tests {
         assert!((w.cwnd / MSS - 83.375).abs() < 1e-9);
         w.cwnd = 30.0 * MSS;
         round(&mut cc, &mut w, 19_000, 100);
-        assert_eq!(cc.dwnd, 0.0);
+        assert_eq!((w.cwnd, cc.dwnd), (30.0 * MSS, 0.0));
     }
 
     #[test]
     fn a_loss_leaves_half_of_both_and_a_timeout_no_delay_window() {
         let event = |signal| Congestion { signal, now: Time::ZERO, flight: 80.0 * MSS, mss: MSS };
         let w = Window { cwnd: 80.0 * MSS, ssthresh: 2.0 * MSS };
-        let mut cc = compound();
+        let mut cc = compound(Profile::rfc());
         cc.dwnd = 20.0;
         assert_eq!(cc.reduce(&w, &event(Signal::Loss)), 40.0 * MSS);
         assert_eq!(cc.dwnd, 10.0); // 40 less half of 60

@@ -104,7 +104,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("0.0625"),
             range: Range { min: 0.0, closed: false, max: 1.0 },
             source: "RFC 8257 section 4.2",
-            doc: "g: weight of a new share in alpha; 1/16.",
+            doc: "Weight of a new share in alpha, g; 1/16.",
         },
         Param {
             name: "initial_alpha",
@@ -112,7 +112,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("1"),
             range: Range { min: 0.0, closed: true, max: 1.0 },
             source: "RFC 8257 section 3.3",
-            doc: "alpha at the start: the first mark halves the window.",
+            doc: "What alpha is at the start: the first mark halves the window.",
         },
     ],
     observables: &[
@@ -134,8 +134,8 @@ pub static TABLE: Mechanism = Mechanism {
             why: "The feedback counts packets.",
         },
         Deviation {
-            what: "What is sent again and what acknowledges is not ECN-capable.",
-            why: "The stack's rule (RFC 3168 sections 6.1.4 and 6.1.5) holds for every control; RFC 8257 section 3.4 is for switches that drop what is not capable.",
+            what: "A SYN, what is sent again and what acknowledges is not ECN-capable.",
+            why: "The stack's rule (RFC 3168 sections 6.1.1, 6.1.4 and 6.1.5) holds for every control; RFC 8257 section 3.6 asks for capable SYNs where switches drop what is not.",
         },
     ],
 };

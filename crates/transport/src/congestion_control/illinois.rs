@@ -95,11 +95,16 @@ pub struct Illinois {
 impl Illinois {
     /// From its parameters.
     pub fn build(values: &Values, profile: &Profile, reno: NewReno) -> Illinois {
+        // The kernel's constants are whole parts themselves: an alpha_min of 0.3 is 38/128.
+        let of = |name: &str, parts: f64| match profile.whole_segments {
+            true => libm::floor(values.number(name) * parts) / parts,
+            false => values.number(name),
+        };
         let shape = Shape {
-            alpha_max: values.number("alpha_max"),
-            alpha_min: values.number("alpha_min"),
-            beta_max: values.number("beta_max"),
-            beta_min: values.number("beta_min"),
+            alpha_max: of("alpha_max", 128.0),
+            alpha_min: of("alpha_min", 128.0).max(1.0 / 128.0),
+            beta_max: of("beta_max", 64.0),
+            beta_min: of("beta_min", 64.0),
         };
         Illinois {
             shape,
@@ -344,7 +349,8 @@ mod tests {
         let mut cc = illinois(Profile::linux());
         cc.extremes = Some((Duration::from_millis(100), Duration::from_millis(200)));
         update(&mut cc, 150.0);
-        assert_eq!(cc.alpha, libm::floor(alpha(0.05, 0.1, &SHAPE) * 128.0) / 128.0);
+        // Of 100 ms half: 99 * 1280 / (99 + 49 * 1242 / 38) = 74.56 of 128, alpha_min being 38 of 128.
+        assert_eq!(cc.alpha, 74.0 / 128.0);
         assert_eq!(cc.beta, libm::floor(beta(0.05, 0.1, &SHAPE) * 64.0) / 64.0);
         cc.alpha = 2.0;
         let mut w = Window { cwnd: 10.0 * MSS, ssthresh: 2.0 * MSS };

@@ -256,6 +256,10 @@ pub static TABLE: Mechanism = Mechanism {
             why: "They are the difference of two timestamps (RFC 7323), one of either end; the clocks agree here.",
         },
         Deviation {
+            what: "Where the window was not used to the full it stays as it is, where RFC 6817 lets it come down to what was in flight.",
+            why: "The stack's rule (`window_validation`): an application that pauses finds its window again.",
+        },
+        Deviation {
             what: "There is no slow start, and slow_start_segments says nothing.",
             why: "RFC 6817 section 2.4.2 leaves it to the implementation; the ns-2 module has none.",
         },

@@ -179,9 +179,11 @@ impl CongestionControl {
                 profile,
                 newreno_of(profile),
             )))),
-            "compound" => {
-                Ok(CongestionControl::Compound(Box::new(Compound::build(values, newreno_of(profile)))))
-            }
+            "compound" => Ok(CongestionControl::Compound(Box::new(Compound::build(
+                values,
+                profile,
+                newreno_of(profile),
+            )))),
             "ledbat" => Ok(CongestionControl::Ledbat(Box::new(Ledbat::build(values, newreno_of(profile))))),
             "dctcp" => Ok(CongestionControl::Dctcp(Box::new(Dctcp::build(values, newreno_of(profile))))),
             other => panic!("no congestion control is called {other}"),

@@ -13,7 +13,7 @@ use evenflow_base::schema::{
 
 use crate::Profile;
 
-use super::newreno::NewReno;
+use super::newreno::{Counting, NewReno, slow_start};
 use super::{Acked, Congestion, WINDOW, Window};
 
 /// A round's least round-trip time counts from more samples than this (the kernel: an ACK that was held back would
@@ -56,8 +56,12 @@ pub struct Vegas {
     gamma: f64,
     /// Slow start doubles in every round trip, not in every other.
     each_round: bool,
-    /// Whole packets, and the kernel's Diff.
+    /// A window equal to its threshold is still in slow start.
+    at_threshold: bool,
+    /// Whole packets.
     whole: bool,
+    /// Diff is over BaseRTT, not over RTT.
+    by_base: bool,
     /// BaseRTT.
     base: Option<Duration>,
     round: Round,
@@ -81,7 +85,12 @@ impl Vegas {
                 Some(Value::Word(word)) => word == "every-round-trip",
                 _ => profile.whole_segments,
             },
+            at_threshold: profile.slow_start_at_threshold,
             whole: profile.whole_segments,
+            by_base: match values.get("diff_over") {
+                Some(Value::Word(word)) => word == "base-rtt",
+                _ => profile.whole_segments,
+            },
             base: None,
             round: Round::default(),
             on: true,
@@ -117,9 +126,23 @@ impl Vegas {
                 _ => self.plain = true,
             }
             self.next_round(acked.next);
-        } else if w.cwnd <= w.ssthresh && (self.each_round || self.round.grows) {
-            w.cwnd += acked.mss; // slow start, whether the window is used or not
+        } else if self.in_slow_start(w) && (self.each_round || self.round.grows) {
+            self.slow_start(w, acked); // whether the window is used or not
         }
+    }
+
+    fn in_slow_start(&self, w: &Window) -> bool {
+        w.cwnd < w.ssthresh || (self.at_threshold && w.cwnd == w.ssthresh)
+    }
+
+    /// As far as the stack lets one ACK open the window; at the threshold by one step, which the stack allows.
+    fn slow_start(&self, w: &mut Window, acked: &Acked) {
+        if self.reno.counting != Counting::Bytes || w.cwnd == w.ssthresh {
+            w.cwnd += acked.mss;
+            return;
+        }
+        let most = self.reno.slow_start_segments.map_or(f64::INFINITY, |n| f64::from(n) * acked.mss);
+        slow_start(w, acked.segments as f64 * acked.mss, most);
     }
 
     fn next_round(&mut self, end: u64) {
@@ -132,18 +155,23 @@ impl Vegas {
         let (base, rtt) = (base.max(INSTANT).seconds(), least.max(INSTANT).seconds());
         let cwnd = w.cwnd / mss;
         let whole = |x: f64| if self.whole { libm::floor(x) } else { x };
-        let diff =
-            if self.whole { libm::floor(queued_by_base(cwnd, base, rtt)) } else { queued(cwnd, base, rtt) };
+        let diff = match (self.whole, self.by_base) {
+            (true, true) => libm::floor(queued_by_base(cwnd, base, rtt)),
+            (false, true) => queued_by_base(cwnd, base, rtt),
+            // The kernel before 2.6.30: in whole halves of a packet.
+            (true, false) => cwnd - libm::floor(2.0 * cwnd * base / rtt) / 2.0,
+            (false, false) => queued(cwnd, base, rtt),
+        };
         self.diff = Some(diff);
-        let target = whole(cwnd * base / rtt);
         let mut next = cwnd;
-        if w.cwnd <= w.ssthresh {
+        if self.in_slow_start(w) {
             if diff > self.gamma {
                 // Out of slow start, onto the window that would just fill the path.
-                next = cwnd.min(target + 1.0);
+                next = cwnd.min(whole(cwnd * base / rtt) + 1.0);
                 w.ssthresh = w.ssthresh.min((next - 1.0) * mss);
             } else if self.each_round || self.round.grows {
-                next = cwnd + 1.0;
+                self.slow_start(w, acked);
+                next = w.cwnd / mss;
             }
         } else if diff > self.beta {
             next = cwnd - 1.0;
@@ -153,8 +181,9 @@ impl Vegas {
         }
         w.cwnd = next.max(2.0) * mss;
         if w.ssthresh.is_finite() {
-            // The kernel: the threshold remembers three quarters of the window.
-            let remembered = if self.whole { libm::floor(w.cwnd / mss * 0.75) } else { w.cwnd / mss * 0.75 };
+            // The kernel: the threshold remembers three quarters of the window, a half and a quarter each in whole packets.
+            let cwnd = w.cwnd / mss;
+            let remembered = whole(cwnd / 2.0) + whole(cwnd / 4.0);
             w.ssthresh = w.ssthresh.max(remembered * mss).max(2.0 * mss);
         }
     }
@@ -225,6 +254,14 @@ pub static TABLE: Mechanism = Mechanism {
             range: Range::ANY,
             source: "Brakmo, Peterson 1995 section 3.3; Linux",
             doc: "In which round trips slow start doubles the window.",
+        },
+        Param {
+            name: "diff_over",
+            ty: Type::Choice(&["rtt", "base-rtt"]),
+            default: Fallback::Absent("rtt; on stacks of whole segments base-rtt"),
+            range: Range::ANY,
+            source: "Brakmo, Peterson 1995 section 3.2; Linux since 2.6.30: base-rtt",
+            doc: "What W (RTT - BaseRTT) is divided by for the packets in the queue.",
         },
     ],
     observables: &[
@@ -327,6 +364,61 @@ mod tests {
         // Two ACKs of slow start make 42; 42 * 20 / 80 = 10 wait; the target is 42 * 80 / 100 = 33, one more is the window.
         round(&mut cc, &mut w, &mut at, 100);
         assert_eq!((w.cwnd, w.ssthresh), (34.0 * MSS, 33.0 * MSS));
+    }
+
+    #[test]
+    fn the_older_kernel_counts_halves_of_packets_over_the_round_trip() {
+        // 21 packets, 13 of 93 ms: 2.94 wait; 42 * 80 / 93 = 36.1, so 21 - 18 = 3. At 99 ms 4.03: 21 - 16.5 = 4.5.
+        for (rtt_ms, diff, after) in [(93, 3.0, 21.0), (99, 4.5, 20.0)] {
+            let mut cc = vegas(Profile::linux());
+            (cc.by_base, cc.base) = (false, Some(Duration::from_millis(80)));
+            let (mut at, mut w) = (1_000, Window { cwnd: 21.0 * MSS, ssthresh: 2.0 * MSS });
+            round(&mut cc, &mut w, &mut at, rtt_ms);
+            assert_eq!((cc.diff, w.cwnd), (Some(diff), after * MSS));
+        }
+    }
+
+    #[test]
+    fn the_threshold_remembers_a_half_and_a_quarter_in_whole_packets() {
+        let mut cc = vegas(Profile::linux());
+        cc.base = Some(Duration::from_millis(80));
+        let (mut at, mut w) = (1_000, Window { cwnd: 22.0 * MSS, ssthresh: 2.0 * MSS });
+        round(&mut cc, &mut w, &mut at, 80); // 23 packets: 11 + 5, where three quarters are 17.25
+        assert_eq!((w.cwnd, w.ssthresh), (23.0 * MSS, 16.0 * MSS));
+    }
+
+    #[test]
+    fn slow_start_counts_as_the_stack_does() {
+        // An ACK of two packets opens the kernel's window by two, and one that counts ACKs by one; at the threshold only the
+        // stacks that say so go on.
+        for (profile, ssthresh, after) in [
+            (Profile::linux(), f64::INFINITY, 22.0),
+            (Profile::ns3_26(), f64::INFINITY, 21.0),
+            (Profile::linux(), 20.0 * MSS, 20.0),
+            (Profile::ns2_linux(), 20.0 * MSS, 21.0),
+        ] {
+            let values = [("slow_start", V::Word("every-round-trip".into()))];
+            let numbers =
+                [("alpha", 2.0), ("beta", 4.0), ("gamma", 1.0)].map(|(name, x)| (name, V::Packets(x)));
+            let values = Values(values.into_iter().chain(numbers).collect());
+            let mut cc = Vegas::build(&values, &profile, crate::congestion_control::newreno_of(&profile));
+            cc.round.end = 9_000;
+            let mut w = Window { cwnd: 20.0 * MSS, ssthresh };
+            let acked = Acked {
+                now: Time::ZERO,
+                una: 2_000,
+                next: 20_000,
+                bytes: 2000,
+                segments: 2,
+                mss: MSS,
+                flight: f64::INFINITY,
+                rtt: Some(Duration::from_millis(80)),
+                one_way: None,
+                marks: 0,
+            };
+            cc.heard(&mut w, &acked, true);
+            assert_eq!(w.cwnd, after * MSS, "{}", profile.name);
+        }
     }
 
     #[test]
