@@ -146,17 +146,21 @@ def runs_of_ns2(peer: Ns2, scenario: Scenario, seeds: Sequence[int], *, fresh: b
 
 
 class RefusedError(RuntimeError):
-    """A run of ns-2 in which a packet was lost, or in which Agent/TCP changed a window by itself."""
+    """A run of ns-2 in which a packet was lost, a connection stood still, or Agent/TCP changed a window by itself."""
 
 
 def metrics_of_ns2(record: Mapping[str, Any]) -> dict[str, float]:
     """The compared metrics of a record of ns2/wtp.tcl.
 
-    Raises `RefusedError` if a packet was lost or Agent/TCP changed a window by itself: then it was another control.
+    Raises `RefusedError` if a packet was lost or Agent/TCP changed a window by itself: then it was another control. A
+    loss before the measurement shows as a connection that stands still ever after, for the control repairs nothing.
     """
     link = record["links"]["bottleneck"]
     if link["dropped_packets"] or record["windows_not_ours"]:
         raise RefusedError(f"{link['dropped_packets']} packets lost, {record['windows_not_ours']} windows changed")
+    still = sum(group["flows_delivered_packets"].count(0) for group in record["groups"].values())
+    if still:
+        raise RefusedError(f"{still} connections stood still")
     heavy, light = (
         {
             "goodput": _mean(group["flows_delivered_packets"]),

@@ -28,6 +28,7 @@ COMMANDS = ("run", "study", "papers", "reproduce", "claims", "list", "describe",
 LARGEST_SEED = 2**63 - 1
 MOST_POINTS = 2001
 """Of a trajectory in a file."""
+TRAJECTORY_S = 60.0
 
 app = typer.Typer(
     name="evenflow",
@@ -371,7 +372,9 @@ def theory(
             "round trip. Repeatable.",
         ),
     ] = None,
-    length: Annotated[float, typer.Option("--for", metavar="SECONDS", help="How long the trajectory is.")] = 60.0,
+    length: Annotated[
+        float, typer.Option("--for", metavar="SECONDS", help="How long the trajectory is.")
+    ] = TRAJECTORY_S,
     jobs: Jobs = None,
     out: Annotated[
         Path | None,
@@ -388,7 +391,7 @@ def theory(
     if no_run and (seed is not None or replications is not None):
         raise UsageError("--no-run simulates nothing; leave --seed and --replications out.")
     starts = _starts(start)
-    if out is None and (starts or length != 60.0):
+    if out is None and (starts or length != TRAJECTORY_S):
         raise UsageError("--start and --for say where the trajectory begins and ends; --out DIR writes it.")
     if not (math.isfinite(length) and length > 0):
         raise UsageError(f"--for {length:g}: give a number of seconds above 0.")
@@ -440,7 +443,7 @@ def _write_theory(found: Prediction, folder: Path, starts: Mapping[str, float], 
     try:
         followed = found.trajectory(starts, length).thinned(MOST_POINTS)
     except UsageError:
-        if starts:
+        if starts or length != TRAJECTORY_S:
             raise
         return written  # the screen says why there is no verdict, and for the same reason there is no trajectory
     table = folder / "trajectory.csv"

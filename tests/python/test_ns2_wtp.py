@@ -94,7 +94,7 @@ def test_what_ns2_cannot_do_is_refused() -> None:
     refused = {
         "kind": link(scenarios.load_based(PLAIN)),
         "mark_all_above": link(scenarios.red(Options())),
-        "count rules": link(scenarios.red(Options(red_limit="ignore", red_spread="none"))),
+        "count rules": link(scenarios.red(Options(red_limit="ignore", red_spread="bernoulli"))),
         "buffer_factor": link(scenarios.virtual_queue(PLAIN, buffer_factor=0.9)),
         "start": link(virtual, slow),
         "access-heavy": link(virtual, spread=0.05),
@@ -119,6 +119,13 @@ def test_metrics_by_hand() -> None:
 def test_another_control_is_no_evidence(drops: int, odd: int) -> None:
     with pytest.raises(RuntimeError, match=f"{drops} packets lost, {odd} windows changed"):
         wtp.metrics_of_ns2(record(drops, odd))
+
+
+def test_a_connection_that_stood_still_is_no_evidence() -> None:
+    lost_at_first = record()
+    lost_at_first["groups"]["light"]["flows_delivered_packets"] = [0, 40]
+    with pytest.raises(wtp.RefusedError, match="1 connections stood still"):
+        wtp.metrics_of_ns2(lost_at_first)
 
 
 def test_both_sides_have_the_same_metrics() -> None:

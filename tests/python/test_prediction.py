@@ -473,6 +473,9 @@ def test_a_trajectory_ends_at_the_equilibrium() -> None:
         found.trajectory({"hevy": 1.0})
     with pytest.raises(UsageError, match="above 0"):
         found.trajectory(0.0)
+    for wrong in (float("nan"), -1.0):
+        with pytest.raises(UsageError, match="above 0"):
+            found.trajectory(duration_s=wrong)
 
 
 def test_no_verdict_says_why() -> None:
@@ -688,6 +691,8 @@ def test_the_package_and_the_function_share_a_name() -> None:
         (["--start", "light=1", "--start", "light=2"], "given twice"),
         (["--start", "hevy=1"], "“heavy”"),
         (["--for", "0"], "above 0"),
+        (["--for", "nan"], "above 0"),
+        (["--for", "1e9"], "too long"),
     ],
 )
 def test_a_bad_start_is_refused(cli: Cli, file: Path, work: Path, more: list[str], said: str) -> None:

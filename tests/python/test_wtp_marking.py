@@ -14,7 +14,7 @@ from evenflow.claims import Claim, Verdict, judge, judge_claim
 from evenflow.papers.wtp import PAPER
 from evenflow.papers.wtp import claims_marking as cm
 from evenflow.papers.wtp import experiments_marking as em
-from evenflow.papers.wtp import marking_measures as mm
+from evenflow.papers.wtp import measures_marking as mm
 from evenflow.papers.wtp import scenarios as net
 from evenflow.papers.wtp.loads import LOADS, Line, LoadCurve, Mix, mixes, sweep
 from evenflow.papers.wtp.options import Options

@@ -337,6 +337,10 @@ def _plain(values: Floats) -> list[Any]:
     return [float(v) if math.isfinite(v) else None for v in values]
 
 
+MOST_STEPS = 5_000_000
+"""Longest trajectory with delay: every step is kept, for what comes a round trip later depends on it."""
+
+
 def trajectory(
     system: System, start: ArrayLike, duration_s: float, *, points: int = 1001, step_s: float | None = None
 ) -> Trajectory:
@@ -356,12 +360,15 @@ def trajectory(
         step_s: of the grid, with delay.
 
     Raises:
-        UsageError: a start of the wrong shape, or a step that is longer than the shortest delay.
+        UsageError: a start of the wrong shape, a duration that is not above 0 or needs more than `MOST_STEPS` steps,
+            or a step that is longer than the shortest delay.
         EvenflowError: the integrator gave up.
     """
     initial = np.array(start, dtype=np.float64)
     if initial.shape != system.gains.shape:
         raise UsageError(f"start: shape {initial.shape}, not {system.gains.shape}")
+    if not (math.isfinite(duration_s) and duration_s > 0):
+        raise UsageError(f"A trajectory of {duration_s:g} s: give a number above 0.")
     if system.instantaneous:
         return _without_delay(system, initial, duration_s, points)
     return _Delayed(system, initial, duration_s, step_s).run()
@@ -431,6 +438,9 @@ class _Delayed:
             raise UsageError(f"a step of {self.step:g} s is longer than the shortest delay, {min(lags):g} s")
         self.block = max(1, math.floor(min(lags) / self.step * (1 + 1e-12)))
         self.steps = max(1, math.ceil(duration_s / self.step - 1e-9))
+        if self.steps > MOST_STEPS:
+            most = MOST_STEPS * self.step
+            raise UsageError(f"A trajectory of {duration_s:g} s is too long: with these delays at most {most:.3g} s.")
         self.rates = np.empty((self.steps + 1, routes))
         self.slopes = np.zeros((self.steps + 1, routes))
         self.rates[0] = start

@@ -21,7 +21,7 @@ from .loads import (
     load_curve,
     mixes,
 )
-from .marking_measures import (
+from .measures_marking import (
     EQUAL_LOAD,
     arrival_variance,
     backlog,

@@ -20,7 +20,7 @@ from evenflow.study import Label, Point
 from . import figures_marking as figures
 from . import scenarios as net
 from .loads import LOADS, LOADS_QUICK, WEIGHTS, Place, mixes, sweep
-from .marking_measures import (
+from .measures_marking import (
     ARRIVED_SERIES,
     EQUAL_LOAD,
     MARKING_SERIES,

@@ -22,7 +22,8 @@ from evenflow.study import Curve
 
 from .ledger import LEVEL
 from .loads import BRANCH_N, MIXED, SATURATED, WEIGHTS
-from .marking_measures import (
+from .measures import delay_ms, probability, utilisation
+from .measures_marking import (
     EQUAL_LOAD,
     PROBABILITY_SERIES,
     QUEUE_SERIES,
@@ -33,7 +34,6 @@ from .marking_measures import (
     queue_fluctuation,
     window_fluctuation,
 )
-from .measures import delay_ms, probability, utilisation
 from .options import Options
 from .scenarios import IPD, LB, LINK, MARKERS, PI, RED, VQ
 
