@@ -18,7 +18,7 @@ BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python lint format bench papers ledger sensitivity evidence validate generate clean check-tools
+.PHONY: help setup demo test test-rust test-python lint format bench papers ledger sensitivity evidence validate curves generate clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -76,6 +76,9 @@ format: $(BUILT) ## format all sources
 generate: $(BUILT) ## write what follows from the engine's tables: types, docs, README counts
 	@$(BIN)/python tools/generate.py
 
+curves: $(BUILT) ## measure the curves that ship with the fluid model; after changes of the engine
+	@$(BIN)/python tools/curves.py
+
 bench: $(BUILT) ## speed and memory, beside ns-2 and ns-3 where they are installed
 	@$(BIN)/python benches/bench.py
 
@@ -86,9 +89,9 @@ ledger: $(BUILT) ## every paper (or PAPER=wtp) at its own scale, recorded as the
 	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do \
 		$(BIN)/evenflow reproduce $$paper --scale paper && $(BIN)/python tools/generate.py --record $$paper || exit 1; done
 
-sensitivity: $(BUILT) ## what depends on the choices that a paper (PAPER=wtp) leaves open, recorded; about an hour
-	@$(BIN)/evenflow reproduce $(or $(PAPER),wtp) --scale paper --sensitivity
-	@$(BIN)/python tools/generate.py --record $(or $(PAPER),wtp)
+sensitivity: $(BUILT) ## what depends on the choices that a paper (PAPER=wtp) leaves open, recorded; a quarter of an hour
+	@$(BIN)/evenflow reproduce $(or $(PAPER),wtp) --scale quick --sensitivity --out out/$(or $(PAPER),wtp)-sensitivity
+	@$(BIN)/python tools/generate.py --sensitivity $(or $(PAPER),wtp)
 
 evidence: validate ## the whole validation, recorded as what `evenflow describe` shows
 	@$(BIN)/python tools/generate.py --record validation

@@ -312,8 +312,12 @@ def measure(command: Sequence[str | Path], stdin: str = "") -> Finished:
 
 def remembered(peer: Ns2 | Ns3, dumbbell: Dumbbell, seed: int, *, fresh: bool = False) -> dict[str, Any]:
     """The record of a run with counts by user, from the cache if the same program already ran it. Not for timing."""
-    command = peer.command(dumbbell, seed, users=True)
-    key = hashlib.sha256(b"\0".join([peer.source.read_bytes(), *(part.encode() for part in command)])).hexdigest()[:24]
+    return kept(peer.source, peer.command(dumbbell, seed, users=True), fresh=fresh)
+
+
+def kept(source: Path, command: Sequence[str], *, fresh: bool = False) -> dict[str, Any]:
+    """The record that a command prints, from the cache if the same program (its `source`) already ran it."""
+    key = hashlib.sha256(b"\0".join([source.read_bytes(), *(part.encode() for part in command)])).hexdigest()[:24]
     path = CACHE / "records" / f"{key}.json"
     if not fresh and path.exists():
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -4,6 +4,7 @@
     python tools/generate.py --check    say what is stale and exit 1
     python tools/generate.py --readme   only the README's block
     python tools/generate.py --record PAPER  ship out/PAPER/ledger.json, of a whole run at --scale paper
+    python tools/generate.py --sensitivity PAPER    ship what depends on its options, from out/PAPER-sensitivity
     python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
 
 Generated and checked in: python/evenflow/types.py, docs/mechanisms.md, docs/metrics.md, docs/scenario.schema.json,
@@ -37,6 +38,7 @@ SCHEMA = ROOT / "docs" / "scenario.schema.json"
 TCP = ROOT / "docs" / "tcp.md"
 README = ROOT / "README.md"
 VALIDATION = ROOT / "docs" / "validation.md"
+SENSITIVITY = ("sensitivity", "sensitivity_engine", "sensitivity_scale")
 STAR = r" \*"  # beside what differs
 
 # Sections whose keys belong to every mechanism of a room, and are no tables of their own.
@@ -354,7 +356,8 @@ def sensitivity(key: str, text: str) -> str:
                 f"{c['id'].removeprefix(key + '-')} {c['before']} → {c['after']}" for c in row["changes"]
             )
             lines.append(f"| `{row['option']}` | {row['default']} | {row['value']} | {changes or 'none'} |")
-        lines += ["", f"At `--scale {ledger['scale']}`, engine {ledger['sensitivity_engine'][:16]}."]
+        scale, engine = ledger["sensitivity_scale"], ledger["sensitivity_engine"][:16]
+        lines += ["", f"Verdicts at `--scale {scale}`, before → after; engine {engine}."]
     start, end = "<!-- sensitivity -->", "<!-- /sensitivity -->"
     before, found, rest = text.partition(start)
     return before + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2] if found else text
@@ -464,12 +467,18 @@ def record(key: str) -> None:
         del row["checks"], row["relaxed_checks"]
     del found["report"]
     before = read_ledger(shipped_ledger(key)) or {}
-    if found["sensitivity"]:
-        found["sensitivity_engine"] = found["engine"]
-    elif before.get("sensitivity"):  # it takes an hour: what ships stays, with the engine it is of
-        found["sensitivity"] = before["sensitivity"]
-        found["sensitivity_engine"] = before["sensitivity_engine"]
+    found |= {name: before[name] for name in SENSITIVITY if name in before}
     shipped_ledger(key).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def record_sensitivity(key: str) -> None:
+    """Ship what depends on a paper's options, from a whole run of their values; into the ledger that ships."""
+    found = read_ledger(ROOT / "out" / f"{key}-sensitivity" / LEDGER)
+    shipped = read_ledger(shipped_ledger(key))
+    if found is None or not found["complete"] or not found["sensitivity"] or shipped is None:
+        sys.exit(f"out/{key}-sensitivity/{LEDGER} is not that of a whole run; run: make sensitivity PAPER={key}")
+    shipped |= dict(zip(SENSITIVITY, (found["sensitivity"], found["engine"], found["scale"]), strict=True))
+    shipped_ledger(key).write_text(json.dumps(shipped, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def profiles(text: str, schema: dict[str, Any]) -> str:
@@ -523,7 +532,10 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything is stale")
     parser.add_argument("--readme", action="store_true", help="only the README's block")
     parser.add_argument("--record", metavar="WHAT", help="ship the ledger of out/PAPER, or the validation")
+    parser.add_argument("--sensitivity", metavar="PAPER", help="ship what depends on a paper's options")
     options = parser.parse_args()
+    if options.sensitivity:
+        record_sensitivity(options.sensitivity)
     if options.record == "validation":
         record_validation()
     elif options.record:

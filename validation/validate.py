@@ -29,6 +29,7 @@ import linux  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import theory  # noqa: E402
+import wtp  # noqa: E402
 from evenflow import Record, Scenario, _core, plots  # noqa: E402
 from evenflow.stats import Interval, mean_interval  # noqa: E402
 
@@ -330,7 +331,7 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
     "loss": loss,
 }
 
-PARTS = (*COMPARISONS, "queues", "laws", "linux")
+PARTS = (*COMPARISONS, "wtp", "queues", "laws", "linux")
 
 
 class Validation:
@@ -380,6 +381,18 @@ class Validation:
             drawn[f"Evenflow, stack {dumbbell.stack.profile}"] = mine[0]
         if any(seen.series for seen in drawn.values()):
             self.draw(case.name, drawn)
+
+    def wtp(self) -> Iterator[Row]:
+        """Willingness to pay under a virtual queue and RED, beside ns-2's TCP with the same windows."""
+        for peer, seeds in self.peers:
+            if not isinstance(peer, peers.Ns2):
+                continue
+            for label, of, scenario in wtp.points():
+                say(f"{wtp.NAME} {label}")
+                theirs = intervals(wtp.runs_of_ns2(peer, scenario, seeds, fresh=self.fresh))
+                mine = intervals([wtp.metrics_of_ours(record) for record in ours(scenario, self.our_seeds)])
+                for metric, found in theirs.items():
+                    yield self.row(wtp.NAME, label, metric, peer.name, found, mine[metric], of)
 
     def linux(self) -> Iterator[Row]:
         """The profile `linux` beside the TCP of the kernel this runs on."""
@@ -632,7 +645,7 @@ def main() -> None:
     rows: list[Row] = []
     for part in chosen:
         simulators = functools.partial(validation.simulators, part)
-        own = {"queues": validation.queues, "laws": validation.laws, "linux": validation.linux}
+        own = {"queues": validation.queues, "laws": validation.laws, "linux": validation.linux, "wtp": validation.wtp}
         made = own.get(part, simulators)
         rows += made()
     text = report(validation, rows)

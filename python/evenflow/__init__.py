@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import EvenflowError, Interrupted, NotYetKnown, ScenarioError, StoreError, UsageError
 
-# `mechanism` and `study` are modules and functions. Importing the modules here, before the functions are defined,
-# settles whose the names are: a later `import evenflow.study` finds its module loaded and binds nothing.
+# `mechanism`, `study` and `theory` are modules and functions. Importing the modules here, before the functions are
+# defined, settles whose the names are: a later `import evenflow.study` finds its module loaded and binds nothing.
 from .mechanism import Mechanism, describe, mechanism
 from .record import Record
 from .scenario import Scenario
 from .study import Point, Precision, Run, Study, Table, run_study
+from .theory import Prediction
 
 if TYPE_CHECKING:
-    from . import claims, paper, papers, plots, stats, types
+    from . import claims, marking, paper, papers, plots, stats, types
     from .store import Store
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "NotYetKnown",
     "Point",
     "Precision",
+    "Prediction",
     "Record",
     "Run",
     "Scenario",
@@ -49,6 +51,7 @@ __all__ = [
     "claims",
     "describe",
     "load",
+    "marking",
     "mechanism",
     "paper",
     "papers",
@@ -61,7 +64,7 @@ __all__ = [
     "types",
 ]
 
-_MODULES = frozenset({"claims", "paper", "papers", "plots", "stats", "types"})
+_MODULES = frozenset({"claims", "marking", "paper", "papers", "plots", "stats", "types"})
 
 
 def __getattr__(name: str) -> Any:
@@ -112,14 +115,35 @@ def study(
     return run_study(Study.from_scenario(base, replications, settings), **options)
 
 
-def theory(scenario: Scenario | str | Path | Mapping[str, Any]) -> dict[str, Any]:
-    """The fluid prediction beside the run.
+def theory(
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    *,
+    composed: bool = False,
+    measure: bool = True,
+    store: Store | None = None,
+    jobs: int | None = None,
+    progress: bool = False,
+) -> Prediction:
+    """What the fluid model says of a scenario of weighted windows and links that mark, before it is run.
+
+    Rates, windows, prices and utilisation at rest in two columns, pure and corrected for whole packets and queueing,
+    and whether the system settles (docs/theory.md).
+
+    Args:
+        composed: in the corrected column, marks of several links on one packet count as the one mark they are, where
+            Kelly's model adds up the links' prices.
+        measure: whether a RED or virtual queue of which no curve is known may be put through a study of some 80 runs
+            on a single link; its curve is then kept in the store.
+        store: where those runs and curves are kept; default for curves: `EVENFLOW_STORE`, else `./out/store`.
+        jobs, progress: of that study.
 
     Raises:
-        NotYetKnown: always, in this version.
+        ScenarioError: not valid, or with something that the model has not, such as CUBIC; every problem at once.
+        UsageError: a curve is not known, and `measure` is false.
     """
-    _scenario(scenario).check()
-    raise NotYetKnown("The fluid prediction is not yet known to this version of Evenflow.")
+    from .theory.prediction import predict
+
+    return predict(_scenario(scenario), composed=composed, measure=measure, store=store, jobs=jobs, progress=progress)
 
 
 def _scenario(given: Scenario | str | Path | Mapping[str, Any]) -> Scenario:

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .scenario import Scenario
+    from .theory import Prediction
 
 COMMANDS = ("run", "study", "papers", "reproduce", "claims", "list", "describe", "theory", "doctor")
 LARGEST_SEED = 2**63 - 1
+MOST_POINTS = 2001
+"""Of a trajectory in a file."""
 
 app = typer.Typer(
     name="evenflow",
@@ -332,12 +335,76 @@ def describe(
 
 
 @app.command()
-def theory(file: File, settings: Settings = None, as_json: Json = False) -> None:
-    """The fluid prediction beside the run (not yet known to this version)."""
+def theory(
+    file: File,
+    settings: Settings = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=LARGEST_SEED, metavar="N", help="Simulate from this seed on; default: 1.")
+    ] = None,
+    replications: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000_000, metavar="N", help="Simulate so many seeds; default: 5, with --seed 1."),
+    ] = None,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Predict only; simulate nothing of this scenario.")] = False,
+    composed: Annotated[
+        bool, typer.Option("--composed", help="Corrected column: marks of several links on one packet are one mark.")
+    ] = False,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the figure and the trajectory, as figures and CSV, into this folder."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """The fluid prediction of weighted windows over links that mark, beside the run; and whether it settles."""
     import evenflow
 
+    from .store import Store
+    from .study import Point, Study, run_study
+
+    if no_run and (seed is not None or replications is not None):
+        raise UsageError("--no-run simulates nothing; leave --seed and --replications out.")
     scenario, _ = _load(file, settings)
-    evenflow.theory(scenario)
+    scenario.check()
+    if out is not None:
+        from .export import prepare
+
+        prepare(out)
+    with Store() as store:
+        found = evenflow.theory(scenario, composed=composed, store=store, jobs=jobs, progress=not as_json)
+        if not no_run:
+            first = 1 if seed is None else seed
+            count = replications or (5 if seed is None else 1)
+            study = Study([Point({}, scenario)], range(first, first + count))
+            found = found.compared(run_study(study, store=store, jobs=jobs, progress=not as_json, what=file.stem))
+    written = _write_theory(found, out) if out is not None else []
+    if as_json:
+        _print_json(found.to_json())
+        return
+    from . import screens
+
+    screens.theory(found)
+    if written:
+        print(f"Written: {', '.join(str(path) for path in written)}")
+
+
+def _write_theory(found: Prediction, folder: Path) -> list[Path]:
+    """The overlay, and the trajectory where there is one."""
+    from .plots import save
+    from .store import write_whole
+    from .theory import plots
+
+    written = [save(found.figure(), folder / "theory.svg")]
+    document = folder / "theory.json"
+    write_whole(document, (json.dumps(found.to_json(), ensure_ascii=False, indent=2) + "\n").encode())
+    written.append(document)
+    try:
+        followed = found.trajectory().thinned(MOST_POINTS)
+    except UsageError:
+        return written  # the screen says why there is no verdict, and for the same reason there is no trajectory
+    table = folder / "trajectory.csv"
+    write_whole(table, plots.csv(found, followed).encode())
+    return [*written, table, save(plots.paths(found, followed), folder / "trajectory.svg")]
 
 
 @app.command()

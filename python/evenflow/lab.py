@@ -124,7 +124,7 @@ def rising(
 ) -> list[Check]:
     """Each step of a curve up, or down by no more than ``slack``; paired by seed."""
     return [
-        Check(f"{label}, step {plain(a)} → {plain(b)}{x}", high - low, lo=-slack, unit=unit)
+        Check(f"{label}, step {plain(a)} → {plain(b)}{x}", high - low, lo=0.0 - slack, unit=unit)
         for a, b, low, high in zip(grid, grid[1:], curve, curve[1:], strict=False)
     ]
 

@@ -126,6 +126,19 @@ def flatten(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, flo
             yield dotted, value
 
 
+class NoMetric(KeyError):
+    """A record has no such metric. The nearest name is looked for only if somebody reads the message."""
+
+    def __init__(self, name: str, tree: Mapping[str, Any]) -> None:
+        super().__init__(name)
+        self._name, self._tree = name, tree
+
+    def __str__(self) -> str:
+        guess = nearest(self._name, [known for known, _ in flatten(self._tree)])
+        hint = f"did you mean “{guess}”?" if guess else "see docs/metrics.md."
+        return repr(f"no metric “{self._name}” in this record; {hint}")
+
+
 def metric_of(tree: Mapping[str, Any], name: str) -> float | None:
     """The number at a dotted name of a record. KeyError with the nearest name where there is none."""
     try:
@@ -136,9 +149,7 @@ def metric_of(tree: Mapping[str, Any], name: str) -> float | None:
             parent = name.rpartition(".")[0]
             if paths.has(tree, paths.parse(parent)):
                 return 0
-        guess = nearest(name, [known for known, _ in flatten(tree)])
-        hint = f"did you mean “{guess}”?" if guess else "see docs/metrics.md."
-        raise KeyError(f"no metric “{name}” in this record; {hint}") from None
+        raise NoMetric(name, tree) from None
     if value is None or isinstance(value, (int, float)):
         return value
     raise KeyError(f"“{name}” is not a single number in this record.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import claims, evidence
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .record import Record
     from .scenario import Scenario
     from .study import Table
+    from .theory import Prediction
 
 COLOUR = {"fails": "bold red", "undecided": "yellow", "holds": "green"}
 
@@ -331,6 +332,156 @@ def validation(found: Mapping[str, Any]) -> None:
     for reason, rows in evidence.differing(found["rows"]).items():
         against = ", ".join(dict.fromkeys(f"{row['check']} against {row['against']}" for row in rows))
         out.print(f"  [yellow]{len(rows)} differ[/yellow], {_escaped(against)}: {_escaped(reason)}")
+
+
+def theory(found: Prediction) -> None:
+    """Prediction beside simulation: rates, windows and prices; links; whether it settles; what to beware of."""
+    out = console()
+    document = found.to_json()
+    scenario = found.scenario
+    title = _escaped(scenario.title or scenario.source or "Scenario")
+    seeds = document.get("seeds")
+    told = "not simulated"
+    if seeds:
+        window = f"{plain(scenario.core.warmup_s)} s to {plain(scenario.core.duration_s)} s"
+        told = f"{_seeds(seeds)}, measured from {window}"
+    out.print(f"[bold]{title}[/bold] · fluid model · {told}\n")
+
+    rows = table(
+        *(
+            "route",
+            "flows",
+            "round trip",
+            "weight",
+            "rate: pure",
+            "corrected",
+            "simulated",
+            "pure off",
+            "corrected off",
+        ),
+        right=tuple(range(1, 9)),
+    )
+    for name, r in document["routes"].items():
+        measured = r["simulated"]
+        rows.add_row(
+            _escaped(name),
+            str(r["flows"]),
+            time_span(r["rtt_s"]),
+            plain(r["weight"]),
+            rate(r["pure"]["rate_bps"]),
+            rate(r["corrected"]["rate_bps"]),
+            _with_interval(measured and measured["rate_bps"], rate),
+            *(_off(r["difference"][column]) for column in ("pure", "corrected")),
+        )
+    out.print(rows)
+
+    rows = table(
+        *("route", "window: pure", "corrected", "simulated", "price: pure", "corrected", "simulated"),
+        right=tuple(range(1, 7)),
+    )
+    halves: tuple[tuple[str, Callable[[float | None], str]], ...] = (("window_packets", plain), ("price", _price))
+    for name, r in document["routes"].items():
+        measured = r["simulated"] or {}
+        cells = []
+        for what, show in halves:
+            cells += [show(r["pure"][what]), show(r["corrected"][what]), _with_interval(measured.get(what), show)]
+        rows.add_row(_escaped(name), *cells)
+    out.print(rows)
+
+    shown = {n: k for n, k in document["links"].items() if k["marking"] is not None or k["pure"]["saturated"]}
+    if shown:
+        rows = table(
+            *("link", "load: predicted", "simulated", "price: predicted", "simulated", "queue: predicted", "simulated"),
+            right=tuple(range(1, 7)),
+        )
+        thirds = (("utilisation", share), ("price", _price), ("queue_delay_s", time_span))
+        for name, k in shown.items():
+            measured = k["simulated"] or {}
+            cells = []
+            for what, show in thirds:
+                columns = ("corrected",) if what == "queue_delay_s" else ("pure", "corrected")
+                cells.append(" / ".join(_held(k[column], what, show) for column in columns))
+                cells.append(_with_interval(measured.get(what), show))
+            rows.add_row(_escaped(name), *cells)
+        out.print(rows)
+        for line in _marking(shown):
+            out.print(line)
+    _settles(out, document["stability"])
+    if document["composed"]:
+        out.print("Corrected column: marks of several links on one packet are one mark (--composed).")
+    for warning in document["warnings"]:
+        out.print(f"[yellow]{_escaped(warning)}[/yellow]")
+    out.print(
+        "[dim]rates of one connection; two predictions: pure / corrected; ± half the 95 % interval; "
+        "off: predicted over simulated, less 1; "
+        f"scenario {scenario.hash[:16]}[/dim]"
+    )
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}"
+    return f"seeds {seeds[0]} to {seeds[-1]}"
+
+
+def _price(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _off(value: float | None) -> str:
+    return "–" if value is None else f"{value * 100:+.1f} %"
+
+
+def _held(state: Mapping[str, Any], what: str, show: Callable[[float | None], str]) -> str:
+    """A number of a link's state, or that there is none because it is saturated."""
+    return "saturated" if state["saturated"] and what == "utilisation" else show(state[what])
+
+
+def _with_interval(found: Mapping[str, Any] | None, show: Callable[[float | None], str]) -> str:
+    """A mean as people read it, and half its interval as a share of it."""
+    if not found or found["mean"] is None:
+        return "–"
+    lo, hi = found["ci95"]
+    if lo is None or hi is None or not found["mean"]:
+        return show(found["mean"])
+    return f"{show(found['mean'])} ± {(hi - lo) / 2 / abs(found['mean']) * 100:.2g} %"
+
+
+def _marking(links: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Where each link's price comes from, links with the same price together."""
+    told: dict[str, list[str]] = {}
+    for name, link in links.items():
+        m = link["marking"]
+        if m is None:
+            continue
+        if "form" in m:
+            text = f"{m['form']} (closed form)"
+        else:
+            falls = "" if m["increasing"] else "; its load falls in places where its price grows"
+            text = (
+                f"measured curve {m['measured']}, sha256 {m['sha256'][:12]}, prices from {m['first']:.3g} to "
+                f"{m['top']:.3g}, {time_span(m['rtt_s'])} round trip{falls}"
+            )
+        told.setdefault(f"{m['kind']}, {text}", []).append(_escaped(name))
+    return [f"{', '.join(names)}: {_escaped(text)}" for text, names in told.items()]
+
+
+def _settles(out: Any, found: Mapping[str, Any]) -> None:
+    """The verdict, and what it rests on."""
+    if found["why"]:
+        out.print(f"[bold]Stability: no verdict[/bold] · {_escaped(found['why'])}.")
+        return
+    verdict, averaged = found["verdict"], found["verdict_averaged"]
+    more = f"; with the markers' averaging as delay: {averaged}" if averaged != verdict else ""
+    out.print(f"[bold]Stability: {_escaped(verdict)}[/bold]{_escaped(more)}")
+    for route in found["routes"]:
+        plain_one, late = route["plain"], route["averaged"]
+        text = f"  {route['route']}: {plain_one['value']:.3g}, bound {plain_one['bound']:.3g}"
+        if late is not None:
+            text += f"; with averaging, {time_span(late['delay_s'])} of delay: {late['value']:.3g}"
+        out.print(f"{_escaped(text)}")
+    if found["routes"]:
+        out.print(f"[dim]  {_escaped(found['routes'][0]['plain']['basis'])}[/dim]")
 
 
 def doctor(rows: Sequence[Mapping[str, str]]) -> None:

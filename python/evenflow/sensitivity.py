@@ -1,6 +1,7 @@
 """What depends on the choices a paper leaves open: every option's other values, one at a time; which verdicts change.
 
 Experiments that a choice does not touch are not run again: their points are the same, so their tables are taken over.
+Those that no claim is judged on are left out.
 """
 
 from __future__ import annotations
@@ -119,9 +120,10 @@ def _tables(
     progress: bool,
 ) -> tuple[dict[str, Table], tuple[str, ...]]:
     usual = {experiment.id: experiment for experiment in paper.experiments}
+    judged = {name for claim in other.claims for name in claim.experiments}
     varied, rerun = {}, []
     for experiment in other.experiments:
-        if experiment.id not in tables:
+        if experiment.id not in tables or experiment.id not in judged:
             continue
         if _same(usual[experiment.id], experiment, scale):
             varied[experiment.id] = tables[experiment.id]

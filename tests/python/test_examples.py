@@ -86,12 +86,50 @@ def red_knobs(out: str, _: Path) -> None:
         assert lost + marked == pytest.approx(other[2] + other[3], rel=0.15)
 
 
+def splits(out: str, start: str) -> dict[str, list[float]]:
+    """Shares of weight 1, 2 and 4 by marker."""
+    lines = [line.removeprefix(start).strip() for line in out.splitlines() if line.startswith(start)]
+    found = {line[:14].strip(): numbers(line[14:]) for line in lines}
+    return {marker: [shares[0], shares[1], shares[3]] for marker, shares in found.items()}
+
+
 def willing_to_pay(out: str, _: Path) -> None:
-    splits = [numbers(line) for line in out.splitlines() if line.startswith("  weight")]
-    assert [split[0] for split in splits] == [1, 2, 4, 1, 2, 4]
-    assert [split[2] for split in splits[:3]] == pytest.approx([1, 1, 1], rel=0.1)
     # A window is weight over price; sending whole packets costs half of one, 3 % of the least window here.
-    assert [split[2] for split in splits[3:]] == pytest.approx([1, 2, 4], rel=0.05)
+    paid = splits(out, "WTP")
+    assert len(paid) == 5
+    assert all(shares == pytest.approx([1, 2, 4], rel=0.05) for shares in paid.values())
+    each, once = splits(out, "MulTCP, every-mark"), splits(out, "MulTCP, once-per-rtt")
+    assert all(shares == pytest.approx([1, 2, 4], rel=0.11) for shares in each.values())
+    # N² + √(N⁴ + 2 N² / p) less half a packet, at independent marks with p = 0.06
+    assert once["constant"] == pytest.approx([1, 2.47, 6.86], rel=0.05)
+    assert once["virtual queue"][2] > 20
+    assert all(shares[2] > 4.5 for shares in once.values())
+    assert out in (ROOT / "docs" / "weighted_sharing.md").read_text(encoding="utf-8")
+
+
+def weighted_network(out: str, _: Path) -> None:
+    lines = [line for line in out.splitlines() if line.startswith("  ")]
+    found = [re.findall(r"(\d+\.\d+)(?: ± \d+\.\d+)? shares", line) for line in lines]
+    simulated, predicted = ([float(row[column]) for row in found] for column in (0, 1))
+    # Equal prices: weight over round trip, with 100 ms for one.
+    assert simulated[:3] == pytest.approx([1, 2 / 3, 4 / 2], rel=0.1)
+    assert simulated[3:] == pytest.approx([1, 2, 4], rel=0.11)
+    assert predicted == pytest.approx(simulated, rel=0.07)
+    assert out in (ROOT / "docs" / "weighted_sharing.md").read_text(encoding="utf-8")
+
+
+def marking_curve(out: str, folder: Path) -> None:
+    found = {}
+    for name in ("load-based", "virtual queue", "RED"):
+        pairs = re.findall(r"(\d+)% costs ([\d.]+)", line_of(out, name))
+        found[name] = [(float(load) / 100, float(price)) for load, price in pairs]
+        assert len(pairs) == 5
+        prices = [price for _, price in found[name]]
+        assert prices == sorted(prices)  # more users, higher prices
+    for load, price in found["load-based"]:
+        assert price == pytest.approx(0.71 * (load - 0.6), abs=0.015)
+    assert found["virtual queue"][-1][0] > found["virtual queue"][0][0]
+    assert (folder / "out" / "examples" / "marking_curve.svg").exists()
 
 
 CHECKS: dict[str, Callable[[str, Path], None]] = {
@@ -106,6 +144,8 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         upload,
         red_knobs,
         willing_to_pay,
+        weighted_network,
+        marking_curve,
     )
 }
 

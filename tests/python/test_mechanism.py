@@ -6,7 +6,7 @@ import math
 
 import evenflow as ef
 import pytest
-from evenflow.errors import NotYetKnown, UsageError
+from evenflow.errors import UsageError
 from evenflow.mechanism import METHODS, schema
 
 
@@ -165,11 +165,6 @@ def test_modules_and_functions_of_one_name() -> None:
     importlib.import_module("evenflow.mechanism")
     assert callable(ef.study)
     assert callable(ef.mechanism)
-
-
-def test_theory_says_it_is_not_known(small: object) -> None:
-    with pytest.raises(NotYetKnown, match="not yet known"):
-        ef.theory(str(small))
 
 
 def test_everything_public_exists() -> None:

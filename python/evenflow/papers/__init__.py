@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 TITLES = {
     "abc": "Menth and Zeitler 2018: Activity-based congestion management (ABC)",
+    "wtp": "Siris, Courcoubetis and Margetis 2002: Willingness to pay and MulTCP in ECN networks (WTP)",
 }
 """Key -> one line for `evenflow papers`, so that listing imports nothing."""
 

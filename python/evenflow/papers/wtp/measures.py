@@ -72,6 +72,20 @@ def throughput_ratio(o: Options, above: str = "heavy", below: str = "light") -> 
     return _quotient(tagged if o.ratio == "tagged" else throughput, above, below)
 
 
+def long_class(run: Run) -> str:
+    """The class that crosses every link of a chain: ``both`` of two, ``all`` of three."""
+    return "all" if "all" in run.json["groups"] else "both"
+
+
+def long_ratio(o: Options) -> Measure:
+    """R of Figs. 5 to 7: a connection over all links to one over R1–R2 alone."""
+
+    def ratio(run: Run) -> float | None:
+        return throughput_ratio(o, long_class(run), "one")(run)
+
+    return ratio
+
+
 def marks_ratio(above: str = "heavy", below: str = "light") -> Measure:
     """M of one run."""
     return _quotient(marks, above, below)
@@ -112,6 +126,7 @@ def losses(run: Run) -> float:
 _WORDS: Vocabulary = {
     "marker": str,
     "form": str,
+    "topology": str,
     "control": str,
     "population": lambda v: f"population {v}",
     "r": lambda v: f"r = {plain(v)}",

@@ -30,7 +30,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "red_spread",
-        ("floyd", "ns2", "none"),
+        ("floyd", "ns2", "bernoulli"),
         "RED's count rule: marks evenly spread as published in 1993, ns-2's later default (`wait`), or independent",
         "With ns-2's rule figure 9's RED never runs below a utilisation of 0.92, outside the paper's axis; the rule "
         "of 1993 "

@@ -46,8 +46,9 @@ WTP, MULTCP = "WTP", "MulTCP"
 """Values of the label ``control``."""
 
 LINK = "bottleneck"
-R12, R23 = "r1-r2", "r2-r3"
-"""The links of the second network; its groups say where they go: ``one`` (R1–R2), ``two`` (R2–R3), ``both``."""
+R12, R23, R34 = "r1-r2", "r2-r3", "r3-r4"
+"""The links of the second network; its groups say where they go: ``one`` (R1–R2), ``two`` (R2–R3), ``both``. With a
+third link behind, ``three`` (R3–R4) and ``all`` in place of ``both``."""
 
 Table = Mapping[str, Any]
 
@@ -67,7 +68,7 @@ def red(
     table = {
         "kind": "red",
         "variant": "ns2",
-        "spread": o.red_spread,
+        "spread": "bernoulli" if o.red_spread == "none" else o.red_spread,
         "gentle": True,
         "min_threshold": quantity(min_threshold, "packets"),
         "max_threshold": quantity(max_threshold, "packets"),
@@ -188,10 +189,12 @@ def single_link(
 ) -> Scenario:
     """Fig. 2a. `spread` replaces `Options.rtt_spread`; the link is named ``bottleneck``."""
     share = o.rtt_spread if spread is None else spread
-    links: dict[str, Any] = {LINK: _link(marker, rtt_ms / 2 - NEAR_MS)}
+    # long round trips, too, can be spread by a quarter
+    near_ms = max(NEAR_MS, rtt_ms / 8)
+    links: dict[str, Any] = {LINK: _link(marker, rtt_ms / 2 - near_ms)}
     paths = {}
     for name, group in groups.items():
-        access = _access(o, links, name, group.count, rtt_ms, share, NEAR_MS)
+        access = _access(o, links, name, group.count, rtt_ms, share, near_ms)
         paths[name] = [access, LINK]
     return _scenario(o, links, groups, paths, record, duration_s, warmup_s, title)
 
@@ -213,16 +216,57 @@ def two_links(
     A connection over both links has the sum of the two round trips, the first half of the first before R2.
     """
     share = o.rtt_spread if spread is None else spread
-    links: dict[str, Any] = {
-        R12: _link(marker, rtt12_ms / 2 - NEAR_MS),
-        R23: _link(marker, rtt23_ms / 2 - FAR_MS, capacity23_mbps),
-        "behind": {"delay": quantity(FAR_MS, "ms")},
+    hops = {"one": _Hop(R12, rtt12_ms), "two": _Hop(R23, rtt23_ms, capacity23_mbps)}
+    return _chain(o, marker, groups, hops, "both", share, record, title)
+
+
+def three_links(
+    o: Options,
+    marker: Table,
+    groups: Mapping[str, Connections],
+    *,
+    rtts_ms: tuple[float, float, float] = (RTT_MS, 100.0, 100.0),
+    title: str = "",
+) -> Scenario:
+    """Fig. 2b with a link more: R1–R2–R3–R4, all with the same marker; groups ``one``, ``two``, ``three``, ``all``."""
+    hops = {
+        name: _Hop(link, rtt_ms)
+        for name, link, rtt_ms in zip(("one", "two", "three"), (R12, R23, R34), rtts_ms, strict=True)
     }
-    ways = {
-        "one": (NEAR_MS, rtt12_ms, [R12]),
-        "two": (FAR_MS, rtt23_ms, [R23]),
-        "both": (NEAR_MS, rtt12_ms + rtt23_ms, [R12, R23, "behind"]),
-    }
+    return _chain(o, marker, groups, hops, "all", o.rtt_spread, None, title)
+
+
+@dataclass(frozen=True)
+class _Hop:
+    """A link of a chain and the round trip of the connections that cross it alone."""
+
+    link: str
+    rtt_ms: float
+    capacity_mbps: float = CAPACITY_MBPS
+
+
+def _chain(
+    o: Options,
+    marker: Table,
+    groups: Mapping[str, Connections],
+    hops: Mapping[str, _Hop],
+    long: str,
+    share: float,
+    record: Table | None,
+    title: str,
+) -> Scenario:
+    """Links in a row, each with the group that crosses it alone, and the group ``long`` over all of them."""
+    links: dict[str, Any] = {}
+    ways: dict[str, tuple[float, float, list[str]]] = {}
+    rtt_ms = sum(hop.rtt_ms for hop in hops.values())
+    entry_ms = max(NEAR_MS, rtt_ms / 8)
+    for name, hop in hops.items():
+        near_ms = FAR_MS if links else entry_ms
+        links[hop.link] = _link(marker, hop.rtt_ms / 2 - near_ms, hop.capacity_mbps)
+        ways[name] = (near_ms, hop.rtt_ms, [hop.link])
+    # a long connection has no access links at the inner routers: their delays follow behind the last
+    ways[long] = (entry_ms, rtt_ms, [*links, "behind"])
+    links["behind"] = {"delay": quantity(FAR_MS * (len(hops) - 1), "ms")}
     paths = {}
     for name, group in groups.items():
         near_ms, rtt_ms, way = ways[name]

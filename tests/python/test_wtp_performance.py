@@ -1,0 +1,288 @@
+"""Table 2 and Fig. 11: where a row is read, what a cell accepts, how populations and bursts are measured."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from evenflow.claims import Claim, Verdict, judge_claim
+from evenflow.lab import Lab
+from evenflow.papers.wtp import measures_performance as perf
+from evenflow.papers.wtp import scenarios as net
+from evenflow.papers.wtp.claims_performance import claims, law_slope, local_slope
+from evenflow.papers.wtp.deviations import DEVIATIONS
+from evenflow.papers.wtp.experiments_performance import experiments, multcp_as, population
+from evenflow.papers.wtp.options import OPTIONS, Options
+from evenflow.record import Record
+from evenflow.stats import mean_interval
+from evenflow.study import Point, Run, Study, Table, run_study
+
+USUAL = Options()
+SEEDS = range(1, 11)
+NUMBERS = (*range(64, 82), *range(92, 100), 106)
+BY_NUMBER = {int(found.id.removeprefix("wtp-c")): found for found in claims(USUAL)}
+
+
+def link_run(labels: Mapping[str, Any], point: int, seed: int, rho: float, p: float, **delays_ms: float) -> Run:
+    """A run with what Table 2 looks at."""
+    link = {
+        "utilisation": rho,
+        "arrived_packets": 10_000,
+        "marks": {"early": round(10_000 * p)},
+        **{f"queue_delay_s_{what}": value / 1e3 for what, value in delays_ms.items()},
+    }
+    return Run(point, labels, seed, Record(json.dumps({"links": {net.LINK: link}, "groups": {}}), ""))
+
+
+def table2(rows: Mapping[str, Sequence[tuple[int, float, float, tuple[float, float, float]]]]) -> Table:
+    """Rows of (N, ρ, p, (average, maximum, deviation)); a little noise by seed that averages to nothing."""
+    runs = []
+    points = [(name, *at) for name, found in rows.items() for at in found]
+    for point, (name, n, rho, p, (mean, longest, sd)) in enumerate(points):
+        labels = {"marker": name, "mix": perf.MIXED, "n": n}
+        for seed in SEEDS:
+            noise = 1 + 1e-3 * (seed - 5.5)
+            runs.append(link_run(labels, point, seed, rho, p, mean=mean * noise, max=longest * noise, sd=sd * noise))
+    return Table(runs)
+
+
+def flat(**cells: tuple[float, float, float]) -> Table:
+    """Each row at the one N that reaches 0.90."""
+    names = dict(zip(("red5", "red3", "vq", "lb"), perf.ROWS, strict=True))
+    return table2({names[key]: [(20, 0.9, 0.3, found)] for key, found in cells.items()})
+
+
+PAPER_TABLE = {"red5": (26.9, 89.6, 26.4), "red3": (5.3, 22.4, 3.6), "vq": (8.6, 39.4, 6.2), "lb": (6.3, 38.4, 4.8)}
+
+
+def verdict(claim: Claim | int, **tables: Table) -> Verdict:
+    found = BY_NUMBER[claim] if isinstance(claim, int) else claim
+    entry = judge_claim(found, {f"wtp-{name}": t for name, t in tables.items()}, scale="paper", paper_runs=10)
+    assert not entry.broken, entry.broken
+    return entry.literal.verdict
+
+
+def test_every_claim_of_the_block_is_there_once() -> None:
+    assert sorted(BY_NUMBER) == sorted(NUMBERS)
+    assert len(claims(USUAL)) == len(NUMBERS)
+    ids = {experiment.id for experiment in experiments(USUAL)}
+    for number in set(NUMBERS) - {99}:
+        assert set(BY_NUMBER[number].experiments) <= ids
+
+
+# --- Where a row is read --------------------------------------------------------------------------------------------
+
+
+def test_a_row_is_read_on_the_branch_where_load_and_marks_grow_together() -> None:
+    """0.90 is met at N = 6, exactly, and again near N = 24: the second counts."""
+    folded = [(4, 0.99), (6, 0.90), (12, 0.86), (20, 0.888), (24, 0.901), (28, 0.911)]
+    lab = Lab(table2({perf.RED_5: [(n, rho, n / 80, (1.0, 2.0, 1.0)) for n, rho in folded]}))
+    assert perf.operating_point(lab, marker=perf.RED_5, mix=perf.MIXED) == 24
+
+
+def test_a_marker_that_never_runs_so_low_is_read_at_its_least_utilisation() -> None:
+    lab = Lab(table2({perf.RED_3: [(n, rho, 0.1, (1.0, 2.0, 1.0)) for n, rho in ((4, 0.95), (8, 0.92), (16, 0.96))]}))
+    assert perf.operating_point(lab, marker=perf.RED_3, mix=perf.MIXED) == 8
+
+
+def test_the_choice_of_n_looks_at_nothing_but_utilisation() -> None:
+    scan = [(8, 0.80), (16, 0.86), (24, 0.903), (32, 0.93)]
+    for delay in (1.0, 100.0):
+        lab = Lab(table2({perf.VQ: [(n, rho, 0.2, (delay * n, 2.0, 1.0)) for n, rho in scan]}))
+        assert perf.operating_point(lab, marker=perf.VQ, mix=perf.MIXED) == 24
+
+
+def test_the_local_slope_is_that_of_p_over_utilisation() -> None:
+    """p = 3 (ρ − 0.8), whatever N has to do with it."""
+    scan = [(n, 0.84 + 0.005 * k, 3 * (0.04 + 0.005 * k), (1.0, 2.0, 1.0)) for k, n in enumerate((10, 12, 18, 30, 34))]
+    slope = local_slope(USUAL, Lab(table2({perf.VQ: scan})), perf.VQ, perf.MIXED)
+    assert slope == pytest.approx(np.full(10, 3.0), rel=1e-3)
+
+
+# --- What is accepted -----------------------------------------------------------------------------------------------
+
+
+def test_the_paper_s_own_table_satisfies_every_claim_about_it_but_the_slope() -> None:
+    data = flat(**PAPER_TABLE)
+    for number in (*range(64, 81),):
+        assert verdict(number, tab02=data) is Verdict.HOLDS, number
+
+
+@pytest.mark.parametrize(
+    ("number", "row", "column", "inside", "outside"),
+    [
+        (64, "red5", 0, 26.9 / 2.4, 26.9 / 2.6),
+        (66, "red5", 2, 26.4 * 2.4, 26.4 * 2.6),
+        (68, "red3", 1, 22.4 * 1.55, 22.4 * 1.65),
+        (72, "vq", 2, 6.2 * 1.55, 6.2 * 1.65),
+        (73, "lb", 0, 6.3 / 1.55, 6.3 / 1.65),
+    ],
+)
+def test_a_cell_accepts_its_factor_either_way(
+    number: int, row: str, column: int, inside: float, outside: float
+) -> None:
+    for value, expected in ((inside, Verdict.HOLDS), (outside, Verdict.FAILS)):
+        cells = list(PAPER_TABLE[row])
+        cells[column] = value
+        data = flat(**PAPER_TABLE | {row: (cells[0], cells[1], cells[2])})
+        assert verdict(number, tab02=data) is expected
+
+
+def test_orders_are_strict_but_for_the_ties_that_are_named() -> None:
+    tie = PAPER_TABLE | {"red3": (7.2, 22.4, 3.6)}  # 14 % above load-based
+    assert verdict(79, tab02=flat(**tie)) is Verdict.HOLDS
+    assert verdict(79, tab02=flat(**tie | {"red3": (7.9, 22.4, 3.6)})) is Verdict.FAILS
+    assert verdict(78, tab02=flat(**PAPER_TABLE | {"lb": (6.3, 39.4 * 1.04, 4.8)})) is Verdict.HOLDS
+    assert verdict(78, tab02=flat(**PAPER_TABLE | {"lb": (6.3, 39.4 * 1.06, 4.8)})) is Verdict.FAILS
+    assert verdict(77, tab02=flat(**PAPER_TABLE | {"lb": (6.3, 38.4, 6.3)})) is Verdict.FAILS
+    assert verdict(80, tab02=flat(**PAPER_TABLE | {"red5": (26.9, 22.4 * 1.3, 26.4)})) is Verdict.FAILS
+
+
+def test_the_longest_wait_of_all_runs_decides_nothing_with_few_runs() -> None:
+    few = Table(run for run in flat(**PAPER_TABLE).runs if run.seed <= 3)
+    entry = judge_claim(BY_NUMBER[65], {"wtp-tab02": few}, scale="quick", paper_runs=10)
+    assert entry.relaxed is not None
+    assert entry.relaxed.verdict is Verdict.UNDECIDED
+
+
+def test_the_summary_of_section_7_includes_sharing_under_the_virtual_queue() -> None:
+    from evenflow.papers.wtp import claims_sharing
+
+    known = {found.id for found in claims_sharing.claims(USUAL)}
+    assert {f"wtp-c{number}" for number in (13, 14, 15, 16)} <= known
+    assert {"wtp-tab02", "wtp-fig03"} <= set(BY_NUMBER[99].experiments)
+
+
+# --- Experiments ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choice", [{}, {"mixture": "separate"}, {"packet": 1500}, {"packet": 500}])
+def test_no_two_points_of_an_experiment_have_the_same_labels(choice: dict[str, Any]) -> None:
+    for experiment in experiments(replace(USUAL, **choice)):
+        for scale in ("quick", "paper"):
+            labels = [tuple(sorted(point.labels.items())) for point in experiment.points(scale)]  # type: ignore[arg-type]
+            assert len(labels) == len(set(labels)), (experiment.id, choice)
+
+
+def test_homogeneous_populations_have_the_weights_of_the_mixed_one() -> None:
+    for mix in (perf.MIXED, perf.ONES, perf.SIXES):
+        groups = population(mix, 12, net.wtp(USUAL))
+        assert sum(group.count * group.weight for group in groups.values()) == 12 * 1 + 12 * 6
+
+
+def test_table_2_and_its_extension_share_their_runs() -> None:
+    tab02, x_load = ({p.scenario.hash for p in e.points("quick")} for e in experiments(USUAL)[:2])
+    assert tab02 <= x_load
+
+
+@pytest.mark.parametrize(("reaction", "kind"), [(perf.ECHO, "classic"), (perf.EVERY, "per-packet")])
+def test_multcp_s_reaction_does_not_depend_on_the_options(reaction: str, kind: str) -> None:
+    for o in (USUAL, replace(USUAL, multcp_react="every-mark", multcp_feedback="classic")):
+        assert multcp_as(o, reaction)["ecn"] == kind
+
+
+# --- Fig. 11 --------------------------------------------------------------------------------------------------------
+
+
+class Bins:
+    """A run with nothing but its series."""
+
+    def __init__(self, counts: Sequence[float]) -> None:
+        self.counts = np.asarray(counts, dtype=np.float64)
+
+    def series(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        assert name == "links.bottleneck.arrived_bytes"
+        times = 0.05 * np.arange(1, len(self.counts) + 1)
+        return times, self.counts * USUAL.packet
+
+
+def test_dispersion_is_variance_over_mean_behind_the_warm_up() -> None:
+    """After 60 s, 1200 bins of 50 ms: 2, 4, 2, 4, … has mean 3 and variance 1 (n − 1: 2400 / 2399)."""
+    run = Bins([1000.0] * 1200 + [2.0, 4.0] * 1200)
+    assert perf.dispersion(USUAL)(run) == pytest.approx(2400 / 2399 / 3)  # type: ignore[arg-type]
+
+
+def test_poisson_arrivals_have_a_dispersion_of_one() -> None:
+    counts = np.random.default_rng(1).poisson(60, 3600)
+    assert perf.dispersion(USUAL)(Bins(list(counts))) == pytest.approx(1.0, abs=0.1)  # type: ignore[arg-type]
+
+
+def test_a_ladder_compares_each_weight_with_weight_one() -> None:
+    rates = {f"w{w}": {"throughput_bps": 1e5 * w**2} for w in range(1, 11)}
+    labels = {"panel": "a", "control": net.MULTCP, "population": "C"}
+    lab = Lab(Table(Run(0, labels, seed, Record(json.dumps({"groups": rates}), "")) for seed in (1, 2)))
+    found = perf.ratio_curve(USUAL, lab, net.MULTCP, "C")
+    assert [float(values.mean()) for values in found.values()] == pytest.approx([w**2 for w in range(1, 11)])
+
+
+def fig11(multcp: Mapping[int, float], wtp: Mapping[int, float], noise: float) -> Table:
+    runs = []
+    for point, (control, r, ratio) in enumerate(
+        [(net.MULTCP, r, x) for r, x in multcp.items()] + [(net.WTP, r, x) for r, x in wtp.items()]
+    ):
+        labels = {"panel": "a", "control": control, "population": "A", "r": r}
+        for seed in SEEDS:
+            rates = {"heavy": {"throughput_bps": ratio + noise * (seed - 5.5)}, "light": {"throughput_bps": 1.0}}
+            runs.append(Run(point, labels, seed, Record(json.dumps({"groups": rates}), "")))
+    return Table(runs)
+
+
+def test_fairness_compares_distances_of_the_means() -> None:
+    """Noise on both sides of the diagonal is no unfairness: willingness to pay is right on average, MulTCP is not."""
+    assert verdict(93, fig11=fig11({1: 1.0, 4: 4.3}, {1: 1.0, 4: 4.0}, noise=0.02)) is Verdict.HOLDS
+    assert verdict(93, fig11=fig11({1: 1.0, 4: 4.3}, {1: 1.0, 4: 3.5}, noise=0.02)) is Verdict.FAILS
+    assert verdict(92, fig11=fig11({1: 1.0, 4: 4.3}, {1: 1.0, 4: 4.0}, noise=0.02)) is Verdict.HOLDS
+    assert verdict(92, fig11=fig11({1: 1.0, 4: 3.8}, {1: 1.0, 4: 4.0}, noise=0.02)) is Verdict.FAILS
+
+
+# --- Real runs ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def laws() -> Lab:
+    """A single connection at two marking probabilities, four seeds."""
+    points = []
+    controls = [(net.WTP, "", net.wtp(USUAL)), (net.MULTCP, perf.EVERY, multcp_as(USUAL, perf.EVERY))]
+    for control, reaction, tcp in controls:
+        for p in (0.04, 0.16):
+            scenario = net.single_link(USUAL, net.constant(p), {"all": net.Connections(1, tcp, 2)})
+            labels = {"panel": "c", "control": control, "reaction": reaction, "w": 2, "p": p}
+            points.append(Point(labels, scenario))
+    return Lab(run_study(Study(points, [1, 2, 3, 4])))
+
+
+def test_willingness_to_pay_follows_one_over_p(laws: Lab) -> None:
+    """Section 2: W = w / p; a window is sent by whole packets, so that the rate is (W − ½) / T."""
+    spot = laws.at(control=net.WTP, p=0.04)
+    expected = (2 / 0.04 - 0.5) / 0.2 * 8e-3
+    assert mean_interval(spot.of(perf.alone_mbps), 0.9).mean == pytest.approx(expected, rel=0.05)
+    assert float(law_slope(laws, net.WTP, "", 2).mean()) == pytest.approx(-1.0, abs=0.08)
+
+
+def test_multcp_that_counts_every_mark_follows_one_over_root_p(laws: Lab) -> None:
+    """Growth N a round trip balances W/2N for each of W p marks: W = N √(2 / p)."""
+    window = laws.at(control=net.MULTCP, p=0.04).of("groups.all.window_packets_mean")
+    assert float(window.mean()) == pytest.approx(2 * (2 / 0.04) ** 0.5, rel=0.1)
+    assert float(law_slope(laws, net.MULTCP, perf.EVERY, 2).mean()) == pytest.approx(-0.5, abs=0.1)
+
+
+def test_multcp_once_a_round_trip_has_a_window_with_the_square_of_its_weight() -> None:
+    """With a mark in every round trip: growth N (1 − p), as marked ACKs give none, against one cut of W / 2N."""
+    tcp = multcp_as(USUAL, perf.EACH_OWN)
+    scenario = net.single_link(USUAL, net.constant(0.5), {"all": net.Connections(1, tcp, 4)})
+    found = Lab(run_study(Study([Point({}, scenario)], [1, 2]))).at().of("groups.all.window_packets_mean")
+    assert float(found.mean()) == pytest.approx(2 * 4**2 * 0.5, rel=0.1)
+
+
+# --- What is left open ----------------------------------------------------------------------------------------------
+
+
+def test_every_option_is_a_named_deviation_and_every_named_option_exists() -> None:
+    assert len({found.id for found in DEVIATIONS}) == len(DEVIATIONS)
+    named = {word for found in DEVIATIONS for word in re.findall(r"\(option (\w+)\)", found.alternatives)}
+    assert named == {option.name for option in OPTIONS}
