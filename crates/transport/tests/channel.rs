@@ -284,7 +284,7 @@ fn channels() -> impl Strategy<Value = Channel> {
 }
 
 fn profiles() -> impl Strategy<Value = Profile> {
-    let base = prop::sample::select(vec!["rfc", "linux", "ns3.26", "ns2", "ns2-linux"]);
+    let base = prop::sample::select(vec!["rfc", "linux", "linux3.2", "ns3.26", "ns2", "ns2-linux"]);
     let ecn = prop::sample::select(vec![Mode::Off, Mode::Classic, Mode::Accurate, Mode::PerPacket]);
     let detection = prop::sample::select(vec![LossDetection::Sack, LossDetection::Fack, LossDetection::Rack]);
     let reduction = prop::sample::select(vec![
