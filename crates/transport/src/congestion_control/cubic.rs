@@ -218,9 +218,7 @@ impl Cubic {
         };
         let slow_start = given("slow_start").map_or(profile.slow_start, SlowStart::of);
         let curve = match form {
-            "linux-3.2" => {
-                Curve::Linux3_2(linux_3_2::Curve::new(&shape, slow_start == SlowStart::Hystart))
-            }
+            "linux-3.2" => Curve::Linux3_2(linux_3_2::Curve::new(&shape, slow_start == SlowStart::Hystart)),
             "linux" => Curve::Linux(linux::Curve::new(&shape, linux::TODAY)),
             "linux-2.6.22" => Curve::Linux(linux::Curve::new(&shape, linux::OF_2_6_22)),
             _ => Curve::Rfc(Rfc::new(shape, profile.half_of)),
@@ -460,7 +458,9 @@ pub static TABLE: Mechanism = Mechanism {
         Param {
             name: "form",
             ty: Type::Choice(&["rfc", "linux", "linux-3.2", "linux-2.6.22"]),
-            default: Fallback::Absent("linux on linux, linux-3.2 on linux3.2, linux-2.6.22 on ns2-linux, else rfc"),
+            default: Fallback::Absent(
+                "linux on linux, linux-3.2 on linux3.2, linux-2.6.22 on ns2-linux, else rfc",
+            ),
             range: Range::ANY,
             source: "docs/tcp.md",
             doc: "The RFC in real numbers, the whole numbers of today's kernel, of Linux 3.2, or of the module that ns-2 ships.",

@@ -340,9 +340,13 @@ impl CongestionControl {
         }
     }
 
-    /// Half of the threshold, below which rate halving does not take the window, or the threshold (Linux's `min_cwnd`).
-    pub fn halving_floor(&self, ssthresh: f64) -> f64 {
-        if matches!(self, CongestionControl::Cubic(_)) { ssthresh } else { ssthresh / 2.0 }
+    /// Below what rate halving does not take the window: half of the threshold in whole segments, with CUBIC the threshold
+    /// (Linux's `min_cwnd`).
+    pub fn halving_floor(&self, ssthresh: f64, mss: f64) -> f64 {
+        match self {
+            CongestionControl::Cubic(_) => ssthresh,
+            _ => (ssthresh / mss / 2.0) as u64 as f64 * mss,
+        }
     }
 
     /// The window that a needless reduction is taken back to, bytes, where the control remembers one (Linux 3.2's CUBIC).

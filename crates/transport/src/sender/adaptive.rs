@@ -132,8 +132,9 @@ impl Sender {
         if a.mark < una {
             a.mark = 0;
         }
-        if advanced && !in_doubt && !matches!(was, Recovery::Recovery | Recovery::Reduction) {
-            a.full = now;
+        let held = |state| matches!(state, Recovery::Recovery | Recovery::Reduction);
+        if advanced && !in_doubt && !held(was) && !held(self.recovery) {
+            self.selective().adaptive.full = now;
             self.grow(growth, marks, now, profile);
         }
         if !advanced || seen.reported || marks > 0 || was != Recovery::Open || self.recovery != Recovery::Open
@@ -439,12 +440,12 @@ impl Sender {
             return;
         }
         let mss = profile.segment();
-        let floor = self.control.halving_floor(self.window.ssthresh);
+        let floor = self.control.halving_floor(self.window.ssthresh, mss);
         let s = self.selective();
         s.half = !s.half;
         let (half, pipe) = (s.half, s.board.pipe() as f64);
         if !half && self.window.cwnd > floor {
-            self.window.cwnd -= mss;
+            self.window.cwnd = (self.window.cwnd - mss).max(floor).max(mss);
         }
         self.window.cwnd = self.window.cwnd.min(pipe + mss);
     }

@@ -489,7 +489,8 @@ impl Sender {
     fn third_is_used(&self, flight: f64, profile: &Profile) -> bool {
         let cwnd = self.window.cwnd;
         let left = cwnd - flight;
-        let reordering = self.selective.as_ref().map_or(profile.duplicate_threshold, |s| s.adaptive.reordering);
+        let reordering =
+            self.selective.as_ref().map_or(profile.duplicate_threshold, |s| s.adaptive.reordering);
         left <= f64::from(reordering) * profile.segment() || (3.0 * left < cwnd && left < 65_536.0)
     }
 
