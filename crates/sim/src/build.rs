@@ -22,7 +22,7 @@ use crate::engine::{
 use crate::events::Lane;
 use crate::measure::{ClassCounters, PortCounters, Window, WindowMeter};
 use crate::port::{Events, Fifo, Gate, Lengths, Loses, Loss, Port, Queue, Select};
-use crate::probe::{Probes, Series, Source, Timed};
+use crate::probe::{Log, Probes, Series, Source, Timed};
 
 /// One copy of a component: whose it is, as it stands in the names of its streams.
 #[derive(Clone, Debug)]
@@ -645,6 +645,9 @@ impl Builder<'_> {
                         Source::Stage(_, name) => {
                             probes.stage_series.push((packet.0, packet.1, name, column))
                         }
+                        Source::Logged(flow, what) => {
+                            probes.flow_series.push((flow, what, column, f64::NAN));
+                        }
                         _ => {}
                     },
                 }
@@ -732,6 +735,8 @@ impl Builder<'_> {
                         let source = match observable {
                             "window" => Source::Window(id),
                             "ssthresh" => Source::Threshold(id),
+                            "probed_window" => Source::Logged(id, Log::Window),
+                            "probed_ssthresh" => Source::Logged(id, Log::Threshold),
                             _ => Source::Received(id),
                         };
                         out.push((name, source, (0, 0)));

@@ -61,7 +61,7 @@ impl Adaptive {
     pub(super) fn new(profile: &Profile) -> Adaptive {
         Adaptive {
             reordering: profile.cached_reordering.unwrap_or(profile.duplicate_threshold),
-            forward: profile.cached_reordering.is_none_or(|seen| seen <= profile.duplicate_threshold),
+            forward: profile.cached_reordering.is_none_or(|seen| seen == profile.duplicate_threshold),
             frto: Frto::Off,
             mark: 0,
             delayed: false,

@@ -7,6 +7,7 @@
 mod adaptive;
 pub mod board;
 mod duplicates;
+pub mod metrics;
 mod selective;
 
 use evenflow_base::{Duration, Ecn as Field, Packet, Time, flags};
@@ -189,6 +190,11 @@ impl Sender {
             Some(s) => s.board.pipe() as f64,
             None => self.flight(profile),
         }
+    }
+
+    /// By how many segments the network was seen to reorder, where the stack learns it.
+    pub fn reordering(&self) -> Option<u32> {
+        self.selective.as_ref().map(|s| s.adaptive.reordering)
     }
 
     /// The smoothed round-trip time, if there was a sample.

@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::profile::{TimerWheel, UndoTo};
+use crate::sender::metrics::Metrics;
 
 fn old() -> Profile {
     let (clock_tick, timer_tick) = (Duration::from_millis(1), Duration::ZERO);
@@ -327,4 +328,41 @@ fn cubic_remembers_the_window_and_the_probe_logs_three_quarters() {
     );
     let b = b.with_window(100.0, 20.0);
     assert_eq!(b.sender.remembered_threshold(&b.profile), 75_000.0);
+}
+
+/// Route metrics. In slow start nothing is known, so nothing is kept, but a threshold that is known rises to half the window, 70;
+/// in avoidance max(140 / 2, 60); where the window is not above the threshold, the threshold, if one is known. A shorter round trip
+/// is approached by an eighth: 90 - 40 / 8.
+#[test]
+fn what_a_connection_leaves_behind() {
+    let ended = |cwnd: f64, ssthresh: f64| {
+        let mut b = Bench::new(old(), Some(10_000));
+        b.table(OPENED).table("100 | ack 10 | | done");
+        b.with_window(cwnd, ssthresh)
+    };
+    let known = Metrics { ssthresh: Some(27), reordering: None, srtt: Duration::from_millis(90) };
+    let left = |before: Metrics, cwnd: f64, ssthresh: f64| {
+        let b = ended(cwnd, ssthresh);
+        let mut metrics = before;
+        metrics.learn(&b.sender, &b.profile);
+        metrics
+    };
+    assert_eq!(left(Metrics::default(), 140.0, f64::INFINITY).ssthresh, None);
+    assert_eq!(left(known, 140.0, f64::INFINITY).ssthresh, Some(70));
+    assert_eq!(left(known, 40.0, f64::INFINITY).ssthresh, Some(27));
+    assert_eq!(left(Metrics::default(), 140.0, 60.0).ssthresh, Some(70));
+    assert_eq!(left(known, 100.0, 60.0).ssthresh, Some(60));
+    assert_eq!(left(Metrics::default(), 50.0, 60.0).ssthresh, None);
+    assert_eq!(left(known, 50.0, 60.0).ssthresh, Some(60));
+    assert_eq!(left(known, 40.0, 60.0).srtt, Duration::from_millis(85));
+    assert_eq!(left(Metrics::default(), 40.0, 60.0).srtt, Duration::from_millis(50));
+    // Only more reordering than is taken for granted is kept; a connection begins with it.
+    let mut b = ended(50.0, 60.0);
+    b.sender.selective().adaptive.reordering = 60;
+    let mut metrics = known;
+    metrics.learn(&b.sender, &b.profile);
+    assert_eq!(metrics.reordering, Some(60));
+    let profile = metrics.apply(&b.profile);
+    assert_eq!(Metrics::of(&profile), metrics);
+    assert_eq!(Bench::new(profile, None).sender.reordering(), Some(60));
 }
