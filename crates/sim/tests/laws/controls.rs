@@ -57,6 +57,32 @@ fn linux_3_2_fills_a_link_with_each_of_its_controls() {
     }
 }
 
+/// Ben Ameur et al. (2016): 8 Mbit/s and 100 ms. Where the receive window binds at 40 segments, a window that only grows while
+/// less than a third of it is free stops at 60; Vegas's own steps do not ask. Where it does not bind, the path's 66 packets
+/// (100 ms at 8 Mbit/s, 1514 B) and the queue's 67 are lost from 133 on, and the window grows by a few until that is told: to 138 by
+/// the paper's threshold of 69 after a halving (figure 3b).
+#[test]
+fn linux_3_2_stops_where_its_window_is_not_used() {
+    let windows = |control: &str, max_window: u32| {
+        let tcp = format!(
+            r#"{{ stack = "linux3.2", congestion_control = "{control}", max_window = "{max_window} B" }}"#
+        );
+        let text = alone(&tcp, r#"{ limit = "67 packets" }"#)
+            .replace("\"10 Mbit/s\", delay = \"19 ms\"", "\"8 Mbit/s\", delay = \"49 ms\"")
+            .replace("flows[0].window\", every = \"100 ms\"", "flows[0].probed_window\", every = \"packet\"");
+        let run = run(&text, 1);
+        let (times, windows) = run.column("groups.one.users[0].flows[0].probed_window");
+        let late = times.iter().zip(windows).filter(|(t, _)| **t > 10.0).map(|(_, w)| *w);
+        (windows.iter().copied().fold(0.0, f64::max), late.fold(0.0, f64::max))
+    };
+    for control in ["newreno", "illinois", "cubic"] {
+        assert_eq!(windows(control, 40 * 1448).0, 60.0, "{control}");
+        let (_, late) = windows(control, 262_144);
+        assert!((133.0..=138.0).contains(&late), "{control}: {late}");
+    }
+    assert!(windows("vegas", 40 * 1448).0 > 100.0);
+}
+
 /// What the kernel's probe logs: a line for each segment that the sender receives with another window than the last line's,
 /// beside it a threshold of three quarters of the window at least (in whole quarters), but in recovery.
 #[test]
