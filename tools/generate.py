@@ -348,7 +348,7 @@ def sensitivity(key: str, text: str) -> str:
     lines = ["Not examined yet."]
     if rows:
         lines = [
-            "| option | default | instead | verdicts that change (in brackets: the wider reading) |",
+            "| option | default | instead | verdicts that change |",
             "|---|---|---|---|",
         ]
         for row in rows:
@@ -357,7 +357,11 @@ def sensitivity(key: str, text: str) -> str:
             )
             lines.append(f"| `{row['option']}` | {row['default']} | {row['value']} | {changes or 'none'} |")
         scale, engine = ledger["sensitivity_scale"], ledger["sensitivity_engine"][:16]
-        lines += ["", f"Verdicts at `--scale {scale}`, before → after; engine {engine}."]
+        lines += [
+            "",
+            f"By the paper's own words and numbers: the verdict at full scale → one decided at `--scale {scale}` with "
+            f"that choice (engine {engine}). What is undecided there is left out.",
+        ]
     start, end = "<!-- sensitivity -->", "<!-- /sensitivity -->"
     before, found, rest = text.partition(start)
     return before + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2] if found else text
@@ -477,6 +481,14 @@ def record_sensitivity(key: str) -> None:
     shipped = read_ledger(shipped_ledger(key))
     if found is None or not found["complete"] or not found["sensitivity"] or shipped is None:
         sys.exit(f"out/{key}-sensitivity/{LEDGER} is not that of a whole run; run: make sensitivity PAPER={key}")
+    usual = {row["id"]: row["verdict"] for row in shipped["claims"]}
+    for row in found["sensitivity"]:
+        # with few runs much is undecided: what counts is a verdict that is decided, and not that of the whole run
+        row["changes"] = [
+            change | {"before": usual[change["id"]], "after": after}
+            for change in row["changes"]
+            if (after := change["after"].split()[0]) != "undecided" and after != usual[change["id"]]
+        ]
     shipped |= dict(zip(SENSITIVITY, (found["sensitivity"], found["engine"], found["scale"]), strict=True))
     shipped_ledger(key).write_text(json.dumps(shipped, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 

@@ -128,24 +128,35 @@ def arguments(scenario: Scenario, seed: int) -> list[str]:
 
 
 def runs_of_ns2(peer: Ns2, scenario: Scenario, seeds: Sequence[int], *, fresh: bool = False) -> list[dict[str, float]]:
-    """The metrics of ns-2's runs, in seed order, kept like all others'."""
+    """The metrics of ns-2's runs, in seed order, kept like all others'; a run that was another control is left out."""
 
-    def run(seed: int) -> dict[str, float]:
+    def run(seed: int) -> dict[str, float] | None:
         command = [str(peer.binary), str(SOURCE), *arguments(scenario, seed)]
-        return metrics_of_ns2(kept(SOURCE, command, fresh=fresh))
+        try:
+            return metrics_of_ns2(kept(SOURCE, command, fresh=fresh))
+        except RefusedError as refused:
+            print(f"ns-2's run with seed {seed} is left out: {refused}", flush=True)
+            return None
 
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        return list(pool.map(run, seeds))
+        found = [metrics for metrics in pool.map(run, seeds) if metrics is not None]
+    if not found:
+        raise RefusedError("every run of ns-2 was refused")
+    return found
+
+
+class RefusedError(RuntimeError):
+    """A run of ns-2 in which a packet was lost, or in which Agent/TCP changed a window by itself."""
 
 
 def metrics_of_ns2(record: Mapping[str, Any]) -> dict[str, float]:
     """The compared metrics of a record of ns2/wtp.tcl.
 
-    Raises `RuntimeError` if a packet was lost or Agent/TCP changed a window by itself: then it was another control.
+    Raises `RefusedError` if a packet was lost or Agent/TCP changed a window by itself: then it was another control.
     """
     link = record["links"]["bottleneck"]
     if link["dropped_packets"] or record["windows_not_ours"]:
-        raise RuntimeError(f"{link['dropped_packets']} packets lost, {record['windows_not_ours']} windows changed")
+        raise RefusedError(f"{link['dropped_packets']} packets lost, {record['windows_not_ours']} windows changed")
     heavy, light = (
         {
             "goodput": _mean(group["flows_delivered_packets"]),

@@ -174,6 +174,8 @@ def judge_one(check: Check, *, paper_runs: int, level: float = LEVEL, shortened:
         return Outcome(check, i, Verdict.HOLDS)
     if real and (i.hi < lo or i.lo > hi):
         return Outcome(check, i, Verdict.FAILS)
+    if sampled and i.n < min(2, paper_runs):
+        return Outcome(check, i, Verdict.UNDECIDED)  # the others are undefined: one value has no interval to speak of
     if sampled and i.n + i.undefined < paper_runs:
         return Outcome(check, i, Verdict.UNDECIDED, runs_to_decide=runs_needed(i, check.lo, check.hi, level))
     return Outcome(check, i, Verdict.HOLDS if lo <= i.mean <= hi else Verdict.FAILS, close=sampled)

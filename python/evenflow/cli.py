@@ -7,6 +7,7 @@ Everything heavy is imported inside the commands, so that `--help` answers at on
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from enum import StrEnum
@@ -208,10 +209,22 @@ def reproduce(
     from . import papers as registry
     from . import reproduce as work
 
-    examined = registry.load(paper).with_options(_options(options))
+    examined = registry.load(paper)
+    chosen: list[str] = []
+    wrong: list[str] = []
+    for name in experiments or []:
+        try:
+            chosen.append(examined.experiment(name).id)
+        except UsageError as error:
+            wrong.append(str(error))
+    try:
+        examined = examined.with_options(_pairs("--option", "NAME=VALUE", options))
+    except UsageError as error:
+        wrong.append(str(error))
     if sensitivity and not examined.options:
-        raise UsageError(f"--sensitivity: {examined.key} has no options to vary.")
-    chosen = [examined.experiment(name).id for name in experiments or []]
+        wrong.append(f"--sensitivity: {examined.key} has no options to vary.")
+    if wrong:
+        raise UsageError("\n".join(wrong))
     if not as_json:
         count = len(chosen) or len(examined.experiments)
         print(f"{examined.reference}")
@@ -349,6 +362,16 @@ def theory(
     composed: Annotated[
         bool, typer.Option("--composed", help="Corrected column: marks of several links on one packet are one mark.")
     ] = False,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start",
+            metavar="GROUP=RATE",
+            help="The trajectory starts with this rate of each of the group's connections, packets/s; default: one a "
+            "round trip. Repeatable.",
+        ),
+    ] = None,
+    length: Annotated[float, typer.Option("--for", metavar="SECONDS", help="How long the trajectory is.")] = 60.0,
     jobs: Jobs = None,
     out: Annotated[
         Path | None,
@@ -364,6 +387,11 @@ def theory(
 
     if no_run and (seed is not None or replications is not None):
         raise UsageError("--no-run simulates nothing; leave --seed and --replications out.")
+    starts = _starts(start)
+    if out is None and (starts or length != 60.0):
+        raise UsageError("--start and --for say where the trajectory begins and ends; --out DIR writes it.")
+    if not (math.isfinite(length) and length > 0):
+        raise UsageError(f"--for {length:g}: give a number of seconds above 0.")
     scenario, _ = _load(file, settings)
     scenario.check()
     if out is not None:
@@ -377,7 +405,7 @@ def theory(
             count = replications or (5 if seed is None else 1)
             study = Study([Point({}, scenario)], range(first, first + count))
             found = found.compared(run_study(study, store=store, jobs=jobs, progress=not as_json, what=file.stem))
-    written = _write_theory(found, out) if out is not None else []
+    written = _write_theory(found, out, starts, length) if out is not None else []
     if as_json:
         _print_json(found.to_json())
         return
@@ -388,7 +416,18 @@ def theory(
         print(f"Written: {', '.join(str(path) for path in written)}")
 
 
-def _write_theory(found: Prediction, folder: Path) -> list[Path]:
+def _starts(texts: Sequence[str] | None) -> dict[str, float]:
+    """`--start GROUP=RATE`, each once."""
+    found: dict[str, float] = {}
+    for name, value in _pairs("--start", "GROUP=RATE", texts).items():
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise UsageError(f"--start {name}={value}: the rate is a number of packets/s.") from None
+    return found
+
+
+def _write_theory(found: Prediction, folder: Path, starts: Mapping[str, float], length: float) -> list[Path]:
     """The overlay, and the trajectory where there is one."""
     from .plots import save
     from .store import write_whole
@@ -399,8 +438,10 @@ def _write_theory(found: Prediction, folder: Path) -> list[Path]:
     write_whole(document, (json.dumps(found.to_json(), ensure_ascii=False, indent=2) + "\n").encode())
     written.append(document)
     try:
-        followed = found.trajectory().thinned(MOST_POINTS)
+        followed = found.trajectory(starts, length).thinned(MOST_POINTS)
     except UsageError:
+        if starts:
+            raise
         return written  # the screen says why there is no verdict, and for the same reason there is no trajectory
     table = folder / "trajectory.csv"
     write_whole(table, plots.csv(found, followed).encode())
@@ -435,16 +476,16 @@ def _load(file: Path, settings: Sequence[str] | None) -> tuple[Scenario, dict[st
     return scenario.with_settings(pins), swept
 
 
-def _options(texts: Sequence[str] | None) -> dict[str, str]:
-    """`--option NAME=VALUE`, each once."""
+def _pairs(option: str, form: str, texts: Sequence[str] | None) -> dict[str, str]:
+    """What a repeatable `--option NAME=VALUE` says, each name once."""
     found: dict[str, str] = {}
     for text in texts or []:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip() or not value.strip():
-            raise UsageError(f"--option {text}: write NAME=VALUE.")
-        if name.strip() in found:
-            raise UsageError(f"--option {name.strip()} is given twice.")
-        found[name.strip()] = value.strip()
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name or not value:
+            raise UsageError(f"{option} {text}: write {form}.")
+        if name in found:
+            raise UsageError(f"{option} {name} is given twice.")
+        found[name] = value
     return found
 
 

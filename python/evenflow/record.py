@@ -130,7 +130,7 @@ class NoMetric(KeyError):
     """A record has no such metric. The nearest name is looked for only if somebody reads the message."""
 
     def __init__(self, name: str, tree: Mapping[str, Any]) -> None:
-        super().__init__(name)
+        super().__init__(name, tree)
         self._name, self._tree = name, tree
 
     def __str__(self) -> str:

@@ -221,10 +221,11 @@ def ledger(document: Mapping[str, Any], *, only_failing: bool = False) -> None:
 
 def _sensitivity(rows: Sequence[Mapping[str, Any]]) -> Any:
     """Which verdicts change with which other choice."""
-    made = table("option", "value", "default", "verdicts that change: literal, and (wider reading)")
+    made = table("option", "value", "instead of", "verdicts that change: literal, and (wider reading)")
     for row in rows:
         changes = "; ".join(f"{c['id']} {c['before']} → {c['after']}" for c in row["changes"]) or "none"
-        made.add_row(*(_escaped(str(row[key])) for key in ("option", "value", "default")), _escaped(changes))
+        present = row.get("instead_of", row["default"])  # ledgers of before have no other than the default
+        made.add_row(*(_escaped(str(text)) for text in (row["option"], row["value"], present)), _escaped(changes))
     return made
 
 

@@ -37,6 +37,8 @@ class Varied:
 
     option: Option
     value: str
+    instead_of: str
+    """The value of the examination beside it: the default unless another was chosen."""
     changes: tuple[Change, ...]
     judged: int
     rerun: tuple[str, ...]
@@ -52,6 +54,7 @@ class Varied:
             "subject": self.option.subject,
             "default": self.option.default,
             "value": self.value,
+            "instead_of": self.instead_of,
             "judged": self.judged,
             "changes": [
                 {"id": c.claim, "before": c.before, "after": c.after, "measured": c.measured} for c in self.changes
@@ -85,8 +88,9 @@ def examine(
     """
     found: list[Varied] = []
     for option in paper.options:
+        present = paper.chosen.get(option.name, option.default)
         for value in option.values:
-            if value == paper.chosen.get(option.name, option.default):
+            if value == present:
                 continue
             started = time.perf_counter()
             other = paper.with_options({**paper.chosen, option.name: value})
@@ -95,6 +99,7 @@ def examine(
             made = Varied(
                 option,
                 value,
+                present,
                 _changes(entries, after),
                 len(after),
                 rerun,
@@ -103,7 +108,7 @@ def examine(
             )
             found.append(made)
             changed = ", ".join(f"{c.claim} {c.before} → {c.after}" for c in made.changes) or "no verdict changes"
-            say(f"{option.name} = {value} ({option.default}): {changed}")
+            say(f"{option.name} = {value} instead of {present}: {changed}")
     return found
 
 

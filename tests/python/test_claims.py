@@ -166,3 +166,9 @@ def test_accepted_sets_in_words() -> None:
     assert Check("", 1.0, 0.9, 1.1, "ms").accepted == "0.9 to 1.1 ms"
     assert Check("", 1.0, lo=2).accepted == "≥ 2"
     assert Check("", 1.0, hi=2).accepted == "≤ 2"
+
+
+def test_one_defined_run_among_many_decides_nothing() -> None:
+    values = [2.0] + [math.nan] * 9
+    assert claims.judge_one(Check("", values, lo=1.0), paper_runs=10).verdict is Verdict.UNDECIDED
+    assert claims.judge_one(Check("", [2.0], lo=1.0), paper_runs=1).verdict is Verdict.HOLDS

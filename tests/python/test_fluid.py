@@ -505,3 +505,13 @@ def test_packets_follow_the_equation(tmp_path: Path) -> None:
     assert experiment.data is not None
     assert len(experiment.figure(table).axes) == 3
     assert set(experiment.data(table)["panel"]) == {"a", "b", "c"}
+
+
+def test_faster_links_are_given_the_time_to_settle() -> None:
+    # packets of 500 B: 2500 packets/s, prices half as large; with the time of 1250 packets/s the slowest mode of the
+    # lightest network is 7e-5 from its end, and c100 to c102 would fail for no reason of the paper's
+    lightest = "one link, weights 1, 2, 4"
+    system = fluid.networks(2500.0)[lightest]
+    assert fluid.settled_s(1250.0) == fluid.SETTLED_S
+    assert fluid.settling(system, 2).gap > 1e-5
+    assert fluid.settling(system, 2, fluid.settled_s(2500.0)).gap < 1e-6

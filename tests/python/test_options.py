@@ -102,6 +102,11 @@ class TestCommand:
         ]
         assert "open-c1" in Path("out/open/report.html").read_text().partition('id="sensitivity"')[2]
 
+    def test_sensitivity_of_another_choice_starts_from_that_choice(self, cli: Cli) -> None:
+        document = json.loads(cli("reproduce", "open", "--option", "delay=50", "--sensitivity", "--json").out)
+        rows = {row["option"]: (row["value"], row["instead_of"]) for row in document["sensitivity"]}
+        assert rows == {"delay": ("5", "50"), "least": ("90", "0")}
+
     @pytest.mark.parametrize(
         ("more", "said"),
         [
@@ -114,6 +119,11 @@ class TestCommand:
         done = cli("reproduce", "open", *more)
         assert done.code == 2
         assert said in done.err
+
+    def test_wrong_experiments_and_options_are_named_at_once(self, cli: Cli) -> None:
+        done = cli("reproduce", "open", "oen", "tow", "--option", "delay=7")
+        assert done.code == 2
+        assert [name in done.err for name in ("“oen”", "“tow”", "“7”")] == [True] * 3
 
     def test_a_paper_without_options_cannot_be_varied(self, cli: Cli) -> None:
         done = cli("reproduce", "abc", "--sensitivity")

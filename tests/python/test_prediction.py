@@ -374,6 +374,53 @@ def test_queues_that_the_model_has_not() -> None:
         ef.theory(t)
 
 
+@pytest.mark.parametrize("target", [1.0, 0.999])
+def test_a_marker_that_can_hardly_mark_is_told_and_does_not_hang(target: float) -> None:
+    # top = gain (1 - target) is 0, or too low to hold anybody: the link fills
+    found = equilibrium(Fluid((route("r", "a", 0.2),), (link("a", LoadBased(target, 0.71)),)))
+    assert found.routes["r"].rate_pps is None
+    assert found.links["a"].saturated
+    assert found.links["a"].why
+
+
+def test_a_target_of_one_charges_nothing_while_the_window_is_bounded() -> None:
+    small = Control.wtp(1, most=25)
+    found = equilibrium(Fluid((route("r", "a", 0.2, control=small),), (link("a", LoadBased(1.0, 0.71)),)))
+    assert rate(found, "r") == pytest.approx(125)
+    assert found.links["a"].price == 0
+    assert found.links["a"].utilisation == pytest.approx(0.1)
+
+
+def test_windows_without_a_round_trip_time_are_refused_with_the_rest() -> None:
+    t = tree()
+    t["links"]["bottleneck"]["delay"] = "0 s"
+    t["groups"]["heavy"]["tcp"] = {"congestion_control": "cubic", "ecn": "classic"}
+    with pytest.raises(ScenarioError) as raised:
+        ef.theory(t)
+    assert set(dict(raised.value.errors)) == {
+        "groups.light.path",
+        "groups.heavy.path",
+        "groups.heavy.tcp.congestion_control",
+    }
+    t = tree()
+    t["links"]["bottleneck"]["delay"] = "0 s"
+    for group in t["groups"].values():
+        group["processing"] = "10 ms"
+    assert fluid(ef.Scenario(t)).route("light").rtt_s == pytest.approx(0.010)
+
+
+def test_what_the_model_leaves_out_is_said() -> None:
+    t = tree()
+    assert fluid(ef.Scenario(t)).warnings == ()
+    t["links"]["bottleneck"]["queue"]["limit"] = "20 packets"
+    t["links"]["bottleneck"]["reverse"] = {"queue": {"kind": "load-based"}}
+    t["groups"]["down"] = {**t["groups"]["light"], "path": ["-bottleneck"]}
+    limit, forth, back = fluid(ef.Scenario(t)).warnings
+    assert limit.startswith("links.bottleneck.queue.limit drops")
+    assert forth.startswith("ACKs of down cross bottleneck too")
+    assert back.startswith("ACKs of light, heavy cross -bottleneck too")
+
+
 def test_prediction_and_simulation_agree_on_one_link() -> None:
     scenario = ef.Scenario(tree())
     predicted = ef.theory(scenario)
@@ -421,8 +468,11 @@ def test_a_trajectory_ends_at_the_equilibrium() -> None:
     assert followed.rates[0] == pytest.approx([25, 25])  # five connections of a packet a round trip
     at = found.trajectory({"light": 100.0, "heavy": 10.0}, 1.0, delays=False)
     assert at.rates[0] == pytest.approx([500, 50])
-    with pytest.raises(UsageError, match="heavy"):
-        found.trajectory({"light": 1.0})
+    assert found.trajectory({"light": 1.0}, 1.0).rates[0] == pytest.approx([5, 25])
+    with pytest.raises(UsageError, match="“heavy”"):
+        found.trajectory({"hevy": 1.0})
+    with pytest.raises(UsageError, match="above 0"):
+        found.trajectory(0.0)
 
 
 def test_no_verdict_says_why() -> None:
@@ -628,3 +678,56 @@ def test_the_package_and_the_function_share_a_name() -> None:
 
     assert callable(ef.theory)
     assert ef.Prediction is Prediction
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--start", "light"], "write GROUP=RATE"),
+        (["--start", "light=fast"], "packets/s"),
+        (["--start", "light=1", "--start", "light=2"], "given twice"),
+        (["--start", "hevy=1"], "“heavy”"),
+        (["--for", "0"], "above 0"),
+    ],
+)
+def test_a_bad_start_is_refused(cli: Cli, file: Path, work: Path, more: list[str], said: str) -> None:
+    done = cli("theory", file, "--no-run", "--out", work / "found", *more)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_a_start_is_taken(cli: Cli, file: Path, work: Path) -> None:
+    done = cli("theory", file, "--no-run", "--out", "found", "--start", "light=100", "--for", "10")
+    assert done.code == 0, done.err
+    rows = (work / "found" / "trajectory.csv").read_text().splitlines()
+    assert [float(x) for x in rows[1].split(",")[1:3]] == pytest.approx([100, 5])
+    assert float(rows[-1].split(",")[0]) == pytest.approx(10)
+
+
+def test_a_marker_that_never_marks_has_no_curve_and_says_so(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curves, "FLOWS", (1, 2))
+    monkeypatch.setattr(curves, "SEEDS", 1)
+    monkeypatch.setattr(curves, "DURATION", "10 s")
+    monkeypatch.setattr(curves, "WARMUP", "2 s")
+    far = {
+        "kind": "red",
+        "min_threshold": "5000 packets",
+        "max_threshold": "15000 packets",
+        "action": "mark-everything",
+    }
+    wanted = fluid_wanted(far)
+    with pytest.raises(UsageError, match=r"red .* marked nothing .* 1 to 2 connections") as raised:
+        curves.measure(wanted, flows=(1, 2))
+    assert raised.value.exit_code == 2
+
+
+def fluid_wanted(queue: Mapping[str, Any]) -> markers.Wanted:
+    """What curve a scenario with this queue asks for."""
+    asked: list[markers.Wanted] = []
+
+    def note(wanted: markers.Wanted) -> markers.Marker:
+        asked.append(wanted)
+        return LoadBased(0.6, 0.71)
+
+    fluid(ef.Scenario(tree(dict(queue))), note)
+    return asked[0]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evenflow.claims import Claim, judge_claim
+from evenflow.claims import Claim, Verdict, judge, judge_claim
 from evenflow.papers.wtp import PAPER
 from evenflow.papers.wtp import claims_marking as cm
 from evenflow.papers.wtp import experiments_marking as em
@@ -265,3 +265,20 @@ def test_deviations_name_claims_that_there_are() -> None:
     known = {int(claim.id.rpartition("c")[2]) for claim in PAPER.claims}
     for deviation in PAPER.deviations:
         assert {int(n) for n in re.findall(r"\bc(\d{2,3})\b", deviation.sensitivity)} <= known, deviation.id
+
+
+def test_what_no_curve_reaches_is_open_and_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    # round trips of 100 and 200 ms: RED from 0.9 on and from 0.82 on, so that neither 0.80 nor 0.85 has both
+    reds = {100.0: curve([0.9, 0.95], [0.2, 0.3]), 200.0: curve([0.82, 0.95], [0.2, 0.3])}
+    wide = {100.0: curve([0.7, 0.9], [0.1, 0.3]), 200.0: curve([0.7, 0.9], [0.2, 0.4])}
+
+    def curves_of(data: Any, o: Options, marker: str) -> list[tuple[str, float, LoadCurve]]:
+        found = reds if marker == cm.RED else wide if marker == cm.VQ else {100.0: wide[100.0], 200.0: wide[100.0]}
+        return [("", rtt, found[rtt]) for rtt in found]
+
+    monkeypatch.setattr(cm, "_rtt_curves", curves_of)
+    checks = cm._rtt_higher({}, USUAL)
+    assert len(checks) == 6
+    red = [c for c in checks if c.label.startswith("RED")]
+    assert [np.isnan(np.asarray(c.values)).all() for c in red] == [True, True]
+    assert judge(checks, scale="paper", paper_runs=1).verdict is Verdict.UNDECIDED

@@ -261,7 +261,7 @@ def measure(
     """Measure a curve: `flows` connections, 5 seeds each.
 
     Raises:
-        EvenflowError: nothing was ever marked.
+        UsageError: it marks nothing, so that it has no curve.
     """
     from ..marking import marking_curve, marking_study
     from ..study import run_study
@@ -272,8 +272,10 @@ def measure(
     marked = found.probability.mean > 0
     order = np.flatnonzero(marked)[np.argsort(found.probability.mean[marked], kind="stable")]
     if len(order) < 3:
-        raise EvenflowError(
-            f"A queue of kind {wanted.queue['kind']} marked nothing, however many connections there were."
+        raise UsageError(
+            f"A queue of kind {wanted.queue['kind']} with these parameters marked nothing on a link of "
+            f"{wanted.rate_bps / 1e6:g} Mbit/s with {flows[0]} to {flows[-1]} connections of weight 1: without marks "
+            "there is no price to predict with. Let it mark earlier."
         )
     prices = found.probability.mean[order]
     distinct = order[np.concatenate([[True], np.diff(prices) > 0])]

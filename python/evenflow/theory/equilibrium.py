@@ -186,7 +186,9 @@ class _Solver:
 
     @staticmethod
     def _priced(link: Link) -> bool:
-        return link.marker is not None and not isinstance(link.marker, ConstantProbability)
+        """Whether its price is looked for; a marker that can reach none (load-based with a target of 1) never marks."""
+        marker = link.marker
+        return marker is not None and not isinstance(marker, ConstantProbability) and marker.top > 0
 
     def _full(self, states: dict[str, RouteState]) -> set[str]:
         found = set()

@@ -363,13 +363,16 @@ class _Reader:
             return None
         tcp = traffic["tcp"]
         place = self._tcp_place(name, index)
-        control = self._control(tcp, group["weight"], place, name)
-        if control is None:
-            return None
         size = mean_of(tcp["mss"]) + mean_of(tcp["header"])
         flows = int(traffic["flows"])
         rtt, sending = self._delays(legs, size, mean_of(tcp["header"]))
         rtt += mean_of(group.get("processing", "0 s"))
+        if rtt <= 0:
+            why = "takes no time; rates here are windows over round trips (nearest: a delay on one of its links)."
+            self.problems.append((paths.render(("groups", name, "path")), why))
+        control = self._control(tcp, group["weight"], place, name)
+        if control is None or rtt <= 0:
+            return None
         route = Route(route_name, name, users * flows, (), rtt, size, control, None, sending, flows, alone)
         return _Group(route, tcp, legs, (f"{place}.ecn", "off" if tcp["ecn"] == "off" else ""))
 
@@ -494,6 +497,8 @@ class _Reader:
             self.problems.append(
                 (f"{at}.queue.action", "“drop”: the model has marks, no losses (nearest: mark-everything).")
             )
+        if queue.get("limit") is not None:
+            self.warnings.append(f"{at}.queue.limit drops what does not fit; the model has no losses and no limit.")
         if isinstance(rate, Mapping) and not _is_steps(rate):
             self.problems.append(
                 (f"{at}.rate", "is drawn for each copy; a link that marks needs one rate in the model.")
@@ -521,6 +526,13 @@ class _Reader:
         kind = queue.get("kind", "droptail")
         marker: Marker | None = None
         if kind in MARKERS:
+            acks = [
+                g.route.name for g in found if g.tcp is not None and (component, not reverse, group) in self._keys(g)
+            ]
+            if acks:
+                self.warnings.append(
+                    f"ACKs of {', '.join(acks)} cross {name} too; the model counts data alone, a run's price both."
+                )
             for g in users:
                 where, why = g.marked_paths
                 if why == "off":

@@ -242,7 +242,7 @@ class Prediction:
 
         Args:
             start_pps: rate of one connection of each route in packets/s, held until time 0; one number for all;
-                default: a packet a round trip.
+                a route that is not named, and by default all: a packet a round trip.
             duration_s: how long.
             delays: whether feedback takes a round-trip time, or none.
             column: whose prices choose the branch of a measured curve.
@@ -252,7 +252,7 @@ class Prediction:
 
         Raises:
             UsageError: the scenario has windows that Kelly's equations have not (MulTCP, NewReno), or a link without
-                a prediction.
+                a prediction; no such route, or a rate that is not above 0.
         """
         from .settling import follow
 

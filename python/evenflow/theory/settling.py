@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import UsageError
+from ..errors import UsageError, unknown
 from .curves import MarkingCurve
 from .dynamics import Marking, System, Trajectory, trajectory
 from .markers import ConstantProbability, LoadBased, Marker
@@ -78,12 +78,15 @@ def follow(
     if start_pps is None:
         start = least
     elif isinstance(start_pps, Mapping):
-        missing = [r.name for r in routes if r.name not in start_pps]
-        if missing:
-            raise UsageError(f"The trajectory needs a start for {', '.join(missing)}.")
-        start = np.array([float(start_pps[r.name]) for r in routes])
+        names = [r.name for r in routes]
+        wrong = [str(unknown("route to start", name, names)) for name in start_pps if name not in names]
+        if wrong:
+            raise UsageError("\n".join(wrong))
+        start = np.array([float(start_pps.get(r.name, rate)) for r, rate in zip(routes, least, strict=True)])
     else:
         start = np.full(len(routes), float(start_pps))
+    if not (np.isfinite(start) & (start > 0)).all():
+        raise UsageError("A trajectory starts from rates above 0 packets/s.")
     system = System(
         _routing(links, routes),
         tuple(_marking(fluid, link, equilibrium) for link in links),

@@ -74,6 +74,15 @@ NOTE_LINEAR = (
     "figure has."
 )
 NOTE_BRANCH = "RED's branch begins at a utilisation of 0.83 to 0.85 (see c52): it has no slope below 0.82."
+NOTE_RTT = (
+    "RED's rising branch begins at 0.94 with 100 ms and at 0.83 with 200 ms, so that three of its four comparisons do "
+    "not exist. The fourth, and all of the other two markers, are as stated."
+)
+NOTE_THETA = (
+    "With 50 connections θ = 0.80 comes up to a utilisation of 0.85 and θ = 0.85 to 0.89 (p = 0.7), and with two θ = 1 "
+    "does not come below 0.82: three of the twelve comparisons do not exist, one exists in a single run. The others "
+    "are as stated."
+)
 NOTE_LOW = (
     "RED never runs below a utilisation of 0.83. Connections that always have data and need few marks keep the "
     "link busy until packets wait, and only then does RED mark: below N = 8 the curve folds back to ρ = 0.97, p ="
@@ -285,12 +294,11 @@ def _rtt_higher(data: Data, o: Options) -> list[Check]:
         for words, shorter, longer in _rtt_steps(data, o, marker)
         for rho in (0.80, 0.85)
     ]
-    checks += [
+    return checks + [
         Check(f"{words}: change of p at ρ = {rho:g}", longer.p_at(rho) - shorter.p_at(rho), lo=-0.01, hi=0.01)
         for words, shorter, longer in _rtt_steps(data, o, LB)
         for rho in (0.80, 0.85)
     ]
-    return _common(checks)
 
 
 def _rtt_lower_use(data: Data, o: Options) -> list[Check]:
@@ -350,7 +358,8 @@ def _depends(data: Data, o: Options) -> list[Check]:
 # --- Figure 10, section 5.4 -----------------------------------------------------------------------------------------
 
 
-def _by_theta(data: Data, o: Options, grid: Sequence[float], along: str) -> list[Check]:
+def _by_theta(data: Data, o: Options, grid: Sequence[float], along: str, reached: bool = False) -> list[Check]:
+    """Each step of θ; `reached`: only those that both curves reach in every run."""
     lab = _lab(data, "fig10")
     thetas = lab.grid("theta", buffer=30.0)
     checks = []
@@ -364,7 +373,7 @@ def _by_theta(data: Data, o: Options, grid: Sequence[float], along: str) -> list
             else:
                 values = np.array([curve.p_at(at) for curve in curves])
                 checks += falling(_said(words, f"p at ρ = {at:g}"), thetas, values, x=" of θ")
-    return _common(checks)
+    return _common(checks) if reached else checks
 
 
 def _theta_slopes(data: Data, o: Options) -> list[Check]:
@@ -607,12 +616,12 @@ def claims(o: Options) -> tuple[Claim, ...]:
             "With gain and weights per second kept, the marking probability is slightly higher at longer round trips; "
             "under load-based marking it is not.",
             expected="slightly higher; load-based marking: the same",
-            tolerance="virtual queue and RED: sign at ρ = 0.80 and 0.85, where both curves have it; load-based marking "
-            "within 0.01",
+            tolerance="virtual queue and RED: sign at ρ = 0.80 and 0.85; load-based marking within 0.01",
             literal=on(_rtt_higher),
             relaxed=on(_rtt_lower_use),
             reading="RED's curves for 100 and 200 ms do not come down to these utilisations. A higher curve is one "
             "further left: the utilisation at equal p falls with the round trip.",
+            note=NOTE_RTT,
             on=("x-rtt",),
         ),
         claim(
@@ -671,8 +680,11 @@ def claims(o: Options) -> tuple[Claim, ...]:
             "section 5.4, Fig. 10a",
             "At the same utilisation the marking probability is lower for a larger θ.",
             expected="lower",
-            tolerance="strictly, at ρ = 0.80, 0.85, 0.90, for those neighbouring θ whose curves have it in every run",
+            tolerance="strictly, at ρ = 0.80, 0.85, 0.90, every step of θ",
             literal=on(_by_theta, grid=(0.80, 0.85, 0.90), along="rho"),
+            relaxed=on(_by_theta, grid=(0.80, 0.85, 0.90), along="rho", reached=True),
+            reading="For those neighbouring θ whose curves both have the utilisation in every run.",
+            note=NOTE_THETA,
             on=("fig10",),
         ),
         claim(

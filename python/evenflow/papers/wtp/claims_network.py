@@ -351,7 +351,7 @@ def claims(o: Options) -> tuple[Claim, ...]:
                 tolerance=f"± {slack}, r ≤ 6",
                 literal=partial(_slope, o, rtt, slack),
                 relaxed=partial(_slope, o, rtt, slack, red_at_four=0.55) if rtt == 200 else None,
-                reading="RED may go down to 0.55 at r = 4, where a first model of the network had a dip."
+                reading="A wider bound for RED at r = 4, from 0.55 on, set before the first run."
                 if rtt == 200
                 else None,
                 on=fig05,

@@ -171,7 +171,8 @@ def local_slope(o: Options, lab: Lab, row: str, mix: str) -> Floats:
     at = grid.index(perf.operating_point(lab, marker=row, mix=mix))
     near = slice(max(0, at - NEIGHBOURS), at + NEIGHBOURS + 1)
     x = np.asarray(grid[near]) - np.mean(grid[near])
-    slope: Floats = (x @ p[near]) / (x @ rho[near])
+    with np.errstate(divide="ignore", invalid="ignore"):  # a link that is full at every N has no slope
+        slope: Floats = (x @ p[near]) / (x @ rho[near])
     return slope
 
 

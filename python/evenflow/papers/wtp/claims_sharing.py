@@ -356,6 +356,8 @@ def _nothing_lost(data: Data) -> list[Check]:
 
 def _mean(values: Floats) -> str:
     """A mean as a note says it: three digits."""
+    if np.isnan(values).all():
+        return "undefined"
     return number(float(f"{float(np.nanmean(values)):.3g}"))
 
 
@@ -410,22 +412,27 @@ def _cause_note(o: Options, data: Data, judgement: Judgement) -> str:
     def of_both(name: str, packets: Mapping[str, Floats]) -> str:
         return f"{_mean(packets[f'{name}_light'])} and {_mean(packets[f'{name}_heavy'])}"
 
+    def over(above: Floats, below: Floats) -> str:
+        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing was marked the note says "undefined"
+            return _mean(above / below)
+
     def alike(packets: Mapping[str, Floats]) -> str:
-        return _mean(packets["p_heavy_if_alike"] / packets["p_light_if_alike"])
+        return over(packets["p_heavy_if_alike"], packets["p_light_if_alike"])
 
     def priced(packets: Mapping[str, Floats]) -> str:
-        return _mean(packets["p_heavy"] / packets["p_light"])
+        return over(packets["p_heavy"], packets["p_light"])
 
     return (
         f"Under VQ at r = 10 {'; '.join(_sides(o, data))}: the paper's sign, with the other form. One thing at a time "
         "done otherwise (wtp-x-burst: population, marks at departure, round trips, access rate, packet size, slow "
-        f"start) p_high/p_low is {spans[net.PI]} (PI) and {spans[net.IPD]} (IPD); "
+        "start) p_high/p_low, the marking probability of the high weight over that of the low, is "
+        f"{spans[net.PI]} (PI) and {spans[net.IPD]} (IPD); "
         f"with marks of the overflow only, {overflow[net.PI]} and {overflow[net.IPD]}. Cause (wtp-x-marks): VQ marks "
         f"{_mean(pi['run_length'])} packets in a row, all windows answer at once, and who swings more with them is "
         "marked more. Packets per round trip vary by "
         f"{of_both('fluctuation', pi)} of their mean for weights 1 and 10 with PI, by {of_both('fluctuation', ipd)} "
-        f"with IPD; when they are sent alone makes p_high/p_low {alike(pi)} and {alike(ipd)}, measured there: "
-        f"{priced(pi)} and {priced(ipd)}. The paper's cause, packets "
+        f"with IPD. The times at which packets are sent, all packets of a time marked alike, give p_high/p_low "
+        f"{alike(pi)} and {alike(ipd)}; measured there: {priced(pi)} and {priced(ipd)}. The paper's cause, packets "
         f"back to back, is the same for both weights with PI ({of_both('close', pi)} of their packets; IPD: "
         f"{of_both('close', ipd)}), and such packets are marked less than others "
         f"({_mean(ipd['p_close_light'])} against {_mean(ipd['p_other_light'])})."

@@ -31,7 +31,13 @@ DISTURBANCE = 1e-3
 """Start of a delayed loop beside its equilibrium, as a share of it."""
 RTT_S = net.RTT_MS / 1e3
 SETTLED_S = 200.0
-"""Time given to a system without delay: the slowest mode here takes about 20 s."""
+"""Time given to a system without delay: the slowest mode here takes about 20 s with packets of 1000 B."""
+
+
+def settled_s(pps: float) -> float:
+    """The same for links that carry so many packets/s: modes slow down as prices fall, with U = −w/x by the square."""
+    return SETTLED_S * max(1.0, pps / capacity(Options())) ** 2
+
 
 STEADY = (0.2, 0.36)
 """Values of aT below 1/e: no oscillation (Siris et al. 2002, section 2)."""
@@ -123,12 +129,12 @@ class Settling:
     gap: float
 
 
-def settling(system: System, count: int = STARTS) -> Settling:
+def settling(system: System, count: int = STARTS, duration_s: float = SETTLED_S) -> Settling:
     """Follow a system from random starts to its end."""
     best = optimum(system)
     balance = descent = gap = 0.0
     for start in starts(system, count):
-        path = trajectory(system, start, SETTLED_S, points=1001)
+        path = trajectory(system, start, duration_s, points=1001)
         last = path.rates[-1]
         charged = last * (path.prices[-1] @ system.routing)
         balance = max(balance, float(np.abs(charged / system.willingness(last) - 1).max()))
@@ -141,7 +147,7 @@ def settling(system: System, count: int = STARTS) -> Settling:
 @cache
 def settled(pps: float) -> dict[str, Settling]:
     """Every network with utilities w log x."""
-    return {name: settling(system) for name, system in networks(pps).items()}
+    return {name: settling(system, duration_s=settled_s(pps)) for name, system in networks(pps).items()}
 
 
 ALPHAS = {2.0: "U = −w/x", 0.5: "U = 2w√x"}
@@ -158,7 +164,9 @@ def settled_otherwise(pps: float) -> dict[str, Settling]:
         for alpha, words in ALPHAS.items():
             utility = Utility.fair(system.weights * OTHER_RATE ** (alpha - 1), alpha)
             # a rate of 0 would be worth −∞
-            found[f"{words}, {name}"] = settling(replace(system, utility=utility, floor=1e-6), STARTS // 4)
+            found[f"{words}, {name}"] = settling(
+                replace(system, utility=utility, floor=1e-6), STARTS // 4, settled_s(pps)
+            )
     return found
 
 

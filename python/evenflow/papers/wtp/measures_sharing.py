@@ -23,6 +23,12 @@ from evenflow.stats import Interval, student_t
 from . import scenarios as net
 from .measures import group_probability, marks_ratio, probability, throughput_ratio, window_ratio
 
+
+def _share(chosen: NDArray[np.bool_]) -> float:
+    """Share of true values; undefined where there are none."""
+    return float(chosen.mean()) if chosen.size else math.nan
+
+
 if TYPE_CHECKING:
     from evenflow.lab import Lab, Spot
     from evenflow.study import Run
@@ -325,7 +331,7 @@ class Packets:
             near.append(np.diff(self.time_s[mine]) < within_s)
             marked.append(self.marked[mine][1:])
         close, hit = np.concatenate(near), np.concatenate(marked)
-        return float(close.mean()), float(hit[close].mean()), float(hit[~close].mean())
+        return _share(close), _share(hit[close]), _share(hit[~close])
 
 
 def largest_over_smallest(run: Run) -> float:
