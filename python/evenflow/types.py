@@ -907,9 +907,9 @@ class Dctcp(Table):
     Source: RFC 8257.
 
     Attributes:
-        gain: g: weight of a new share in alpha; 1/16. (number; default: 0.0625; more than 0, at most 1)
-        initial_alpha: alpha at the start: the first mark halves the window. (number; default: 1; at least 0, at most
-            1)
+        gain: Weight of a new share in alpha: g, 1/16. (number; default: 0.0625; more than 0, at most 1)
+        initial_alpha: Its alpha at the start: the first mark halves the window. (number; default: 1; at least 0, at
+            most 1)
     """
 
     KIND: ClassVar[str | None] = "dctcp"

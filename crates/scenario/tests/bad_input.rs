@@ -273,11 +273,6 @@ fn kinds_are_known_or_announced_or_mistyped() {
         "groups.heavy.tcp.congestion_control: unknown congestion control \"newrno\"; did you mean \"newreno\"?",
     );
     one(
-        "groups.heavy.tcp.congestion_control",
-        json!({ "kind": "vegas" }),
-        "groups.heavy.tcp.congestion_control.kind: not yet known: congestion control \"vegas\"",
-    );
-    one(
         "groups.heavy.tcp.stack",
         json!("ns3"),
         "groups.heavy.tcp.stack: \"ns3\" is not valid; did you mean \"ns3.26\"?",

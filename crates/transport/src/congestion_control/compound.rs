@@ -235,7 +235,7 @@ pub static TABLE: Mechanism = Mechanism {
         Observable {
             name: "delay_window",
             unit: "packets",
-            doc: "dwnd: the part of the window that the delay drives.",
+            doc: "The part of the window that the delay drives: dwnd.",
         },
         Observable { name: "gamma", unit: "packets", doc: "Queued packets from which on it gives way." },
         Observable {
