@@ -424,6 +424,16 @@ pub(crate) const FLOW: &[Observable] = &[
         doc: "Slow-start threshold of a TCP flow; nothing before it has one.",
     },
     Observable {
+        name: "probed_window",
+        unit: "packets",
+        doc: "With every = \"packet\": the congestion window before each segment that the sender receives, where it differs from the last one logged (Linux's tcp_probe).",
+    },
+    Observable {
+        name: "probed_ssthresh",
+        unit: "packets",
+        doc: "The threshold that is logged beside it: at least three quarters of the window, but for a window that comes down.",
+    },
+    Observable {
         name: "received_bytes",
         unit: "B",
         doc: "Application bytes delivered in order; a counter: its series gives the increase per interval.",

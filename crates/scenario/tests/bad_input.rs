@@ -279,11 +279,6 @@ fn kinds_are_known_or_announced_or_mistyped() {
     );
     one(
         "groups.heavy.tcp.stack",
-        json!("linux3.2"),
-        "groups.heavy.tcp.stack: not yet known: stack \"linux3.2\"",
-    );
-    one(
-        "groups.heavy.tcp.stack",
         json!("ns3"),
         "groups.heavy.tcp.stack: \"ns3\" is not valid; did you mean \"ns3.26\"?",
     );

@@ -25,7 +25,7 @@ use crate::engine::{
 use crate::events::Lane;
 use crate::measure::{ClassCounters, PortCounters, Window, WindowMeter};
 use crate::port::{Events, Fifo, Gate, Jitter, Lengths, Loses, Loss, Port, Queue, Select};
-use crate::probe::{Probes, Series, Source, Timed};
+use crate::probe::{Log, Probes, Series, Source, Timed};
 
 /// Whether packets leave a port in the order in which it takes them, at instants that are known at once.
 fn in_order(port: &Port) -> bool {
@@ -782,6 +782,9 @@ impl Builder<'_> {
                         Source::Stage(_, name) => {
                             probes.stage_series.push((packet.0, packet.1, name, column))
                         }
+                        Source::Logged(flow, what) => {
+                            probes.flow_series.push((flow, what, column, f64::NAN));
+                        }
                         _ => {}
                     },
                 }
@@ -869,6 +872,8 @@ impl Builder<'_> {
                         let source = match observable {
                             "window" => Source::Window(id),
                             "ssthresh" => Source::Threshold(id),
+                            "probed_window" => Source::Logged(id, Log::Window),
+                            "probed_ssthresh" => Source::Logged(id, Log::Threshold),
                             _ => Source::Received(id),
                         };
                         out.push((name, source, (0, 0)));

@@ -584,6 +584,12 @@ impl Engine {
                 &taken
             }
         };
+        if !self.probes.flow_series.is_empty() && c.sender.life() != evenflow_transport::sender::Life::Opening
+        {
+            let (window, threshold) = (c.sender.window().cwnd, c.sender.remembered_threshold(profile));
+            let mss = profile.mss as f64;
+            self.probes.at_sender(packet.flow as usize, window / mss, threshold / mss, now);
+        }
         c.sender.receive(packet, report, now, profile, &mut self.outbox);
         let (profile, due) = (c.profile, c.sender_due());
         self.after(packet.flow, info, profile, Wake::Sender, due, now);

@@ -36,6 +36,17 @@ pub enum Source {
     Threshold(usize),
     /// Application bytes received by a flow: the increase.
     Received(usize),
+    /// What Linux's probe logs of a flow: its window, or its threshold, packets.
+    Logged(usize, Log),
+}
+
+/// A column of Linux's probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// The congestion window.
+    Window,
+    /// The threshold it remembers.
+    Threshold,
 }
 
 /// A series taken at intervals.
@@ -85,6 +96,8 @@ pub struct Probes {
     pub port_series: Vec<(u32, u32, &'static str, usize)>,
     /// Per packet: (stage class, copy, observable, column).
     pub stage_series: Vec<(u32, u32, &'static str, usize)>,
+    /// What Linux's probe logs: (flow, what, column, the window logged last).
+    pub flow_series: Vec<(usize, Log, usize, f64)>,
     /// Drops by queue length: (class, counts).
     pub at_drop: Vec<(u32, Vec<u64>)>,
     /// Lists.
@@ -137,9 +150,27 @@ impl Probes {
                 Source::Window(flow) => Some(engine.window(flow).cwnd),
                 Source::Threshold(flow) => Some(engine.window(flow).ssthresh).filter(|x| x.is_finite()),
                 Source::Received(flow) => Some(rise(engine.received(flow) as f64)),
+                Source::Logged(..) => None, // taken with each segment
             };
             self.series[timed.column].times.push(now.seconds());
             self.series[timed.column].values.push(value.unwrap_or(f64::NAN));
+        }
+    }
+
+    /// A sender is about to receive a segment: its window and remembered threshold, packets.
+    pub fn at_sender(&mut self, flow: usize, window: f64, threshold: f64, now: Time) {
+        for (of, what, column, last) in &mut self.flow_series {
+            if *of != flow || *last == window {
+                continue;
+            }
+            *last = window;
+            let value = match what {
+                Log::Window => window,
+                Log::Threshold if threshold.is_finite() => threshold,
+                Log::Threshold => f64::NAN,
+            };
+            self.series[*column].times.push(now.seconds());
+            self.series[*column].values.push(value);
         }
     }
 

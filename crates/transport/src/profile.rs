@@ -54,6 +54,9 @@ words! {
         Sack = "sack",
         /// The same by distance to the highest byte reported (forward acknowledgement), retransmissions too.
         Fack = "fack",
+        /// Forward acknowledgement as in Linux 3.2: the distance follows the reordering that was seen, and once some was,
+        /// segments are counted.
+        FackAdaptive = "fack-adaptive",
         /// Something sent sufficiently later was delivered (RFC 8985).
         Rack = "rack",
     }
@@ -70,6 +73,9 @@ words! {
         ProportionalAlways = "prr-always",
         /// One segment leaves for two ACKs until the threshold is met.
         RateHalving = "rate-halving",
+        /// Proportional rate reduction as in Linux 3.2 after losses, one segment more an ACK below the threshold; one segment
+        /// for two ACKs after an ECN signal.
+        ProportionalOrHalving = "prr-or-halving",
     }
 }
 
@@ -82,6 +88,8 @@ words! {
         Linux = "linux",
         /// RFC 6298 in whole ticks of the clock.
         Ticks = "ticks",
+        /// Linux's, in whole ticks of the clock.
+        LinuxTicks = "linux-ticks",
     }
 }
 
@@ -106,6 +114,42 @@ words! {
         InitialWindow = "initial-window",
         /// Halved for each timeout that passed, down to the initial window (RFC 2861).
         Halving = "halving",
+        /// The same in whole segments; the threshold stays while the window comes down (Linux 3.2).
+        HalvingWhole = "halving-whole",
+        /// Halved from what the receive window allows, down to one segment (RFC 2861 section 3.2; Ben Ameur et al. 2016,
+        /// algorithm 2).
+        HalvingToOne = "halving-to-one",
+    }
+}
+
+words! {
+    /// When a window counts as used to the full.
+    WindowUse {
+        /// Less than a segment of it is free, or in slow start less than half.
+        Segment = "segment",
+        /// Less than a third of it and of 64 KiB is free, or no more segments than reordering was seen (Linux 3.2).
+        Third = "third",
+    }
+}
+
+words! {
+    /// What a needless reduction is taken back to.
+    UndoTo {
+        /// The window and the threshold of before.
+        Before = "before",
+        /// Twice the threshold, or what the congestion control remembers; the threshold becomes at least three quarters of
+        /// the window of before (Linux 3.2).
+        TwiceThreshold = "twice-threshold",
+    }
+}
+
+words! {
+    /// How a kernel's timers keep long times.
+    TimerWheel {
+        /// In slots of 8 ticks from 63 ticks on, of 64 from 504 on (Linux since 4.8); never early.
+        Slots = "slots",
+        /// To the tick, from the tick that began last.
+        Exact = "exact",
     }
 }
 
@@ -261,6 +305,8 @@ lines! {
         "The first slow-start threshold is max_window, not unbounded.";
     slow_start_segments: (or "unlimited"), Range::FROM_ONE, "RFC 5681 equation 2, RFC 3465 section 2.2",
         "Most segments by which one ACK opens the window in slow start, where bytes are counted.";
+    count_acks: flag, Range::ANY, "docs/tcp.md",
+        "Where bytes are not counted: NewReno opens the window by a segment an ACK in slow start, then by one after one ACK more than it has segments, as Linux did.";
     byte_counting: flag, Range::ANY, "RFC 5681 section 3.1",
         "NewReno's congestion avoidance counts acknowledged bytes, not ACKs.";
     whole_bytes: flag, Range::ANY, "docs/tcp.md",
@@ -277,6 +323,10 @@ lines! {
         "How CUBIC leaves slow start when nothing is lost.";
     window_validation: flag, Range::ANY, "RFC 9438 section 5.8, RFC 7661",
         "The window grows only when it was used to the full.";
+    window_used: (word WindowUse), Range::ANY, "docs/tcp.md",
+        "When a window counts as used to the full, where window_validation asks.";
+    window_decay: flag, Range::ANY, "RFC 2861 section 3.2, docs/tcp.md",
+        "A window that was not used for a timeout without an ACK of new data comes half way down to what was used.";
     restart_after_idle: (word IdleRestart), Range::ANY, "RFC 5681 section 4.1",
         "The window after an idle time longer than the retransmission timeout.";
     sack: flag, Range::ANY, "RFC 2018",
@@ -287,6 +337,8 @@ lines! {
         "Duplicate ACKs, or segments reported beyond it, that tell a loss.";
     segmentation_offload: flag, Range::ANY, "docs/tcp.md",
         "New segments leave in bursts of a millisecond at the window's rate, two at least, the last marked PSH; where less is allowed and one left within the last millisecond, they wait.";
+    moderation: flag, Range::ANY, "docs/tcp.md",
+        "Reports before a loss is told, and ACKs after a timeout, hold the window to what is in flight and the reordering seen.";
     limited_transmit: flag, Range::ANY, "RFC 3042",
         "The first duplicate ACKs let new segments out.";
     deflate_at_exit: flag, Range::ANY, "RFC 6582 section 3.2 step 3",
@@ -297,14 +349,20 @@ lines! {
         "One rescue retransmission of the last segment in a recovery.";
     tail_loss_probe: flag, Range::ANY, "RFC 8985 section 7",
         "A probe where an ACK stays away for two round-trip times.";
+    f_rto: flag, Range::ANY, "RFC 5682 section 3.1",
+        "After a timeout two new segments go first: whether it was needless shows in what answers them.";
     undo: flag, Range::ANY, "RFC 4015, RFC 3522, RFC 3708",
         "A reduction that timestamps or duplicate reports show to be needless is taken back.";
+    undo_to: (word UndoTo), Range::ANY, "RFC 4015 section 3.2, docs/tcp.md",
+        "What a needless reduction is taken back to.";
     rtt: (word RttSource), Range::ANY, "RFC 6298 section 3, RFC 7323 section 4",
         "Where round-trip samples come from.";
     clock_tick: seconds, Range::POSITIVE, "RFC 7323 section 5.4",
         "Tick of the clock that timestamps show.";
     timer_tick: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
         "Timers of the sender go off at whole ticks of this, as a kernel's do; zero: at their time.";
+    timer_wheel: (word TimerWheel), Range::ANY, "docs/tcp.md",
+        "How timers with a tick keep times of many ticks.";
     rto: (word RtoRule), Range::ANY, "RFC 6298 section 2",
         "How the retransmission timeout follows from the samples.";
     min_rto: seconds, Range::POSITIVE, "RFC 6298 section 2.4",
@@ -323,6 +381,8 @@ lines! {
         "In-order segments per ACK.";
     ack_delay: seconds, Range::NOT_NEGATIVE, "RFC 5681 section 4.2",
         "Longest time an ACK is held back.";
+    ack_delay_max: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
+        "An ACK is held back for as long as segments lie apart, as Linux does, from ack_delay to at most this; no more than ack_delay: always ack_delay.";
     quick_acks: integer, Range::NOT_NEGATIVE, "docs/tcp.md",
         "So many segments at the start are acknowledged one by one.";
     ack_pushed: flag, Range::ANY, "docs/tcp.md",
@@ -331,6 +391,12 @@ lines! {
         "Segments that let the advertised window grow are acknowledged one by one, as Linux does; without it the window is constant.";
     ack_compression: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
         "From the fourth segment beyond a hole on, one ACK answers those of a twentieth of the round trip, at most of this time.";
+    cached_ssthresh: (or "none"), Range::FROM_ONE, "docs/tcp.md",
+        "The first slow-start threshold in segments, as an earlier connection to the same host left it.";
+    cached_reordering: (or "none"), Range { min: 1.0, closed: true, max: 127.0 }, "docs/tcp.md",
+        "The reordering that an earlier connection saw, in segments.";
+    cached_srtt: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
+        "The smoothed round-trip time that an earlier connection left: the first sample counts as no less.";
     ecn: (word Ecn), Range::ANY, "RFC 3168, RFC 9768",
         "How congestion marks come back.";
     peer_ecn: (word PeerEcn), Range::ANY, "RFC 9768 section 3.1",
@@ -357,7 +423,7 @@ words! {
 pub const NAMES: &[&str] = &["rfc", "ns3.26", "ns2", "ns2-linux", "linux3.2", "linux"];
 
 /// Those that are complete, in the order of the documentation.
-pub const COMPLETE: &[&str] = &["rfc", "linux", "ns3.26", "ns2", "ns2-linux"];
+pub const COMPLETE: &[&str] = &["rfc", "linux", "linux3.2", "ns3.26", "ns2", "ns2-linux"];
 
 /// A window that never binds. A power of two below 2^53, so that it is exact as a number.
 const UNBOUNDED: u64 = 1 << 40;
@@ -368,6 +434,7 @@ impl Profile {
         match name {
             "rfc" => Some(Profile::rfc()),
             "linux" => Some(Profile::linux()),
+            "linux3.2" => Some(Profile::linux3_2()),
             "ns3.26" => Some(Profile::ns3_26()),
             "ns2" => Some(Profile::ns2()),
             "ns2-linux" => Some(Profile::ns2_linux()),
@@ -380,6 +447,7 @@ impl Profile {
         match self.name {
             "rfc" => "What the RFCs in force ask for: the default of a scenario.",
             "linux" => "A Linux kernel of today, measured packet by packet on 6.18 (docs/validation.md).",
+            "linux3.2" => "Linux 3.2 at 250 Hz (Debian 7), as Ben Ameur et al. (2016) ran it.",
             "ns3.26" => "TCP NewReno of ns-3 release 3.26 with its defaults.",
             "ns2" => "ns-2's one-way agents: Agent/TCP/Newreno, with sack = true Agent/TCP/Sack1.",
             "ns2-linux" => "ns-2's Agent/TCP/Linux with SACK and timestamps, as Sanhaji (2015) used it.",
@@ -400,6 +468,7 @@ impl Profile {
             initial_window: 10.0, // RFC 6928 section 2
             threshold_from_window: false,
             slow_start_segments: Some(1), // RFC 5681 equation 2
+            count_acks: false,
             byte_counting: true,
             whole_bytes: true,
             whole_segments: false,
@@ -408,20 +477,26 @@ impl Profile {
             slow_start_at_threshold: false,
             slow_start: SlowStart::HystartPlusPlus, // RFC 9438 section 4.10
             window_validation: true,
+            window_used: WindowUse::Segment,
+            window_decay: false,
             restart_after_idle: IdleRestart::InitialWindow,
             sack: true,
             loss_detection: LossDetection::Sack,
             duplicate_threshold: 3,
+            moderation: false,
             limited_transmit: true,
             segmentation_offload: false,
             deflate_at_exit: true,
             reduction: Reduction::Proportional,
             rescue: true,
             tail_loss_probe: false,
+            f_rto: false,
             undo: false,
+            undo_to: UndoTo::Before,
             rtt: RttSource::Timestamps,
             clock_tick: Duration::from_millis(1),
             timer_tick: Duration::ZERO,
+            timer_wheel: TimerWheel::Slots,
             rto: RtoRule::Rfc,
             min_rto: Duration::from_millis(1000), // RFC 6298 section 2.4
             max_rto: Duration::from_millis(60_000),
@@ -431,10 +506,14 @@ impl Profile {
             timeout_window_once: false,
             ack_every: 2,
             ack_delay: Duration::from_millis(200),
+            ack_delay_max: Duration::ZERO,
             quick_acks: 0,
             ack_pushed: false,
             ack_growing_window: false,
             ack_compression: Duration::ZERO,
+            cached_ssthresh: None,
+            cached_reordering: None,
+            cached_srtt: Duration::ZERO,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
         }
@@ -471,6 +550,41 @@ impl Profile {
         }
     }
 
+    /// Linux 3.2 at 250 Hz, as Debian 7 has it (Ben Ameur et al. 2016; docs/tcp.md).
+    pub fn linux3_2() -> Profile {
+        Profile {
+            name: "linux3.2",
+            header: 66, // with Ethernet's
+            count_acks: true,
+            byte_counting: false,
+            whole_segments: true,
+            half_of: WindowBase::Window,
+            slow_start_at_threshold: true,
+            slow_start: SlowStart::Hystart,
+            window_used: WindowUse::Third,
+            window_decay: true,
+            restart_after_idle: IdleRestart::HalvingWhole,
+            loss_detection: LossDetection::FackAdaptive,
+            moderation: true,
+            deflate_at_exit: false,
+            reduction: Reduction::ProportionalOrHalving,
+            rescue: false,
+            f_rto: true,
+            undo: true,
+            undo_to: UndoTo::TwiceThreshold,
+            clock_tick: Duration::from_millis(4), // 250 Hz
+            timer_tick: Duration::from_millis(4),
+            timer_wheel: TimerWheel::Exact,
+            rto: RtoRule::LinuxTicks,
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_millis(120_000),
+            ack_delay: Duration::from_millis(40),
+            ack_delay_max: Duration::from_millis(200),
+            quick_acks: 16,
+            ..Profile::rfc()
+        }
+    }
+
     /// TCP NewReno of ns-3 release 3.26 (docs/tcp.md).
     pub fn ns3_26() -> Profile {
         Profile {
@@ -484,6 +598,7 @@ impl Profile {
             initial_window: 1.0,
             threshold_from_window: false,
             slow_start_segments: Some(1),
+            count_acks: false,
             byte_counting: false,
             whole_bytes: true,
             whole_segments: false,
@@ -492,20 +607,26 @@ impl Profile {
             slow_start_at_threshold: false,
             slow_start: SlowStart::Standard,
             window_validation: false,
+            window_used: WindowUse::Segment,
+            window_decay: false,
             restart_after_idle: IdleRestart::Never,
             sack: false,
             loss_detection: LossDetection::DuplicateAcks,
             duplicate_threshold: 3,
+            moderation: false,
             limited_transmit: true,
             segmentation_offload: false,
             deflate_at_exit: true,
             reduction: Reduction::AtOnce,
             rescue: false,
             tail_loss_probe: false,
+            f_rto: false,
             undo: false,
+            undo_to: UndoTo::Before,
             rtt: RttSource::Timestamps,
             clock_tick: Duration::from_millis(1),
             timer_tick: Duration::ZERO,
+            timer_wheel: TimerWheel::Slots,
             rto: RtoRule::Rfc,
             min_rto: Duration::from_millis(1000),
             max_rto: Duration::from_millis(60_000),
@@ -515,10 +636,14 @@ impl Profile {
             timeout_window_once: true,
             ack_every: 2,
             ack_delay: Duration::from_millis(200),
+            ack_delay_max: Duration::ZERO,
             quick_acks: 1,
             ack_pushed: false,
             ack_growing_window: false,
             ack_compression: Duration::ZERO,
+            cached_ssthresh: None,
+            cached_reordering: None,
+            cached_srtt: Duration::ZERO,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
         }
@@ -632,6 +757,17 @@ impl Profile {
             }
             self.tail_loss_probe = false;
         }
+        if self.loss_detection != LossDetection::FackAdaptive {
+            for (name, line) in [("f_rto", &mut self.f_rto), ("moderation", &mut self.moderation)] {
+                if *line && given(name) {
+                    wrong(name, "needs loss_detection = \"fack-adaptive\" (Linux 3.2)".into());
+                }
+                *line = false;
+            }
+            if self.cached_reordering.is_some() {
+                wrong("cached_reordering", "needs loss_detection = \"fack-adaptive\" (Linux 3.2)".into());
+            }
+        }
         if self.rtt == RttSource::SendTimes && !self.sack {
             if given("rtt") {
                 wrong("rtt", "send-times needs sack = true: only then send times are kept".into());
@@ -672,6 +808,9 @@ impl Profile {
     fn due_at_tick(&self, now: Time, delay: Duration) -> Time {
         let tick = self.timer_tick.0;
         let ticks = delay.0.div_ceil(tick);
+        if self.timer_wheel == TimerWheel::Exact {
+            return Time((now.0 / tick).saturating_add(ticks).saturating_mul(tick));
+        }
         let slot = match ticks {
             0..63 => 1,
             63..504 => 8,

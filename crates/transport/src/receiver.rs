@@ -69,7 +69,45 @@ pub struct Receiver {
     /// Out-of-order segments since `next` last moved.
     ahead_since: u32,
     growing: Option<Box<Growing>>,
+    spacing: Spacing,
     marks: Marks,
+}
+
+/// How long an ACK is held back where that follows how far segments lie apart (Linux's `ato`).
+#[derive(Clone, Copy, Debug)]
+struct Spacing {
+    /// At most; zero: it follows nothing.
+    most: Duration,
+    /// What it is; zero before the first segment.
+    is: Duration,
+    /// When a segment last came in order.
+    last: Time,
+}
+
+impl Spacing {
+    /// A segment came in order. Halved, and half of `least`, or of the gap where that is more, is added; a gap longer than
+    /// `is` says nothing.
+    fn arrived(&mut self, now: Time, least: Duration) {
+        let gap = now.since(self.last);
+        self.last = now;
+        if self.is == Duration::ZERO {
+            self.is = least;
+        } else if gap.0 <= least.0 / 2 {
+            self.is = Duration(self.is.0 / 2 + least.0 / 2);
+        } else if gap < self.is {
+            self.is = Duration(self.is.0 / 2 + gap.0);
+        }
+    }
+
+    /// An ACK was held back in vain: the next one longer.
+    fn waited(&mut self) {
+        self.is = Duration(self.is.0.saturating_mul(2)).min(self.most);
+    }
+
+    /// How long to hold one back.
+    fn delay(&self, least: Duration) -> Duration {
+        self.is.min(self.most).max(least)
+    }
 }
 
 impl Receiver {
@@ -86,6 +124,7 @@ impl Receiver {
             last_ack: 0,
             duplicate: None,
             ahead_since: 0,
+            spacing: Spacing { most: profile.ack_delay_max, is: Duration::ZERO, last: Time::ZERO },
             growing: profile.ack_growing_window.then(|| Box::new(Growing::new(profile))),
             marks: Marks {
                 mode: Ecn::Off,
@@ -177,11 +216,16 @@ impl Receiver {
             growing.read(self.next, ahead, now, profile);
         }
         self.unacked = self.unacked.saturating_add(1);
+        let adaptive = profile.ack_delay_max > profile.ack_delay;
+        if adaptive {
+            self.spacing.arrived(now, profile.ack_delay);
+        }
         let pushed = profile.ack_pushed && packet.is(flags::PUSH);
         if had_hole || self.unacked >= profile.ack_every || self.quick > 0 || told_at_once || pushed {
             self.acknowledge(out);
         } else if self.due == Time::NEVER {
-            self.due = now + profile.ack_delay;
+            let delay = if adaptive { self.spacing.delay(profile.ack_delay) } else { profile.ack_delay };
+            self.due = now + delay;
         }
     }
 
@@ -238,6 +282,7 @@ impl Receiver {
     /// The held-back ACK's time has come.
     pub fn wake(&mut self, now: Time, out: &mut Vec<Segment>) {
         if now >= self.due {
+            self.spacing.waited();
             self.acknowledge(out);
         }
     }

@@ -28,6 +28,7 @@ impl RttEstimator {
         match profile.rto {
             RtoRule::Rfc => {}
             RtoRule::Linux => return self.sample_linux(rtt, una, next, profile),
+            RtoRule::LinuxTicks => return self.sample_linux_ticks(rtt, una, next, profile),
             RtoRule::Ticks => {
                 // A sample is a whole number of ticks and at least one.
                 let tick = profile.clock_tick.0 as i64;
@@ -84,6 +85,51 @@ impl RttEstimator {
         }
     }
 
+    /// The same in whole ticks of the clock, the mean in eighths and the deviation, four times itself, in ones (Linux 3.2):
+    /// what a shift drops is lost.
+    fn sample_linux_ticks(&mut self, rtt: Duration, una: u64, next: u64, profile: &Profile) {
+        let tick = profile.clock_tick.0 as i64;
+        let floor = (profile.min_rto.0 as i64).div_euclid(tick);
+        let r = (rtt.0 as i64 / tick).max(1);
+        let Some(smoothed) = self.smoothed else {
+            self.smoothed = Some(r * tick);
+            self.deviation = 2 * r; // four times r / 2
+            self.highest = self.deviation.max(floor);
+            self.variation = self.highest * tick;
+            self.round = next;
+            return;
+        };
+        let mut eighths = smoothed * 8 / tick;
+        let error = r - (eighths >> 3);
+        eighths += error;
+        self.smoothed = Some(eighths * tick / 8);
+        let mut size = error.abs() - (self.deviation >> 2);
+        if error < 0 && size > 0 {
+            size >>= 3;
+        }
+        self.deviation += size;
+        let mut variation = self.variation / tick;
+        if self.deviation > self.highest {
+            self.highest = self.deviation;
+            variation = variation.max(self.highest);
+        }
+        if una > self.round {
+            if self.highest < variation {
+                variation -= (variation - self.highest) >> 2;
+            }
+            self.round = next;
+            self.highest = floor;
+        }
+        self.variation = variation * tick;
+    }
+
+    /// A connection before left a larger mean.
+    pub fn remembered(&mut self, srtt: Duration) {
+        if let Some(smoothed) = &mut self.smoothed {
+            *smoothed = (*smoothed).max(srtt.0 as i64);
+        }
+    }
+
     /// RTO = SRTT + max(G, 4 RTTVAR), within the profile's floor and ceiling; 1 s before any sample (section 2.1).
     #[inline]
     pub fn timeout(&self, profile: &Profile) -> Duration {
@@ -93,6 +139,10 @@ impl RttEstimator {
         if profile.rto == RtoRule::Linux {
             // The floor is on the variation, which `variation` holds already multiplied by four.
             return Duration((srtt + self.variation) as u64).min(profile.max_rto);
+        }
+        if profile.rto == RtoRule::LinuxTicks {
+            let tick = profile.clock_tick.0 as i64;
+            return Duration((srtt / tick * tick + self.variation) as u64).min(profile.max_rto);
         }
         let rto = Duration((srtt + (4 * self.variation).max(profile.clock_tick.0 as i64)) as u64);
         rto.max(profile.min_rto).min(profile.max_rto)
@@ -158,6 +208,24 @@ mod tests {
         // Steady afterwards it falls towards SRTT + 200.
         let settled = samples(&profile, &[200; 60]).timeout(&profile);
         assert!((399..=402).contains(&(settled.0 / 1_000_000)), "{settled:?}");
+    }
+
+    /// Ticks of 4 ms, RTT 100 ms = 25: SRTT 25, four times the deviation 50, which is the floor: 75 ticks. Then 150 ms = 37
+    /// (37.5 is cut): error 12, SRTT 26.5, deviation 50 + 12 - 50 / 4 = 50. Then 50 ms = 12: error 12 - 26 = -14, SRTT 24.75;
+    /// 14 - 12 = 2 in eighths is nothing. RTO 24 + 50 ticks.
+    #[test]
+    fn linux_in_whole_ticks() {
+        let profile = Profile::linux3_2();
+        assert_eq!(samples(&profile, &[100]).timeout(&profile), Duration::from_millis(300));
+        assert_eq!(samples(&profile, &[100, 150]).smoothed(), Some(Duration::from_millis(106)));
+        assert_eq!(samples(&profile, &[100, 150]).timeout(&profile), Duration::from_millis(304));
+        assert_eq!(samples(&profile, &[100, 150, 50]).timeout(&profile), Duration::from_millis(296));
+        // 200 ms: 50 ticks and a deviation of 100 of them at first; steady, it falls to SRTT + 200.
+        assert_eq!(samples(&profile, &[200]).timeout(&profile), Duration::from_millis(600));
+        // The shift of the fall stops three ticks above the floor.
+        assert_eq!(samples(&profile, &[200; 60]).timeout(&profile), Duration::from_millis(412));
+        // A sample below a tick is one.
+        assert_eq!(samples(&profile, &[1]).timeout(&profile), Duration::from_millis(204));
     }
 
     #[test]

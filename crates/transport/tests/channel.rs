@@ -284,14 +284,20 @@ fn channels() -> impl Strategy<Value = Channel> {
 }
 
 fn profiles() -> impl Strategy<Value = Profile> {
-    let base = prop::sample::select(vec!["rfc", "linux", "ns3.26", "ns2", "ns2-linux"]);
+    let base = prop::sample::select(vec!["rfc", "linux", "linux3.2", "ns3.26", "ns2", "ns2-linux"]);
     let ecn = prop::sample::select(vec![Mode::Off, Mode::Classic, Mode::Accurate, Mode::PerPacket]);
-    let detection = prop::sample::select(vec![LossDetection::Sack, LossDetection::Fack, LossDetection::Rack]);
+    let detection = prop::sample::select(vec![
+        LossDetection::Sack,
+        LossDetection::Fack,
+        LossDetection::FackAdaptive,
+        LossDetection::Rack,
+    ]);
     let reduction = prop::sample::select(vec![
         Reduction::AtOnce,
         Reduction::Proportional,
         Reduction::ProportionalAlways,
         Reduction::RateHalving,
+        Reduction::ProportionalOrHalving,
     ]);
     let small =
         (1u32..12, 1u32..4, 1u64..40, 1u32..300, prop::bool::ANY, prop_oneof![Just(1000u64), 20u64..1000]);

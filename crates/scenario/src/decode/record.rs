@@ -130,14 +130,23 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
             None
         }
     };
-    let of_component = matches!(target, None | Some(Target::Queue { .. } | Target::Stage { .. }));
-    if every == Some(Every::Packet) && !of_component {
+    let probed = matches!(target, Some(Target::Flow { observable: PROBED_WINDOW | PROBED_THRESHOLD, .. }));
+    let by_packet = probed || matches!(target, None | Some(Target::Queue { .. } | Target::Stage { .. }));
+    if every == Some(Every::Packet) && !by_packet {
         errors.push(every_path, "\"packet\" is for queues and stages only; a duration is needed here");
+        return None;
+    }
+    if probed && matches!(every, Some(Every::Interval(_))) {
+        errors.push(every_path, "what is probed is taken with each segment; \"packet\" is needed here");
         return None;
     }
     let target = target?;
     Some(Series { of: network.name(&target), target, every: every? })
 }
+
+/// What is logged with each segment that a sender receives.
+const PROBED_WINDOW: &str = "probed_window";
+const PROBED_THRESHOLD: &str = "probed_ssthresh";
 
 fn histogram(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Option<(usize, Histogram)> {
     let of = text(json, path, errors)?;
@@ -356,7 +365,8 @@ impl Network<'_> {
         let per_user = blocks.map(|blocks| blocks.iter().map(|(_, n)| u64::from(*n)).sum());
         let users = in_range(users.index, draft.users.map(u64::from), "users of the group")?;
         let flows = in_range(flows.index, per_user, "flows of a user")?;
-        if let (Some(blocks), "window" | "ssthresh") = (blocks, observable) {
+        if let (Some(blocks), "window" | "ssthresh" | PROBED_WINDOW | PROBED_THRESHOLD) = (blocks, observable)
+        {
             let has_window = match flows {
                 Copies::All => blocks.iter().any(|(tcp, _)| *tcp),
                 Copies::One(n) => {

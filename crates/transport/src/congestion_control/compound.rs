@@ -258,7 +258,7 @@ pub static TABLE: Mechanism = Mechanism {
         Observable {
             name: "delay_window",
             unit: "packets",
-            doc: "The part of the window that the delay drives, dwnd.",
+            doc: "The part of the window that the delay drives: dwnd.",
         },
         Observable { name: "gamma", unit: "packets", doc: "Queued packets from which on it gives way." },
         Observable {

@@ -1,10 +1,11 @@
 //! CUBIC (RFC 9438): after a congestion event the window first rises fast, then levels off where the event was, then probes.
 //!
 //! It speaks packets and seconds. [`Rfc`] is the RFC in real numbers; [`linux`] the same curve in the whole numbers of a
-//! Linux kernel, which counts acknowledged packets. Slow start is plain, or left early by [`super::hystart`]. Constants are
+//! Linux kernel, which counts acknowledged packets, and [`linux_3_2`] those of an older one, which counted ACKs. Slow start is plain, or left early by [`super::hystart`]. Constants are
 //! those of section 4; ABE (RFC 8511) is not used: a mark and a loss cut alike.
 
 pub mod linux;
+pub mod linux_3_2;
 
 use evenflow_base::schema::{Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values};
 use evenflow_base::{Duration, Time};
@@ -164,6 +165,7 @@ impl Rfc {
 enum Curve {
     Rfc(Rfc),
     Linux(linux::Curve),
+    Linux3_2(linux_3_2::Curve),
 }
 
 /// How slow start ends when nothing is lost.
@@ -202,7 +204,8 @@ impl Cubic {
     pub fn build(values: &Values, profile: &Profile) -> Cubic {
         let given = |name| values.get(name).map(|_| values.word(name));
         let usual = match profile.name {
-            "linux" | "linux3.2" => "linux",
+            "linux" => "linux",
+            "linux3.2" => "linux-3.2",
             "ns2-linux" => "linux-2.6.22",
             _ => "rfc",
         };
@@ -213,12 +216,16 @@ impl Cubic {
             fast_convergence: values.flag("fast_convergence"),
             reno_friendly: values.flag("reno_friendly"),
         };
+        let slow_start = given("slow_start").map_or(profile.slow_start, SlowStart::of);
         let curve = match form {
+            "linux-3.2" => Curve::Linux3_2(linux_3_2::Curve::new(&shape, slow_start == SlowStart::Hystart)),
             "linux" => Curve::Linux(linux::Curve::new(&shape, linux::TODAY)),
             "linux-2.6.22" => Curve::Linux(linux::Curve::new(&shape, linux::OF_2_6_22)),
             _ => Curve::Rfc(Rfc::new(shape, profile.half_of)),
         };
-        let start = match given("slow_start").map_or(profile.slow_start, SlowStart::of) {
+        let start = match slow_start {
+            // It has its own, or none.
+            _ if form == "linux-3.2" => Start::Standard,
             SlowStart::Standard => Start::Standard,
             SlowStart::Hystart => Start::Hystart(Hystart::default()),
             SlowStart::HystartPlusPlus => Start::HystartPlusPlus(HystartPlusPlus::default()),
@@ -229,10 +236,13 @@ impl Cubic {
 
     /// Slow start below the threshold, the curve from there on.
     pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        if let Curve::Linux3_2(curve) = &mut self.curve {
+            return curve.grow(w, acked);
+        }
         self.sample(acked);
         let mut bytes = match self.curve {
             Curve::Rfc(_) => acked.bytes as f64,
-            Curve::Linux(_) => acked.segments as f64 * acked.mss,
+            Curve::Linux(_) | Curve::Linux3_2(_) => acked.segments as f64 * acked.mss,
         };
         if w.cwnd < w.ssthresh {
             bytes -= self.slow_start(w, acked, bytes);
@@ -250,6 +260,7 @@ impl Cubic {
                     let steps = curve.grow(cwnd as u64, segments as u64, acked.now, self.least, friendly);
                     w.cwnd += steps as f64 * acked.mss;
                 }
+                Curve::Linux3_2(_) => {}
             }
         }
         if let Curve::Rfc(curve) = &mut self.curve {
@@ -265,6 +276,7 @@ impl Cubic {
         let began = match &self.curve {
             Curve::Rfc(curve) => curve.now.epoch.map(|epoch| epoch.began),
             Curve::Linux(curve) => curve.began(),
+            Curve::Linux3_2(_) => None,
         };
         if began.is_none_or(|began| acked.now.since(began) >= UNSETTLED) {
             let rtt = rtt.max(Duration(1000)); // Linux counts microseconds, one at least
@@ -318,6 +330,41 @@ impl Cubic {
                 }
                 ssthresh
             }
+            Curve::Linux3_2(curve) => {
+                let ssthresh = curve.reduce((w.cwnd / event.mss) as u64) as f64 * event.mss;
+                if event.signal == Signal::Timeout {
+                    curve.forget();
+                }
+                ssthresh
+            }
+        }
+    }
+
+    /// Whether it wants to hear every ACK of new data.
+    #[inline]
+    pub fn listens(&self) -> bool {
+        matches!(self.curve, Curve::Linux3_2(_))
+    }
+
+    /// An ACK of new data; `open`: nothing is lost or out of order.
+    pub fn heard(&mut self, w: &mut Window, acked: &Acked, open: bool) {
+        if let Curve::Linux3_2(curve) = &mut self.curve {
+            curve.heard(w, acked, open);
+        }
+    }
+
+    /// Everything sent is believed lost.
+    pub fn lost_all(&mut self, next: u64) {
+        if let Curve::Linux3_2(curve) = &mut self.curve {
+            curve.lost_all(next);
+        }
+    }
+
+    /// The window that a needless reduction is taken back to, bytes.
+    pub fn remembered(&self, mss: f64) -> Option<f64> {
+        match &self.curve {
+            Curve::Linux3_2(curve) => Some(curve.last_max() as f64 * mss),
+            _ => None,
         }
     }
 
@@ -325,7 +372,7 @@ impl Cubic {
     pub fn after_mark(&self, w: &Window, event: &Congestion, ssthresh: f64) -> f64 {
         match &self.curve {
             Curve::Rfc(curve) => curve.cut(w, event).max(event.mss),
-            Curve::Linux(_) => ssthresh,
+            Curve::Linux(_) | Curve::Linux3_2(_) => ssthresh,
         }
     }
 
@@ -334,6 +381,7 @@ impl Cubic {
         match &mut self.curve {
             Curve::Rfc(curve) => curve.pass(idle),
             Curve::Linux(curve) => curve.shift(idle),
+            Curve::Linux3_2(_) => {} // it counts idle time
         }
     }
 
@@ -361,6 +409,7 @@ impl Cubic {
         match &self.curve {
             Curve::Rfc(curve) => curve.observe(name),
             Curve::Linux(curve) => curve.observe(name),
+            Curve::Linux3_2(curve) => curve.observe(name),
         }
     }
 }
@@ -408,11 +457,13 @@ pub static TABLE: Mechanism = Mechanism {
         },
         Param {
             name: "form",
-            ty: Type::Choice(&["rfc", "linux", "linux-2.6.22"]),
-            default: Fallback::Absent("linux on linux, linux-2.6.22 on ns2-linux, else rfc"),
+            ty: Type::Choice(&["rfc", "linux", "linux-3.2", "linux-2.6.22"]),
+            default: Fallback::Absent(
+                "linux on linux, linux-3.2 on linux3.2, linux-2.6.22 on ns2-linux, else rfc",
+            ),
             range: Range::ANY,
             source: "docs/tcp.md",
-            doc: "The RFC in real numbers, the whole numbers of today's kernel, or those of the module that ns-2 ships.",
+            doc: "The RFC in real numbers, the whole numbers of today's kernel, of Linux 3.2, or of the module that ns-2 ships.",
         },
         Param {
             name: "slow_start",
@@ -454,6 +505,11 @@ pub static TABLE: Mechanism = Mechanism {
         Deviation {
             what: "Form linux: K comes from an exact cube root; a kernel's is up to 0.2 % off. A second has 1000 jiffies.",
             why: "The error of the approximation is below the length of a jiffy for most windows; CONFIG_HZ differs by distribution.",
+        },
+        Deviation {
+            what: "Form linux-3.2 keeps what Linux 3.2 does: idle time belongs to the epoch, growth counts ACKs, and hybrid slow \
+                   start compares with a sixteenth of the least delay and with half of it.",
+            why: "Results of its time (Ben Ameur et al. 2016) rest on it; a window after a pause grows by a packet for two ACKs.",
         },
         Deviation {
             what: "Form linux-2.6.22 takes an ACK for 31/16 packets where each packet has its own.",

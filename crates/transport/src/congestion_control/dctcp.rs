@@ -104,7 +104,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("0.0625"),
             range: Range { min: 0.0, closed: false, max: 1.0 },
             source: "RFC 8257 section 4.2",
-            doc: "Weight of a new share in alpha, g; 1/16.",
+            doc: "Weight of a new share in alpha: g, 1/16.",
         },
         Param {
             name: "initial_alpha",
@@ -112,7 +112,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("1"),
             range: Range { min: 0.0, closed: true, max: 1.0 },
             source: "RFC 8257 section 3.3",
-            doc: "What alpha is at the start: the first mark halves the window.",
+            doc: "Its alpha at the start: the first mark halves the window.",
         },
     ],
     observables: &[

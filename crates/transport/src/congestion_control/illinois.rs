@@ -198,11 +198,21 @@ impl Illinois {
         let cut = w.cwnd / mss * self.beta;
         let left = w.cwnd - if self.whole { libm::floor(cut) } else { cut } * mss;
         if event.signal == Signal::Timeout {
-            (self.alpha, self.beta, self.above, self.low) = (1.0, 0.5, false, 0);
-            (self.sum, self.samples) = (0.0, 0);
+            self.forget();
         }
         self.credit = 0.0;
         left.max(2.0 * mss)
+    }
+
+    fn forget(&mut self) {
+        (self.alpha, self.beta, self.above, self.low) = (1.0, 0.5, false, 0);
+        (self.sum, self.samples) = (0.0, 0);
+    }
+
+    /// Everything is lost: as after a timeout; a round begins.
+    pub fn lost_all(&mut self, next: u64) {
+        self.forget();
+        self.end = next;
     }
 
     /// Its observables.

@@ -146,10 +146,11 @@ pub fn contradictions(kind: &str, values: &Values, profile: &Profile) -> Vec<Str
 /// NewReno's window as a stack counts it, by itself or as part of another control.
 fn newreno_of(profile: &Profile) -> NewReno {
     NewReno {
-        counting: match (profile.byte_counting, profile.whole_bytes) {
-            (true, _) => Counting::Bytes,
-            (false, true) => Counting::Acks,
-            (false, false) => Counting::AcksReal,
+        counting: match (profile.byte_counting, profile.count_acks, profile.whole_bytes) {
+            (true, ..) => Counting::Bytes,
+            (false, true, _) => Counting::AcksWhole,
+            (false, false, true) => Counting::Acks,
+            (false, false, false) => Counting::AcksReal,
         },
         half_of: profile.half_of,
         slow_start_segments: profile.slow_start_segments,
@@ -202,14 +203,15 @@ impl CongestionControl {
     /// Whether the control wants to hear every ACK that says something ([`CongestionControl::heard`]).
     #[inline]
     pub fn listens(&self) -> bool {
-        matches!(
-            self,
+        match self {
             CongestionControl::Vegas(_)
-                | CongestionControl::Illinois(_)
-                | CongestionControl::Compound(_)
-                | CongestionControl::Ledbat(_)
-                | CongestionControl::Dctcp(_)
-        )
+            | CongestionControl::Illinois(_)
+            | CongestionControl::Compound(_)
+            | CongestionControl::Ledbat(_)
+            | CongestionControl::Dctcp(_) => true,
+            CongestionControl::Cubic(cc) => cc.listens(),
+            _ => false,
+        }
     }
 
     /// Whether it needs the one-way delay, for which the other end must tell its clock.
@@ -222,6 +224,7 @@ impl CongestionControl {
     #[inline(never)]
     pub fn heard(&mut self, window: &mut Window, acked: &Acked, open: bool) {
         match self {
+            CongestionControl::Cubic(cc) => cc.heard(window, acked, open),
             CongestionControl::Vegas(cc) => cc.heard(window, acked, open),
             CongestionControl::Illinois(cc) => cc.heard(window, acked, open),
             CongestionControl::Compound(cc) => cc.heard(window, acked, open),
@@ -327,6 +330,32 @@ impl CongestionControl {
     pub fn held(&mut self, now: Time) {
         if let CongestionControl::Cubic(cc) = self {
             cc.held(now);
+        }
+    }
+
+    /// Everything sent is believed lost after a timeout, where that is told later than the timeout itself (F-RTO).
+    pub fn lost_all(&mut self, next: u64) {
+        match self {
+            CongestionControl::Cubic(cc) => cc.lost_all(next),
+            CongestionControl::Illinois(cc) => cc.lost_all(next),
+            _ => {}
+        }
+    }
+
+    /// Below what rate halving does not take the window: half of the threshold in whole segments, with CUBIC the threshold
+    /// (Linux's `min_cwnd`).
+    pub fn halving_floor(&self, ssthresh: f64, mss: f64) -> f64 {
+        match self {
+            CongestionControl::Cubic(_) => ssthresh,
+            _ => (ssthresh / mss / 2.0) as u64 as f64 * mss,
+        }
+    }
+
+    /// The window that a needless reduction is taken back to, bytes, where the control remembers one (Linux 3.2's CUBIC).
+    pub fn remembered(&self, mss: f64) -> Option<f64> {
+        match self {
+            CongestionControl::Cubic(cc) => cc.remembered(mss),
+            _ => None,
         }
     }
 

@@ -16,6 +16,8 @@ pub enum Counting {
     AcksReal,
     /// A segment for each window of bytes acknowledged (RFC 5681 section 3.1, the recommended way; RFC 3465).
     Bytes,
+    /// ACKs: a segment an ACK in slow start, then one after one ACK more than the window has segments (Linux 3.2).
+    AcksWhole,
 }
 
 /// NewReno.
@@ -55,8 +57,10 @@ impl NewReno {
     #[inline]
     pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
         let mut segments = acked.segments;
-        if self.counting == Counting::Bytes {
-            return self.grow_by_bytes(w, acked);
+        match self.counting {
+            Counting::Bytes => return self.grow_by_bytes(w, acked),
+            Counting::AcksWhole => return self.grow_by_acks(w, acked.mss),
+            Counting::Acks | Counting::AcksReal => {}
         }
         if w.cwnd < w.ssthresh && segments > 0 {
             w.cwnd += acked.mss;
@@ -85,6 +89,19 @@ impl NewReno {
         if w.cwnd >= w.ssthresh && self.counted >= w.cwnd {
             self.counted -= w.cwnd;
             w.cwnd += acked.mss;
+        }
+    }
+
+    /// Whatever an ACK covers; `counted` is a number of ACKs here.
+    #[inline(never)]
+    fn grow_by_acks(&mut self, w: &mut Window, mss: f64) {
+        if w.cwnd < w.ssthresh {
+            w.cwnd += mss;
+        } else if self.counted * mss >= w.cwnd {
+            w.cwnd += mss;
+            self.counted = 0.0;
+        } else {
+            self.counted += 1.0;
         }
     }
 

@@ -142,12 +142,13 @@ fn controls() -> impl Strategy<Value = CongestionControl> {
     let profile = prop_oneof![
         Just(Profile::rfc()),
         Just(Profile::linux()),
+        Just(Profile::linux3_2()),
         Just(Profile::ns3_26()),
         Just(Profile::ns2()),
         Just(Profile::ns2_linux())
     ];
     let cubic = (
-        prop_oneof![Just("rfc"), Just("linux")],
+        prop_oneof![Just("rfc"), Just("linux"), Just("linux-3.2")],
         prop_oneof![Just("standard"), Just("hystart"), Just("hystart++")],
         0.01..10.0,
         0.1..0.99,

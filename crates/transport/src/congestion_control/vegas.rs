@@ -30,10 +30,11 @@ pub fn queued(cwnd: f64, base: f64, rtt: f64) -> f64 {
     cwnd * (rtt - base) / rtt
 }
 
-/// The same as the kernel has it since 2.6.30: W (RTT - BaseRTT) / BaseRTT.
-#[inline]
-pub fn queued_by_base(cwnd: f64, base: f64, rtt: f64) -> f64 {
-    cwnd * (rtt - base) / base
+/// Diff as the kernel has it since 2.6.30, W (RTT - BaseRTT) / BaseRTT, and the window that would just fill the path, in
+/// whole packets and in microseconds, of which a sample has one more than it shows.
+fn in_whole_packets(cwnd: u64, base: Duration, rtt: Duration) -> (f64, f64) {
+    let (base, rtt) = (base.0 / 1000 + 1, rtt.0 / 1000 + 1);
+    ((cwnd * (rtt - base) / base) as f64, (cwnd * base / rtt) as f64)
 }
 
 /// What a round trip has shown.
@@ -149,25 +150,34 @@ impl Vegas {
         self.round = Round { end, least: None, samples: 0, grows: !self.round.grows };
     }
 
+    /// Diff and the window that would just fill the path, packets.
+    fn shown(&self, cwnd: f64, base: Duration, least: Duration) -> (f64, f64) {
+        if self.whole && self.by_base {
+            return in_whole_packets(cwnd as u64, base, least);
+        }
+        let (base, rtt) = (base.max(INSTANT).seconds(), least.max(INSTANT).seconds());
+        match (self.whole, self.by_base) {
+            (true, _) => {
+                // The kernel before 2.6.30: in whole halves of a packet.
+                let halves = libm::floor(2.0 * cwnd * base / rtt);
+                (cwnd - halves / 2.0, libm::floor(halves / 2.0))
+            }
+            (false, true) => (cwnd * (rtt - base) / base, cwnd * base / rtt),
+            (false, false) => (queued(cwnd, base, rtt), cwnd * base / rtt),
+        }
+    }
+
     /// The step of a round trip.
     fn once(&mut self, w: &mut Window, base: Duration, least: Duration, acked: &Acked) {
         let mss = acked.mss;
-        let (base, rtt) = (base.max(INSTANT).seconds(), least.max(INSTANT).seconds());
         let cwnd = w.cwnd / mss;
-        let whole = |x: f64| if self.whole { libm::floor(x) } else { x };
-        let diff = match (self.whole, self.by_base) {
-            (true, true) => libm::floor(queued_by_base(cwnd, base, rtt)),
-            (false, true) => queued_by_base(cwnd, base, rtt),
-            // The kernel before 2.6.30: in whole halves of a packet.
-            (true, false) => cwnd - libm::floor(2.0 * cwnd * base / rtt) / 2.0,
-            (false, false) => queued(cwnd, base, rtt),
-        };
+        let (diff, target) = self.shown(cwnd, base, least);
         self.diff = Some(diff);
         let mut next = cwnd;
         if self.in_slow_start(w) {
             if diff > self.gamma {
                 // Out of slow start, onto the window that would just fill the path.
-                next = cwnd.min(whole(cwnd * base / rtt) + 1.0);
+                next = cwnd.min(target + 1.0);
                 w.ssthresh = w.ssthresh.min((next - 1.0) * mss);
             } else if self.each_round || self.round.grows {
                 self.slow_start(w, acked);
@@ -182,8 +192,9 @@ impl Vegas {
         w.cwnd = next.max(2.0) * mss;
         if w.ssthresh.is_finite() {
             // The kernel: the threshold remembers three quarters of the window, a half and a quarter each in whole packets.
-            let cwnd = w.cwnd / mss;
-            let remembered = whole(cwnd / 2.0) + whole(cwnd / 4.0);
+            let packets = w.cwnd as u64 / mss as u64;
+            let remembered =
+                if self.whole { ((packets >> 1) + (packets >> 2)) as f64 } else { w.cwnd / mss * 0.75 };
             w.ssthresh = w.ssthresh.max(remembered * mss).max(2.0 * mss);
         }
     }
@@ -336,7 +347,8 @@ mod tests {
     fn packets_in_the_queue_by_hand() {
         // 20 packets, 100 ms of which were 80: a fifth of them waits; by the base, a quarter.
         assert!((queued(20.0, 0.08, 0.1) - 4.0).abs() < 1e-12);
-        assert!((queued_by_base(20.0, 0.08, 0.1) - 5.0).abs() < 1e-12);
+        // 20 * 20 000 / 80 001 and 20 * 80 001 / 100 001.
+        assert_eq!(in_whole_packets(20, Duration::from_millis(80), Duration::from_millis(100)), (4.0, 16.0));
     }
 
     #[test]

@@ -5,6 +5,25 @@
 //! is shown with its report, `ack 3 sack 5..7 9` (segments 5 to 7, then 9), and with `ece` or the counter, `ace 6`.
 
 use super::*;
+
+/// Linux's estimate: 40 ms at first; close segments bring it to half and 20 ms, wider ones add their gap, and those beyond say
+/// nothing; a timer that went off doubles it, 200 ms at most.
+#[test]
+fn how_long_an_ack_is_held_back_follows_the_segments() {
+    let ms = Duration::from_millis;
+    let mut s = Spacing { most: ms(200), is: Duration::ZERO, last: Time::ZERO };
+    for (at, expected) in [(100, 40), (110, 40), (140, 50), (200, 50), (220, 45)] {
+        s.arrived(Time(at * 1_000_000), ms(40));
+        assert_eq!(s.is, ms(expected), "at {at}");
+    }
+    s.waited();
+    assert_eq!(s.delay(ms(40)), ms(90));
+    s.waited();
+    s.waited();
+    assert_eq!(s.delay(ms(40)), ms(200));
+    s.is = ms(30);
+    assert_eq!(s.delay(ms(40)), ms(40));
+}
 use evenflow_base::Ecn;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -99,7 +99,79 @@ pub struct Board {
     pub latest: Latest,
 }
 
+/// What an ACK is about to show, for detections that count segments from the first outstanding one (Linux 3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Foreseen {
+    /// Segments that the cumulative part covers.
+    pub acknowledged: usize,
+    /// Whether one of those was sent again at some time.
+    pub resent: bool,
+    /// The same of those beyond the first.
+    pub resent_beyond_head: bool,
+    /// Whether something is reported that was not.
+    pub reported: bool,
+    /// Of that, something was sent before the mark, never again, and nothing beyond the mark.
+    pub originals_only: bool,
+    /// Distance from the first hole that the cumulative part fills without a retransmission to the highest report; 0: none.
+    pub late_ack: u32,
+    /// The same of holes that reports fill, and of reported segments that are reported as duplicates.
+    pub late_report: u32,
+}
+
 impl Board {
+    /// What an ACK of everything before `una` with its report will show; `mark`: see [`Foreseen::originals_only`].
+    pub fn foresee(&self, una: u64, report: &Report, mark: u64) -> Foreseen {
+        let mut seen = Foreseen::default();
+        let known = self.forward();
+        let highest = self.ranges.last().map_or(0, |range| range.1);
+        let (mut forward, mut late) = (known, usize::MAX);
+        let mut beyond = false;
+        for (n, &(from, to)) in report.blocks().iter().enumerate() {
+            let inside = |other: &(u64, u64)| other.0 <= from && to <= other.1;
+            let twice = n == 0 && (to <= una || report.blocks().get(1).is_some_and(inside));
+            let mut i = self.segments.partition_point(|s| s.seq < from);
+            while let Some(s) = self.segments.get(i).filter(|s| s.end() <= to) {
+                if twice {
+                    if s.again() && s.is(SACKED) {
+                        late = late.min(i);
+                    }
+                } else if !s.is(SACKED) && s.end() > una {
+                    seen.reported = true;
+                    forward = forward.max(i + 1);
+                    beyond |= s.end() > mark;
+                    if !s.again() {
+                        seen.originals_only |= s.end() <= mark;
+                        if s.seq < highest {
+                            late = late.min(i);
+                        }
+                    }
+                }
+                i += 1;
+            }
+        }
+        seen.originals_only &= !beyond;
+        seen.late_report = forward.saturating_sub(late) as u32;
+        for (i, s) in self.segments.iter().enumerate() {
+            if s.end() > una {
+                break;
+            }
+            seen.acknowledged += 1;
+            if s.again() {
+                seen.resent = true;
+                seen.resent_beyond_head |= i > 0;
+            } else if !s.is(SACKED) && i < known && seen.late_ack == 0 {
+                seen.late_ack = (forward - i) as u32;
+            }
+        }
+        seen
+    }
+
+    /// Segments up to the highest reported one, from the first outstanding one on (the kernel's `fackets_out`).
+    #[inline]
+    pub fn forward(&self) -> usize {
+        self.ranges.last().map_or(0, |range| self.find(range.1))
+    }
+
     /// What is believed to be in the network, bytes (RFC 6675 section 4, SetPipe).
     #[inline]
     pub fn pipe(&self) -> u64 {
@@ -292,6 +364,109 @@ impl Board {
     #[inline]
     fn find(&self, seq: u64) -> usize {
         self.segments.partition_point(|segment| segment.end() <= seq)
+    }
+
+    /// Segment `i` is lost, whether or not it was sent again already.
+    fn mark(&mut self, i: usize) {
+        let segment = &mut self.segments[i];
+        if !segment.is(SACKED | LOST) {
+            segment.state |= LOST;
+            self.lost += u64::from(segment.len);
+            self.hint = self.hint.min(segment.seq);
+        }
+    }
+
+    /// Forward acknowledgement: the first `count` segments are lost where they were not reported, up to the byte `limit`.
+    pub fn mark_first(&mut self, count: usize, limit: u64) {
+        for i in 0..count.min(self.segments.len()) {
+            if self.segments[i].end() > limit {
+                break;
+            }
+            self.mark(i);
+        }
+    }
+
+    /// Counting: lost is what has at most `below` reported segments before it, up to the byte `limit`.
+    pub fn mark_below_reports(&mut self, below: usize, limit: u64) {
+        let mut reported = 0;
+        for i in 0..self.segments.len() {
+            reported += usize::from(self.segments[i].is(SACKED));
+            if reported > below || self.segments[i].end() > limit {
+                break;
+            }
+            self.mark(i);
+        }
+    }
+
+    /// From the first segment on, what was sent longer ago than `age` is lost.
+    pub fn mark_older(&mut self, now: Time, age: Duration) {
+        for i in 0..self.segments.len() {
+            if now.since(self.segments[i].sent) <= age {
+                break;
+            }
+            self.mark(i);
+        }
+    }
+
+    /// What was sent again is lost again when something first sent after that is reported.
+    pub fn mark_lost_again(&mut self) {
+        if self.resent == 0 {
+            return;
+        }
+        let highest = self.ranges.last().map_or(0, |range| range.1);
+        for i in 0..self.segments.len() {
+            let segment = self.segments[i];
+            if segment.seq >= highest {
+                break;
+            }
+            if segment.is(RESENT) && segment.sent <= self.newest_reported {
+                self.lose(i);
+            }
+        }
+    }
+
+    /// Whether the first segment was ever sent again (`only_head`), or any.
+    pub fn was_resent(&self, only_head: bool) -> bool {
+        let looked_at = if only_head { 1 } else { self.segments.len() };
+        self.segments.iter().take(looked_at).any(Sent::again)
+    }
+
+    /// Whether anything sent again is on its way, or the first segment ever was sent again.
+    pub fn head_was_resent(&self) -> bool {
+        self.resent > 0 || self.was_resent(true)
+    }
+
+    /// The retransmission of the first segment is lost.
+    pub fn head_is_lost_again(&mut self) {
+        if let Some(segment) = self.segments.front_mut().filter(|s| s.is(RESENT)) {
+            segment.state &= !RESENT;
+            self.resent -= u64::from(segment.len);
+        }
+    }
+
+    /// A timeout was no mistake: what ends before `mark` and was not reported is lost, and no retransmission is on its way
+    /// but that of the first segment where `keep_head`. Tells whether anything else had been sent again.
+    pub fn lose_sent_before(&mut self, mark: u64, keep_head: bool) -> bool {
+        let mut again = false;
+        for i in 0..self.segments.len() {
+            let segment = &mut self.segments[i];
+            let len = u64::from(segment.len);
+            if segment.is(LOST) {
+                segment.state &= !LOST;
+                self.lost -= len;
+            }
+            if !(keep_head && i == 0) {
+                again |= segment.again();
+                if segment.is(RESENT) {
+                    segment.state &= !RESENT;
+                    self.resent -= len;
+                }
+            }
+            if self.segments[i].end() <= mark {
+                self.mark(i);
+            }
+        }
+        again
     }
 
     fn lose(&mut self, i: usize) -> u64 {

@@ -4,14 +4,16 @@
 //! Sequence numbers are offsets into the byte stream; SYN takes none. States and rules follow the profile, whose lines are
 //! listed in docs/tcp.md. Not here: closing a connection.
 
+mod adaptive;
 pub mod board;
 mod duplicates;
+pub mod metrics;
 mod selective;
 
 use evenflow_base::{Duration, Ecn as Field, Packet, Time, flags};
 
 use crate::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
-use crate::profile::{Ecn, IdleRestart, Reduction, RttSource};
+use crate::profile::{Ecn, IdleRestart, LossDetection, Reduction, RttSource, WindowUse};
 use crate::report::Report;
 use crate::rtt::{RttEstimator, Timed};
 use crate::{Profile, Segment, ecn};
@@ -111,7 +113,11 @@ impl Sender {
     /// A connection that will carry `size` bytes (`None`: endless).
     pub fn new(profile: &Profile, mut control: CongestionControl, size: Option<u64>) -> Sender {
         let mss = profile.segment();
-        let first = if profile.threshold_from_window { profile.max_window as f64 } else { f64::INFINITY };
+        let first = match profile.cached_ssthresh {
+            Some(segments) => f64::from(segments) * mss,
+            None if profile.threshold_from_window => profile.max_window as f64,
+            None => f64::INFINITY,
+        };
         let mut window = Window { cwnd: profile.initial_window * mss, ssthresh: first };
         control.start(&mut window, mss);
         Sender {
@@ -134,7 +140,7 @@ impl Sender {
             tries: 0,
             retransmitted: 0,
             clock: 0,
-            selective: profile.sack.then(Box::default),
+            selective: profile.sack.then(|| Box::new(Selective::new(profile))),
             marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, tell: false, reduced_to: 0, told: 0 },
             timed: None,
             last_sent: Time::ZERO,
@@ -184,6 +190,11 @@ impl Sender {
             Some(s) => s.board.pipe() as f64,
             None => self.flight(profile),
         }
+    }
+
+    /// By how many segments the network was seen to reorder, where the stack learns it.
+    pub fn reordering(&self) -> Option<u32> {
+        self.selective.as_ref().map(|s| s.adaptive.reordering)
     }
 
     /// The smoothed round-trip time, if there was a sample.
@@ -271,6 +282,44 @@ impl Sender {
                 }
                 w.cwnd = w.cwnd.max(restart);
             }
+            IdleRestart::HalvingWhole => self.restart_in_whole_segments(idle, profile),
+            IdleRestart::HalvingToOne => {
+                // Ben Ameur et al. 2016, algorithm 2: rounds of the receive window's half, whole timeouts.
+                w.ssthresh = w.ssthresh.max(w.cwnd * 0.75);
+                for _ in 0..(idle.0 / self.rto.0.max(1)).min(64) {
+                    w.cwnd = (w.cwnd.min(profile.max_window as f64) / 2.0).max(profile.segment());
+                }
+                let mss = profile.segment();
+                w.cwnd = (w.cwnd / mss) as u64 as f64 * mss;
+            }
+        }
+    }
+
+    /// Linux 3.2: down to the initial window; a threshold that a reduction is on its way to stays.
+    fn restart_in_whole_segments(&mut self, idle: Duration, profile: &Profile) {
+        let mss = profile.segment();
+        if !matches!(self.recovery, Recovery::Reduction | Recovery::Recovery) {
+            self.window.ssthresh = self.remembered_threshold(profile);
+        }
+        let mut segments = (self.window.cwnd / mss) as u64;
+        let restart = segments.min(profile.initial_window as u64);
+        let mut left = idle.0.saturating_sub(self.rto.0);
+        while left > 0 && segments > restart {
+            segments >>= 1;
+            left = left.saturating_sub(self.rto.0);
+        }
+        self.window.cwnd = segments.max(restart) as f64 * mss;
+        if let Some(s) = &mut self.selective {
+            (s.adaptive.used, s.adaptive.full) = (0, Time(self.last_sent.0 + idle.0));
+        }
+    }
+
+    /// The threshold that a window remembers: at least three quarters of it, unless it comes down to a lower one (Linux 3.2's
+    /// `tcp_current_ssthresh`; what its probe logs).
+    pub fn remembered_threshold(&self, profile: &Profile) -> f64 {
+        match self.recovery {
+            Recovery::Reduction | Recovery::Recovery => self.window.ssthresh,
+            _ => self.window.ssthresh.max(three_quarters(self.window.cwnd, profile.segment())),
         }
     }
 
@@ -289,7 +338,9 @@ impl Sender {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
             // A late report of a duplicate still says something to a sender that may get more to send.
             Life::Open | Life::Done if !ack.is(flags::SYN) => {
-                if self.selective.is_some() {
+                if self.selective.is_some() && profile.loss_detection == LossDetection::FackAdaptive {
+                    self.adaptive_ack(ack, report, now, profile, out);
+                } else if self.selective.is_some() {
                     self.selective_ack(ack, report, now, profile, out);
                 } else if ack.seq > self.una {
                     self.new_ack(ack, now, profile, out);
@@ -311,6 +362,9 @@ impl Sender {
         }
         self.tries = 0;
         self.sample(self.elapsed(ack.stamp, profile), profile);
+        if profile.cached_srtt > Duration::ZERO {
+            self.rtt.remembered(profile.cached_srtt);
+        }
         self.rto = self.rtt.timeout(profile);
         let bits = match self.marks.mode {
             Ecn::Accurate => ecn::flags_of(ecn::reflected(ack.ecn)),
@@ -373,7 +427,10 @@ impl Sender {
         self.lower_threshold(&event, profile);
         self.reduced();
         if self.selective.is_some()
-            && matches!(profile.reduction, Reduction::ProportionalAlways | Reduction::RateHalving)
+            && matches!(
+                profile.reduction,
+                Reduction::ProportionalAlways | Reduction::RateHalving | Reduction::ProportionalOrHalving
+            )
         {
             self.begin_reduction();
         } else {
@@ -410,10 +467,15 @@ impl Sender {
     #[inline(always)]
     fn grow(&mut self, news: Growth, marks: u32, now: Time, profile: &Profile) {
         let w = &self.window;
-        let used = !profile.window_validation
-            || news.flight + profile.segment() > w.cwnd
-            || (w.cwnd < w.ssthresh && w.cwnd < 2.0 * news.flight)
-            || (profile.segmentation_offload && self.burst_was_awaited(news.flight, profile));
+        let used = match (profile.window_validation, profile.window_used) {
+            (false, _) => true,
+            (true, WindowUse::Segment) => {
+                news.flight + profile.segment() > w.cwnd
+                    || (w.cwnd < w.ssthresh && w.cwnd < 2.0 * news.flight)
+                    || (profile.segmentation_offload && self.burst_was_awaited(news.flight, profile))
+            }
+            (true, WindowUse::Third) => self.third_is_used(news.flight, profile),
+        };
         if !used {
             return self.control.held(now);
         }
@@ -425,6 +487,17 @@ impl Sender {
             return self.grow_at_threshold(&acked);
         }
         self.control.grow(&mut self.window, &acked);
+    }
+
+    /// Whether so little is free that an offloaded segment may wait for more, or that reordering explains it (Linux 3.2's
+    /// `tcp_is_cwnd_limited`): less than a third of the window and of the largest such segment.
+    #[inline(never)]
+    fn third_is_used(&self, flight: f64, profile: &Profile) -> bool {
+        let cwnd = self.window.cwnd;
+        let left = cwnd - flight;
+        let reordering =
+            self.selective.as_ref().map_or(profile.duplicate_threshold, |s| s.adaptive.reordering);
+        left <= f64::from(reordering) * profile.segment() || (3.0 * left < cwnd && left < 65_536.0)
     }
 
     #[inline(always)]
@@ -585,6 +658,12 @@ struct Growth {
     /// Bytes in flight before it.
     flight: f64,
     rtt: Option<Duration>,
+}
+
+/// Three quarters of a window in whole segments, each quarter cut off by itself, bytes.
+fn three_quarters(cwnd: f64, mss: f64) -> f64 {
+    let segments = (cwnd / mss) as u64;
+    ((segments >> 1) + (segments >> 2)) as f64 * mss
 }
 
 /// The timestamp clock's value.

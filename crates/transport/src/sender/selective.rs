@@ -8,6 +8,7 @@ use crate::profile::{Ecn, LossDetection, Reduction, RttSource};
 use crate::report::Report;
 use crate::{Profile, Segment};
 
+use super::adaptive::Adaptive;
 use super::board::{Board, Delivered};
 use super::{Growth, Life, Recovery, Sender};
 
@@ -38,23 +39,23 @@ enum Early {
 
 /// The state of a reduction (RFC 9937 section 6).
 #[derive(Clone, Copy, Debug, Default)]
-struct Proportional {
+pub(super) struct Proportional {
     /// RecoverFS.
-    flight: u64,
+    pub(super) flight: u64,
     /// prr_delivered.
-    delivered: u64,
+    pub(super) delivered: u64,
     /// prr_out.
-    out: u64,
+    pub(super) out: u64,
 }
 
 /// What a needless reduction is taken back to.
 #[derive(Clone, Copy, Debug)]
-struct Undo {
-    window: Window,
+pub(super) struct Undo {
+    pub(super) window: Window,
     /// The timestamp clock when the first retransmission went (RFC 4015 section 3.2, "pipe_prev" and "TSecr").
-    stamp: u32,
+    pub(super) stamp: u32,
     /// Retransmissions not yet reported as duplicates.
-    retransmissions: u32,
+    pub(super) retransmissions: u32,
 }
 
 /// RACK's reordering window (RFC 8985 section 6.2 step 4).
@@ -76,21 +77,23 @@ pub(super) struct Selective {
     /// When the early timer fires.
     pub(super) early: Time,
     kind: Early,
-    proportional: Proportional,
+    pub(super) proportional: Proportional,
     /// Rate halving: an ACK was seen that let nothing out.
-    half: bool,
+    pub(super) half: bool,
     /// One segment goes whatever the window says (RFC 6675 section 5 step 4.3).
-    force: bool,
+    pub(super) force: bool,
     /// The rescue retransmission of this recovery was made.
     rescued: bool,
     reordering: Reordering,
-    undo: Option<Undo>,
+    pub(super) undo: Option<Undo>,
+    /// What Linux 3.2's detection remembers.
+    pub(super) adaptive: Adaptive,
     /// TLP.end_seq, and whether the probe was a retransmission.
     probe: Option<(u64, bool)>,
 }
 
-impl Default for Selective {
-    fn default() -> Selective {
+impl Selective {
+    pub(super) fn new(profile: &Profile) -> Selective {
         Selective {
             board: Board::default(),
             early: Time::NEVER,
@@ -101,6 +104,7 @@ impl Default for Selective {
             rescued: false,
             reordering: Reordering { seen: false, steps: 1, persist: PERSIST, round: None },
             undo: None,
+            adaptive: Adaptive::new(profile),
             probe: None,
         }
     }
@@ -108,7 +112,7 @@ impl Default for Selective {
 
 /// How much may be sent (RFC 9937 section 6.2), bytes: `pipe` is what is in flight, `ssthresh` the aim, `delivered` what
 /// this ACK delivered, `safe` whether it advanced and told no further loss.
-fn proportional_share(
+pub(super) fn proportional_share(
     p: &Proportional,
     pipe: u64,
     ssthresh: u64,
@@ -132,8 +136,9 @@ fn proportional_share(
 }
 
 impl Sender {
-    fn selective(&mut self) -> &mut Selective {
-        self.selective.get_or_insert_default()
+    /// The state of a sender with SACK.
+    pub(super) fn selective(&mut self) -> &mut Selective {
+        self.selective.as_mut().expect("a sender with SACK")
     }
 
     /// An ACK with its SACK option.
@@ -240,7 +245,7 @@ impl Sender {
     /// A round-trip sample for the timeout, where the ACK shows one; gives the one that congestion controls see, which is
     /// of the newest segment, and whether there was one for the timeout.
     #[inline]
-    fn take_sample(
+    pub(super) fn take_sample(
         &mut self,
         ack: &Packet,
         news: &Delivered,
@@ -286,6 +291,7 @@ impl Sender {
             LossDetection::Sack | LossDetection::DuplicateAcks => {
                 s.board.mark_by_count(profile.duplicate_threshold, profile.mss)
             }
+            LossDetection::FackAdaptive => 0, // it looks by itself
             LossDetection::Fack => s.board.mark_by_distance(profile.duplicate_threshold, profile.mss),
             LossDetection::Rack => {
                 let (lost, again) = s.board.mark_by_time(now, window);
@@ -329,12 +335,12 @@ impl Sender {
         }
     }
 
-    fn remember(&mut self) {
+    pub(super) fn remember(&mut self) {
         let (window, stamp) = (self.window, self.clock);
         self.selective().undo = Some(Undo { window, stamp, retransmissions: 0 });
     }
 
-    fn begin_recovery(&mut self, flight: u64, now: Time, profile: &Profile) {
+    pub(super) fn begin_recovery(&mut self, flight: u64, now: Time, profile: &Profile) {
         let mss = profile.segment();
         let una = self.una;
         let before = self.window.cwnd;
@@ -389,7 +395,7 @@ impl Sender {
         let Some(s) = &mut self.selective else { return };
         let pipe = s.board.pipe();
         let proportional = match profile.reduction {
-            Reduction::Proportional => in_recovery,
+            Reduction::Proportional | Reduction::ProportionalOrHalving => in_recovery,
             Reduction::ProportionalAlways => true,
             _ => false,
         };
@@ -409,7 +415,7 @@ impl Sender {
             );
             s.force = false;
             self.window.cwnd = (pipe + share) as f64;
-        } else if profile.reduction == Reduction::RateHalving {
+        } else if matches!(profile.reduction, Reduction::RateHalving | Reduction::ProportionalOrHalving) {
             // One segment for two ACKs until what is in flight fits the threshold.
             s.half = !s.half;
             let allowed = if s.half { pipe } else { pipe + mss };
@@ -466,9 +472,7 @@ impl Sender {
 
     fn take_back(&mut self, profile: &Profile) {
         let Some(undo) = self.selective().undo.take() else { return };
-        self.control.undo(&self.window, profile.segment());
-        self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
-        self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
+        self.restore(&undo.window, profile);
         self.recovery = Recovery::Open;
         let s = self.selective();
         s.board.lose_none();
@@ -483,6 +487,9 @@ impl Sender {
         self.fill_pipe(now, profile, out);
         if profile.segmentation_offload {
             self.mark_bursts(&mut out[from..], profile);
+        }
+        if profile.window_decay && out.len() > from {
+            self.decay(now, profile);
         }
     }
 
@@ -548,6 +555,9 @@ impl Sender {
     fn fill_pipe(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let window = self.window.cwnd as i64 as u64;
         let in_recovery = self.recovery == Recovery::Recovery;
+        let adaptive = profile.loss_detection == LossDetection::FackAdaptive;
+        // Linux 3.2 sends again in these states only.
+        let only_new = adaptive && !in_recovery && self.recovery != Recovery::Loss;
         let mut burst = 0;
         // Without limited transmit (RFC 3042) reports alone let nothing new out: what they cover counts as in flight.
         let held_back = self.recovery == Recovery::Disorder && !profile.limited_transmit;
@@ -560,13 +570,13 @@ impl Sender {
                     return;
                 }
                 // A short last segment may still fit.
-                if s.board.next_lost().is_some() || self.next_payload(profile) > room {
+                if (!only_new && s.board.next_lost().is_some()) || self.next_payload(profile) > room {
                     return;
                 }
             }
             let Some(s) = &mut self.selective else { return };
             s.force = false;
-            if let Some(i) = s.board.next_lost() {
+            if let Some(i) = (!only_new).then(|| s.board.next_lost()).flatten() {
                 self.resend(i, now, profile, out);
                 continue;
             }
@@ -585,11 +595,13 @@ impl Sender {
                 continue;
             }
             let Some(s) = &mut self.selective else { return };
-            if !in_recovery || !profile.rescue {
+            if !in_recovery || !(profile.rescue || adaptive) {
                 return;
             }
             if let Some(i) = s.board.next_hole() {
                 self.resend(i, now, profile, out);
+            } else if !profile.rescue {
+                return;
             } else if let Some(i) = s.board.rescue().filter(|_| !s.rescued) {
                 s.rescued = true;
                 self.resend(i, now, profile, out);
@@ -608,7 +620,7 @@ impl Sender {
         s.proportional.out += payload;
     }
 
-    fn resend(&mut self, i: usize, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+    pub(super) fn resend(&mut self, i: usize, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let clock = self.clock;
         let s = self.selective();
         let segment = s.board.resend(i, now);
@@ -655,6 +667,9 @@ impl Sender {
         if self.una == self.high {
             self.timer = Time::NEVER;
             return;
+        }
+        if profile.loss_detection == LossDetection::FackAdaptive {
+            return self.adaptive_timeout(now, profile, out);
         }
         // A segment that the timer already sent again does not lower the threshold once more (RFC 5681 section 3.1).
         if self.recovery != Recovery::Loss || self.tries == 0 {

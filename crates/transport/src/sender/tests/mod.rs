@@ -7,12 +7,13 @@
 //! Outputs: `7` is segment 7, `7*` the same again, `7:932` one of 932 bytes, `3..5` several, each with its flag checked.
 //! Behind a slash what it says of ECN: `7/ect`, `7/ect+cwr`; `SYN/7` and `ACK/2` are the three flags as a number.
 //! State: `cwnd`, `ssthresh` (`inf`), `pipe`, `sacked` and `lost` in segments (`4.5`) plus bytes (`5+289`); in ms `rto`, when
-//! the retransmission timer fires, `early`, when the one beside it does (`off`), and `reo`, the reordering window; the words
+//! the retransmission timer fires, `reordering` as Linux 3.2 knows it in segments, `early`, when the one beside it does (`off`), and `reo`, the reordering window; the words
 //! of [`Recovery`] and [`Life`]. What a row does not mention is not checked.
 
 mod ecn;
 mod idle;
 mod linux;
+mod linux32;
 mod newreno;
 mod prr;
 mod rack;
@@ -22,7 +23,7 @@ mod tlp;
 
 use super::*;
 use crate::profile::LossDetection;
-use evenflow_base::schema::Values;
+use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Ecn};
 
 struct Bench {
@@ -202,6 +203,10 @@ impl Bench {
                     "rto" => (time(s.timer), value().into()),
                     "early" => (time(s.selective.as_ref().expect("SACK").early), value().into()),
                     "reo" => (time(Time(s.reordering_window(false).0)), value().into()),
+                    "reordering" => {
+                        let adaptive = s.selective.as_ref().expect("SACK").adaptive;
+                        (adaptive.reordering.to_string(), value().into())
+                    }
                     "marks" => (s.marks.told.to_string(), value().into()),
                     "done" | "dead" | "opening" => (format!("{:?}", s.life).to_lowercase(), word.into()),
                     "off" | "classic" | "accurate" | "per-packet" => (s.ecn().word().into(), word.into()),
