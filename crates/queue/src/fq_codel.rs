@@ -222,8 +222,9 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     title: "Flow queue CoDel (FQ-CoDel)",
     doc: "Hashes flows to queues, serves these by deficit round robin, new ones first, and has a CoDel of its own for each. It is \
-          rule and scheduler in one. A full buffer takes packets from the head of the fattest queue. Without a limit, it is \
-          10240 packets (RFC 8290 section 5.2.3).",
+          rule and scheduler in one. What waits behind a packet (max_packet) is what waits in all queues (RFC 8289 section 4.4). A \
+          full buffer takes packets from the head of the fattest queue. Without a limit, it is 10240 packets (RFC 8290 section \
+          5.2.3).",
     source: "RFC 8290",
     params: &[
         TARGET,
