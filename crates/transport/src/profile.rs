@@ -397,6 +397,10 @@ lines! {
         "The reordering that an earlier connection saw, in segments.";
     cached_srtt: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
         "The smoothed round-trip time that an earlier connection left: the first sample counts as no less.";
+    cached_rttvar: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
+        "The mean deviation that it left beside it: that of the first sample counts as no less.";
+    save_metrics: flag, Range::ANY, "docs/tcp.md",
+        "A connection whose data is all acknowledged leaves its threshold, reordering and round-trip time to those of the same user that open later.";
     ecn: (word Ecn), Range::ANY, "RFC 3168, RFC 9768",
         "How congestion marks come back.";
     peer_ecn: (word PeerEcn), Range::ANY, "RFC 9768 section 3.1",
@@ -514,6 +518,8 @@ impl Profile {
             cached_ssthresh: None,
             cached_reordering: None,
             cached_srtt: Duration::ZERO,
+            cached_rttvar: Duration::ZERO,
+            save_metrics: false,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
         }
@@ -644,6 +650,8 @@ impl Profile {
             cached_ssthresh: None,
             cached_reordering: None,
             cached_srtt: Duration::ZERO,
+            cached_rttvar: Duration::ZERO,
+            save_metrics: false,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
         }
@@ -767,6 +775,9 @@ impl Profile {
             if self.cached_reordering.is_some() {
                 wrong("cached_reordering", "needs loss_detection = \"fack-adaptive\" (Linux 3.2)".into());
             }
+        }
+        if self.cached_rttvar > Duration::ZERO && self.cached_srtt == Duration::ZERO {
+            wrong("cached_rttvar", "goes with cached_srtt".into());
         }
         if self.rtt == RttSource::SendTimes && !self.sack {
             if given("rtt") {
