@@ -4,7 +4,9 @@
 //! `tcp` table of a scenario, its canonical form and the table of differences in docs/tcp.md. A profile that is not
 //! complete answers "not yet known", so that its results never change meaning.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::schema::{
+    Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values,
+};
 use evenflow_base::{Duration, Time};
 
 /// A word of the scenario file for each variant of a rule.
@@ -777,7 +779,7 @@ impl Profile {
             }
         }
         if self.cached_rttvar > Duration::ZERO && self.cached_srtt == Duration::ZERO {
-            wrong("cached_rttvar", "goes with cached_srtt".into());
+            wrong("cached_rttvar", "goes with cached_srtt, which is not given".into());
         }
         if self.rtt == RttSource::SendTimes && !self.sack {
             if given("rtt") {
@@ -860,5 +862,8 @@ pub static TCP: Mechanism = Mechanism {
     params: PARAMS,
     observables: &[],
     counters: &[],
-    deviations: &[],
+    deviations: &[Deviation {
+        what: "save_metrics is off in linux3.2 too; Linux keeps route metrics unless an administrator says otherwise.",
+        why: "A connection must not depend on earlier ones unless a scenario asks for it.",
+    }],
 };
