@@ -76,6 +76,32 @@ fn wrong_dimensions_are_named() {
 }
 
 #[test]
+fn a_flag_is_true_or_false() {
+    one(
+        "groups.heavy.tcp.save_metrics",
+        json!("yes"),
+        "groups.heavy.tcp.save_metrics: true or false is needed, not \"yes\"",
+    );
+    one(
+        "groups.heavy.tcp.save_metrics",
+        json!(1),
+        "groups.heavy.tcp.save_metrics: true or false is needed, not 1",
+    );
+    valid(&with("abc-default", &[("groups.heavy.tcp.save_metrics", json!(true))]));
+}
+
+#[test]
+fn a_deviation_goes_with_a_round_trip_time() {
+    one(
+        "groups.heavy.tcp.cached_rttvar",
+        json!("5 ms"),
+        "groups.heavy.tcp.cached_rttvar: goes with cached_srtt, which is not given",
+    );
+    let both = json!({ "stack": "rfc", "cached_rttvar": "5 ms", "cached_srtt": "9 ms" });
+    valid(&with("abc-default", &[("groups.heavy.tcp", both)]));
+}
+
+#[test]
 fn negative_quantities_are_refused() {
     one(
         "links.bottleneck.delay",
@@ -281,6 +307,11 @@ fn kinds_are_known_or_announced_or_mistyped() {
         "groups.heavy.tcp.stack",
         json!("ns3"),
         "groups.heavy.tcp.stack: \"ns3\" is not valid; did you mean \"ns3.26\"?",
+    );
+    one(
+        "groups.heavy.tcp.save_metric",
+        json!(true),
+        "groups.heavy.tcp.save_metric: unknown key \"save_metric\"; did you mean \"save_metrics\"?",
     );
     one("stages.meter.peer", json!("x"), "stages.meter.peer: not yet known: peer");
     one(

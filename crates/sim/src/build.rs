@@ -116,6 +116,20 @@ fn flows_per_user(group: &Group) -> usize {
     group.traffic.iter().map(|t| evenflow_traffic::flows(&t.spec.values) as usize).sum()
 }
 
+/// Whether connections of a user of `group` leave metrics to each other: they have profiles of their own then.
+fn saves_metrics(group: &Group) -> bool {
+    group.traffic.iter().filter_map(|t| t.tcp.as_ref()).any(|tcp| tcp.profile.save_metrics)
+}
+
+/// Adds the profiles of a group's traffic to `list`; gives the place of each.
+fn add_profiles(group: &Group, list: &mut Vec<Profile>) -> Vec<u32> {
+    let place = |t: &Traffic| {
+        list.extend(t.tcp.as_ref().map(|tcp| tcp.profile.clone()));
+        list.len().saturating_sub(1) as u32
+    };
+    group.traffic.iter().map(place).collect()
+}
+
 /// An estimate of what a run needs, in bytes: state of flows, users and copies, without packets in flight.
 pub fn memory_bytes(scenario: &Scenario) -> u64 {
     let mut total = 4 << 20;
@@ -123,6 +137,9 @@ pub fn memory_bytes(scenario: &Scenario) -> u64 {
         let users = u64::from(group.users);
         let flows = users * flows_per_user(group) as u64;
         total += flows * (size_of::<Connection>() + size_of::<Flow>() + 160) as u64 + users * 200;
+        if saves_metrics(group) {
+            total += users * (group.traffic.len() * size_of::<Profile>()) as u64;
+        }
         for hop in &group.path {
             let per = match hop.component {
                 Component::Link(i) => scenario.links[i].per,
@@ -249,20 +266,18 @@ impl Builder<'_> {
                 Component::Link(i) => scenario.links[i].per == Per::Flow,
                 Component::Stage(i) => scenario.stages[i].per == Per::Flow,
             });
-            let profiles: Vec<u32> = group
-                .traffic
-                .iter()
-                .map(|t| {
-                    if let Some(tcp) = &t.tcp {
-                        parts.profiles.push(tcp.profile.clone());
-                    }
-                    parts.profiles.len().saturating_sub(1) as u32
-                })
-                .collect();
+            let mut profiles = Vec::new();
+            let shares = saves_metrics(group);
             for user in 0..group.users as usize {
                 let host = parts.hosts.len() as u32;
                 let owner = format!("{}/{user}", group.name);
-                parts.hosts.push(self.host(group, user, &owner));
+                let mut own = self.host(group, user, &owner);
+                if shares || user == 0 {
+                    let first = parts.profiles.len();
+                    profiles = add_profiles(group, &mut parts.profiles);
+                    own.profiles = first..parts.profiles.len();
+                }
+                parts.hosts.push(own);
                 let mut number = 0;
                 let mut route = parts.routes.len() as u32;
                 for (t, traffic) in group.traffic.iter().enumerate() {
@@ -431,7 +446,7 @@ impl Builder<'_> {
             None => None,
         };
         let processing = law.map(|law| (law, stream(self.seed, "groups", owner, "processing")));
-        Host { processing, left: Time::ZERO }
+        Host { processing, left: Time::ZERO, profiles: 0..0 }
     }
 
     fn drawn(&self, values: &Values, name: &str, copy: &Copy) -> Values {

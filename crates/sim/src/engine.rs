@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use evenflow_base::schema::Sampler;
@@ -12,6 +13,7 @@ use evenflow_queue::{Gone, Queued, Reason, Verdict};
 use evenflow_stage::Stage;
 use evenflow_traffic::Source;
 use evenflow_transport::sender::Life;
+use evenflow_transport::sender::metrics::Metrics;
 use evenflow_transport::{Profile, Receiver, Report, Reports, Segment, Sender};
 
 use crate::RunError;
@@ -130,6 +132,8 @@ pub struct Host {
     pub processing: Option<(Sampler, Stream)>,
     /// When its last packet left it; order is kept.
     pub left: Time,
+    /// The profiles of its own, in [`Engine::profiles`], where its connections share metrics.
+    pub profiles: Range<usize>,
 }
 
 impl Host {
@@ -433,6 +437,9 @@ impl Engine {
                 if now >= c.sender.deadline() {
                     advance(c, profile, now, &self.window);
                     c.sender.wake(now, profile, &mut self.outbox);
+                    if c.sender.life() == Life::Done {
+                        return self.leave(endpoint, info.host);
+                    }
                 }
                 let (profile, due) = (c.profile, c.sender_due());
                 self.after(flow, info, profile, Wake::Sender, due, now);
@@ -448,6 +455,17 @@ impl Engine {
                 self.after(flow, info, profile, Wake::Receiver, due, now);
             }
         }
+    }
+
+    /// A connection is over, in order, and leaves its metrics to those of its host.
+    #[cold]
+    fn leave(&mut self, endpoint: usize, host: u32) {
+        let c = &self.connections[endpoint];
+        let profile = &self.profiles[c.profile as usize];
+        let mut metrics = Metrics::of(profile);
+        metrics.learn(&c.sender, profile);
+        let own = self.hosts[host as usize].profiles.clone();
+        self.profiles[own].iter_mut().filter(|p| p.save_metrics).for_each(|p| metrics.keep(p));
     }
 
     fn start(&mut self, flow: u32, now: Time) {
