@@ -6,25 +6,27 @@
 //! hangs below its parent and is served when the parent may send, or the parent's parent. Each level is a round in which
 //! leaves take turns by quantum, a round for each priority; lower levels go first, and on a level smaller priorities. What is
 //! sent is charged to the leaf's ceiling and to all its ancestors, and to the rate of the class that lent and of those above.
-//! A class sends while its bucket is not below zero, so it may overdraw by one packet.
+//! A class sends while its bucket is not below zero, so it may overdraw by one packet. Tokens are paid for what the wire needs:
+//! the packet and `overhead`, at least `mpu`; quanta, limits and counts are in the packet's own bytes.
 //!
-//! Not here: `mpu` and `overhead`, hysteresis (off in 3.2 too), the direct queue of packets without a class, filters, changes
-//! of classes while a run goes on, admission rules in leaves (a leaf is drop-tail or SFQ).
+//! Not here: cells of ATM (`linklayer`), hysteresis (off in 3.2 too), the direct queue of packets without a class, filters,
+//! changes of classes while a run goes on, admission rules in leaves (a leaf is drop-tail or SFQ).
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Nested, Param, Problem, Range, Room, Type, Value, Values,
+    Counter, Deviation, Fallback, Mechanism, Nested, Observable, Param, Problem, Range, Room, Type, Value,
+    Values,
 };
 use evenflow_base::{Duration, Rate, Stream, Time};
 
-use crate::Limit;
-use crate::credit::{Arithmetic, Price, depth};
+use crate::credit::{Arithmetic, Cells, Price, depth};
 use crate::scheduler::{Gone, Queued};
 use crate::sfq::{self, Sfq};
 use crate::tbf::{ARITHMETIC, arithmetic};
+use crate::{Limit, Reason};
 
 /// Levels of a tree (TC_HTB_MAXDEPTH): leaves are on level 0, a root with children on the highest.
 pub const LEVELS: usize = 8;
@@ -77,6 +79,10 @@ pub struct ClassParams {
     pub priority: usize,
     /// Bytes a turn; of leaves.
     pub quantum: i64,
+    /// Bytes of a packet that the wire adds; they cost tokens.
+    pub overhead: u32,
+    /// A packet costs the tokens of so many bytes at least.
+    pub mpu: u32,
     /// Its queue; of leaves.
     pub leaf: LeafParams,
 }
@@ -144,6 +150,39 @@ fn tables(values: &Values) -> &BTreeMap<String, Values> {
     }
 }
 
+/// The names of all classes that have one, in their order.
+pub fn class_names(values: &Values) -> impl Iterator<Item = &str> {
+    tables(values).keys().map(String::as_str)
+}
+
+/// About how many bytes a tree takes, packets not counted; `owners` have a leaf each, or traffic classes if there are none.
+pub fn memory(values: &Values, owners: usize) -> u64 {
+    let named = tables(values);
+    let each = match values.get("each") {
+        Some(Value::Table(each)) => Some(each),
+        _ => None,
+    };
+    let (leaves, count) = match each {
+        Some(_) => (owners, named.len() + owners),
+        None => (leaf_names(values).len(), named.len()),
+    };
+    let inner = count - leaves;
+    let mut prios: Vec<usize> =
+        named.values().chain(each).map(|table| table.maybe("prio").unwrap_or(0.0) as usize).collect();
+    prios.sort_unstable();
+    prios.dedup();
+    let cells = if arithmetic(values) == Arithmetic::Ticks { 2 * size_of::<Cells>() } else { 0 };
+    let of_class = size_of::<Class>() + 2 * size_of::<Counts>() + 64 + cells;
+    let slots = |table: &Values| leaf(table.get("leaf")).sfq.map_or(0, |sfq| sfq::memory(sfq.divisor));
+    let of_slots = match each {
+        Some(each) => owners as u64 * slots(each),
+        None => leaf_names(values).iter().map(|name| slots(&named[*name])).sum(),
+    };
+    let words = prios.len() * 8 * count.div_ceil(64);
+    let rounds = (LEVELS + inner) * size_of::<Rounds>() + (inner.min(LEVELS - 1) + 1 + inner) * words;
+    (count * of_class + leaves * size_of::<Leaf>() + rounds) as u64 + of_slots
+}
+
 /// The names of the classes that are no other's parent: traffic classes, where leaves stand for these.
 pub fn leaf_names(values: &Values) -> Vec<&str> {
     let tables = tables(values);
@@ -173,6 +212,8 @@ fn class(table: &Values, names: &[&str], r2q: f64, weight: f64) -> ClassParams {
         cburst: table.maybe("cburst").unwrap_or_else(|| default_burst(ceil)) as u64,
         priority: table.maybe("prio").unwrap_or(0.0) as usize,
         quantum: quantum as i64,
+        overhead: table.maybe("overhead").unwrap_or(0.0) as u32,
+        mpu: table.maybe("mpu").unwrap_or(0.0) as u32,
         leaf: leaf(table.get("leaf")),
     }
 }
@@ -299,6 +340,52 @@ pub fn charged(tokens: i128, passed: i128, depth: i128, cost: i128, memory: i128
     ((tokens + passed).min(depth) - cost).max(1 - memory)
 }
 
+/// Packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Tally {
+    #[inline]
+    fn add(&mut self, size: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+}
+
+/// What a class has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// What it, or a leaf below it, has sent.
+    pub sent: Tally,
+    /// Of that, with its own tokens (`lends`).
+    pub lent: Tally,
+    /// Of that, with those of a class above it (`borrows`). The rest was sent with the tokens of a class below it.
+    pub borrowed: Tally,
+    /// Packets dropped at a leaf, by reason.
+    pub drops: [u64; Reason::ALL.len()],
+}
+
+impl Counts {
+    /// A counter by its name among the observables.
+    pub fn named(&self, name: &str) -> Option<u64> {
+        Some(match name {
+            "sent_packets" => self.sent.packets,
+            "sent_bytes" => self.sent.bytes,
+            "lent_packets" => self.lent.packets,
+            "lent_bytes" => self.lent.bytes,
+            "borrowed_packets" => self.borrowed.packets,
+            "borrowed_bytes" => self.borrowed.bytes,
+            "drops" => self.drops.iter().sum(),
+            _ => return None,
+        })
+    }
+}
+
 /// Numbers below a bound, in a set that never allocates.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
@@ -379,6 +466,9 @@ struct Class {
     ceil_price: Price,
     depth: i128,
     ceil_depth: i128,
+    overhead: u32,
+    /// 0 where the tables have it.
+    mpu: u32,
 }
 
 /// A leaf's queue.
@@ -394,8 +484,6 @@ struct Leaf {
     packets: u32,
     bytes: u64,
     line: Line,
-    /// Packets sent with its own tokens, and with others'.
-    sent: (u64, u64),
 }
 
 #[derive(Clone, Debug)]
@@ -423,6 +511,10 @@ pub struct Htb {
     /// By flow: what a leaf's SFQ hashes.
     keys: Arc<[u32]>,
     next: Time,
+    /// By class: rate and ceiling.
+    rates: Vec<(Rate, Rate)>,
+    /// By class.
+    counts: Vec<Counts>,
 }
 
 /// Bits of a place that tell the slot of a leaf's SFQ.
@@ -456,6 +548,10 @@ impl Htb {
                 ..Round::default()
             })
         };
+        let price = |rate: Rate, mpu: u32| match a {
+            Arithmetic::Real => Price::new(a, rate, TABLE_MTU),
+            Arithmetic::Ticks => Price::Cells(Box::new(Cells::new(rate, TABLE_MTU, mpu))),
+        };
         let mut rounds = Vec::new();
         let used: Vec<bool> = (0..LEVELS)
             .map(|l| l == 0 || (0..count).any(|n| inner[n] && LEVELS - 1 - depth_of(n) == l))
@@ -476,10 +572,12 @@ impl Htb {
                 ctokens: ceil_depth,
                 charged: 0,
                 ticket: 0,
-                price: Price::new(a, class.rate, TABLE_MTU),
-                ceil_price: Price::new(a, class.ceil, TABLE_MTU),
+                price: price(class.rate, class.mpu),
+                ceil_price: price(class.ceil, class.mpu),
                 depth,
                 ceil_depth,
+                overhead: class.overhead,
+                mpu: if a == Arithmetic::Real { class.mpu } else { 0 },
             });
             if inner[n] {
                 rounds.push(rounds_of(count));
@@ -500,7 +598,6 @@ impl Htb {
                 packets: 0,
                 bytes: 0,
                 line,
-                sent: (0, 0),
             });
         }
         let queues =
@@ -508,6 +605,8 @@ impl Htb {
         Htb {
             arithmetic: a,
             memory: a.credit(MEMORY),
+            rates: params.classes.iter().map(|class| (class.rate, class.ceil)).collect(),
+            counts: vec![Counts::default(); count],
             classes,
             leaf_of,
             leaves,
@@ -558,9 +657,10 @@ impl Htb {
         let Line::Sfq(sfq) = &mut leaf.line else { return false };
         let before = gone.len();
         let did = sfq.push_out(place & ((1 << SLOT_BITS) - 1), gone);
-        for (item, _) in &gone[before..] {
+        for (item, reason) in &gone[before..] {
             leaf.packets -= 1;
             leaf.bytes -= u64::from(item.packet.size);
+            self.counts[leaf.class as usize].drops[*reason as usize] += 1;
         }
         if leaf.packets == 0 {
             let class = leaf.class;
@@ -649,8 +749,6 @@ impl Htb {
         let size = item.packet.size;
         leaf.packets -= 1;
         leaf.bytes -= u64::from(size);
-        leaf.sent.0 += u64::from(level == 0);
-        leaf.sent.1 += u64::from(level > 0);
         leaf.deficit[level] -= i64::from(size);
         let over = leaf.deficit[level] < 0;
         if over {
@@ -708,13 +806,21 @@ impl Htb {
         while let Some(n) = up {
             let class = &mut self.classes[n as usize];
             let passed = (clock - class.charged).min(self.memory);
+            let counts = &mut self.counts[n as usize];
+            counts.sent.add(size);
+            match class.level.cmp(&level) {
+                Ordering::Less => counts.borrowed.add(size),
+                Ordering::Equal => counts.lent.add(size),
+                Ordering::Greater => {}
+            }
+            let framed = (u32::from(size) + class.overhead).max(class.mpu);
             if class.level >= level {
-                let cost = class.price.cost(size);
+                let cost = class.price.cost(framed);
                 class.tokens = charged(class.tokens, passed, class.depth, cost, self.memory);
             } else {
                 class.tokens += passed; // time goes on for who borrows, too
             }
-            let cost = class.ceil_price.cost(size);
+            let cost = class.ceil_price.cost(framed);
             class.ctokens = charged(class.ctokens, passed, class.ceil_depth, cost, self.memory);
             class.charged = clock;
             let old = class.mode;
@@ -828,9 +934,32 @@ impl Htb {
         }
     }
 
-    /// Packets that the leaf of queue number `queue` has sent with its own tokens, and with others'.
-    pub fn sent(&self, queue: usize) -> (u64, u64) {
-        self.leaves[self.queues[queue] as usize].sent
+    /// What the classes have counted: those with names first, in their order, then the leaves of users or flows.
+    pub fn counts(&self) -> &[Counts] {
+        &self.counts
+    }
+
+    /// A packet bound for `place` was dropped for `reason` instead of being taken.
+    pub fn turned_away(&mut self, place: usize, reason: Reason) {
+        let class = self.leaves[place >> SLOT_BITS].class;
+        self.counts[class as usize].drops[reason as usize] += 1;
+    }
+
+    /// An observable of class number `n` by name, at `now`. What waits is a leaf's alone.
+    pub fn observe(&self, n: usize, name: &str, now: Time) -> Option<f64> {
+        let class = &self.classes[n];
+        let bucket = |credit: i128, depth: i128, rate: Rate| {
+            let passed = (self.arithmetic.clock(now) - class.charged).min(self.memory);
+            Some(self.arithmetic.seconds((credit + passed).min(depth)) * rate.0 / 8.0)
+        };
+        let leaf = self.leaves.get(self.leaf_of[n] as usize);
+        match name {
+            "packets" => leaf.map(|leaf| f64::from(leaf.packets)),
+            "bytes" => leaf.map(|leaf| leaf.bytes as f64),
+            "tokens" => bucket(class.tokens, class.depth, self.rates[n].0),
+            "ctokens" => bucket(class.ctokens, class.ceil_depth, self.rates[n].1),
+            _ => self.counts[n].named(name).map(|count| count as f64),
+        }
     }
 
     /// All packets that wait.
@@ -844,6 +973,9 @@ impl Htb {
         })
     }
 }
+
+/// What iproute2 takes for bytes of a frame: 16 bits.
+const FRAME: Range = Range { min: 0.0, closed: true, max: 65_535.0 };
 
 const RATE: Range = Range { min: 1.0, closed: true, max: f64::INFINITY };
 
@@ -957,6 +1089,22 @@ pub static CLASS: Nested = Nested {
             doc: "Leaves: bytes a turn. Those who borrow from one class do so in proportion to it.",
         },
         Param {
+            name: "overhead",
+            ty: Type::Bytes,
+            default: Fallback::Absent("0 B"),
+            range: FRAME,
+            source: "tc-stab(8), tc-htb(8)",
+            doc: "What the wire adds to each packet: it costs tokens, and counts for nothing else.",
+        },
+        Param {
+            name: "mpu",
+            ty: Type::Bytes,
+            default: Fallback::Absent("0 B"),
+            range: FRAME,
+            source: "tc-htb(8); iproute2, tc_core.c",
+            doc: "A packet, with its overhead, costs the tokens of so many bytes at least. In ticks, of cells.",
+        },
+        Param {
             name: "leaf",
             ty: Type::Table(&LEAF),
             default: Fallback::Absent("a FIFO of 1000 packets"),
@@ -973,7 +1121,8 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     title: "Hierarchical token bucket (HTB)",
     doc: "A tree of classes with a rate and a ceiling each. Leaves hold the packets; who has used up its rate borrows from its \
-          parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate.",
+          parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate. Observables are \
+          of a class: `links.L.queue.classes.NAME.tokens`; or of the leaf of a user or flow: `links.L.queue.leaves[0].tokens`.",
     source: "Linux 3.2, sch_htb; Devera, HTB manual, 2002",
     params: &[
         Param {
@@ -1011,7 +1160,35 @@ pub static TABLE: Mechanism = Mechanism {
         },
         ARITHMETIC,
     ],
-    observables: &[],
+    observables: &[
+        Observable { name: "packets", unit: "packets", doc: "What waits in a leaf." },
+        Observable { name: "bytes", unit: "B", doc: "What waits in a leaf." },
+        Observable {
+            name: "tokens",
+            unit: "B",
+            doc: "What the bucket of rate holds; below zero: what was overdrawn.",
+        },
+        Observable { name: "ctokens", unit: "B", doc: "The same of ceil." },
+        Observable {
+            name: "sent_packets",
+            unit: "packets",
+            doc: "What the class, or a leaf below it, has sent; a counter: its series gives the increase per interval.",
+        },
+        Observable { name: "sent_bytes", unit: "B", doc: "Their bytes; a counter." },
+        Observable {
+            name: "lent_packets",
+            unit: "packets",
+            doc: "Sent with the class's own tokens: a leaf's own packets, or what it lent to those below (tc: lended); a counter.",
+        },
+        Observable { name: "lent_bytes", unit: "B", doc: "Their bytes; a counter." },
+        Observable {
+            name: "borrowed_packets",
+            unit: "packets",
+            doc: "Sent with the tokens of a class above it (tc: borrowed); a counter.",
+        },
+        Observable { name: "borrowed_bytes", unit: "B", doc: "Their bytes; a counter." },
+        Observable { name: "drops", unit: "packets", doc: "Packets dropped at a leaf; a counter." },
+    ],
     counters: &[
         Counter { name: "limit", doc: "The leaf, or the queue as a whole, was full." },
         Counter { name: "pushed_out", doc: "Taken out of the longest slot of a leaf's SFQ." },

@@ -197,6 +197,8 @@ fn shaper(vector: &Table) -> Scheduler {
             cburst: whole(table, "cburst"),
             priority: whole(table, "prio") as usize,
             quantum: whole(table, "quantum") as i64,
+            overhead: whole(table, "overhead") as u32,
+            mpu: whole(table, "mpu") as u32,
             leaf: htb::LeafParams { limit: Limit::None, sfq: None },
         }
     };

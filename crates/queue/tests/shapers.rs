@@ -173,7 +173,7 @@ proptest! {
         for i in 0..left.len() {
             let mut cost = 0;
             for last in &left[i..] {
-                cost += price.cost(last.size);
+                cost += price.cost(u32::from(last.size));
                 let passed = a.clock(Time(last.at)) - a.clock(Time(left[i].at));
                 prop_assert!(cost <= passed + depth(a, rate, burst));
             }
@@ -254,6 +254,8 @@ fn class(parent: Option<usize>, rate: f64, ceil: f64) -> ClassParams {
         cburst: 1600,
         priority: 0,
         quantum: 1500,
+        overhead: 0,
+        mpu: 0,
         leaf: LeafParams { limit: Limit::None, sfq: None },
     }
 }

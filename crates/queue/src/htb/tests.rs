@@ -15,6 +15,8 @@ fn class(parent: Option<usize>, rate: f64, ceil: f64) -> ClassParams {
         cburst: 1600,
         priority: 0,
         quantum: 1000,
+        overhead: 0,
+        mpu: 0,
         leaf: LeafParams { limit: Limit::None, sfq: None },
     }
 }
@@ -218,7 +220,7 @@ fn alone_a_leaf_borrows_all() {
     put(&mut q, 0, 1000, 2000);
     let sent = departures(&mut q, 1e6).len();
     assert!((sent as f64 - 1000.0).abs() < 5.0, "{sent}");
-    let (own, borrowed) = q.sent(0);
+    let (own, borrowed) = (q.counts()[1].lent.packets, q.counts()[1].borrowed.packets);
     assert_eq!((own + borrowed) as usize, sent);
     // An eighth is its own.
     assert!((own as f64 - 125.0).abs() < 5.0, "{own} {borrowed}");
@@ -263,6 +265,103 @@ fn a_lower_level_lends_first() {
     assert_eq!(order[6..].iter().filter(|class| **class == 1).count(), 3);
 }
 
+// --- what it counts -------------------------------------------------------------------------------------------------
+
+/// Packets sent, and of them those with own tokens and with borrowed ones.
+fn counted(q: &Htb, n: usize) -> [u64; 3] {
+    let counts = &q.counts()[n];
+    let tallies = [counts.sent, counts.lent, counts.borrowed];
+    assert!(tallies.iter().all(|tally| tally.bytes == 1000 * tally.packets));
+    tallies.map(|tally| tally.packets)
+}
+
+#[test]
+fn who_lent_and_who_borrowed() {
+    // As in the test before: a packet of each leaf's own; four that the inner class lends to its leaf; five of the root's, two
+    // of them for the inner class's leaf, three for its own.
+    let classes = vec![
+        ClassParams { burst: 10_000, cburst: 10_000, ..class(None, BYTE_A_US, BYTE_A_US) },
+        ClassParams { parent: Some(0), burst: 4000, cburst: 9000, ..class(None, BYTE_A_US / 2.0, BYTE_A_US) },
+        ClassParams { parent: Some(1), burst: 1, cburst: 9000, ..class(None, 8000.0, BYTE_A_US) },
+        ClassParams { parent: Some(0), burst: 1, cburst: 9000, ..class(None, 8000.0, BYTE_A_US) },
+    ];
+    let mut q = real(classes);
+    put(&mut q, 0, 1000, 8);
+    put(&mut q, 1, 1000, 8);
+    assert_eq!(departures(&mut q, 1.0).len(), 11);
+    assert_eq!([0, 1, 2, 3].map(|n| counted(&q, n)), [[11, 5, 0], [7, 4, 2], [7, 1, 6], [4, 1, 3]]);
+    // What all buckets hold: 10000 - 11 * 1000. 4000 less its leaf's own packet and four that it lent, as borrowing costs the
+    // lender's; 9000 - 7 * 1000 of its ceiling. A byte less a packet.
+    let state = |n: usize, name: &str, us: u64| q.observe(n, name, Time(us * 1000)).unwrap();
+    let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-6, "{value}, not {expected}");
+    near(state(0, "tokens", 0), -1000.0);
+    near(state(1, "tokens", 0), -1000.0);
+    near(state(1, "ctokens", 0), 2000.0);
+    near(state(2, "tokens", 0), -999.0);
+    near(state(3, "ctokens", 0), 5000.0);
+    // 2 ms later: a byte, half a byte and a thousandth of one in each microsecond more; and never above the brim.
+    near(state(0, "tokens", 2000), 1000.0);
+    near(state(1, "tokens", 2000), 0.0);
+    near(state(2, "tokens", 2000), -997.0);
+    near(state(0, "tokens", 1_000_000), 10_000.0);
+    assert_eq!((state(2, "packets", 0), state(3, "bytes", 0)), (1.0, 4000.0));
+    assert_eq!((q.observe(1, "packets", Time(0)), q.observe(1, "loans", Time(0))), (None, None));
+    assert_eq!((state(1, "lent_bytes", 0), state(2, "borrowed_packets", 0)), (4000.0, 6.0));
+}
+
+#[test]
+fn drops_are_the_leafs() {
+    let sfq = sfq::Params { divisor: 1, quantum: 1514, perturb: None };
+    let mut classes = below(BYTE_A_US, [class(None, MBIT, MBIT), class(None, MBIT, MBIT)]);
+    classes[2].leaf = LeafParams { limit: Limit::Packets(1), sfq: Some(sfq) };
+    let mut q = real(classes);
+    put(&mut q, 1, 1000, 1);
+    let places = [0, 1].map(|queue| q.place(queue, 0, Time(0)));
+    q.turned_away(places[0], Reason::Limit);
+    q.turned_away(places[0], Reason::Early);
+    assert!(!q.push_out(places[1], &mut Vec::new()), "the newcomer's own slot is the longest");
+    let drops = |n: usize, reason: Reason| q.counts()[n].drops[reason as usize];
+    assert_eq!((drops(1, Reason::Limit), drops(1, Reason::Early), drops(2, Reason::PushedOut)), (1, 1, 0));
+    assert_eq!([0, 1, 2].map(|n| q.observe(n, "drops", Time(0))), [Some(0.0), Some(2.0), Some(0.0)]);
+}
+
+// --- frames ---------------------------------------------------------------------------------------------------------
+
+fn framed(arithmetic: Arithmetic, burst: u64, overhead: u32, mpu: u32, size: u16) -> Vec<f64> {
+    let bucket = ClassParams { burst, cburst: burst, overhead, mpu, ..class(None, BYTE_A_US, BYTE_A_US) };
+    let mut q = htb(arithmetic, vec![bucket]);
+    put(&mut q, 0, size, 4);
+    let times = departures(&mut q, 1e6).into_iter().map(|(_, t)| t).collect();
+    assert_eq!(q.counts()[0].sent.bytes, 4 * u64::from(size), "counts are of packets");
+    times
+}
+
+#[test]
+fn overhead_costs_tokens() {
+    // 1200 each: 1600 | 400 | -800: wait 800 | -1200: wait 1200.
+    assert_eq!(framed(Arithmetic::Real, 1600, 200, 0, 1000), [0.0, 0.0, 800.0, 2000.0]);
+    assert_eq!(framed(Arithmetic::Real, 1600, 200, 1200, 1000), [0.0, 0.0, 800.0, 2000.0]);
+}
+
+#[test]
+fn no_packet_costs_less_than_mpu() {
+    // 1500 each: 1600 | 100 | -1400: wait 1400 | -1500. With the overhead 1064 are 1500 too.
+    assert_eq!(framed(Arithmetic::Real, 1600, 0, 1500, 1000), [0.0, 0.0, 1400.0, 2900.0]);
+    assert_eq!(framed(Arithmetic::Real, 1600, 64, 1500, 1000), [0.0, 0.0, 1400.0, 2900.0]);
+    // Ethernet's 18 around an IP packet of 46 make 64; with preamble and gap they take 84. 1 - 84, and then 84 each.
+    assert_eq!(framed(Arithmetic::Real, 1, 18, 84, 46), [0.0, 83.0, 167.0, 251.0]);
+}
+
+#[test]
+fn in_ticks_mpu_is_in_the_table_and_overhead_before_it() {
+    // 64 bytes fill the eighth cell, which costs 84 us = 1312 ticks (of 1312.5); a byte is 15 ticks. 15 - 1312 = -1297: 83.008
+    // us; then 1312 ticks = 83.968 us each.
+    assert_eq!(framed(Arithmetic::Ticks, 1, 18, 84, 46), [0.0, 83.008, 166.976, 250.944]);
+    // 65 bytes begin the ninth cell, of 72, which costs no less; 81 the eleventh, of 88: 1375 ticks.
+    assert_eq!(framed(Arithmetic::Ticks, 1, 19, 84, 46), framed(Arithmetic::Ticks, 1, 18, 84, 46));
+    assert_eq!(framed(Arithmetic::Ticks, 1, 35, 84, 46), [0.0, 87.04, 175.04, 263.04]);
+}
+
 // --- leaves ---------------------------------------------------------------------------------------------------------
 
 #[test]
@@ -298,6 +397,7 @@ fn a_leaf_may_be_sfq() {
         Some((2, crate::Reason::PushedOut))
     );
     assert!(!q.is_full(places[1], 1000));
+    assert_eq!(q.counts()[0].drops[Reason::PushedOut as usize], 1);
     q.enqueue(places[1], item(1, 1000, 10));
     // A quantum of 1514 bytes allows each flow two packets of 1000 before its turn is over.
     let order: Vec<u64> = std::iter::from_fn(|| q.dequeue(Time(0))).map(|item| item.packet.seq).collect();
