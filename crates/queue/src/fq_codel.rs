@@ -407,7 +407,8 @@ mod tests {
     #[test]
     fn an_emptied_new_flow_comes_back_as_an_old_one() {
         let mut q = queues(params());
-        let seen = |q: &FqCodel| ["active_queues", "new_queues", "new_flows"].map(|name| q.observe(name).unwrap());
+        let seen =
+            |q: &FqCodel| ["active_queues", "new_queues", "new_flows"].map(|name| q.observe(name).unwrap());
         assert_eq!(seen(&q), [0.0, 0.0, 0.0]);
         for n in 0..4 {
             q.enqueue(0, item(n, 1500));

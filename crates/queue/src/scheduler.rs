@@ -62,8 +62,11 @@ pub(crate) const COLLISIONS: Observable = Observable {
 };
 
 /// The observable of that name.
-pub(crate) const PUSHED_OUT: Observable =
-    Observable { name: "pushed_out", unit: "packets", doc: "Packets pushed out of a full buffer; a counter." };
+pub(crate) const PUSHED_OUT: Observable = Observable {
+    name: "pushed_out",
+    unit: "packets",
+    doc: "Packets pushed out of a full buffer; a counter.",
+};
 
 /// Whether an observable of a scheduler is a count of what has been: its series gives the increase, a record what came in the
 /// window.

@@ -293,7 +293,8 @@ fn who_lent_and_who_borrowed() {
     // What all buckets hold: 10000 - 11 * 1000. 4000 less its leaf's own packet and four that it lent, as borrowing costs the
     // lender's; 9000 - 7 * 1000 of its ceiling. A byte less a packet.
     let state = |n: usize, name: &str, us: u64| q.observe(n, name, Time(us * 1000)).unwrap();
-    let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-6, "{value}, not {expected}");
+    let near =
+        |value: f64, expected: f64| assert!((value - expected).abs() < 1e-6, "{value}, not {expected}");
     near(state(0, "tokens", 0), -1000.0);
     near(state(1, "tokens", 0), -1000.0);
     near(state(1, "ctokens", 0), 2000.0);
