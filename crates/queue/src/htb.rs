@@ -10,7 +10,7 @@
 //! the packet and `overhead`, at least `mpu`; quanta, limits and counts are in the packet's own bytes.
 //!
 //! Not here: cells of ATM (`linklayer`), hysteresis (off in 3.2 too), the direct queue of packets without a class, filters,
-//! changes of classes while a run goes on, admission rules in leaves (a leaf is drop-tail or SFQ).
+//! changes of classes while a run goes on, rules in leaves but drop-tail, SFQ, CoDel and FQ-CoDel.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -22,7 +22,9 @@ use evenflow_base::schema::{
 };
 use evenflow_base::{Duration, Rate, Stream, Time};
 
+use crate::codel;
 use crate::credit::{Arithmetic, Cells, Price, depth};
+use crate::fq_codel::{self, FqCodel};
 use crate::scheduler::{Gone, Queued};
 use crate::sfq::{self, Sfq};
 use crate::tbf::{ARITHMETIC, arithmetic};
@@ -58,8 +60,21 @@ pub fn default_quantum(rate: Rate, r2q: f64) -> f64 {
 pub struct LeafParams {
     /// How much may wait.
     pub limit: Limit,
-    /// SFQ; absent: first in, first out.
-    pub sfq: Option<sfq::Params>,
+    /// Who goes next, and who is dropped.
+    pub discipline: Discipline,
+}
+
+/// How a leaf queues.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Discipline {
+    /// First in, first out.
+    Fifo,
+    /// See [`crate::sfq`].
+    Sfq(sfq::Params),
+    /// See [`crate::codel`].
+    Codel(codel::Params),
+    /// See [`crate::fq_codel`].
+    FqCodel(fq_codel::Params),
 }
 
 /// A class.
@@ -173,7 +188,12 @@ pub fn memory(values: &Values, owners: usize) -> u64 {
     prios.dedup();
     let cells = if arithmetic(values) == Arithmetic::Ticks { 2 * size_of::<Cells>() } else { 0 };
     let of_class = size_of::<Class>() + 2 * size_of::<Counts>() + 64 + cells;
-    let slots = |table: &Values| leaf(table.get("leaf")).sfq.map_or(0, |sfq| sfq::memory(sfq.divisor));
+    let slots = |table: &Values| match leaf(table.get("leaf")).discipline {
+        Discipline::Fifo => 0,
+        Discipline::Sfq(p) => sfq::memory(p.divisor),
+        Discipline::Codel(_) => fq_codel::memory(1),
+        Discipline::FqCodel(p) => fq_codel::memory(p.flows),
+    };
     let of_slots = match each {
         Some(each) => owners as u64 * slots(each),
         None => leaf_names(values).iter().map(|name| slots(&named[*name])).sum(),
@@ -220,18 +240,44 @@ fn class(table: &Values, names: &[&str], r2q: f64, weight: f64) -> ClassParams {
 
 fn leaf(table: Option<&Value>) -> LeafParams {
     let Some(Value::Table(table)) = table else {
-        return LeafParams { limit: Limit::Packets(LIMIT as u32), sfq: None };
+        return LeafParams { limit: Limit::Packets(LIMIT as u32), discipline: Discipline::Fifo };
     };
-    let is_sfq = name(table, "kind") == Some("sfq");
-    let most = if is_sfq { sfq::LIMIT } else { LIMIT };
+    let number = |key: &str, default: f64| table.maybe(key).unwrap_or(default);
+    let codel = codel::Params {
+        target: Duration::from_seconds(number("target", 0.005)),
+        interval: Duration::from_seconds(number("interval", 0.1)),
+        max_packet: number("max_packet", 1500.0) as u64,
+        ecn: table.get("ecn") != Some(&Value::Flag(false)),
+        ce_threshold: table.maybe("ce_threshold").map(Duration::from_seconds),
+    };
+    let (most, discipline) = match name(table, "kind") {
+        Some("sfq") => {
+            let params = sfq::Params {
+                divisor: number("divisor", 1024.0) as usize,
+                quantum: number("quantum", 1514.0) as u64,
+                perturb: table.maybe("perturb").map(Duration::from_seconds),
+            };
+            (sfq::LIMIT, Discipline::Sfq(params))
+        }
+        Some("codel") => (LIMIT, Discipline::Codel(codel)),
+        Some("fq-codel") => {
+            let (flows, quantum) = (number("flows", 1024.0) as usize, number("quantum", 1514.0) as i64);
+            let params = fq_codel::Params { codel, flows, quantum, drop_batch: 64, memory_limit: None };
+            (fq_codel::LIMIT, Discipline::FqCodel(params))
+        }
+        _ => (LIMIT, Discipline::Fifo),
+    };
     let limit = Limit::new(Some(table.get("limit").unwrap_or(&Value::Packets(most))));
-    let sfq = is_sfq.then(|| sfq::Params {
-        divisor: table.maybe("divisor").unwrap_or(1024.0) as usize,
-        quantum: table.maybe("quantum").unwrap_or(1514.0) as u64,
-        perturb: table.maybe("perturb").map(Duration::from_seconds),
-    });
-    LeafParams { limit, sfq }
+    LeafParams { limit, discipline }
 }
+
+/// Which kinds of leaf have which parameters.
+const LEAF_KEYS: [(&[&str], &[&str]); 4] = [
+    (&["sfq"], &["divisor", "perturb"]),
+    (&["fq-codel"], &["flows"]),
+    (&["sfq", "fq-codel"], &["quantum"]),
+    (&["codel", "fq-codel"], &["target", "interval", "max_packet", "ecn", "ce_threshold"]),
+];
 
 /// What is wrong with a tree.
 pub fn tree_problems(values: &Values) -> Vec<Problem> {
@@ -276,12 +322,11 @@ pub fn tree_problems(values: &Values) -> Vec<Problem> {
                 }
             }
         }
-        if let Some(Value::Table(leaf)) = table.get("leaf")
-            && name(leaf, "kind") != Some("sfq")
-        {
-            for key in ["quantum", "divisor", "perturb"] {
-                if leaf.get(key).is_some() {
-                    say(&format!("leaf.{key}"), "is for kind = \"sfq\"".into());
+        if let Some(Value::Table(leaf)) = table.get("leaf") {
+            let kind = name(leaf, "kind").unwrap_or("fifo");
+            for (kinds, keys) in LEAF_KEYS {
+                for key in keys.iter().filter(|key| leaf.get(key).is_some() && !kinds.contains(&kind)) {
+                    say(&format!("leaf.{key}"), format!("is for kind = \"{}\"", kinds.join("\" or \"")));
                 }
             }
         }
@@ -490,6 +535,20 @@ struct Leaf {
 enum Line {
     Fifo(VecDeque<Queued>),
     Sfq(Box<Sfq>),
+    /// One queue for all, which pushes nobody out: CoDel.
+    Codel(Box<FqCodel>),
+    FqCodel(Box<FqCodel>),
+}
+
+impl Leaf {
+    /// `lost` have been dropped.
+    fn forget(&mut self, lost: &[Gone], counts: &mut [Counts]) {
+        for (item, reason) in lost {
+            self.packets -= 1;
+            self.bytes -= u64::from(item.packet.size);
+            counts[self.class as usize].drops[*reason as usize] += 1;
+        }
+    }
 }
 
 /// The scheduler.
@@ -583,9 +642,21 @@ impl Htb {
                 rounds.push(rounds_of(count));
                 continue;
             }
-            let line = match class.leaf.sfq {
-                None => Line::Fifo(VecDeque::new()),
-                Some(sfq) => Line::Sfq(Box::new(Sfq::new(sfq, hash.clone()))),
+            let line = match class.leaf.discipline {
+                Discipline::Fifo => Line::Fifo(VecDeque::new()),
+                Discipline::Sfq(sfq) => Line::Sfq(Box::new(Sfq::new(sfq, hash.clone()))),
+                Discipline::Codel(codel) => {
+                    // One queue is always its own turn.
+                    let one = fq_codel::Params {
+                        codel,
+                        flows: 1,
+                        quantum: 65_535,
+                        drop_batch: 1,
+                        memory_limit: None,
+                    };
+                    Line::Codel(Box::new(FqCodel::new(one, hash.clone())))
+                }
+                Discipline::FqCodel(params) => Line::FqCodel(Box::new(FqCodel::new(params, hash.clone()))),
             };
             leaf_of[n] = leaves.len() as u32;
             leaves.push(Leaf {
@@ -627,12 +698,11 @@ impl Htb {
     /// The place of a packet of `flow` bound for queue number `queue` that arrives at `now`.
     pub fn place(&mut self, queue: usize, flow: u32, now: Time) -> usize {
         let leaf = self.queues[queue];
+        let key = || self.keys.get(flow as usize).copied().unwrap_or(flow) as usize;
         let slot = match &mut self.leaves[leaf as usize].line {
-            Line::Fifo(_) => 0,
-            Line::Sfq(sfq) => {
-                let key = self.keys.get(flow as usize).copied().unwrap_or(flow);
-                sfq.place(key as usize, now)
-            }
+            Line::Fifo(_) | Line::Codel(_) => 0,
+            Line::Sfq(sfq) => sfq.place(key(), now),
+            Line::FqCodel(flows) => flows.place(key()),
         };
         (leaf as usize) << SLOT_BITS | slot
     }
@@ -644,24 +714,25 @@ impl Htb {
     }
 
     /// Whether [`Htb::push_out`] would remove something.
-    pub fn can_push_out(&self, place: usize) -> bool {
+    pub fn can_push_out(&self, place: usize, size: u16) -> bool {
+        let slot = place & ((1 << SLOT_BITS) - 1);
         match &self.leaves[place >> SLOT_BITS].line {
-            Line::Fifo(_) => false,
-            Line::Sfq(sfq) => sfq.can_push_out(place & ((1 << SLOT_BITS) - 1)),
+            Line::Fifo(_) | Line::Codel(_) => false,
+            Line::Sfq(sfq) => sfq.can_push_out(slot),
+            Line::FqCodel(flows) => flows.can_push_out(slot, size),
         }
     }
 
     /// Makes room in the leaf of `place`; says whether it did.
-    pub fn push_out(&mut self, place: usize, gone: &mut Vec<Gone>) -> bool {
-        let leaf = &mut self.leaves[place >> SLOT_BITS];
-        let Line::Sfq(sfq) = &mut leaf.line else { return false };
+    pub fn push_out(&mut self, place: usize, size: u16, gone: &mut Vec<Gone>) -> bool {
+        let (leaf, slot) = (&mut self.leaves[place >> SLOT_BITS], place & ((1 << SLOT_BITS) - 1));
         let before = gone.len();
-        let did = sfq.push_out(place & ((1 << SLOT_BITS) - 1), gone);
-        for (item, reason) in &gone[before..] {
-            leaf.packets -= 1;
-            leaf.bytes -= u64::from(item.packet.size);
-            self.counts[leaf.class as usize].drops[*reason as usize] += 1;
-        }
+        let did = match &mut leaf.line {
+            Line::Fifo(_) | Line::Codel(_) => return false,
+            Line::Sfq(sfq) => sfq.push_out(slot, gone),
+            Line::FqCodel(flows) => flows.push_out(slot, size, gone),
+        };
+        leaf.forget(&gone[before..], &mut self.counts);
         if leaf.packets == 0 {
             let class = leaf.class;
             self.deactivate(class);
@@ -677,6 +748,9 @@ impl Htb {
         match &mut leaf.line {
             Line::Fifo(packets) => packets.push_back(item),
             Line::Sfq(sfq) => sfq.enqueue(place & ((1 << SLOT_BITS) - 1), item),
+            Line::Codel(flows) | Line::FqCodel(flows) => {
+                flows.enqueue(place & ((1 << SLOT_BITS) - 1), item);
+            }
         }
         let (class, priority) = (leaf.class, leaf.priority);
         if self.classes[class as usize].active == 0 {
@@ -685,8 +759,9 @@ impl Htb {
         }
     }
 
-    /// The packet to send at `now`, if a class may send (`htb_dequeue`).
-    pub fn dequeue(&mut self, now: Time) -> Option<Queued> {
+    /// The packet to send at `now`, if a class may send (`htb_dequeue`), and why its leaf marked it if it did. What the leaf
+    /// drops on the way is added to `gone`.
+    pub fn dequeue(&mut self, now: Time, gone: &mut Vec<Gone>) -> Option<(Queued, Option<Reason>)> {
         let clock = self.arithmetic.clock(now);
         let mut next = i128::MAX;
         for level in 0..LEVELS {
@@ -694,7 +769,7 @@ impl Htb {
             for priority in 0..PRIORITIES {
                 if !self.rounds[level][priority].members.is_empty() {
                     self.next = Time::NEVER;
-                    return self.serve(level, priority, clock);
+                    return self.serve(level, priority, clock, now, gone);
                 }
             }
         }
@@ -739,13 +814,27 @@ impl Htb {
     }
 
     /// Serves the leaf whose turn it is on a level (`htb_dequeue_tree`), which has one.
-    fn serve(&mut self, level: usize, priority: usize, clock: i128) -> Option<Queued> {
+    fn serve(
+        &mut self,
+        level: usize,
+        priority: usize,
+        clock: i128,
+        now: Time,
+        gone: &mut Vec<Gone>,
+    ) -> Option<(Queued, Option<Reason>)> {
         let n = self.turn(level, priority)?;
         let leaf = &mut self.leaves[self.leaf_of[n as usize] as usize];
-        let item = match &mut leaf.line {
-            Line::Fifo(packets) => packets.pop_front(),
-            Line::Sfq(sfq) => sfq.dequeue(),
-        }?;
+        // A leaf that has packets gives one: CoDel never drops the last.
+        let (item, mark) = match &mut leaf.line {
+            Line::Fifo(packets) => (packets.pop_front()?, None),
+            Line::Sfq(sfq) => (sfq.dequeue()?, None),
+            Line::Codel(flows) | Line::FqCodel(flows) => {
+                let before = gone.len();
+                let next = flows.dequeue(now, gone)?;
+                leaf.forget(&gone[before..], &mut self.counts);
+                next
+            }
+        };
         let size = item.packet.size;
         leaf.packets -= 1;
         leaf.bytes -= u64::from(size);
@@ -766,7 +855,7 @@ impl Htb {
             self.deactivate(n);
         }
         self.charge(n, level, size, clock);
-        Some(item)
+        Some((item, mark))
     }
 
     /// The leaf whose turn it is (`htb_lookup_leaf`): down from the round of the level through those who borrow. A round at its
@@ -965,11 +1054,13 @@ impl Htb {
     /// All packets that wait.
     pub fn waiting(&self) -> impl Iterator<Item = &Queued> {
         self.leaves.iter().flat_map(|leaf| {
-            let (fifo, sfq) = match &leaf.line {
-                Line::Fifo(packets) => (Some(packets.iter()), None),
-                Line::Sfq(sfq) => (None, Some(sfq.waiting())),
+            let (fifo, sfq, flows) = match &leaf.line {
+                Line::Fifo(packets) => (Some(packets.iter()), None, None),
+                Line::Sfq(sfq) => (None, Some(sfq.waiting()), None),
+                Line::Codel(flows) | Line::FqCodel(flows) => (None, None, Some(flows.waiting())),
             };
-            fifo.into_iter().flatten().chain(sfq.into_iter().flatten())
+            let hashed = sfq.into_iter().flatten().chain(flows.into_iter().flatten());
+            fifo.into_iter().flatten().chain(hashed)
         })
     }
 }
@@ -986,27 +1077,27 @@ pub static LEAF: Nested = Nested {
     params: &[
         Param {
             name: "kind",
-            ty: Type::Choice(&["fifo", "sfq"]),
+            ty: Type::Choice(&["fifo", "sfq", "codel", "fq-codel"]),
             default: Fallback::Text("fifo"),
             range: Range::ANY,
             source: "tc-htb(8)",
-            doc: "First in, first out; or stochastic fairness queueing by flow.",
+            doc: "First in, first out; stochastic fairness queueing by flow; CoDel; FQ-CoDel by flow.",
         },
         Param {
             name: "limit",
             ty: Type::QueueLength,
-            default: Fallback::Absent("1000 packets; 127 with sfq"),
+            default: Fallback::Absent("1000 packets; 127 with sfq, 10240 with fq-codel"),
             range: Range::POSITIVE,
-            source: "Linux: the length of a device's queue; SFQ_DEPTH - 1",
+            source: "Linux: the length of a device's queue; SFQ_DEPTH - 1; RFC 8290 section 5.2.3",
             doc: "How much may wait here: packets, bytes, or time at the class's rate.",
         },
         Param {
             name: "quantum",
             ty: Type::Bytes,
-            default: Fallback::Absent("1514 B with sfq"),
+            default: Fallback::Absent("1514 B with sfq and fq-codel"),
             range: Range::FROM_ONE,
-            source: "Linux 3.2, sch_sfq",
-            doc: "Bytes a turn, of sfq.",
+            source: "Linux 3.2, sch_sfq; RFC 8290 section 5.2.4",
+            doc: "Bytes a turn, of sfq and fq-codel.",
         },
         Param {
             name: "divisor",
@@ -1024,6 +1115,19 @@ pub static LEAF: Nested = Nested {
             source: "Linux 3.2, sch_sfq",
             doc: "Time between changes of the hash, of sfq.",
         },
+        Param {
+            name: "flows",
+            ty: Type::Integer,
+            default: Fallback::Absent("1024 with fq-codel"),
+            range: Range { min: 1.0, closed: true, max: 65_536.0 },
+            source: "RFC 8290 section 5.2.5",
+            doc: "Queues to which fq-codel hashes flows.",
+        },
+        Param { default: Fallback::Absent("5 ms with codel and fq-codel"), ..codel::TARGET },
+        Param { default: Fallback::Absent("100 ms with codel and fq-codel"), ..codel::INTERVAL },
+        Param { default: Fallback::Absent("1500 B with codel and fq-codel"), ..codel::MAX_PACKET },
+        Param { default: Fallback::Absent("true with codel and fq-codel"), ..codel::ECN },
+        codel::CE_THRESHOLD,
     ],
 };
 
@@ -1191,7 +1295,15 @@ pub static TABLE: Mechanism = Mechanism {
     ],
     counters: &[
         Counter { name: "limit", doc: "The leaf, or the queue as a whole, was full." },
-        Counter { name: "pushed_out", doc: "Taken out of the longest slot of a leaf's SFQ." },
+        Counter {
+            name: "pushed_out",
+            doc: "Taken out of the longest slot of a leaf's SFQ, or of its FQ-CoDel's fattest queue.",
+        },
+        Counter { name: "codel", doc: "A leaf's CoDel, or one of its FQ-CoDel's." },
+        Counter {
+            name: "ce_threshold",
+            doc: "Marked because it had waited longer than a leaf's ce_threshold.",
+        },
     ],
     deviations: &[
         Deviation {

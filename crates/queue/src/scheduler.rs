@@ -144,7 +144,7 @@ impl Scheduler {
             Scheduler::Drr(s) => s.dequeue(),
             Scheduler::Sfq(s) => s.dequeue(),
             Scheduler::FqCodel(s) => return s.dequeue(now, gone),
-            Scheduler::Htb(s) => s.dequeue(now),
+            Scheduler::Htb(s) => return s.dequeue(now, gone),
             Scheduler::Tbf(s) => s.dequeue(now),
         };
         item.map(|item| (item, None))
@@ -190,7 +190,7 @@ impl Scheduler {
             Scheduler::Drr(s) if s.longest_queue_drop => s.victim(queue, size).is_some(),
             Scheduler::Sfq(s) => s.can_push_out(queue),
             Scheduler::FqCodel(s) => s.can_push_out(queue, size),
-            Scheduler::Htb(s) => s.can_push_out(queue),
+            Scheduler::Htb(s) => s.can_push_out(queue, size),
             _ => false,
         }
     }
@@ -207,7 +207,7 @@ impl Scheduler {
             }
             Scheduler::Sfq(s) => s.push_out(queue, gone),
             Scheduler::FqCodel(s) => s.push_out(queue, size, gone),
-            Scheduler::Htb(s) => s.push_out(queue, gone),
+            Scheduler::Htb(s) => s.push_out(queue, size, gone),
             _ => false,
         }
     }

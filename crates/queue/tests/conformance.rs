@@ -199,7 +199,7 @@ fn shaper(vector: &Table) -> Scheduler {
             quantum: whole(table, "quantum") as i64,
             overhead: whole(table, "overhead") as u32,
             mpu: whole(table, "mpu") as u32,
-            leaf: htb::LeafParams { limit: Limit::None, sfq: None },
+            leaf: htb::LeafParams { limit: Limit::None, discipline: htb::Discipline::Fifo },
         }
     };
     let classes: Vec<htb::ClassParams> =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenflow_base::{Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::credit::{Arithmetic, Price, depth};
-use evenflow_queue::htb::{ClassParams, LeafParams};
+use evenflow_queue::htb::{ClassParams, Discipline, LeafParams};
 use evenflow_queue::{Htb, Limit, Queued, Scheduler, Tbf, htb, tbf};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -256,7 +256,7 @@ fn class(parent: Option<usize>, rate: f64, ceil: f64) -> ClassParams {
         quantum: 1500,
         overhead: 0,
         mpu: 0,
-        leaf: LeafParams { limit: Limit::None, sfq: None },
+        leaf: LeafParams { limit: Limit::None, discipline: Discipline::Fifo },
     }
 }
 

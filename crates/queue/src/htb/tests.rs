@@ -17,7 +17,7 @@ fn class(parent: Option<usize>, rate: f64, ceil: f64) -> ClassParams {
         quantum: 1000,
         overhead: 0,
         mpu: 0,
-        leaf: LeafParams { limit: Limit::None, sfq: None },
+        leaf: LeafParams { limit: Limit::None, discipline: Discipline::Fifo },
     }
 }
 
@@ -54,11 +54,19 @@ fn put(q: &mut Htb, queue: usize, size: u16, count: usize) {
     }
 }
 
+/// Who leaves at `now`; no leaf may drop or mark.
+fn next(q: &mut Htb, now: Time) -> Option<Queued> {
+    let mut gone = Vec::new();
+    let served = q.dequeue(now, &mut gone);
+    assert!(gone.is_empty() && served.is_none_or(|(_, mark)| mark.is_none()));
+    served.map(|(item, _)| item)
+}
+
 /// Who leaves when, in microseconds, until `end`, through a link that is never busy.
 fn departures(q: &mut Htb, end: f64) -> Vec<(u8, f64)> {
     let (mut now, mut left) = (Time(0), Vec::new());
     while (now.0 as f64) < end * 1e3 {
-        match q.dequeue(now) {
+        match next(q, now) {
             Some(item) => left.push((item.packet.class, now.0 as f64 / 1e3)),
             None if q.waiting().next().is_none() => break,
             None => {
@@ -164,7 +172,7 @@ fn time_without_work_fills_the_bucket_to_its_brim() {
     assert_eq!(departures(&mut q, 1e6).len(), 3);
     put(&mut q, 0, 1000, 3);
     let later = Time(1_000_000_000);
-    assert!(q.dequeue(later).is_some() && q.dequeue(later).is_some() && q.dequeue(later).is_none());
+    assert!(next(&mut q, later).is_some() && next(&mut q, later).is_some() && next(&mut q, later).is_none());
     assert_eq!(q.next_event(), later + Duration(400_000));
 }
 
@@ -314,13 +322,13 @@ fn who_lent_and_who_borrowed() {
 fn drops_are_the_leafs() {
     let sfq = sfq::Params { divisor: 1, quantum: 1514, perturb: None };
     let mut classes = below(BYTE_A_US, [class(None, MBIT, MBIT), class(None, MBIT, MBIT)]);
-    classes[2].leaf = LeafParams { limit: Limit::Packets(1), sfq: Some(sfq) };
+    classes[2].leaf = LeafParams { limit: Limit::Packets(1), discipline: Discipline::Sfq(sfq) };
     let mut q = real(classes);
     put(&mut q, 1, 1000, 1);
     let places = [0, 1].map(|queue| q.place(queue, 0, Time(0)));
     q.turned_away(places[0], Reason::Limit);
     q.turned_away(places[0], Reason::Early);
-    assert!(!q.push_out(places[1], &mut Vec::new()), "the newcomer's own slot is the longest");
+    assert!(!q.push_out(places[1], 1000, &mut Vec::new()), "the newcomer's own slot is the longest");
     let drops = |n: usize, reason: Reason| q.counts()[n].drops[reason as usize];
     assert_eq!((drops(1, Reason::Limit), drops(1, Reason::Early), drops(2, Reason::PushedOut)), (1, 1, 0));
     assert_eq!([0, 1, 2].map(|n| q.observe(n, "drops", Time(0))), [Some(0.0), Some(2.0), Some(0.0)]);
@@ -374,7 +382,7 @@ fn a_leaf_has_its_own_limit() {
     put(&mut q, 0, 1000, 2);
     put(&mut q, 1, 1000, 1);
     let places = [0, 1].map(|queue| q.place(queue, 0, Time(0)));
-    assert!(q.is_full(places[0], 40) && !q.can_push_out(places[0]));
+    assert!(q.is_full(places[0], 40) && !q.can_push_out(places[0], 1000));
     assert!(!q.is_full(places[1], 1000) && q.is_full(places[1], 1001));
 }
 
@@ -382,7 +390,7 @@ fn a_leaf_has_its_own_limit() {
 fn a_leaf_may_be_sfq() {
     let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
-    leaf.leaf = LeafParams { limit: Limit::Packets(3), sfq: Some(sfq) };
+    leaf.leaf = LeafParams { limit: Limit::Packets(3), discipline: Discipline::Sfq(sfq) };
     let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
     let places = [0, 1].map(|flow| q.place(0, flow, Time(0)));
@@ -390,9 +398,9 @@ fn a_leaf_may_be_sfq() {
     for id in 0..3 {
         q.enqueue(places[0], item(0, 1000, id));
     }
-    assert!(q.is_full(places[1], 1000) && !q.can_push_out(places[0]));
+    assert!(q.is_full(places[1], 1000) && !q.can_push_out(places[0], 1000));
     let mut gone = Vec::new();
-    assert!(q.push_out(places[1], &mut gone));
+    assert!(q.push_out(places[1], 1000, &mut gone));
     assert_eq!(
         gone.pop().map(|(item, reason)| (item.packet.seq, reason)),
         Some((2, crate::Reason::PushedOut))
@@ -401,25 +409,25 @@ fn a_leaf_may_be_sfq() {
     assert_eq!(q.counts()[0].drops[Reason::PushedOut as usize], 1);
     q.enqueue(places[1], item(1, 1000, 10));
     // A quantum of 1514 bytes allows each flow two packets of 1000 before its turn is over.
-    let order: Vec<u64> = std::iter::from_fn(|| q.dequeue(Time(0))).map(|item| item.packet.seq).collect();
+    let order: Vec<u64> = std::iter::from_fn(|| next(&mut q, Time(0))).map(|item| item.packet.seq).collect();
     assert_eq!(order, [0, 1]); // 1600 deep: two packets
-    assert!(q.dequeue(Time(400_000)).is_some_and(|item| item.packet.seq == 10));
+    assert!(next(&mut q, Time(400_000)).is_some_and(|item| item.packet.seq == 10));
 }
 
 #[test]
 fn a_leaf_emptied_by_pushing_out_can_come_back() {
     let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
-    leaf.leaf = LeafParams { limit: Limit::Packets(1), sfq: Some(sfq) };
+    leaf.leaf = LeafParams { limit: Limit::Packets(1), discipline: Discipline::Sfq(sfq) };
     let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
     let places = [0, 1].map(|flow| q.place(0, flow, Time(0)));
     q.enqueue(places[0], item(0, 1000, 1));
     let mut gone = Vec::new();
-    assert!(q.push_out(places[1], &mut gone));
-    assert!(q.dequeue(Time(0)).is_none());
+    assert!(q.push_out(places[1], 1000, &mut gone));
+    assert!(next(&mut q, Time(0)).is_none());
     q.enqueue(places[1], item(1, 1000, 2));
-    assert!(q.dequeue(Time(0)).is_some_and(|item| item.packet.seq == 2));
+    assert!(next(&mut q, Time(0)).is_some_and(|item| item.packet.seq == 2));
 }
 
 // --- what is wrong with a tree --------------------------------------------------------------------------------------
@@ -469,6 +477,29 @@ fn users_have_leaves_by_weight() {
     assert_eq!(params.leaves, [Some(1), Some(2)]);
     let told: Vec<(f64, i64)> = params.classes[1..].iter().map(|c| (c.rate.0, c.quantum)).collect();
     assert_eq!(told, [(1e6, 12_500), (2e6, 25_000)]);
+}
+
+#[test]
+fn leaves_have_what_is_theirs() {
+    let made = |entries: &[(&'static str, Value)]| leaf(Some(&Value::Table(table(entries))));
+    let kind = |name: &str| ("kind", Value::Word(name.into()));
+    assert_eq!(made(&[]), LeafParams { limit: Limit::Packets(1000), discipline: Discipline::Fifo });
+    // The defaults are those of the rules themselves: RFC 8289 section 4.4, RFC 8290 section 5.2.
+    let codel = codel::Params {
+        target: Duration::from_millis(5),
+        interval: Duration::from_millis(100),
+        max_packet: 1500,
+        ecn: true,
+        ce_threshold: None,
+    };
+    let limit = Limit::Packets(1000);
+    assert_eq!(made(&[kind("codel")]), LeafParams { limit, discipline: Discipline::Codel(codel) });
+    let flows = fq_codel::Params { codel, flows: 1024, quantum: 1514, drop_batch: 64, memory_limit: None };
+    let limit = Limit::Packets(10_240);
+    assert_eq!(made(&[kind("fq-codel")]), LeafParams { limit, discipline: Discipline::FqCodel(flows) });
+    let given = [kind("codel"), ("target", Value::Seconds(0.008)), ("ecn", Value::Flag(false))];
+    let Discipline::Codel(codel) = made(&given).discipline else { panic!("not CoDel") };
+    assert_eq!((codel.target, codel.ecn), (Duration::from_millis(8), false));
 }
 
 #[test]

@@ -321,6 +321,89 @@ groups.all = {{ users = 1, path = ["access", "bottleneck"], traffic = {{ kind = 
     }
 }
 
+/// The same of rules in leaves: behind a shaper that never binds they are what they are at the link itself, to the packet. FQ-CoDel
+/// is where its queues never run empty: a tree does not ask a leaf that has nothing, a link does, and so forgets new queues sooner.
+#[test]
+fn a_rule_in_a_leaf_is_the_rule() {
+    let text = |queue: &str| {
+        let fq = queue.contains("fq-codel");
+        let traffic = match fq {
+            true => r#"{ kind = "cbr", rate = "1 Mbit/s", packet = "1000 B", ecn_capable = true }"#,
+            false => r#"{ kind = "bulk", flows = 5 }"#,
+        };
+        format!(
+            r#"
+duration = "20 s"
+warmup = "5 s"
+links.bottleneck = {{ rate = "3.3 Mbit/s", delay = "9 ms", queue = {queue} }}
+groups.all = {{ users = {users}, path = ["bottleneck"], traffic = {traffic}{tcp} }}
+"#,
+            users = if fq { 5 } else { 1 },
+            tcp = if fq {
+                ""
+            } else {
+                r#", tcp = { stack = "linux", ecn = "classic" }, processing = { uniform = ["0 s", "1 ms"] }"#
+            },
+        )
+    };
+    let htb = |leaf: &str| {
+        format!(
+            r#"{{ scheduler = {{ kind = "htb", classes = {{ be = {{ rate = "1 Tbit/s", leaf = {leaf} }} }} }} }}"#
+        )
+    };
+    for (rule, reasons) in [
+        (r#"{ kind = "codel", limit = "30 packets", ecn = false }"#, vec!["codel"]),
+        (r#"{ kind = "codel", limit = "6 packets", interval = "500 ms" }"#, vec!["limit"]),
+        (r#"{ kind = "fq-codel", limit = "100 packets", ecn = false }"#, vec!["codel"]),
+        (r#"{ kind = "fq-codel", limit = "12 packets", flows = 2, quantum = "600 B" }"#, vec!["pushed_out"]),
+        (r#"{ kind = "fq-codel", limit = "100 packets", ce_threshold = "3 ms" }"#, vec![]),
+    ] {
+        let (plain, leaf) = (run(&text(rule), 1), run(&text(&htb(rule)), 1));
+        let without = |r: &Run| {
+            let mut links = r.value("links").clone();
+            links["bottleneck"].as_object_mut().expect("a table").remove("queue");
+            links
+        };
+        assert_eq!(plain.value("groups"), leaf.value("groups"), "{rule}");
+        assert_eq!(without(&plain), without(&leaf), "{rule}");
+        for reason in &reasons {
+            assert!(plain.number(&format!("links.bottleneck.drops.{reason}")) > 5.0, "{rule}");
+        }
+        assert!(!reasons.is_empty() || plain.marks("bottleneck") > 5.0, "{rule}");
+        assert_eq!(
+            leaf.value("links.bottleneck.queue.classes.be.drops"),
+            leaf.value("links.bottleneck.drops")
+        );
+    }
+}
+
+/// Behind a shaper that binds, a CoDel in each leaf keeps its queue short.
+#[test]
+fn each_leaf_has_its_own_codel() {
+    let text = |leaf: &str| {
+        format!(
+            r#"
+duration = "30 s"
+warmup = "10 s"
+links.only = {{ rate = "100 Mbit/s", delay = "20 ms", queue = {{ scheduler = {{ kind = "htb", classes = {{ all = {{ rate = "8 Mbit/s" }}, be = {{ parent = "all", rate = "3 Mbit/s", leaf = {leaf} }}, ef = {{ parent = "all", rate = "1 Mbit/s", ceil = "5 Mbit/s", leaf = {leaf} }} }} }} }} }}
+groups.a = {{ users = 1, class = "be", path = ["only"], traffic = {{ kind = "bulk", flows = 4 }}, tcp = {{ stack = "linux" }} }}
+groups.b = {{ users = 1, class = "ef", path = ["only"], traffic = {{ kind = "bulk", flows = 4 }}, tcp = {{ stack = "linux" }} }}
+"#
+        )
+    };
+    let wait = |r: &Run, class: &str| r.number(&format!("links.only.classes.{class}.queue_delay_s_mean"));
+    let fifo = run(&text(r#"{ limit = "100 packets" }"#), 1);
+    for kind in ["codel", "fq-codel"] {
+        let r = run(&text(&format!(r#"{{ kind = "{kind}" }}"#)), 1);
+        for (group, class, rate) in [("a", "be", 3.0), ("b", "ef", 5.0)] {
+            close(mbit(&r, group), rate, 0.04);
+            // A hundred packets of 1500 bytes at 3 Mbit/s are 0.4 s; one of each flow and another are 20 ms.
+            assert!(wait(&fifo, class) > 0.1 && wait(&r, class) < 0.04, "{kind}: {}", wait(&r, class));
+            assert!(r.number(&format!("links.only.queue.classes.{class}.drops.codel")) > 20.0, "{kind}");
+        }
+    }
+}
+
 /// Rules see the queue of a shaper as any other, idle only when nothing waits.
 #[test]
 fn a_shaper_may_have_a_rule() {
