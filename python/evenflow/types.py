@@ -17,11 +17,13 @@ __all__ = [
     "Bulk",
     "Cbr",
     "Codel",
+    "Compound",
     "Constant",
     "ConstantProbability",
     "Csfq",
     "CsfqEdge",
     "Cubic",
+    "Dctcp",
     "Droptail",
     "Drr",
     "FairActivityMeter",
@@ -31,7 +33,9 @@ __all__ = [
     "Htb",
     "HtbClass",
     "HtbLeaf",
+    "Illinois",
     "Jitter",
+    "Ledbat",
     "Link",
     "LoadBased",
     "Loss",
@@ -51,6 +55,7 @@ __all__ = [
     "Tbf",
     "Tcp",
     "Upload",
+    "Vegas",
     "VirtualQueue",
     "Wtp",
 ]
@@ -648,7 +653,7 @@ class Tbf(Table):
     A FIFO whose packets leave when a token bucket holds a token for each of their bytes; never more than rate * t +
     burst bytes in any time t. A limit is the queue's, or follows from latency.
 
-    Source: RFC 2215 section 3.6; Linux 3.2, sch_tbf; tc-tbf(8).
+    Source: RFC 2215 section 3.6, RFC 2212; Linux 3.2, sch_tbf; tc-tbf(8).
 
     Attributes:
         rate: How fast tokens come. (rate; default: required; at least 1)
@@ -904,8 +909,9 @@ class Cubic(Table):
         fast_convergence: A window that did not regain the last maximum aims lower than where it was. (flag; default:
             true)
         reno_friendly: The window grows at least as fast as NewReno's would on average. (flag; default: true)
-        form: The RFC in real numbers, the whole numbers of today's kernel, or those of the module that ns-2 ships.
-            (one of rfc, linux, linux-2.6.22; default: absent: linux on linux, linux-2.6.22 on ns2-linux, else rfc)
+        form: The RFC in real numbers, the whole numbers of today's kernel, of Linux 3.2, or of the module that ns-2
+            ships. (one of rfc, linux, linux-3.2, linux-2.6.22; default: absent: linux on linux, linux-3.2 on
+            linux3.2, linux-2.6.22 on ns2-linux, else rfc)
         slow_start: How slow start ends when nothing is lost. (one of standard, hystart, hystart++; default: absent:
             as the stack says)
     """
@@ -916,7 +922,7 @@ class Cubic(Table):
     beta: Number | None = None
     fast_convergence: bool | None = None
     reno_friendly: bool | None = None
-    form: Literal["rfc", "linux", "linux-2.6.22"] | None = None
+    form: Literal["rfc", "linux", "linux-3.2", "linux-2.6.22"] | None = None
     slow_start: Literal["standard", "hystart", "hystart++"] | None = None
 
 
@@ -994,6 +1000,153 @@ class Constant(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Vegas(Table):
+    """TCP Vegas.
+
+    Once a round trip the window grows by a packet where fewer than alpha packets of the connection's own wait in the
+    queue, and shrinks by one where there are more than beta, told by the round-trip time over its least. On stacks of
+    whole segments in the kernel's whole numbers.
+
+    Source: Brakmo, Peterson 1995; Linux.
+
+    Attributes:
+        alpha: Fewer in the queue: the window grows. (packets; default: 2 packets; at least 0)
+        beta: More in the queue: the window shrinks. (packets; default: 4 packets; at least 0)
+        gamma: More in the queue: slow start ends. (packets; default: 1 packet; at least 0)
+        slow_start: In which round trips slow start doubles the window. (one of every-round-trip, every-other-round-
+            trip; default: absent: every-other-round-trip; on stacks of whole segments every-round-trip)
+        diff_over: What W (RTT - BaseRTT) is divided by for the packets in the queue. (one of rtt, base-rtt; default:
+            absent: rtt; on stacks of whole segments base-rtt)
+    """
+
+    KIND: ClassVar[str | None] = "vegas"
+
+    alpha: Quantity | None = None
+    beta: Quantity | None = None
+    gamma: Quantity | None = None
+    slow_start: Literal["every-round-trip", "every-other-round-trip"] | None = None
+    diff_over: Literal["rtt", "base-rtt"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Illinois(Table):
+    """TCP-Illinois.
+
+    The window grows by alpha packets a round trip and gives up beta of itself at a loss: the longer the queueing
+    delay, as a share of the longest seen, the smaller alpha and the larger beta. On stacks of whole segments in the
+    kernel's whole numbers.
+
+    Source: Liu, Başar, Srikant 2008; Linux.
+
+    Attributes:
+        alpha_max: Packets a round trip with an empty queue. (number; default: 10; more than 0)
+        alpha_min: Packets a round trip with a full one. (number; default: 0.3; more than 0)
+        beta_max: Share of the window that a loss takes with a full queue. (number; default: 0.5; more than 0, at most
+            0.99)
+        beta_min: Share that it takes with an empty one. (number; default: 0.125; more than 0, at most 0.99)
+        window_threshold: W_thresh: a smaller window moves as NewReno's. (packets; default: 15 packets; at least 0)
+        theta: So many round trips of low delay bring alpha_max back. (whole number; default: 5; at least 1)
+    """
+
+    KIND: ClassVar[str | None] = "illinois"
+
+    alpha_max: Number | None = None
+    alpha_min: Number | None = None
+    beta_max: Number | None = None
+    beta_min: Number | None = None
+    window_threshold: Quantity | None = None
+    theta: int | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compound(Table):
+    """Compound TCP.
+
+    NewReno's window and a second one on top, which grows fast while few packets of the connection wait in the queue
+    and gives way when there are gamma of them. Below low_window packets it is NewReno. On stacks of whole segments
+    its steps are whole packets.
+
+    Source: Tan, Song, Zhang, Sridharan 2006; draft-sridharan-tcpm-ctcp-02.
+
+    Attributes:
+        alpha: Growth of the delay window a round trip: alpha win^k - 1. (number; default: 0.125; more than 0)
+        k: Exponent of that growth. (number; default: 0.75; more than 0, at most 0.99)
+        beta: Share of the window that a loss takes. (number; default: 0.5; more than 0, at most 0.99)
+        zeta: Times the queued packets, what the delay window gives up at gamma. (number; default: 1; more than 0)
+        gamma: Queued packets from which on the delay window gives way; where it is tuned, at first. (packets;
+            default: 30 packets; more than 0)
+        tune_gamma: At a loss, gamma moves a quarter of the way to 3/4 of what NewReno's part had queued; 5 to 30
+            packets. (flag; default: true)
+        low_window: A smaller window has no delay window: it is NewReno's. (packets; default: 38 packets; at least 0)
+    """
+
+    KIND: ClassVar[str | None] = "compound"
+
+    alpha: Number | None = None
+    k: Number | None = None
+    beta: Number | None = None
+    zeta: Number | None = None
+    gamma: Quantity | None = None
+    tune_gamma: bool | None = None
+    low_window: Quantity | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledbat(Table):
+    """LEDBAT.
+
+    A background transfer: the window grows while the queueing delay, told by the one-way delay over its least, is
+    below the target, and shrinks above it.
+
+    Source: RFC 6817; Rossi, Testa, Valenti, Muscariello 2010.
+
+    Attributes:
+        form: The RFC, or the module for ns-2, whose steps are whole packets. (one of rfc, ns2; default: rfc)
+        target: TARGET: the queueing delay that is aimed at. (duration; default: absent: 100 ms; form ns2: 25 ms; more
+            than 0, at most 0.1)
+        gain: GAIN: packets a round trip without any queueing delay. (number; default: 1; more than 0, at most 1)
+        allowed_increase: ALLOWED_INCREASE: how far the window may be ahead of what was in flight. (packets; default:
+            1 packet; at least 0)
+        min_window: MIN_CWND. (packets; default: absent: 2 packets; form ns2: 1 packet; at least 1)
+        base_history: BASE_HISTORY: minutes whose least delay is the base. (whole number; default: absent: 10; form
+            ns2: 6; at least 1, at most 20)
+        current_filter: CURRENT_FILTER: samples whose least is the present delay. (whole number; default: absent: 4;
+            form ns2: 3; at least 1, at most 20)
+    """
+
+    KIND: ClassVar[str | None] = "ledbat"
+
+    form: Literal["rfc", "ns2"] | None = None
+    target: Quantity | None = None
+    gain: Number | None = None
+    allowed_increase: Quantity | None = None
+    min_window: Quantity | None = None
+    base_history: int | Mapping[str, Any] | None = None
+    current_filter: int | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dctcp(Table):
+    """Data Center TCP.
+
+    The first mark of a window takes alpha / 2 of it, alpha being the moving average of the share of marked bytes.
+    Growth and losses as with NewReno. Needs ecn = "accurate" or "per-packet".
+
+    Source: RFC 8257.
+
+    Attributes:
+        gain: Weight of a new share in alpha: g, 1/16. (number; default: 0.0625; more than 0, at most 1)
+        initial_alpha: Its alpha at the start: the first mark halves the window. (number; default: 1; at least 0, at
+            most 1)
+    """
+
+    KIND: ClassVar[str | None] = "dctcp"
+
+    gain: Number | None = None
+    initial_alpha: Number | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tcp(Table):
     """TCP of a group.
 
@@ -1019,6 +1172,8 @@ class Tcp(Table):
             the profile says)
         slow_start_segments: Most segments by which one ACK opens the window in slow start, where bytes are counted.
             (whole number or "unlimited"; default: absent: as the profile says; at least 1)
+        count_acks: Where bytes are not counted: NewReno opens the window by a segment an ACK in slow start, then by
+            one after one ACK more than it has segments, as Linux did. (flag; default: absent: as the profile says)
         byte_counting: NewReno's congestion avoidance counts acknowledged bytes, not ACKs. (flag; default: absent: as
             the profile says)
         whole_bytes: NewReno's steps are whole bytes; otherwise real numbers. (flag; default: absent: as the profile
@@ -1035,35 +1190,47 @@ class Tcp(Table):
             absent: as the profile says)
         window_validation: The window grows only when it was used to the full. (flag; default: absent: as the profile
             says)
+        window_used: When a window counts as used to the full, where window_validation asks. (one of segment, third;
+            default: absent: as the profile says)
+        window_decay: A window that was not used for a timeout without an ACK of new data comes half way down to what
+            was used. (flag; default: absent: as the profile says)
         restart_after_idle: The window after an idle time longer than the retransmission timeout. (one of never,
-            initial-window, halving; default: absent: as the profile says)
+            initial-window, halving, halving-whole, halving-to-one; default: absent: as the profile says)
         sack: Selective acknowledgement. (flag; default: absent: as the profile says)
         loss_detection: What tells that a segment is lost; without SACK always duplicate-acks. (one of duplicate-acks,
-            sack, fack, rack; default: absent: as the profile says)
+            sack, fack, fack-adaptive, rack; default: absent: as the profile says)
         duplicate_threshold: Duplicate ACKs, or segments reported beyond it, that tell a loss. (whole number; default:
             absent: as the profile says; at least 1)
         segmentation_offload: New segments leave in bursts of a millisecond at the window's rate, two at least, the
             last marked PSH; where less is allowed and one left within the last millisecond, they wait. (flag;
             default: absent: as the profile says)
+        moderation: Reports before a loss is told, and ACKs after a timeout, hold the window to what is in flight and
+            the reordering seen. (flag; default: absent: as the profile says)
         limited_transmit: The first duplicate ACKs let new segments out. (flag; default: absent: as the profile says)
         deflate_at_exit: Without SACK, the window after recovery is at most what is in flight plus a segment (option
             1). (flag; default: absent: as the profile says)
         reduction: How the window comes down in a recovery with SACK, and after an ECN signal. (one of at-once, prr,
-            prr-always, rate-halving; default: absent: as the profile says)
+            prr-always, rate-halving, prr-or-halving; default: absent: as the profile says)
         rescue: One rescue retransmission of the last segment in a recovery. (flag; default: absent: as the profile
             says)
         tail_loss_probe: A probe where an ACK stays away for two round-trip times. (flag; default: absent: as the
             profile says)
+        f_rto: After a timeout two new segments go first: whether it was needless shows in what answers them. (flag;
+            default: absent: as the profile says)
         undo: A reduction that timestamps or duplicate reports show to be needless is taken back. (flag; default:
             absent: as the profile says)
+        undo_to: What a needless reduction is taken back to. (one of before, twice-threshold; default: absent: as the
+            profile says)
         rtt: Where round-trip samples come from. (one of timestamps, send-times, one-segment; default: absent: as the
             profile says)
         clock_tick: Tick of the clock that timestamps show. (duration; default: absent: as the profile says; more than
             0)
         timer_tick: Timers of the sender go off at whole ticks of this, as a kernel's do; zero: at their time.
             (duration; default: absent: as the profile says; at least 0)
-        rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks; default: absent:
-            as the profile says)
+        timer_wheel: How timers with a tick keep times of many ticks. (one of slots, exact; default: absent: as the
+            profile says)
+        rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks, linux-ticks;
+            default: absent: as the profile says)
         min_rto: Floor of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
         max_rto: Ceiling of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
         syn_rto: First timeout of a SYN, doubled each time. (duration; default: absent: as the profile says; more than
@@ -1075,6 +1242,9 @@ class Tcp(Table):
             (flag; default: absent: as the profile says)
         ack_every: In-order segments per ACK. (whole number; default: absent: as the profile says; at least 1)
         ack_delay: Longest time an ACK is held back. (duration; default: absent: as the profile says; at least 0)
+        ack_delay_max: An ACK is held back for as long as segments lie apart, as Linux does, from ack_delay to at most
+            this; no more than ack_delay: always ack_delay. (duration; default: absent: as the profile says; at least
+            0)
         quick_acks: So many segments at the start are acknowledged one by one. (whole number; default: absent: as the
             profile says; at least 0)
         ack_pushed: A segment marked PSH is acknowledged as soon as the application has read it, as Linux does since
@@ -1083,6 +1253,12 @@ class Tcp(Table):
             without it the window is constant. (flag; default: absent: as the profile says)
         ack_compression: From the fourth segment beyond a hole on, one ACK answers those of a twentieth of the round
             trip, at most of this time. (duration; default: absent: as the profile says; at least 0)
+        cached_ssthresh: The first slow-start threshold in segments, as an earlier connection to the same host left
+            it. (whole number or "none"; default: absent: as the profile says; at least 1)
+        cached_reordering: The reordering that an earlier connection saw, in segments. (whole number or "none";
+            default: absent: as the profile says; at least 1, at most 127)
+        cached_srtt: The smoothed round-trip time that an earlier connection left: the first sample counts as no less.
+            (duration; default: absent: as the profile says; at least 0)
         ecn: How congestion marks come back. (one of off, classic, accurate, per-packet; default: absent: as the
             profile says)
         peer_ecn: What the receiving end can do, which may be less than what the sender asks for. (one of same, off,
@@ -1101,6 +1277,7 @@ class Tcp(Table):
     initial_window: Quantity | None = None
     threshold_from_window: bool | None = None
     slow_start_segments: int | Literal["unlimited"] | None = None
+    count_acks: bool | None = None
     byte_counting: bool | None = None
     whole_bytes: bool | None = None
     whole_segments: bool | None = None
@@ -1109,21 +1286,27 @@ class Tcp(Table):
     slow_start_at_threshold: bool | None = None
     slow_start: Literal["standard", "hystart", "hystart++"] | None = None
     window_validation: bool | None = None
-    restart_after_idle: Literal["never", "initial-window", "halving"] | None = None
+    window_used: Literal["segment", "third"] | None = None
+    window_decay: bool | None = None
+    restart_after_idle: Literal["never", "initial-window", "halving", "halving-whole", "halving-to-one"] | None = None
     sack: bool | None = None
-    loss_detection: Literal["duplicate-acks", "sack", "fack", "rack"] | None = None
+    loss_detection: Literal["duplicate-acks", "sack", "fack", "fack-adaptive", "rack"] | None = None
     duplicate_threshold: int | Mapping[str, Any] | None = None
     segmentation_offload: bool | None = None
+    moderation: bool | None = None
     limited_transmit: bool | None = None
     deflate_at_exit: bool | None = None
-    reduction: Literal["at-once", "prr", "prr-always", "rate-halving"] | None = None
+    reduction: Literal["at-once", "prr", "prr-always", "rate-halving", "prr-or-halving"] | None = None
     rescue: bool | None = None
     tail_loss_probe: bool | None = None
+    f_rto: bool | None = None
     undo: bool | None = None
+    undo_to: Literal["before", "twice-threshold"] | None = None
     rtt: Literal["timestamps", "send-times", "one-segment"] | None = None
     clock_tick: Quantity | None = None
     timer_tick: Quantity | None = None
-    rto: Literal["rfc6298", "linux", "ticks"] | None = None
+    timer_wheel: Literal["slots", "exact"] | None = None
+    rto: Literal["rfc6298", "linux", "ticks", "linux-ticks"] | None = None
     min_rto: Quantity | None = None
     max_rto: Quantity | None = None
     syn_rto: Quantity | None = None
@@ -1132,10 +1315,14 @@ class Tcp(Table):
     timeout_window_once: bool | None = None
     ack_every: int | Mapping[str, Any] | None = None
     ack_delay: Quantity | None = None
+    ack_delay_max: Quantity | None = None
     quick_acks: int | Mapping[str, Any] | None = None
     ack_pushed: bool | None = None
     ack_growing_window: bool | None = None
     ack_compression: Quantity | None = None
+    cached_ssthresh: int | Literal["none"] | None = None
+    cached_reordering: int | Literal["none"] | None = None
+    cached_srtt: Quantity | None = None
     ecn: Literal["off", "classic", "accurate", "per-packet"] | None = None
     peer_ecn: Literal["same", "off", "classic", "nonce", "broken"] | None = None
     congestion_control: str | Table | Mapping[str, Any] | None = None
