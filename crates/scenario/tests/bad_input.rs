@@ -798,6 +798,55 @@ fn series_lead_somewhere() {
 }
 
 #[test]
+fn series_of_classes_lead_to_one() {
+    let by_class = json!({ "scheduler": { "kind": "htb", "classes": {
+        "all": { "rate": "8 Mbit/s" }, "be": { "parent": "all", "rate": "1 Mbit/s", "ceil": "8 Mbit/s" } } } });
+    let by_user = json!({ "scheduler": { "kind": "htb", "per": "user", "classes": { "all": { "rate": "8 Mbit/s" } },
+        "each": { "parent": "all", "rate": "1 Mbit/s" } } });
+    let wrong = |queue: &Json, of: &str, every: &str| {
+        let series = json!([{ "of": format!("links.bottleneck.queue.{of}"), "every": every }]);
+        let tree =
+            with("abc-default", &[("links.bottleneck.queue", queue.clone()), ("record.series", series)]);
+        errors(&tree).to_string()
+    };
+    let table = [
+        (&by_class, "classes.al.tokens", "of: no class is called \"al\"; did you mean \"all\"?"),
+        (&by_class, "classes.all.token", "of: a class has no observable \"token\"; did you mean \"tokens\"?"),
+        (
+            &by_class,
+            "leaves[0].tokens",
+            "of: leaves have names here: \"links.NAME.queue.classes.CLASS.tokens\"",
+        ),
+        (
+            &by_class,
+            "ctokens",
+            "of: \"ctokens\" is a class's: \"links.NAME.queue.classes.CLASS.ctokens\", or a user's or flow's: \"links.NAME.queue.leaves[0].ctokens\"",
+        ),
+        (
+            &by_user,
+            "leaves[11].tokens",
+            "of: index 11 is out of range: there are 11, counted from 0 (leaves)",
+        ),
+        (
+            &json!({ "limit": "24 packets" }),
+            "classes.all.tokens",
+            "of: only the scheduler \"htb\" has classes to observe",
+        ),
+    ];
+    for (queue, of, message) in table {
+        assert_eq!(wrong(queue, of, "1 s"), format!("record.series[0].{message}"));
+    }
+    assert_eq!(
+        wrong(&by_user, "leaves[*].sent_bytes", "packet"),
+        "record.series[0].every: \"sent_bytes\" is a counter; a duration is needed here"
+    );
+    assert_eq!(
+        wrong(&by_user, "leaves[*].sent_bytes", "1 us"),
+        "record.series[0].every: too fine: 2.2e9 values in all; at most 1e9 are possible"
+    );
+}
+
+#[test]
 fn a_datagram_flow_has_no_window() {
     let tree = with(
         "poisson-droptail",

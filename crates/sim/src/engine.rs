@@ -798,7 +798,8 @@ impl Engine {
         let class = &mut self.classes[port.class as usize];
         let Queue::Fifo(q) = &mut port.queue else { return false };
         if self.probes.watches_ports {
-            self.probes.at_port(port.class, port.copy, &q.gate, packet, verdict, now);
+            let observe = |_, name: &str| q.gate.observe(name);
+            self.probes.at_port(port.class, port.copy, observe, packet, verdict, now);
         }
         match verdict {
             Verdict::Accept => {}
@@ -848,7 +849,11 @@ impl Engine {
             }
         }
         if self.probes.watches_ports {
-            self.probes.at_port(lane as u32, port.copy, &q.gate, &packet, verdict, now);
+            let observe = |class, name: &str| q.observe(class, name, now);
+            self.probes.at_port(lane as u32, port.copy, observe, &packet, verdict, now);
+        }
+        if let Verdict::Drop(reason) = verdict {
+            q.scheduler.turned_away(queue, reason);
         }
         if loses(&mut q.gate, verdict, now) {
             doom(&mut packet, index, &self.flows);
@@ -1034,6 +1039,11 @@ impl Engine {
             for flow in 0..self.flows.len() {
                 self.counters[flow].received_before = self.received(flow);
             }
+            for port in &mut self.ports {
+                if let Queue::Events(q) = &mut port.queue {
+                    q.open_window();
+                }
+            }
         }
         probes.look(now, self);
         self.probes = probes;
@@ -1057,19 +1067,19 @@ impl Engine {
         evenflow_transport::Window { cwnd: window.cwnd / mss, ssthresh: window.ssthresh / mss }
     }
 
-    /// The gate of a port as of `now`, if it has one.
-    pub fn gate_at(&mut self, port: usize, now: Time) -> Option<&Gate> {
+    /// The value of an observable of a port's queue, or of a class of its scheduler, as of `now`.
+    pub fn observe(&mut self, port: usize, class: Option<u32>, name: &str, now: Time) -> Option<f64> {
         let port = &mut self.ports[port];
         let free = port.free_at.ceil();
         match &mut port.queue {
             Queue::Open => None,
             Queue::Fifo(q) => {
                 q.advance(now, free, &self.window);
-                Some(&q.gate)
+                q.gate.observe(name)
             }
             Queue::Events(q) => {
                 q.advance(now, free);
-                Some(&q.gate)
+                q.observe(class, name, now)
             }
         }
     }
