@@ -58,7 +58,7 @@ LINKS: dict[str, dict[str, Any]] = {
     "jitter, in order": {"links.bottleneck.jitter": {"normal": "1 ms"}},
     "jitter, reordering": {"links.bottleneck.jitter": {"normal": "1 ms", "order": "reorder"}},
     "loss": {"links.bottleneck.loss": {"probability": 0.001}},
-    "loss in a window": {"links.bottleneck.loss": {"probability": 0.002, "from": "2 s", "until": "3 s"}},
+    "loss in a window": {"links.bottleneck.loss": {"probability": 0.002, "from": "3 s", "until": "4 s"}},
     "loss of every 1000th": {"links.bottleneck.loss": {"every": 1000}},
     "rate in steps": {"links.bottleneck.rate": {"steps": [["0 s", "100 Mbit/s"], ["2 s", "95 Mbit/s"]]}},
 }
@@ -66,9 +66,10 @@ LINKS: dict[str, dict[str, Any]] = {
 
 ROOMS = ("congestion-control", "stack", "ecn", "queue", "scheduler", "stage", "link", "traffic")
 
-# Two durations; their difference leaves out set-up, the starts and slow start.
-CALLGRIND_DURATIONS_S = (1.0, 4.0)
-CALLGRIND_DURATIONS_QUICK_S = (1.0, 2.0)
+# Two durations; their difference leaves out set-up, slow start and the repairs after it, which last until 2 s. From 2.5 s
+# on half a second of the base, or two, cost the same a packet within 0.5 %.
+CALLGRIND_DURATIONS_S = (2.5, 5.0)
+CALLGRIND_DURATIONS_QUICK_S = (2.5, 3.5)
 PAIRS, PAIRS_QUICK = 9, 3
 DURATION_QUICK_S = 10.0
 
