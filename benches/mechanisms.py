@@ -66,8 +66,8 @@ LINKS: dict[str, dict[str, Any]] = {
 
 ROOMS = ("congestion-control", "stack", "ecn", "queue", "scheduler", "stage", "link", "traffic")
 
-# Two durations; their difference leaves out set-up, slow start and the repairs after it, which last until 2 s. From 2.5 s
-# on half a second of the base, or two, cost the same a packet within 0.5 %.
+# Two durations; their difference leaves out set-up, slow start and the repairs after it, which last until 2 s. From
+# 2.5 s on half a second of the base, or two, cost the same a packet within 0.5 %.
 CALLGRIND_DURATIONS_S = (2.5, 5.0)
 CALLGRIND_DURATIONS_QUICK_S = (2.5, 3.5)
 PAIRS, PAIRS_QUICK = 9, 3
