@@ -338,11 +338,11 @@ pub fn tree_problems(values: &Values) -> Vec<Problem> {
         // As many steps as there are classes lead to a root, or round in a circle.
         let mut above = 0;
         let mut up = name(table, "parent");
-        while let Some(parent) = up
+        while let Some(table) = up.and_then(|parent| tables.get(parent))
             && above <= tables.len()
         {
             above += 1;
-            up = tables.get(parent).and_then(|t| name(t, "parent"));
+            up = name(table, "parent");
         }
         if above > tables.len() {
             say("parent", "the classes above it go round in a circle".into());

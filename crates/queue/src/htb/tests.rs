@@ -522,6 +522,11 @@ fn each_mistake_is_told() {
         "classes: be.parent: no class is called \"bee\"",
     );
     has(&given("class", &[("a", with_parent("b")), ("b", with_parent("a"))], None), "round in a circle");
+    // A name that nobody has is the only thing wrong.
+    assert_eq!(
+        told(&given("user", &[("a", with_parent("b"))], Some(with_parent("a")))),
+        "classes: a.parent: no class is called \"b\""
+    );
     has(&given("user", &[("all", plain())], Some(plain())), "classes: all: neither a class nor each");
     let mut low = plain();
     low.0.insert("ceil", Value::Rate(5e5));
