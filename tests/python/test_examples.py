@@ -118,6 +118,40 @@ def weighted_network(out: str, _: Path) -> None:
     assert out in (ROOT / "docs" / "weighted_sharing.md").read_text(encoding="utf-8")
 
 
+def short_queues(out: str, _: Path) -> None:
+    found = {
+        name: numbers(line_of(out, name).replace("ms", "").replace("%", ""))
+        for name in ("drop-tail", "CoDel", "PIE", "SFQ", "FQ-CoDel")
+    }
+    call, download, lost = ({name: row[at] for name, row in found.items()} for at in (0, 2, 4))
+    # 250 packets of 1500 B at 10 Mbit/s are 300 ms.
+    assert 200 < call["drop-tail"] < 300
+    # PIE holds its target of 15 ms; CoDel's of 5 ms is where it begins, and eight flows of CUBIC push against it.
+    assert call["PIE"] == pytest.approx(15, rel=0.1)
+    assert 5 < call["CoDel"] < 20
+    # In SFQ a packet waits for at most a packet of each download and the one in service, 1.2 ms each; a new flow of
+    # FQ-CoDel waits only for that one.
+    assert call["SFQ"] < 9 * 1.2
+    assert call["FQ-CoDel"] < 1.2
+    assert lost["SFQ"] == lost["FQ-CoDel"] == 0
+    assert min(lost["drop-tail"], lost["CoDel"], lost["PIE"]) > 1
+    assert download["SFQ"] > 200
+    assert download["FQ-CoDel"] < 30
+
+
+def borrowing(out: str, _: Path) -> None:
+    everyone, quiet = out.split("The large one is quiet:")
+    rates = [
+        numbers(line.split(":")[1]) for part in (everyone, quiet) for line in part.splitlines() if line.startswith("  ")
+    ]
+    promised, capped, borrowed, ceiling = ([row[at] for at in (0, 2, 4)] for row in rates)
+    assert promised == pytest.approx([2, 4, 6], rel=0.02)
+    assert capped == pytest.approx([2, 4, 6], rel=0.02)
+    # Six are left, shared 1 : 2, the ratio of the quanta.
+    assert borrowed == pytest.approx([4, 8, 0], rel=0.03)
+    assert ceiling == pytest.approx([5, 5, 0], rel=0.03)
+
+
 def marking_curve(out: str, folder: Path) -> None:
     found = {}
     for name in ("load-based", "virtual queue", "RED"):
@@ -146,6 +180,8 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         willing_to_pay,
         weighted_network,
         marking_curve,
+        short_queues,
+        borrowing,
     )
 }
 

@@ -8,7 +8,7 @@
 //! Marking: the pseudo-code only drops. As in Linux, a mark counts as a drop and the marked packet is sent. Not here:
 //! Linux's integer approximation of the square root; the queues of FQ-CoDel, see [`crate::fq_codel`].
 //!
-//! Set up: the interval as long as the round trips of most users, the target 5 to 10 % of it (sections 4.3 and 4.4).
+//! Set up: the interval as long as the round trips of most users, the target 5 to 10 % of it (sections 4.2 and 4.3).
 
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Value, Values,
@@ -204,7 +204,7 @@ pub const TARGET: Param = Param {
     ty: Type::Duration,
     default: Fallback::Text("5 ms"),
     range: Range::POSITIVE,
-    source: "RFC 8289 section 4.4",
+    source: "RFC 8289 section 4.3",
     doc: "Waiting time that is tolerated for good.",
 };
 
@@ -214,7 +214,7 @@ pub const INTERVAL: Param = Param {
     ty: Type::Duration,
     default: Fallback::Text("100 ms"),
     range: Range { min: 1e-6, closed: true, max: f64::INFINITY },
-    source: "RFC 8289 section 4.3",
+    source: "RFC 8289 section 4.2",
     doc: "How long packets must have waited longer than the target before one is dropped, and the first gap between drops.",
 };
 

@@ -84,16 +84,19 @@ struct Flow {
 }
 
 impl Flow {
-    /// What CoDel lets go next.
+    /// What CoDel lets go next. What waits behind it is all that waits for the link, `total`, as RFC 8289 section 4.4 asks
+    /// where several queues share one.
     fn next(
         &mut self,
         p: &codel::Params,
         now: Time,
+        total: &mut u64,
         gone: &mut Vec<Gone>,
     ) -> Option<(Queued, Option<Reason>)> {
         while let Some(mut item) = self.packets.pop_front() {
             self.bytes -= u64::from(item.packet.size);
-            match self.codel.head(p, &mut item.packet, item.at, now, self.bytes) {
+            *total -= u64::from(item.packet.size);
+            match self.codel.head(p, &mut item.packet, item.at, now, *total) {
                 Verdict::Accept => return Some((item, None)),
                 Verdict::Mark(reason) => return Some((item, Some(reason))),
                 Verdict::Drop(reason) => gone.push((item, reason)),
@@ -111,6 +114,8 @@ pub struct FqCodel {
     flows: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
+    /// Bytes of all queues.
+    bytes: u64,
     salt: u64,
 }
 
@@ -122,6 +127,7 @@ impl FqCodel {
             flows: vec![Flow::default(); params.flows],
             new: VecDeque::with_capacity(params.flows),
             old: VecDeque::with_capacity(params.flows),
+            bytes: 0,
             salt: stream.bits(),
         }
     }
@@ -140,6 +146,7 @@ impl FqCodel {
             self.new.push_back(queue as u32);
         }
         flow.bytes += u64::from(item.packet.size);
+        self.bytes += u64::from(item.packet.size);
         flow.packets.push_back(item);
     }
 
@@ -157,7 +164,7 @@ impl FqCodel {
                 self.old.push_back(queue);
                 continue;
             }
-            if let Some(next) = flow.next(&self.params.codel, now, gone) {
+            if let Some(next) = flow.next(&self.params.codel, now, &mut self.bytes, gone) {
                 flow.deficit -= i64::from(next.0.packet.size);
                 return Some(next);
             }
@@ -197,6 +204,7 @@ impl FqCodel {
         let before = gone.len();
         for item in flow.packets.drain(..leave.min(flow.packets.len())) {
             flow.bytes -= u64::from(item.packet.size);
+            self.bytes -= u64::from(item.packet.size);
             gone.push((item, Reason::PushedOut));
         }
         gone.len() > before
@@ -214,8 +222,9 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Queue,
     title: "Flow queue CoDel (FQ-CoDel)",
     doc: "Hashes flows to queues, serves these by deficit round robin, new ones first, and has a CoDel of its own for each. It is \
-          rule and scheduler in one. A full buffer takes packets from the head of the fattest queue. Without a limit, it is \
-          10240 packets (RFC 8290 section 5.2.3).",
+          rule and scheduler in one. What waits behind a packet (max_packet) is what waits in all queues (RFC 8289 section 4.4). A \
+          full buffer takes packets from the head of the fattest queue. Without a limit, it is 10240 packets (RFC 8290 section \
+          5.2.3).",
     source: "RFC 8290",
     params: &[
         TARGET,
@@ -270,7 +279,7 @@ pub static TABLE: Mechanism = Mechanism {
         MARKING,
         Deviation {
             what: "Credits of zero are used up.",
-            why: "Section 4.2 says both \"negative\" and \"at least a quantum\"; so it is in Linux.",
+            why: "So section 3 says, and Linux does; section 4.2 has \"negative\", and then \"at least a quantum\", which is zero too.",
         },
         Deviation {
             what: "The arriving packet of the fattest queue counts with it, but is never among those that leave, unless alone.",
@@ -440,6 +449,29 @@ mod tests {
         assert_eq!(lost.len(), 2);
         assert_eq!(lost[0] + lost[1], 1, "one of each");
         assert!(gone.iter().all(|(_, reason)| *reason == Reason::Codel));
+    }
+
+    /// RFC 8289 section 4.4: whether an MTU waits behind a packet is asked of all queues of the link.
+    #[test]
+    fn a_thin_queue_is_not_spared_for_being_thin() {
+        let ms = 1_000_000;
+        let run = |others: u64| {
+            let mut q = queues(params());
+            q.enqueue(0, item(0, 1500));
+            q.enqueue(0, item(1, 1500));
+            (0..others).for_each(|n| q.enqueue(1, item(10 + n, 1500)));
+            let mut gone = Vec::new();
+            // Both have waited longer than 5 ms, the second an interval of 100 ms after the first; nothing of their own
+            // queue waits behind the second.
+            let sent =
+                [10, 120].map(|at| q.dequeue(Time(at * ms), &mut gone).map(|(item, _)| item.packet.seq));
+            (sent, gone.iter().map(|(item, _)| item.packet.seq).collect::<Vec<_>>(), q.bytes)
+        };
+        assert_eq!(run(0), ([Some(0), Some(1)], vec![], 0));
+        // Behind the second wait 1500 bytes in all: no more than an MTU.
+        assert_eq!(run(1), ([Some(0), Some(1)], vec![], 1500));
+        // 3000: it is dropped, and the other queue's first packet, whose interval begins, leaves instead.
+        assert_eq!(run(2), ([Some(0), Some(10)], vec![1], 1500));
     }
 
     #[test]

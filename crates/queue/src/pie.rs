@@ -118,7 +118,7 @@ const CERTAINLY: f64 = 8.5;
 /// The probability below which a short delay makes PIE stand by (section 4.1).
 const STAND_BY: f64 = 0.2;
 
-/// Estimate of the rate of departures: section 5.2.
+/// Estimate of the rate of departures: section 5.2, as appendix B makes it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Departures {
     /// avg_dq_time, seconds for DQ_THRESHOLD bytes; zero: not known.
@@ -147,7 +147,7 @@ impl Departures {
     }
 }
 
-/// The average time for `threshold` bytes, after `time` for the last of them: section 5.2.
+/// The average time for `threshold` bytes, after `time` for the last of them: section 5.2; the first as in appendix B.
 #[inline]
 fn next_average(average: f64, time: f64, threshold: f64) -> f64 {
     if average == 0.0 {
@@ -337,7 +337,7 @@ pub static TABLE: Mechanism = Mechanism {
             ty: Type::Bytes,
             default: Fallback::Text("1024 B"),
             range: Range::PACKET_SIZE,
-            source: "RFC 8034 (MEAN_PKTSIZE); RFC 8033 gives no value",
+            source: "RFC 8034 appendix A.1.2 (MEAN_PKTSIZE); RFC 8033 gives no value",
             doc: "Where no more than twice this waits, nothing is dropped early.",
         },
         Param {
@@ -364,7 +364,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("16384 B"),
             range: Range { min: 1.0, closed: true, max: 65_536.0 },
             source: "RFC 8033 section 5.2",
-            doc: "Departures are measured while more than this waits, over as much; its share of 2^16 B is the weight of a \
+            doc: "Departures are measured while at least this waits, over as much; its share of 2^16 B is the weight of a \
                   measurement (DQ_THRESHOLD).",
         },
         Param {
@@ -408,6 +408,14 @@ pub static TABLE: Mechanism = Mechanism {
             what: "With timestamps, the delay is zero once a packet leaves nothing behind it.",
             why: "The last packet of a burst has waited; without this its delay would count for as long as the link is idle. So \
                   it is in Linux.",
+        },
+        Deviation {
+            what: "Only updates without any delay, now and before, let the probability decay, with the options too.",
+            why: "Section 4.2 and appendix A; appendix B has decay below half of the target.",
+        },
+        Deviation {
+            what: "A measurement of departures goes on until enough have left, and the first is the average.",
+            why: "So appendix B has it; section 5.2, as it stands, ends one at each packet that does not complete it.",
         },
         Deviation {
             what: "The burst is let through before the probabilities are added up.",

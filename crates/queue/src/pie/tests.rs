@@ -106,7 +106,7 @@ fn departures_are_measured_while_there_are_enough() {
     for ms in 3..13 {
         assert_eq!(leave(ms, 0), 0.0); // 10 packets: 15000 bytes
     }
-    // The eleventh: 16500 bytes, 11 ms; taken as the time of 16384 bytes (section 5.2).
+    // The eleventh: 16500 bytes, 11 ms; taken as the time of 16384 bytes (appendix B).
     near(leave(13, 20_000) / 1e7, 16_384.0 * 8.0 / 0.011 / 1e7);
     // It begins again at once: this one after 22 ms more.
     for ms in 14..24 {

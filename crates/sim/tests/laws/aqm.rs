@@ -94,10 +94,10 @@ fn flow_queues_let_thin_flows_pass() {
         let r = run(&bulk(queue, "off", 9), 1);
         assert_eq!(r.number("groups.voice.losses"), 0.0, "{name}");
         assert!(r.number("links.bottleneck.utilisation") > 0.95, "{name}");
-        // It waits for the packet on the wire (at most 1.2 ms), and where new flows are not served first for one of each of the
-        // others.
+        // It waits for the packet on the wire (at most 1.2 ms), and for one of another queue that CoDel has just emptied and
+        // that is new again; where new flows are not served first, for one of each of the others.
         let voice = r.number("links.bottleneck.classes.voice.queue_delay_s_mean");
-        let most = if name == "fq-codel" { 0.0013 } else { 10.0 * 0.0012 };
+        let most = if name == "fq-codel" { 2.0 * 0.0012 } else { 10.0 * 0.0012 };
         assert!(voice < most, "{name}: {voice}");
         let all = r.number("links.bottleneck.queue_delay_s_mean");
         assert!(voice < all / 3.0, "{name}: {voice} against {all}");

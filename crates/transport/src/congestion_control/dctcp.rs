@@ -69,8 +69,8 @@ impl Dctcp {
         self.reno.grow(w, acked);
     }
 
-    /// ssthresh after `event`: a mark takes alpha / 2 of the window, a loss what it takes from NewReno (RFC 8257 section
-    /// 3.5).
+    /// ssthresh after `event`: a mark takes alpha / 2 of the window (RFC 8257 section 3.3 step 9), a loss what it takes from
+    /// NewReno (section 3.5).
     pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
         match event.signal {
             Signal::Mark => (w.cwnd * left(self.alpha)).max(2.0 * event.mss),
@@ -135,7 +135,7 @@ pub static TABLE: Mechanism = Mechanism {
         },
         Deviation {
             what: "A SYN, what is sent again and what acknowledges is not ECN-capable.",
-            why: "The stack's rule (RFC 3168 sections 6.1.1, 6.1.4 and 6.1.5) holds for every control; RFC 8257 section 3.6 asks for capable SYNs where switches drop what is not.",
+            why: "The stack's rule (RFC 3168 sections 6.1.1, 6.1.4 and 6.1.5) holds for every control; RFC 8257 asks for capable SYNs and SYN-ACKs (section 3.6) and for a setting that makes the others capable too (section 4.1).",
         },
     ],
 };

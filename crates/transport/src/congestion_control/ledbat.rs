@@ -31,42 +31,57 @@ const MOST: usize = 20;
 /// One-way delays: the least of each of the last minutes, and the last few samples.
 #[derive(Clone, Copy, Debug)]
 struct Delays {
-    /// Least of each minute, the present one last.
+    form: Form,
+    /// Least of each minute, the present one last; infinite: there was no sample.
     base: [f64; MOST],
     minutes: usize,
     /// The minute that the last of them is of.
     minute: u64,
-    /// The last samples.
-    current: [f64; MOST],
+    /// The last samples and when they came.
+    current: [(f64, Time); MOST],
     samples: usize,
+    /// The last round-trip time; not before one is known.
+    rtt: Option<Duration>,
     /// How many minutes, and how many samples.
     history: usize,
     filter: usize,
 }
 
 impl Delays {
-    fn new(history: usize, filter: usize) -> Delays {
+    fn new(form: Form, history: usize, filter: usize) -> Delays {
         Delays {
+            form,
             base: [0.0; MOST],
             minutes: 0,
             minute: 0,
-            current: [0.0; MOST],
+            current: [(0.0, Time::ZERO); MOST],
             samples: 0,
+            rtt: None,
             history: history.clamp(1, MOST),
             filter: filter.clamp(1, MOST),
         }
     }
 
-    /// RFC 6817 section 2.4.2: update_base_delay and update_current_delay.
+    /// A minute begins, its least delay being `delay` so far.
+    fn begin(&mut self, delay: f64) {
+        if self.minutes == self.history {
+            self.base.copy_within(1..self.minutes, 0);
+            self.minutes -= 1;
+        }
+        self.base[self.minutes] = delay;
+        self.minutes += 1;
+    }
+
+    /// RFC 6817 section 2.4.2: update_base_delay and update_current_delay. Minutes without a sample count as well, but
+    /// not in the module.
     fn add(&mut self, delay: f64, now: Time) {
         let minute = now.0 / Duration::from_millis(60_000).0;
         if self.minutes == 0 || minute > self.minute {
-            if self.minutes == self.history {
-                self.base.copy_within(1..self.minutes, 0);
-                self.minutes -= 1;
+            if self.minutes > 0 && self.form == Form::Rfc {
+                let idle = (minute - self.minute - 1).min(self.history as u64);
+                (0..idle).for_each(|_| self.begin(f64::INFINITY));
             }
-            self.base[self.minutes] = delay;
-            self.minutes += 1;
+            self.begin(delay);
             self.minute = minute;
         } else {
             let last = &mut self.base[self.minutes - 1];
@@ -76,14 +91,25 @@ impl Delays {
             self.current.copy_within(1..self.samples, 0);
             self.samples -= 1;
         }
-        self.current[self.samples] = delay;
+        self.current[self.samples] = (delay, now);
         self.samples += 1;
+    }
+
+    /// The least of the last samples, s; by the RFC none is older than a round-trip time (section 2.5).
+    fn present(&self) -> Option<f64> {
+        let samples = &self.current[..self.samples];
+        let (_, newest) = *samples.last()?;
+        let counts = |at: Time| match (self.form, self.rtt) {
+            (Form::Rfc, Some(rtt)) => newest.since(at) <= rtt,
+            _ => true,
+        };
+        samples.iter().filter(|(_, at)| counts(*at)).map(|(delay, _)| *delay).reduce(f64::min)
     }
 
     /// The queueing delay: the least of the last samples over the least of the last minutes, s.
     fn queueing(&self) -> Option<f64> {
-        let least = |values: &[f64]| values.iter().copied().reduce(f64::min);
-        Some(least(&self.current[..self.samples])? - least(&self.base[..self.minutes])?)
+        let base = self.base[..self.minutes].iter().copied().reduce(f64::min)?;
+        Some(self.present()? - base)
     }
 }
 
@@ -118,6 +144,7 @@ impl Ledbat {
             allowed_increase: values.number("allowed_increase"),
             min_window: of("min_window", 2.0, 1.0),
             delays: Delays::new(
+                form,
                 of("base_history", 10.0, 6.0) as usize,
                 of("current_filter", 4.0, 3.0) as usize,
             ),
@@ -128,6 +155,7 @@ impl Ledbat {
 
     /// Every ACK that says something: its packet's one-way delay.
     pub fn heard(&mut self, acked: &Acked) {
+        self.delays.rtt = acked.rtt.or(self.delays.rtt);
         if let Some(delay) = acked.one_way {
             self.delays.add(delay.seconds(), acked.now);
         }
@@ -165,7 +193,8 @@ impl Ledbat {
         }
     }
 
-    /// ssthresh after `event`: half the window, two packets at least (RFC 6817 section 2.4.2; the module: as Reno).
+    /// ssthresh after `event`: half the window after a loss or a mark, MIN_CWND and two packets at least (RFC 6817 sections
+    /// 2.4.2 and 1.3; the module: as Reno).
     pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
         match event.signal {
             Signal::Loss | Signal::Mark => (w.cwnd / 2.0).max(self.min_window.max(2.0) * event.mss),
@@ -216,8 +245,8 @@ pub static TABLE: Mechanism = Mechanism {
             name: "allowed_increase",
             ty: Type::Packets,
             default: Fallback::Text("1 packet"),
-            range: Range::NOT_NEGATIVE,
-            source: "RFC 6817 section 2.5",
+            range: Range::POSITIVE,
+            source: "RFC 6817 section 2.5: more than 0",
             doc: "ALLOWED_INCREASE: how far the window may be ahead of what was in flight.",
         },
         Param {
@@ -234,7 +263,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Absent("10; form ns2: 6"),
             range: Range { min: 1.0, closed: true, max: MOST as f64 },
             source: "RFC 6817 section 2.5",
-            doc: "BASE_HISTORY: minutes whose least delay is the base.",
+            doc: "BASE_HISTORY: minutes whose least delay is the base; form ns2: those with a sample.",
         },
         Param {
             name: "current_filter",
@@ -242,7 +271,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Absent("4; form ns2: 3"),
             range: Range { min: 1.0, closed: true, max: MOST as f64 },
             source: "RFC 6817 section 2.5",
-            doc: "CURRENT_FILTER: samples whose least is the present delay.",
+            doc: "CURRENT_FILTER: samples whose least is the present delay; form rfc: those of the last round-trip time.",
         },
     ],
     observables: &[
@@ -261,7 +290,19 @@ pub static TABLE: Mechanism = Mechanism {
         },
         Deviation {
             what: "There is no slow start, and slow_start_segments says nothing.",
-            why: "RFC 6817 section 2.4.2 leaves it to the implementation; the ns-2 module has none.",
+            why: "RFC 6817 section 2.2 leaves it to the implementation; the ns-2 module has none.",
+        },
+        Deviation {
+            what: "The window begins with the stack's `initial_window`, not with INIT_CWND, which should be 2.",
+            why: "That parameter says it for every control; RFC 6817 section 2.5 asks for no more than RFC 5681 allows.",
+        },
+        Deviation {
+            what: "An ACK tells the delay of one packet, also where it acknowledges several.",
+            why: "It carries one pair of timestamps; RFC 6817 section 2.3 lets a receiver tell all.",
+        },
+        Deviation {
+            what: "A loss leaves two packets at least, also of a window of one; RFC 6817 section 2.4.2 leaves it at one.",
+            why: "A threshold is two segments at least (RFC 5681 equation 4), and the next ACK brings MIN_CWND back anyhow.",
         },
     ],
 };
@@ -348,6 +389,41 @@ mod tests {
         assert_eq!(w.cwnd, 2.0 * MSS);
     }
 
+    /// RFC 6817 section 2.4.2: a minute without samples is infinity in the list, and pushes the oldest out.
+    #[test]
+    fn idle_minutes_count_towards_the_ten() {
+        let run = |form: &str, last_minute: u64| {
+            let mut cc = ledbat(form);
+            delays(&mut cc, 30, &[50]); // minute 0
+            delays(&mut cc, 60, &[70]);
+            delays(&mut cc, 60 * last_minute, &[80, 80, 80, 80]);
+            (cc.delays.queueing().unwrap() * 1e3).round()
+        };
+        assert_eq!(run("rfc", 9), 30.0); // minutes 0 to 9 are ten
+        assert_eq!(run("rfc", 10), 10.0); // 1 to 10
+        assert_eq!(run("rfc", 11), 0.0); // of 2 to 11 only the last has any
+        assert_eq!(run("rfc", 1000), 0.0);
+        assert_eq!(run("ns2", 1000), 30.0); // three minutes with a sample
+    }
+
+    /// RFC 6817 section 2.5: no sample in the list is older than a round-trip time.
+    #[test]
+    fn samples_older_than_a_round_trip_do_not_count() {
+        let run = |form: &str, rtt_ms: u64| {
+            let mut cc = ledbat(form);
+            for (at_ms, delay_ms) in [(0, 50), (100, 60), (150, 90), (200, 80)] {
+                let now = Time(at_ms * 1_000_000);
+                cc.heard(&Acked { now, rtt: Some(Duration::from_millis(rtt_ms)), ..ack(0, delay_ms, 0.0) });
+            }
+            (cc.delays.queueing().unwrap() * 1e3).round()
+        };
+        assert_eq!(run("rfc", 200), 0.0); // all four
+        assert_eq!(run("rfc", 199), 10.0); // from 100 ms on: 60
+        assert_eq!(run("rfc", 99), 30.0); // from 150 ms on: 80
+        assert_eq!(run("rfc", 10), 30.0); // the last alone: 80
+        assert_eq!(run("ns2", 10), 10.0); // the last three
+    }
+
     #[test]
     fn the_module_gathers_credit_for_whole_packets() {
         let mut cc = ledbat("ns2");
@@ -372,5 +448,8 @@ mod tests {
         let at = |cwnd: f64| Window { cwnd: cwnd * MSS, ssthresh: f64::INFINITY };
         assert_eq!(cc.reduce(&at(10.0), &event), 5.0 * MSS);
         assert_eq!(cc.reduce(&at(3.0), &event), 2.0 * MSS);
+        assert_eq!(cc.reduce(&at(1.0), &event), 2.0 * MSS);
+        let mark = Congestion { signal: Signal::Mark, ..event };
+        assert_eq!(cc.reduce(&at(10.0), &mark), 5.0 * MSS); // section 1.3: a mark as a loss
     }
 }
