@@ -5,6 +5,7 @@ packet and its acknowledgement), flows, rates, buffers, an acknowledgement for e
 processing time at the hosts. The fair figure is bottleneck packets per CPU-second: packet-hops flatter whoever
 simulates more hops.
 A speed means little without what the packets did, so loss, useful packets and the shares of flows stand beside it.
+A second table says what each mechanism costs: mechanisms.py.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import json
 import os
 import platform
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -25,6 +25,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import mechanisms
+from measuring import Spread, bench_run_binary, instructions_per_packet, say, table
 from peers import MSS_BYTES, ROOT, Dumbbell, Finished, NotComparableError, Ns2, Ns3, measure, quantity
 
 WORKS = {"W1": "w1-abc.toml", "W4": "w4-450.toml", "W3": "w3-1000.toml", "W2": "w2-red.toml"}
@@ -72,26 +74,6 @@ INSTEAD = {
         "classic ECN feedback, not accurate; no HyStart++; segments of 1446 B",
     ),
 }
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-@dataclass
-class Spread:
-    """Smallest, middle and largest of some repeats."""
-
-    low: float
-    median: float
-    high: float
-
-    @staticmethod
-    def of(values: Sequence[float]) -> Spread:
-        return Spread(min(values), statistics.median(values), max(values))
-
-    def text(self, scale: float = 1.0, digits: int = 2) -> str:
-        return " / ".join(f"{value * scale:.{digits}f}" for value in (self.low, self.median, self.high))
 
 
 @dataclass
@@ -270,45 +252,6 @@ def startup(works: Iterable[str]) -> dict[str, Spread]:
     return found
 
 
-def bench_run_binary() -> Path | None:
-    """The Rust example that runs a scenario file without Python: what callgrind measures."""
-    cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo" / "bin"))
-    if cargo is None:
-        return None
-    say("building the example bench_run ...")
-    build = subprocess.run(
-        [cargo, "build", "--release", "--quiet", "-p", "evenflow-sim", "--example", "bench_run"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    if build.returncode != 0:
-        say(build.stderr[-2000:])
-        return None
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return target / "release" / "examples" / "bench_run"
-
-
-def instructions_per_packet(binary: Path, work: str) -> float:
-    """Exact instructions a bottleneck packet: the difference of two run lengths under callgrind."""
-    counts: list[tuple[int, int]] = []
-    for duration in CALLGRIND_DURATIONS_S[work]:
-        program = [str(binary), str(ROOT / "benches" / "works" / WORKS[work]), str(SEED), "--duration", str(duration)]
-        done = subprocess.run(
-            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *program],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        collected = re.search(r"Collected : (\d+)", done.stderr)
-        if collected is None:
-            raise RuntimeError(f"callgrind reported no count: {done.stderr[-500:]}")
-        packets = json.loads(done.stdout)["links"]["bottleneck"]["delivered_packets"]
-        counts.append((int(collected.group(1)), int(packets)))
-    (few_instructions, few), (many_instructions, many) = counts
-    return (many_instructions - few_instructions) / (many - few)
-
-
 # --- ns-2 and ns-3 -------------------------------------------------------------------------------------------------
 
 
@@ -341,14 +284,6 @@ def peer_row(peer: Ns2 | Ns3, work: str, tree: dict[str, Any], repeats: int, fra
 def load(work: str) -> dict[str, Any]:
     with (ROOT / "benches" / "works" / WORKS[work]).open("rb") as file:
         return tomllib.load(file)
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table with aligned columns."""
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)]
-    lines.insert(1, " | ".join("-" * width for width in widths))
-    return "\n".join(f"| {line} |" for line in lines)
 
 
 def mib(size: int | None) -> str:
@@ -476,6 +411,7 @@ class Result:
     memory: Memory | None = None
     growth: list[Growth] = field(default_factory=list)
     instructions: dict[str, float] = field(default_factory=dict)
+    mechanisms: mechanisms.Costs | None = None
 
 
 def machine() -> str:
@@ -508,6 +444,17 @@ def report(result: Result) -> str:
         "\n".join(f"- {name}: {build}" for name, build in result.builds.items())
         + "".join(f"\n- {name} skipped: {reason}" for name, reason in result.skipped.items())
         + "".join(f"\n- {name} runs it with a difference: {said}" for name, said in result.instead.items()),
+    ]
+    if result.rows:
+        parts += works_sections(result)
+    if result.mechanisms is not None:
+        parts += mechanisms.section(result.mechanisms)
+    return "\n\n".join(parts)
+
+
+def works_sections(result: Result) -> list[str]:
+    """The report's part about the works: paragraphs of Markdown."""
+    parts = [
         "Same work for all: four link crossings a packet and its acknowledgement, an acknowledgement for each, the "
         "flows, rates and buffers of benches/works, hosts that keep each packet for a random time of up to one "
         "bottleneck transmission time. CPU seconds are user + system. *Process* is everything from start to exit "
@@ -538,29 +485,52 @@ def report(result: Result) -> str:
                 ["flows", "bottleneck packets", "ns a packet (event loop)", "by that of the first", "peak MiB"], lines
             ),
         ]
-    parts += ["## Targets", "\n".join(f"- {line}" for line in targets(result))]
-    return "\n\n".join(parts)
+    return [*parts, "## Targets", "\n".join(f"- {line}" for line in targets(result))]
+
+
+def tables_wanted(arguments: argparse.Namespace) -> tuple[bool, bool]:
+    """Whether the works and whether the mechanisms: what is named alone leaves the other table out."""
+    works = "works" not in arguments.skip and (bool(arguments.work) or not arguments.mechanism)
+    costs = "mechanisms" not in arguments.skip and (bool(arguments.mechanism) or not arguments.work)
+    return works, costs
 
 
 def bench(arguments: argparse.Namespace) -> Result:
-    quick: bool = arguments.quick
-    chosen: list[str] = arguments.work or list(WORKS)
+    works, costs = tables_wanted(arguments)
+    swaps = mechanisms.chosen(mechanisms.swaps(), arguments.mechanism or ()) if costs else []
     probe = evenflow({**load("W1"), "duration": "1 ms"}).record
     if probe["build_profile"] != "release":
         raise SystemExit(
             f"bench.py: the engine is a {probe['build_profile']} build, whose speed says nothing; use `make setup`."
         )
     builds = {"Evenflow": f"{probe['version']}, engine {probe['engine_id']}, {probe['build_profile']} build"}
+    result = Result(machine(), builds, {})
+    result.calibration_s.append(calibrate())
+    built = bench_run_binary()
+    if isinstance(built, str):
+        result.skipped["instructions a packet"] = built
+    binary = built if isinstance(built, Path) else None
+    if works:
+        bench_works(result, arguments, binary)
+    if costs:
+        say("mechanisms ...")
+        result.mechanisms = mechanisms.costs(swaps, binary, arguments.quick)
+        result.calibration_s.append(calibrate())
+    return result
+
+
+def bench_works(result: Result, arguments: argparse.Namespace, binary: Path | None) -> None:
+    """The works, on every simulator there is; adds to `result`."""
+    quick: bool = arguments.quick
+    chosen: list[str] = arguments.work or list(WORKS)
     peers: list[tuple[Ns2 | Ns3, int, Callable[[str], float]]] = []
-    skipped: dict[str, str] = {}
+    builds, skipped = result.builds, result.skipped
     ns2, ns3 = Ns2(), Ns3()
     if "ns-2" not in arguments.skip:
         peers.append((ns2, 1 if quick else 3, lambda _: 1.0))
     if "ns-3" not in arguments.skip:
         # ns-3 needs a minute and more for W4 and W3: once, and a tenth of it with --quick.
         peers.append((ns3, 1, lambda _: 0.1 if quick else 1.0))
-    result = Result(machine(), builds, skipped)
-    result.calibration_s.append(calibrate())
     for work in chosen:
         tree = load(work)
         say(f"{work}: Evenflow ...")
@@ -585,27 +555,35 @@ def bench(arguments: argparse.Namespace) -> Result:
     result.memory = memory_per_flow(quick)
     result.growth = growth(1 if quick else 3, quick)
     result.calibration_s.append(calibrate())
-    if shutil.which("valgrind") is None:
-        skipped["instructions a packet"] = "valgrind is not installed (sudo apt-get install valgrind)"
-    elif (binary := bench_run_binary()) is None:
-        skipped["instructions a packet"] = "the Rust example bench_run could not be built"
-    else:
+    if binary is not None:
         for work in chosen:
             say(f"{work}: counting instructions ...")
-            result.instructions[work] = instructions_per_packet(binary, work)
-    return result
+            path = ROOT / "benches" / "works" / WORKS[work]
+            result.instructions[work] = instructions_per_packet(binary, path, CALLGRIND_DURATIONS_S[work], SEED)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.py", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer repeats, and a tenth of each work on ns-3")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE")
-    parser.add_argument("--work", action="append", choices=WORKS, help="this work alone (may be repeated)")
-    parser.add_argument("--skip", action="append", choices=("ns-2", "ns-3"), default=[], help="leave a simulator out")
+    parser.add_argument("--work", action="append", choices=WORKS, help="this work, and no mechanisms (may be repeated)")
+    parser.add_argument(
+        "--mechanism",
+        action="append",
+        metavar="NAME",
+        help="this mechanism's cost, or those of a room such as queue, and no works (may be repeated)",
+    )
+    parser.add_argument(
+        "--skip",
+        action="append",
+        choices=("ns-2", "ns-3", "works", "mechanisms"),
+        default=[],
+        help="leave a simulator or a table out",
+    )
     arguments = parser.parse_args()
     try:
         result = bench(arguments)
-    except (RuntimeError, subprocess.CalledProcessError) as error:
+    except (RuntimeError, ValueError, subprocess.CalledProcessError) as error:
         raise SystemExit(f"bench.py: {error}") from None
     print(report(result))
     if arguments.json is not None:

@@ -218,8 +218,9 @@ class FqCodel(Table):
     """Flow queue CoDel (FQ-CoDel).
 
     Hashes flows to queues, serves these by deficit round robin, new ones first, and has a CoDel of its own for each.
-    It is rule and scheduler in one. A full buffer takes packets from the head of the fattest queue. Without a limit,
-    it is 10240 packets (RFC 8290 section 5.2.3).
+    It is rule and scheduler in one. What waits behind a packet (max_packet) is what waits in all queues (RFC 8289
+    section 4.4). A full buffer takes packets from the head of the fattest queue. Without a limit, it is 10240 packets
+    (RFC 8290 section 5.2.3).
 
     Source: RFC 8290.
 
@@ -318,7 +319,7 @@ class Pie(Table):
             never (MAX_ECNTH). (number; default: 0.1; at least 0, at most 1)
         latency: How the delay is told: by the packet that left last; by what waits and the link's rate; by what waits
             and a measured rate of departures. (one of timestamps, link-rate, departure-rate; default: timestamps)
-        rate_threshold: Departures are measured while more than this waits, over as much; its share of 2^16 B is the
+        rate_threshold: Departures are measured while at least this waits, over as much; its share of 2^16 B is the
             weight of a measurement (DQ_THRESHOLD). (bytes; default: 16384 B; at least 1, at most 65536)
         derandomize: Nothing is dropped before the probabilities since the last drop add up to 0.85, everything once
             they add up to 8.5. (flag; default: false)
@@ -622,6 +623,8 @@ class Htb(Table):
 
     A tree of classes with a rate and a ceiling each. Leaves hold the packets; who has used up its rate borrows from
     its parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate.
+    Observables are of a class: `links.L.queue.classes.NAME.tokens`; or of the leaf of a user or flow:
+    `links.L.queue.leaves[0].tokens`.
 
     Source: Linux 3.2, sch_htb; Devera, HTB manual, 2002.
 
@@ -1106,12 +1109,12 @@ class Ledbat(Table):
             than 0, at most 0.1)
         gain: GAIN: packets a round trip without any queueing delay. (number; default: 1; more than 0, at most 1)
         allowed_increase: ALLOWED_INCREASE: how far the window may be ahead of what was in flight. (packets; default:
-            1 packet; at least 0)
+            1 packet; more than 0)
         min_window: MIN_CWND. (packets; default: absent: 2 packets; form ns2: 1 packet; at least 1)
-        base_history: BASE_HISTORY: minutes whose least delay is the base. (whole number; default: absent: 10; form
-            ns2: 6; at least 1, at most 20)
-        current_filter: CURRENT_FILTER: samples whose least is the present delay. (whole number; default: absent: 4;
-            form ns2: 3; at least 1, at most 20)
+        base_history: BASE_HISTORY: minutes whose least delay is the base; form ns2: those with a sample. (whole
+            number; default: absent: 10; form ns2: 6; at least 1, at most 20)
+        current_filter: CURRENT_FILTER: samples whose least is the present delay; form rfc: those of the last round-
+            trip time. (whole number; default: absent: 4; form ns2: 3; at least 1, at most 20)
     """
 
     KIND: ClassVar[str | None] = "ledbat"
@@ -1259,6 +1262,10 @@ class Tcp(Table):
             default: absent: as the profile says; at least 1, at most 127)
         cached_srtt: The smoothed round-trip time that an earlier connection left: the first sample counts as no less.
             (duration; default: absent: as the profile says; at least 0)
+        cached_rttvar: The mean deviation that it left beside it: that of the first sample counts as no less.
+            (duration; default: absent: as the profile says; at least 0)
+        save_metrics: A connection whose data is all acknowledged leaves its threshold, reordering and round-trip time
+            to those of the same user that open later. (flag; default: absent: as the profile says)
         ecn: How congestion marks come back. (one of off, classic, accurate, per-packet; default: absent: as the
             profile says)
         peer_ecn: What the receiving end can do, which may be less than what the sender asks for. (one of same, off,
@@ -1323,6 +1330,8 @@ class Tcp(Table):
     cached_ssthresh: int | Literal["none"] | None = None
     cached_reordering: int | Literal["none"] | None = None
     cached_srtt: Quantity | None = None
+    cached_rttvar: Quantity | None = None
+    save_metrics: bool | None = None
     ecn: Literal["off", "classic", "accurate", "per-packet"] | None = None
     peer_ecn: Literal["same", "off", "classic", "nonce", "broken"] | None = None
     congestion_control: str | Table | Mapping[str, Any] | None = None
@@ -1519,6 +1528,10 @@ class HtbClass(Table):
             most 7)
         quantum: Leaves: bytes a turn. Those who borrow from one class do so in proportion to it. (bytes; default:
             absent: rate / r2q, between 1000 B and 200 kB; at least 1)
+        overhead: What the wire adds to each packet: it costs tokens, and counts for nothing else. (bytes; default:
+            absent: 0 B; at least 0, at most 65535)
+        mpu: A packet, with its overhead, costs the tokens of so many bytes at least. In ticks, of cells. (bytes;
+            default: absent: 0 B; at least 0, at most 65535)
         leaf: Leaves: the queue. (htb-leaf table; default: absent: a FIFO of 1000 packets)
     """
 
@@ -1529,6 +1542,8 @@ class HtbClass(Table):
     cburst: Quantity | None = None
     prio: int | Mapping[str, Any] | None = None
     quantum: Quantity | None = None
+    overhead: Quantity | None = None
+    mpu: Quantity | None = None
     leaf: Table | Mapping[str, Any] | None = None
 
 
@@ -1541,17 +1556,36 @@ class HtbLeaf(Table):
     Source: docs/scenarios.md.
 
     Attributes:
-        kind: First in, first out; or stochastic fairness queueing by flow. (one of fifo, sfq; default: fifo)
+        kind: First in, first out; stochastic fairness queueing by flow; CoDel; FQ-CoDel by flow. (one of fifo, sfq,
+            codel, fq-codel; default: fifo)
         limit: How much may wait here: packets, bytes, or time at the class's rate. (packets, bytes or time; default:
-            absent: 1000 packets; 127 with sfq; more than 0)
-        quantum: Bytes a turn, of sfq. (bytes; default: absent: 1514 B with sfq; at least 1)
+            absent: 1000 packets; 127 with sfq, 10240 with fq-codel; more than 0)
+        quantum: Bytes a turn, of sfq and fq-codel. (bytes; default: absent: 1514 B with sfq and fq-codel; at least 1)
         divisor: Slots to which sfq hashes flows. (whole number; default: absent: 1024 with sfq; at least 1, at most
             65536)
         perturb: Time between changes of the hash, of sfq. (duration; default: absent: never; at least 0.001)
+        flows: Queues to which fq-codel hashes flows. (whole number; default: absent: 1024 with fq-codel; at least 1,
+            at most 65536)
+        target: Waiting time that is tolerated for good. (duration; default: absent: 5 ms with codel and fq-codel;
+            more than 0)
+        interval: How long packets must have waited longer than the target before one is dropped, and the first gap
+            between drops. (duration; default: absent: 100 ms with codel and fq-codel; at least 0.000001)
+        max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: absent: 1500 B
+            with codel and fq-codel; at least 1, at most 65535)
+        ecn: Whether ECN-capable packets are marked instead of dropped. (flag; default: absent: true with codel and
+            fq-codel)
+        ce_threshold: Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.
+            (duration; default: absent: off; at least 0)
     """
 
-    kind: Literal["fifo", "sfq"] | None = None
+    kind: Literal["fifo", "sfq", "codel", "fq-codel"] | None = None
     limit: Quantity | None = None
     quantum: Quantity | None = None
     divisor: int | Mapping[str, Any] | None = None
     perturb: Quantity | None = None
+    flows: int | Mapping[str, Any] | None = None
+    target: Quantity | None = None
+    interval: Quantity | None = None
+    max_packet: Quantity | None = None
+    ecn: bool | None = None
+    ce_threshold: Quantity | None = None

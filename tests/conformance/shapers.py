@@ -34,8 +34,8 @@ class Real:
     def depth(self, rate: int, size: int) -> Credit:
         return Fraction(size * 8 * 10**9, rate)
 
-    def cost(self, rate: int, size: int) -> Credit:
-        return self.depth(rate, size)
+    def cost(self, rate: int, size: int, mpu: int = 0) -> Credit:
+        return self.depth(rate, max(size, mpu))
 
 
 class Ticks:
@@ -52,8 +52,8 @@ class Ticks:
     def depth(self, rate: int, size: int) -> Credit:
         return int(int(1e6 * (size / (rate / 8))) * 15.625)
 
-    def cost(self, rate: int, size: int) -> Credit:
-        return self.depth(rate, -(-size // 8) * 8)
+    def cost(self, rate: int, size: int, mpu: int = 0) -> Credit:
+        return self.depth(rate, max(-(-size // 8) * 8, mpu))  # tc puts mpu into its table of cells
 
 
 Arithmetic = Real | Ticks
@@ -98,6 +98,8 @@ class Class:
     cburst: int = 1600
     prio: int = 0
     quantum: int = 1500
+    overhead: int = 0
+    mpu: int = 0
     children: list[int] = field(default_factory=list)
     level: int = 0
     mode: str = "can"
@@ -261,11 +263,11 @@ class Htb:
             passed = min(now - c.last, minute)
             if c.level >= level:
                 filled = min(c.tokens + passed, self.a.depth(c.rate, c.burst))
-                c.tokens = max(filled - self.a.cost(c.rate, size), 1 - minute)
+                c.tokens = max(filled - self.a.cost(c.rate, size + c.overhead, c.mpu), 1 - minute)
             else:
                 c.tokens += passed
             filled = min(c.ctokens + passed, self.a.depth(c.ceil, c.cburst))
-            c.ctokens = max(filled - self.a.cost(c.ceil, size), 1 - minute)
+            c.ctokens = max(filled - self.a.cost(c.ceil, size + c.overhead, c.mpu), 1 - minute)
             c.last = now
             mode = c.mode
             lack = self.judge(up, 0)
@@ -352,6 +354,8 @@ def htb(
 ) -> tuple[str, str]:
     keys = ("parent", "rate", "ceil", "burst", "cburst", "prio", "quantum")
     told = [{key: getattr(c, key) for key in keys} for c in classes]
+    for line, c in zip(told, classes, strict=True):
+        line |= {key: size for key, size in (("overhead", c.overhead), ("mpu", c.mpu)) if size}
     total = classes[0].ceil if classes[0].parent is None else sum(c.rate for c in classes)
     gap = int(sum(sizes) / len(sizes) * 8e9 / total / load)
     shaper = Htb(a, classes)
@@ -454,6 +458,21 @@ def shapers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         load=1.5,
         count=300,
     )
+    for number, a in ((102, real), (103, ticks)):
+        yield htb(
+            f"frames-{a.name}",
+            "Ethernet's 38 bytes around each packet in all classes, 84 at least, and in one leaf 576 at least.",
+            a,
+            draws(number).next,
+            [
+                root(overhead=38, mpu=84),
+                *leaves(1500, overhead=38, mpu=84),
+                *leaves(3000, overhead=38, mpu=576),
+                *leaves(2000),
+            ],
+            sizes=(40, 46, 47, 300, 576, 1500),
+            load=1.7,
+        )
 
 
 def deep(m: int) -> list[Class]:

@@ -331,8 +331,10 @@ impl Inner {
                     let next = Some(scheduler.next_event()).filter(|at| *at != Time::NEVER);
                     out.insert("next_s".into(), next.map_or(Value::Null, |at| at.seconds().into()));
                 }
-                if let Scheduler::FqCodel(_) = **scheduler {
-                    let mark = served.and_then(|(_, mark)| mark);
+                let mark = served.and_then(|(_, mark)| mark);
+                // Of a tree only leaves with CoDel have something to say.
+                let said = mark.is_some() || !gone.is_empty();
+                if matches!(**scheduler, Scheduler::FqCodel(_)) || said {
                     out.insert("marked".into(), mark.map_or(Value::Null, |r| r.name().into()));
                     let ids: Vec<u64> = gone.iter().map(|(item, _)| item.packet.seq).collect();
                     out.insert("dropped".into(), ids.into());

@@ -40,6 +40,14 @@ impl Arithmetic {
         self.clock(Time(length.0))
     }
 
+    /// A credit in seconds.
+    pub fn seconds(self, credit: i128) -> f64 {
+        match self {
+            Arithmetic::Real => credit as f64 / (1u128 << PLACES) as f64 / 1e9,
+            Arithmetic::Ticks => credit as f64 * (1u64 << SHIFT) as f64 / 1e9,
+        }
+    }
+
     /// The first instant at which the clock shows `clock` or more.
     #[inline]
     pub fn instant(self, clock: i128) -> Time {
@@ -79,19 +87,21 @@ pub fn ticks(rate: Rate, bytes: f64) -> u32 {
 }
 
 impl Cells {
-    /// The table of `rate` whose cells are the smallest by which `mtu` bytes fit into it (iproute2: `tc_calc_rtable`).
-    pub fn new(rate: Rate, mtu: u32) -> Cells {
+    /// The table of `rate` whose cells are the smallest by which `mtu` bytes fit into it, and in which none is cheaper than `mpu`
+    /// bytes (iproute2: `tc_calc_rtable`).
+    pub fn new(rate: Rate, mtu: u32, mpu: u32) -> Cells {
         let mut log = 0;
         while mtu >> log > 255 {
             log += 1;
         }
-        Cells { log, ticks: std::array::from_fn(|i| ticks(rate, ((i + 1) << log) as f64)) }
+        let bytes = |i: usize| ((i as u32 + 1) << log).max(mpu);
+        Cells { log, ticks: std::array::from_fn(|i| ticks(rate, f64::from(bytes(i)))) }
     }
 
     /// Ticks of a packet of `size` bytes, rounded up to whole cells; longer ones are put together (`qdisc_l2t`).
     #[inline]
-    pub fn cost(&self, size: u16) -> i128 {
-        let slot = usize::from(size.saturating_sub(1)) >> self.log;
+    pub fn cost(&self, size: u32) -> i128 {
+        let slot = size.saturating_sub(1) as usize >> self.log;
         let last = ENTRIES - 1;
         if slot <= last {
             return i128::from(self.ticks[slot]);
@@ -112,13 +122,13 @@ impl Price {
     pub fn new(arithmetic: Arithmetic, rate: Rate, mtu: u32) -> Price {
         match arithmetic {
             Arithmetic::Real => Price::Byte(rate.byte_time()),
-            Arithmetic::Ticks => Price::Cells(Box::new(Cells::new(rate, mtu))),
+            Arithmetic::Ticks => Price::Cells(Box::new(Cells::new(rate, mtu, 0))),
         }
     }
 
     /// What a packet of `size` bytes costs.
     #[inline]
-    pub fn cost(&self, size: u16) -> i128 {
+    pub fn cost(&self, size: u32) -> i128 {
         match self {
             Price::Byte(time) => (time.0 * u128::from(size)) as i128,
             Price::Cells(cells) => cells.cost(size),
@@ -165,7 +175,7 @@ mod tests {
     #[test]
     fn a_frame_costs_whole_cells() {
         // 8 Mbit/s is a byte a microsecond. 1514 bytes fill 190 cells of 8: 1520 us = 23750 ticks; 1512 fill 189: 23625.
-        let cells = Cells::new(Rate(8e6), 1600);
+        let cells = Cells::new(Rate(8e6), 1600, 0);
         assert_eq!(cells.log, 3);
         assert_eq!(
             [1, 8, 9, 1512, 1514, 1520].map(|n| cells.cost(n)),
@@ -179,13 +189,20 @@ mod tests {
     fn a_table_is_made_in_whole_microseconds() {
         // 4681.6 kbit/s: 1520 bytes take 2597.4 us, so 2597; times 15.625 is 40578.125, so 40578.
         assert_eq!(ticks(Rate(4_681_600.0), 1520.0), 40_578);
-        assert_eq!(Cells::new(Rate(4_681_600.0), 1600).cost(1514), 40_578);
+        assert_eq!(Cells::new(Rate(4_681_600.0), 1600, 0).cost(1514), 40_578);
+    }
+
+    #[test]
+    fn no_cell_is_cheaper_than_the_smallest_packet() {
+        // mpu 84: cells of 8 to 80 bytes cost 84 us = 1312.5 ticks, cut to 1312; that of 88 costs 88 us = 1375.
+        let cells = Cells::new(Rate(8e6), 1600, 84);
+        assert_eq!([1, 60, 80, 81, 88, 89].map(|n| cells.cost(n)), [1312, 1312, 1312, 1375, 1375, 1500]);
     }
 
     #[test]
     fn large_packets_need_large_cells() {
         assert_eq!(
-            [255, 256, 1514, 2047, 2048, 9000].map(|mtu| Cells::new(Rate(1e6), mtu).log),
+            [255, 256, 1514, 2047, 2048, 9000].map(|mtu| Cells::new(Rate(1e6), mtu, 0).log),
             [0, 1, 3, 3, 4, 6]
         );
     }

@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 
 use evenflow_base::random::salted;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values,
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
 };
 use evenflow_base::{Stream, Time};
 
 use crate::codel::{self, CE_THRESHOLD, ECN, INTERVAL, MARKING, MAX_PACKET, TARGET};
-use crate::scheduler::{Gone, Queued};
+use crate::scheduler::{COLLISIONS, Gone, Meetings, PUSHED_OUT, Queued};
 use crate::{Reason, Verdict};
 
 /// What fills the buffer where the scenario gives no limit (RFC 8290 section 5.2.3), packets.
@@ -81,6 +81,13 @@ struct Flow {
     deficit: i64,
     list: List,
     codel: codel::State,
+    /// Whose packet came last.
+    key: usize,
+}
+
+/// About how many bytes so many queues take, packets not counted.
+pub fn memory(flows: usize) -> u64 {
+    (flows * (size_of::<Flow>() + 2 * size_of::<u32>())) as u64
 }
 
 impl Flow {
@@ -117,6 +124,8 @@ pub struct FqCodel {
     /// Bytes of all queues.
     bytes: u64,
     salt: u64,
+    /// What it has counted.
+    pub(crate) meetings: Meetings,
 }
 
 impl FqCodel {
@@ -129,12 +138,17 @@ impl FqCodel {
             old: VecDeque::with_capacity(params.flows),
             bytes: 0,
             salt: stream.bits(),
+            meetings: Meetings::default(),
         }
     }
 
-    /// The queue of the flow `key`.
-    pub fn place(&self, key: usize) -> usize {
-        (salted(key as u64, self.salt) % self.params.flows as u64) as usize
+    /// The queue of the flow `key`, of which a packet arrives.
+    pub fn place(&mut self, key: usize) -> usize {
+        let queue = (salted(key as u64, self.salt) % self.params.flows as u64) as usize;
+        let flow = &mut self.flows[queue];
+        self.meetings.collisions += u64::from(!flow.packets.is_empty() && flow.key != key);
+        flow.key = key;
+        queue
     }
 
     /// Takes a packet into `queue`: RFC 8290 section 4.1.
@@ -143,6 +157,7 @@ impl FqCodel {
         if flow.list == List::None {
             flow.list = List::New;
             flow.deficit = self.params.quantum;
+            self.meetings.new_flows += 1;
             self.new.push_back(queue as u32);
         }
         flow.bytes += u64::from(item.packet.size);
@@ -207,7 +222,17 @@ impl FqCodel {
             self.bytes -= u64::from(item.packet.size);
             gone.push((item, Reason::PushedOut));
         }
+        self.meetings.pushed_out += (gone.len() - before) as u64;
         gone.len() > before
+    }
+
+    /// An observable by name.
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "active_queues" => Some((self.new.len() + self.old.len()) as f64),
+            "new_queues" => Some(self.new.len() as f64),
+            _ => self.meetings.named(name).map(|count| count as f64),
+        }
     }
 
     /// All packets that wait.
@@ -265,7 +290,22 @@ pub static TABLE: Mechanism = Mechanism {
             doc: "Most bytes of all queues together, beside the limit.",
         },
     ],
-    observables: &[],
+    observables: &[
+        Observable {
+            name: "active_queues",
+            unit: "1",
+            doc: "Queues that are new or old: packets wait in them, or their turn to be found empty has not come.",
+        },
+        Observable { name: "new_queues", unit: "1", doc: "Of these, the new ones, which go first." },
+        Observable {
+            name: "new_flows",
+            unit: "1",
+            doc: "How often a packet made a queue a new one (tc: new_flow_count); a counter: its series gives the increase per \
+                  interval.",
+        },
+        COLLISIONS,
+        PUSHED_OUT,
+    ],
     counters: &[
         Counter { name: "codel", doc: "CoDel's of one of the queues." },
         Counter { name: "ce_threshold", doc: "Marked because it had waited longer than ce_threshold." },
@@ -376,17 +416,24 @@ mod tests {
     #[test]
     fn an_emptied_new_flow_comes_back_as_an_old_one() {
         let mut q = queues(params());
+        let seen =
+            |q: &FqCodel| ["active_queues", "new_queues", "new_flows"].map(|name| q.observe(name).unwrap());
+        assert_eq!(seen(&q), [0.0, 0.0, 0.0]);
         for n in 0..4 {
             q.enqueue(0, item(n, 1500));
         }
+        assert_eq!(seen(&q), [1.0, 1.0, 1.0]);
         assert_eq!(drain(&mut q, 2), [0, 1]); // its credits are -1486
         q.enqueue(1, item(10, 60));
+        assert_eq!(seen(&q), [2.0, 2.0, 2.0]); // nobody has looked at 0's credits yet
         assert_eq!(drain(&mut q, 1), [10]);
+        assert_eq!(seen(&q), [2.0, 1.0, 2.0]);
         // Empty, but found so only at the next look: it then goes behind 0, with 1454 credits left.
         assert_eq!(drain(&mut q, 1), [2]);
         assert_eq!(q.flows[1].list, List::Old);
         q.enqueue(1, item(11, 60));
         assert!(q.new.is_empty());
+        assert_eq!(seen(&q), [2.0, 0.0, 2.0]);
         assert_eq!(q.flows[1].deficit, 1454);
     }
 
@@ -418,6 +465,20 @@ mod tests {
         let left: Vec<_> = push_out(&mut q, 3, 200); // a tie: the first
         assert_eq!(left, ids(&[5]));
         assert_eq!(q.flows[0].bytes, 100);
+        assert_eq!(q.observe("pushed_out"), Some(7.0));
+    }
+
+    #[test]
+    fn flows_that_meet_are_counted() {
+        let mut q = queues(Params { flows: 1, ..params() });
+        for (key, met) in [(7, 0.0), (7, 0.0), (8, 1.0), (8, 1.0), (7, 2.0)] {
+            let place = q.place(key);
+            q.enqueue(place, item(0, 100));
+            assert_eq!(q.observe("collisions"), Some(met));
+        }
+        assert_eq!(drain(&mut q, 9).len(), 5);
+        q.place(8); // nobody is there
+        assert_eq!(q.observe("collisions"), Some(2.0));
     }
 
     #[test]
@@ -477,7 +538,7 @@ mod tests {
     #[test]
     fn the_hash_is_even_and_salted() {
         let p = Params { flows: 1024, ..params() };
-        let (a, b) = (queues(p), FqCodel::new(p, Stream::new(2, "hash")));
+        let (mut a, mut b) = (queues(p), FqCodel::new(p, Stream::new(2, "hash")));
         assert_eq!(a.place(7), queues(p).place(7));
         let differ = (0..1000).filter(|&key| a.place(key) != b.place(key)).count();
         assert!(differ > 980, "{differ}");

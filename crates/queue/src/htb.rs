@@ -6,25 +6,29 @@
 //! hangs below its parent and is served when the parent may send, or the parent's parent. Each level is a round in which
 //! leaves take turns by quantum, a round for each priority; lower levels go first, and on a level smaller priorities. What is
 //! sent is charged to the leaf's ceiling and to all its ancestors, and to the rate of the class that lent and of those above.
-//! A class sends while its bucket is not below zero, so it may overdraw by one packet.
+//! A class sends while its bucket is not below zero, so it may overdraw by one packet. Tokens are paid for what the wire needs:
+//! the packet and `overhead`, at least `mpu`; quanta, limits and counts are in the packet's own bytes.
 //!
-//! Not here: `mpu` and `overhead`, hysteresis (off in 3.2 too), the direct queue of packets without a class, filters, changes
-//! of classes while a run goes on, admission rules in leaves (a leaf is drop-tail or SFQ).
+//! Not here: cells of ATM (`linklayer`), hysteresis (off in 3.2 too), the direct queue of packets without a class, filters,
+//! changes of classes while a run goes on, rules in leaves but drop-tail, SFQ, CoDel and FQ-CoDel.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Nested, Param, Problem, Range, Room, Type, Value, Values,
+    Counter, Deviation, Fallback, Mechanism, Nested, Observable, Param, Problem, Range, Room, Type, Value,
+    Values,
 };
 use evenflow_base::{Duration, Rate, Stream, Time};
 
-use crate::Limit;
-use crate::credit::{Arithmetic, Price, depth};
+use crate::codel;
+use crate::credit::{Arithmetic, Cells, Price, depth};
+use crate::fq_codel::{self, FqCodel};
 use crate::scheduler::{Gone, Queued};
 use crate::sfq::{self, Sfq};
 use crate::tbf::{ARITHMETIC, arithmetic};
+use crate::{Limit, Reason};
 
 /// Levels of a tree (TC_HTB_MAXDEPTH): leaves are on level 0, a root with children on the highest.
 pub const LEVELS: usize = 8;
@@ -56,8 +60,21 @@ pub fn default_quantum(rate: Rate, r2q: f64) -> f64 {
 pub struct LeafParams {
     /// How much may wait.
     pub limit: Limit,
-    /// SFQ; absent: first in, first out.
-    pub sfq: Option<sfq::Params>,
+    /// Who goes next, and who is dropped.
+    pub discipline: Discipline,
+}
+
+/// How a leaf queues.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Discipline {
+    /// First in, first out.
+    Fifo,
+    /// See [`crate::sfq`].
+    Sfq(sfq::Params),
+    /// See [`crate::codel`].
+    Codel(codel::Params),
+    /// See [`crate::fq_codel`].
+    FqCodel(fq_codel::Params),
 }
 
 /// A class.
@@ -77,6 +94,10 @@ pub struct ClassParams {
     pub priority: usize,
     /// Bytes a turn; of leaves.
     pub quantum: i64,
+    /// Bytes of a packet that the wire adds; they cost tokens.
+    pub overhead: u32,
+    /// A packet costs the tokens of so many bytes at least.
+    pub mpu: u32,
     /// Its queue; of leaves.
     pub leaf: LeafParams,
 }
@@ -144,6 +165,44 @@ fn tables(values: &Values) -> &BTreeMap<String, Values> {
     }
 }
 
+/// The names of all classes that have one, in their order.
+pub fn class_names(values: &Values) -> impl Iterator<Item = &str> {
+    tables(values).keys().map(String::as_str)
+}
+
+/// About how many bytes a tree takes, packets not counted; `owners` have a leaf each, or traffic classes if there are none.
+pub fn memory(values: &Values, owners: usize) -> u64 {
+    let named = tables(values);
+    let each = match values.get("each") {
+        Some(Value::Table(each)) => Some(each),
+        _ => None,
+    };
+    let (leaves, count) = match each {
+        Some(_) => (owners, named.len() + owners),
+        None => (leaf_names(values).len(), named.len()),
+    };
+    let inner = count - leaves;
+    let mut prios: Vec<usize> =
+        named.values().chain(each).map(|table| table.maybe("prio").unwrap_or(0.0) as usize).collect();
+    prios.sort_unstable();
+    prios.dedup();
+    let cells = if arithmetic(values) == Arithmetic::Ticks { 2 * size_of::<Cells>() } else { 0 };
+    let of_class = size_of::<Class>() + 2 * size_of::<Counts>() + 64 + cells;
+    let slots = |table: &Values| match leaf(table.get("leaf")).discipline {
+        Discipline::Fifo => 0,
+        Discipline::Sfq(p) => sfq::memory(p.divisor),
+        Discipline::Codel(_) => fq_codel::memory(1),
+        Discipline::FqCodel(p) => fq_codel::memory(p.flows),
+    };
+    let of_slots = match each {
+        Some(each) => owners as u64 * slots(each),
+        None => leaf_names(values).iter().map(|name| slots(&named[*name])).sum(),
+    };
+    let words = prios.len() * 8 * count.div_ceil(64);
+    let rounds = (LEVELS + inner) * size_of::<Rounds>() + (inner.min(LEVELS - 1) + 1 + inner) * words;
+    (count * of_class + leaves * size_of::<Leaf>() + rounds) as u64 + of_slots
+}
+
 /// The names of the classes that are no other's parent: traffic classes, where leaves stand for these.
 pub fn leaf_names(values: &Values) -> Vec<&str> {
     let tables = tables(values);
@@ -173,24 +232,52 @@ fn class(table: &Values, names: &[&str], r2q: f64, weight: f64) -> ClassParams {
         cburst: table.maybe("cburst").unwrap_or_else(|| default_burst(ceil)) as u64,
         priority: table.maybe("prio").unwrap_or(0.0) as usize,
         quantum: quantum as i64,
+        overhead: table.maybe("overhead").unwrap_or(0.0) as u32,
+        mpu: table.maybe("mpu").unwrap_or(0.0) as u32,
         leaf: leaf(table.get("leaf")),
     }
 }
 
 fn leaf(table: Option<&Value>) -> LeafParams {
     let Some(Value::Table(table)) = table else {
-        return LeafParams { limit: Limit::Packets(LIMIT as u32), sfq: None };
+        return LeafParams { limit: Limit::Packets(LIMIT as u32), discipline: Discipline::Fifo };
     };
-    let is_sfq = name(table, "kind") == Some("sfq");
-    let most = if is_sfq { sfq::LIMIT } else { LIMIT };
+    let number = |key: &str, default: f64| table.maybe(key).unwrap_or(default);
+    let codel = codel::Params {
+        target: Duration::from_seconds(number("target", 0.005)),
+        interval: Duration::from_seconds(number("interval", 0.1)),
+        max_packet: number("max_packet", 1500.0) as u64,
+        ecn: table.get("ecn") != Some(&Value::Flag(false)),
+        ce_threshold: table.maybe("ce_threshold").map(Duration::from_seconds),
+    };
+    let (most, discipline) = match name(table, "kind") {
+        Some("sfq") => {
+            let params = sfq::Params {
+                divisor: number("divisor", 1024.0) as usize,
+                quantum: number("quantum", 1514.0) as u64,
+                perturb: table.maybe("perturb").map(Duration::from_seconds),
+            };
+            (sfq::LIMIT, Discipline::Sfq(params))
+        }
+        Some("codel") => (LIMIT, Discipline::Codel(codel)),
+        Some("fq-codel") => {
+            let (flows, quantum) = (number("flows", 1024.0) as usize, number("quantum", 1514.0) as i64);
+            let params = fq_codel::Params { codel, flows, quantum, drop_batch: 64, memory_limit: None };
+            (fq_codel::LIMIT, Discipline::FqCodel(params))
+        }
+        _ => (LIMIT, Discipline::Fifo),
+    };
     let limit = Limit::new(Some(table.get("limit").unwrap_or(&Value::Packets(most))));
-    let sfq = is_sfq.then(|| sfq::Params {
-        divisor: table.maybe("divisor").unwrap_or(1024.0) as usize,
-        quantum: table.maybe("quantum").unwrap_or(1514.0) as u64,
-        perturb: table.maybe("perturb").map(Duration::from_seconds),
-    });
-    LeafParams { limit, sfq }
+    LeafParams { limit, discipline }
 }
+
+/// Which kinds of leaf have which parameters.
+const LEAF_KEYS: [(&[&str], &[&str]); 4] = [
+    (&["sfq"], &["divisor", "perturb"]),
+    (&["fq-codel"], &["flows"]),
+    (&["sfq", "fq-codel"], &["quantum"]),
+    (&["codel", "fq-codel"], &["target", "interval", "max_packet", "ecn", "ce_threshold"]),
+];
 
 /// What is wrong with a tree.
 pub fn tree_problems(values: &Values) -> Vec<Problem> {
@@ -235,12 +322,11 @@ pub fn tree_problems(values: &Values) -> Vec<Problem> {
                 }
             }
         }
-        if let Some(Value::Table(leaf)) = table.get("leaf")
-            && name(leaf, "kind") != Some("sfq")
-        {
-            for key in ["quantum", "divisor", "perturb"] {
-                if leaf.get(key).is_some() {
-                    say(&format!("leaf.{key}"), "is for kind = \"sfq\"".into());
+        if let Some(Value::Table(leaf)) = table.get("leaf") {
+            let kind = name(leaf, "kind").unwrap_or("fifo");
+            for (kinds, keys) in LEAF_KEYS {
+                for key in keys.iter().filter(|key| leaf.get(key).is_some() && !kinds.contains(&kind)) {
+                    say(&format!("leaf.{key}"), format!("is for kind = \"{}\"", kinds.join("\" or \"")));
                 }
             }
         }
@@ -297,6 +383,52 @@ pub fn mode(tokens: i128, ctokens: i128) -> (Mode, i128) {
 /// A bucket of `depth` after `passed` and a packet that costs `cost`; no debt is older than `memory` (`htb_accnt_tokens`).
 pub fn charged(tokens: i128, passed: i128, depth: i128, cost: i128, memory: i128) -> i128 {
     ((tokens + passed).min(depth) - cost).max(1 - memory)
+}
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Tally {
+    #[inline]
+    fn add(&mut self, size: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+}
+
+/// What a class has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// What it, or a leaf below it, has sent.
+    pub sent: Tally,
+    /// Of that, with its own tokens (`lends`).
+    pub lent: Tally,
+    /// Of that, with those of a class above it (`borrows`). The rest was sent with the tokens of a class below it.
+    pub borrowed: Tally,
+    /// Packets dropped at a leaf, by reason.
+    pub drops: [u64; Reason::ALL.len()],
+}
+
+impl Counts {
+    /// A counter by its name among the observables.
+    pub fn named(&self, name: &str) -> Option<u64> {
+        Some(match name {
+            "sent_packets" => self.sent.packets,
+            "sent_bytes" => self.sent.bytes,
+            "lent_packets" => self.lent.packets,
+            "lent_bytes" => self.lent.bytes,
+            "borrowed_packets" => self.borrowed.packets,
+            "borrowed_bytes" => self.borrowed.bytes,
+            "drops" => self.drops.iter().sum(),
+            _ => return None,
+        })
+    }
 }
 
 /// Numbers below a bound, in a set that never allocates.
@@ -379,6 +511,9 @@ struct Class {
     ceil_price: Price,
     depth: i128,
     ceil_depth: i128,
+    overhead: u32,
+    /// 0 where the tables have it.
+    mpu: u32,
 }
 
 /// A leaf's queue.
@@ -394,14 +529,26 @@ struct Leaf {
     packets: u32,
     bytes: u64,
     line: Line,
-    /// Packets sent with its own tokens, and with others'.
-    sent: (u64, u64),
 }
 
 #[derive(Clone, Debug)]
 enum Line {
     Fifo(VecDeque<Queued>),
     Sfq(Box<Sfq>),
+    /// One queue for all, which pushes nobody out: CoDel.
+    Codel(Box<FqCodel>),
+    FqCodel(Box<FqCodel>),
+}
+
+impl Leaf {
+    /// `lost` have been dropped.
+    fn forget(&mut self, lost: &[Gone], counts: &mut [Counts]) {
+        for (item, reason) in lost {
+            self.packets -= 1;
+            self.bytes -= u64::from(item.packet.size);
+            counts[self.class as usize].drops[*reason as usize] += 1;
+        }
+    }
 }
 
 /// The scheduler.
@@ -423,6 +570,10 @@ pub struct Htb {
     /// By flow: what a leaf's SFQ hashes.
     keys: Arc<[u32]>,
     next: Time,
+    /// By class: rate and ceiling.
+    rates: Vec<(Rate, Rate)>,
+    /// By class.
+    counts: Vec<Counts>,
 }
 
 /// Bits of a place that tell the slot of a leaf's SFQ.
@@ -456,6 +607,10 @@ impl Htb {
                 ..Round::default()
             })
         };
+        let price = |rate: Rate, mpu: u32| match a {
+            Arithmetic::Real => Price::new(a, rate, TABLE_MTU),
+            Arithmetic::Ticks => Price::Cells(Box::new(Cells::new(rate, TABLE_MTU, mpu))),
+        };
         let mut rounds = Vec::new();
         let used: Vec<bool> = (0..LEVELS)
             .map(|l| l == 0 || (0..count).any(|n| inner[n] && LEVELS - 1 - depth_of(n) == l))
@@ -476,18 +631,32 @@ impl Htb {
                 ctokens: ceil_depth,
                 charged: 0,
                 ticket: 0,
-                price: Price::new(a, class.rate, TABLE_MTU),
-                ceil_price: Price::new(a, class.ceil, TABLE_MTU),
+                price: price(class.rate, class.mpu),
+                ceil_price: price(class.ceil, class.mpu),
                 depth,
                 ceil_depth,
+                overhead: class.overhead,
+                mpu: if a == Arithmetic::Real { class.mpu } else { 0 },
             });
             if inner[n] {
                 rounds.push(rounds_of(count));
                 continue;
             }
-            let line = match class.leaf.sfq {
-                None => Line::Fifo(VecDeque::new()),
-                Some(sfq) => Line::Sfq(Box::new(Sfq::new(sfq, hash.clone()))),
+            let line = match class.leaf.discipline {
+                Discipline::Fifo => Line::Fifo(VecDeque::new()),
+                Discipline::Sfq(sfq) => Line::Sfq(Box::new(Sfq::new(sfq, hash.clone()))),
+                Discipline::Codel(codel) => {
+                    // One queue is always its own turn.
+                    let one = fq_codel::Params {
+                        codel,
+                        flows: 1,
+                        quantum: 65_535,
+                        drop_batch: 1,
+                        memory_limit: None,
+                    };
+                    Line::Codel(Box::new(FqCodel::new(one, hash.clone())))
+                }
+                Discipline::FqCodel(params) => Line::FqCodel(Box::new(FqCodel::new(params, hash.clone()))),
             };
             leaf_of[n] = leaves.len() as u32;
             leaves.push(Leaf {
@@ -500,7 +669,6 @@ impl Htb {
                 packets: 0,
                 bytes: 0,
                 line,
-                sent: (0, 0),
             });
         }
         let queues =
@@ -508,6 +676,8 @@ impl Htb {
         Htb {
             arithmetic: a,
             memory: a.credit(MEMORY),
+            rates: params.classes.iter().map(|class| (class.rate, class.ceil)).collect(),
+            counts: vec![Counts::default(); count],
             classes,
             leaf_of,
             leaves,
@@ -528,12 +698,11 @@ impl Htb {
     /// The place of a packet of `flow` bound for queue number `queue` that arrives at `now`.
     pub fn place(&mut self, queue: usize, flow: u32, now: Time) -> usize {
         let leaf = self.queues[queue];
+        let key = || self.keys.get(flow as usize).copied().unwrap_or(flow) as usize;
         let slot = match &mut self.leaves[leaf as usize].line {
-            Line::Fifo(_) => 0,
-            Line::Sfq(sfq) => {
-                let key = self.keys.get(flow as usize).copied().unwrap_or(flow);
-                sfq.place(key as usize, now)
-            }
+            Line::Fifo(_) | Line::Codel(_) => 0,
+            Line::Sfq(sfq) => sfq.place(key(), now),
+            Line::FqCodel(flows) => flows.place(key()),
         };
         (leaf as usize) << SLOT_BITS | slot
     }
@@ -545,23 +714,25 @@ impl Htb {
     }
 
     /// Whether [`Htb::push_out`] would remove something.
-    pub fn can_push_out(&self, place: usize) -> bool {
+    pub fn can_push_out(&self, place: usize, size: u16) -> bool {
+        let slot = place & ((1 << SLOT_BITS) - 1);
         match &self.leaves[place >> SLOT_BITS].line {
-            Line::Fifo(_) => false,
-            Line::Sfq(sfq) => sfq.can_push_out(place & ((1 << SLOT_BITS) - 1)),
+            Line::Fifo(_) | Line::Codel(_) => false,
+            Line::Sfq(sfq) => sfq.can_push_out(slot),
+            Line::FqCodel(flows) => flows.can_push_out(slot, size),
         }
     }
 
     /// Makes room in the leaf of `place`; says whether it did.
-    pub fn push_out(&mut self, place: usize, gone: &mut Vec<Gone>) -> bool {
-        let leaf = &mut self.leaves[place >> SLOT_BITS];
-        let Line::Sfq(sfq) = &mut leaf.line else { return false };
+    pub fn push_out(&mut self, place: usize, size: u16, gone: &mut Vec<Gone>) -> bool {
+        let (leaf, slot) = (&mut self.leaves[place >> SLOT_BITS], place & ((1 << SLOT_BITS) - 1));
         let before = gone.len();
-        let did = sfq.push_out(place & ((1 << SLOT_BITS) - 1), gone);
-        for (item, _) in &gone[before..] {
-            leaf.packets -= 1;
-            leaf.bytes -= u64::from(item.packet.size);
-        }
+        let did = match &mut leaf.line {
+            Line::Fifo(_) | Line::Codel(_) => return false,
+            Line::Sfq(sfq) => sfq.push_out(slot, gone),
+            Line::FqCodel(flows) => flows.push_out(slot, size, gone),
+        };
+        leaf.forget(&gone[before..], &mut self.counts);
         if leaf.packets == 0 {
             let class = leaf.class;
             self.deactivate(class);
@@ -577,6 +748,9 @@ impl Htb {
         match &mut leaf.line {
             Line::Fifo(packets) => packets.push_back(item),
             Line::Sfq(sfq) => sfq.enqueue(place & ((1 << SLOT_BITS) - 1), item),
+            Line::Codel(flows) | Line::FqCodel(flows) => {
+                flows.enqueue(place & ((1 << SLOT_BITS) - 1), item);
+            }
         }
         let (class, priority) = (leaf.class, leaf.priority);
         if self.classes[class as usize].active == 0 {
@@ -585,8 +759,9 @@ impl Htb {
         }
     }
 
-    /// The packet to send at `now`, if a class may send (`htb_dequeue`).
-    pub fn dequeue(&mut self, now: Time) -> Option<Queued> {
+    /// The packet to send at `now`, if a class may send (`htb_dequeue`), and why its leaf marked it if it did. What the leaf
+    /// drops on the way is added to `gone`.
+    pub fn dequeue(&mut self, now: Time, gone: &mut Vec<Gone>) -> Option<(Queued, Option<Reason>)> {
         let clock = self.arithmetic.clock(now);
         let mut next = i128::MAX;
         for level in 0..LEVELS {
@@ -594,7 +769,7 @@ impl Htb {
             for priority in 0..PRIORITIES {
                 if !self.rounds[level][priority].members.is_empty() {
                     self.next = Time::NEVER;
-                    return self.serve(level, priority, clock);
+                    return self.serve(level, priority, clock, now, gone);
                 }
             }
         }
@@ -639,18 +814,30 @@ impl Htb {
     }
 
     /// Serves the leaf whose turn it is on a level (`htb_dequeue_tree`), which has one.
-    fn serve(&mut self, level: usize, priority: usize, clock: i128) -> Option<Queued> {
+    fn serve(
+        &mut self,
+        level: usize,
+        priority: usize,
+        clock: i128,
+        now: Time,
+        gone: &mut Vec<Gone>,
+    ) -> Option<(Queued, Option<Reason>)> {
         let n = self.turn(level, priority)?;
         let leaf = &mut self.leaves[self.leaf_of[n as usize] as usize];
-        let item = match &mut leaf.line {
-            Line::Fifo(packets) => packets.pop_front(),
-            Line::Sfq(sfq) => sfq.dequeue(),
-        }?;
+        // A leaf that has packets gives one: CoDel never drops the last.
+        let (item, mark) = match &mut leaf.line {
+            Line::Fifo(packets) => (packets.pop_front()?, None),
+            Line::Sfq(sfq) => (sfq.dequeue()?, None),
+            Line::Codel(flows) | Line::FqCodel(flows) => {
+                let before = gone.len();
+                let next = flows.dequeue(now, gone)?;
+                leaf.forget(&gone[before..], &mut self.counts);
+                next
+            }
+        };
         let size = item.packet.size;
         leaf.packets -= 1;
         leaf.bytes -= u64::from(size);
-        leaf.sent.0 += u64::from(level == 0);
-        leaf.sent.1 += u64::from(level > 0);
         leaf.deficit[level] -= i64::from(size);
         let over = leaf.deficit[level] < 0;
         if over {
@@ -668,7 +855,7 @@ impl Htb {
             self.deactivate(n);
         }
         self.charge(n, level, size, clock);
-        Some(item)
+        Some((item, mark))
     }
 
     /// The leaf whose turn it is (`htb_lookup_leaf`): down from the round of the level through those who borrow. A round at its
@@ -708,13 +895,21 @@ impl Htb {
         while let Some(n) = up {
             let class = &mut self.classes[n as usize];
             let passed = (clock - class.charged).min(self.memory);
+            let counts = &mut self.counts[n as usize];
+            counts.sent.add(size);
+            match class.level.cmp(&level) {
+                Ordering::Less => counts.borrowed.add(size),
+                Ordering::Equal => counts.lent.add(size),
+                Ordering::Greater => {}
+            }
+            let framed = (u32::from(size) + class.overhead).max(class.mpu);
             if class.level >= level {
-                let cost = class.price.cost(size);
+                let cost = class.price.cost(framed);
                 class.tokens = charged(class.tokens, passed, class.depth, cost, self.memory);
             } else {
                 class.tokens += passed; // time goes on for who borrows, too
             }
-            let cost = class.ceil_price.cost(size);
+            let cost = class.ceil_price.cost(framed);
             class.ctokens = charged(class.ctokens, passed, class.ceil_depth, cost, self.memory);
             class.charged = clock;
             let old = class.mode;
@@ -828,22 +1023,50 @@ impl Htb {
         }
     }
 
-    /// Packets that the leaf of queue number `queue` has sent with its own tokens, and with others'.
-    pub fn sent(&self, queue: usize) -> (u64, u64) {
-        self.leaves[self.queues[queue] as usize].sent
+    /// What the classes have counted: those with names first, in their order, then the leaves of users or flows.
+    pub fn counts(&self) -> &[Counts] {
+        &self.counts
+    }
+
+    /// A packet bound for `place` was dropped for `reason` instead of being taken.
+    pub fn turned_away(&mut self, place: usize, reason: Reason) {
+        let class = self.leaves[place >> SLOT_BITS].class;
+        self.counts[class as usize].drops[reason as usize] += 1;
+    }
+
+    /// An observable of class number `n` by name, at `now`. What waits is a leaf's alone.
+    pub fn observe(&self, n: usize, name: &str, now: Time) -> Option<f64> {
+        let class = &self.classes[n];
+        let bucket = |credit: i128, depth: i128, rate: Rate| {
+            let passed = (self.arithmetic.clock(now) - class.charged).min(self.memory);
+            Some(self.arithmetic.seconds((credit + passed).min(depth)) * rate.0 / 8.0)
+        };
+        let leaf = self.leaves.get(self.leaf_of[n] as usize);
+        match name {
+            "packets" => leaf.map(|leaf| f64::from(leaf.packets)),
+            "bytes" => leaf.map(|leaf| leaf.bytes as f64),
+            "tokens" => bucket(class.tokens, class.depth, self.rates[n].0),
+            "ctokens" => bucket(class.ctokens, class.ceil_depth, self.rates[n].1),
+            _ => self.counts[n].named(name).map(|count| count as f64),
+        }
     }
 
     /// All packets that wait.
     pub fn waiting(&self) -> impl Iterator<Item = &Queued> {
         self.leaves.iter().flat_map(|leaf| {
-            let (fifo, sfq) = match &leaf.line {
-                Line::Fifo(packets) => (Some(packets.iter()), None),
-                Line::Sfq(sfq) => (None, Some(sfq.waiting())),
+            let (fifo, sfq, flows) = match &leaf.line {
+                Line::Fifo(packets) => (Some(packets.iter()), None, None),
+                Line::Sfq(sfq) => (None, Some(sfq.waiting()), None),
+                Line::Codel(flows) | Line::FqCodel(flows) => (None, None, Some(flows.waiting())),
             };
-            fifo.into_iter().flatten().chain(sfq.into_iter().flatten())
+            let hashed = sfq.into_iter().flatten().chain(flows.into_iter().flatten());
+            fifo.into_iter().flatten().chain(hashed)
         })
     }
 }
+
+/// What iproute2 takes for bytes of a frame: 16 bits.
+const FRAME: Range = Range { min: 0.0, closed: true, max: 65_535.0 };
 
 const RATE: Range = Range { min: 1.0, closed: true, max: f64::INFINITY };
 
@@ -854,27 +1077,27 @@ pub static LEAF: Nested = Nested {
     params: &[
         Param {
             name: "kind",
-            ty: Type::Choice(&["fifo", "sfq"]),
+            ty: Type::Choice(&["fifo", "sfq", "codel", "fq-codel"]),
             default: Fallback::Text("fifo"),
             range: Range::ANY,
             source: "tc-htb(8)",
-            doc: "First in, first out; or stochastic fairness queueing by flow.",
+            doc: "First in, first out; stochastic fairness queueing by flow; CoDel; FQ-CoDel by flow.",
         },
         Param {
             name: "limit",
             ty: Type::QueueLength,
-            default: Fallback::Absent("1000 packets; 127 with sfq"),
+            default: Fallback::Absent("1000 packets; 127 with sfq, 10240 with fq-codel"),
             range: Range::POSITIVE,
-            source: "Linux: the length of a device's queue; SFQ_DEPTH - 1",
+            source: "Linux: the length of a device's queue; SFQ_DEPTH - 1; RFC 8290 section 5.2.3",
             doc: "How much may wait here: packets, bytes, or time at the class's rate.",
         },
         Param {
             name: "quantum",
             ty: Type::Bytes,
-            default: Fallback::Absent("1514 B with sfq"),
+            default: Fallback::Absent("1514 B with sfq and fq-codel"),
             range: Range::FROM_ONE,
-            source: "Linux 3.2, sch_sfq",
-            doc: "Bytes a turn, of sfq.",
+            source: "Linux 3.2, sch_sfq; RFC 8290 section 5.2.4",
+            doc: "Bytes a turn, of sfq and fq-codel.",
         },
         Param {
             name: "divisor",
@@ -892,6 +1115,19 @@ pub static LEAF: Nested = Nested {
             source: "Linux 3.2, sch_sfq",
             doc: "Time between changes of the hash, of sfq.",
         },
+        Param {
+            name: "flows",
+            ty: Type::Integer,
+            default: Fallback::Absent("1024 with fq-codel"),
+            range: Range { min: 1.0, closed: true, max: 65_536.0 },
+            source: "RFC 8290 section 5.2.5",
+            doc: "Queues to which fq-codel hashes flows.",
+        },
+        Param { default: Fallback::Absent("5 ms with codel and fq-codel"), ..codel::TARGET },
+        Param { default: Fallback::Absent("100 ms with codel and fq-codel"), ..codel::INTERVAL },
+        Param { default: Fallback::Absent("1500 B with codel and fq-codel"), ..codel::MAX_PACKET },
+        Param { default: Fallback::Absent("true with codel and fq-codel"), ..codel::ECN },
+        codel::CE_THRESHOLD,
     ],
 };
 
@@ -957,6 +1193,22 @@ pub static CLASS: Nested = Nested {
             doc: "Leaves: bytes a turn. Those who borrow from one class do so in proportion to it.",
         },
         Param {
+            name: "overhead",
+            ty: Type::Bytes,
+            default: Fallback::Absent("0 B"),
+            range: FRAME,
+            source: "tc-stab(8), tc-htb(8)",
+            doc: "What the wire adds to each packet: it costs tokens, and counts for nothing else.",
+        },
+        Param {
+            name: "mpu",
+            ty: Type::Bytes,
+            default: Fallback::Absent("0 B"),
+            range: FRAME,
+            source: "tc-htb(8); iproute2, tc_core.c",
+            doc: "A packet, with its overhead, costs the tokens of so many bytes at least. In ticks, of cells.",
+        },
+        Param {
             name: "leaf",
             ty: Type::Table(&LEAF),
             default: Fallback::Absent("a FIFO of 1000 packets"),
@@ -973,7 +1225,8 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     title: "Hierarchical token bucket (HTB)",
     doc: "A tree of classes with a rate and a ceiling each. Leaves hold the packets; who has used up its rate borrows from its \
-          parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate.",
+          parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate. Observables are \
+          of a class: `links.L.queue.classes.NAME.tokens`; or of the leaf of a user or flow: `links.L.queue.leaves[0].tokens`.",
     source: "Linux 3.2, sch_htb; Devera, HTB manual, 2002",
     params: &[
         Param {
@@ -1011,10 +1264,46 @@ pub static TABLE: Mechanism = Mechanism {
         },
         ARITHMETIC,
     ],
-    observables: &[],
+    observables: &[
+        Observable { name: "packets", unit: "packets", doc: "What waits in a leaf." },
+        Observable { name: "bytes", unit: "B", doc: "What waits in a leaf." },
+        Observable {
+            name: "tokens",
+            unit: "B",
+            doc: "What the bucket of rate holds; below zero: what was overdrawn.",
+        },
+        Observable { name: "ctokens", unit: "B", doc: "The same of ceil." },
+        Observable {
+            name: "sent_packets",
+            unit: "packets",
+            doc: "What the class, or a leaf below it, has sent; a counter: its series gives the increase per interval.",
+        },
+        Observable { name: "sent_bytes", unit: "B", doc: "Their bytes; a counter." },
+        Observable {
+            name: "lent_packets",
+            unit: "packets",
+            doc: "Sent with the class's own tokens: a leaf's own packets, or what it lent to those below (tc: lended); a counter.",
+        },
+        Observable { name: "lent_bytes", unit: "B", doc: "Their bytes; a counter." },
+        Observable {
+            name: "borrowed_packets",
+            unit: "packets",
+            doc: "Sent with the tokens of a class above it (tc: borrowed); a counter.",
+        },
+        Observable { name: "borrowed_bytes", unit: "B", doc: "Their bytes; a counter." },
+        Observable { name: "drops", unit: "packets", doc: "Packets dropped at a leaf; a counter." },
+    ],
     counters: &[
         Counter { name: "limit", doc: "The leaf, or the queue as a whole, was full." },
-        Counter { name: "pushed_out", doc: "Taken out of the longest slot of a leaf's SFQ." },
+        Counter {
+            name: "pushed_out",
+            doc: "Taken out of the longest slot of a leaf's SFQ, or of its FQ-CoDel's fattest queue.",
+        },
+        Counter { name: "codel", doc: "A leaf's CoDel, or one of its FQ-CoDel's." },
+        Counter {
+            name: "ce_threshold",
+            doc: "Marked because it had waited longer than a leaf's ce_threshold.",
+        },
     ],
     deviations: &[
         Deviation {

@@ -6,13 +6,15 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{Counter, Deviation, Fallback, Mechanism, Param, Range, Room, Type};
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values,
+};
 use evenflow_base::{Duration, Packet, Time};
 
 use crate::Reason;
-use crate::fq_codel::FqCodel;
-use crate::htb::Htb;
-use crate::sfq::Sfq;
+use crate::fq_codel::{self, FqCodel};
+use crate::htb::{self, Htb};
+use crate::sfq::{self, Sfq};
 use crate::tbf::Tbf;
 
 /// A packet that was held and is dropped, and why.
@@ -27,6 +29,61 @@ pub struct Queued {
     pub at: Time,
     /// Drawn when it entered the link; orders ties downstream.
     pub sequence: u64,
+}
+
+/// What a scheduler that hashes flows has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Meetings {
+    /// Packets that came to where another flow's packet had come last and packets waited.
+    pub collisions: u64,
+    /// How often an inactive queue became a new one.
+    pub new_flows: u64,
+    /// Packets pushed out.
+    pub pushed_out: u64,
+}
+
+impl Meetings {
+    /// A counter by its name among the observables.
+    pub fn named(&self, name: &str) -> Option<u64> {
+        match name {
+            "collisions" => Some(self.collisions),
+            "new_flows" => Some(self.new_flows),
+            "pushed_out" => Some(self.pushed_out),
+            _ => None,
+        }
+    }
+}
+
+/// The observable of that name.
+pub(crate) const COLLISIONS: Observable = Observable {
+    name: "collisions",
+    unit: "packets",
+    doc: "Packets that met packets where the last to come had been another flow's; a counter.",
+};
+
+/// The observable of that name.
+pub(crate) const PUSHED_OUT: Observable = Observable {
+    name: "pushed_out",
+    unit: "packets",
+    doc: "Packets pushed out of a full buffer; a counter.",
+};
+
+/// Whether an observable of a scheduler is a count of what has been: its series gives the increase, a record what came in the
+/// window.
+pub fn is_counter(name: &str) -> bool {
+    htb::Counts::default().named(name).or(Meetings::default().named(name)).is_some()
+}
+
+/// About how many bytes a scheduler takes that has room for packets which are not there; `owners` are those it tells apart. The
+/// lists of others are no longer than their packets.
+pub fn memory(kind: &str, values: &Values, owners: usize) -> u64 {
+    let size = |key: &str| values.maybe(key).unwrap_or(0.0) as usize;
+    match kind {
+        "sfq" => sfq::memory(size("divisor")),
+        "fq-codel" => fq_codel::memory(size("flows")),
+        "htb" => htb::memory(values, owners),
+        _ => 0,
+    }
 }
 
 /// A scheduler over numbered queues.
@@ -87,7 +144,7 @@ impl Scheduler {
             Scheduler::Drr(s) => s.dequeue(),
             Scheduler::Sfq(s) => s.dequeue(),
             Scheduler::FqCodel(s) => return s.dequeue(now, gone),
-            Scheduler::Htb(s) => s.dequeue(now),
+            Scheduler::Htb(s) => return s.dequeue(now, gone),
             Scheduler::Tbf(s) => s.dequeue(now),
         };
         item.map(|item| (item, None))
@@ -133,7 +190,7 @@ impl Scheduler {
             Scheduler::Drr(s) if s.longest_queue_drop => s.victim(queue, size).is_some(),
             Scheduler::Sfq(s) => s.can_push_out(queue),
             Scheduler::FqCodel(s) => s.can_push_out(queue, size),
-            Scheduler::Htb(s) => s.can_push_out(queue),
+            Scheduler::Htb(s) => s.can_push_out(queue, size),
             _ => false,
         }
     }
@@ -150,8 +207,34 @@ impl Scheduler {
             }
             Scheduler::Sfq(s) => s.push_out(queue, gone),
             Scheduler::FqCodel(s) => s.push_out(queue, size, gone),
-            Scheduler::Htb(s) => s.push_out(queue, gone),
+            Scheduler::Htb(s) => s.push_out(queue, size, gone),
             _ => false,
+        }
+    }
+
+    /// A packet bound for `queue` was dropped for `reason` instead of being taken.
+    pub fn turned_away(&mut self, queue: usize, reason: Reason) {
+        if let Scheduler::Htb(s) = self {
+            s.turned_away(queue, reason);
+        }
+    }
+
+    /// An observable by name, at `now`; of a class, where it is HTB's.
+    pub fn observe(&self, class: usize, name: &str, now: Time) -> Option<f64> {
+        match self {
+            Scheduler::Sfq(s) => s.observe(name),
+            Scheduler::FqCodel(s) => s.observe(name),
+            Scheduler::Htb(s) => s.observe(class, name, now),
+            _ => None,
+        }
+    }
+
+    /// What a scheduler that hashes flows has counted.
+    pub fn meetings(&self) -> Option<&Meetings> {
+        match self {
+            Scheduler::Sfq(s) => Some(&s.meetings),
+            Scheduler::FqCodel(s) => Some(&s.meetings),
+            _ => None,
         }
     }
 

@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 
 use evenflow_base::random::salted;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Param, Range, Room, Type, Value, Values,
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Value, Values,
 };
 use evenflow_base::{Duration, Stream, Time};
 
 use crate::Reason;
-use crate::scheduler::{Gone, Queued};
+use crate::scheduler::{COLLISIONS, Gone, Meetings, PUSHED_OUT, Queued};
 
 /// What fills the buffer where the scenario gives no limit (SFQ_DEPTH - 1), packets.
 pub const LIMIT: f64 = 127.0;
@@ -55,6 +55,13 @@ struct Slot {
     allot: i64,
     /// When its length changed last, in changes of all slots.
     changed: u64,
+    /// Whose packet came last.
+    key: usize,
+}
+
+/// About how many bytes so many slots take, packets not counted.
+pub fn memory(divisor: usize) -> u64 {
+    (divisor * (size_of::<Slot>() + size_of::<u32>())) as u64
 }
 
 /// The slots.
@@ -69,6 +76,8 @@ pub struct Sfq {
     /// When the hash changes next.
     perturbed: Time,
     stream: Stream,
+    /// What it has counted.
+    pub(crate) meetings: Meetings,
 }
 
 impl Sfq {
@@ -82,6 +91,7 @@ impl Sfq {
             salt: stream.bits(),
             perturbed: params.perturb.map_or(Time::NEVER, |period| Time::ZERO + period),
             stream,
+            meetings: Meetings::default(),
         }
     }
 
@@ -91,7 +101,11 @@ impl Sfq {
             self.salt = self.stream.bits();
             self.perturbed += period;
         }
-        (salted(key as u64, self.salt) % self.params.divisor as u64) as usize
+        let queue = (salted(key as u64, self.salt) % self.params.divisor as u64) as usize;
+        let slot = &mut self.slots[queue];
+        self.meetings.collisions += u64::from(!slot.packets.is_empty() && slot.key != key);
+        slot.key = key;
+        queue
     }
 
     /// Takes a packet into slot `queue`.
@@ -159,8 +173,17 @@ impl Sfq {
             self.ring.retain(|&n| n as usize != victim);
         }
         self.changed(victim);
+        self.meetings.pushed_out += 1;
         gone.push((item, Reason::PushedOut));
         true
+    }
+
+    /// An observable by name.
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "active_queues" => Some(self.ring.len() as f64),
+            _ => self.meetings.named(name).map(|count| count as f64),
+        }
     }
 
     /// All packets that wait.
@@ -211,7 +234,11 @@ pub static TABLE: Mechanism = Mechanism {
             doc: "Time between changes of the hash, which may bring a flow's packets out of order.",
         },
     ],
-    observables: &[],
+    observables: &[
+        Observable { name: "active_queues", unit: "1", doc: "Slots in which packets wait." },
+        COLLISIONS,
+        PUSHED_OUT,
+    ],
     counters: &[Counter {
         name: "pushed_out",
         doc: "The last packet of the longest slot, or where each has one, the next in turn.",
@@ -348,5 +375,25 @@ mod tests {
         q.place(0, Time(7_300_000_000));
         assert_eq!(q.perturbed, Time(8_000_000_000));
         assert_eq!(drain(&mut q), [0]);
+    }
+
+    #[test]
+    fn meetings_are_counted() {
+        let mut q = Sfq::new(Params { divisor: 1, quantum: 1514, perturb: None }, Stream::new(1, "hash"));
+        let arrive = |q: &mut Sfq, key: usize| {
+            let place = q.place(key, Time(0));
+            q.enqueue(place, item(0, 100));
+        };
+        arrive(&mut q, 7); // alone
+        arrive(&mut q, 7); // after its own
+        arrive(&mut q, 8); // after 7's
+        arrive(&mut q, 8); // after its own
+        arrive(&mut q, 7); // after 8's
+        assert_eq!((q.observe("collisions"), q.observe("active_queues")), (Some(2.0), Some(1.0)));
+        while q.dequeue().is_some() {}
+        arrive(&mut q, 8); // nobody is there
+        assert_eq!((q.observe("collisions"), q.observe("new_flows")), (Some(2.0), Some(0.0)));
+        assert!(q.dequeue().is_some());
+        assert_eq!((q.observe("active_queues"), q.observe("pushed_out")), (Some(0.0), Some(0.0)));
     }
 }

@@ -81,7 +81,7 @@ impl Bucket {
 
     /// What would be left after a packet of `size` bytes, `passed` after the last one; negative: it cannot go yet.
     fn after(&self, passed: i128, size: u16) -> i128 {
-        (self.tokens + passed).min(self.depth) - self.price.cost(size)
+        (self.tokens + passed).min(self.depth) - self.price.cost(u32::from(size))
     }
 }
 

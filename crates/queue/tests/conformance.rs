@@ -197,7 +197,9 @@ fn shaper(vector: &Table) -> Scheduler {
             cburst: whole(table, "cburst"),
             priority: whole(table, "prio") as usize,
             quantum: whole(table, "quantum") as i64,
-            leaf: htb::LeafParams { limit: Limit::None, sfq: None },
+            overhead: whole(table, "overhead") as u32,
+            mpu: whole(table, "mpu") as u32,
+            leaf: htb::LeafParams { limit: Limit::None, discipline: htb::Discipline::Fifo },
         }
     };
     let classes: Vec<htb::ClassParams> =

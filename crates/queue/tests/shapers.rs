@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenflow_base::{Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::credit::{Arithmetic, Price, depth};
-use evenflow_queue::htb::{ClassParams, LeafParams};
+use evenflow_queue::htb::{ClassParams, Discipline, LeafParams};
 use evenflow_queue::{Htb, Limit, Queued, Scheduler, Tbf, htb, tbf};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -173,7 +173,7 @@ proptest! {
         for i in 0..left.len() {
             let mut cost = 0;
             for last in &left[i..] {
-                cost += price.cost(last.size);
+                cost += price.cost(u32::from(last.size));
                 let passed = a.clock(Time(last.at)) - a.clock(Time(left[i].at));
                 prop_assert!(cost <= passed + depth(a, rate, burst));
             }
@@ -254,7 +254,9 @@ fn class(parent: Option<usize>, rate: f64, ceil: f64) -> ClassParams {
         cburst: 1600,
         priority: 0,
         quantum: 1500,
-        leaf: LeafParams { limit: Limit::None, sfq: None },
+        overhead: 0,
+        mpu: 0,
+        leaf: LeafParams { limit: Limit::None, discipline: Discipline::Fifo },
     }
 }
 

@@ -246,6 +246,27 @@ pub static METRICS: &[Metric] = &[
         "Packets of a traffic class whose transmission ended.",
     ),
     metric(
+        "links.L.queue.classes.CLASS.OBSERVABLE",
+        "as declared",
+        WINDOW,
+        "counters: sum over copies; others: value at the end, mean over copies",
+        "Of a class of `htb`: what its scheduler can observe, `drops` by reason.",
+    ),
+    metric(
+        "links.L.queue.leaves.OBSERVABLE",
+        "as declared",
+        WINDOW,
+        "as links.L.queue.classes",
+        "The same of the leaves of users or flows, a list each: groups in the order of their names, their users, their flows.",
+    ),
+    metric(
+        "links.L.queue.OBSERVABLE",
+        "as declared",
+        WINDOW,
+        "counters: sum over copies; others: value at the end, mean over copies",
+        "What `sfq` and `fq-codel` can observe.",
+    ),
+    metric(
         "links.L.reverse",
         "",
         WINDOW,

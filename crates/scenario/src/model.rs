@@ -72,6 +72,13 @@ pub struct Link {
     pub loss: Option<Loss>,
 }
 
+impl Link {
+    /// By what its scheduler tells its queues apart, on the way forward.
+    pub fn scheduler_per(&self) -> SchedulerPer {
+        self.forward.queue.as_ref().map_or(SchedulerPer::Class, |queue| queue.scheduler_per)
+    }
+}
+
 /// Jitter of a link.
 #[derive(Clone, Debug)]
 pub struct Jitter {
@@ -283,6 +290,15 @@ pub enum Copies {
     One(u32),
 }
 
+/// Which classes of a tree of them a series takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeClass {
+    /// The one whose name is this many in the order of names.
+    Named(u32),
+    /// Leaves of users or flows.
+    Leaves(Copies),
+}
+
 /// What a series observes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -292,6 +308,17 @@ pub enum Target {
         link: usize,
         /// Which copies.
         copies: Copies,
+        /// Name of the observable.
+        observable: &'static str,
+    },
+    /// `links.L.queue.classes.C.tokens`, `links.L.queue.leaves[n].tokens`, … : of a scheduler's class.
+    Class {
+        /// Link index.
+        link: usize,
+        /// Which copies.
+        copies: Copies,
+        /// Whose.
+        class: TreeClass,
         /// Name of the observable.
         observable: &'static str,
     },

@@ -76,6 +76,32 @@ fn wrong_dimensions_are_named() {
 }
 
 #[test]
+fn a_flag_is_true_or_false() {
+    one(
+        "groups.heavy.tcp.save_metrics",
+        json!("yes"),
+        "groups.heavy.tcp.save_metrics: true or false is needed, not \"yes\"",
+    );
+    one(
+        "groups.heavy.tcp.save_metrics",
+        json!(1),
+        "groups.heavy.tcp.save_metrics: true or false is needed, not 1",
+    );
+    valid(&with("abc-default", &[("groups.heavy.tcp.save_metrics", json!(true))]));
+}
+
+#[test]
+fn a_deviation_goes_with_a_round_trip_time() {
+    one(
+        "groups.heavy.tcp.cached_rttvar",
+        json!("5 ms"),
+        "groups.heavy.tcp.cached_rttvar: goes with cached_srtt, which is not given",
+    );
+    let both = json!({ "stack": "rfc", "cached_rttvar": "5 ms", "cached_srtt": "9 ms" });
+    valid(&with("abc-default", &[("groups.heavy.tcp", both)]));
+}
+
+#[test]
 fn negative_quantities_are_refused() {
     one(
         "links.bottleneck.delay",
@@ -281,6 +307,11 @@ fn kinds_are_known_or_announced_or_mistyped() {
         "groups.heavy.tcp.stack",
         json!("ns3"),
         "groups.heavy.tcp.stack: \"ns3\" is not valid; did you mean \"ns3.26\"?",
+    );
+    one(
+        "groups.heavy.tcp.save_metric",
+        json!(true),
+        "groups.heavy.tcp.save_metric: unknown key \"save_metric\"; did you mean \"save_metrics\"?",
     );
     one("stages.meter.peer", json!("x"), "stages.meter.peer: not yet known: peer");
     one(
@@ -763,6 +794,55 @@ fn series_lead_somewhere() {
         "record.events",
         json!(["drops"]),
         "record.events[0]: no event is called \"drops\"; did you mean \"drop\"?",
+    );
+}
+
+#[test]
+fn series_of_classes_lead_to_one() {
+    let by_class = json!({ "scheduler": { "kind": "htb", "classes": {
+        "all": { "rate": "8 Mbit/s" }, "be": { "parent": "all", "rate": "1 Mbit/s", "ceil": "8 Mbit/s" } } } });
+    let by_user = json!({ "scheduler": { "kind": "htb", "per": "user", "classes": { "all": { "rate": "8 Mbit/s" } },
+        "each": { "parent": "all", "rate": "1 Mbit/s" } } });
+    let wrong = |queue: &Json, of: &str, every: &str| {
+        let series = json!([{ "of": format!("links.bottleneck.queue.{of}"), "every": every }]);
+        let tree =
+            with("abc-default", &[("links.bottleneck.queue", queue.clone()), ("record.series", series)]);
+        errors(&tree).to_string()
+    };
+    let table = [
+        (&by_class, "classes.al.tokens", "of: no class is called \"al\"; did you mean \"all\"?"),
+        (&by_class, "classes.all.token", "of: a class has no observable \"token\"; did you mean \"tokens\"?"),
+        (
+            &by_class,
+            "leaves[0].tokens",
+            "of: leaves have names here: \"links.NAME.queue.classes.CLASS.tokens\"",
+        ),
+        (
+            &by_class,
+            "ctokens",
+            "of: \"ctokens\" is a class's: \"links.NAME.queue.classes.CLASS.ctokens\", or a user's or flow's: \"links.NAME.queue.leaves[0].ctokens\"",
+        ),
+        (
+            &by_user,
+            "leaves[11].tokens",
+            "of: index 11 is out of range: there are 11, counted from 0 (leaves)",
+        ),
+        (
+            &json!({ "limit": "24 packets" }),
+            "classes.all.tokens",
+            "of: only the scheduler \"htb\" has classes to observe",
+        ),
+    ];
+    for (queue, of, message) in table {
+        assert_eq!(wrong(queue, of, "1 s"), format!("record.series[0].{message}"));
+    }
+    assert_eq!(
+        wrong(&by_user, "leaves[*].sent_bytes", "packet"),
+        "record.series[0].every: \"sent_bytes\" is a counter; a duration is needed here"
+    );
+    assert_eq!(
+        wrong(&by_user, "leaves[*].sent_bytes", "1 us"),
+        "record.series[0].every: too fine: 2.2e9 values in all; at most 1e9 are possible"
     );
 }
 

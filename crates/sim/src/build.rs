@@ -5,13 +5,13 @@ use std::sync::Arc;
 use evenflow_base::random::key_of;
 use evenflow_base::schema::{Law, Sampler, Value, Values};
 use evenflow_base::{Duration, Fine, Rate, Stream, Time};
-use evenflow_queue::scheduler::{Drr, Medf, Strict};
+use evenflow_queue::scheduler::{self, Drr, Medf, Strict, is_counter};
 use evenflow_queue::{
     Admission, FqCodel, Htb, Limit, Line, Scheduler, Sfq, Tbf, fq_codel, htb, owns_scheduler, sfq, tbf,
 };
 use evenflow_scenario::model::{
     Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Jitter as JitterSpec, Lost,
-    Per, Queue as QueueSpec, RateSpec, Scenario, SchedulerPer, Target, Traffic,
+    Per, Queue as QueueSpec, RateSpec, Scenario, SchedulerPer, Target, Traffic, TreeClass,
 };
 use evenflow_stage::Stage;
 use evenflow_traffic::Application;
@@ -24,7 +24,7 @@ use crate::engine::{
 };
 use crate::events::Lane;
 use crate::measure::{ClassCounters, PortCounters, Window, WindowMeter};
-use crate::port::{Events, Fifo, Gate, Jitter, Lengths, Loses, Loss, Port, Queue, Select};
+use crate::port::{Events, Fifo, Gate, Jitter, Lengths, Loses, Loss, Opened, Port, Queue, Select};
 use crate::probe::{Log, Probes, Series, Source, Timed};
 
 /// Whether packets leave a port in the order in which it takes them, at instants that are known at once.
@@ -116,6 +116,20 @@ fn flows_per_user(group: &Group) -> usize {
     group.traffic.iter().map(|t| evenflow_traffic::flows(&t.spec.values) as usize).sum()
 }
 
+/// Whether connections of a user of `group` leave metrics to each other: they have profiles of their own then.
+fn saves_metrics(group: &Group) -> bool {
+    group.traffic.iter().filter_map(|t| t.tcp.as_ref()).any(|tcp| tcp.profile.save_metrics)
+}
+
+/// Adds the profiles of a group's traffic to `list`; gives the place of each.
+fn add_profiles(group: &Group, list: &mut Vec<Profile>) -> Vec<u32> {
+    let place = |t: &Traffic| {
+        list.extend(t.tcp.as_ref().map(|tcp| tcp.profile.clone()));
+        list.len().saturating_sub(1) as u32
+    };
+    group.traffic.iter().map(place).collect()
+}
+
 /// An estimate of what a run needs, in bytes: state of flows, users and copies, without packets in flight.
 pub fn memory_bytes(scenario: &Scenario) -> u64 {
     let mut total = 4 << 20;
@@ -123,6 +137,9 @@ pub fn memory_bytes(scenario: &Scenario) -> u64 {
         let users = u64::from(group.users);
         let flows = users * flows_per_user(group) as u64;
         total += flows * (size_of::<Connection>() + size_of::<Flow>() + 160) as u64 + users * 200;
+        if saves_metrics(group) {
+            total += users * (group.traffic.len() * size_of::<Profile>()) as u64;
+        }
         for hop in &group.path {
             let per = match hop.component {
                 Component::Link(i) => scenario.links[i].per,
@@ -137,7 +154,38 @@ pub fn memory_bytes(scenario: &Scenario) -> u64 {
             total += copies * (2 * size_of::<Port>() + size_of::<Fifo>() + 200) as u64;
         }
     }
-    total
+    total + (0..scenario.links.len()).map(|link| schedulers_bytes(scenario, link)).sum::<u64>()
+}
+
+/// Of that, what the schedulers of a link's copies take that have a place for everybody, or for every slot of a hash.
+fn schedulers_bytes(scenario: &Scenario, index: usize) -> u64 {
+    let link = &scenario.links[index];
+    let crossing = |g: &&Group| g.path.iter().any(|hop| hop.component == Component::Link(index));
+    let (mut users, mut flows, mut copies) = (0, 0, 0);
+    for group in scenario.groups.iter().filter(crossing) {
+        let of_group = u64::from(group.users) * flows_per_user(group) as u64;
+        users += group.users as usize;
+        flows += of_group as usize;
+        copies += match link.per {
+            Per::Shared => u64::from(copies == 0),
+            Per::Group => 1,
+            Per::User => u64::from(group.users),
+            Per::Users(n) => u64::from(group.users.div_ceil(n)),
+            Per::Flow => of_group,
+        };
+    }
+    let ways = [Some(&link.forward), link.reverse.as_ref()];
+    let queues = ways.into_iter().flatten().filter_map(|direction| direction.queue.as_ref());
+    let of = |queue: &QueueSpec| {
+        let owners = match queue.scheduler_per {
+            SchedulerPer::Class => 0,
+            SchedulerPer::User => users,
+            SchedulerPer::Flow => flows,
+        };
+        let schedulers = [Some(&queue.rule), queue.scheduler.as_ref()].into_iter().flatten();
+        schedulers.map(|s| scheduler::memory(s.mechanism.kind, &s.values, owners)).sum::<u64>()
+    };
+    copies * queues.map(of).sum::<u64>()
 }
 
 struct Builder<'a> {
@@ -249,20 +297,18 @@ impl Builder<'_> {
                 Component::Link(i) => scenario.links[i].per == Per::Flow,
                 Component::Stage(i) => scenario.stages[i].per == Per::Flow,
             });
-            let profiles: Vec<u32> = group
-                .traffic
-                .iter()
-                .map(|t| {
-                    if let Some(tcp) = &t.tcp {
-                        parts.profiles.push(tcp.profile.clone());
-                    }
-                    parts.profiles.len().saturating_sub(1) as u32
-                })
-                .collect();
+            let mut profiles = Vec::new();
+            let shares = saves_metrics(group);
             for user in 0..group.users as usize {
                 let host = parts.hosts.len() as u32;
                 let owner = format!("{}/{user}", group.name);
-                parts.hosts.push(self.host(group, user, &owner));
+                let mut own = self.host(group, user, &owner);
+                if shares || user == 0 {
+                    let first = parts.profiles.len();
+                    profiles = add_profiles(group, &mut parts.profiles);
+                    own.profiles = first..parts.profiles.len();
+                }
+                parts.hosts.push(own);
                 let mut number = 0;
                 let mut route = parts.routes.len() as u32;
                 for (t, traffic) in group.traffic.iter().enumerate() {
@@ -433,7 +479,7 @@ impl Builder<'_> {
             None => None,
         };
         let processing = law.map(|law| (law, stream(self.seed, "groups", owner, "processing")));
-        Host { processing, left: Time::ZERO }
+        Host { processing, left: Time::ZERO, profiles: 0..0 }
     }
 
     fn drawn(&self, values: &Values, name: &str, copy: &Copy) -> Values {
@@ -646,6 +692,7 @@ impl Builder<'_> {
             busy: false,
             sending: (0, Time::ZERO),
             steps,
+            opened: Opened::default(),
         }))
     }
 
@@ -781,7 +828,9 @@ impl Builder<'_> {
                         probes.timed.push(Timed { source, every, next, before: 0.0, column });
                     }
                     Every::Packet => match source {
-                        Source::Queue(_, name) => probes.port_series.push((packet.0, packet.1, name, column)),
+                        Source::Queue(_, class, name) => {
+                            probes.port_series.push((packet.0, packet.1, class, name, column));
+                        }
                         Source::Stage(_, name) => {
                             probes.stage_series.push((packet.0, packet.1, name, column))
                         }
@@ -813,7 +862,10 @@ impl Builder<'_> {
     fn observed(&self, link: usize) -> bool {
         let record = &self.scenario.record;
         record.histograms.iter().any(|h| h.0 == link)
-            || record.series.iter().any(|s| matches!(s.target, Target::Queue { link: l, .. } if l == link))
+            || record.series.iter().any(|s| match s.target {
+                Target::Queue { link: l, .. } | Target::Class { link: l, .. } => l == link,
+                _ => false,
+            })
             || record.events.contains(&EventKind::Arrival)
     }
 
@@ -839,10 +891,34 @@ impl Builder<'_> {
                     .into_iter()
                     .map(|n| {
                         let name = format!("links.{}{}.queue.{observable}", spec.name, index(spec.per, n));
-                        let port = first_port[link] + 2 * n;
-                        (name, Source::Queue(port, observable), (2 * link as u32, n as u32))
+                        let source = queue_source(first_port[link] + 2 * n, None, observable);
+                        (name, source, (2 * link as u32, n as u32))
                     })
                     .collect()
+            }
+            Target::Class { link, copies, class, observable } => {
+                let spec = &scenario.links[link];
+                let tree = spec.forward.queue.as_ref().and_then(|q| q.scheduler.as_ref());
+                let names: Vec<&str> = tree.into_iter().flat_map(|s| htb::class_names(&s.values)).collect();
+                let classes: Vec<(String, u32)> = match class {
+                    TreeClass::Named(n) => vec![(format!("classes.{}", names[n as usize]), n)],
+                    TreeClass::Leaves(leaves) => {
+                        numbers(leaves, self.owners(link, spec.scheduler_per()).len())
+                            .into_iter()
+                            .map(|n| (format!("leaves[{n}]"), (names.len() + n) as u32))
+                            .collect()
+                    }
+                };
+                let mut out = Vec::new();
+                for n in numbers(copies, links[link].list.len()) {
+                    for (class, number) in &classes {
+                        let name =
+                            format!("links.{}{}.queue.{class}.{observable}", spec.name, index(spec.per, n));
+                        let source = queue_source(first_port[link] + 2 * n, Some(*number), observable);
+                        out.push((name, source, (2 * link as u32, n as u32)));
+                    }
+                }
+                out
             }
             Target::Link { link, copies, counter } => {
                 let spec = &scenario.links[link];
@@ -885,6 +961,15 @@ impl Builder<'_> {
                 out
             }
         }
+    }
+}
+
+/// What a series reads of a port's queue, or of a class of its scheduler.
+fn queue_source(port: usize, class: Option<u32>, observable: &'static str) -> Source {
+    if is_counter(observable) {
+        Source::Count(port, class, observable)
+    } else {
+        Source::Queue(port, class, observable)
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use evenflow_base::schema::Sampler;
@@ -12,6 +13,7 @@ use evenflow_queue::{Gone, Queued, Reason, Verdict};
 use evenflow_stage::Stage;
 use evenflow_traffic::Source;
 use evenflow_transport::sender::Life;
+use evenflow_transport::sender::metrics::Metrics;
 use evenflow_transport::{Profile, Receiver, Report, Reports, Segment, Sender};
 
 use crate::RunError;
@@ -130,6 +132,8 @@ pub struct Host {
     pub processing: Option<(Sampler, Stream)>,
     /// When its last packet left it; order is kept.
     pub left: Time,
+    /// The profiles of its own, in [`Engine::profiles`], where its connections share metrics.
+    pub profiles: Range<usize>,
 }
 
 impl Host {
@@ -433,6 +437,9 @@ impl Engine {
                 if now >= c.sender.deadline() {
                     advance(c, profile, now, &self.window);
                     c.sender.wake(now, profile, &mut self.outbox);
+                    if c.sender.life() == Life::Done {
+                        return self.leave(endpoint, info.host);
+                    }
                 }
                 let (profile, due) = (c.profile, c.sender_due());
                 self.after(flow, info, profile, Wake::Sender, due, now);
@@ -448,6 +455,17 @@ impl Engine {
                 self.after(flow, info, profile, Wake::Receiver, due, now);
             }
         }
+    }
+
+    /// A connection is over, in order, and leaves its metrics to those of its host.
+    #[cold]
+    fn leave(&mut self, endpoint: usize, host: u32) {
+        let c = &self.connections[endpoint];
+        let profile = &self.profiles[c.profile as usize];
+        let mut metrics = Metrics::of(profile);
+        metrics.learn(&c.sender, profile);
+        let own = self.hosts[host as usize].profiles.clone();
+        self.profiles[own].iter_mut().filter(|p| p.save_metrics).for_each(|p| metrics.keep(p));
     }
 
     fn start(&mut self, flow: u32, now: Time) {
@@ -812,7 +830,8 @@ impl Engine {
         let class = &mut self.classes[port.class as usize];
         let Queue::Fifo(q) = &mut port.queue else { return false };
         if self.probes.watches_ports {
-            self.probes.at_port(port.class, port.copy, &q.gate, packet, verdict, now);
+            let observe = |_, name: &str| q.gate.observe(name);
+            self.probes.at_port(port.class, port.copy, observe, packet, verdict, now);
         }
         match verdict {
             Verdict::Accept => {}
@@ -862,7 +881,11 @@ impl Engine {
             }
         }
         if self.probes.watches_ports {
-            self.probes.at_port(lane as u32, port.copy, &q.gate, &packet, verdict, now);
+            let observe = |class, name: &str| q.observe(class, name, now);
+            self.probes.at_port(lane as u32, port.copy, observe, &packet, verdict, now);
+        }
+        if let Verdict::Drop(reason) = verdict {
+            q.scheduler.turned_away(queue, reason);
         }
         if loses(&mut q.gate, verdict, now) {
             doom(&mut packet, index, &self.flows);
@@ -1048,6 +1071,11 @@ impl Engine {
             for flow in 0..self.flows.len() {
                 self.counters[flow].received_before = self.received(flow);
             }
+            for port in &mut self.ports {
+                if let Queue::Events(q) = &mut port.queue {
+                    q.open_window();
+                }
+            }
         }
         probes.look(now, self);
         self.probes = probes;
@@ -1071,19 +1099,19 @@ impl Engine {
         evenflow_transport::Window { cwnd: window.cwnd / mss, ssthresh: window.ssthresh / mss }
     }
 
-    /// The gate of a port as of `now`, if it has one.
-    pub fn gate_at(&mut self, port: usize, now: Time) -> Option<&Gate> {
+    /// The value of an observable of a port's queue, or of a class of its scheduler, as of `now`.
+    pub fn observe(&mut self, port: usize, class: Option<u32>, name: &str, now: Time) -> Option<f64> {
         let port = &mut self.ports[port];
         let free = port.free_at.ceil();
         match &mut port.queue {
             Queue::Open => None,
             Queue::Fifo(q) => {
                 q.advance(now, free, &self.window);
-                Some(&q.gate)
+                q.gate.observe(name)
             }
             Queue::Events(q) => {
                 q.advance(now, free);
-                Some(&q.gate)
+                q.observe(class, name, now)
             }
         }
     }

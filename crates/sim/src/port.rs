@@ -9,7 +9,8 @@
 use std::collections::VecDeque;
 
 use evenflow_base::{Duration, Fine, Packet, Rate, Stream, Time};
-use evenflow_queue::{Admission, Gone, Limit, Occupancy, Queued, Reason, Scheduler, Verdict};
+use evenflow_queue::scheduler::Meetings;
+use evenflow_queue::{Admission, Gone, Limit, Occupancy, Queued, Reason, Scheduler, Verdict, htb};
 
 use crate::measure::PortCounters;
 
@@ -262,6 +263,17 @@ pub struct Events {
     pub sending: (u16, Time),
     /// Rate changes still to come, the next one last.
     pub steps: Vec<(Time, Rate)>,
+    /// What the scheduler had counted when the window opened.
+    pub opened: Opened,
+}
+
+/// What a scheduler had counted at some time.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// Of one that hashes flows.
+    pub meetings: Meetings,
+    /// Of a tree's classes.
+    pub classes: Vec<htb::Counts>,
 }
 
 /// How a packet finds its queue in a scheduler.
@@ -325,6 +337,25 @@ impl Events {
     /// Since when there has been nothing to do; the transmitter is free at `free`.
     pub fn idle_since(&self, free: Time) -> Option<Time> {
         (!self.busy && self.gate.packets == 0).then_some(free)
+    }
+
+    /// The value of an observable at `now`: of the queue, its rule or its scheduler; or of the scheduler's class, where there is one.
+    pub fn observe(&self, class: Option<u32>, name: &str, now: Time) -> Option<f64> {
+        match class {
+            Some(class) => self.scheduler.observe(class as usize, name, now),
+            None => self.gate.observe(name).or_else(|| match &self.scheduler {
+                Scheduler::Htb(_) => None,
+                scheduler => scheduler.observe(0, name, now),
+            }),
+        }
+    }
+
+    /// The window opens.
+    pub fn open_window(&mut self) {
+        self.opened.meetings = self.scheduler.meetings().copied().unwrap_or_default();
+        if let Scheduler::Htb(tree) = &self.scheduler {
+            self.opened.classes = tree.counts().to_vec();
+        }
     }
 
     /// When to ask the scheduler again, where it keeps its packets back and no wake-up is on record for that instant.

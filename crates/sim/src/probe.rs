@@ -8,7 +8,6 @@ use evenflow_scenario::model::EventKind;
 
 use crate::engine::{Engine, StageSlot};
 use crate::events::{Class, Key, NEVER, key};
-use crate::port::Gate;
 
 /// A recorded column: instants in seconds and values.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +23,10 @@ pub struct Series {
 /// What a timed series reads.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
-    /// Observable of a port's queue.
-    Queue(usize, &'static str),
+    /// Observable of a port's queue, or of a class of its scheduler.
+    Queue(usize, Option<u32>, &'static str),
+    /// A count of a port's scheduler, or of a class of it: its increase.
+    Count(usize, Option<u32>, &'static str),
     /// Counter of a port: its increase.
     Port(usize, &'static str),
     /// Observable of a stage.
@@ -92,8 +93,8 @@ pub struct Probes {
     pub series: Vec<Series>,
     /// Series at intervals.
     pub timed: Vec<Timed>,
-    /// Per packet: (class, copy, observable, column).
-    pub port_series: Vec<(u32, u32, &'static str, usize)>,
+    /// Per packet: (class, copy, class of the scheduler, observable, column).
+    pub port_series: Vec<(u32, u32, Option<u32>, &'static str, usize)>,
     /// Per packet: (stage class, copy, observable, column).
     pub stage_series: Vec<(u32, u32, &'static str, usize)>,
     /// What Linux's probe logs: (flow, what, column, the window logged last).
@@ -135,7 +136,8 @@ impl Probes {
                 rise
             };
             let value = match timed.source {
-                Source::Queue(port, name) => engine.gate_at(port, now).and_then(|g| g.observe(name)),
+                Source::Queue(port, class, name) => engine.observe(port, class, name, now),
+                Source::Count(port, class, name) => engine.observe(port, class, name, now).map(rise),
                 Source::Port(port, name) => {
                     let c = &engine.ports[port].counters;
                     Some(rise(match name {
@@ -179,15 +181,15 @@ impl Probes {
         &mut self,
         class: u32,
         copy: u32,
-        gate: &Gate,
+        observe: impl Fn(Option<u32>, &str) -> Option<f64>,
         packet: &Packet,
         verdict: Verdict,
         now: Time,
     ) {
-        for &(of, number, name, column) in &self.port_series {
+        for &(of, number, whose, name, column) in &self.port_series {
             if of == class && number == copy {
                 self.series[column].times.push(now.seconds());
-                self.series[column].values.push(gate.observe(name).unwrap_or(f64::NAN));
+                self.series[column].values.push(observe(whose, name).unwrap_or(f64::NAN));
             }
         }
         for (kind, list) in &mut self.lists {

@@ -3,13 +3,15 @@
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use evenflow_queue::Reason;
-use evenflow_scenario::model::{EventKind, Histogram, RateSpec, Scenario};
+use evenflow_base::schema::Observable;
+use evenflow_queue::scheduler::is_counter;
+use evenflow_queue::{Reason, Scheduler, htb};
+use evenflow_scenario::model::{EventKind, Histogram, Queue as QueueSpec, RateSpec, Scenario};
 use evenflow_transport::sender::Life;
 
 use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
-use crate::port::{Port, Queue};
+use crate::port::{Events, Port, Queue};
 
 /// A recorded column.
 #[derive(Clone, Debug)]
@@ -164,8 +166,14 @@ fn links(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
         let back = link.reverse.as_ref().unwrap_or(&link.forward);
         let mut forward =
             direction(engine, scenario, &by_class[2 * i], 2 * i, rated(&link.forward.rate), seconds);
-        let reverse =
+        let mut reverse =
             direction(engine, scenario, &by_class[2 * i + 1], 2 * i + 1, rated(&back.rate), seconds);
+        let queues = [Some(&link.forward), link.reverse.as_ref()].map(|d| d.and_then(|d| d.queue.as_ref()));
+        for (way, out) in [&mut forward, &mut reverse].into_iter().enumerate() {
+            if let Some(counted) = queues[way].and_then(|q| scheduled(engine, &by_class[2 * i + way], q)) {
+                out.insert("queue".into(), Value::Object(counted));
+            }
+        }
         forward.insert("reverse".into(), Value::Object(reverse));
         out.insert(link.name.clone(), Value::Object(forward));
     }
@@ -183,10 +191,6 @@ fn direction(
     let c = &engine.classes[class];
     let ns = seconds * 1e9;
     let over = |f: &dyn Fn(&Port) -> Option<f64>| mean(ports.iter().map(|p| f(p)));
-    let reasons = |counts: &[u64]| -> Value {
-        let named = Reason::ALL.iter().zip(counts).filter(|(_, n)| **n > 0);
-        Value::Object(named.map(|(r, n)| (r.name().to_string(), json!(n))).collect())
-    };
     let classes: Map<String, Value> = scenario
         .classes
         .iter()
@@ -217,6 +221,94 @@ fn direction(
     out.insert("drops".into(), reasons(&c.drops));
     out.insert("marks".into(), reasons(&c.marks));
     out.insert("classes".into(), Value::Object(classes));
+    out
+}
+
+/// Counts by reason, those that are none left out.
+fn reasons(counts: &[u64]) -> Value {
+    let named = Reason::ALL.iter().zip(counts).filter(|(_, n)| **n > 0);
+    Value::Object(named.map(|(r, n)| (r.name().to_string(), json!(n))).collect())
+}
+
+/// What the schedulers of a link's copies have counted in the window, and where they stand at its end, if they count at all.
+fn scheduled(engine: &Engine, ports: &[&Port], spec: &QueueSpec) -> Option<Map<String, Value>> {
+    let mut copies: Vec<&Events> = Vec::new();
+    for port in ports {
+        if let Queue::Events(q) = &port.queue {
+            copies.push(q);
+        }
+    }
+    match &copies.first()?.scheduler {
+        Scheduler::Htb(tree) => {
+            let values = &spec.scheduler.as_ref()?.values;
+            Some(classes(engine, &copies, htb::class_names(values).collect(), tree.counts().len()))
+        }
+        Scheduler::Sfq(_) => Some(meetings(engine, &copies, spec.scheduler.as_ref()?.mechanism.observables)),
+        Scheduler::FqCodel(_) => Some(meetings(engine, &copies, spec.rule.mechanism.observables)),
+        _ => None,
+    }
+}
+
+/// Counts of schedulers that hash flows, summed over copies, and means of where they stand.
+fn meetings(engine: &Engine, copies: &[&Events], observables: &[Observable]) -> Map<String, Value> {
+    let count = |q: &Events, name: &str| {
+        let now = q.scheduler.meetings().and_then(|m| m.named(name)).unwrap_or(0);
+        now - q.opened.meetings.named(name).unwrap_or(0)
+    };
+    let value = |name: &str| match is_counter(name) {
+        true => json!(copies.iter().map(|q| count(q, name)).sum::<u64>()),
+        false => number(mean(copies.iter().map(|q| q.observe(None, name, engine.window.to)))),
+    };
+    observables.iter().map(|o| (o.name.to_owned(), value(o.name))).collect()
+}
+
+/// The same of a tree's classes: of each by its name, and of those without names, the leaves of users or flows, in lists.
+fn classes(engine: &Engine, copies: &[&Events], names: Vec<&str>, count: usize) -> Map<String, Value> {
+    let none = htb::Counts::default();
+    let counts = |q: &Events, n: usize| match &q.scheduler {
+        Scheduler::Htb(tree) => (tree.counts()[n], q.opened.classes.get(n).copied().unwrap_or(none)),
+        _ => (none, none),
+    };
+    let value = |n: usize, name: &str| match is_counter(name) {
+        true => {
+            let rise = |q: &&Events| {
+                let (now, before) = counts(q, n);
+                Some(now.named(name)? - before.named(name)?)
+            };
+            json!(copies.iter().filter_map(rise).sum::<u64>())
+        }
+        false => number(mean(copies.iter().map(|q| q.observe(Some(n as u32), name, engine.window.to)))),
+    };
+    let drops = |n: usize| -> [u64; Reason::ALL.len()] {
+        std::array::from_fn(|reason| {
+            let rise = |(now, before): (htb::Counts, htb::Counts)| now.drops[reason] - before.drops[reason];
+            copies.iter().map(|q| rise(counts(q, n))).sum()
+        })
+    };
+    let observables = htb::TABLE.observables.iter().filter(|o| o.name != "drops");
+    let named: Map<String, Value> = names
+        .iter()
+        .enumerate()
+        .map(|(n, name)| {
+            let mut entry: Map<String, Value> =
+                observables.clone().map(|o| (o.name.to_owned(), value(n, o.name))).collect();
+            entry.insert("drops".into(), reasons(&drops(n)));
+            ((*name).to_owned(), Value::Object(entry))
+        })
+        .collect();
+    let mut out = Map::new();
+    out.insert("classes".into(), Value::Object(named));
+    let leaves = names.len()..count;
+    if !leaves.is_empty() {
+        let list = |name: &str| Value::Array(leaves.clone().map(|n| value(n, name)).collect());
+        let mut entry: Map<String, Value> = observables.map(|o| (o.name.to_owned(), list(o.name))).collect();
+        let by_leaf: Vec<_> = leaves.clone().map(drops).collect();
+        let of = |reason: usize| by_leaf.iter().map(|drops| drops[reason]).collect::<Vec<u64>>();
+        let lists = Reason::ALL.iter().enumerate().map(|(i, reason)| (reason, of(i)));
+        let told = lists.filter(|(_, list)| list.iter().any(|n| *n > 0));
+        entry.insert("drops".into(), told.map(|(r, list)| (r.name().to_owned(), json!(list))).collect());
+        out.insert("leaves".into(), Value::Object(entry));
+    }
     out
 }
 

@@ -4,7 +4,9 @@
 //! `tcp` table of a scenario, its canonical form and the table of differences in docs/tcp.md. A profile that is not
 //! complete answers "not yet known", so that its results never change meaning.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::schema::{
+    Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values,
+};
 use evenflow_base::{Duration, Time};
 
 /// A word of the scenario file for each variant of a rule.
@@ -397,6 +399,10 @@ lines! {
         "The reordering that an earlier connection saw, in segments.";
     cached_srtt: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
         "The smoothed round-trip time that an earlier connection left: the first sample counts as no less.";
+    cached_rttvar: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
+        "The mean deviation that it left beside it: that of the first sample counts as no less.";
+    save_metrics: flag, Range::ANY, "docs/tcp.md",
+        "A connection whose data is all acknowledged leaves its threshold, reordering and round-trip time to those of the same user that open later.";
     ecn: (word Ecn), Range::ANY, "RFC 3168, RFC 9768",
         "How congestion marks come back.";
     peer_ecn: (word PeerEcn), Range::ANY, "RFC 9768 section 3.1",
@@ -514,6 +520,8 @@ impl Profile {
             cached_ssthresh: None,
             cached_reordering: None,
             cached_srtt: Duration::ZERO,
+            cached_rttvar: Duration::ZERO,
+            save_metrics: false,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
         }
@@ -644,6 +652,8 @@ impl Profile {
             cached_ssthresh: None,
             cached_reordering: None,
             cached_srtt: Duration::ZERO,
+            cached_rttvar: Duration::ZERO,
+            save_metrics: false,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
         }
@@ -768,6 +778,9 @@ impl Profile {
                 wrong("cached_reordering", "needs loss_detection = \"fack-adaptive\" (Linux 3.2)".into());
             }
         }
+        if self.cached_rttvar > Duration::ZERO && self.cached_srtt == Duration::ZERO {
+            wrong("cached_rttvar", "goes with cached_srtt, which is not given".into());
+        }
         if self.rtt == RttSource::SendTimes && !self.sack {
             if given("rtt") {
                 wrong("rtt", "send-times needs sack = true: only then send times are kept".into());
@@ -849,5 +862,8 @@ pub static TCP: Mechanism = Mechanism {
     params: PARAMS,
     observables: &[],
     counters: &[],
-    deviations: &[],
+    deviations: &[Deviation {
+        what: "save_metrics is off in linux3.2 too; Linux keeps route metrics unless an administrator says otherwise.",
+        why: "A connection must not depend on earlier ones unless a scenario asks for it.",
+    }],
 };

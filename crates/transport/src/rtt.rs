@@ -135,11 +135,38 @@ impl RttEstimator {
         self.variation = variation * tick;
     }
 
-    /// A connection before left a larger mean.
-    pub fn remembered(&mut self, srtt: Duration) {
-        if let Some(smoothed) = &mut self.smoothed {
-            *smoothed = (*smoothed).max(srtt.0 as i64);
+    /// After the first sample: a connection before left a larger mean, or a larger mean deviation.
+    pub fn remembered(&mut self, srtt: Duration, deviation: Duration, profile: &Profile) {
+        let Some(smoothed) = &mut self.smoothed else { return };
+        *smoothed = (*smoothed).max(srtt.0 as i64);
+        if deviation <= self.deviation(profile) {
+            return;
         }
+        let (deviation, floor) = (deviation.0 as i64, profile.min_rto.0 as i64);
+        let tick = profile.clock_tick.0 as i64;
+        match profile.rto {
+            RtoRule::Rfc | RtoRule::Ticks => self.variation = deviation,
+            RtoRule::Linux => {
+                self.deviation = deviation;
+                self.highest = (4 * deviation).max(floor);
+                self.variation = self.highest;
+            }
+            RtoRule::LinuxTicks => {
+                self.deviation = 4 * deviation / tick;
+                self.highest = self.deviation.max(floor.div_euclid(tick));
+                self.variation = self.highest * tick;
+            }
+        }
+    }
+
+    /// The mean deviation.
+    pub fn deviation(&self, profile: &Profile) -> Duration {
+        let deviation = match profile.rto {
+            RtoRule::Rfc | RtoRule::Ticks => self.variation,
+            RtoRule::Linux => self.deviation,
+            RtoRule::LinuxTicks => self.deviation * profile.clock_tick.0 as i64 / 4,
+        };
+        Duration(deviation as u64)
     }
 
     /// RTO = SRTT + max(G, 4 RTTVAR), within the profile's floor and ceiling; 1 s before any sample (section 2.1).
@@ -235,6 +262,30 @@ mod tests {
         assert_eq!(samples(&profile, &[200; 60]).timeout(&profile), Duration::from_millis(412));
         // A sample below a tick is one.
         assert_eq!(samples(&profile, &[1]).timeout(&profile), Duration::from_millis(204));
+    }
+
+    /// After a first sample of 50 ms, whose deviation is 25: a mean of 60 and a deviation of 70 count, smaller ones do not. The
+    /// floor is on the whole (1 ms here) or on four times the deviation (200 ms).
+    #[test]
+    fn what_is_remembered_counts_where_it_is_more() {
+        let ms = Duration::from_millis;
+        for (profile, fresh, more) in [
+            (Profile { min_rto: ms(1), ..Profile::rfc() }, 50 + 4 * 25, 60 + 4 * 70),
+            (Profile { min_rto: ms(1), ..Profile::ns2() }, 50 + 4 * 25, 60 + 4 * 70),
+            (Profile::linux(), 50 + 200, 60 + 4 * 70),
+            // Ticks of 4 ms: 12 and, for 60 and 70, 15 and 4 * 70 / 4.
+            (Profile::linux3_2(), 4 * 12 + 200, 4 * 15 + 4 * 70),
+        ] {
+            let mut rtt = samples(&profile, &[50]);
+            rtt.remembered(ms(40), ms(20), &profile);
+            assert_eq!(rtt.timeout(&profile), ms(fresh), "{}", profile.name);
+            rtt.remembered(ms(60), ms(70), &profile);
+            assert_eq!(rtt.timeout(&profile), ms(more), "{}", profile.name);
+            assert_eq!(rtt.deviation(&profile), ms(70), "{}", profile.name);
+        }
+        let mut rtt = RttEstimator::default();
+        rtt.remembered(ms(60), ms(70), &Profile::rfc());
+        assert_eq!(rtt.smoothed(), None, "before a sample nothing counts");
     }
 
     #[test]

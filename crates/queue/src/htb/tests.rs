@@ -15,7 +15,9 @@ fn class(parent: Option<usize>, rate: f64, ceil: f64) -> ClassParams {
         cburst: 1600,
         priority: 0,
         quantum: 1000,
-        leaf: LeafParams { limit: Limit::None, sfq: None },
+        overhead: 0,
+        mpu: 0,
+        leaf: LeafParams { limit: Limit::None, discipline: Discipline::Fifo },
     }
 }
 
@@ -52,11 +54,19 @@ fn put(q: &mut Htb, queue: usize, size: u16, count: usize) {
     }
 }
 
+/// Who leaves at `now`; no leaf may drop or mark.
+fn next(q: &mut Htb, now: Time) -> Option<Queued> {
+    let mut gone = Vec::new();
+    let served = q.dequeue(now, &mut gone);
+    assert!(gone.is_empty() && served.is_none_or(|(_, mark)| mark.is_none()));
+    served.map(|(item, _)| item)
+}
+
 /// Who leaves when, in microseconds, until `end`, through a link that is never busy.
 fn departures(q: &mut Htb, end: f64) -> Vec<(u8, f64)> {
     let (mut now, mut left) = (Time(0), Vec::new());
     while (now.0 as f64) < end * 1e3 {
-        match q.dequeue(now) {
+        match next(q, now) {
             Some(item) => left.push((item.packet.class, now.0 as f64 / 1e3)),
             None if q.waiting().next().is_none() => break,
             None => {
@@ -162,7 +172,7 @@ fn time_without_work_fills_the_bucket_to_its_brim() {
     assert_eq!(departures(&mut q, 1e6).len(), 3);
     put(&mut q, 0, 1000, 3);
     let later = Time(1_000_000_000);
-    assert!(q.dequeue(later).is_some() && q.dequeue(later).is_some() && q.dequeue(later).is_none());
+    assert!(next(&mut q, later).is_some() && next(&mut q, later).is_some() && next(&mut q, later).is_none());
     assert_eq!(q.next_event(), later + Duration(400_000));
 }
 
@@ -218,7 +228,7 @@ fn alone_a_leaf_borrows_all() {
     put(&mut q, 0, 1000, 2000);
     let sent = departures(&mut q, 1e6).len();
     assert!((sent as f64 - 1000.0).abs() < 5.0, "{sent}");
-    let (own, borrowed) = q.sent(0);
+    let (own, borrowed) = (q.counts()[1].lent.packets, q.counts()[1].borrowed.packets);
     assert_eq!((own + borrowed) as usize, sent);
     // An eighth is its own.
     assert!((own as f64 - 125.0).abs() < 5.0, "{own} {borrowed}");
@@ -263,6 +273,104 @@ fn a_lower_level_lends_first() {
     assert_eq!(order[6..].iter().filter(|class| **class == 1).count(), 3);
 }
 
+// --- what it counts -------------------------------------------------------------------------------------------------
+
+/// Packets sent, and of them those with own tokens and with borrowed ones.
+fn counted(q: &Htb, n: usize) -> [u64; 3] {
+    let counts = &q.counts()[n];
+    let tallies = [counts.sent, counts.lent, counts.borrowed];
+    assert!(tallies.iter().all(|tally| tally.bytes == 1000 * tally.packets));
+    tallies.map(|tally| tally.packets)
+}
+
+#[test]
+fn who_lent_and_who_borrowed() {
+    // As in the test before: a packet of each leaf's own; four that the inner class lends to its leaf; five of the root's, two
+    // of them for the inner class's leaf, three for its own.
+    let classes = vec![
+        ClassParams { burst: 10_000, cburst: 10_000, ..class(None, BYTE_A_US, BYTE_A_US) },
+        ClassParams { parent: Some(0), burst: 4000, cburst: 9000, ..class(None, BYTE_A_US / 2.0, BYTE_A_US) },
+        ClassParams { parent: Some(1), burst: 1, cburst: 9000, ..class(None, 8000.0, BYTE_A_US) },
+        ClassParams { parent: Some(0), burst: 1, cburst: 9000, ..class(None, 8000.0, BYTE_A_US) },
+    ];
+    let mut q = real(classes);
+    put(&mut q, 0, 1000, 8);
+    put(&mut q, 1, 1000, 8);
+    assert_eq!(departures(&mut q, 1.0).len(), 11);
+    assert_eq!([0, 1, 2, 3].map(|n| counted(&q, n)), [[11, 5, 0], [7, 4, 2], [7, 1, 6], [4, 1, 3]]);
+    // What all buckets hold: 10000 - 11 * 1000. 4000 less its leaf's own packet and four that it lent, as borrowing costs the
+    // lender's; 9000 - 7 * 1000 of its ceiling. A byte less a packet.
+    let state = |n: usize, name: &str, us: u64| q.observe(n, name, Time(us * 1000)).unwrap();
+    let near =
+        |value: f64, expected: f64| assert!((value - expected).abs() < 1e-6, "{value}, not {expected}");
+    near(state(0, "tokens", 0), -1000.0);
+    near(state(1, "tokens", 0), -1000.0);
+    near(state(1, "ctokens", 0), 2000.0);
+    near(state(2, "tokens", 0), -999.0);
+    near(state(3, "ctokens", 0), 5000.0);
+    // 2 ms later: a byte, half a byte and a thousandth of one in each microsecond more; and never above the brim.
+    near(state(0, "tokens", 2000), 1000.0);
+    near(state(1, "tokens", 2000), 0.0);
+    near(state(2, "tokens", 2000), -997.0);
+    near(state(0, "tokens", 1_000_000), 10_000.0);
+    assert_eq!((state(2, "packets", 0), state(3, "bytes", 0)), (1.0, 4000.0));
+    assert_eq!((q.observe(1, "packets", Time(0)), q.observe(1, "loans", Time(0))), (None, None));
+    assert_eq!((state(1, "lent_bytes", 0), state(2, "borrowed_packets", 0)), (4000.0, 6.0));
+}
+
+#[test]
+fn drops_are_the_leafs() {
+    let sfq = sfq::Params { divisor: 1, quantum: 1514, perturb: None };
+    let mut classes = below(BYTE_A_US, [class(None, MBIT, MBIT), class(None, MBIT, MBIT)]);
+    classes[2].leaf = LeafParams { limit: Limit::Packets(1), discipline: Discipline::Sfq(sfq) };
+    let mut q = real(classes);
+    put(&mut q, 1, 1000, 1);
+    let places = [0, 1].map(|queue| q.place(queue, 0, Time(0)));
+    q.turned_away(places[0], Reason::Limit);
+    q.turned_away(places[0], Reason::Early);
+    assert!(!q.push_out(places[1], 1000, &mut Vec::new()), "the newcomer's own slot is the longest");
+    let drops = |n: usize, reason: Reason| q.counts()[n].drops[reason as usize];
+    assert_eq!((drops(1, Reason::Limit), drops(1, Reason::Early), drops(2, Reason::PushedOut)), (1, 1, 0));
+    assert_eq!([0, 1, 2].map(|n| q.observe(n, "drops", Time(0))), [Some(0.0), Some(2.0), Some(0.0)]);
+}
+
+// --- frames ---------------------------------------------------------------------------------------------------------
+
+fn framed(arithmetic: Arithmetic, burst: u64, overhead: u32, mpu: u32, size: u16) -> Vec<f64> {
+    let bucket = ClassParams { burst, cburst: burst, overhead, mpu, ..class(None, BYTE_A_US, BYTE_A_US) };
+    let mut q = htb(arithmetic, vec![bucket]);
+    put(&mut q, 0, size, 4);
+    let times = departures(&mut q, 1e6).into_iter().map(|(_, t)| t).collect();
+    assert_eq!(q.counts()[0].sent.bytes, 4 * u64::from(size), "counts are of packets");
+    times
+}
+
+#[test]
+fn overhead_costs_tokens() {
+    // 1200 each: 1600 | 400 | -800: wait 800 | -1200: wait 1200.
+    assert_eq!(framed(Arithmetic::Real, 1600, 200, 0, 1000), [0.0, 0.0, 800.0, 2000.0]);
+    assert_eq!(framed(Arithmetic::Real, 1600, 200, 1200, 1000), [0.0, 0.0, 800.0, 2000.0]);
+}
+
+#[test]
+fn no_packet_costs_less_than_mpu() {
+    // 1500 each: 1600 | 100 | -1400: wait 1400 | -1500. With the overhead 1064 are 1500 too.
+    assert_eq!(framed(Arithmetic::Real, 1600, 0, 1500, 1000), [0.0, 0.0, 1400.0, 2900.0]);
+    assert_eq!(framed(Arithmetic::Real, 1600, 64, 1500, 1000), [0.0, 0.0, 1400.0, 2900.0]);
+    // Ethernet's 18 around an IP packet of 46 make 64; with preamble and gap they take 84. 1 - 84, and then 84 each.
+    assert_eq!(framed(Arithmetic::Real, 1, 18, 84, 46), [0.0, 83.0, 167.0, 251.0]);
+}
+
+#[test]
+fn in_ticks_mpu_is_in_the_table_and_overhead_before_it() {
+    // 64 bytes fill the eighth cell, which costs 84 us = 1312 ticks (of 1312.5); a byte is 15 ticks. 15 - 1312 = -1297: 83.008
+    // us; then 1312 ticks = 83.968 us each.
+    assert_eq!(framed(Arithmetic::Ticks, 1, 18, 84, 46), [0.0, 83.008, 166.976, 250.944]);
+    // 65 bytes begin the ninth cell, of 72, which costs no less; 81 the eleventh, of 88: 1375 ticks.
+    assert_eq!(framed(Arithmetic::Ticks, 1, 19, 84, 46), framed(Arithmetic::Ticks, 1, 18, 84, 46));
+    assert_eq!(framed(Arithmetic::Ticks, 1, 35, 84, 46), [0.0, 87.04, 175.04, 263.04]);
+}
+
 // --- leaves ---------------------------------------------------------------------------------------------------------
 
 #[test]
@@ -274,7 +382,7 @@ fn a_leaf_has_its_own_limit() {
     put(&mut q, 0, 1000, 2);
     put(&mut q, 1, 1000, 1);
     let places = [0, 1].map(|queue| q.place(queue, 0, Time(0)));
-    assert!(q.is_full(places[0], 40) && !q.can_push_out(places[0]));
+    assert!(q.is_full(places[0], 40) && !q.can_push_out(places[0], 1000));
     assert!(!q.is_full(places[1], 1000) && q.is_full(places[1], 1001));
 }
 
@@ -282,7 +390,7 @@ fn a_leaf_has_its_own_limit() {
 fn a_leaf_may_be_sfq() {
     let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
-    leaf.leaf = LeafParams { limit: Limit::Packets(3), sfq: Some(sfq) };
+    leaf.leaf = LeafParams { limit: Limit::Packets(3), discipline: Discipline::Sfq(sfq) };
     let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
     let places = [0, 1].map(|flow| q.place(0, flow, Time(0)));
@@ -290,35 +398,36 @@ fn a_leaf_may_be_sfq() {
     for id in 0..3 {
         q.enqueue(places[0], item(0, 1000, id));
     }
-    assert!(q.is_full(places[1], 1000) && !q.can_push_out(places[0]));
+    assert!(q.is_full(places[1], 1000) && !q.can_push_out(places[0], 1000));
     let mut gone = Vec::new();
-    assert!(q.push_out(places[1], &mut gone));
+    assert!(q.push_out(places[1], 1000, &mut gone));
     assert_eq!(
         gone.pop().map(|(item, reason)| (item.packet.seq, reason)),
         Some((2, crate::Reason::PushedOut))
     );
     assert!(!q.is_full(places[1], 1000));
+    assert_eq!(q.counts()[0].drops[Reason::PushedOut as usize], 1);
     q.enqueue(places[1], item(1, 1000, 10));
     // A quantum of 1514 bytes allows each flow two packets of 1000 before its turn is over.
-    let order: Vec<u64> = std::iter::from_fn(|| q.dequeue(Time(0))).map(|item| item.packet.seq).collect();
+    let order: Vec<u64> = std::iter::from_fn(|| next(&mut q, Time(0))).map(|item| item.packet.seq).collect();
     assert_eq!(order, [0, 1]); // 1600 deep: two packets
-    assert!(q.dequeue(Time(400_000)).is_some_and(|item| item.packet.seq == 10));
+    assert!(next(&mut q, Time(400_000)).is_some_and(|item| item.packet.seq == 10));
 }
 
 #[test]
 fn a_leaf_emptied_by_pushing_out_can_come_back() {
     let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
-    leaf.leaf = LeafParams { limit: Limit::Packets(1), sfq: Some(sfq) };
+    leaf.leaf = LeafParams { limit: Limit::Packets(1), discipline: Discipline::Sfq(sfq) };
     let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
     let places = [0, 1].map(|flow| q.place(0, flow, Time(0)));
     q.enqueue(places[0], item(0, 1000, 1));
     let mut gone = Vec::new();
-    assert!(q.push_out(places[1], &mut gone));
-    assert!(q.dequeue(Time(0)).is_none());
+    assert!(q.push_out(places[1], 1000, &mut gone));
+    assert!(next(&mut q, Time(0)).is_none());
     q.enqueue(places[1], item(1, 1000, 2));
-    assert!(q.dequeue(Time(0)).is_some_and(|item| item.packet.seq == 2));
+    assert!(next(&mut q, Time(0)).is_some_and(|item| item.packet.seq == 2));
 }
 
 // --- what is wrong with a tree --------------------------------------------------------------------------------------
@@ -368,6 +477,29 @@ fn users_have_leaves_by_weight() {
     assert_eq!(params.leaves, [Some(1), Some(2)]);
     let told: Vec<(f64, i64)> = params.classes[1..].iter().map(|c| (c.rate.0, c.quantum)).collect();
     assert_eq!(told, [(1e6, 12_500), (2e6, 25_000)]);
+}
+
+#[test]
+fn leaves_have_what_is_theirs() {
+    let made = |entries: &[(&'static str, Value)]| leaf(Some(&Value::Table(table(entries))));
+    let kind = |name: &str| ("kind", Value::Word(name.into()));
+    assert_eq!(made(&[]), LeafParams { limit: Limit::Packets(1000), discipline: Discipline::Fifo });
+    // The defaults are those of the rules themselves: RFC 8289 section 4.4, RFC 8290 section 5.2.
+    let codel = codel::Params {
+        target: Duration::from_millis(5),
+        interval: Duration::from_millis(100),
+        max_packet: 1500,
+        ecn: true,
+        ce_threshold: None,
+    };
+    let limit = Limit::Packets(1000);
+    assert_eq!(made(&[kind("codel")]), LeafParams { limit, discipline: Discipline::Codel(codel) });
+    let flows = fq_codel::Params { codel, flows: 1024, quantum: 1514, drop_batch: 64, memory_limit: None };
+    let limit = Limit::Packets(10_240);
+    assert_eq!(made(&[kind("fq-codel")]), LeafParams { limit, discipline: Discipline::FqCodel(flows) });
+    let given = [kind("codel"), ("target", Value::Seconds(0.008)), ("ecn", Value::Flag(false))];
+    let Discipline::Codel(codel) = made(&given).discipline else { panic!("not CoDel") };
+    assert_eq!((codel.target, codel.ecn), (Duration::from_millis(8), false));
 }
 
 #[test]

@@ -10,7 +10,10 @@ use super::table::{Table, unknown_keys};
 use super::{as_table, list, single, text};
 use crate::copies::copies_of;
 use crate::errors::{Errors, join, quoted, shown, suggestion};
-use crate::model::{Component, Copies, EventKind, Every, Histogram, Link, Per, Record, Series, Target};
+use crate::model::{
+    Component, Copies, EventKind, Every, Histogram, Link, Per, Record, SchedulerPer, Series, Spec, Target,
+    TreeClass,
+};
 use crate::sections::{EVENTS, FLOW, LINK, QUEUE, RECORD, SERIES};
 
 /// Values a run may record in all its series: more is a slip, and would not fit anywhere.
@@ -131,7 +134,16 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
         }
     };
     let probed = matches!(target, Some(Target::Flow { observable: PROBED_WINDOW | PROBED_THRESHOLD, .. }));
-    let by_packet = probed || matches!(target, None | Some(Target::Queue { .. } | Target::Stage { .. }));
+    if let Some(Target::Queue { observable, .. } | Target::Class { observable, .. }) = target
+        && every == Some(Every::Packet)
+        && evenflow_queue::scheduler::is_counter(observable)
+    {
+        errors.push(every_path, format!("{} is a counter; a duration is needed here", quoted(observable)));
+        return None;
+    }
+    let of_component =
+        |t: &Target| matches!(t, Target::Queue { .. } | Target::Class { .. } | Target::Stage { .. });
+    let by_packet = probed || target.as_ref().is_none_or(of_component);
     if every == Some(Every::Packet) && !by_packet {
         errors.push(every_path, "\"packet\" is for queues and stages only; a duration is needed here");
         return None;
@@ -167,6 +179,16 @@ fn overlap(a: &Target, b: &Target) -> bool {
     match (*a, *b) {
         (Target::Queue { link, copies, observable }, Target::Queue { link: l, copies: c, observable: o }) => {
             link == l && observable == o && meet(copies, c)
+        }
+        (
+            Target::Class { link, copies, class, observable },
+            Target::Class { link: l, copies: c, class: k, observable: o },
+        ) => {
+            let same = match (class, k) {
+                (TreeClass::Leaves(a), TreeClass::Leaves(b)) => meet(a, b),
+                _ => class == k,
+            };
+            link == l && observable == o && meet(copies, c) && same
         }
         (Target::Link { link, copies, counter }, Target::Link { link: l, copies: c, counter: k }) => {
             link == l && counter == k && meet(copies, c)
@@ -262,6 +284,13 @@ fn in_range(index: Option<Copies>, count: Option<u64>, what: &str) -> Result<Cop
     }
 }
 
+/// The tree of classes of a link; what is wrong with the link itself is told elsewhere.
+fn tree(link: Option<&Link>) -> Result<&Spec, Trouble> {
+    let queue = link.ok_or(None)?.forward.queue.as_ref();
+    let tree = queue.and_then(|q| q.scheduler.as_ref()).filter(|s| s.mechanism.kind == "htb");
+    tree.ok_or_else(|| Some("only the scheduler \"htb\" has classes to observe".into()))
+}
+
 impl Network<'_> {
     /// What `of` leads to.
     fn target(&self, of: &str) -> Result<Target, Trouble> {
@@ -299,6 +328,33 @@ impl Network<'_> {
                 let observable = self.queue_observable(draft.link.as_ref(), name.name)?;
                 Ok(Target::Queue { link, copies, observable })
             }
+            [queue, classes, class, name] if queue.name == "queue" && classes.name == "classes" => {
+                for part in [queue, classes, class, name] {
+                    no_index(part)?;
+                }
+                let tree = tree(draft.link.as_ref())?;
+                let names: Vec<&str> = evenflow_queue::htb::class_names(&tree.values).collect();
+                let class = TreeClass::Named(find(&names, |name| name, class.name, "class")? as u32);
+                let observable = observable(name.name, named(tree.mechanism.observables), "a class")?;
+                Ok(Target::Class { link, copies, class, observable })
+            }
+            [queue, leaves, name] if queue.name == "queue" && leaves.name == "leaves" => {
+                no_index(queue)?;
+                no_index(name)?;
+                let tree = tree(draft.link.as_ref())?;
+                let count = match draft.link.as_ref().map(Link::scheduler_per) {
+                    Some(SchedulerPer::User) => self.count(Component::Link(link), Per::User),
+                    Some(SchedulerPer::Flow) => self.count(Component::Link(link), Per::Flow),
+                    _ => {
+                        return Err(Some(
+                            "leaves have names here: \"links.NAME.queue.classes.CLASS.tokens\"".into(),
+                        ));
+                    }
+                };
+                let class = TreeClass::Leaves(in_range(leaves.index, count, "leaves")?);
+                let observable = observable(name.name, named(tree.mechanism.observables), "a class")?;
+                Ok(Target::Class { link, copies, class, observable })
+            }
             [name] if name.name != "queue" => {
                 no_index(name)?;
                 let valid = counters().chain(["queue"]);
@@ -318,6 +374,18 @@ impl Network<'_> {
         let queue = link.forward.queue.as_ref();
         let rule = queue.map(|q| q.rule.mechanism);
         let scheduler = queue.and_then(|q| q.scheduler.as_ref()).map(|s| s.mechanism);
+        // A tree's observables are its classes'.
+        let tree = scheduler.filter(|m| m.kind == "htb");
+        if let Some(tree) = tree
+            && named(tree.observables).any(|o| o == name)
+            && !named(QUEUE.observables).any(|o| o == name)
+        {
+            return Err(Some(format!(
+                "{} is a class's: \"links.NAME.queue.classes.CLASS.{name}\", or a user's or flow's: \"links.NAME.queue.leaves[0].{name}\"",
+                quoted(name)
+            )));
+        }
+        let scheduler = scheduler.filter(|_| tree.is_none());
         let own = [rule, scheduler].into_iter().flatten().flat_map(|m| named(m.observables));
         let whose = match rule {
             Some(rule) => format!("this {} queue", rule.kind),
@@ -451,6 +519,18 @@ impl Network<'_> {
             Target::Queue { link, copies, .. } | Target::Link { link, copies, .. } => {
                 of(copies, Component::Link(link), self.links[link].per)
             }
+            Target::Class { link, copies, class, .. } => {
+                let draft = &self.links[link];
+                let per = match draft.link.as_ref().map(Link::scheduler_per) {
+                    Some(SchedulerPer::Flow) => Per::Flow,
+                    _ => Per::User,
+                };
+                let leaves = match class {
+                    TreeClass::Leaves(Copies::All) => self.count(Component::Link(link), per).unwrap_or(1),
+                    _ => 1,
+                };
+                leaves * of(copies, Component::Link(link), draft.per)
+            }
             Target::Stage { stage, copies, .. } => {
                 of(copies, Component::Stage(stage), self.stages[stage].per)
             }
@@ -478,6 +558,19 @@ impl Network<'_> {
             Target::Queue { link, copies, observable } => {
                 let draft = &self.links[link];
                 format!("links.{}.queue.{observable}", of(&draft.name, draft.per, copies))
+            }
+            Target::Class { link, copies, class, observable } => {
+                let draft = &self.links[link];
+                let scheduler =
+                    draft.link.as_ref().and_then(|l| l.forward.queue.as_ref()?.scheduler.as_ref());
+                let class = match class {
+                    TreeClass::Named(n) => {
+                        let names = scheduler.map(|s| evenflow_queue::htb::class_names(&s.values));
+                        format!("classes.{}", names.into_iter().flatten().nth(n as usize).unwrap_or_default())
+                    }
+                    TreeClass::Leaves(leaves) => format!("leaves{}", index(leaves)),
+                };
+                format!("links.{}.queue.{class}.{observable}", of(&draft.name, draft.per, copies))
             }
             Target::Link { link, copies, counter } => {
                 let draft = &self.links[link];

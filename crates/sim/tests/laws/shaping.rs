@@ -96,6 +96,48 @@ fn what_a_class_leaves_goes_to_others_by_quantum() {
     }
 }
 
+/// Whose tokens what was sent with, in the window and by time.
+#[test]
+fn classes_count_what_they_lend_and_borrow() {
+    let series = r#"
+record.series = [
+    { of = "links.only.queue.classes.a.borrowed_packets", every = "1 s" },
+    { of = "links.only.queue.classes.c.drops", every = "2 s" },
+    { of = "links.only.queue.classes.all.tokens", every = "0.3 ms" },
+    { of = "links.only.queue.classes.b.packets", every = "packet" },
+]
+"#;
+    let groups = ["a", "b", "c"].map(|name| cbr(name, name, "9 Mbit/s")).concat();
+    let r = run(&flood(&one_line(TREE), &(groups + series)), 1);
+    // In ten seconds 1 Mbit/s are 1250 packets: 2, 1 and 1 are own; three and one are borrowed, and lent by the root.
+    let of = |class: &str, what: &str| r.number(&format!("links.only.queue.classes.{class}.{what}"));
+    for (class, lent, borrowed) in [("a", 2500.0, 3750.0), ("b", 1250.0, 1250.0), ("c", 1250.0, 0.0)] {
+        close(of(class, "lent_packets"), lent, 0.005);
+        close(of(class, "borrowed_packets"), borrowed, 0.005);
+        assert_eq!(of(class, "lent_packets") + of(class, "borrowed_packets"), of(class, "sent_packets"));
+        assert_eq!(1000.0 * of(class, "sent_packets"), of(class, "sent_bytes"));
+    }
+    let leaves = |what: &str| ["a", "b", "c"].map(|class| of(class, what)).iter().sum::<f64>();
+    assert_eq!(of("all", "lent_packets"), leaves("borrowed_packets"));
+    assert_eq!(of("all", "sent_packets"), leaves("sent_packets"));
+    assert_eq!(of("all", "borrowed_packets"), 0.0);
+    assert_eq!(leaves("drops.limit"), r.number("links.only.drops.limit"));
+    // b's leaf is full, or a packet has just left it.
+    assert!((49.0..=50.0).contains(&of("b", "packets")));
+    let (times, borrowed) = r.column("links.only.queue.classes.a.borrowed_packets");
+    assert_eq!((times.len(), times[11]), (12, 12.0));
+    assert_eq!(borrowed[2..].iter().sum::<f64>(), of("a", "borrowed_packets"));
+    let (_, drops) = r.column("links.only.queue.classes.c.drops");
+    assert_eq!(drops[1..].iter().sum::<f64>(), of("c", "drops.limit"));
+    // Never more than the brim. It lends down to a packet below nothing, and pays for what leaves send with their own: no more
+    // than comes in meanwhile, and for each of three a bucket of 1600 and a packet.
+    let (_, tokens) = r.column("links.only.queue.classes.all.tokens");
+    assert!(tokens.iter().all(|t| (-8800.0..1600.01).contains(t)));
+    assert!(tokens.iter().any(|t| *t < 0.0));
+    let (_, waiting) = r.column("links.only.queue.classes.b.packets");
+    assert_eq!(waiting.iter().copied().fold(0.0, f64::max), 50.0);
+}
+
 #[test]
 fn in_ticks_a_class_gets_what_the_table_gives() {
     // 1000 bytes are 125 cells; at 1.3 Mbit/s 6153.8 us, in whole ones 6153, and 96140 ticks = 6152.96 us.
@@ -108,6 +150,7 @@ fn in_ticks_a_class_gets_what_the_table_gives() {
 fn users_have_classes_by_weight() {
     let queue = r#"{ scheduler = { kind = "htb", per = "user", classes = { all = { rate = "9 Mbit/s" } }, each = { parent = "all", rate = "1 Mbit/s", ceil = "9 Mbit/s", leaf = { limit = "20 packets" } } } }"#;
     let groups = r#"
+record.series = [{ of = "links.only.queue.leaves[*].sent_packets", every = "2 s" }]
 groups.heavy = { users = 1, weight = 3, path = ["only"], traffic = { kind = "cbr", rate = "20 Mbit/s", packet = "1000 B" } }
 groups.light = { users = 2, path = ["only"], traffic = [{ kind = "cbr", rate = "20 Mbit/s", packet = "1000 B" }, { kind = "cbr", rate = "5 Mbit/s", packet = "1000 B" }] }
 "#;
@@ -115,6 +158,110 @@ groups.light = { users = 2, path = ["only"], traffic = [{ kind = "cbr", rate = "
     // Rates of 3, 1 and 1, and the 4 left in the same ratio, as quanta follow rates.
     close(mbit(&r, "heavy"), 5.4, 0.01);
     close(mbit(&r, "light"), 1.8, 0.01);
+    // The leaves in lists: the heavy one's first.
+    for (n, [sent, lent]) in [[6750.0, 3750.0], [2250.0, 1250.0], [2250.0, 1250.0]].into_iter().enumerate() {
+        close(r.number(&format!("links.only.queue.leaves.sent_packets.{n}")), sent, 0.01);
+        close(r.number(&format!("links.only.queue.leaves.lent_packets.{n}")), lent, 0.01);
+    }
+    let lists = |of: &str| -> f64 {
+        let list = r.value(&format!("links.only.queue.leaves.{of}")).as_array().expect("a list");
+        list.iter().filter_map(serde_json::Value::as_f64).sum()
+    };
+    for n in 0..3 {
+        let (_, sent) = r.column(&format!("links.only.queue.leaves[{n}].sent_packets"));
+        let whole: f64 = sent[1..].iter().sum();
+        assert_eq!(whole, r.number(&format!("links.only.queue.leaves.sent_packets.{n}")));
+    }
+    assert_eq!(lists("borrowed_bytes"), r.number("links.only.queue.classes.all.lent_bytes"));
+    assert_eq!(lists("drops.limit"), r.number("links.only.drops.limit"));
+}
+
+/// An overhead is paid for and not carried: of 8 Mbit/s, 1000 bytes of 1038 are packets; and 100 of the 576 that count.
+#[test]
+fn frames_cost_what_the_wire_needs() {
+    let queue = |size: &str| {
+        format!(
+            r#"{{ scheduler = {{ kind = "htb", classes = {{ be = {{ rate = "8 Mbit/s", overhead = "38 B", mpu = "{size}", leaf = {{ limit = "50 packets" }} }} }} }} }}"#
+        )
+    };
+    let r = run(&flood(&queue("84 B"), &cbr("a", "be", "20 Mbit/s")), 1);
+    close(mbit(&r, "a"), 8.0 * 1000.0 / 1038.0, 0.001);
+    let small = cbr("a", "be", "4 Mbit/s").replace("1000 B", "100 B");
+    close(mbit(&run(&flood(&queue("576 B"), &small), 1), "a"), 8.0 * 100.0 / 576.0, 0.001);
+    close(mbit(&run(&flood(&queue("84 B"), &small), 1), "a"), 4.0, 0.001);
+}
+
+/// How many queues are busy, who meets whom, who is pushed out.
+#[test]
+fn schedulers_that_hash_count_who_meets() {
+    let flood = |queue: &str| {
+        let series = r#"
+record.series = [{ of = "links.only.queue.active_queues", every = "1 s" }, { of = "links.only.queue.pushed_out", every = "1 s" }]
+groups.a = { users = 10, path = ["only"], traffic = { kind = "cbr", rate = "20 Mbit/s", packet = "1000 B" } }
+"#;
+        run(&flood(queue, series), 1)
+    };
+    for (queue, slots) in [
+        (r#"{ limit = "100 packets", scheduler = { kind = "sfq" } }"#, 1024),
+        (r#"{ limit = "100 packets", scheduler = { kind = "sfq", divisor = 1 } }"#, 1),
+        (r#"{ kind = "fq-codel", limit = "100 packets", target = "1 s", interval = "10 s" }"#, 1024),
+    ] {
+        let r = flood(queue);
+        let of = |what: &str| r.number(&format!("links.only.queue.{what}"));
+        let (_, active) = r.column("links.only.queue.active_queues");
+        let (_, pushed) = r.column("links.only.queue.pushed_out");
+        assert_eq!(pushed[2..].iter().sum::<f64>(), of("pushed_out"), "{queue}");
+        let link = r.value("links.only.drops").get("pushed_out").map_or(0.0, |n| n.as_f64().unwrap());
+        assert_eq!(of("pushed_out"), link, "{queue}");
+        if slots == 1 {
+            // Ten flows take turns; hardly ever do two packets of one come one after the other.
+            assert_eq!((active[3], of("active_queues")), (1.0, 1.0));
+            assert!(of("collisions") > 0.8 * r.number("links.only.arrived_packets"));
+        } else {
+            assert_eq!((active[3], of("active_queues"), of("collisions")), (10.0, 10.0, 0.0), "{queue}");
+            assert!(of("pushed_out") > 1000.0, "{queue}");
+        }
+        if queue.contains("codel") {
+            assert_eq!((of("new_queues"), of("new_flows")), (0.0, 0.0), "all are old");
+        }
+    }
+}
+
+/// A scheduler's places are there before a packet is: `memory_bytes` knows them.
+#[test]
+fn places_are_in_the_estimate() {
+    let need = |queue: &str, per: &str, users: u32| {
+        let text = format!(
+            r#"
+duration = "1 s"
+links.only = {{ rate = "10 Mbit/s"{per}, queue = {queue} }}
+groups.a = {{ users = {users}, path = ["only"], traffic = {{ kind = "cbr", rate = "1 Mbit/s", packet = "1000 B" }} }}
+"#
+        );
+        let scenario = evenflow_scenario::Scenario::from_toml(&text).unwrap_or_else(|e| panic!("{e}"));
+        evenflow_sim::memory_bytes(&scenario)
+    };
+    let own = r#", per = "user""#;
+    for kind in [
+        r#"{ kind = "fq-codel", flows = N }"#,
+        r#"{ scheduler = { kind = "sfq", divisor = N } }"#,
+        r#"{ scheduler = { kind = "htb", per = "user", each = { rate = "1 Mbit/s", leaf = { kind = "sfq", divisor = N } } } }"#,
+    ] {
+        let slots = |n: u32, per: &str, users: u32| need(&kind.replace('N', &n.to_string()), per, users);
+        // 1024 places more, each with room for a list, its credits and somebody's name; so many times as there are copies.
+        let more = slots(1025, "", 1) - slots(1, "", 1);
+        assert!((1024 * 48..1024 * 512).contains(&more), "{kind}: {more}");
+        assert_eq!(slots(1 + 32 * 1024, "", 1) - slots(1, "", 1), 32 * more, "{kind}");
+        let leaves = if kind.contains("htb") { 100 } else { 1 };
+        assert_eq!(slots(1025, own, 100) - slots(1, own, 100), 100 * leaves * more, "{kind}");
+    }
+    let tree = r#"{ scheduler = { kind = "htb", per = "user", classes.all = { rate = "9 Mbit/s" }, each = { parent = "all", rate = "1 Mbit/s" } } }"#;
+    let without = |users: u32| need("{}", "", users);
+    let leaves = (need(tree, "", 1001) - without(1001)) - (need(tree, "", 1) - without(1));
+    assert!((1000 * 300..1000 * 1500).contains(&leaves), "{leaves}");
+    let ticks = tree.replace(r#"per = "user""#, r#"per = "user", arithmetic = "ticks""#);
+    // Two tables of 256 numbers for each class.
+    assert!(need(&ticks, "", 1000) - need(tree, "", 1000) > 1000 * 2048);
 }
 
 #[test]
@@ -166,7 +313,94 @@ groups.all = {{ users = 1, path = ["access", "bottleneck"], traffic = {{ kind = 
     ] {
         let other = run(&text(scheduler), 1);
         assert_eq!(fifo.value("groups"), other.value("groups"), "{scheduler}");
-        assert_eq!(fifo.value("links"), other.value("links"), "{scheduler}");
+        let mut links = other.value("links").clone();
+        if let Some(bottleneck) = links["bottleneck"].as_object_mut() {
+            bottleneck.remove("queue"); // what a tree counts of its classes
+        }
+        assert_eq!(fifo.value("links"), &links, "{scheduler}");
+    }
+}
+
+/// The same of rules in leaves: behind a shaper that never binds they are what they are at the link itself, to the packet. FQ-CoDel
+/// is where its queues never run empty: a tree does not ask a leaf that has nothing, a link does, and so forgets new queues sooner.
+#[test]
+fn a_rule_in_a_leaf_is_the_rule() {
+    let text = |queue: &str| {
+        let fq = queue.contains("fq-codel");
+        let traffic = match fq {
+            true => r#"{ kind = "cbr", rate = "1 Mbit/s", packet = "1000 B", ecn_capable = true }"#,
+            false => r#"{ kind = "bulk", flows = 5 }"#,
+        };
+        format!(
+            r#"
+duration = "20 s"
+warmup = "5 s"
+links.bottleneck = {{ rate = "3.3 Mbit/s", delay = "9 ms", queue = {queue} }}
+groups.all = {{ users = {users}, path = ["bottleneck"], traffic = {traffic}{tcp} }}
+"#,
+            users = if fq { 5 } else { 1 },
+            tcp = if fq {
+                ""
+            } else {
+                r#", tcp = { stack = "linux", ecn = "classic" }, processing = { uniform = ["0 s", "1 ms"] }"#
+            },
+        )
+    };
+    let htb = |leaf: &str| {
+        format!(
+            r#"{{ scheduler = {{ kind = "htb", classes = {{ be = {{ rate = "1 Tbit/s", leaf = {leaf} }} }} }} }}"#
+        )
+    };
+    for (rule, reasons) in [
+        (r#"{ kind = "codel", limit = "30 packets", ecn = false }"#, vec!["codel"]),
+        (r#"{ kind = "codel", limit = "6 packets", interval = "500 ms" }"#, vec!["limit"]),
+        (r#"{ kind = "fq-codel", limit = "100 packets", ecn = false }"#, vec!["codel"]),
+        (r#"{ kind = "fq-codel", limit = "12 packets", flows = 2, quantum = "600 B" }"#, vec!["pushed_out"]),
+        (r#"{ kind = "fq-codel", limit = "100 packets", ce_threshold = "3 ms" }"#, vec![]),
+    ] {
+        let (plain, leaf) = (run(&text(rule), 1), run(&text(&htb(rule)), 1));
+        let without = |r: &Run| {
+            let mut links = r.value("links").clone();
+            links["bottleneck"].as_object_mut().expect("a table").remove("queue");
+            links
+        };
+        assert_eq!(plain.value("groups"), leaf.value("groups"), "{rule}");
+        assert_eq!(without(&plain), without(&leaf), "{rule}");
+        for reason in &reasons {
+            assert!(plain.number(&format!("links.bottleneck.drops.{reason}")) > 5.0, "{rule}");
+        }
+        assert!(!reasons.is_empty() || plain.marks("bottleneck") > 5.0, "{rule}");
+        assert_eq!(
+            leaf.value("links.bottleneck.queue.classes.be.drops"),
+            leaf.value("links.bottleneck.drops")
+        );
+    }
+}
+
+/// Behind a shaper that binds, a CoDel in each leaf keeps its queue short.
+#[test]
+fn each_leaf_has_its_own_codel() {
+    let text = |leaf: &str| {
+        format!(
+            r#"
+duration = "30 s"
+warmup = "10 s"
+links.only = {{ rate = "100 Mbit/s", delay = "20 ms", queue = {{ scheduler = {{ kind = "htb", classes = {{ all = {{ rate = "8 Mbit/s" }}, be = {{ parent = "all", rate = "3 Mbit/s", leaf = {leaf} }}, ef = {{ parent = "all", rate = "1 Mbit/s", ceil = "5 Mbit/s", leaf = {leaf} }} }} }} }} }}
+groups.a = {{ users = 1, class = "be", path = ["only"], traffic = {{ kind = "bulk", flows = 4 }}, tcp = {{ stack = "linux" }} }}
+groups.b = {{ users = 1, class = "ef", path = ["only"], traffic = {{ kind = "bulk", flows = 4 }}, tcp = {{ stack = "linux" }} }}
+"#
+        )
+    };
+    let wait = |r: &Run, class: &str| r.number(&format!("links.only.classes.{class}.queue_delay_s_mean"));
+    let fifo = run(&text(r#"{ limit = "100 packets" }"#), 1);
+    for kind in ["codel", "fq-codel"] {
+        let r = run(&text(&format!(r#"{{ kind = "{kind}" }}"#)), 1);
+        for (group, class, rate) in [("a", "be", 3.0), ("b", "ef", 5.0)] {
+            close(mbit(&r, group), rate, 0.04);
+            // A hundred packets of 1500 bytes at 3 Mbit/s are 0.4 s; one of each flow and another are 20 ms.
+            assert!(wait(&fifo, class) > 0.1 && wait(&r, class) < 0.04, "{kind}: {}", wait(&r, class));
+            assert!(r.number(&format!("links.only.queue.classes.{class}.drops.codel")) > 20.0, "{kind}");
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{Profile, Segment};
 
 use super::board::{Delivered, Foreseen};
 use super::selective::proportional_share;
-use super::{Growth, Life, Recovery, Sender};
+use super::{Growth, Recovery, Sender};
 
 /// Reordering that is believed at most, segments (TCP_MAX_REORDERING).
 const MOST_REORDERING: u32 = 127;
@@ -146,10 +146,7 @@ impl Sender {
         }
         self.send_by_pipe(now, profile, out);
         if self.una == self.high {
-            self.timer = Time::NEVER;
-            if self.size == Some(self.una) {
-                self.life = Life::Done;
-            }
+            self.rest(now, profile);
         }
         self.after_sending(now, profile);
     }

@@ -79,10 +79,7 @@ impl Sender {
         }
         self.send_pending(now, profile, out);
         if self.una == self.high && self.next == self.high {
-            self.timer = Time::NEVER;
-            if self.size == Some(self.una) {
-                self.life = Life::Done;
-            }
+            self.rest(now, profile);
         }
     }
 

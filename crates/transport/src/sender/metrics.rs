@@ -1,12 +1,14 @@
 //! What a connection leaves behind for the next one to the same host (Linux's route metrics, as Linux 3.2 keeps them).
 //!
-//! A scenario gives them as the lines `cached_ssthresh`, `cached_reordering` and `cached_srtt`; who runs connections one after
-//! another carries [`Metrics`] from one to the next by [`Metrics::learn`] and [`Metrics::apply`]. The window itself is never
-//! kept.
+//! A scenario gives them as the lines `cached_ssthresh`, `cached_reordering`, `cached_srtt` and `cached_rttvar`. With
+//! `save_metrics` a user's connections share them: their profile is the cache, read as a handshake ends; at the end of a
+//! connection whoever runs it has [`Metrics::learn`] add to what the profile holds, and [`Metrics::keep`] put it there. The
+//! window itself is never kept.
 
 use evenflow_base::Duration;
 
 use crate::Profile;
+use crate::profile::LossDetection;
 
 use super::{Recovery, Sender};
 
@@ -17,8 +19,10 @@ pub struct Metrics {
     pub ssthresh: Option<u32>,
     /// Reordering, segments.
     pub reordering: Option<u32>,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time; zero: not known.
     pub srtt: Duration,
+    /// Its mean deviation.
+    pub rttvar: Duration,
 }
 
 impl Metrics {
@@ -28,35 +32,39 @@ impl Metrics {
             ssthresh: profile.cached_ssthresh,
             reordering: profile.cached_reordering,
             srtt: profile.cached_srtt,
+            rttvar: profile.cached_rttvar,
         }
     }
 
-    /// A profile whose connections begin with these.
-    pub fn apply(&self, profile: &Profile) -> Profile {
-        Profile {
-            cached_ssthresh: self.ssthresh,
-            cached_reordering: self.reordering,
-            cached_srtt: self.srtt,
-            ..profile.clone()
+    /// Connections of this profile begin with what is known. Reordering is for those that learn it.
+    pub fn keep(&self, profile: &mut Profile) {
+        profile.cached_ssthresh = self.ssthresh.or(profile.cached_ssthresh);
+        if profile.loss_detection == LossDetection::FackAdaptive {
+            profile.cached_reordering = self.reordering.or(profile.cached_reordering);
         }
+        (profile.cached_srtt, profile.cached_rttvar) = (self.srtt, self.rttvar);
     }
 
     /// An orderly close. The round-trip time is taken over where it is longer, and approached by an eighth where it is
-    /// shorter. Where slow start was never left, a threshold that is known rises to half the window; in congestion avoidance
-    /// it is half the window or the threshold, whichever is more; otherwise one that is known rises to the threshold.
+    /// shorter; its deviation, at least the distance between the two, likewise by a quarter. Where slow start was never left, a
+    /// threshold that is known rises to half the window; in congestion avoidance it is half the window or the threshold,
+    /// whichever is more; otherwise one that is known rises to the threshold.
     pub fn learn(&mut self, sender: &Sender, profile: &Profile) {
         let mss = profile.segment();
         let window = sender.window();
         let segments = |bytes: f64| (bytes / mss) as u32;
         if let Some(srtt) = sender.smoothed_rtt() {
-            let known = self.srtt;
-            self.srtt = if srtt >= known { srtt } else { Duration(known.0 - (known.0 - srtt.0) / 8) };
+            let (known, spread) = (self.srtt.0, self.rttvar.0);
+            let apart = known.abs_diff(srtt.0).max(sender.rtt_deviation(profile).0);
+            self.srtt = if srtt.0 >= known { srtt } else { Duration(known - (known - srtt.0) / 8) };
+            self.rttvar = Duration(if apart >= spread { apart } else { spread - (spread - apart) / 4 });
         }
         let half = segments(window.cwnd) >> 1;
         if window.ssthresh.is_infinite() {
             self.ssthresh = self.ssthresh.map(|known| known.max(half));
         } else if window.cwnd > window.ssthresh && sender.recovery() == Recovery::Open {
-            self.ssthresh = Some(half.max(segments(window.ssthresh)));
+            // A window of less than a segment, which some controls know, leaves none.
+            self.ssthresh = Some(half.max(segments(window.ssthresh))).filter(|known| *known > 0);
         } else {
             self.ssthresh = self.ssthresh.map(|known| known.max(segments(window.ssthresh)));
         }

@@ -18,6 +18,7 @@ use crate::report::Report;
 use crate::rtt::{RttEstimator, Timed};
 use crate::{Profile, Segment, ecn};
 
+use adaptive::Adaptive;
 use selective::Selective;
 
 /// Where the connection is in its life.
@@ -115,12 +116,7 @@ impl Sender {
     /// A connection that will carry `size` bytes (`None`: endless).
     pub fn new(profile: &Profile, mut control: CongestionControl, size: Option<u64>) -> Sender {
         let mss = profile.segment();
-        let first = match profile.cached_ssthresh {
-            Some(segments) => f64::from(segments) * mss,
-            None if profile.threshold_from_window => profile.max_window as f64,
-            None => f64::INFINITY,
-        };
-        let mut window = Window { cwnd: profile.initial_window * mss, ssthresh: first };
+        let mut window = Window { cwnd: profile.initial_window * mss, ssthresh: first_threshold(profile) };
         control.start(&mut window, mss);
         Sender {
             life: Life::Idle,
@@ -205,7 +201,13 @@ impl Sender {
         self.rtt.smoothed()
     }
 
-    /// When [`Sender::wake`] wants to be called.
+    /// The mean deviation of the round-trip time.
+    pub fn rtt_deviation(&self, profile: &Profile) -> Duration {
+        self.rtt.deviation(profile)
+    }
+
+    /// When [`Sender::wake`] wants to be called. With `save_metrics` also at once when the connection is over: its metrics are
+    /// to be taken then ([`metrics::Metrics`]).
     #[inline]
     pub fn deadline(&self) -> Time {
         match &self.selective {
@@ -359,6 +361,9 @@ impl Sender {
         self.life = Life::Open;
         self.timer = Time::NEVER;
         self.marks.mode = ecn::settled(profile.ecn, ack.flags);
+        if profile.save_metrics {
+            self.recall(profile);
+        }
         if self.tries > 1 {
             // RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
             self.window.cwnd = self.window.cwnd.min(profile.segment());
@@ -366,7 +371,7 @@ impl Sender {
         self.tries = 0;
         self.sample(self.elapsed(ack.stamp, profile), profile);
         if profile.cached_srtt > Duration::ZERO {
-            self.rtt.remembered(profile.cached_srtt);
+            self.rtt.remembered(profile.cached_srtt, profile.cached_rttvar, profile);
         }
         self.rto = self.rtt.timeout(profile);
         let bits = match self.marks.mode {
@@ -376,6 +381,30 @@ impl Sender {
         out.push(Segment { seq: 0, payload: 0, flags: flags::ACK | bits, ecn: Field::NotCapable, stamp: 0 });
         self.send_what_fits(now, profile, out);
         self.after_sending(now, profile);
+    }
+
+    /// The handshake is over: what the profile holds by now of earlier connections counts (Linux's `tcp_init_metrics`).
+    #[cold]
+    fn recall(&mut self, profile: &Profile) {
+        self.window.ssthresh = first_threshold(profile);
+        self.control.start(&mut self.window, profile.segment());
+        if let Some(s) = &mut self.selective {
+            s.adaptive = Adaptive::new(profile);
+        }
+    }
+
+    /// Everything sent was acknowledged. Who leaves metrics at the end asks to be woken for it, once.
+    fn rest(&mut self, now: Time, profile: &Profile) {
+        if profile.save_metrics && self.life == Life::Done {
+            return;
+        }
+        self.timer = Time::NEVER;
+        if self.size == Some(self.una) {
+            self.life = Life::Done;
+            if profile.save_metrics {
+                self.timer = now;
+            }
+        }
     }
 
     #[inline]
@@ -649,6 +678,15 @@ impl Sender {
         if self.timer == Time::NEVER {
             self.timer = profile.due(now, self.rto);
         }
+    }
+}
+
+/// The slow-start threshold of a connection that opens, bytes.
+fn first_threshold(profile: &Profile) -> f64 {
+    match profile.cached_ssthresh {
+        Some(segments) => f64::from(segments) * profile.segment(),
+        None if profile.threshold_from_window => profile.max_window as f64,
+        None => f64::INFINITY,
     }
 }
 

@@ -234,10 +234,7 @@ impl Sender {
         }
         self.send_by_pipe(now, profile, out);
         if self.una == self.high {
-            self.timer = Time::NEVER;
-            if self.size == Some(self.una) {
-                self.life = Life::Done;
-            }
+            self.rest(now, profile);
         }
         self.after_sending(now, profile);
     }

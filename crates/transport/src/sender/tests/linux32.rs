@@ -332,7 +332,8 @@ fn cubic_remembers_the_window_and_the_probe_logs_three_quarters() {
 
 /// Route metrics. In slow start nothing is known, so nothing is kept, but a threshold that is known rises to half the window, 70;
 /// in avoidance max(140 / 2, 60); where the window is not above the threshold, the threshold, if one is known. A shorter round trip
-/// is approached by an eighth: 90 - 40 / 8.
+/// is approached by an eighth: 90 - 40 / 8. Two samples of 50 leave a deviation of 25 - 25 / 4, less than their distance from what
+/// was known, 40, or from nothing, 50; a larger one is approached by a quarter: 80 - 40 / 4.
 #[test]
 fn what_a_connection_leaves_behind() {
     let ended = |cwnd: f64, ssthresh: f64| {
@@ -340,7 +341,8 @@ fn what_a_connection_leaves_behind() {
         b.table(OPENED).table("100 | ack 10 | | done");
         b.with_window(cwnd, ssthresh)
     };
-    let known = Metrics { ssthresh: Some(27), reordering: None, srtt: Duration::from_millis(90) };
+    let srtt = Duration::from_millis(90);
+    let known = Metrics { ssthresh: Some(27), reordering: None, srtt, rttvar: Duration::ZERO };
     let left = |before: Metrics, cwnd: f64, ssthresh: f64| {
         let b = ended(cwnd, ssthresh);
         let mut metrics = before;
@@ -356,13 +358,63 @@ fn what_a_connection_leaves_behind() {
     assert_eq!(left(known, 50.0, 60.0).ssthresh, Some(60));
     assert_eq!(left(known, 40.0, 60.0).srtt, Duration::from_millis(85));
     assert_eq!(left(Metrics::default(), 40.0, 60.0).srtt, Duration::from_millis(50));
+    let spread = |known: Metrics| left(known, 40.0, 60.0).rttvar.0 as f64 / 1e6;
+    assert_eq!(spread(known), 40.0);
+    assert_eq!(spread(Metrics::default()), 50.0);
+    assert_eq!(spread(Metrics { rttvar: Duration::from_millis(80), ..known }), 70.0);
+    let close = Metrics { srtt: Duration::from_millis(51), ..Metrics::default() };
+    assert_eq!(spread(close), 18.75);
     // Only more reordering than is taken for granted is kept; a connection begins with it.
     let mut b = ended(50.0, 60.0);
     b.sender.selective().adaptive.reordering = 60;
     let mut metrics = known;
     metrics.learn(&b.sender, &b.profile);
     assert_eq!(metrics.reordering, Some(60));
-    let profile = metrics.apply(&b.profile);
-    assert_eq!(Metrics::of(&profile), metrics);
-    assert_eq!(Bench::new(profile, None).sender.reordering(), Some(60));
+    metrics.keep(&mut b.profile);
+    assert_eq!(Metrics::of(&b.profile), metrics);
+    // What is not known takes nothing away, and reordering is for those that learn it.
+    Metrics::default().keep(&mut b.profile);
+    assert_eq!((b.profile.cached_ssthresh, b.profile.cached_reordering), (metrics.ssthresh, Some(60)));
+    let mut other = Profile::rfc();
+    metrics.keep(&mut other);
+    assert_eq!((other.cached_ssthresh, other.cached_reordering), (metrics.ssthresh, None));
+    assert_eq!(Bench::new(b.profile, None).sender.reordering(), Some(60));
+}
+
+/// The handshake began when nothing was known; what is known as it ends counts: the threshold, six segments of reordering, and a
+/// round trip of 100 ms with a deviation of 80, above those of the sample, 50 and 25: the timeout is 100 + 4 * 80.
+#[test]
+fn metrics_are_read_as_the_handshake_ends() {
+    let mut b = Bench::new(Profile { save_metrics: true, ..old() }, None);
+    b.table("0 | open | SYN | ssthresh inf reordering 3");
+    let (srtt, rttvar) = (Duration::from_millis(100), Duration::from_millis(80));
+    Metrics { ssthresh: Some(20), reordering: Some(6), srtt, rttvar }.keep(&mut b.profile);
+    b.table("50 | syn | ACK 0..9 | open cwnd 10 ssthresh 20 reordering 6 rto 470 pipe 10");
+    assert!(!b.sender.selective().adaptive.forward);
+    // Without the line it is as it was when the connection was made.
+    let mut b = Bench::new(old(), None);
+    b.table("0 | open | SYN");
+    b.profile.cached_ssthresh = Some(20);
+    b.table("50 | syn | ACK 0..9 | ssthresh inf reordering 3 rto 300");
+}
+
+/// Whoever runs a connection is called as it ends, once; a late duplicate changes nothing, more data ends it again.
+#[test]
+fn the_end_of_a_connection_asks_for_its_metrics() {
+    let mut b = Bench::new(Profile { save_metrics: true, ..old() }, Some(10_000));
+    b.table(OPENED).table(
+        "100 | ack 10   |    | done rto 100
+         100 | dup 1    |    | done rto 100
+         100 | timer    |    | done rto off
+         101 | dup 1    |    | done rto off
+         110 | offer 1  | 10 | open rto 360
+         160 | ack 11   |    | done rto 160
+         160 | timer    |    | done rto off",
+    );
+    // Nothing acknowledged to the end, nothing left: giving up is no orderly close.
+    let mut b = Bench::new(Profile { save_metrics: true, retries: Some(1), ..old() }, Some(10_000));
+    b.table(OPENED).table(
+        "300 | timer | 0* |
+         800 | timer |    | dead rto off",
+    );
 }

@@ -1,0 +1,391 @@
+"""`make bench`: what a mechanism costs, by one base work in which one thing at a time is changed.
+
+The rows come from the engine's own register of mechanisms, so that one that is added later has its row. What a row
+changes are settings as `evenflow run --set` takes them: a mechanism stands there with its defaults; what it requires
+is filled in by its type (`FILLED`) unless `SETTINGS` has something better.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import evenflow as ef
+from evenflow.mechanism import schema
+from measuring import Spread, instructions_per_packet, say, table
+from peers import ROOT
+
+BASE = ROOT / "benches" / "works" / "base.toml"
+SEED = 1
+
+QUEUE = "links.bottleneck.queue"
+TCP = "groups.all.tcp"
+STAGE = "stages.meter"
+
+FILLED: dict[str, Any] = {
+    "rate": "11 Mbit/s",  # a ninth of the bottleneck: a user's share
+    "bytes": "15 kB",
+    "number": 0.001,
+    "duration": "10 ms",
+    "packets": "10 packets",
+    "list of names": ["be"],
+    "duration per class": {"be": "10 ms"},
+}
+"""What stands for a parameter that a mechanism requires, by its type."""
+
+SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
+    ("scheduler", "htb"): {
+        "per": "user",
+        "classes": {"root": {"rate": "100 Mbit/s"}},
+        "each": {"parent": "root", "rate": "10 Mbit/s", "ceil": "100 Mbit/s"},
+    },
+    ("scheduler", "tbf"): {"rate": "95 Mbit/s"},
+}
+"""Parameters, by room and kind, where a mechanism needs more than `FILLED`, or would have nothing to do."""
+
+BESIDE: dict[str, str] = {"activity-aqm": "activity-meter", "csfq": "csfq-edge"}
+"""Queues that read what a stage has written into the packets: their rows have both."""
+
+LINKS: dict[str, dict[str, Any]] = {
+    "jitter, in order": {"links.bottleneck.jitter": {"normal": "1 ms"}},
+    "jitter, reordering": {"links.bottleneck.jitter": {"normal": "1 ms", "order": "reorder"}},
+    "loss": {"links.bottleneck.loss": {"probability": 0.001}},
+    "loss in a window": {"links.bottleneck.loss": {"probability": 0.002, "from": "3 s", "until": "4 s"}},
+    "loss of every 1000th": {"links.bottleneck.loss": {"every": 1000}},
+    "rate in steps": {"links.bottleneck.rate": {"steps": [["0 s", "100 Mbit/s"], ["2 s", "95 Mbit/s"]]}},
+}
+"""What a link can do beside queueing."""
+
+ROOMS = ("congestion-control", "stack", "ecn", "queue", "scheduler", "stage", "link", "traffic")
+
+# Two durations; their difference leaves out set-up, slow start and the repairs after it, which last until 2 s. From
+# 2.5 s on half a second of the base, or two, cost the same a packet within 0.5 %.
+CALLGRIND_DURATIONS_S = (2.5, 5.0)
+CALLGRIND_DURATIONS_QUICK_S = (2.5, 3.5)
+PAIRS, PAIRS_QUICK = 9, 3
+DURATION_QUICK_S = 10.0
+
+
+@dataclass(frozen=True)
+class Swap:
+    """One change of the base work: dotted paths with their values. `needs` is what has to come along, in words."""
+
+    room: str
+    name: str
+    settings: Mapping[str, Any]
+    needs: str = ""
+
+
+@dataclass
+class Cost:
+    """What a swap costs. `cpu_ratio` is CPU time a bottleneck packet by the base's, over pairs of runs.
+
+    `instructions` are a bottleneck packet's, exact; None where they could not be counted. `loss` is drops by arrivals
+    at the bottleneck, `utilisation` its busy share.
+    """
+
+    room: str
+    name: str
+    needs: str
+    settings: dict[str, Any]
+    instructions: float | None
+    cpu_ratio: Spread
+    events_per_packet: float
+    loss: float
+    utilisation: float
+
+
+@dataclass
+class Costs:
+    """The base by itself (its `cpu_ratio` is that of the base beside itself) and a row for each swap."""
+
+    pairs: int
+    duration_s: float
+    packets_per_cpu_s: float
+    base: Cost
+    rows: list[Cost] = field(default_factory=list)
+
+
+# --- the rows ------------------------------------------------------------------------------------------------------
+
+
+def base_scenario() -> ef.Scenario:
+    return ef.load(BASE)
+
+
+def _choices(kind: str) -> list[str]:
+    """The words of a parameter's type "one of a, b, c"."""
+    listed = kind.removeprefix("one of ")
+    return listed.split(", ") if listed != kind else []
+
+
+def _parameters(mechanism: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that a mechanism requires, and `action = "drop"` where it has the choice: the base's flows have no ECN."""
+    own = SETTINGS.get((mechanism["room"], mechanism["kind"]), {})
+    found: dict[str, Any] = {}
+    for parameter in mechanism["params"]:
+        name, kind = parameter["name"], parameter["type"]
+        if parameter["default"] == "required" and name not in own:
+            words = _choices(kind)
+            if not words and kind not in FILLED:
+                raise ValueError(
+                    f"{mechanism['kind']} requires {name} ({kind}), which mechanisms.py cannot fill in; "
+                    "give it in SETTINGS, or its type in FILLED"
+                )
+            found[name] = words[0] if words else FILLED[kind]
+        elif name == "action" and "drop" in _choices(kind):
+            found[name] = "drop"
+    return {**found, **own}
+
+
+def _queue(base: ef.Scenario, **given: Any) -> dict[str, Any]:
+    return {QUEUE: {**given, "limit": base.get(f"{QUEUE}.limit")}}
+
+
+def _stage(base: ef.Scenario, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A stage of each user before the bottleneck."""
+    *before, last = base.get("groups.all.path")
+    return {STAGE: {**given, "per": "user"}, "groups.all.path": [*before, "meter", last]}
+
+
+def _refused(base: ef.Scenario, settings: Mapping[str, Any]) -> ef.ScenarioError | None:
+    try:
+        base.with_settings(settings).check()
+    except ef.ScenarioError as error:
+        return error
+    return None
+
+
+def _control(base: ef.Scenario, given: dict[str, Any], feedbacks: Sequence[str]) -> Swap:
+    """A control; with the first feedback that it accepts, where it refuses the base's."""
+    name = given["kind"]
+    settings = {f"{TCP}.congestion_control": given if len(given) > 1 else name}
+    if _refused(base, settings) is not None:
+        for feedback in feedbacks:
+            further = {**settings, f"{TCP}.ecn": feedback}
+            if _refused(base, further) is None:
+                return Swap("congestion-control", name, further, f"ecn = {feedback}")
+    return Swap("congestion-control", name, settings)
+
+
+def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
+    """A row for everything in the register (the engine's, if not told otherwise) that is not in the base already.
+
+    Raises:
+        ValueError: a mechanism requires a parameter of a type that is not known here.
+    """
+    register = schema() if register is None else register
+    base = base_scenario()
+    tables: dict[str, dict[str, Any]] = {}
+    for mechanism in register["mechanisms"]:
+        tables.setdefault(mechanism["room"], {})[mechanism["kind"]] = mechanism
+
+    def others(room: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The mechanisms of a room but the base's, with what they are given."""
+        for kind, mechanism in tables.get(room, {}).items():
+            if kind != (base.get(path) if path else None):
+                yield kind, {"kind": kind, **_parameters(mechanism)}
+
+    [ecn] = [p for p in tables["stack"]["tcp"]["params"] if p["name"] == "ecn"]
+    feedbacks = [word for word in _choices(ecn["type"]) if word != "off"]
+    found = [_control(base, given, feedbacks) for _, given in others("congestion-control", f"{TCP}.congestion_control")]
+    profiles = [profile["name"] for profile in register["profiles"]]
+    found += [Swap("stack", n, {f"{TCP}.stack": n}) for n in profiles if n != base.get(f"{TCP}.stack")]
+    found += [Swap("ecn", word, {f"{TCP}.ecn": word}) for word in feedbacks]
+    for kind, given in others("queue", f"{QUEUE}.kind"):
+        beside = BESIDE.get(kind)
+        stage = {} if beside is None else _stage(base, {"kind": beside})
+        found.append(Swap("queue", kind, {**_queue(base, **given), **stage}, beside or ""))
+    for kind, given in others("scheduler", ""):
+        if kind != "fifo":  # what a queue has that names none
+            found.append(Swap("scheduler", kind, _queue(base, kind="droptail", scheduler=given)))
+    found += [Swap("stage", kind, _stage(base, given)) for kind, given in others("stage", "")]
+    found += [Swap("link", name, settings) for name, settings in LINKS.items()]
+    for kind, given in others("traffic", "groups.all.traffic.kind"):
+        takes = {parameter["name"] for parameter in tables["traffic"][kind]["params"]}
+        found.append(_traffic(base, given, takes))
+    return found
+
+
+def _traffic(base: ef.Scenario, given: dict[str, Any], takes: set[str]) -> Swap:
+    """Other traffic, with what it shares with the base's; datagrams have no TCP."""
+    kept = {key: value for key, value in base.get("groups.all.traffic").items() if key in takes}
+    settings = {"groups.all.traffic": {**kept, **given}}
+    if _refused(base, settings) is not None:
+        group = {key: value for key, value in base.get("groups.all").items() if key != "tcp"}
+        settings = {"groups.all": {**group, "traffic": settings["groups.all.traffic"]}}
+    return Swap("traffic", given["kind"], settings)
+
+
+def chosen(found: Sequence[Swap], names: Sequence[str]) -> list[Swap]:
+    """The swaps called so, or of rooms called so; all for no names.
+
+    Raises:
+        ValueError: nothing is called so.
+    """
+    known = {swap.name for swap in found} | {swap.room for swap in found}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"no row is called {name!r}; there are {', '.join(sorted(known))}")
+    return [swap for swap in found if not names or swap.name in names or swap.room in names]
+
+
+def toml(tree: Mapping[str, Any]) -> str:
+    """A scenario's tree as TOML, one line for each top-level key. (Python's own library only reads it.)"""
+    return "".join(f"{json.dumps(key)} = {_inline(value)}\n" for key, value in tree.items())
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_inline(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    return json.dumps(value)
+
+
+def as_options(settings: Mapping[str, Any]) -> str:
+    """The settings as `evenflow run` takes them."""
+    return " ".join(f"--set {path}='{_bare(_inline(value))}'" for path, value in settings.items())
+
+
+def _bare(text: str) -> str:
+    """Keys of inline tables without quotes, where they need none."""
+    return re.sub(r'"([A-Za-z_]+)" = ', r"\1 = ", text)
+
+
+# --- measuring -----------------------------------------------------------------------------------------------------
+
+Run = Callable[[ef.Scenario], Mapping[str, Any]]
+"""A scenario to its record, CPU seconds included."""
+
+
+def run(scenario: ef.Scenario) -> Mapping[str, Any]:
+    return scenario.run(SEED).json
+
+
+def _per_packet(record: Mapping[str, Any]) -> float:
+    return float(record["cpu_s"] / record["links"]["bottleneck"]["delivered_packets"])
+
+
+def _cost(swap: Swap, ratios: Sequence[float], record: Mapping[str, Any], instructions: float | None) -> Cost:
+    link = record["links"]["bottleneck"]
+    return Cost(
+        room=swap.room,
+        name=swap.name,
+        needs=swap.needs,
+        settings=dict(swap.settings),
+        instructions=instructions,
+        cpu_ratio=Spread.of(ratios),
+        events_per_packet=record["events"] / link["delivered_packets"],
+        loss=sum(link["drops"].values()) / link["arrived_packets"],
+        utilisation=link["utilisation"],
+    )
+
+
+def pairs_of(base: ef.Scenario, other: ef.Scenario, pairs: int, run: Run) -> tuple[list[float], list[float], Any]:
+    """Runs in turn, each pair beginning with the other one: ratios of CPU a packet, the base's, the other's record."""
+    ratios, own = [], []
+    record: Mapping[str, Any] = {}
+    for pair in range(pairs):
+        first, second = (base, other) if pair % 2 == 0 else (other, base)
+        records = run(first), run(second)
+        reference, record = records if pair % 2 == 0 else (records[1], records[0])
+        own.append(_per_packet(reference))
+        ratios.append(_per_packet(record) / own[-1])
+    return ratios, own, record
+
+
+def count_instructions(binary: Path, trees: Sequence[ef.Scenario], durations_s: tuple[float, float]) -> list[float]:
+    """Instructions a packet of each scenario. They are exact, so that several may be counted at once."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def count(job: tuple[int, ef.Scenario]) -> float:
+            path = Path(folder) / f"{job[0]}.toml"
+            path.write_text(toml(job[1].tree), encoding="utf-8")
+            return instructions_per_packet(binary, path, durations_s, SEED)
+
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            return list(pool.map(count, enumerate(trees)))
+
+
+def costs(found: Sequence[Swap], binary: Path | None, quick: bool, run: Run = run) -> Costs:
+    """The base and every swap: pairs of timed runs, then instructions where there is a `binary` to count them."""
+    base = base_scenario()
+    if quick:
+        base = base.set("duration", f"{DURATION_QUICK_S:g} s")
+    pairs = PAIRS_QUICK if quick else PAIRS
+    all_swaps = [Swap("base", "NewReno, drop-tail", {}), *found]
+    scenarios = [base.with_settings(swap.settings) for swap in all_swaps]
+    counts: list[float | None] = [None] * len(scenarios)
+    if binary is not None:
+        say("counting instructions ...")
+        durations = CALLGRIND_DURATIONS_QUICK_S if quick else CALLGRIND_DURATIONS_S
+        counts = list(count_instructions(binary, scenarios, durations))
+    rows, speeds = [], []
+    for swap, scenario, count in zip(all_swaps, scenarios, counts, strict=True):
+        ratios, own, record = pairs_of(base, scenario, pairs, run)
+        speeds += own
+        rows.append(_cost(swap, ratios, record, count))
+        say(f"  {swap.room} {swap.name}: {rows[-1].cpu_ratio.median:.2f}")
+    duration_s = base.core.duration_s
+    return Costs(pairs, duration_s, 1 / statistics.median(speeds), rows[0], rows[1:])
+
+
+# --- the table -----------------------------------------------------------------------------------------------------
+
+
+def cost_table(result: Costs) -> str:
+    """A row for the base and for each swap, in Markdown."""
+    header = [
+        "",
+        "instead of the base's, or added",
+        "instructions a packet",
+        "more than the base",
+        "CPU a packet by the base's (min / median / max)",
+        "events a packet",
+        "loss",
+        "utilisation",
+    ]
+    base = result.base.instructions
+    lines = []
+    for row in (result.base, *result.rows):
+        count, more = "–", "–"
+        if row.instructions is not None and base is not None:
+            count, more = (
+                f"{row.instructions:.0f}",
+                f"{row.instructions - base:+.0f} ({row.instructions / base - 1:+.1%})",
+            )
+        lines.append(
+            [
+                row.room,
+                row.name + (f" (with {row.needs})" if row.needs else ""),
+                count,
+                more if row is not result.base else "",
+                row.cpu_ratio.text(),
+                f"{row.events_per_packet:.2f}",
+                f"{row.loss:.2%}",
+                f"{row.utilisation:.1%}",
+            ]
+        )
+    return table(header, lines)
+
+
+def section(result: Costs) -> list[str]:
+    """The report's part: paragraphs of Markdown."""
+    return [
+        "## What a mechanism costs",
+        "One work (benches/works/base.toml: 45 NewReno flows of nine users on the stack rfc, 100 Mbit/s, drop-tail) in "
+        "which each row changes one thing, which stands there with its defaults. CPU time is the event loop's, of "
+        f"{result.pairs} pairs of runs in turn, {result.duration_s:g} s each; a packet of the base took "
+        f"{1e9 / result.packets_per_cpu_s:.0f} ns (median), and the base's own row says how far a ratio may be off. "
+        "What a row costs is also what it does to the flows: more losses are more repairs.",
+        cost_table(result),
+    ]
