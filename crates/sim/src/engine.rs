@@ -944,6 +944,7 @@ impl Engine {
     }
 
     /// A scheduler that kept its packets back is asked again.
+    #[inline(never)]
     fn wake(&mut self, index: u32, now: Time) {
         let window = self.window;
         let port = &mut self.ports[index as usize];
@@ -1064,6 +1065,9 @@ impl Engine {
 
     // --- probes ---------------------------------------------------------------------------------------------------
 
+    // Apart, so that the loop keeps its registers.
+    #[cold]
+    #[inline(never)]
     fn probe(&mut self, now: Time) {
         let mut probes = std::mem::take(&mut self.probes);
         if probes.take_window(now) {
