@@ -381,6 +381,8 @@ impl Builder<'_> {
                             lost: (parts.routes.len() - 1 - route as usize) as u8,
                             class: traffic.class,
                             tcp,
+                            tells_clock: tcp
+                                && parts.connections[endpoint].sender.control().needs_one_way_delay(),
                             endpoint: endpoint as u32,
                             host,
                         });
@@ -644,6 +646,7 @@ impl Builder<'_> {
         let gate = Gate {
             limit,
             stream: own("queue"),
+            fickle: loss.is_some() || jitter.is_some(),
             plain: loss.is_none() && jitter.is_none() && matches!(admission, Admission::DropTail),
             loss,
             jitter,
@@ -972,7 +975,6 @@ fn queue_source(port: usize, class: Option<u32>, observable: &'static str) -> So
 
 fn connection(profile: &Profile, control: CongestionControl, index: u32, size: Option<u64>) -> Connection {
     Connection {
-        tells_clock: control.needs_one_way_delay(),
         sender: Sender::new(profile, control, size),
         receiver: Receiver::new(profile),
         profile: index,

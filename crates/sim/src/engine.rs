@@ -60,6 +60,8 @@ pub struct Flow {
     pub class: u8,
     /// Whether it is a TCP connection.
     pub tcp: bool,
+    /// ACKs tell the receiver's clock: the sender's congestion control wants one-way delays.
+    pub tells_clock: bool,
     /// Its first link hears from its host alone and is FIFO: the link's work is done when the packet is launched, with the
     /// instant at which it will leave the host.
     pub folded: bool,
@@ -82,8 +84,6 @@ pub struct Connection {
     pub sender_wake: Time,
     /// The receiver's.
     pub receiver_wake: Time,
-    /// ACKs tell the receiver's clock: the sender's congestion control wants one-way delays.
-    pub tells_clock: bool,
     /// Integrals of the congestion window.
     pub meter: WindowMeter,
 }
@@ -524,6 +524,20 @@ impl Engine {
         if self.outbox.is_empty() {
             return;
         }
+        if info.tells_clock {
+            return self.send_telling(flow, info, profile, now);
+        }
+        self.send_all::<false>(flow, info, profile, now);
+    }
+
+    /// The same where ACKs tell the receiver's clock. Apart, so that others do not pay for it.
+    #[inline(never)]
+    fn send_telling(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+        self.send_all::<true>(flow, info, profile, now);
+    }
+
+    #[inline(always)]
+    fn send_all<const CLOCK: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         let mut outbox = std::mem::take(&mut self.outbox);
         self.created += outbox.len() as u64;
         for segment in &outbox {
@@ -546,7 +560,7 @@ impl Engine {
             {
                 packet.set_report(self.reports.keep(report));
             }
-            if back && self.connections[info.endpoint as usize].tells_clock {
+            if back && CLOCK {
                 packet.tell(self.profiles[profile as usize].clock_at(now));
             }
             self.launch(packet, info, now);
@@ -591,6 +605,9 @@ impl Engine {
     #[inline(never)]
     fn at_sender(&mut self, packet: &Packet, info: Flow, now: Time) {
         self.consumed += 1;
+        if !self.probes.flow_series.is_empty() {
+            self.log_sender(packet.flow, info, now);
+        }
         let c = &mut self.connections[info.endpoint as usize];
         let profile = &self.profiles[c.profile as usize];
         advance(c, profile, now, &self.window);
@@ -602,15 +619,23 @@ impl Engine {
                 &taken
             }
         };
-        if !self.probes.flow_series.is_empty() && c.sender.life() != evenflow_transport::sender::Life::Opening
-        {
-            let (window, threshold) = (c.sender.window().cwnd, c.sender.remembered_threshold(profile));
-            let mss = profile.mss as f64;
-            self.probes.at_sender(packet.flow as usize, window / mss, threshold / mss, now);
-        }
         c.sender.receive(packet, report, now, profile, &mut self.outbox);
         let (profile, due) = (c.profile, c.sender_due());
         self.after(packet.flow, info, profile, Wake::Sender, due, now);
+    }
+
+    /// What Linux's probe sees of a sender that is about to receive a segment. Apart, so that others do not pay for it.
+    #[cold]
+    #[inline(never)]
+    fn log_sender(&mut self, flow: u32, info: Flow, now: Time) {
+        let c = &self.connections[info.endpoint as usize];
+        if c.sender.life() == Life::Opening {
+            return;
+        }
+        let profile = &self.profiles[c.profile as usize];
+        let (window, threshold) = (c.sender.window().cwnd, c.sender.remembered_threshold(profile));
+        let mss = profile.mss as f64;
+        self.probes.at_sender(flow as usize, window / mss, threshold / mss, now);
     }
 
     #[inline(never)]
@@ -771,23 +796,30 @@ impl Engine {
         q.advance(now, free, &self.window);
         let full = free > now && q.gate.is_full(packet.size);
         let verdict = q.gate.ask(packet, now, full, (free <= now).then_some(free));
-        let lost = loses(&mut q.gate, verdict, now);
+        let fickle = q.gate.fickle;
         if verdict == Verdict::Accept && !self.probes.watches_ports {
             q.wait(free, packet.size, now, &self.window);
         } else if !self.judged(index, packet, verdict, now, free) {
             return false;
         }
+        if fickle {
+            self.chance(index, packet, now, free);
+        }
+        true
+    }
+
+    /// What a lazy FIFO, free at `free`, does at random to a packet that it has accepted.
+    #[inline(never)]
+    fn chance(&mut self, index: u32, packet: &mut Packet, now: Time, free: Time) {
         let port = &mut self.ports[index as usize];
-        if let Queue::Fifo(q) = &mut port.queue
-            && let Some(jitter) = &mut q.gate.jitter
-        {
+        let Queue::Fifo(q) = &mut port.queue else { return };
+        if let Some(jitter) = &mut q.gate.jitter {
             let start = if free > now { port.free_at } else { Fine::at(now) };
             port.delay = jitter.delay((start + port.byte_time.times(u32::from(packet.size))).ceil());
         }
-        if lost {
+        if loses(&mut q.gate, Verdict::Accept, now) {
             doom(packet, index, &self.flows);
         }
-        true
     }
 
     /// Books what the rule of a lazy FIFO, free at `free`, has decided, where it is more than a plain yes; says whether the
@@ -912,6 +944,7 @@ impl Engine {
     }
 
     /// A scheduler that kept its packets back is asked again.
+    #[inline(never)]
     fn wake(&mut self, index: u32, now: Time) {
         let window = self.window;
         let port = &mut self.ports[index as usize];
@@ -1032,6 +1065,9 @@ impl Engine {
 
     // --- probes ---------------------------------------------------------------------------------------------------
 
+    // Apart, so that the loop keeps its registers.
+    #[cold]
+    #[inline(never)]
     fn probe(&mut self, now: Time) {
         let mut probes = std::mem::take(&mut self.probes);
         if probes.take_window(now) {

@@ -57,6 +57,8 @@ pub struct Gate {
     pub loss: Option<Loss>,
     /// Random delay of what has been accepted.
     pub jitter: Option<Jitter>,
+    /// There is one of these two.
+    pub fickle: bool,
     /// Nothing but a limit: an idle link takes any packet and remembers nothing of it.
     pub plain: bool,
     /// Waiting packets.

@@ -24,17 +24,29 @@ impl RttEstimator {
     /// A sample (section 2.2 and 2.3: gains 1/8 and 1/4). `una` and `next` delimit what is in flight.
     #[inline]
     pub fn sample(&mut self, rtt: Duration, una: u64, next: u64, profile: &Profile) {
-        let mut r = rtt.0 as i64;
+        if profile.rto == RtoRule::Rfc {
+            self.take(rtt.0 as i64)
+        } else {
+            self.sample_otherwise(rtt, una, next, profile)
+        }
+    }
+
+    #[inline(never)]
+    fn sample_otherwise(&mut self, rtt: Duration, una: u64, next: u64, profile: &Profile) {
         match profile.rto {
-            RtoRule::Rfc => {}
-            RtoRule::Linux => return self.sample_linux(rtt, una, next, profile),
-            RtoRule::LinuxTicks => return self.sample_linux_ticks(rtt, una, next, profile),
+            RtoRule::Rfc => self.take(rtt.0 as i64),
+            RtoRule::Linux => self.sample_linux(rtt, una, next, profile),
+            RtoRule::LinuxTicks => self.sample_linux_ticks(rtt, una, next, profile),
             RtoRule::Ticks => {
                 // A sample is a whole number of ticks and at least one.
                 let tick = profile.clock_tick.0 as i64;
-                r = ((r + tick / 2) / tick).max(1) * tick;
+                self.take(((rtt.0 as i64 + tick / 2) / tick).max(1) * tick);
             }
         }
+    }
+
+    #[inline]
+    fn take(&mut self, r: i64) {
         match &mut self.smoothed {
             None => {
                 self.smoothed = Some(r);
@@ -163,12 +175,9 @@ impl RttEstimator {
         let Some(srtt) = self.smoothed else {
             return Duration::from_millis(1000).max(profile.min_rto).min(profile.max_rto);
         };
-        if profile.rto == RtoRule::Linux {
+        if matches!(profile.rto, RtoRule::Linux | RtoRule::LinuxTicks) {
+            let tick = if profile.rto == RtoRule::LinuxTicks { profile.clock_tick.0 as i64 } else { 1 };
             // The floor is on the variation, which `variation` holds already multiplied by four.
-            return Duration((srtt + self.variation) as u64).min(profile.max_rto);
-        }
-        if profile.rto == RtoRule::LinuxTicks {
-            let tick = profile.clock_tick.0 as i64;
             return Duration((srtt / tick * tick + self.variation) as u64).min(profile.max_rto);
         }
         let rto = Duration((srtt + (4 * self.variation).max(profile.clock_tick.0 as i64)) as u64);

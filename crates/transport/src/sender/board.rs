@@ -233,7 +233,7 @@ impl Board {
     }
 
     /// Takes in an acknowledgement of everything before `una` with its report.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge(&mut self, una: u64, report: &Report, now: Time, floor: Duration) -> Delivered {
         let mut news = Delivered::default();
         let disordered = self.sacked > 0 || self.lost > 0;

@@ -68,6 +68,8 @@ pub struct Sender {
     size: Option<u64>,
     window: Window,
     control: CongestionControl,
+    /// The control wants to hear every ACK of new data.
+    listened: bool,
     /// Duplicate ACKs.
     duplicates: u64,
     /// Without SACK: retransmissions believed to be in the network.
@@ -125,6 +127,7 @@ impl Sender {
             recover: 0,
             size,
             window,
+            listened: control.listens(),
             control,
             duplicates: 0,
             retransmits_out: 0,
@@ -554,11 +557,11 @@ impl Sender {
 
     /// The control hears of an ACK of new data, before anything grows.
     #[inline(never)]
-    fn tell_control(&mut self, ack: &Packet, news: &Growth, marks: u32, now: Time, profile: &Profile) {
+    fn tell_control(&mut self, ack: &Packet, news: Growth, marks: u32, now: Time, profile: &Profile) {
         let clock = ack.told();
         let ticks = clock.wrapping_sub(ack.stamp);
         let one_way = (clock != 0).then(|| Duration(u64::from(ticks) * profile.clock_tick.0));
-        let acked = self.acked(news, one_way, marks, now, profile);
+        let acked = self.acked(&news, one_way, marks, now, profile);
         self.control.heard(&mut self.window, &acked, self.recovery == Recovery::Open);
     }
 
