@@ -7,12 +7,12 @@ Sources:
     RFC 8289, sections 5.5 and 5.6: when CoDel drops.
     RFC 8033, section 4.2: PIE's controller, which rests only where the delay is the reference.
     RFC 8290, sections 1.3, 4.1 and 4.2: FQ-CoDel serves new flows first.
-    M. Shreedhar, G. Varghese, "Efficient fair queuing using deficit round robin", SIGCOMM 1995: two flows with something
-    to send differ, over any interval, by at most a quantum and two packets of the largest size.
+    M. Shreedhar, G. Varghese, "Efficient fair queuing using deficit round robin", SIGCOMM 1995: two flows that always
+    have something to send differ, over any interval, by at most a quantum and two packets of the largest size.
     P. McKenney, "Stochastic fairness queueing", INFOCOM 1990.
 
 ns-3 has CoDel, PIE and FQ-CoDel (`ns3/aqm.cc`), ns-2 SFQ and DRR (`ns2/fair.tcl`). The kernel's four are asked in a
-network namespace of the running kernel or, where that was built without them, of a user-mode one (`linux/queue.py`).
+network namespace of the running kernel or, where that was built without them, of a user-mode one (`linux_aqm`).
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ def fairness(length: float = 1.0) -> Iterator[Law]:
                 "record": {"events": ["arrival"]},
             }
         )
-        # Back after a round, it is new again and waits for the packet on the wire alone; sooner, for the others' turns too.
+        # Back after a round, it is new again and waits for the packet on the wire; sooner, for the others' turns too.
         yield Bound(
             "a sparse flow beside ten that wait",
             {"a packet every": f"{gap * 1e3:g} ms"},
@@ -538,3 +538,76 @@ def metrics(record: Mapping[str, Any]) -> dict[str, float]:
     if len(rates) > 1:
         found["Jain's index"] = jain(rates)
     return found
+
+
+# ns-2.
+
+FAIR_SECONDS, FAIR_WARMUP, FAIR_RATE = 60, 10, 5e6
+
+
+@dataclass(frozen=True)
+class Fair:
+    """Senders (bit/s, bytes of a packet) that nobody holds back, through ns-2's DRR or SFQ and through ours."""
+
+    kind: str
+    limit: int
+    senders: Mapping[str, tuple[float, int]]
+
+    @property
+    def label(self) -> dict[str, str | int]:
+        """As the table shows it."""
+        asked = ", ".join(f"{rate / 1e6:g} Mbit/s" for rate, _ in self.senders.values())
+        return {"senders": asked}
+
+    @property
+    def scenario(self) -> Scenario:
+        """Ours."""
+        scheduler = {"kind": self.kind} | ({"per": "flow", "quantum": "1500 B"} if self.kind == "drr" else {})
+        limit = f"{self.limit} {'B' if self.kind == 'drr' else 'packets'}"
+        queue = {"limit": limit, "scheduler": scheduler}
+        return Scenario(
+            {
+                "duration": f"{FAIR_SECONDS} s",
+                "warmup": f"{FAIR_WARMUP} s",
+                "links": {"bottleneck": {"rate": f"{FAIR_RATE:g} bit/s", "queue": queue}},
+                "groups": {name: datagrams(("bottleneck",), *sender) for name, sender in self.senders.items()},
+            }
+        )
+
+    def runs(self, peer: peers.Ns2, seeds: Sequence[int], *, fresh: bool) -> list[dict[str, float]]:
+        """ns-2's, by seed."""
+        source = HERE / "ns2" / "fair.tcl"
+        options = {
+            "kind": self.kind.upper(),
+            "senders": ",".join(f"{name}:{rate:.0f}:{size}" for name, (rate, size) in self.senders.items()),
+            "rate": f"{FAIR_RATE:.0f}",
+            "limit": self.limit,
+            "quantum": 1500,
+            "duration": FAIR_SECONDS,
+            "warmup": FAIR_WARMUP,
+        }
+        command = [str(peer.binary), str(source), *(f"{key}={value}" for key, value in options.items())]
+        records = [peers.kept(source, [*command, f"seed={seed}"], fresh=fresh) for seed in seeds]
+        return [_of_senders(record["senders"]) for record in records]
+
+    def ours(self, record: Record) -> dict[str, float]:
+        """The same of a record of ours."""
+        found = {}
+        for name in self.senders:
+            group = record.json["groups"][name]
+            loss = group["losses"] / (group["losses"] + group["delivered_packets"])
+            found[name] = {"rate_bps": group["throughput_bps"], "loss": loss}
+        return _of_senders(found)
+
+
+def _of_senders(senders: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    rates = {f"rate of {name} (bit/s)": sender["rate_bps"] for name, sender in senders.items()}
+    return rates | {f"drops of {name} per packet": sender["loss"] for name, sender in senders.items()}
+
+
+def fair() -> Iterator[Fair]:
+    """DRR, where one asks for less than its share and one has small packets; SFQ with equal ones, which ns-2 counts."""
+    unlike = {"a": (1e6, 1000), "b": (3e6, 1000), "c": (4e6, 500)}
+    yield Fair("drr", 25_000, unlike)
+    for rates in ((3e6, 4e6, 5e6), (1e6, 3e6, 4e6)):
+        yield Fair("sfq", 40, {name: (rate, 1000) for name, rate in zip("abc", rates, strict=True)})

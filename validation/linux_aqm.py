@@ -1,17 +1,19 @@
-"""CoDel, PIE, FQ-CoDel and SFQ of a Linux kernel beside ours: datagrams that nobody holds back, and which of them left when.
+"""CoDel, PIE, FQ-CoDel and SFQ of a Linux kernel beside ours: datagrams that nobody holds back, and which left when.
 
-`linux/aqm.py` puts the kernel's behind a shaper, HTB with one class, between two virtual devices of a network namespace; a
-run takes as long as it simulates. Where the running kernel was built without one of the four, a user-mode one is asked, if
-it is installed. Every point asks for more than there is, so a run in which less than 99 % of the rate left was held up by
-a busy machine: it is repeated, and after three tries left out with the reason.
+`linux/datagrams.py` puts the kernel's behind a shaper, HTB with one class, between two virtual devices of a network
+namespace; a run takes as long as it simulates. Where the running kernel was built without one of the four, a user-mode
+one is asked, if it is installed. Every point asks for more than there is, so a run in which less than 99 % of the rate
+left was held up by a busy machine: it is repeated, and after three tries left out with the reason.
 
-The kernel's PIE adds probabilities up (RFC 8033 section 5.4) and caps its steps (5.5), so ours does here.
+The kernel's PIE adds probabilities up (RFC 8033 section 5.4) and caps its steps (5.5), so ours does here. Losses are
+told by the numbers of the packets that left in the window.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import math
 import platform
@@ -59,7 +61,7 @@ class Case:
     senders: Mapping[str, Sender]
 
     def job(self, seed: int, seconds: float = SECONDS) -> dict[str, Any]:
-        """What linux/aqm.py is to do."""
+        """What linux/datagrams.py is to do."""
         senders = [[sender.rate, sender.size, sender.kind] for sender in self.senders.values()]
         return {"discipline": list(self.discipline), "rate": RATE, "senders": senders, "seconds": seconds, "seed": seed}
 
@@ -128,7 +130,7 @@ def _named(name: str, rate: float, lost: float, delay: float) -> dict[str, float
 def drops(packets: Sequence[Sequence[float]]) -> list[float]:
     """When packets of one sender were dropped at the head: when the next one left, s."""
     found: list[float] = []
-    for (_, before, _, _), (_, number, _, left) in zip(packets, packets[1:], strict=False):
+    for (_, before, _, _), (_, number, _, left) in itertools.pairwise(packets):
         found += [left] * int(number - before - 1)
     return found
 
@@ -183,7 +185,7 @@ class Kernel:
     name = "Linux"
 
     def __init__(self) -> None:
-        self.program = HERE / "linux" / "aqm.py"
+        self.program = HERE / "linux" / "datagrams.py"
         self.release = ""
         self.user_mode = False
 
@@ -237,8 +239,8 @@ class Kernel:
                 reasons.append(str(error))
             else:
                 return None
-        mend = "sudo modprobe -a veth sch_htb sch_codel sch_pie sch_fq_codel sch_sfq, or sudo apt-get install user-mode-linux"
-        return f"{'; '.join(reasons)} ({mend})"
+        mend = "sudo modprobe -a veth sch_htb sch_codel sch_pie sch_fq_codel sch_sfq"
+        return f"{'; '.join(reasons)} ({mend}, or sudo apt-get install user-mode-linux)"
 
     def describe(self) -> str:
         """For the table's head."""

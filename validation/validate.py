@@ -16,7 +16,7 @@ import math
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,8 +25,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
 
+import aqm  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
+import linux_aqm  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import theory  # noqa: E402
@@ -398,7 +400,7 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
     "controls": controls,
 }
 
-PARTS = (*COMPARISONS, "wtp", "queues", "laws", "linux")
+PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux")
 
 
 class Validation:
@@ -544,22 +546,76 @@ class Validation:
     def laws(self) -> Iterator[Row]:
         """Windows against their formulas."""
         for family in laws.FAMILIES.values():
-            for law in family(1.0):
-                point = {key: value for key, value in law.point.items() if value != ""}
-                say(f"{law.name} {', '.join(map(str, point.values()))}: {law.metric}")
-                yield self.explained(
-                    Row(
-                        law.name,
-                        point,
-                        law.metric,
-                        THEORY,
-                        law.predicted.interval,
-                        law.measured(self.our_seeds),
-                        law.of,
-                        source=law.source,
-                        bracket=law.predicted,
-                    )
+            yield from self.law_rows(family(1.0))
+
+    def law_rows(self, found: Iterable[laws.Law]) -> Iterator[Row]:
+        """A row for each law."""
+        for law in found:
+            point = {key: value for key, value in law.point.items() if value != ""}
+            say(f"{law.name} {', '.join(map(str, point.values()))}: {law.metric}")
+            yield self.explained(
+                Row(
+                    law.name,
+                    point,
+                    law.metric,
+                    THEORY,
+                    law.predicted.interval,
+                    law.measured(self.our_seeds),
+                    law.of,
+                    source=law.source,
+                    bracket=law.predicted,
                 )
+            )
+
+    def aqm(self) -> Iterator[Row]:
+        """CoDel, PIE, FQ-CoDel, SFQ and DRR: laws, ns-3's, ns-2's and a kernel's."""
+        yield from self.law_rows(aqm.all_laws())
+        for peer, seeds in self.peers:
+            if isinstance(peer, peers.Ns3):
+                program = aqm.Ns3()
+                for point in aqm.simulated():
+                    say(f"{point.name} {dict(point.label)}")
+                    theirs = [aqm.metrics(record) for record in program.runs(point.scenario, seeds, fresh=self.fresh)]
+                    mine = [aqm.metrics(record.json) for record in ours(point.scenario, self.our_seeds)]
+                    yield from self.rows(point.name, point.label, peer.name, theirs, mine, point.of)
+            else:
+                for fair in aqm.fair():
+                    say(f"{fair.kind}-datagrams {fair.label}")
+                    theirs = fair.runs(peer, seeds, fresh=self.fresh)
+                    mine = [fair.ours(record) for record in ours(fair.scenario, self.our_seeds)]
+                    yield from self.rows(f"{fair.kind}-datagrams", fair.label, peer.name, theirs, mine, (fair.kind,))
+        yield from self.kernel_aqm()
+
+    def kernel_aqm(self) -> Iterator[Row]:
+        """The kernel's."""
+        kernel = linux_aqm.Kernel()
+        if (reason := kernel.missing()) is not None:
+            self.skipped[f"{kernel.name}: aqm"] = reason
+            return
+        self.described[f"{kernel.name}: aqm"] = kernel.describe()
+        for case in linux_aqm.points():
+            say(f"linux-{case.of} {case.name}")
+            try:
+                theirs = kernel.metrics(case, fresh=self.fresh)
+            except linux.InvalidError as error:
+                self.skipped[f"{kernel.name}: {case.of} {case.name}"] = str(error)
+                continue
+            mine = [case.metrics_of_ours(record) for record in ours(case.scenario, self.our_seeds)]
+            yield from self.rows(f"linux-{case.of}", {"load": case.name}, kernel.name, theirs, mine, (case.of,))
+
+    def rows(
+        self,
+        name: str,
+        label: Label,
+        peer: str,
+        theirs: Sequence[Metrics],
+        mine: Sequence[Metrics],
+        of: tuple[str, ...],
+    ) -> Iterator[Row]:
+        """A row for each metric of runs."""
+        shown = intervals(mine)
+        for metric, found in intervals(theirs).items():
+            yield self.row(name, label, metric, peer, found, shown[metric], of)
 
 
 def number(value: float) -> str:
@@ -714,7 +770,13 @@ def main() -> None:
     rows: list[Row] = []
     for part in chosen:
         simulators = functools.partial(validation.simulators, part)
-        own = {"queues": validation.queues, "laws": validation.laws, "linux": validation.linux, "wtp": validation.wtp}
+        own = {
+            "aqm": validation.aqm,
+            "laws": validation.laws,
+            "linux": validation.linux,
+            "queues": validation.queues,
+            "wtp": validation.wtp,
+        }
         made = own.get(part, simulators)
         rows += made()
     text = report(validation, rows)

@@ -1,13 +1,13 @@
 """What a Linux kernel's queue discipline does with datagrams that nobody holds back: which of them left, and when.
 
-    unshare --map-root-user --net python3 aqm.py job.json answer.json
-    linux.uml rootfstype=hostfs rw init=/usr/bin/python3 -- aqm.py job.json answer.json /usr/lib/uml/modules
+    unshare --map-root-user --net python3 datagrams.py job.json answer.json
+    linux.uml rootfstype=hostfs rw init=/usr/bin/python3 -- datagrams.py job.json answer.json /usr/lib/uml/modules
 
-The job: `discipline`, arguments of `tc qdisc add` for what stands behind a shaper of `rate` (bit/s); `senders`, a list of
-`[bits a second, bytes, "poisson" or "cbr"]`, sizes being those of frames; `seconds`; `seed`. The answer: `packets`, a list of
-`[sender, number, sent, left]` in s, in the order of departure, and `sent`, how many packets each has sent; or `cannot`, why
-this machine cannot. Two virtual devices, back to back, are all there is in the namespace. Given a folder of modules it loads
-those that it needs and halts the machine at its end: it is a user-mode kernel's first process then.
+The job: `discipline`, arguments of `tc qdisc add` for what stands behind a shaper of `rate` (bit/s); `senders`, a list
+of `[bits a second, bytes, "poisson" or "cbr"]`, sizes being those of frames; `seconds`; `seed`. The answer: `packets`,
+a list of `[sender, number, sent, left]` in s, in the order of departure, and `release`, the kernel's; or `cannot`, why
+this machine cannot. Two virtual devices, back to back, are all there is in the namespace. Given a folder of modules it
+loads those that it needs and halts the machine at its end: it is a user-mode kernel's first process then.
 """
 
 from __future__ import annotations
@@ -74,15 +74,19 @@ class Sender:
         self.socket.connect(("10.78.0.2", 9))
         self.padding = bytes(size - HEADERS - STAMP.size)
         self.gap = 8 * size / rate
-        self.draw = (lambda: draws.expovariate(1 / self.gap)) if kind == "poisson" else (lambda: self.gap)
-        self.next = self.draw()
+        self.draws = draws if kind == "poisson" else None
+        self.next = self.wait()
         self.sent = 0
+
+    def wait(self) -> float:
+        """To the next one, s."""
+        return self.draws.expovariate(1 / self.gap) if self.draws else self.gap
 
     def send(self) -> None:
         """One more, and when the next one is due."""
         self.socket.send(STAMP.pack(self.sent, time.time_ns()) + self.padding)
         self.sent += 1
-        self.next += self.draw()
+        self.next += self.wait()
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +112,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
             continue
         wait = due - now if due < job["seconds"] else max(job["seconds"], last) + DRAIN - now
         if wait <= 0:
-            return {"packets": packets, "sent": [sender.sent for sender in senders]}
+            return {"packets": packets, "release": platform.release()}
         if not select.select([seen], [], [], wait)[0]:
             continue
         frame, notes, _, _ = seen.recvmsg(HEADERS + STAMP.size, 64)
@@ -136,7 +140,7 @@ def main() -> None:
         if modules:
             os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
             load(modules[0], ["veth", "sch_htb", f"sch_{job['discipline'][0]}"])
-        answer = {**run(job), "release": platform.release()}
+        answer = run(job)
     except CannotError as error:
         answer = {"cannot": str(error)}
     except Exception:
