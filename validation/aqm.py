@@ -510,16 +510,16 @@ def simulated() -> Iterator[Point]:
         for ecn in ("off", "classic"):
             for flows in (1, 5, 20):
                 scenario = queued.with_settings({"groups.flows.users": flows, "groups.flows.tcp.ecn": ecn})
-                name = f"{kind}-{'drop' if ecn == 'off' else 'mark'}"
-                yield Point(name, {"flows": flows}, (kind, "newreno", "tcp", "rfc"), scenario)
+                label: dict[str, str | int] = {"ECN": ecn, "flows": flows}
+                yield Point(f"newreno-{kind}", label, (kind, "newreno", "tcp", "rfc"), scenario)
         for load in (12, 20):
             datagrams = {"users": 1, "path": ["access", "bottleneck"]} | {
                 "traffic": {"kind": "poisson", "rate": f"{load} Mbit/s"}
             }
             beside = dict(queued.tree["groups"]) if kind == "fq-codel" else {}
             scenario = queued.set("groups", {**beside, "datagrams": datagrams})
-            label = {"datagrams": f"{load} Mbit/s"} | ({"flows": 5} if beside else {})
-            yield Point(f"{kind}-overload", label, (kind, "poisson"), scenario)
+            asked: dict[str, str | int] = {"datagrams": f"{load} Mbit/s"}
+            yield Point(f"datagrams-{kind}", asked | ({"flows": 5} if beside else {}), (kind, "poisson"), scenario)
 
 
 def metrics(record: Mapping[str, Any]) -> dict[str, float]:
@@ -610,4 +610,4 @@ def fair() -> Iterator[Fair]:
     unlike = {"a": (1e6, 1000), "b": (3e6, 1000), "c": (4e6, 500)}
     yield Fair("drr", 25_000, unlike)
     for rates in ((3e6, 4e6, 5e6), (1e6, 3e6, 4e6)):
-        yield Fair("sfq", 40, {name: (rate, 1000) for name, rate in zip("abc", rates, strict=True)})
+        yield Fair("sfq", 100, {name: (rate, 1000) for name, rate in zip("abc", rates, strict=True)})

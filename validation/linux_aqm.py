@@ -6,7 +6,8 @@ one is asked, if it is installed. Every point asks for more than there is, so a 
 left was held up by a busy machine: it is repeated, and after three tries left out with the reason.
 
 The kernel's PIE adds probabilities up (RFC 8033 section 5.4) and caps its steps (5.5), so ours does here. Losses are
-told by the numbers of the packets that left in the window.
+told by the numbers of the packets that left in the window. Its period is 20 ms here, a whole number of ticks at any HZ:
+15 ms would be 20 where there are a hundred a second. What the beginning does to its probability takes seconds to go.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ from peers import CACHE
 
 HERE = Path(__file__).resolve().parent
 RUNS, TRIES, SIDE_BY_SIDE = 3, 3, 2
-SECONDS, WARMUP = 12.0, 4.0
 RATE = 5e6
 FRAME = 1014
 DROPS = (2, 3, 10, 30, 100, 300)
@@ -59,11 +59,14 @@ class Case:
     discipline: Sequence[str]
     queue: Mapping[str, Any]
     senders: Mapping[str, Sender]
+    seconds: float = 10.0
+    warmup: float = 3.0
 
-    def job(self, seed: int, seconds: float = SECONDS) -> dict[str, Any]:
+    def job(self, seed: int, seconds: float | None = None) -> dict[str, Any]:
         """What linux/datagrams.py is to do."""
         senders = [[sender.rate, sender.size, sender.kind] for sender in self.senders.values()]
-        return {"discipline": list(self.discipline), "rate": RATE, "senders": senders, "seconds": seconds, "seed": seed}
+        told = {"discipline": list(self.discipline), "rate": RATE, "senders": senders, "seed": seed}
+        return {**told, "seconds": self.seconds if seconds is None else seconds}
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -79,8 +82,8 @@ class Case:
         }
         return Scenario(
             {
-                "duration": f"{SECONDS} s",
-                "warmup": f"{WARMUP} s",
+                "duration": f"{self.seconds} s",
+                "warmup": f"{self.warmup} s",
                 "links": {"link": {"rate": f"{RATE:g} bit/s", "queue": dict(self.queue)}},
                 "groups": groups,
                 "record": {"events": ["drop"]} if self.steady else {},
@@ -110,17 +113,19 @@ class Case:
             return nth_drops(drops(packets))
         found: dict[str, float] = {}
         for n, (name, sender) in enumerate(self.senders.items()):
-            mine = [packet for packet in packets if packet[0] == n and WARMUP < packet[3] <= SECONDS]
+            mine = [packet for packet in packets if packet[0] == n and self.warmup < packet[3] <= self.seconds]
             sent = mine[-1][1] - mine[0][1] + 1
             delay = sum(left - at for _, _, at, left in mine) / len(mine)
-            found |= _named(name, 8 * sender.size * len(mine) / (SECONDS - WARMUP), 1 - len(mine) / sent, delay)
+            found |= _named(
+                name, 8 * sender.size * len(mine) / (self.seconds - self.warmup), 1 - len(mine) / sent, delay
+            )
         return found
 
     def carried(self, packets: Sequence[Sequence[float]]) -> float:
         """How much of the rate left."""
         sizes = [sender.size for sender in self.senders.values()]
-        left = sum(sizes[int(packet[0])] for packet in packets if WARMUP < packet[3] <= SECONDS)
-        return 8 * left / RATE / (SECONDS - WARMUP)
+        left = sum(sizes[int(packet[0])] for packet in packets if self.warmup < packet[3] <= self.seconds)
+        return 8 * left / RATE / (self.seconds - self.warmup)
 
 
 def _named(name: str, rate: float, lost: float, delay: float) -> dict[str, float]:
@@ -148,12 +153,12 @@ OUR_CODEL: Mapping[str, Any] = {
     "max_packet": "1514 B",
     "ecn": False,
 }
-PIE = ("limit", "1000", "target", "15ms", "tupdate", "15ms", "alpha", "2", "beta", "20", "noecn")
+PIE = ("limit", "1000", "target", "15ms", "tupdate", "20ms", "alpha", "2", "beta", "20", "noecn")
 OUR_PIE: Mapping[str, Any] = {
     "kind": "pie",
     "limit": "1000 packets",
     "target": "15 ms",
-    "period": "15 ms",
+    "period": "20 ms",
     "alpha": 2 / 16,
     "beta": 20 / 16,
     "max_burst": "150 ms",
@@ -170,11 +175,13 @@ def points() -> Iterator[Case]:
     yield Case("steady, 120 %", "codel", ("codel", *CODEL), codel, {"a": Sender(1.2 * RATE, kind="cbr")})
     yield Case("150 %", "codel", ("codel", *CODEL), codel, {"a": Sender(1.5 * RATE)})
     for load in (1.2, 2.0):
-        yield Case(f"{100 * load:g} %", "pie", ("pie", *PIE), OUR_PIE, {"a": Sender(load * RATE)})
+        senders = {"a": Sender(load * RATE)}
+        yield Case(f"{100 * load:g} %", "pie", ("pie", *PIE), OUR_PIE, senders, seconds=20.0, warmup=8.0)
     three = {"a": Sender(1e6), "b": Sender(3e6), "c": Sender(4e6, 514)}
-    fair = {"kind": "fq-codel", **OUR_CODEL, "flows": 1024, "quantum": "1514 B"}
-    told = ("fq_codel", *CODEL, "flows", "1024", "quantum", "1514")
-    yield Case("1, 3 and 4 Mbit/s", "fq-codel", told, fair, three)
+    for limit in (10_240, 1000):
+        fair = {"kind": "fq-codel", **OUR_CODEL, "limit": f"{limit} packets", "flows": 1024, "quantum": "1514 B"}
+        told = ("fq_codel", "limit", str(limit), *CODEL[2:], "flows", "1024", "quantum", "1514")
+        yield Case(f"1, 3 and 4 Mbit/s, {limit} packets", "fq-codel", told, fair, three)
     sfq = {"limit": "127 packets", "scheduler": {"kind": "sfq", "quantum": "1514 B"}}
     yield Case("1, 3 and 4 Mbit/s", "sfq", ("sfq", "quantum", "1514", "limit", "127"), sfq, three)
 
@@ -250,7 +257,7 @@ class Kernel:
     def run(self, case: Case, seed: int, *, fresh: bool) -> dict[str, float]:
         """The metrics of one run, kept like what other simulators found."""
         job = case.job(seed)
-        text = json.dumps([job, WARMUP, self.release, self.program.read_text(encoding="utf-8")])
+        text = json.dumps([job, self.release, self.program.read_text(encoding="utf-8")])
         kept = CACHE / "records" / f"linux-aqm-{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
         if not fresh and kept.exists():
             return case.metrics(json.loads(kept.read_text(encoding="utf-8")))

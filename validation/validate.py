@@ -53,6 +53,7 @@ class Row:
     """One metric at one point: theirs (a peer's interval, or what a formula says) beside ours.
 
     `of` names the mechanisms that the row is evidence for. `bracket` is what a law accepts; `source` where it is from.
+    `program` is the peer's name in `Validation.described`, where it is another.
     """
 
     scenario: str
@@ -65,6 +66,7 @@ class Row:
     why: str = ""
     source: str = ""
     bracket: laws.Bracket | None = None
+    program: str = ""
 
     @property
     def difference(self) -> float:
@@ -580,19 +582,20 @@ class Validation:
                     yield from self.rows(point.name, point.label, peer.name, theirs, mine, point.of)
             else:
                 for fair in aqm.fair():
-                    say(f"{fair.kind}-datagrams {fair.label}")
+                    say(f"datagrams-{fair.kind} {fair.label}")
                     theirs = fair.runs(peer, seeds, fresh=self.fresh)
                     mine = [fair.ours(record) for record in ours(fair.scenario, self.our_seeds)]
-                    yield from self.rows(f"{fair.kind}-datagrams", fair.label, peer.name, theirs, mine, (fair.kind,))
+                    yield from self.rows(f"datagrams-{fair.kind}", fair.label, peer.name, theirs, mine, (fair.kind,))
         yield from self.kernel_aqm()
 
     def kernel_aqm(self) -> Iterator[Row]:
         """The kernel's."""
         kernel = linux_aqm.Kernel()
+        program = f"{kernel.name}: aqm"
         if (reason := kernel.missing()) is not None:
-            self.skipped[f"{kernel.name}: aqm"] = reason
+            self.skipped[program] = reason
             return
-        self.described[f"{kernel.name}: aqm"] = kernel.describe()
+        self.described[program] = kernel.describe()
         for case in linux_aqm.points():
             say(f"linux-{case.of} {case.name}")
             try:
@@ -601,7 +604,8 @@ class Validation:
                 self.skipped[f"{kernel.name}: {case.of} {case.name}"] = str(error)
                 continue
             mine = [case.metrics_of_ours(record) for record in ours(case.scenario, self.our_seeds)]
-            yield from self.rows(f"linux-{case.of}", {"load": case.name}, kernel.name, theirs, mine, (case.of,))
+            for row in self.rows(f"linux-{case.of}", {"load": case.name}, kernel.name, theirs, mine, (case.of,)):
+                yield replace(row, program=program)
 
     def rows(
         self,
@@ -742,6 +746,7 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
                 "verdict": "agrees" if row.agrees else "differs",
                 "reason": " ".join(row.why.split()),
                 "source": row.source,
+                **({"program": row.program} if row.program else {}),
             }
             for row in rows
         ],

@@ -3,14 +3,15 @@
 #   ns fair.tcl kind=DRR senders=a:1000000:1000,b:3000000:1000,c:4000000:500 limit=25000 seed=1
 #
 # Senders are name:bit/s:bytes, Poisson, each on a node of its own, by which both tell flows apart. `limit` is in bytes for
-# DRR and in packets for SFQ. It prints one JSON line: rates at the far end in bit/s and losses, from `warmup` to `duration`.
+# DRR and in packets for SFQ, which gives each of its buckets an equal share of it. It prints one JSON line: rates at the
+# far end in bit/s and losses, from `warmup` to `duration`.
 
 remove-all-packet-headers
 add-packet-header Common Flags IP RTP
 
 array set opt {
     kind DRR    senders a:1000000:1000,b:3000000:1000,c:4000000:500
-    rate 5e6    limit 25000    quantum 1500    buckets 97    duration 60    warmup 10    seed 1
+    rate 5e6    limit 25000    quantum 1500    buckets 16    duration 60    warmup 10    seed 1
 }
 foreach argument $argv {
     if {![regexp {^([a-z]+)=(.+)$} $argument -> key value] || ![info exists opt($key)]} {
