@@ -91,6 +91,11 @@ class Case:
         )
 
     @property
+    def check(self) -> str:
+        """The comparison's name."""
+        return f"linux-{self.of}-drops" if self.steady else f"linux-{self.of}"
+
+    @property
     def steady(self) -> bool:
         """Whether single drops can be foreseen: equal gaps."""
         return all(sender.kind == "cbr" for sender in self.senders.values())
@@ -172,7 +177,7 @@ OUR_PIE: Mapping[str, Any] = {
 def points() -> Iterator[Case]:
     """CoDel's drops one by one, and means; PIE; three unlike senders through FQ-CoDel and SFQ."""
     codel = {"kind": "codel", **OUR_CODEL}
-    yield Case("steady, 120 %", "codel", ("codel", *CODEL), codel, {"a": Sender(1.2 * RATE, kind="cbr")})
+    yield Case("120 %", "codel", ("codel", *CODEL), codel, {"a": Sender(1.2 * RATE, kind="cbr")})
     yield Case("150 %", "codel", ("codel", *CODEL), codel, {"a": Sender(1.5 * RATE)})
     for load in (1.2, 2.0):
         senders = {"a": Sender(load * RATE)}

@@ -597,14 +597,14 @@ class Validation:
             return
         self.described[program] = kernel.describe()
         for case in linux_aqm.points():
-            say(f"linux-{case.of} {case.name}")
+            say(f"{case.check} {case.name}")
             try:
                 theirs = kernel.metrics(case, fresh=self.fresh)
             except linux.InvalidError as error:
-                self.skipped[f"{kernel.name}: {case.of} {case.name}"] = str(error)
+                self.skipped[f"{kernel.name}: {case.check} {case.name}"] = str(error)
                 continue
             mine = [case.metrics_of_ours(record) for record in ours(case.scenario, self.our_seeds)]
-            for row in self.rows(f"linux-{case.of}", {"load": case.name}, kernel.name, theirs, mine, (case.of,)):
+            for row in self.rows(case.check, {"load": case.name}, kernel.name, theirs, mine, (case.of,)):
                 yield replace(row, program=program)
 
     def rows(

@@ -292,7 +292,7 @@ def test_the_kernel_drops_by_codels_law() -> None:
     kernel = linux_aqm.Kernel()
     if (reason := kernel.missing()) is not None:
         pytest.skip(reason)
-    case = CASES["codel", "steady, 120 %"]
+    case = CASES["codel", "120 %"]
     packets = kernel.ask(case.job(1, 3.0))["packets"]
     drops = linux_aqm.drops(packets)
     if max(b[3] - a[3] for a, b in itertools.pairwise(packets)) > 0.02:
@@ -313,9 +313,9 @@ def test_rows_are_evidence_for_mechanisms_that_exist() -> None:
 
 def test_reasons_name_checks_that_exist() -> None:
     reasons = validate.Reasons(ROOT / "validation" / "differences.toml")
-    steady = {"load": "steady, 120 %"}
-    assert "Newton" in reasons.find("Linux", "linux-codel", "drop 3 after the first (s)", steady)
-    checks = {point.name for point in POINTS.values()} | {f"linux-{case.of}" for case in CASES.values()}
+    steady = {"load": "120 %"}
+    assert "Newton" in reasons.find("Linux", "linux-codel-drops", "drop 3 after the first (s)", steady)
+    checks = {point.name for point in POINTS.values()} | {case.check for case in CASES.values()}
     checks |= {f"datagrams-{fair.kind}" for fair in aqm.fair()}
     mine = [entry for entry in reasons._entries if entry["scenario"].rpartition("newreno-")[2] in ("codel", "pie")]
     assert {entry["scenario"] for entry in mine} <= checks
