@@ -1,7 +1,8 @@
 """CoDel, PIE, FQ-CoDel, SFQ and DRR: what their documents promise, and the same on ns-3, ns-2 and a Linux kernel.
 
 Laws, as in `laws`: CoDel's drop times, PIE's delay and probability, the bounds of fair queueing. What is accepted was
-fixed before the first run, and docs/validation.md says what that changed. Where a law leaves nothing out, nothing is added.
+fixed before the first run, and docs/validation.md says what that changed. Where a law leaves nothing out nothing is
+added.
 
 Sources:
     RFC 8289, sections 5.5 and 5.6: when CoDel drops.
