@@ -16,7 +16,7 @@ import math
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,8 +25,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
 
+import aqm  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
+import linux_aqm  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import theory  # noqa: E402
@@ -51,6 +53,7 @@ class Row:
     """One metric at one point: theirs (a peer's interval, or what a formula says) beside ours.
 
     `of` names the mechanisms that the row is evidence for. `bracket` is what a law accepts; `source` where it is from.
+    `program` is the peer's name in `Validation.described`, where it is another.
     """
 
     scenario: str
@@ -63,6 +66,7 @@ class Row:
     why: str = ""
     source: str = ""
     bracket: laws.Bracket | None = None
+    program: str = ""
 
     @property
     def difference(self) -> float:
@@ -398,7 +402,7 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
     "controls": controls,
 }
 
-PARTS = (*COMPARISONS, "wtp", "queues", "laws", "linux")
+PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux")
 
 
 class Validation:
@@ -544,22 +548,78 @@ class Validation:
     def laws(self) -> Iterator[Row]:
         """Windows against their formulas."""
         for family in laws.FAMILIES.values():
-            for law in family(1.0):
-                point = {key: value for key, value in law.point.items() if value != ""}
-                say(f"{law.name} {', '.join(map(str, point.values()))}: {law.metric}")
-                yield self.explained(
-                    Row(
-                        law.name,
-                        point,
-                        law.metric,
-                        THEORY,
-                        law.predicted.interval,
-                        law.measured(self.our_seeds),
-                        law.of,
-                        source=law.source,
-                        bracket=law.predicted,
-                    )
+            yield from self.law_rows(family(1.0))
+
+    def law_rows(self, found: Iterable[laws.Law]) -> Iterator[Row]:
+        """A row for each law."""
+        for law in found:
+            point = {key: value for key, value in law.point.items() if value != ""}
+            say(f"{law.name} {', '.join(map(str, point.values()))}: {law.metric}")
+            yield self.explained(
+                Row(
+                    law.name,
+                    point,
+                    law.metric,
+                    THEORY,
+                    law.predicted.interval,
+                    law.measured(self.our_seeds),
+                    law.of,
+                    source=law.source,
+                    bracket=law.predicted,
                 )
+            )
+
+    def aqm(self) -> Iterator[Row]:
+        """CoDel, PIE, FQ-CoDel, SFQ and DRR: laws, ns-3's, ns-2's and a kernel's."""
+        yield from self.law_rows(aqm.all_laws())
+        for peer, seeds in self.peers:
+            if isinstance(peer, peers.Ns3):
+                program = aqm.Ns3()
+                for point in aqm.simulated():
+                    say(f"{point.name} {dict(point.label)}")
+                    theirs = [aqm.metrics(record) for record in program.runs(point.scenario, seeds, fresh=self.fresh)]
+                    mine = [aqm.metrics(record.json) for record in ours(point.scenario, self.our_seeds)]
+                    yield from self.rows(point.name, point.label, peer.name, theirs, mine, point.of)
+            else:
+                for fair in aqm.fair():
+                    say(f"datagrams-{fair.kind} {fair.label}")
+                    theirs = fair.runs(peer, seeds, fresh=self.fresh)
+                    mine = [fair.ours(record) for record in ours(fair.scenario, self.our_seeds)]
+                    yield from self.rows(f"datagrams-{fair.kind}", fair.label, peer.name, theirs, mine, (fair.kind,))
+        yield from self.kernel_aqm()
+
+    def kernel_aqm(self) -> Iterator[Row]:
+        """The kernel's."""
+        kernel = linux_aqm.Kernel()
+        program = f"{kernel.name}: aqm"
+        if (reason := kernel.missing()) is not None:
+            self.skipped[program] = reason
+            return
+        self.described[program] = kernel.describe()
+        for case in linux_aqm.points():
+            say(f"{case.check} {case.name}")
+            try:
+                theirs = kernel.metrics(case, fresh=self.fresh)
+            except linux.InvalidError as error:
+                self.skipped[f"{kernel.name}: {case.check} {case.name}"] = str(error)
+                continue
+            mine = [case.metrics_of_ours(record) for record in ours(case.scenario, self.our_seeds)]
+            for row in self.rows(case.check, {"load": case.name}, kernel.name, theirs, mine, (case.of,)):
+                yield replace(row, program=program)
+
+    def rows(
+        self,
+        name: str,
+        label: Label,
+        peer: str,
+        theirs: Sequence[Metrics],
+        mine: Sequence[Metrics],
+        of: tuple[str, ...],
+    ) -> Iterator[Row]:
+        """A row for each metric of runs."""
+        shown = intervals(mine)
+        for metric, found in intervals(theirs).items():
+            yield self.row(name, label, metric, peer, found, shown[metric], of)
 
 
 def number(value: float) -> str:
@@ -686,6 +746,7 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
                 "verdict": "agrees" if row.agrees else "differs",
                 "reason": " ".join(row.why.split()),
                 "source": row.source,
+                **({"program": row.program} if row.program else {}),
             }
             for row in rows
         ],
@@ -714,7 +775,13 @@ def main() -> None:
     rows: list[Row] = []
     for part in chosen:
         simulators = functools.partial(validation.simulators, part)
-        own = {"queues": validation.queues, "laws": validation.laws, "linux": validation.linux, "wtp": validation.wtp}
+        own = {
+            "aqm": validation.aqm,
+            "laws": validation.laws,
+            "linux": validation.linux,
+            "queues": validation.queues,
+            "wtp": validation.wtp,
+        }
         made = own.get(part, simulators)
         rows += made()
     text = report(validation, rows)

@@ -2,7 +2,7 @@
 
 `tools/generate.py --record validation` writes them. Each row is one number: the check and its point, the program or
 formula it was checked against, the metric, theirs, ours with its 95 % interval over seeds, the verdict, and, where the
-two differ, why.
+two differ, why. Where the program is not called like what it was checked against, `program` names it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def of(kind: str) -> dict[str, Any]:
     if document is None:
         return {"engine": None, "programs": {}, "rows": []}
     rows = [{key: row[key] for key in row if key != "of"} for row in document["rows"] if kind in row["of"]]
-    programs = {name: text for name, text in document["programs"].items() if any(r["against"] == name for r in rows)}
+    asked = {row.get("program", row["against"]) for row in rows}
+    programs = {name: text for name, text in document["programs"].items() if name in asked}
     return {"engine": document["engine"], "programs": programs, "rows": rows}
 
 

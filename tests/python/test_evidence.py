@@ -59,6 +59,20 @@ def test_packing_keeps_every_row_and_each_reason_once() -> None:
     assert document["rows"] == ROWS
 
 
+def test_a_row_may_name_a_program_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {**row("drops per packet", 0.2, 0.2, "agrees"), "of": ["codel"], "against": "Linux", "program": "Linux: aqm"}
+    programs = {"Linux": "its TCP", "Linux: aqm": "its disciplines"}
+    found = {"engine": "0", "parts": ["aqm"], "programs": programs, "rows": [asked]}
+    path = tmp_path / "validation.json"
+    path.write_text(json.dumps(evidence.packed(found)))
+    monkeypatch.setattr(evidence, "SHIPPED", path)
+    evidence.shipped.cache_clear()
+    try:
+        assert evidence.of("codel")["programs"] == {"Linux: aqm": "its disciplines"}
+    finally:
+        evidence.shipped.cache_clear()
+
+
 @pytest.mark.usefixtures("recorded")
 def test_describe_has_the_rows_of_its_mechanism_alone() -> None:
     found = describe("droptail")["validation"]
