@@ -31,6 +31,7 @@ import linux  # noqa: E402
 import linux_aqm  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
+import shapers  # noqa: E402
 import theory  # noqa: E402
 import wtp  # noqa: E402
 from evenflow import Record, Scenario, _core, plots  # noqa: E402
@@ -402,7 +403,7 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
     "controls": controls,
 }
 
-PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux")
+PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "shapers")
 
 
 class Validation:
@@ -488,6 +489,22 @@ class Validation:
             of = ("tcp", "linux", *dict.fromkeys(control_of(group) for group in scenario.tree["groups"].values()))
             for metric, theirs in intervals(found).items():
                 yield self.row(name, label, metric, kernel.name, theirs, mine[metric], of)
+
+    def shapers(self) -> Iterator[Row]:
+        """HTB and TBF beside those of the kernel this runs on."""
+        kernel = shapers.Kernel()
+        if (reason := kernel.missing()) is not None:
+            self.skipped[f"{kernel.name}: shapers"] = reason
+            return
+        self.described[f"{kernel.name}: shapers"] = kernel.describe()
+        for case in shapers.points():
+            say(f"{case.of} {case.name}")
+            theirs = intervals(kernel.metrics(case, fresh=self.fresh))
+            mine = intervals([case.metrics_of_ours(record) for record in ours(case.scenario, self.our_seeds)])
+            for metric, interval in theirs.items():
+                yield self.row(
+                    f"linux-{case.of}", {"case": case.name}, metric, kernel.name, interval, mine[metric], (case.of,)
+                )
 
     def draw(self, name: str, drawn: Mapping[str, Seen]) -> None:
         """Windows and queues over time, one panel above the other, as a figure."""
@@ -730,7 +747,7 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
-        "whole": set(parts) >= set(PARTS) - {"linux"} and not {"ns-2", "ns-3"} & set(validation.skipped),
+        "whole": set(parts) >= set(PARTS) - {"linux", "shapers"} and not {"ns-2", "ns-3"} & set(validation.skipped),
         "programs": validation.described,
         "skipped": validation.skipped,
         "rows": [
@@ -780,6 +797,7 @@ def main() -> None:
             "laws": validation.laws,
             "linux": validation.linux,
             "queues": validation.queues,
+            "shapers": validation.shapers,
             "wtp": validation.wtp,
         }
         made = own.get(part, simulators)
