@@ -50,7 +50,7 @@ class Bound(Law):
         return Interval(mean=largest, lo=largest, hi=largest, n=worst.n, sd=0.0)
 
 
-INTERVAL_S = 0.1  # RFC 8289 section 4.3
+INTERVAL_S = 0.1  # RFC 8289 section 4.2
 REFERENCE_S = 0.015  # RFC 8033 appendix A
 SHREEDHAR = "Shreedhar and Varghese 1995"
 FRAME = 1500
