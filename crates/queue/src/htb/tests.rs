@@ -484,7 +484,7 @@ fn leaves_have_what_is_theirs() {
     let made = |entries: &[(&'static str, Value)]| leaf(Some(&Value::Table(table(entries))));
     let kind = |name: &str| ("kind", Value::Word(name.into()));
     assert_eq!(made(&[]), LeafParams { limit: Limit::Packets(1000), discipline: Discipline::Fifo });
-    // The defaults are those of the rules themselves: RFC 8289 section 4.4, RFC 8290 section 5.2.
+    // The defaults are those of the rules themselves: RFC 8289 sections 4.2 and 4.3, RFC 8290 section 5.2.
     let codel = codel::Params {
         target: Duration::from_millis(5),
         interval: Duration::from_millis(100),
