@@ -1,9 +1,6 @@
-"""CoDel, PIE, FQ-CoDel and SFQ of a Linux kernel beside ours: datagrams that nobody holds back, and which left when.
+"""CoDel, PIE, FQ-CoDel and SFQ of a Linux kernel beside ours: losses, shares and delays of too many datagrams.
 
-`linux/datagrams.py` puts the kernel's behind a shaper, HTB with one class, between two virtual devices of a network
-namespace; a run takes as long as it simulates. Where the running kernel was built without one of the four, a user-mode
-one is asked, if it is installed. Every point asks for more than there is, so a run in which less than 99 % of the rate
-left was held up by a busy machine: it is repeated, and after three tries left out with the reason.
+The kernel's stands behind a shaper of 5 Mbit/s, HTB with one class (`linux_queues`).
 
 The kernel's PIE adds probabilities up (RFC 8033 section 5.4) and caps its steps (5.5), so ours does here. Losses are
 told by the numbers of the packets that left in the window. Its period is 20 ms here, a whole number of ticks at any HZ:
@@ -12,42 +9,19 @@ told by the numbers of the packets that left in the window. Its period is 20 ms 
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import itertools
-import json
-import math
-import platform
-import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from evenflow import Record, Scenario
-from linux import InvalidError
-from peers import CACHE
+from linux_queues import DEVICE, Asked, Packets, Sender
 
-HERE = Path(__file__).resolve().parent
-RUNS, TRIES, SIDE_BY_SIDE = 3, 3, 2
 RATE = 5e6
-FRAME = 1014
+BUCKET = 60_000  # bytes, 96 ms at that rate: a timer that fires late costs no tokens
 DROPS = (2, 3, 10, 30, 100, 300)
 """Drops of CoDel's first phase that are looked at."""
-
-
-@dataclass(frozen=True)
-class Sender:
-    """Datagrams: bit/s and bytes of frames, and their gaps."""
-
-    rate: float
-    size: int = FRAME
-    kind: str = "poisson"
 
 
 @dataclass(frozen=True)
@@ -62,11 +36,17 @@ class Case:
     seconds: float = 10.0
     warmup: float = 3.0
 
-    def job(self, seed: int, seconds: float | None = None) -> dict[str, Any]:
-        """What linux/datagrams.py is to do."""
-        senders = [[sender.rate, sender.size, sender.kind] for sender in self.senders.values()]
-        told = {"discipline": list(self.discipline), "rate": RATE, "senders": senders, "seed": seed}
-        return {**told, "seconds": self.seconds if seconds is None else seconds}
+    @cached_property
+    def asked(self) -> Asked:
+        """What the kernel is told."""
+        rate, bucket = f"{RATE:.0f}bit", f"{BUCKET}b"
+        shape = ("htb", "rate", rate, "ceil", rate, "burst", bucket, "cburst", bucket, "quantum", "1514")
+        tc = (
+            ("qdisc", "add", *DEVICE, "root", "handle", "1:", "htb", "default", "1"),
+            ("class", "add", *DEVICE, "parent", "1:", "classid", "1:1", *shape),
+            ("qdisc", "add", *DEVICE, "parent", "1:1", *self.discipline),
+        )
+        return Asked(tc, tuple(self.senders.values()), RATE, self.seconds, self.warmup)
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -96,6 +76,11 @@ class Case:
         return f"linux-{self.of}-drops" if self.steady else f"linux-{self.of}"
 
     @property
+    def point(self) -> dict[str, str]:
+        """The point's label."""
+        return {"load": self.name}
+
+    @property
     def steady(self) -> bool:
         """Whether single drops can be foreseen: equal gaps."""
         return all(sender.kind == "cbr" for sender in self.senders.values())
@@ -112,32 +97,24 @@ class Case:
             found |= _named(name, group["throughput_bps"], lost, delay)
         return found
 
-    def metrics(self, packets: Sequence[Sequence[float]]) -> dict[str, float]:
+    def metrics(self, packets: Packets) -> dict[str, float]:
         """The same of what a kernel let pass."""
         if self.steady:
             return nth_drops(drops(packets))
         found: dict[str, float] = {}
-        for n, (name, sender) in enumerate(self.senders.items()):
-            mine = [packet for packet in packets if packet[0] == n and self.warmup < packet[3] <= self.seconds]
+        rates = self.asked.rates(packets)
+        for name, rate, mine in zip(self.senders, rates, self.asked.measured(packets), strict=True):
             sent = mine[-1][1] - mine[0][1] + 1
             delay = sum(left - at for _, _, at, left in mine) / len(mine)
-            found |= _named(
-                name, 8 * sender.size * len(mine) / (self.seconds - self.warmup), 1 - len(mine) / sent, delay
-            )
+            found |= _named(name, rate, 1 - len(mine) / sent, delay)
         return found
-
-    def carried(self, packets: Sequence[Sequence[float]]) -> float:
-        """How much of the rate left."""
-        sizes = [sender.size for sender in self.senders.values()]
-        left = sum(sizes[int(packet[0])] for packet in packets if self.warmup < packet[3] <= self.seconds)
-        return 8 * left / RATE / (self.seconds - self.warmup)
 
 
 def _named(name: str, rate: float, lost: float, delay: float) -> dict[str, float]:
     return {f"rate of {name} (bit/s)": rate, f"drops of {name} per packet": lost, f"mean delay of {name} (s)": delay}
 
 
-def drops(packets: Sequence[Sequence[float]]) -> list[float]:
+def drops(packets: Packets) -> list[float]:
     """When packets of one sender were dropped at the head: when the next one left, s."""
     found: list[float] = []
     for (_, before, _, _), (_, number, _, left) in itertools.pairwise(packets):
@@ -189,96 +166,3 @@ def points() -> Iterator[Case]:
         yield Case(f"1, 3 and 4 Mbit/s, {limit} packets", "fq-codel", told, fair, three)
     sfq = {"limit": "127 packets", "scheduler": {"kind": "sfq", "quantum": "1514 B"}}
     yield Case("1, 3 and 4 Mbit/s", "sfq", ("sfq", "quantum", "1514", "limit", "127"), sfq, three)
-
-
-class Kernel:
-    """The disciplines of the kernel this runs on, or of a user-mode one."""
-
-    name = "Linux"
-
-    def __init__(self) -> None:
-        self.program = HERE / "linux" / "datagrams.py"
-        self.release = ""
-        self.user_mode = False
-
-    def command(self, job: Path, answer: Path) -> list[str]:
-        """In a namespace of its own, or a machine of its own."""
-        program = ["-B", str(self.program), str(job), str(answer)]
-        if not self.user_mode:
-            return ["unshare", "--map-root-user", "--net", sys.executable, *program]
-        binary = str(shutil.which("linux.uml"))
-        modules = Path(binary).resolve().parents[1] / "lib" / "uml" / "modules"
-        machine = [binary, "mem=256M", "rootfstype=hostfs", "rootflags=/", "rw", "quiet", "con=null", "con0=null"]
-        return [*machine, f"init={sys.executable}", "--", *program, str(modules)]
-
-    def ask(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        """One run's answer; raises `InvalidError` where the machine cannot."""
-        with tempfile.TemporaryDirectory() as folder:
-            told, said = Path(folder) / "job.json", Path(folder) / "answer.json"
-            told.write_text(json.dumps(job), encoding="utf-8")
-            command = self.command(told, said)
-            try:
-                done = subprocess.run(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                    timeout=60 + 3 * job["seconds"],
-                )
-            except (OSError, subprocess.TimeoutExpired) as error:
-                raise InvalidError(f"{command[0]}: {error}") from None
-            if not said.exists():
-                raise InvalidError(f"{command[0]}: {' '.join((done.stderr or done.stdout).split())[-300:]}")
-            answer: dict[str, Any] = json.loads(said.read_text(encoding="utf-8"))
-        if "cannot" in answer:
-            raise InvalidError(answer["cannot"])
-        return answer
-
-    def missing(self) -> str | None:
-        """Why no kernel can be asked here; None if one can."""
-        if platform.system() != "Linux":
-            return f"this is {platform.system()}"
-        for needed in ("unshare", "ip", "tc"):
-            if not shutil.which(needed):
-                return f"no {needed} (sudo apt-get install iproute2 util-linux)"
-        reasons = []
-        for self.user_mode in (False, True) if shutil.which("linux.uml") else (False,):
-            try:
-                for case in {case.of: case for case in points()}.values():
-                    self.release = self.ask(case.job(1, 0.1))["release"]
-            except InvalidError as error:
-                reasons.append(str(error))
-            else:
-                return None
-        mend = "sudo modprobe -a veth sch_htb sch_codel sch_pie sch_fq_codel sch_sfq"
-        return f"{'; '.join(reasons)} ({mend}, or sudo apt-get install user-mode-linux)"
-
-    def describe(self) -> str:
-        """For the table's head."""
-        machine = " in user mode" if self.user_mode else ""
-        return f"sch_codel, sch_pie, sch_fq_codel and sch_sfq of Linux {self.release}{machine}, {RUNS} runs a point"
-
-    def run(self, case: Case, seed: int, *, fresh: bool) -> dict[str, float]:
-        """The metrics of one run, kept like what other simulators found."""
-        job = case.job(seed)
-        text = json.dumps([job, self.release, self.program.read_text(encoding="utf-8")])
-        kept = CACHE / "records" / f"linux-aqm-{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
-        if not fresh and kept.exists():
-            return case.metrics(json.loads(kept.read_text(encoding="utf-8")))
-        carried = math.nan
-        for _ in range(TRIES):
-            packets = self.ask(job)["packets"]
-            carried = case.carried(packets)
-            if carried >= 0.99:
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                part = kept.with_suffix(".part")
-                part.write_text(json.dumps(packets), encoding="utf-8")
-                part.replace(kept)
-                return case.metrics(packets)
-        raise InvalidError(f"the machine is too busy for real time: {carried:.1%} of the rate left")
-
-    def metrics(self, case: Case, *, fresh: bool) -> list[dict[str, float]]:
-        """Of each run."""
-        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            return list(pool.map(functools.partial(self.run, case, fresh=fresh), range(1, RUNS + 1)))

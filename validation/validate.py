@@ -29,6 +29,7 @@ import aqm  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
 import linux_aqm  # noqa: E402
+import linux_queues  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import shapers  # noqa: E402
@@ -491,20 +492,27 @@ class Validation:
                 yield self.row(name, label, metric, kernel.name, theirs, mine[metric], of)
 
     def shapers(self) -> Iterator[Row]:
-        """HTB and TBF beside those of the kernel this runs on."""
-        kernel = shapers.Kernel()
+        """HTB and TBF beside a kernel's."""
+        yield from self.kernel_queues("shapers", list(shapers.points()))
+
+    def kernel_queues(self, part: str, cases: Sequence[linux_aqm.Case] | Sequence[shapers.Case]) -> Iterator[Row]:
+        """Queues beside a kernel's."""
+        kernel = linux_queues.Kernel({case.of: case.asked for case in cases})
+        program = f"{kernel.name}: {part}"
         if (reason := kernel.missing()) is not None:
-            self.skipped[f"{kernel.name}: shapers"] = reason
+            self.skipped[program] = reason
             return
-        self.described[f"{kernel.name}: shapers"] = kernel.describe()
-        for case in shapers.points():
-            say(f"{case.of} {case.name}")
-            theirs = intervals(kernel.metrics(case, fresh=self.fresh))
-            mine = intervals([case.metrics_of_ours(record) for record in ours(case.scenario, self.our_seeds)])
-            for metric, interval in theirs.items():
-                yield self.row(
-                    f"linux-{case.of}", {"case": case.name}, metric, kernel.name, interval, mine[metric], (case.of,)
-                )
+        self.described[program] = kernel.describe()
+        for case in cases:
+            say(f"{case.check} {case.name}")
+            try:
+                theirs = [case.metrics(packets) for packets in kernel.runs(case.asked, fresh=self.fresh)]
+            except linux.InvalidError as error:
+                self.skipped[f"{kernel.name}: {case.check} {case.name}"] = str(error)
+                continue
+            mine = [case.metrics_of_ours(record) for record in ours(case.scenario, self.our_seeds)]
+            for row in self.rows(case.check, case.point, kernel.name, theirs, mine, (case.of,)):
+                yield replace(row, program=program)
 
     def draw(self, name: str, drawn: Mapping[str, Seen]) -> None:
         """Windows and queues over time, one panel above the other, as a figure."""
@@ -603,26 +611,7 @@ class Validation:
                     theirs = fair.runs(peer, seeds, fresh=self.fresh)
                     mine = [fair.ours(record) for record in ours(fair.scenario, self.our_seeds)]
                     yield from self.rows(f"datagrams-{fair.kind}", fair.label, peer.name, theirs, mine, (fair.kind,))
-        yield from self.kernel_aqm()
-
-    def kernel_aqm(self) -> Iterator[Row]:
-        """The kernel's."""
-        kernel = linux_aqm.Kernel()
-        program = f"{kernel.name}: aqm"
-        if (reason := kernel.missing()) is not None:
-            self.skipped[program] = reason
-            return
-        self.described[program] = kernel.describe()
-        for case in linux_aqm.points():
-            say(f"{case.check} {case.name}")
-            try:
-                theirs = kernel.metrics(case, fresh=self.fresh)
-            except linux.InvalidError as error:
-                self.skipped[f"{kernel.name}: {case.check} {case.name}"] = str(error)
-                continue
-            mine = [case.metrics_of_ours(record) for record in ours(case.scenario, self.our_seeds)]
-            for row in self.rows(case.check, {"load": case.name}, kernel.name, theirs, mine, (case.of,)):
-                yield replace(row, program=program)
+        yield from self.kernel_queues("aqm", list(linux_aqm.points()))
 
     def rows(
         self,

@@ -1,19 +1,24 @@
-"""What a Linux kernel's queue discipline does with datagrams that nobody holds back: which of them left, and when.
+"""What a Linux kernel's queue does with datagrams that nobody holds back: which of them left, and when.
 
     unshare --map-root-user --net python3 datagrams.py job.json answer.json
     linux.uml rootfstype=hostfs rw init=/usr/bin/python3 -- datagrams.py job.json answer.json /usr/lib/uml/modules
 
-The job: `discipline`, arguments of `tc qdisc add` for what stands behind a shaper of `rate` (bit/s); `senders`, a list
-of `[bits a second, bytes, "poisson" or "cbr"]`, sizes being those of frames; `seconds`; `seed`. The answer: `packets`,
-a list of `[sender, number, sent, left]` in s, in the order of departure, and `release`, the kernel's; or `cannot`, why
-this machine cannot. Two virtual devices, back to back, are all there is in the namespace. Given a folder of modules it
-loads those that it needs and halts the machine at its end: it is a user-mode kernel's first process then.
+The job: `tc`, lists of arguments for tc, which builds a queue on the device `shaped`; `senders`, a list of `{bytes,
+rate, gaps, priority}`: bytes of a frame; bits a second with "poisson" or "cbr" gaps, or "greedy", which has no rate and
+always something to send; the socket's priority, which may be a class of HTB's as a number; `seconds`; `seed`. The
+answer: `packets`, a list of `[sender, number, sent, left]` in s, in the order of departure, and `release`, the
+kernel's; or `cannot`, why this machine cannot. Two virtual devices, back to back, are all there is in the namespace.
+Given a folder of modules it loads those that it needs and halts the machine at its end: it is a user-mode kernel's
+first process then. Senders that are not greedy need room that only root may ask for: as root, leave out
+`--map-root-user`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
+import math
 import os
 import platform
 import random
@@ -31,10 +36,9 @@ HEADERS = 14 + 20 + 8  # of a frame: Ethernet, IP, UDP
 STAMP = struct.Struct("<IQ")  # number, sent (ns)
 FIRST_PORT = 20000
 SO_TIMESTAMPNS, SO_SNDBUFFORCE = 35, 32
-SENDER_BUFFER = 1 << 26  # never the reason that a packet waits
+ROOM = 1 << 26  # bytes of a socket: never the reason that a packet waits
+GREEDY_ROOM = 100_000  # what a greedy sender keeps waiting, with the kernel's own overhead
 SHAPED, SEEN = "shaped", "seen"
-BUCKET = 60_000  # bytes, 96 ms at 5 Mbit/s: a timer that fires late costs no tokens
-DRAIN = 1.0  # s without a packet, after the last was sent
 FINIT_MODULE = 313  # on x86-64
 POWER_OFF = 0x4321FEDC
 
@@ -51,32 +55,42 @@ def tool(*arguments: str) -> None:
 
 
 def devices(job: dict[str, Any]) -> None:
-    """One that shapes, the discipline behind it, and one that sees what left."""
+    """One that shapes, and one that sees what left."""
     tool("ip", "link", "add", SHAPED, "type", "veth", "peer", "name", SEEN)
     for device in (SHAPED, SEEN):
         tool("ip", "link", "set", device, "up")
     tool("ip", "address", "add", "10.78.0.1/24", "dev", SHAPED)
     tool("ip", "neighbour", "add", "10.78.0.2", "lladdr", "02:00:00:00:00:02", "dev", SHAPED)
-    tool("tc", "qdisc", "add", "dev", SHAPED, "root", "handle", "1:", "htb", "default", "1")
-    rate, bucket = f"{job['rate']:.0f}bit", f"{BUCKET}b"
-    shape = ("htb", "rate", rate, "ceil", rate, "burst", bucket, "cburst", bucket, "quantum", "1514")
-    tool("tc", "class", "add", "dev", SHAPED, "parent", "1:", "classid", "1:1", *shape)
-    tool("tc", "qdisc", "add", "dev", SHAPED, "parent", "1:1", *job["discipline"])
+    for arguments in job["tc"]:
+        tool("tc", *arguments)
 
 
 class Sender:
-    """Datagrams of one size, at equal or exponential gaps."""
+    """Datagrams of one size, numbered and stamped: at equal or exponential gaps, or as many as its socket takes."""
 
-    def __init__(self, port: int, rate: float, size: int, kind: str, draws: random.Random) -> None:
+    def __init__(self, port: int, told: dict[str, Any], draws: random.Random) -> None:
+        self.greedy = told["gaps"] == "greedy"
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, SENDER_BUFFER)
+        self.make_room()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, told["priority"])
         self.socket.bind(("10.78.0.1", port))
         self.socket.connect(("10.78.0.2", 9))
-        self.padding = bytes(size - HEADERS - STAMP.size)
-        self.gap = 8 * size / rate
-        self.draws = draws if kind == "poisson" else None
+        self.socket.setblocking(not self.greedy)
+        self.padding = bytes(told["bytes"] - HEADERS - STAMP.size)
+        self.gap = math.inf if self.greedy else 8 * told["bytes"] / told["rate"]
+        self.draws = draws if told["gaps"] == "poisson" else None
         self.next = self.wait()
         self.sent = 0
+
+    def make_room(self) -> None:
+        """For what waits in the queue: little where that holds a sender back as it should."""
+        if self.greedy:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, GREEDY_ROOM)
+            return
+        try:
+            self.socket.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, ROOM)
+        except PermissionError:
+            raise CannotError("only root may have so much wait in a socket") from None
 
     def wait(self) -> float:
         """To the next one, s."""
@@ -88,6 +102,12 @@ class Sender:
         self.sent += 1
         self.next += self.wait()
 
+    def fill(self) -> None:
+        """As many as there is room for."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.send()
+
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
     """Sends and watches."""
@@ -98,37 +118,37 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     seen.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8_000_000)
     seen.setblocking(False)
     draws = random.Random(job["seed"])
-    senders = [Sender(FIRST_PORT + n, *sender, draws) for n, sender in enumerate(job["senders"])]
+    senders = [Sender(FIRST_PORT + n, told, draws) for n, told in enumerate(job["senders"])]
+    greedy = {sender.socket: sender for sender in senders if sender.greedy}
     packets: list[list[float]] = []
     clock, began = time.monotonic(), time.time_ns()
-    last = 0.0
-    while True:
-        now = time.monotonic() - clock
+    while (now := time.monotonic() - clock) < job["seconds"]:
         due = min(sender.next for sender in senders)
-        if due <= now and due < job["seconds"]:
+        if due <= now:
             for sender in senders:
                 if sender.next <= now:
                     sender.send()
             continue
-        wait = due - now if due < job["seconds"] else max(job["seconds"], last) + DRAIN - now
-        if wait <= 0:
-            return {"packets": packets, "release": platform.release()}
-        if not select.select([seen], [], [], wait)[0]:
+        arrived, room, _ = select.select([seen], greedy, [], min(due, job["seconds"]) - now)
+        for ready in room:
+            greedy[ready].fill()
+        if not arrived:
             continue
         frame, notes, _, _ = seen.recvmsg(HEADERS + STAMP.size, 64)
         if len(frame) < HEADERS + STAMP.size or frame[23] != socket.IPPROTO_UDP:
             continue
         seconds, nanoseconds = struct.unpack("qq", notes[0][2])
         number, sent = STAMP.unpack_from(frame, HEADERS)
-        left = (seconds * 10**9 + nanoseconds - began) / 1e9
-        packets.append([int.from_bytes(frame[34:36], "big") - FIRST_PORT, number, (sent - began) / 1e9, left])
-        last = left
+        left = seconds * 10**9 + nanoseconds
+        source = int.from_bytes(frame[34:36], "big") - FIRST_PORT
+        packets.append([source, number, round((sent - began) / 1e9, 6), round((left - began) / 1e9, 6)])
+    return {"packets": packets, "release": platform.release()}
 
 
-def load(modules: Path, names: list[str]) -> None:
+def load(modules: Path, names: set[str]) -> None:
     """Kernel modules, as far as they exist and are not there yet."""
-    for name in names:
-        for found in modules.glob(f"{platform.release()}/**/{name}.ko"):
+    for found in modules.glob(f"{platform.release()}/**/*.ko"):
+        if found.stem in names:
             with found.open("rb") as file:
                 ctypes.CDLL(None).syscall(FINIT_MODULE, file.fileno(), b"", 0)
 
@@ -139,7 +159,7 @@ def main() -> None:
     try:
         if modules:
             os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-            load(modules[0], ["veth", "sch_htb", f"sch_{job['discipline'][0]}"])
+            load(modules[0], {"veth"} | {f"sch_{word}" for arguments in job["tc"] for word in arguments})
         answer = run(job)
     except CannotError as error:
         answer = {"cannot": str(error)}
