@@ -22,9 +22,9 @@ sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "validation")]
 import aqm  # noqa: E402
 import laws  # noqa: E402
 import linux_aqm  # noqa: E402
+import linux_queues  # noqa: E402
 import peers  # noqa: E402
 import validate  # noqa: E402
-from linux import InvalidError  # noqa: E402
 from peers import NotComparableError  # noqa: E402
 
 POINTS = {(point.name, *point.label.values()): point for point in aqm.simulated()}
@@ -202,7 +202,7 @@ def left(sender: int, numbers: Sequence[int], begin: float, gap: float, wait: fl
 def test_a_kernels_answer_is_read() -> None:
     case = replace(
         CASES["fq-codel", "1, 3 and 4 Mbit/s, 1000 packets"],
-        senders={"a": linux_aqm.Sender(1e6, 1000), "b": linux_aqm.Sender(2e6, 500)},
+        senders={"a": linux_queues.Sender(1e6, 1000), "b": linux_queues.Sender(2e6, 500)},
     )
     # 7 s of measurement from 3 s on: 14 packets of a, every second number; 7 of b, none lost. One each is too early.
     a = left(0, [0], 2.9, 0, 1.0) + left(0, range(1, 29, 2), 3.25, 0.5, 0.1)
@@ -214,7 +214,17 @@ def test_a_kernels_answer_is_read() -> None:
     assert found["drops of b per packet"] == 0
     assert found["mean delay of a (s)"] == pytest.approx(0.1)
     assert found["mean delay of b (s)"] == pytest.approx(0.2)
-    assert case.carried(a + b) == pytest.approx((14 * 8000 + 7 * 4000) / 7 / linux_aqm.RATE)
+    assert case.asked.carried(a + b) == pytest.approx((14 * 8000 + 7 * 4000) / 7 / linux_aqm.RATE)
+
+
+def test_what_the_kernel_is_told_of_a_discipline() -> None:
+    asked = CASES["sfq", "1, 3 and 4 Mbit/s"].asked
+    shaper, shape, discipline = (" ".join(arguments) for arguments in asked.tc)
+    assert shaper == "qdisc add dev shaped root handle 1: htb default 1"
+    assert "rate 5000000bit ceil 5000000bit" in shape
+    assert discipline == "qdisc add dev shaped parent 1:1 sfq quantum 1514 limit 127"
+    [_, _, c] = asked.job(4)["senders"]
+    assert c == {"bytes": 514, "rate": 4e6, "gaps": "poisson", "priority": 0}
 
 
 def test_drops_are_seen_in_the_numbers() -> None:
@@ -235,65 +245,12 @@ def test_our_side_of_a_kernels_point_runs_and_asks_for_too_much(case: linux_aqm.
     assert set(found) == expected
 
 
-def test_where_a_kernel_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    kernel = linux_aqm.Kernel()
-    assert kernel.command(Path("job"), Path("answer"))[:3] == ["unshare", "--map-root-user", "--net"]
-    machine = tmp_path / "usr" / "bin" / "linux.uml"
-    machine.parent.mkdir(parents=True)
-    machine.touch()
-    monkeypatch.setattr(linux_aqm.shutil, "which", lambda name: str(machine))
-    kernel.user_mode = True
-    command = kernel.command(Path("job"), Path("answer"))
-    assert command[0] == str(machine)
-    assert command[-1] == str(tmp_path / "usr" / "lib" / "uml" / "modules")
-    assert command[command.index("--") + 2 :][:3] == [str(kernel.program), "job", "answer"]
-
-
-def test_a_kernel_that_cannot_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    kernel = linux_aqm.Kernel()
-    fake = tmp_path / "fake.py"
-    fake.write_text('import sys; open(sys.argv[2], "w").write(\'{"cannot": "no codel here"}\')', encoding="utf-8")
-    monkeypatch.setattr(kernel, "command", lambda job, answer: [sys.executable, str(fake), str(job), str(answer)])
-    with pytest.raises(InvalidError, match="no codel here"):
-        kernel.ask({"seconds": 0.1})
-    fake.write_text('import sys; sys.exit("no namespaces")', encoding="utf-8")
-    with pytest.raises(InvalidError, match="no namespaces"):
-        kernel.ask({"seconds": 0.1})
-    monkeypatch.setattr(linux_aqm.shutil, "which", lambda name: None if name == "linux.uml" else f"/bin/{name}")
-    assert "no namespaces" in str(kernel.missing())
-    monkeypatch.setattr(linux_aqm.shutil, "which", lambda name: None)
-    assert "iproute2" in str(kernel.missing())
-
-
-def test_a_busy_machine_is_asked_again_and_then_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(linux_aqm, "CACHE", tmp_path)
-    kernel, case, asked = linux_aqm.Kernel(), CASES["pie", "120 %"], []
-    size = next(iter(case.senders.values())).size
-    window = case.seconds - case.warmup
-    full = int(linux_aqm.RATE * window / 8 / size)
-
-    def answer(job: Mapping[str, Any]) -> dict[str, Any]:
-        asked.append(job["seed"])
-        count = full if len(asked) == 2 else full // 2
-        return {"packets": left(0, range(count), case.warmup + 1e-3, window / count * 0.999, 0.01)}
-
-    monkeypatch.setattr(kernel, "ask", answer)
-    found = kernel.run(case, 7, fresh=False)
-    assert asked == [7, 7]
-    assert found["rate of a (bit/s)"] == pytest.approx(linux_aqm.RATE, rel=0.01)
-    assert kernel.run(case, 7, fresh=False) == found
-    assert asked == [7, 7], "what was found is kept"
-    with pytest.raises(InvalidError, match="too busy"):
-        kernel.run(case, 8, fresh=False)
-    assert len(asked) == 2 + linux_aqm.TRIES
-
-
 def test_the_kernel_drops_by_codels_law() -> None:
-    kernel = linux_aqm.Kernel()
+    case = CASES["codel", "120 %"]
+    kernel = linux_queues.Kernel({case.of: case.asked})
     if (reason := kernel.missing()) is not None:
         pytest.skip(reason)
-    case = CASES["codel", "120 %"]
-    packets = kernel.ask(case.job(1, 3.0))["packets"]
+    packets = kernel.ask(case.asked.job(1, 3.0))["packets"]
     drops = linux_aqm.drops(packets)
     if max(b[3] - a[3] for a, b in itertools.pairwise(packets)) > 0.02:
         pytest.skip("the machine is too busy for real time; run this test alone")

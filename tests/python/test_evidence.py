@@ -60,7 +60,12 @@ def test_packing_keeps_every_row_and_each_reason_once() -> None:
 
 
 def test_a_row_may_name_a_program_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {**row("drops per packet", 0.2, 0.2, "agrees"), "of": ["codel"], "against": "Linux", "program": "Linux: aqm"}
+    asked = {
+        **row("drops per packet", 0.2, 0.2, "agrees"),
+        "of": ["codel"],
+        "against": "Linux",
+        "program": "Linux: aqm",
+    }
     programs = {"Linux": "its TCP", "Linux: aqm": "its disciplines"}
     found = {"engine": "0", "parts": ["aqm"], "programs": programs, "rows": [asked]}
     path = tmp_path / "validation.json"
