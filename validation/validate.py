@@ -46,6 +46,7 @@ THEORY = "theory"
 UNKNOWN = "unknown: not yet looked into"
 DRAWN_S = 120  # s of a figure: some ten cycles of a CUBIC window
 
+KernelCases = Sequence[linux_aqm.Case] | Sequence[shapers.Case]
 Metrics = Mapping[str, float]
 Label = Mapping[str, str | int]
 
@@ -495,7 +496,7 @@ class Validation:
         """HTB and TBF beside a kernel's."""
         yield from self.kernel_queues("shapers", list(shapers.points()))
 
-    def kernel_queues(self, part: str, cases: Sequence[linux_aqm.Case] | Sequence[shapers.Case]) -> Iterator[Row]:
+    def kernel_queues(self, part: str, cases: KernelCases) -> Iterator[Row]:
         """Queues beside a kernel's."""
         kernel = linux_queues.Kernel({case.of: case.asked for case in cases})
         program = f"{kernel.name}: {part}"
