@@ -3,8 +3,8 @@
 `linux/datagrams.py` puts a queue between two virtual devices of a network namespace; a run takes as long as it
 simulates. Where the running kernel was built without a discipline a user-mode one is asked, if it is installed. Every
 point asks for more than there is, so a run in which less than 99 % of the rate left was held up by a busy machine: it
-is repeated, and after three tries left out with the reason. What is compared say `linux_aqm` (CoDel, PIE, FQ-CoDel,
-SFQ) and `shapers` (HTB, TBF).
+is repeated, and after three tries left out with the reason. `linux_aqm` (CoDel, PIE, FQ-CoDel, SFQ) and `shapers`
+(HTB, TBF) say what is compared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """HTB and TBF of a Linux kernel beside ours: who sends how much when everybody always has something to send.
 
 Rates are of frames. Buckets are deep enough (15 ms and more at their rates) that a timer that fires late costs no
-tokens. Ours is the same tree at a link of 1 Gbit/s, in real numbers, as kernels count since 3.10. How a kernel is asked
-says `linux_queues`.
+tokens. Ours is the same tree at a link of 1 Gbit/s, in real numbers, as kernels count since 3.10. `linux_queues` says
+how a kernel is asked.
 """
 
 from __future__ import annotations
