@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -70,6 +71,8 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
 }
 """What a mechanism of a room can be asked, with the arguments and their defaults."""
 
+_LATEST_S = 1_000_000
+
 SCHEDULING = frozenset({"fq-codel"})
 """Queues that are rule and scheduler in one: they are asked as schedulers are."""
 
@@ -90,6 +93,9 @@ class Mechanism:
     def __init__(self, kind: str, **params: Any) -> None:
         from . import _core
 
+        for name, value in params.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise UsageError(f"{kind}: {name} must be finite, it is {value}")
         try:
             self._core = _core.Mechanism(kind, json.dumps(_trees(params)))
         except ValueError as error:
@@ -111,8 +117,15 @@ class Mechanism:
             for name in arguments:
                 if name not in known:
                     raise unknown(f"argument of {self.kind}.{method}", name, known)
+            given = _trees(arguments)
+            for name, value in given.items():
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise UsageError(f"{self.kind}.{method}: {name} must be finite, it is {value}")
+                # A rule with a clock catches up to now_s tick by tick: it would do so for ever.
+                if name == "now_s" and isinstance(value, int | float) and value > _LATEST_S:
+                    raise UsageError(f"{self.kind}.{method}: now_s must be at most {_LATEST_S}, it is {value:g}")
             try:
-                return json.loads(self._core.call(method, json.dumps(_trees(arguments))))
+                return json.loads(self._core.call(method, json.dumps(given)))
             except ValueError as error:
                 raise UsageError(f"{self.kind}.{method}: {error}") from None
 

@@ -256,3 +256,13 @@ def test_every_metric_has_a_formula_and_a_window() -> None:
         assert metric["doc"], metric["name"]
         if metric["unit"]:
             assert metric["window"], metric["name"]
+
+
+@pytest.mark.parametrize("kind", ["codel", "pie"])
+def test_a_time_without_end_is_refused(kind: str) -> None:
+    # Such a rule's clock would go on for ever.
+    for late in (1e300, 2**64, math.inf, math.nan):
+        with pytest.raises(UsageError, match="now_s must be"):
+            ef.mechanism(kind).observe(now_s=late)
+    with pytest.raises(UsageError, match="codel: max_packet must be finite, it is nan"):
+        ef.mechanism("codel", max_packet=math.nan)
