@@ -173,7 +173,8 @@ def describe(name: str) -> dict[str, Any]:
     profile, its lines as parameters with its values as defaults; or the definition of a metric.
 
     Raises:
-        UsageError: nothing is called so; the message names the nearest.
+        UsageError: nothing is called so; the message names the nearest, or what has a parameter or an observable of
+            that name.
     """
 
     def plain(text: str) -> str:
@@ -190,6 +191,10 @@ def describe(name: str) -> dict[str, Any]:
     for table in schema()["metrics"]:
         if table["name"].rpartition(".")[2] == last:
             return dict(table)
+    for what, key in (("an observable", "observables"), ("a parameter", "params")):
+        owners = [table["kind"] for table in schema()["mechanisms"] if any(p["name"] == last for p in table[key])]
+        if owners:
+            raise UsageError(f"“{name}” is {what} of {', '.join(owners)}; say for example: evenflow describe {owners[0]}")
     raise unknown("mechanism or metric", name, [str(t.get("kind") or t["name"]) for t in tables + schema()["profiles"]])
 
 

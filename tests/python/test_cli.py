@@ -169,6 +169,8 @@ def test_precision(cli: Cli, small: Path) -> None:
         (["claims", "xyz"], "Known: abc"),
         (["describe", "activity-aqn"], "activity-aqm"),
         (["describe", "goodput_bsp"], "goodput_bps"),
+        (["describe", "links.line.queue.sojourn"], "an observable of codel"),
+        (["describe", "increase_weight"], "a parameter of wtp"),
         (["list", "queues"], "mechanisms"),
     ],
 )
