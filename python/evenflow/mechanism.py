@@ -194,7 +194,7 @@ def describe(name: str) -> dict[str, Any]:
     for what, key in (("an observable", "observables"), ("a parameter", "params")):
         owners = [table["kind"] for table in schema()["mechanisms"] if any(p["name"] == last for p in table[key])]
         if owners:
-            raise UsageError(f"“{name}” is {what} of {', '.join(owners)}; say for example: evenflow describe {owners[0]}")
+            raise UsageError(f"“{name}” is {what} of {', '.join(owners)}; try: evenflow describe {owners[0]}")
     raise unknown("mechanism or metric", name, [str(t.get("kind") or t["name"]) for t in tables + schema()["profiles"]])
 
 
