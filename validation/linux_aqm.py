@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
 from evenflow import Record, Scenario
@@ -20,6 +21,8 @@ from linux_queues import DEVICE, Asked, Packets, Sender
 
 RATE = 5e6
 BUCKET = 60_000  # bytes, 96 ms at that rate: a timer that fires late costs no tokens
+Seen = tuple[float, float, float]
+"""Rate (bit/s), drops per packet, mean delay (s) of a sender."""
 DROPS = (2, 3, 10, 30, 100, 300)
 """Drops of CoDel's first phase that are looked at."""
 
@@ -89,29 +92,38 @@ class Case:
         """What is compared of our record."""
         if self.steady:
             return nth_drops(record.arrays("events.drop.flow")[0].tolist())
-        found: dict[str, float] = {}
+        found: list[Seen] = []
         for name in self.senders:
             group = record.json["groups"][name]
             delay = record.json["links"]["link"]["classes"][name]["queue_delay_s_mean"]
             lost = group["losses"] / (group["losses"] + group["delivered_packets"])
-            found |= _named(name, group["throughput_bps"], lost, delay)
-        return found
+            found.append((group["throughput_bps"], lost, delay))
+        return self.named(found)
 
     def metrics(self, packets: Packets) -> dict[str, float]:
         """The same of what a kernel let pass."""
         if self.steady:
             return nth_drops(drops(packets))
-        found: dict[str, float] = {}
-        rates = self.asked.rates(packets)
-        for name, rate, mine in zip(self.senders, rates, self.asked.measured(packets), strict=True):
+        found: list[Seen] = []
+        for rate, mine in zip(self.asked.rates(packets), self.asked.measured(packets), strict=True):
             sent = mine[-1][1] - mine[0][1] + 1
-            delay = sum(left - at for _, _, at, left in mine) / len(mine)
-            found |= _named(name, rate, 1 - len(mine) / sent, delay)
-        return found
+            found.append((rate, 1 - len(mine) / sent, sum(left - at for _, _, at, left in mine) / len(mine)))
+        return self.named(found)
 
-
-def _named(name: str, rate: float, lost: float, delay: float) -> dict[str, float]:
-    return {f"rate of {name} (bit/s)": rate, f"drops of {name} per packet": lost, f"mean delay of {name} (s)": delay}
+    def named(self, found: Sequence[Seen]) -> dict[str, float]:
+        """Metrics of each sender; of senders that are alike their means."""
+        named = dict(zip(self.senders, found, strict=True))
+        if len(self.senders) > 1 and len(set(self.senders.values())) == 1:
+            rate, lost, delay = map(fmean, zip(*found, strict=True))
+            named = {"each": (rate, lost, delay)}
+        metrics: dict[str, float] = {}
+        for name, (rate, lost, delay) in named.items():
+            metrics |= {
+                f"rate of {name} (bit/s)": rate,
+                f"drops of {name} per packet": lost,
+                f"mean delay of {name} (s)": delay,
+            }
+        return metrics
 
 
 def drops(packets: Packets) -> list[float]:
@@ -164,5 +176,11 @@ def points() -> Iterator[Case]:
         fair = {"kind": "fq-codel", **OUR_CODEL, "limit": f"{limit} packets", "flows": 1024, "quantum": "1514 B"}
         told = ("fq_codel", "limit", str(limit), *CODEL[2:], "flows", "1024", "quantum", "1514")
         yield Case(f"1, 3 and 4 Mbit/s, {limit} packets", "fq-codel", told, fair, three)
+    # Queues so short that it matters whose MTU spares a packet: RFC 8289 section 4.4.
+    fair = {"kind": "fq-codel", **OUR_CODEL, "limit": "10240 packets", "flows": 1024, "quantum": "1514 B"}
+    told = ("fq_codel", "limit", "10240", *CODEL[2:], "flows", "1024", "quantum", "1514")
+    for each in (0.6e6, 0.75e6):
+        ten = {f"s{n}": Sender(each) for n in range(10)}
+        yield Case(f"ten of {each / 1e6:g} Mbit/s", "fq-codel", told, fair, ten)
     sfq = {"limit": "127 packets", "scheduler": {"kind": "sfq", "quantum": "1514 B"}}
     yield Case("1, 3 and 4 Mbit/s", "sfq", ("sfq", "quantum", "1514", "limit", "127"), sfq, three)

@@ -217,6 +217,16 @@ def test_a_kernels_answer_is_read() -> None:
     assert case.asked.carried(a + b) == pytest.approx((14 * 8000 + 7 * 4000) / 7 / linux_aqm.RATE)
 
 
+def test_of_senders_that_are_alike_the_means_are_compared() -> None:
+    case = CASES["fq-codel", "ten of 0.6 Mbit/s"]
+    found = case.named([(5e5, 0.1 + 0.01 * n, 0.04) for n in range(10)])
+    assert found == {
+        "rate of each (bit/s)": 5e5,
+        "drops of each per packet": pytest.approx(0.145),
+        "mean delay of each (s)": pytest.approx(0.04),
+    }
+
+
 def test_what_the_kernel_is_told_of_a_discipline() -> None:
     asked = CASES["sfq", "1, 3 and 4 Mbit/s"].asked
     shaper, shape, discipline = (" ".join(arguments) for arguments in asked.tc)
