@@ -96,6 +96,8 @@ fn flow_queues_let_thin_flows_pass() {
         assert!(r.number("links.bottleneck.utilisation") > 0.95, "{name}");
         // It waits for the packet on the wire (at most 1.2 ms), and for one of another queue that CoDel has just emptied and
         // that is new again; where new flows are not served first, for one of each of the others.
+        // The bound was 1.3 ms while a flow's own queue had to hold an MTU; by section 4.4 of RFC 8289, of all queues, the
+        // mean is 1.33 ms. It is one of nine flows: beside twenty it is 2.5 ms.
         let voice = r.number("links.bottleneck.classes.voice.queue_delay_s_mean");
         let most = if name == "fq-codel" { 2.0 * 0.0012 } else { 10.0 * 0.0012 };
         assert!(voice < most, "{name}: {voice}");
