@@ -13,7 +13,7 @@ from types import ModuleType
 import evenflow
 import fake_core
 import pytest
-from evenflow import engine, store
+from evenflow.run import engine, store
 from evenflow.mechanism import schema
 
 ROOT = Path(__file__).resolve().parent.parent.parent

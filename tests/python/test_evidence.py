@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from evenflow import evidence
+from evenflow.run import evidence
 from evenflow.mechanism import describe, kinds, schema
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from evenflow import paths
+from evenflow.scenario import paths
 from evenflow.errors import UsageError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -15,8 +15,8 @@ from types import ModuleType
 
 import pytest
 from conftest import FAKE, spawn
-from evenflow import store as store_module
-from evenflow.engine import Result
+from evenflow.run import store as store_module
+from evenflow.run.engine import Result
 from evenflow.errors import StoreError
 from evenflow.store import Store, key_of, write_whole
 
