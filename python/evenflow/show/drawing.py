@@ -1,0 +1,384 @@
+"""Pictures drawn with matplotlib in the house style."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import plots
+from .plots import COLOURS, DASHES, MARKERS, WIDTH
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from .pictures import Line, Panel, Picture
+
+NARROW = 4.6
+"""Inches: a narrower figure has one column of panels and its legends above or below the data."""
+ROW = 0.24
+"""Inches of a row of dots."""
+DENSE = 600
+"""Points of a line over time from which on it is drawn thin."""
+BAND = {"alpha": 0.18, "linewidth": 0}
+
+
+def draw(picture: Picture, width: float | None = None, height: float | None = None) -> Figure:
+    """A picture as a figure of exactly this size in inches; without a height, one that suits."""
+    wide = WIDTH if width is None else width
+    columns = picture.columns if picture.faceted or wide > NARROW else 1
+    rows = math.ceil(len(picture.panels) / columns)
+    tall = height if height is not None else sum(_row_height(picture, r, columns, wide) for r in range(rows))
+    made = _drawn(picture, wide, tall, rows, columns)
+    below = made.legends[0] if made.legends else None
+    if below is not None and height is None and getattr(made, "_legend_below", False):
+        extra = plots.extent(below)[1]
+        made = _drawn(picture, wide, tall + extra, rows, columns)
+    return made
+
+
+def _row_height(picture: Picture, row: int, columns: int, width: float) -> float:
+    panels = picture.panels[row * columns : (row + 1) * columns]
+    if picture.kind == "timeline":
+        many = max((len(p.lines) for p in panels), default=1)
+        above = 0.17 * many if width <= NARROW and picture.own_legends else 0.0
+        return max(1.55, 0.4 + 0.16 * many) + above if picture.own_legends else 1.9
+    if any(p.categories for p in panels) and picture.kind == "interval":
+        return max(1.2, 0.75 + max(_rows(p) for p in panels))
+    return min(2.9, max(2.2, 0.75 * width / columns))
+
+
+def _rows(panel: Panel) -> float:
+    """Inches that a panel's rows of dots need."""
+    lines = max(1, len(panel.lines)) if not _one_each(panel) else 1
+    folds = max((len(_wrapped(c).splitlines()) for c in panel.categories), default=1)
+    return len(panel.categories) * max(ROW, 0.09 * lines + 0.1, 0.15 * folds)
+
+
+def _one_each(panel: Panel) -> bool:
+    """Whether every category has a line of its own, so that nothing need stand beside something else."""
+    return all(len(line.x) <= 1 for line in panel.lines) and len(
+        {float(v) for line in panel.lines for v in line.x}
+    ) == len([v for line in panel.lines for v in line.x])
+
+
+def _wrapped(text: str, most: int = 24) -> str:
+    return "\n".join(textwrap.wrap(text, most)) or text
+
+
+def _drawn(picture: Picture, width: float, height: float, rows: int, columns: int) -> Figure:
+    made = plots.empty(width, height)
+    with plots.style():
+        share = "all" if picture.faceted else False
+        grid = made.subplots(
+            rows,
+            columns,
+            squeeze=False,
+            sharex="all" if picture.kind == "timeline" or picture.faceted else False,
+            sharey=False if picture.kind == "timeline" else ("row" if share else _shared_names(picture)),
+        )
+        axes = [grid[r][c] for r in range(rows) for c in range(columns)]
+        for spare in axes[len(picture.panels) :]:
+            spare.remove()
+        for number, (ax, panel) in enumerate(zip(axes, picture.panels, strict=False)):
+            first, last = number % columns == 0, number + columns >= len(picture.panels)
+            _PAINTERS[picture.kind](ax, panel, picture)
+            _titles(ax, panel, picture, first=first, last=last, several=len(picture.panels) > 1)
+        _legends(made, axes[: len(picture.panels)], picture, width)
+    return made
+
+
+def _shared_names(picture: Picture) -> Any:
+    """Panels side by side with the same names on the vertical axis show them once."""
+    return "row" if picture.kind == "interval" and any(p.categories for p in picture.panels) else False
+
+
+def _titles(ax: Axes, panel: Panel, picture: Picture, *, first: bool, last: bool, several: bool) -> None:
+    x, y = panel.x.title, panel.y.title
+    if panel.link and panel.link.split(",")[0] not in x + y and (not picture.own_legends or len(panel.lines) == 1):
+        y = y.replace(panel.y.words, f"{panel.y.words} of {panel.link}", 1) if picture.kind != "cdf" else y
+        x = x.replace(panel.x.words, f"{panel.x.words} of {panel.link}", 1) if picture.kind == "cdf" else x
+    if picture.kind == "interval" and panel.categories:
+        x, y = y, x
+    share = picture.faceted
+    room = ax.get_window_extent().width / ax.figure.dpi, ax.get_window_extent().height / ax.figure.dpi
+    timeline = picture.kind == "timeline"
+    if timeline and picture.warmup_s > 0:
+        x = f"{x}, warm-up shaded"
+    ax.set_xlabel(plots.plain(_wrapped(x, max(20, int(room[0] * 14)))) if last or not (share or timeline) else "")
+    ax.set_ylabel(plots.plain(_wrapped(y, max(16, int(room[1] * 13)))) if first or not share else "")
+    if panel.title:
+        ax.set_title(plots.plain(panel.title), loc="left", fontsize=8)
+
+
+def _limits(ax: Axes, panel: Panel) -> None:
+    """From 0 where the data come near it; otherwise where the data are, so that differences can be seen."""
+    import numpy as np
+
+    every = [line.lo for line in panel.lines] + [line.hi for line in panel.lines] + [line.y for line in panel.lines]
+    every += [sample for line in panel.lines for sample in line.samples] + [
+        y for line in panel.lines for _, y in line.each
+    ]
+    values = np.concatenate(every) if every else np.zeros(0)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return
+    lo, hi = float(values.min()), float(values.max())
+    lower, upper = _span(lo, hi)
+    (ax.set_xlim if _sideways(panel) and _is_dots(ax) else ax.set_ylim)(lower, upper)
+
+
+def _span(lo: float, hi: float) -> tuple[float, float]:
+    if hi == lo:
+        return (0.0, 1.0) if hi == 0 else (min(0.0, 1.3 * lo), max(0.0, 1.3 * hi))
+    margin = 0.06 * (hi - lo)
+    if 0 <= lo < 0.5 * hi:
+        return 0.0, hi + margin
+    return lo - margin, hi + margin
+
+
+def _sideways(panel: Panel) -> bool:
+    return bool(panel.categories)
+
+
+def _is_dots(ax: Axes) -> bool:
+    return getattr(ax, "_evenflow_dots", False)
+
+
+def _options(line: Line) -> dict[str, Any]:
+    return {"color": COLOURS[line.colour % len(COLOURS)], "marker": MARKERS[line.dash % len(MARKERS)]}
+
+
+def _dash(line: Line) -> str:
+    return DASHES[line.dash % len(DASHES)]
+
+
+def _label(line: Line) -> str | None:
+    return plots.plain(plots.folded(line.words)) if line.words else None
+
+
+def _lines(ax: Axes, panel: Panel, picture: Picture) -> None:
+    """Means over numbers, with bands; runs as dots where they are shown."""
+    import numpy as np
+
+    for line in panel.lines:
+        ax.plot(line.x, line.y, _dash(line), label=_label(line), gid="mean", **_options(line))
+        if len(line.x) == 1:
+            _errorbar(ax, line, line.x, line.y)
+        else:
+            ax.fill_between(line.x, line.lo, line.hi, color=_options(line)["color"], **BAND)
+        for x, sample in zip(line.x, line.samples, strict=False):
+            ax.plot(np.full(len(sample), x), sample, linestyle="", **_options(line), markersize=2, alpha=0.6)
+    _limits(ax, panel)
+    xs = np.unique(np.concatenate([line.x for line in panel.lines])) if panel.lines else np.zeros(0)
+    _axis_of_numbers(ax, xs)
+
+
+def _axis_of_numbers(ax: Axes, xs: Any) -> None:
+    """Values that were doubled or grow tenfold stand on a logarithmic axis; few values get a tick each."""
+    import numpy as np
+
+    if len(xs) < 2:
+        return
+    if len(xs) >= 4 and xs[0] > 0 and xs[-1] / xs[0] >= 16:
+        steps = xs[1:] / xs[:-1]
+        if steps.max() / steps.min() < 3:
+            ax.set_xscale("log")
+            ax.minorticks_off()
+    if len(xs) <= 8:
+        log = ax.get_xscale() == "log"
+        at = np.log(xs) if log else xs
+        if np.diff(at).min() > 0.07 * (at[-1] - at[0]):
+            ax.set_xticks(xs, [f"{x:g}" for x in xs])
+    elif ax.get_xscale() == "log":
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def _errorbar(ax: Axes, line: Line, x: Any, y: Any, *, sideways: bool = False) -> None:
+    import numpy as np
+
+    away = np.nan_to_num(np.array([line.y - line.lo, line.hi - line.y]), nan=0.0)
+    ax.errorbar(
+        x,
+        y,
+        **{"xerr" if sideways else "yerr": np.maximum(away, 0.0)},
+        fmt="none",
+        ecolor=_options(line)["color"],
+        elinewidth=1.2,
+        capsize=2.5,
+    )
+
+
+def _dots(ax: Axes, panel: Panel, picture: Picture) -> None:
+    """Dots with intervals: over names on the vertical axis, or over numbers."""
+    import numpy as np
+
+    if not panel.categories:
+        for line in panel.lines:
+            ax.plot(line.x, line.y, linestyle="", label=_label(line), gid="mean", **_options(line))
+            _errorbar(ax, line, line.x, line.y)
+        _limits(ax, panel)
+        return
+    ax._evenflow_dots = True  # type: ignore[attr-defined]
+    alone = _one_each(panel)
+    count = len(panel.lines)
+    for index, line in enumerate(panel.lines):
+        shift = 0.0 if alone or count == 1 else (index - (count - 1) / 2) * min(0.7 / count, 0.3)
+        at = line.x + shift
+        ax.plot(line.y, at, linestyle="", label=_label(line), gid="mean", **_options(line))
+        _errorbar(ax, line, line.y, at, sideways=True)
+        for where, sample in zip(at, line.samples, strict=False):
+            ax.plot(sample, np.full(len(sample), where), linestyle="", **_options(line), markersize=2, alpha=0.6)
+    ax.set_yticks(range(len(panel.categories)), [plots.plain(_wrapped(text)) for text in panel.categories])
+    ax.set_ylim(len(panel.categories) - 0.4, -0.6)
+    ax.grid(visible=False, axis="y")
+    _limits(ax, panel)
+
+
+def _boxes(ax: Axes, panel: Panel, picture: Picture) -> None:
+    """Boxes over runs: median, quartiles, and whiskers to the farthest run within 1.5 times the box; the mean beside it
+    with its interval."""
+    import numpy as np
+
+    count = max(1, len(panel.lines))
+    names = panel.categories or [f"{x:g}" for x in sorted({float(v) for line in panel.lines for v in line.x})]
+    places = {float(x): i for i, x in enumerate(sorted({float(v) for line in panel.lines for v in line.x}))}
+    width = 0.8 / count
+    for index, line in enumerate(panel.lines):
+        at = np.array([float(x) if panel.categories else places[float(x)] for x in line.x])
+        at = at + (index - (count - 1) / 2) * width
+        colour = _options(line)["color"]
+        samples = [sample[np.isfinite(sample)] for sample in line.samples]
+        ax.boxplot(
+            samples,
+            positions=at - 0.12 * width,
+            widths=0.5 * width,
+            manage_ticks=False,
+            patch_artist=True,
+            boxprops={"facecolor": (*_rgb(colour), 0.18), "edgecolor": colour, "linewidth": 1.0},
+            medianprops={"color": colour, "linewidth": 1.6},
+            whiskerprops={"color": colour, "linestyle": _dash(line)},
+            capprops={"color": colour},
+            flierprops={"marker": ".", "markersize": 3, "markerfacecolor": colour, "markeredgecolor": colour},
+        )
+        beside = at + 0.28 * width
+        ax.plot(beside, line.y, linestyle="", label=_label(line), gid="mean", **_options(line))
+        _errorbar(ax, line, beside, line.y)
+    ax.set_xticks(range(len(names)), [plots.plain(_wrapped(text, 14)) for text in names])
+    ax.set_xlim(-0.6, len(names) - 0.4)
+    ax.grid(visible=False, axis="x")
+    _limits(ax, panel)
+
+
+def _rgb(colour: str) -> tuple[float, float, float]:
+    from matplotlib.colors import to_rgb
+
+    return to_rgb(colour)
+
+
+def _cdf(ax: Axes, panel: Panel, picture: Picture) -> None:
+    """Distribution functions as steps, with their bands."""
+    for line in panel.lines:
+        colour = _options(line)["color"]
+        for x, y in line.each:
+            ax.step(x, y, where="post", color=colour, linewidth=0.6, alpha=0.5)
+        ax.step(line.x, line.y, _dash(line), where="post", color=colour, label=_label(line), gid="mean")
+        if len(line.x):
+            ax.fill_between(line.x, line.lo, line.hi, step="post", color=colour, **BAND)
+    ax.set_ylim(0, 102)
+
+
+def _scatter(ax: Axes, panel: Panel, picture: Picture) -> None:
+    """Means with intervals in both directions, and runs behind them."""
+    import numpy as np
+
+    for line in panel.lines:
+        for x, y in line.each:
+            ax.plot(x, y, linestyle="", **_options(line), markersize=2.5, alpha=0.6)
+        ax.plot(line.x, line.y, linestyle="", label=_label(line), gid="mean", **_options(line))
+        _errorbar(ax, line, line.x, line.y)
+        if line.x_lo is not None and line.x_hi is not None:
+            away = np.nan_to_num(np.array([line.x - line.x_lo, line.x_hi - line.x]), nan=0.0)
+            ax.errorbar(
+                line.x,
+                line.y,
+                xerr=np.maximum(away, 0.0),
+                fmt="none",
+                ecolor=_options(line)["color"],
+                elinewidth=1.2,
+                capsize=2.5,
+            )
+    ax.margins(0.06)
+
+
+def _over_time(ax: Axes, panel: Panel, picture: Picture) -> None:
+    """Series over time; the warm-up is shaded."""
+    for line in panel.lines:
+        colour = _options(line)["color"]
+        for x, y in line.each:
+            ax.plot(x, y, color=colour, linewidth=0.4, alpha=0.45)
+        marker = "o" if len(line.x) == 1 else ""
+        thin = 1.2 if len(line.x) <= DENSE else 0.8
+        ax.plot(
+            line.x, line.y, _dash(line), color=colour, label=_label(line), linewidth=thin, marker=marker, gid="mean"
+        )
+        if len(line.x):
+            ax.fill_between(line.x, line.lo, line.hi, color=colour, **BAND)
+    if picture.warmup_s > 0:
+        ax.axvspan(0, picture.warmup_s, color="#f0f0f0", linewidth=0, zorder=0, gid="warm-up")
+    ends = [float(line.x[-1]) for line in panel.lines if len(line.x)]
+    if ends:
+        ax.set_xlim(0, max(ends))
+    _limits(ax, panel)
+
+
+_PAINTERS = {
+    "line": _lines,
+    "interval": _dots,
+    "box": _boxes,
+    "cdf": _cdf,
+    "scatter": _scatter,
+    "timeline": _over_time,
+}
+
+
+def _legends(made: Figure, axes: Sequence[Axes], picture: Picture, width: float) -> None:
+    """Beside the data on the right, or below where that would be too wide; a panel's own beside the panel."""
+    if picture.own_legends:
+        for ax in axes:
+            handles, words = ax.get_legend_handles_labels()
+            if len(words) < 2 and not any(":" in text for text in words):
+                continue  # whose it is stands on the axis
+            if width > NARROW:
+                ax.legend(handles, words, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
+            else:
+                ax.legend(handles, words, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=1)
+        return
+    entries: dict[str, Any] = {}
+    for ax in axes:
+        for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(text, handle)
+    if len(entries) < 2 and not (entries and any(picture.legend_title for _ in (0,))):
+        return
+    if not entries:
+        return
+    title = plots.plain(plots.folded(picture.legend_title)) or None
+    options: dict[str, Any] = {"title": title, "title_fontsize": 8, "alignment": "left"}
+    handles, words = list(entries.values()), list(entries)
+    made_legend = made.legend(handles, words, loc="outside right upper", **options)
+    wide, tall = plots.extent(made_legend)
+    if wide <= plots.LEGEND_SHARE * width and tall <= made.get_size_inches()[1] and width > NARROW:
+        return
+    made_legend.remove()
+    columns = 1
+    while columns < len(words):
+        tried = made.legend(handles, words, loc="outside lower center", ncols=columns + 1, **options)
+        fits = plots.extent(tried)[0] <= width - 0.1
+        tried.remove()
+        if not fits:
+            break
+        columns += 1
+    made.legend(handles, words, loc="outside lower center", ncols=columns, **options)
+    made._legend_below = True  # type: ignore[attr-defined]
