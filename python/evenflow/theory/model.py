@@ -102,10 +102,10 @@ class Control:
     def window(self, price: ArrayLike) -> Floats:
         """Mean window in packets at a path price.
 
-        Willingness to pay: w_i w_d / p (Siris et al. 2002, section 3); where only unmarked ACKs add, (1 - p) times that. MulTCP, every mark: N √(2/p) (section 2's double
-        decrease). Once a round trip: a cycle is a window, whose marks count as one, and 1/p packets more, in which N
-        packets a round trip grow what 1/(2N) of the window takes: W² = 2N² (W + 1/p) (docs/theory.md has what else was
-        tried).
+        Willingness to pay: w_i w_d / p (Siris et al. 2002, section 3); (1 - p) times that where only unmarked ACKs add.
+        MulTCP, every mark: N √(2/p) (section 2's double decrease). Once a round trip: a cycle is a window, whose marks
+        count as one, and 1/p packets more, in which N packets a round trip grow what 1/(2N) of the window takes:
+        W² = 2N² (W + 1/p) (docs/theory.md has what else was tried).
         """
         p = np.asarray(price, dtype=np.float64)
         with np.errstate(divide="ignore"):
