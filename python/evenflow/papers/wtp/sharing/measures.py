@@ -20,8 +20,8 @@ from evenflow.errors import EvenflowError
 from evenflow.lab import Floats, Measure
 from evenflow.stats import Interval, student_t
 
-from . import scenarios as net
-from .measures import group_probability, marks_ratio, probability, throughput_ratio, window_ratio
+from .. import network as net
+from ..measures import group_probability, marks_ratio, probability, throughput_ratio, window_ratio
 
 
 def _share(chosen: NDArray[np.bool_]) -> float:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evenflow.lab import Lab, Spot
     from evenflow.study import Run
 
-    from .options import Options
+    from ..choices import Options
 
 Of: TypeAlias = "Callable[[Options, str, str], Measure]"
 """A ratio, given who is above and who below."""
