@@ -167,20 +167,60 @@ def falling(
     ]
 
 
+def chosen_by_others(curve: Floats, places: Sequence[int], *, lowest: bool = False) -> Floats:
+    """Each seed's value where the mean of the *other* seeds is highest, or lowest; shape (seeds,).
+
+    A value that is chosen by looking (the largest of many) is biased upwards by the very noise that its interval is
+    about. Chosen on other seeds it is not, and no run is lost. With one seed nothing can be chosen: undefined.
+
+    Args:
+        curve: shape (grid, seeds).
+        places: the rows to choose from.
+        lowest: choose the lowest mean instead of the highest.
+    """
+    values = np.asarray(curve, dtype=np.float64)[list(places)]
+    rows, seeds = values.shape
+    found = np.full(seeds, math.nan)
+    if rows == 0 or seeds < 2:
+        return found
+    for seed in range(seeds):
+        others = np.delete(values, seed, axis=1)
+        known = ~np.isnan(others)
+        counts = known.sum(axis=1)
+        means = np.where(counts > 0, np.where(known, others, 0.0).sum(axis=1) / np.maximum(counts, 1), math.nan)
+        if not np.isnan(means).all():
+            found[seed] = values[int(np.nanargmin(means) if lowest else np.nanargmax(means)), seed]
+    return found
+
+
+def extremum_difference(grid: Sequence[float], curve: Floats, lo: float, hi: float, *, lowest: bool = False) -> Floats:
+    """How much higher a curve's highest point in [lo, hi] is than its highest point elsewhere; shape (seeds,).
+
+    With `lowest`, how much lower its lowest point is. Both points are chosen for each seed by the other seeds
+    (`chosen_by_others`). Undefined where the grid has no point inside or none outside.
+    """
+    inside = [i for i, x in enumerate(grid) if lo - 1e-9 <= x <= hi + 1e-9]
+    outside = [i for i in range(len(grid)) if i not in inside]
+    best, other = (chosen_by_others(curve, places, lowest=lowest) for places in (inside, outside))
+    return other - best if lowest else best - other
+
+
 def peak(grid: Sequence[float], curve: Floats) -> tuple[float, Floats]:
-    """Where the mean curve is highest, and the values of all seeds there."""
-    best = int(np.nanargmax(np.nanmean(curve, axis=1)))
-    return grid[best], curve[best]
+    """Where the mean curve is highest, and each seed's value at the place that the other seeds choose."""
+    return grid[int(np.nanargmax(np.nanmean(curve, axis=1)))], chosen_by_others(curve, range(len(grid)))
 
 
 def trough(grid: Sequence[float], curve: Floats) -> tuple[float, Floats]:
-    """Where the mean curve is lowest, and the values of all seeds there."""
-    worst = int(np.nanargmin(np.nanmean(curve, axis=1)))
-    return grid[worst], curve[worst]
+    """Where the mean curve is lowest, and each seed's value at the place that the other seeds choose."""
+    found = chosen_by_others(curve, range(len(grid)), lowest=True)
+    return grid[int(np.nanargmin(np.nanmean(curve, axis=1)))], found
 
 
 def argmax_by_seed(grid: Sequence[float], curve: Floats) -> Floats:
-    """The x at which each seed's curve is highest, shape (seeds,)."""
+    """The x at which each seed's own curve is highest, shape (seeds,).
+
+    A statistic of one run, whose scatter its interval has; not the place of the mean curve's peak (`kit.extremum`).
+    """
     places: Floats = np.asarray(grid, dtype=np.float64)[np.argmax(curve, axis=0)]
     return places
 
