@@ -71,21 +71,24 @@ class Control:
         decrease: float = 1.0,
         gain: float = 0.5,
         *,
+        least: float = 1.0,
+        most: float = math.inf,
         marked_increase: bool = True,
-        **bounds: float,
     ) -> Control:
         """Willingness to pay (Siris et al. 2002, section 3)."""
-        return Control("wtp", increase, decrease, gain, "every-mark", **bounds, marked_increase=marked_increase)
+        return Control("wtp", increase, decrease, gain, "every-mark", least, most, marked_increase)
 
     @staticmethod
-    def multcp(n: float = 1.0, reaction: Reaction = "once-per-rtt", **bounds: float) -> Control:
+    def multcp(
+        n: float = 1.0, reaction: Reaction = "once-per-rtt", *, least: float = 1.0, most: float = math.inf
+    ) -> Control:
         """MulTCP (Crowcroft, Oechslin 1998): N packets a round trip are added, an event takes 1/(2N)."""
-        return Control("multcp", n, 1 / (2 * n), 1.0, reaction, **bounds)
+        return Control("multcp", n, 1 / (2 * n), 1.0, reaction, least, most)
 
     @staticmethod
-    def newreno(growth: float = 1.0, **bounds: float) -> Control:
+    def newreno(growth: float = 1.0, *, least: float = 1.0, most: float = math.inf) -> Control:
         """NewReno with ECN, which takes the marks of a window as one loss (RFC 3168 section 6.1.2)."""
-        return Control("newreno", growth, 0.5, 1.0, "once-per-rtt", **bounds)
+        return Control("newreno", growth, 0.5, 1.0, "once-per-rtt", least, most)
 
     @property
     def weight(self) -> float:
