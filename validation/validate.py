@@ -120,7 +120,7 @@ class Seen:
         series = dict(record.get("series", {}))
         if series:
             series["times"] = [series["every_s"] * k for k in range(len(series["queue"]))]
-        return Seen(record, frames=peer.name != "ns-2", series=series)
+        return Seen(record, frames=peer.family != "ns-2", series=series)
 
     @property
     def link(self) -> Mapping[str, Any]:
@@ -405,23 +405,37 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
     "controls": controls,
 }
 
+AGAINST = ("ns-3", "ns-2", "Linux", THEORY)
+"""Whom it is compared with."""
+
 PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "shapers")
 
 
 class Validation:
     """All comparisons, in the order of the table."""
 
-    def __init__(self, our_seeds: Sequence[int], ns2_seeds: int, ns3_seeds: int, fresh: bool, out: Path) -> None:
+    def __init__(
+        self,
+        our_seeds: Sequence[int],
+        ns2_seeds: int,
+        ns3_seeds: int,
+        fresh: bool,
+        out: Path,
+        ns3_tree: Path | None = None,
+        against: Sequence[str] = AGAINST,
+    ) -> None:
         self.our_seeds = our_seeds
+        self.ns3_tree = ns3_tree
+        self.against = against
         self.fresh = fresh
         self.out = out
         self.reasons = Reasons(ROOT / "validation" / "differences.toml")
         self.skipped: dict[str, str] = {}
         self.described: dict[str, str] = {}
         self.peers: list[tuple[peers.Ns2 | peers.Ns3, Sequence[int]]] = []
-        wanted: list[tuple[peers.Ns2 | peers.Ns3, int]] = [(peers.Ns3(), ns3_seeds), (peers.Ns2(), ns2_seeds)]
+        wanted: list[tuple[peers.Ns2 | peers.Ns3, int]] = [(peers.Ns3(ns3_tree), ns3_seeds), (peers.Ns2(), ns2_seeds)]
         for peer, seeds in wanted:
-            reason = peer.missing() if seeds > 0 else "not asked for"
+            reason = peer.missing() if seeds > 0 and peer.family in against else "not asked for"
             if reason is None:
                 self.peers.append((peer, range(1, seeds + 1)))
                 self.described[peer.name] = f"{peer.describe()}; {seeds} seeds"
@@ -432,7 +446,7 @@ class Validation:
         """One comparison with the other simulators."""
         for case in COMPARISONS[part]():
             yield from self.case(case)
-        if part == "poisson":
+        if part == "poisson" and THEORY in self.against:
             yield from self.poisson_theory()
 
     def case(self, case: Case) -> Iterator[Row]:
@@ -441,9 +455,9 @@ class Validation:
         found: dict[str, list[Seen]] = {}
         drawn: dict[str, Seen] = {}
         for peer, seeds in self.peers:
-            if peer.name not in case.scenarios:
+            if peer.family not in case.scenarios:
                 continue  # it has no such control
-            scenario = case.scenarios[peer.name]
+            scenario = case.scenarios[peer.family]
             dumbbell = peers.Dumbbell.from_tree(scenario.tree)
             records = [Seen.theirs(peer, peers.remembered(peer, dumbbell, seed, fresh=self.fresh)) for seed in seeds]
             if scenario.hash not in found:
@@ -597,10 +611,11 @@ class Validation:
 
     def aqm(self) -> Iterator[Row]:
         """CoDel, PIE, FQ-CoDel, SFQ and DRR: laws, ns-3's, ns-2's and a kernel's."""
-        yield from self.law_rows(aqm.all_laws())
+        if THEORY in self.against:
+            yield from self.law_rows(aqm.all_laws())
         for peer, seeds in self.peers:
             if isinstance(peer, peers.Ns3):
-                program = aqm.Ns3()
+                program = aqm.Ns3(self.ns3_tree)
                 for point in aqm.simulated():
                     say(f"{point.name} {dict(point.label)}")
                     theirs = [aqm.metrics(record) for record in program.runs(point.scenario, seeds, fresh=self.fresh)]
@@ -612,7 +627,8 @@ class Validation:
                     theirs = fair.runs(peer, seeds, fresh=self.fresh)
                     mine = [fair.ours(record) for record in ours(fair.scenario, self.our_seeds)]
                     yield from self.rows(f"datagrams-{fair.kind}", fair.label, peer.name, theirs, mine, (fair.kind,))
-        yield from self.kernel_queues("aqm", list(linux_aqm.points()))
+        if "Linux" in self.against:
+            yield from self.kernel_queues("aqm", list(linux_aqm.points()))
 
     def rows(
         self,
@@ -773,12 +789,18 @@ def main() -> None:
     parser.add_argument("part", nargs="*", choices=[*PARTS, []], help="these comparisons alone")
     parser.add_argument("--ns3-seeds", type=int, default=5, help="0 leaves ns-3 out; a run takes about 5 s")
     parser.add_argument("--ns2-seeds", type=int, default=10, help="0 leaves ns-2 out")
+    parser.add_argument(
+        "--ns3", type=Path, metavar="TREE", help="a built source tree or installation of ns-3 instead of the packaged one"
+    )
+    parser.add_argument("--against", nargs="+", choices=AGAINST, default=AGAINST, help="these alone")
     parser.add_argument("--fresh", action="store_true", help="do not use kept results of ns-2 and ns-3")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "validation", help="folder of the table")
     arguments = parser.parse_args()
     chosen = [part for part in PARTS if part in (arguments.part or PARTS)]
     seeds = arguments.ns2_seeds, arguments.ns3_seeds
-    validation = Validation(OUR_SEEDS, *seeds, arguments.fresh, arguments.out)
+    validation = Validation(OUR_SEEDS, *seeds, arguments.fresh, arguments.out, arguments.ns3, arguments.against)
+    if arguments.ns3 is not None and (reason := peers.Ns3(arguments.ns3).missing()):
+        sys.exit(f"validate.py: {reason}")
     rows: list[Row] = []
     for part in chosen:
         simulators = functools.partial(validation.simulators, part)
