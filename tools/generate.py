@@ -7,7 +7,8 @@
     python tools/generate.py --sensitivity PAPER    ship what depends on its options, from out/PAPER-sensitivity
     python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
 
-Generated and checked in: python/evenflow/types.py, docs/mechanisms.md, docs/metrics.md, docs/scenario.schema.json,
+Generated and checked in: python/evenflow/scenario/types.py, docs/mechanisms.md, docs/metrics.md,
+docs/scenario.schema.json,
 docs/tcp.md between `<!-- profiles -->` and `<!-- /profiles -->`, docs/validation.md between `<!-- validation:CHECK -->`
 and `<!-- /validation:CHECK -->`, README.md between `<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`, and the papers'
 READMEs between `<!-- sensitivity -->` and `<!-- /sensitivity -->`.
@@ -25,13 +26,14 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from evenflow import _core, claims, evidence
-from evenflow.mechanism import METHODS
+from evenflow import _core, claims
 from evenflow.papers import TITLES
-from evenflow.reproduce import LEDGER, read_ledger, shipped_ledger
+from evenflow.papers.reproduce import LEDGER, read_ledger, shipped_ledger
+from evenflow.run import evidence
+from evenflow.run.mechanism import METHODS
 
 ROOT = Path(__file__).resolve().parent.parent
-TYPES = ROOT / "python" / "evenflow" / "types.py"
+TYPES = ROOT / "python" / "evenflow" / "scenario" / "types.py"
 METRICS = ROOT / "docs" / "metrics.md"
 MECHANISMS = ROOT / "docs" / "mechanisms.md"
 SCHEMA = ROOT / "docs" / "scenario.schema.json"

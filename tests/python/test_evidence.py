@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from evenflow import evidence
 from evenflow.mechanism import describe, kinds, schema
+from evenflow.run import evidence
 
 
 def row(metric: str, theirs: float, ours: float, verdict: str, reason: str = "") -> dict[str, Any]:

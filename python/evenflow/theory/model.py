@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import paths
 from ..errors import ScenarioError, nearest
+from ..scenario import paths
 from . import markers
 
 if TYPE_CHECKING:
-    from ..scenario import Scenario
+    from ..scenario.scenario import Scenario
     from .markers import Marker
 
 Kind = Literal["wtp", "multcp", "newreno"]

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from . import claims
+from ..judge import claims
 from .console import time_span
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from .reproduce import Examined, Reproduction
-    from .scenario import Scenario
-    from .study import Table
+    from ..papers.reproduce import Examined, Reproduction
+    from ..run.study import Table
+    from ..scenario.scenario import Scenario
 
 LARGEST_EMBEDDED_CSV = 300_000
 """Bytes of data a figure may carry inside the page; more is a link to the file beside it."""
@@ -26,7 +26,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("evenflow"),
+        loader=PackageLoader("evenflow.show"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -38,7 +38,7 @@ def _environment() -> Environment:
 
 
 def _provenance() -> dict[str, Any]:
-    from . import _core
+    from .. import _core
 
     return {"version": _core.__version__, "engine": _core.ENGINE_ID, "build": _core.BUILD_PROFILE}
 

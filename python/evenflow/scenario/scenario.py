@@ -16,12 +16,12 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import EvenflowError, ScenarioError, UsageError
 from . import paths
-from .errors import EvenflowError, ScenarioError, UsageError
 
 if TYPE_CHECKING:
-    from . import _core
-    from .record import Record
+    from .. import _core
+    from ..run.record import Record
 
 
 class Scenario:
@@ -147,7 +147,7 @@ class Scenario:
             EvenflowError: it needs more memory than there is, or an invariant broke.
             Interrupted: Ctrl-C.
         """
-        from .engine import run_here
+        from ..run.engine import run_here
 
         return run_here(self, seed)
 
@@ -179,7 +179,7 @@ def decode(tree: Mapping[str, Any]) -> tuple[_core.Scenario | None, list[tuple[s
 
     What TOML can write but JSON cannot (NaN, infinity, dates) is refused here with the path it has in the file.
     """
-    from . import _core
+    from .. import _core
 
     refused: list[tuple[str, str]] = []
     odd = [(path, value) for path, value in paths.leaves(tree) if not _is_json(value) and path[:1] != ("sweep",)]
@@ -224,7 +224,7 @@ def _plain(value: Any) -> Any:
 
 
 def _missing(path: Path) -> str:
-    from .errors import nearest
+    from ..errors import nearest
 
     try:
         beside = [p.name for p in path.parent.iterdir() if p.suffix == ".toml"]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from .errors import UsageError, nearest
+from ..errors import UsageError, nearest
 
 Path: TypeAlias = tuple[str | int, ...]
 

@@ -9,8 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .errors import EvenflowError
-from .scenario import available_memory
+from ..errors import EvenflowError
+from ..scenario.scenario import available_memory
 
 
 def examine() -> list[dict[str, str]]:
@@ -32,7 +32,7 @@ def _python() -> dict[str, str]:
 
 def _engine() -> dict[str, str]:
     try:
-        from . import _core
+        from .. import _core
     except ImportError as error:
         return _row("engine", "bad", f"cannot be imported: {error}. Run `make setup`.")
     slow = _core.BUILD_PROFILE != "release"
@@ -45,7 +45,7 @@ def _engine() -> dict[str, str]:
 
 
 def _cores() -> dict[str, str]:
-    from .study import default_jobs
+    from ..run.study import default_jobs
 
     return _row("runs at once", "yes", f"{default_jobs()} (one a core)")
 
@@ -58,7 +58,7 @@ def _memory() -> dict[str, str]:
 
 
 def _store() -> dict[str, str]:
-    from .store import DEFAULT, ENVIRONMENT, Store
+    from ..run.store import DEFAULT, ENVIRONMENT, Store
 
     try:
         with Store() as store:

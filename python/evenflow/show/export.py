@@ -6,22 +6,11 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .store import write_whole
+from ..run.store import write_whole
 
 if TYPE_CHECKING:
-    from .scenario import Scenario
-    from .study import Table
-
-
-def prepare(folder: Path) -> None:
-    """Find out now, not after an hour of runs, whether results can be written.
-
-    Raises:
-        StoreError: they cannot.
-    """
-    probe = folder / ".writable"
-    write_whole(probe, b"")
-    probe.unlink(missing_ok=True)
+    from ..run.study import Table
+    from ..scenario.scenario import Scenario
 
 
 def write_study(table: Table, scenario: Scenario, folder: Path) -> list[Path]:

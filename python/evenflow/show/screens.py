@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import claims, evidence
+from ..errors import EvenflowError
+from ..judge import claims
+from ..run import evidence
 from .console import console, plain, rate, share, table, time_span
-from .errors import EvenflowError
 
 if TYPE_CHECKING:
-    from .record import Record
-    from .scenario import Scenario
-    from .study import Table
-    from .theory import Prediction
+    from ..run.record import Record
+    from ..run.study import Table
+    from ..scenario.scenario import Scenario
+    from ..theory import Prediction
 
 COLOUR = {"fails": "bold red", "undecided": "yellow", "holds": "green"}
 
@@ -73,7 +74,7 @@ def run(scenario: Scenario, record: Record) -> None:
             f"[yellow]{dead} TCP connection{'s' if dead > 1 else ''} gave up: too many timeouts in a row.[/yellow]"
         )
     speed = f"{time_span(doc.get('wall_s'))} for {plain(doc.get('events'))} events"
-    from . import _core
+    from .. import _core
 
     build = "" if _core.BUILD_PROFILE == "release" else f" · [yellow]{_core.BUILD_PROFILE} build: slow[/yellow]"
     out.print(f"[dim]{speed} · record {record.record_hash[:16]} · scenario {scenario.hash[:16]}[/dim]{build}")
@@ -139,7 +140,7 @@ def chief_metrics(results: Table) -> list[str]:
         for name, link in run.json.get("links", {}).items():
             delays[name] = delays.get(name, 0.0) + (link.get("queue_delay_s_mean") or 0.0)
     if delays:
-        from . import paths
+        from ..scenario import paths
 
         link = paths.render(("links", max(delays, key=lambda n: delays[n])))
         found += [f"{link}.utilisation", f"{link}.queue_delay_s_mean"]

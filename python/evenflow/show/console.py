@@ -8,15 +8,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .study import Bar, Progress
-
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
-
-PATIENCE_S = 2.0
-"""Nobody needs a bar for less."""
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -37,42 +30,6 @@ def table(*columns: str, title: str | None = None, right: tuple[int, ...] = ()) 
     for index, name in enumerate(columns):
         made.add_column(name, justify="right" if index in right else "left", overflow="fold")
     return made
-
-
-class ProgressBar(Bar):
-    """A bar on standard error, only on a terminal and only once two seconds have passed."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self._rich: RichProgress | None = None
-        self._task: TaskID | None = None
-        self._wanted = sys.stderr.isatty()
-
-    def update(self, state: Progress) -> None:
-        """Show how far it is."""
-        if not self._wanted or (self._rich is None and (state.elapsed_s < PATIENCE_S or state.done >= state.total)):
-            return
-        if self._rich is None:
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as RichProgress
-
-            self._rich = RichProgress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("runs, left:"),
-                TimeRemainingColumn(),
-                console=console(stderr=True),
-                transient=True,
-            )
-            self._rich.start()
-            self._task = self._rich.add_task(self.what, total=state.total, completed=state.done)
-        elif self._task is not None:
-            self._rich.update(self._task, total=state.total, completed=state.done)
-
-    def __exit__(self, *_: object) -> None:
-        if self._rich is not None:
-            self._rich.stop()
 
 
 def rate(bits_per_second: float | None) -> str:

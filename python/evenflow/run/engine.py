@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .errors import EvenflowError, Interrupted
+from ..errors import EvenflowError, Interrupted
+from ..scenario.scenario import Scenario, require_memory
 from .record import Record
-from .scenario import Scenario, require_memory
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from . import _core
+    from .. import _core
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Result:
 
 @lru_cache(maxsize=256)
 def _decoded(tree_json: str) -> _core.Scenario:
-    from . import _core
+    from .. import _core
 
     return _core.Scenario(tree_json)
 
@@ -45,7 +45,7 @@ def execute(tree_json: str, seed: int) -> Result:
         Interrupted: `request_stop` was called.
         EvenflowError: an invariant of the simulation broke; please report it with the scenario.
     """
-    from . import _core
+    from .. import _core
 
     try:
         done = _core.run(_decoded(tree_json), seed)
@@ -64,7 +64,7 @@ def run_here(scenario: Scenario, seed: int) -> Record:
     """One run in a worker thread, so that the main thread can hear Ctrl-C."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from . import _core
+    from .. import _core
 
     scenario.core  # noqa: B018  (raises with every error before anything starts)
     require_memory(scenario)

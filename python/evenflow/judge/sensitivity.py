@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .study import Table, run_study
+from ..run.study import Table, run_study
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from ..run.store import Store
     from .claims import Entry, Scale
     from .paper import Experiment, Option, Paper
-    from .store import Store
 
 
 @dataclass(frozen=True)
