@@ -45,9 +45,7 @@ class Ns3Library:
                 roots = (folder.parent / "include", Path("/usr/include"))
                 include = next((root for root in roots if (root / "ns3" / "core-module.h").exists()), None)
                 if match and include:
-                    built = (
-                        f"{package_version('libns3-dev')} as packaged (optimised, asserts off, logging compiled in)"
-                    )
+                    built = f"{package_version('libns3-dev')} as packaged (optimised, asserts off, logging compiled in)"
                     return Ns3Library(f"3.{match[1]}", include, folder, built, packaged=True)
         return None
 
@@ -115,7 +113,11 @@ def _built(tree: Path, release: str, profile: str | None) -> str:
     """What a tree was built from: its commit where git knows one."""
     git = ["git", "-C", str(tree)]
     said = []
-    for command in (["describe", "--tags", "--always"], ["log", "-1", "--format=%cs"], ["rev-parse", "--show-toplevel"]):
+    for command in (
+        ["describe", "--tags", "--always"],
+        ["log", "-1", "--format=%cs"],
+        ["rev-parse", "--show-toplevel"],
+    ):
         done = subprocess.run([*git, *command], capture_output=True, text=True, check=False)
         said.append(done.stdout.strip() if done.returncode == 0 else "")
     commit, date, top = said

@@ -408,6 +408,9 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
 AGAINST = ("ns-3", "ns-2", "Linux", THEORY)
 """Whom it is compared with."""
 
+ALONE = {"wtp": "ns-2", "queues": THEORY, "laws": THEORY, "linux": "Linux", "shapers": "Linux"}
+"""Parts that are compared with one of them alone."""
+
 PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "shapers")
 
 
@@ -753,7 +756,9 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
-        "whole": set(parts) >= set(PARTS) - {"linux", "shapers"} and not {"ns-2", "ns-3"} & set(validation.skipped),
+        "whole": set(parts) >= set(PARTS) - {"linux", "shapers"}
+        and set(validation.against) == set(AGAINST)
+        and {"ns-2", "ns-3"} <= set(validation.described),
         "programs": validation.described,
         "skipped": validation.skipped,
         "rows": [
@@ -790,13 +795,17 @@ def main() -> None:
     parser.add_argument("--ns3-seeds", type=int, default=5, help="0 leaves ns-3 out; a run takes about 5 s")
     parser.add_argument("--ns2-seeds", type=int, default=10, help="0 leaves ns-2 out")
     parser.add_argument(
-        "--ns3", type=Path, metavar="TREE", help="a built source tree or installation of ns-3 instead of the packaged one"
+        "--ns3",
+        type=Path,
+        metavar="TREE",
+        help="a built source tree or installation of ns-3 instead of the packaged one",
     )
     parser.add_argument("--against", nargs="+", choices=AGAINST, default=AGAINST, help="these alone")
     parser.add_argument("--fresh", action="store_true", help="do not use kept results of ns-2 and ns-3")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "validation", help="folder of the table")
     arguments = parser.parse_args()
-    chosen = [part for part in PARTS if part in (arguments.part or PARTS)]
+    asked = arguments.part or [part for part in PARTS if ALONE.get(part) in (None, *arguments.against)]
+    chosen = [part for part in PARTS if part in asked]
     seeds = arguments.ns2_seeds, arguments.ns3_seeds
     validation = Validation(OUR_SEEDS, *seeds, arguments.fresh, arguments.out, arguments.ns3, arguments.against)
     if arguments.ns3 is not None and (reason := peers.Ns3(arguments.ns3).missing()):
