@@ -8,8 +8,8 @@
     python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
 
 Generated and checked in: python/evenflow/scenario/types.py, docs/mechanisms.md, docs/metrics.md,
-docs/scenario.schema.json,
-docs/tcp.md between `<!-- profiles -->` and `<!-- /profiles -->`, docs/validation.md and docs/validation/*.md between
+docs/scenario.schema.json, the reasons in the validation that ships (from validation/differences.toml), docs/tcp.md between
+`<!-- profiles -->` and `<!-- /profiles -->`, docs/validation.md and docs/validation/*.md between
 `<!-- validation:CHECK -->` and `<!-- /validation:CHECK -->`, README.md and docs/validation/papers.md between
 `<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`, and the papers' READMEs between `<!-- sensitivity -->` and
 `<!-- /sensitivity -->`.
@@ -387,11 +387,8 @@ def record_validation() -> None:
         if shipped is None or shipped["engine"] != found["engine"]:
             sys.exit(f"{path.relative_to(ROOT)} is not of a whole validation with ns-2 and ns-3; run: make validate")
         found = evidence.joined(shipped, found)
-    packed = evidence.packed(found)
-    lines = [json.dumps(row, ensure_ascii=False) for row in packed.pop("rows")]
-    text = json.dumps(packed, ensure_ascii=False, indent=1).removesuffix("\n}")
-    listed = ",\n  ".join(lines)
-    evidence.SHIPPED.write_text(f'{text},\n "rows": [\n  {listed}\n ]\n}}\n', encoding="utf-8")
+    evidence.SHIPPED.write_text(validation_pages.document_of(found), encoding="utf-8")
+    evidence.shipped.cache_clear()
 
 
 def record(key: str) -> None:
@@ -462,6 +459,8 @@ def wanted(only_readme: bool) -> dict[Path, str]:
         files[METRICS] = metrics_md(schema)
         files[TCP] = profiles(TCP.read_text(encoding="utf-8"), schema)
         files[SCHEMA] = json.dumps(json.loads(_core.json_schema()), indent=1, ensure_ascii=False) + "\n"
+        if (validated := evidence.shipped()) is not None:
+            files[evidence.SHIPPED] = validation_pages.document_of(validation_pages.quoted(validated))
         for page in validation_pages.pages():
             text = page.read_text(encoding="utf-8")
             files[page] = ledgers(validation_pages.filled(text))

@@ -6,7 +6,9 @@ A fence `<!-- validation:NAME -->` … `<!-- /validation:NAME -->` holds one tab
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +17,10 @@ from typing import Any
 from evenflow.run import evidence
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "validation"))
+
+from reasons import Reasons  # noqa: E402
+
 TOPICS = ROOT / "validation" / "topics.toml"
 THEORY = "theory"
 STAR = r" \*"  # beside what differs
@@ -31,7 +37,8 @@ def pages() -> list[Path]:
 
 def filled(text: str) -> str:
     """A page with its tables from the shipped validation."""
-    document = evidence.shipped()
+    shipped = evidence.shipped()
+    document = quoted(shipped) if shipped else None
     rows: Sequence[Row] = document["rows"] if document else []
     names = Names(document["programs"] if document else {})
 
@@ -51,6 +58,27 @@ def filled(text: str) -> str:
         return "\n".join([*table, *differences_of(found, names)])
 
     return FENCE.sub(lambda m: m[1] + block(m[2]) + "\n" + m[3], text)
+
+
+def quoted(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with the reasons that validation/differences.toml gives today."""
+    known = Reasons()
+
+    def why(row: Row) -> str:
+        if row["verdict"] == "agrees":
+            return ""
+        return known.find(row["against"], row["check"], row["metric"], row["point"])
+
+    return {**document, "rows": [{**row, "reason": why(row)} for row in document["rows"]]}
+
+
+def document_of(found: Mapping[str, Any]) -> str:
+    """What ships, as text: a row a line."""
+    packed = evidence.packed(found)
+    lines = [json.dumps(row, ensure_ascii=False) for row in packed.pop("rows")]
+    text = json.dumps(packed, ensure_ascii=False, indent=1).removesuffix("\n}")
+    listed = ",\n  ".join(lines)
+    return f'{text},\n "rows": [\n  {listed}\n ]\n}}\n'
 
 
 def is_of(row: Row, check: str) -> bool:

@@ -15,7 +15,6 @@ import json
 import math
 import os
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -37,13 +36,13 @@ import theory  # noqa: E402
 import wtp  # noqa: E402
 from evenflow import Record, Scenario, _core, plots  # noqa: E402
 from evenflow.stats import Interval, mean_interval  # noqa: E402
+from reasons import Reasons  # noqa: E402
 
 SCENARIOS = ROOT / "validation" / "scenarios"
 EXAMPLES = ROOT / "examples" / "scenarios"
 CLOSE = 0.05
 OUR_SEEDS = range(1, 11)
 THEORY = "theory"
-UNKNOWN = "unknown: not yet looked into"
 DRAWN_S = 120  # s of a figure: some ten cycles of a CUBIC window
 
 KernelCases = Sequence[linux_aqm.Case] | Sequence[shapers.Case]
@@ -226,23 +225,6 @@ class Case:
     of: tuple[str, ...]
     scenarios: Mapping[str, Scenario]
     metrics: Callable[[Seen], Metrics]
-
-
-class Reasons:
-    """differences.toml: known reasons by peer, scenario, metric and point; the first entry that fits is quoted."""
-
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._entries: list[dict[str, Any]] = tomllib.load(file).get("difference", [])
-
-    def find(self, peer: str, scenario: str, metric: str, point: Label) -> str:
-        """The reason, or that it is unknown."""
-        for entry in self._entries:
-            if entry["peer"] != peer or entry["scenario"] != scenario or not metric.startswith(tuple(entry["metrics"])):
-                continue
-            if all(point.get(key) in allowed for key, allowed in entry.get("where", {}).items()):
-                return f"{entry['whose']}: {entry['why']}"
-        return UNKNOWN
 
 
 # What a scenario written for ns-3 becomes for ns-2's agents: packets of 1500 B all the same.
@@ -432,7 +414,7 @@ class Validation:
         self.against = against
         self.fresh = fresh
         self.out = out
-        self.reasons = Reasons(ROOT / "validation" / "differences.toml")
+        self.reasons = Reasons()
         self.skipped: dict[str, str] = {}
         self.described: dict[str, str] = {}
         self.peers: list[tuple[peers.Ns2 | peers.Ns3, Sequence[int]]] = []
