@@ -8,7 +8,7 @@
     python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
 
 Generated and checked in: python/evenflow/scenario/types.py, docs/mechanisms.md, docs/metrics.md,
-docs/scenario.schema.json, the reasons in the validation that ships (of validation/differences.toml), docs/tcp.md between
+docs/scenario.schema.json, the reasons in the validation that ships (validation/differences.toml), docs/tcp.md between
 `<!-- profiles -->` and `<!-- /profiles -->`, docs/validation.md and docs/validation/*.md between
 `<!-- validation:CHECK -->` and `<!-- /validation:CHECK -->`, README.md and docs/validation/papers.md between
 `<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`, and the papers' READMEs between `<!-- sensitivity -->` and
