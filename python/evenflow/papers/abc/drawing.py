@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenflow import plots
+from evenflow import lab, plots
 from evenflow.lab import Floats, Measure
-from evenflow.stats import mean_interval, ratio_of_means
+from evenflow.stats import LEVEL, mean_interval, ratio_of_means
 from evenflow.study import Curve, Label, Run, Table
 
 from . import network as net
@@ -71,9 +71,9 @@ def draw_ratio_of_means(ax: Axes, table: Table, x: str, lines: Sequence[Line]) -
 
 def ratio_of_means_curve(table: Table, x: str, where: Mapping[str, Label]) -> Curve:
     """Mean T0 over mean T1 along a label; points at which nobody but the heavy user got anything are left out."""
-    lab = Lab(table.where(where))
-    grid = lab.grid(x)
-    found = [lab.at(**{x: value}).ratio_of_means() for value in grid]
+    runs = Lab(table.where(where))
+    grid = runs.grid(x)
+    found = [runs.at(**{x: value}).ratio_of_means() for value in grid]
     return Curve(
         x=np.array(grid),
         mean=np.array([i.mean if math.isfinite(i.mean) else math.nan for i in found]),
@@ -188,28 +188,16 @@ def dots(ax: Axes, rows: Sequence[tuple[str, Floats]], xlabel: str) -> None:
     ax.set_xlabel(xlabel)
 
 
-def data(measures: Mapping[str, Measure]) -> Callable[[Table], pl.DataFrame]:
-    """A figure's numbers: one row a point with its labels, its runs, and each measure's mean and 95 % bounds."""
-    return partial(_data, measures=measures)
+def data(numbers: Mapping[str, Measure]) -> Callable[[Table], pl.DataFrame]:
+    """A figure's numbers: one row a point; beside TR, the mean of ratios, the ratio of means."""
+    return partial(_data, numbers=numbers)
 
 
-def _data(table: Table, measures: Mapping[str, Measure]) -> pl.DataFrame:
-    import polars as pl
-
-    rows: list[dict[str, Any]] = []
-    lab = Lab(table)
-    for labels, spot in lab.points():
-        row: dict[str, Any] = {**labels, "runs": len(spot.runs)}
-        for name, measure in measures.items():
-            i = mean_interval(spot.of(measure))
-            row |= {name: _or_none(i.mean), f"{name}_lo": _or_none(i.lo), f"{name}_hi": _or_none(i.hi)}
-        means = ratio_of_means(spot.t0, spot.t1) if "TR" in measures else None
-        if means is not None:
-            row["TR_of_means"] = _or_none(means.mean)
+def _data(table: Table, numbers: Mapping[str, Measure]) -> pl.DataFrame:
+    rows = []
+    for labels, spot in Lab(table).points():
+        row = lab.row(labels, spot, numbers, LEVEL)
+        if "TR" in numbers:
+            row["TR_of_means"] = lab.finite(ratio_of_means(spot.t0, spot.t1).mean)
         rows.append(row)
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    return pl.DataFrame({name: [row.get(name) for row in rows] for name in columns}, strict=False)
-
-
-def _or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return lab.frame(rows)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from evenflow.claims import Scale
-from evenflow.lab import Measure
+from evenflow.lab import Measure, at
+from evenflow.lab import seeds as seeds_of
 from evenflow.paper import Experiment
 from evenflow.scenario import Scenario
 from evenflow.study import Point, Table
@@ -24,7 +25,6 @@ from .choices import Options
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-T = TypeVar("T")
 DELAYS_MS = (5, 50)
 """One-way delays D_b of the bottleneck, ms (Table 1)."""
 R0_UDP = (1, 2, 2.5, 3, 4, 5, 6, 6.5, 7, 7.25, 7.5, 7.75, 8, 9, 9.5, 10, 10.5, 11, 12.5, 15, 20)
@@ -39,14 +39,8 @@ F0_QUICK = (1, 2, 5, 10, 20)
 R1_WITH_PRIORITY = 7.5
 
 
-def at(scale: Scale, paper: Sequence[T], quick: Sequence[T]) -> Sequence[T]:
-    """The paper's grid, or the thinner one."""
-    return paper if scale == "paper" else quick
-
-
-def seeds(scale: Scale) -> list[int]:
-    """10 runs a point as in the paper (section IV-A5), 3 for a first look."""
-    return list(range(1, 11 if scale == "paper" else 4))
+seeds = seeds_of(10, 3)
+"""10 runs a point as in the paper (section IV-A5), 3 for a first look."""
 
 
 def one_run(scale: Scale) -> list[int]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evenflow.lab import quantity
 from evenflow.scenario import Scenario
 
 BOTTLENECK_MBPS = 10.0
@@ -43,11 +44,6 @@ NO_ABC_MEDF = "no ABC, heavy user EF, MEDF"
 
 AT_DROP = "links.bottleneck.queue.at_drop"
 QUEUE_LENGTHS = "links.bottleneck.queue.packets"
-
-
-def quantity(value: float, unit: str) -> str:
-    """``quantity(2.5, "Mbit/s") == "2.5 Mbit/s"``: as short as exact, so that equal settings are equal text."""
-    return f"{value:.12g} {unit}"
 
 
 @dataclass(frozen=True)

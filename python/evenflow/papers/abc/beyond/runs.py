@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 
 from evenflow.claims import Scale
-from evenflow.lab import Measure
+from evenflow.lab import Measure, at
 from evenflow.paper import Experiment
 from evenflow.scenario import Scenario
 from evenflow.study import Point
@@ -15,7 +15,7 @@ from evenflow.study import Point
 from .. import measures
 from .. import network as net
 from ..choices import Options
-from ..grids import ALL, BAND, DELAYS_MS, LINK, PRIORITY, R1_WITH_PRIORITY, at, experiment, point, three_panels
+from ..grids import ALL, BAND, DELAYS_MS, LINK, PRIORITY, R1_WITH_PRIORITY, experiment, point, three_panels
 from ..memories.runs import RECEIVED, UPLOAD_START_S, upload
 from . import figures
 

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from evenflow.claims import Scale
-from evenflow.lab import Measure
+from evenflow.lab import Measure, at, quantity
 from evenflow.paper import Experiment
 from evenflow.scenario import Scenario
 from evenflow.study import Point, Run
@@ -15,7 +15,7 @@ from evenflow.study import Point, Run
 from .. import measures
 from .. import network as net
 from ..choices import Options
-from ..grids import ALL, BAND, DELAYS_MS, LINK, at, experiment, one_run, point
+from ..grids import ALL, BAND, DELAYS_MS, LINK, experiment, one_run, point
 from . import figures
 
 UPLOAD_START_S = 115.0
@@ -80,7 +80,7 @@ def _single_flow(o: Options, scheme: net.Scheme, delay_ms: float) -> Scenario:
     return net.dumbbell(
         scheme,
         delay_ms=delay_ms,
-        light=net.tcp(1, start=net.quantity(SINGLE_FLOW_START_S, "s"), **o.stack),
+        light=net.tcp(1, start=quantity(SINGLE_FLOW_START_S, "s"), **o.stack),
         record={"series": series},
         warmup_s=0,
         duration_s=SINGLE_FLOW_START_S + SINGLE_FLOW_S,

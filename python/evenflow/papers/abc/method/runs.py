@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from evenflow.claims import Scale
-from evenflow.lab import optional
+from evenflow.lab import at, optional, quantity
 from evenflow.paper import Experiment
 from evenflow.scenario import Scenario
 from evenflow.study import Point
@@ -13,7 +13,7 @@ from evenflow.study import Point
 from .. import measures
 from .. import network as net
 from ..choices import Options
-from ..grids import ALL, BAND, LINK, at, experiment, one_run, point
+from ..grids import ALL, BAND, LINK, experiment, one_run, point
 from . import figures
 
 ARRIVED = "links.access.arrived_bytes"
@@ -40,7 +40,7 @@ def x_checks(scale: Scale) -> list[Point]:
                         "heavy": {
                             "users": 1,
                             "path": ["access"],
-                            "traffic": {"kind": "poisson", "rate": net.quantity(rate, "Mbit/s"), "packet": "1500 B"},
+                            "traffic": {"kind": "poisson", "rate": quantity(rate, "Mbit/s"), "packet": "1500 B"},
                         }
                     },
                     "record": {"series": [{"of": ARRIVED, "every": "1 s"}]},
@@ -104,7 +104,7 @@ def x_memory(scale: Scale) -> list[Point]:
             Scenario(
                 {
                     "title": f"The head start of an idle user, meter memory {memory:g} s",
-                    "duration": net.quantity(MEMORY_START_S + 12, "s"),
+                    "duration": quantity(MEMORY_START_S + 12, "s"),
                     "warmup": "0 s",
                     "links": {"wide": {"rate": "100 Mbit/s", "delay": "1 ms"}},
                     "stages": {"meter": dict(net.abc(meter_memory_s=memory).stage or {})},
@@ -116,7 +116,7 @@ def x_memory(scale: Scale) -> list[Point]:
                                 "kind": "cbr",
                                 "rate": rate,
                                 "packet": "1500 B",
-                                "start": net.quantity(start, "s"),
+                                "start": quantity(start, "s"),
                             },
                         }
                         for name, (rate, start) in users.items()

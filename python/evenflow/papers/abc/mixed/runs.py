@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from evenflow.claims import Scale
+from evenflow.lab import at
 from evenflow.paper import Experiment
 from evenflow.study import Point
 
 from .. import network as net
 from ..choices import Options
-from ..grids import ALL, BAND, DEAD, LINK, PRIORITY, R0_MIXED, R0_MIXED_FEW, at, ef_schemes, experiment, mixed_points
+from ..grids import ALL, BAND, DEAD, LINK, PRIORITY, R0_MIXED, R0_MIXED_FEW, ef_schemes, experiment, mixed_points
 from . import figures
 
 

@@ -6,13 +6,14 @@ from functools import partial
 from itertools import product
 
 from evenflow.claims import Scale
+from evenflow.lab import at
 from evenflow.paper import Experiment
 from evenflow.study import Point
 
 from .. import measures
 from .. import network as net
 from ..choices import Options
-from ..grids import ALL, BAND, DELAYS_MS, LINK, at, experiment, point
+from ..grids import ALL, BAND, DELAYS_MS, LINK, experiment, point
 from . import figures
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from evenflow.claims import Scale
+from evenflow.lab import at
 from evenflow.paper import Experiment
 from evenflow.study import Point
 
 from .. import network as net
 from ..choices import Options
-from ..grids import ALL, BAND, DEAD, LINK, PRIORITY, at, ef_schemes, experiment, tcp_points
+from ..grids import ALL, BAND, DEAD, LINK, PRIORITY, ef_schemes, experiment, tcp_points
 from . import figures
 
 

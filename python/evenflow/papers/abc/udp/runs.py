@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import product
 
 from evenflow.claims import Scale
+from evenflow.lab import at
 from evenflow.paper import Experiment
 from evenflow.study import Point
 
 from .. import measures
 from .. import network as net
 from ..choices import Options
-from ..grids import BAND, LINK, R0_UDP, R0_UDP_QUICK, R1_WITH_PRIORITY, SHARES, at, experiment, point
+from ..grids import BAND, LINK, R0_UDP, R0_UDP_QUICK, R1_WITH_PRIORITY, SHARES, experiment, point
 from . import figures
 
 R1_FIG3 = (2.5, 7.5, 10)
