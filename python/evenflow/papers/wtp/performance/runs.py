@@ -13,16 +13,17 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from evenflow.claims import Scale
-from evenflow.lab import Measure, optional
+from evenflow.lab import Measure, at, optional
+from evenflow.lab import data as numbers
 from evenflow.paper import Experiment
 from evenflow.scenario import Scenario
 from evenflow.study import Labels, Point
 
-from . import figures_performance as figures
-from . import measures
-from . import measures_performance as perf
-from . import scenarios as net
-from .options import Options
+from .. import measures
+from .. import network as net
+from ..choices import Options
+from . import figures
+from . import measures as perf
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,7 +79,7 @@ def scan(o: Options, scale: Scale) -> list[Point]:
     found = []
     for name in perf.ROWS:
         for mix in perf.mixes(o):
-            for half in _halves(o, COUNTS if scale == "paper" else COUNTS_QUICK):
+            for half in _halves(o, at(scale, COUNTS, COUNTS_QUICK)):
                 n, scenario = _loaded(o, row(o, name), mix, half, net.wtp(o), o.rtt_spread_delay)
                 found.append(Point({"marker": name, "mix": mix, "n": n}, scenario))
     return found
@@ -116,16 +117,6 @@ BURSTS = (1, 2, 4, 6, 8, 10)
 BIN = "50 ms"
 
 
-def ratios(scale: Scale) -> Sequence[int]:
-    """The grid of r."""
-    return perf.RATIOS if scale == "paper" else RATIOS_QUICK
-
-
-def weights(scale: Scale) -> Sequence[int]:
-    """The grid of a weight that all connections have."""
-    return WEIGHTS if scale == "paper" else WEIGHTS_QUICK
-
-
 def _shared(o: Options, tcp: net.Table, who: str, r: float) -> Scenario:
     return net.single_link(o, net.red(o), net.pair(o, who, r, tcp), title=f"Fig. 11a, population {who}, r = {r:g}")
 
@@ -147,10 +138,13 @@ def fig11(o: Options, scale: Scale) -> list[Point]:
         for who in ("A", "B"):
             found += [
                 Point({"panel": "a", "control": control, "population": who, "r": r}, _shared(o, tcp, who, r))
-                for r in ratios(scale)
+                for r in at(scale, perf.RATIOS, RATIOS_QUICK)
             ]
         found.append(Point({"panel": "a", "control": control, "population": "C"}, _ladder(o, tcp)))
-        found += [Point({"panel": "b", "control": control, "w": w}, _common(o, tcp, w)) for w in weights(scale)]
+        found += [
+            Point({"panel": "b", "control": control, "w": w}, _common(o, tcp, w))
+            for w in at(scale, WEIGHTS, WEIGHTS_QUICK)
+        ]
         found += [Point({"panel": "c", "control": control, "w": w}, _common(o, tcp, w, bins=True)) for w in BURSTS]
     return found
 
@@ -175,11 +169,11 @@ def x_multcp(o: Options, scale: Scale) -> list[Point]:
         tcp = multcp_as(o, reaction)
         found += [
             Point({"panel": "a", "control": net.MULTCP, "reaction": reaction, "r": r}, _shared(o, tcp, "A", r))
-            for r in ratios(scale)
+            for r in at(scale, perf.RATIOS, RATIOS_QUICK)
         ]
         found += [
             Point({"panel": "b", "control": net.MULTCP, "reaction": reaction, "w": w}, _common(o, tcp, w))
-            for w in weights(scale)
+            for w in at(scale, WEIGHTS, WEIGHTS_QUICK)
         ]
     laws = [(net.WTP, "", net.wtp(o)), *((net.MULTCP, reaction, multcp_as(o, reaction)) for reaction in perf.REACTIONS)]
     for control, reaction, tcp in laws:
@@ -191,11 +185,6 @@ def x_multcp(o: Options, scale: Scale) -> list[Point]:
                 labels: Labels = {"panel": "c", "control": control, "reaction": reaction, "w": weight, "p": p}
                 found.append(Point(labels, scenario))
     return found
-
-
-def seeds(scale: Scale) -> list[int]:
-    """10 runs a point (section 5.1), 3 for a first look."""
-    return list(range(1, 11 if scale == "paper" else 4))
 
 
 # --- Experiments ----------------------------------------------------------------------------------------------------
@@ -229,7 +218,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
         data: Callable[[Table], pl.DataFrame],
     ) -> Experiment:
         return Experiment(
-            f"wtp-{name}", title, partial(points, o), seeds, partial(figure, o), f"{caption} {BAND}", data
+            f"wtp-{name}", title, partial(points, o), net.SEEDS, partial(figure, o), f"{caption} {BAND}", data
         )
 
     spread = f"round trips spread by ± {o.rtt_spread_delay:.0%}" if o.rtt_spread_delay else "equal round trips"
@@ -252,7 +241,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "Average, maximum and standard deviation of the wait over utilisation as the number of connections grows: "
             "the four markers of Table 2 (upper row; stars: the paper's values), and the first of them otherwise "
             f"(lower row). {LINK_WORDS}",
-            figures.data(perf.delay_numbers(o)),
+            numbers(perf.delay_numbers(o), net.LEVEL),
         ),
         made(
             "fig11",
@@ -272,6 +261,6 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "Throughput ratio (a) and utilisation (b) as in figure 11, MulTCP reacting otherwise; rate of a single "
             "connection of weight 1 and 3 whose packets are marked independently with a fixed probability, both axes "
             f"logarithmic (c). {LINK_WORDS}",
-            figures.data(_shares(o)),
+            numbers(_shares(o), net.LEVEL),
         ),
     )

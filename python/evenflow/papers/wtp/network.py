@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evenflow.lab import quantity, seeds
 from evenflow.scenario import Scenario
 
-from .options import Options
+from .choices import Options
 
 CAPACITY_MBPS = 10.0
 """Every link of the paper, Mbit/s (captions of Figs. 3 to 11)."""
@@ -45,17 +46,18 @@ FORMS = {PI: "proportional-increase", IPD: "inverse-decrease"}
 WTP, MULTCP = "WTP", "MulTCP"
 """Values of the label ``control``."""
 
+LEVEL = 0.90
+"""Confidence level of the paper's intervals (section 5.1)."""
+
+SEEDS = seeds(10, 3)
+"""10 runs a point (section 5.1), 3 for a first look."""
+
 LINK = "bottleneck"
 R12, R23, R34 = "r1-r2", "r2-r3", "r3-r4"
 """The links of the second network; its groups say where they go: ``one`` (R1–R2), ``two`` (R2–R3), ``both``. With a
 third link behind, ``three`` (R3–R4) and ``all`` in place of ``both``."""
 
 Table = Mapping[str, Any]
-
-
-def quantity(value: float, unit: str) -> str:
-    """``quantity(2.5, "Mbit/s") == "2.5 Mbit/s"``: as short as exact, so that equal settings are equal text."""
-    return f"{value:.12g} {unit}"
 
 
 # --- Markers (section 4) --------------------------------------------------------------------------------------------

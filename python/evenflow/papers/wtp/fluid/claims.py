@@ -11,10 +11,10 @@ from functools import partial
 from evenflow.claims import Check, Claim, Data
 from evenflow.lab import Lab
 
-from . import fluid
-from .figures_fluid import over_fluid
-from .ledger import claim
-from .options import Options
+from ..choices import Options
+from ..ledger import claim
+from . import equations as fluid
+from .figures import over_fluid
 
 
 def _equilibrium(o: Options, _: Data) -> list[Check]:

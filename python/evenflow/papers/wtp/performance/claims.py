@@ -14,13 +14,14 @@ from evenflow.claims import WORST_FIRST, Check, Claim, Data, Judgement, Predicat
 from evenflow.lab import Floats, Lab, rising, select
 from evenflow.stats import Interval
 
-from . import claims_sharing, measures
-from . import measures_performance as perf
-from . import scenarios as net
-from .ledger import claim
+from .. import measures
+from .. import network as net
+from ..ledger import claim
+from ..sharing import claims as sharing
+from . import measures as perf
 
 if TYPE_CHECKING:
-    from .options import Options
+    from ..choices import Options
 
 STRICT = "strict, paired by seed"
 NEIGHBOURS = 2
@@ -421,7 +422,7 @@ def _cells(o: Options) -> list[Claim]:
 def claims(o: Options) -> tuple[Claim, ...]:
     """This block's claims."""
     found = _own(o)
-    known = {judged.id: judged for judged in (*claims_sharing.claims(o), *found)}
+    known = {judged.id: judged for judged in (*sharing.claims(o), *found)}
     members = [known[f"wtp-c{number}"] for number in UNION if f"wtp-c{number}" in known]
     return (*found, _all_in_all(members))
 

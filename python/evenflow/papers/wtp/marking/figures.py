@@ -6,7 +6,7 @@ interval over runs (`evenflow.marking`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenflow import plots
-from evenflow.lab import Lab, Measure, optional, plain
+from evenflow.lab import Lab, Measure, Spot, curve_of, optional, plain
 from evenflow.marking import Band, MarkingPoints, marking_curve
 from evenflow.stats import Interval, mean_interval
 from evenflow.study import Curve
 
-from .ledger import LEVEL
+from ..choices import Options
+from ..measures import delay_ms, probability, utilisation
+from ..network import IPD, LB, LEVEL, LINK, MARKERS, PI, RED, VQ
 from .loads import BRANCH_N, MIXED, SATURATED, WEIGHTS
-from .measures import delay_ms, probability, utilisation
-from .measures_marking import (
+from .measures import (
     EQUAL_LOAD,
     PROBABILITY_SERIES,
     QUEUE_SERIES,
@@ -34,11 +35,8 @@ from .measures_marking import (
     queue_fluctuation,
     window_fluctuation,
 )
-from .options import Options
-from .scenarios import IPD, LB, LINK, MARKERS, PI, RED, VQ
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -250,19 +248,7 @@ def _around(series: Sequence[tuple[Floats, Floats]], width: int, before_s: float
         found: Floats = np.nan_to_num(values[kept][:whole]).reshape(-1, width).mean(axis=1)
         return found
 
-    rows = np.array([blocks(values) for _, values in series])
-    intervals = [mean_interval(column, LEVEL) for column in rows.T]
-    return _as_curve(blocks(times) - STEP_S, intervals)
-
-
-def _as_curve(x: Floats, found: Sequence[Interval]) -> Curve:
-    return Curve(
-        x=x,
-        mean=np.array([i.mean for i in found]),
-        lo=np.array([i.lo for i in found]),
-        hi=np.array([i.hi for i in found]),
-        n=np.array([i.n for i in found]),
-    )
+    return curve_of(blocks(times) - STEP_S, np.array([blocks(values) for _, values in series]).T, LEVEL)
 
 
 def x_bursts(table: Table) -> Figure:
@@ -336,9 +322,9 @@ def x_periods(table: Table) -> Figure:
             for kind, dashes in zip(kinds, plots.DASHES, strict=False):
                 lab = Lab(table.where(load=int(n), weights=kind))
                 grid = lab.grid("buffer")
-                found = [mean_interval(lab.at(buffer=value).of(measure), LEVEL) for value in grid]
+                found = np.array([lab.at(buffer=value).of(measure) for value in grid])
                 told = f"N = {n:g}" if len(kinds) == 1 else f"N = {n:g}, weight {kind}"
-                plots.band(ax, _as_curve(np.array(grid), found), label=told, index=index, dashes=dashes)
+                plots.band(ax, curve_of(grid, found, LEVEL), label=told, index=index, dashes=dashes)
         plots.name_axes(ax, "buffer B (packets)", words, title=letter)
     b.axhline(0.2, color="0.5", linewidth=0.8, zorder=0)
     b.annotate("a round trip", (100, 0.2), ha="right", va="bottom", fontsize=7, color="0.4")
@@ -384,7 +370,11 @@ def x_low_load(table: Table) -> Figure:
     return figure
 
 
-_DELAYS: Mapping[str, Measure] = {f"delay_ms_{what}": partial(delay_ms, what) for what in ("mean", "max")}
+_OF_ALL: Mapping[str, Measure] = {
+    "rho": utilisation,
+    "p": probability,
+    **{f"delay_ms_{what}": partial(delay_ms, what) for what in ("mean", "max")},
+}
 _SERIES: Mapping[str, Measure] = {
     "queue_sd_over_mean": queue_fluctuation,
     "windows_sd_over_mean": window_fluctuation,
@@ -393,25 +383,9 @@ _SERIES: Mapping[str, Measure] = {
 }
 
 
-def data(table: Table) -> pl.DataFrame:
-    """One row a point: its labels, its runs, mean and 90 % bounds of ρ, p, delays, and of what its series allow."""
-    import polars as pl
-
-    measures: dict[str, Callable[..., float | None]] = {"rho": utilisation, "p": probability, **_DELAYS}
-    rows: list[dict[str, object]] = []
-    for labels, spot in Lab(table).points():
-        row: dict[str, object] = {**labels, "runs": len(spot.runs)}
-        found = {name: spot.of(measure) for name, measure in measures.items()}
-        found |= {
-            name: spot.of(optional(measure)) for name, measure in _SERIES.items() if spot.runs[0].record.series_names
-        }
-        for name, values in found.items():
-            i = mean_interval(values, LEVEL)
-            row |= {name: _or_none(i.mean), f"{name}_lo": _or_none(i.lo), f"{name}_hi": _or_none(i.hi)}
-        rows.append(row)
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    return pl.DataFrame({name: [row.get(name) for row in rows] for name in columns}, strict=False)
-
-
-def _or_none(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+def numbers(spot: Spot) -> dict[str, Floats]:
+    """ρ, p and delays of a point, and what its recorded series allow, one value a run."""
+    found = {name: spot.of(measure) for name, measure in _OF_ALL.items()}
+    if spot.runs[0].record.series_names:
+        found |= {name: spot.of(optional(measure)) for name, measure in _SERIES.items()}
+    return found

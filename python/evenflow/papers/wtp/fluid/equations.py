@@ -18,8 +18,8 @@ from scipy.optimize import minimize
 from evenflow.lab import Floats
 from evenflow.theory.dynamics import Marking, System, Trajectory, Utility, trajectory
 
-from . import scenarios as net
-from .options import Options
+from .. import network as net
+from ..choices import Options
 
 TARGET, SLOPE = 0.6, 0.71
 """ρ0 and α of load-based marking (captions of Figs. 3 to 7)."""

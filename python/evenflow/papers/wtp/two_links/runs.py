@@ -10,15 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evenflow.claims import Scale
-from evenflow.lab import Measure
+from evenflow.lab import Measure, at, data, seeds
 from evenflow.paper import Experiment
 from evenflow.scenario import Scenario
 from evenflow.study import Labels, Point
 
-from . import figures_network as figures
-from . import measures
-from . import scenarios as net
-from .options import Options
+from .. import measures
+from .. import network as net
+from ..choices import Options
+from . import figures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,21 +42,6 @@ CHAIN, SHARED = "three links", "three links, each shared"
 TOPOLOGIES = (NARROW, WIDE, CHAIN, SHARED)
 """Values of the label ``topology``: Fig. 6 with another second link, and over three links. In the last, five
 connections cross each link alone."""
-
-
-def ratios(scale: Scale) -> Sequence[int]:
-    """The grid of r."""
-    return RATIOS if scale == "paper" else RATIOS_FEW
-
-
-def seeds(scale: Scale) -> list[int]:
-    """10 runs a point (section 5.1), 3 for a first look."""
-    return list(range(1, 11 if scale == "paper" else 4))
-
-
-def table_seeds(scale: Scale) -> list[int]:
-    """Table 1: two points only, so many more runs; 10 for a first look."""
-    return list(range(1, (TABLE_SEEDS if scale == "paper" else 10) + 1))
 
 
 # --- Scenarios by the labels of their points ------------------------------------------------------------------------
@@ -135,7 +120,7 @@ def _fig05(o: Options, figure: str, scale: Scale) -> list[Point]:
         Point({"rtt12_ms": rtt, "marker": marker, "r": r}, scenario(o, figure, marker, r, rtt))
         for rtt in RTTS_MS
         for marker in net.MARKERS
-        for r in ratios(scale)
+        for r in at(scale, RATIOS, RATIOS_FEW)
     ]
 
 
@@ -143,7 +128,7 @@ def _fig06(o: Options, scale: Scale) -> list[Point]:
     return [
         Point({"marker": marker, "r": r}, scenario(o, "fig06", marker, r))
         for marker in net.MARKERS
-        for r in ratios(scale)
+        for r in at(scale, RATIOS, RATIOS_FEW)
     ]
 
 
@@ -167,7 +152,7 @@ def _x_theory(o: Options, scale: Scale) -> list[Point]:
     found = [
         Point({"figure": "fig03", "marker": marker, "r": r}, scenario(o, "fig03", marker, r))
         for marker in net.MARKERS
-        for r in ratios(scale)
+        for r in at(scale, RATIOS, RATIOS_FEW)
     ]
     for figure, points in (
         ("fig05", _fig05(o, "fig05", scale)),
@@ -216,14 +201,14 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
         figure: Callable[[Table], Figure],
         caption: str,
         data: Callable[[Table], pl.DataFrame],
-        runs: Callable[[Scale], Sequence[int]] = seeds,
+        runs: Callable[[Scale], Sequence[int]] = net.SEEDS,
     ) -> Experiment:
         return Experiment(f"wtp-{name}", title, points, runs, figure, caption, data)
 
     def build(figure: str) -> figures.Build:
         return lambda labels: by_labels(o, figure, labels)
 
-    numbers = figures.data(_numbers(o))
+    numbers = data(_numbers(o), net.LEVEL)
     return (
         made(
             "fig05",
@@ -261,7 +246,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "Each cell of Table 1: the paper's value with what is accepted around it (grey), the mean of 100 runs with "
             "its 90 % confidence interval, and the fluid theory's, pure and corrected. At quick scale 10 runs.",
             partial(figures.tab01_data, o, build("tab01")),
-            table_seeds,
+            seeds(TABLE_SEEDS, 10),
         ),
         made(
             "x-topology",

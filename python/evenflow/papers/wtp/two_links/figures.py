@@ -6,17 +6,17 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import evenflow as ef
 from evenflow import plots
 from evenflow.errors import UsageError
-from evenflow.lab import Lab, Measure
+from evenflow.lab import Lab, Measure, cells
 from evenflow.stats import Interval, mean_interval
 
-from . import measures
-from . import scenarios as net
-from .ledger import LEVEL
+from .. import measures
+from .. import network as net
+from ..network import LEVEL
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evenflow.scenario import Scenario
     from evenflow.study import Label, Labels, Run, Table
 
-    from .options import Options
+    from ..choices import Options
 
 Build: TypeAlias = "Callable[[Labels], Scenario]"
 """The scenario of a point, by its labels."""
@@ -43,43 +43,6 @@ def mbps(group: str, run: Run) -> float | None:
     """Mean throughput of a connection of the group, Mbit/s."""
     value = measures.throughput(group, run)
     return None if value is None else value / 1e6
-
-
-# --- Tables ---------------------------------------------------------------------------------------------------------
-
-
-def data(numbers: Mapping[str, Measure]) -> Callable[[Table], pl.DataFrame]:
-    """A figure's numbers: one row a point with its labels, its runs, and each measure's mean and 90 % bounds.
-
-    Measures that no point defines are left out.
-    """
-    return partial(_data, numbers=numbers)
-
-
-def _data(table: Table, numbers: Mapping[str, Measure]) -> pl.DataFrame:
-    import polars as pl
-
-    rows: list[dict[str, Any]] = []
-    for labels, spot in Lab(table).points():
-        row: dict[str, Any] = {**labels, "runs": len(spot.runs)}
-        for name, measure in numbers.items():
-            row |= cells(name, mean_interval(spot.of(measure), LEVEL))
-        rows.append(row)
-    columns = [
-        name
-        for name in dict.fromkeys(name for row in rows for name in row)
-        if any(row[name] is not None for row in rows)
-    ]
-    return pl.DataFrame({name: [row[name] for row in rows] for name in columns}, strict=False)
-
-
-def cells(name: str, i: Interval) -> dict[str, float | None]:
-    """A mean and its bounds as three columns; null where they are not finite."""
-    return {name: _or_none(i.mean), f"{name}_lo": _or_none(i.lo), f"{name}_hi": _or_none(i.hi)}
-
-
-def _or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 # --- Theory ---------------------------------------------------------------------------------------------------------

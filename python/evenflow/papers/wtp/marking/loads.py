@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from evenflow.lab import Floats, Lab
 
-from .measures import probability, utilisation
-from .options import Options
-from .scenarios import Connections, Table, halves, single_link, wtp
+from ..choices import Options
+from ..measures import probability, utilisation
+from ..network import Connections, Table, halves, single_link, wtp
 
 if TYPE_CHECKING:
     from evenflow.scenario import Scenario

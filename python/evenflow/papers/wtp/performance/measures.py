@@ -10,9 +10,9 @@ import numpy as np
 from evenflow.lab import Floats, Lab, Measure
 from evenflow.study import Run
 
-from . import measures
-from . import scenarios as net
-from .options import Options
+from .. import measures
+from .. import network as net
+from ..choices import Options
 
 # --- Table 2 --------------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ import numpy as np
 from evenflow.lab import Floats, Lab, Measure
 from evenflow.study import Run
 
-from .options import Options
-from .scenarios import LB, LINK, RED, VQ
+from ..choices import Options
+from ..network import LB, LINK, RED, VQ
 
 PROBABILITY_SERIES = f"links.{LINK}.queue.probability"
 """Load-based marking's probability."""

@@ -12,12 +12,12 @@ from evenflow.claims import Check, Claim, Data
 from evenflow.lab import Floats, Lab, Measure, rising, select, within
 from evenflow.study import Label, Run
 
-from . import measures
-from . import scenarios as net
-from .experiments_network import RTT23_MS, RTTS_MS
-from .figures_network import CELLS, Cell, column, priced_ratio
-from .ledger import claim
-from .options import Options
+from .. import measures
+from .. import network as net
+from ..choices import Options
+from ..ledger import claim
+from .figures import CELLS, Cell, column, priced_ratio
+from .runs import RTT23_MS, RTTS_MS
 
 SMALL = 6.0
 """Up to here the paper sees no difference between the markers (section 5.1: “larger than approximately 6”)."""

@@ -12,14 +12,15 @@ from evenflow.claims import Check, Claim, Data, Judgement, number
 from evenflow.lab import Floats, Lab, Spot, rising, select, within
 from evenflow.stats import mean_interval, ratio_of_means
 
-from . import measures
-from . import measures_sharing as sharing
-from . import scenarios as net
-from .experiments_sharing import OVERFLOW, PROBABILITIES, PROBABILITY, TAGGED_START_S, TRADE_OFF, WEIGHTS
-from .ledger import LEVEL, claim
-from .measures import probability, window, words
-from .measures_sharing import CONSTANT, NETWORK, TAGGED
-from .options import Options
+from .. import measures
+from .. import network as net
+from ..choices import Options
+from ..ledger import claim
+from ..measures import probability, window, words
+from ..network import LEVEL
+from . import measures as sharing
+from .measures import CONSTANT, NETWORK, TAGGED
+from .runs import OVERFLOW, PROBABILITIES, PROBABILITY, TAGGED_START_S, TRADE_OFF, WEIGHTS
 
 FIG1, FIG3, FIG4 = ("fig01",), ("fig03",), ("fig04",)
 BOTH = ("fig03", "fig04")

@@ -3,61 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenflow import plots
-from evenflow.lab import Floats, Lab, Measure, Spot
+from evenflow.lab import Floats, Lab, Spot, curve_of
 from evenflow.stats import mean_interval
-from evenflow.study import Curve, Labels, Table
+from evenflow.study import Labels, Table
 
-from . import measures_sharing as sharing
-from . import scenarios as net
-from .ledger import LEVEL
-from .measures_sharing import CONSTANT, NETWORK, SETTLED, WINDOW
-from .options import Options
+from .. import network as net
+from ..choices import Options
+from ..network import LEVEL
+from . import measures as sharing
+from .measures import CONSTANT, NETWORK, SETTLED, WINDOW
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Numbers: TypeAlias = "Mapping[str, Measure] | Callable[[Spot], Mapping[str, Floats]]"
-
-Also: TypeAlias = "Callable[[Labels], Mapping[str, float | None]]"
 
 R = "weight ratio r"
 THROUGHPUTS = "throughput ratio R"
 MARKS = "ratio of received marks M"
 GREY = "0.45"
-
-
-def data(numbers: Numbers, also: Also | None = None) -> Callable[[Table], pl.DataFrame]:
-    """A figure's numbers: one row a point with its labels, its runs, and each number's mean and 90 % bounds.
-
-    Args:
-        numbers: measures of a run, or a function that gives arrays of one value a run.
-        also: numbers of a point that no run is needed for, from its labels.
-    """
-    return partial(_data, numbers=numbers, also=also)
-
-
-def _data(table: Table, numbers: Numbers, also: Also | None) -> pl.DataFrame:
-    import polars as pl
-
-    rows: list[dict[str, Any]] = []
-    for labels, spot in Lab(table).points():
-        row: dict[str, Any] = {**labels, "runs": len(spot.runs)}
-        found = numbers(spot) if callable(numbers) else {name: spot.of(measure) for name, measure in numbers.items()}
-        for name, values in found.items():
-            i = mean_interval(values, LEVEL)
-            row |= {name: _or_none(i.mean), f"{name}_lo": _or_none(i.lo), f"{name}_hi": _or_none(i.hi)}
-        rows.append(row | dict(also(labels) if also is not None else {}))
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    return pl.DataFrame({name: [row.get(name) for row in rows] for name in columns}, strict=False)
 
 
 def theory_numbers(labels: Labels, o: Options, form: str) -> dict[str, float | None]:
@@ -73,22 +42,6 @@ def theory_numbers(labels: Labels, o: Options, form: str) -> dict[str, float | N
             f"heavy_{name}_bps": column.heavy_bps,
         }
     return row
-
-
-def _or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def curve_of(x: Sequence[float] | Floats, values: Floats) -> Curve:
-    """Means and 90 % intervals of values of shape (x, seeds)."""
-    found = [mean_interval(row, LEVEL) for row in values]
-    return Curve(
-        x=np.asarray(x, dtype=np.float64),
-        mean=np.array([i.mean for i in found]),
-        lo=np.array([i.lo for i in found]),
-        hi=np.array([i.hi for i in found]),
-        n=np.array([i.n for i in found]),
-    )
 
 
 def _legend_below(figure: Figure, ax: Axes, columns: int) -> None:
@@ -156,7 +109,7 @@ def _trace(ax: Axes, spot: Spot, start_s: float, index: int, words: str, shown_s
     times = spot.runs[0].record.arrays(WINDOW)[0]
     here = (times > start_s) & (times <= start_s + shown_s)
     every = np.array([run.record.arrays(WINDOW)[1][here] for run in spot.runs]).T
-    found = curve_of(times[here] - start_s, every)
+    found = curve_of(times[here] - start_s, every, LEVEL)
     colour = plots.COLOURS[index]
     ax.plot(found.x, every[:, 0], color=colour, linewidth=0.6, alpha=0.8)
     ax.plot(found.x, found.mean, color=colour, linewidth=1.8, label=words, linestyle=plots.DASHES[index % 4])
@@ -182,10 +135,10 @@ def shares(table: Table, o: Options, form: str) -> Figure:
             grid, ratios = sharing.over_r(lab, o, population, marker, sharing.of_throughput)
             marks = sharing.over_r(lab, o, population, marker, sharing.of_marks)[1]
             prices = sharing.over_r(lab, o, population, marker, sharing.of_marks_per_packet)[1]
-            plots.band(a, curve_of(grid, ratios), label=marker, index=index)
+            plots.band(a, curve_of(grid, ratios, LEVEL), label=marker, index=index)
             _both_ways(b, ratios, marks, index, marker)
-            plots.band(c, curve_of(grid, ratios / np.asarray(grid)[:, None]), label=marker, index=index)
-            plots.band(d, curve_of(grid, prices), label=marker, index=index)
+            plots.band(c, curve_of(grid, ratios / np.asarray(grid)[:, None], LEVEL), label=marker, index=index)
+            plots.band(d, curve_of(grid, prices, LEVEL), label=marker, index=index)
             if population == "A":
                 _theory(c, o, form, marker, grid, index)
         for ax in (a, b):

@@ -20,8 +20,8 @@ from evenflow.errors import EvenflowError
 from evenflow.lab import Floats, Measure
 from evenflow.stats import Interval, student_t
 
-from . import scenarios as net
-from .measures import group_probability, marks_ratio, probability, throughput_ratio, window_ratio
+from .. import network as net
+from ..measures import group_probability, marks_ratio, probability, throughput_ratio, window_ratio
 
 
 def _share(chosen: NDArray[np.bool_]) -> float:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evenflow.lab import Lab, Spot
     from evenflow.study import Run
 
-    from .options import Options
+    from ..choices import Options
 
 Of: TypeAlias = "Callable[[Options, str, str], Measure]"
 """A ratio, given who is above and who below."""
@@ -185,7 +185,8 @@ def half_width_ratio(one: Floats, other: Floats, level: float) -> Interval:
     without = np.array([statistic(np.delete(one, k, 1), np.delete(other, k, 1)) for k in range(n)])
     error = math.sqrt((n - 1) / n * float(((without - without.mean()) ** 2).sum()))
     half = student_t(level, n - 1) * error
-    return Interval(found, found - half, found + half, n, error * math.sqrt(n))
+    again = partial(half_width_ratio, one, other)
+    return Interval(found, found - half, found + half, n, error * math.sqrt(n), again=again)
 
 
 def root(i: Interval) -> Interval:
@@ -194,7 +195,7 @@ def root(i: Interval) -> Interval:
     def of(value: float) -> float:
         return math.copysign(math.sqrt(abs(value)), value)
 
-    return Interval(of(i.mean), of(i.lo), of(i.hi), i.n, i.sd / (2 * of(i.mean)), i.undefined)
+    return i.map(of)
 
 
 # --- A window's dynamics --------------------------------------------------------------------------------------------

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
 from evenflow.claims import Scale
-from evenflow.lab import Floats, Measure, Spot, optional
+from evenflow.lab import Floats, Measure, Spot, at, data, optional, quantity, seeds
 from evenflow.paper import Experiment
-from evenflow.study import Point, Run, Table
+from evenflow.study import Labels, Point, Run, Table
 
-from . import figures_sharing as figures
-from . import measures
-from . import measures_sharing as sharing
-from . import scenarios as net
-from .measures_sharing import CONSTANT, NETWORK, OTHERS, TAGGED, WINDOW
-from .options import Options
+from .. import measures
+from .. import network as net
+from ..choices import Options
+from . import figures
+from . import measures as sharing
+from .measures import CONSTANT, NETWORK, OTHERS, TAGGED, WINDOW
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,20 +60,6 @@ OVERFLOW = "marks the overflow only"
 """The variant that can mark at most 1 − θ of the packets: windows grow until the round trip does."""
 
 
-def at(scale: Scale, paper: Sequence[T], quick: Sequence[T]) -> Sequence[T]:
-    """The paper's grid, or the thinner one."""
-    return paper if scale == "paper" else quick
-
-
-def seeds(scale: Scale) -> list[int]:
-    """10 runs a point (section 5.1), 3 for a first look."""
-    return list(range(1, 11 if scale == "paper" else 4))
-
-
-def _seeds(paper: int, quick: int) -> Callable[[Scale], list[int]]:
-    return lambda scale: list(range(1, (paper if scale == "paper" else quick) + 1))
-
-
 def fig01(o: Options, scale: Scale) -> list[Point]:
     """Windows of one connection: independent marks with several weights and probabilities; and one among ten."""
     look = {"series": [{"of": WINDOW, "every": LOOK}]}
@@ -95,7 +81,7 @@ def fig01(o: Options, scale: Scale) -> list[Point]:
         for (increase, decrease), p in wanted
     ]
     for increase, decrease in TRADE_OFF:
-        tagged = net.Connections(1, net.wtp(o, weights=(increase, decrease)), start=net.quantity(TAGGED_START_S, "s"))
+        tagged = net.Connections(1, net.wtp(o, weights=(increase, decrease)), start=quantity(TAGGED_START_S, "s"))
         others = net.Connections(net.CONNECTIONS - 1, net.wtp(o), OTHERS_WEIGHT)
         scenario = net.single_link(
             o,
@@ -281,10 +267,12 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
         figure: Callable[[Table], Figure],
         caption: str,
         numbers: Mapping[str, Measure] | Callable[[Spot], Mapping[str, Floats]],
-        runs: Callable[[Scale], list[int]] = seeds,
-        also: figures.Also | None = None,
+        runs: Callable[[Scale], list[int]] = net.SEEDS,
+        also: Callable[[Labels], Mapping[str, float | None]] | None = None,
     ) -> Experiment:
-        return Experiment(f"wtp-{name}", title, partial(points, o), runs, figure, caption, figures.data(numbers, also))
+        return Experiment(
+            f"wtp-{name}", title, partial(points, o), runs, figure, caption, data(numbers, net.LEVEL, also)
+        )
 
     shares = (
         f"{SETTING} Columns: 5 connections of weight 1 and 5 of weight r (population A); 9 and 1 (B); one each of "
@@ -304,7 +292,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "its 90 % confidence interval. (c) Time until the window first reaches 90 % of its mean, and its standard "
             "deviation in the steady state, with 90 % confidence intervals.",
             partial(_dynamics, o),
-            _seeds(SEEDS_FIG01, 10),
+            seeds(SEEDS_FIG01, 10),
         ),
         experiment(
             "fig03",
@@ -332,7 +320,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             f"{SETTING} All have weight 1 and differ by their starting times alone. Share of the seeds with at most "
             "the ratio shown; the line stands where c24 asks for some.",
             {"largest_over_smallest": sharing.largest_over_smallest},
-            _seeds(SEEDS_PHASE, 40),
+            seeds(SEEDS_PHASE, 40),
         ),
         experiment(
             "x-burst",
@@ -361,6 +349,6 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "(b, c) r = 10 under the virtual queue, one run: packets that each class sends in a round trip over their "
             "mean; shaded: times of marking.",
             sharing.packet_numbers,
-            _seeds(SEEDS_PACKETS, SEEDS_PACKETS),
+            seeds(SEEDS_PACKETS, SEEDS_PACKETS),
         ),
     )

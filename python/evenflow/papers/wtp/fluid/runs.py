@@ -9,13 +9,14 @@ from functools import partial
 from itertools import product
 
 from evenflow.claims import Scale
+from evenflow.lab import at, quantity, seeds
 from evenflow.paper import Experiment
 from evenflow.study import Point
 
-from . import figures_fluid as figures
-from . import fluid
-from . import scenarios as net
-from .options import Options
+from .. import network as net
+from ..choices import Options
+from . import equations as fluid
+from . import figures
 
 PROBABILITIES = (0.03, 0.05, 0.1)
 PROBABILITIES_QUICK = (0.03, 0.1)
@@ -26,7 +27,7 @@ WEIGHTS = ((1.0, 1.0), (4.0, 1.0), (2.0, 2.0), (1.0, 4.0))
 
 def windows(o: Options, scale: Scale) -> list[Point]:
     """One connection from time 0, alone on the link; the weights of Fig. 1 under three marking probabilities."""
-    grid = PROBABILITIES if scale == "paper" else PROBABILITIES_QUICK
+    grid = at(scale, PROBABILITIES, PROBABILITIES_QUICK)
     return [
         Point(
             {"p": p, "increase": up, "decrease": down},
@@ -51,14 +52,14 @@ CROWD_SPREAD = 0.25
 
 def cycles(o: Options, scale: Scale) -> list[Point]:
     """Load-based marking at one equilibrium under ever larger gains: aT = kb α(2ρ − ρ0), times 1 + t_avg/T."""
-    grid = VALUES if scale == "paper" else VALUES_QUICK
+    grid = at(scale, VALUES, VALUES_QUICK)
     found = []
     for (words, (target, slope)), value in product(figures.SETTINGS.items(), grid):
         price, rise = slope * (fluid.LOAD - target), slope * fluid.LOAD
         gain = value / ((price + rise) * (1 + figures.INTERVAL_S / fluid.RTT_S))
         weight = fluid.LOAD * fluid.capacity(o) * fluid.RTT_S * price / CROWD
         tcp = net.wtp(o, gain=gain, weights=(weight, 1.0))
-        record = {"series": [{"of": LOAD, "every": net.quantity(figures.INTERVAL_S, "s")}]}
+        record = {"series": [{"of": LOAD, "every": quantity(figures.INTERVAL_S, "s")}]}
         scenario = net.single_link(
             o,
             net.load_based(o, target, slope, figures.INTERVAL_S),
@@ -70,11 +71,6 @@ def cycles(o: Options, scale: Scale) -> list[Point]:
     return found
 
 
-def seeds(scale: Scale) -> list[int]:
-    """10 runs a point as in the paper (section 5.1), 3 for a first look."""
-    return list(range(1, 11 if scale == "paper" else 4))
-
-
 def experiments(o: Options) -> tuple[Experiment, ...]:
     """This block's experiments."""
     shown = ", ".join(f"{value:g}" for value in fluid.DRAWN)
@@ -83,7 +79,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             id="wtp-x-ode",
             title="delayed rate equation and its stability; one connection's mean rate beside the equation's",
             points=partial(windows, o),
-            seeds=seeds,
+            seeds=seeds(),
             figure=partial(figures.ode, o),
             caption=f"a: a disturbance of du/dt = −a u(t − T) for aT = {shown} (borders 1/e and π/2). b: mean rate of "
             "one connection under marks of constant probability over that of equation 5, less half a packet a round "
@@ -95,7 +91,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             id="wtp-x-settle",
             title="does load-based marking settle where theory says: gain raised at one equilibrium",
             points=partial(cycles, o),
-            seeds=seeds,
+            seeds=seeds(),
             figure=figures.settle,
             caption="Standard deviation of the load of an interval of 0.5 s over a(T + t_avg), for 20 connections with "
             "round trips of 200 ms ± 25 % at an equilibrium load of 0.8; 90 % confidence bands. Dotted: π/2, where the "

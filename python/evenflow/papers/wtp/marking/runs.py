@@ -13,14 +13,17 @@ from itertools import product
 from typing import Any
 
 from evenflow.claims import Scale
+from evenflow.lab import at, data, quantity, seeds
 from evenflow.paper import Experiment
 from evenflow.scenario import Scenario
 from evenflow.study import Label, Point
 
-from . import figures_marking as figures
-from . import scenarios as net
+from .. import network as net
+from ..choices import Options
+from ..network import IPD, LB, LEVEL, PI, RED, VQ, Connections, single_link, wtp
+from . import figures
 from .loads import LOADS, LOADS_QUICK, WEIGHTS, Place, mixes, sweep
-from .measures_marking import (
+from .measures import (
     ARRIVED_SERIES,
     EQUAL_LOAD,
     MARKING_SERIES,
@@ -28,8 +31,6 @@ from .measures_marking import (
     QUEUE_SERIES,
     STEP_S,
 )
-from .options import Options
-from .scenarios import IPD, LB, PI, RED, VQ, Connections, single_link, wtp
 
 THETAS = (0.80, 0.85, 0.90, 0.95, 1.00)
 BUFFERS = (10, 20, 30, 50, 100)
@@ -64,14 +65,8 @@ DEAF_LOADS = (0.70, 0.75, 0.80, 0.85, 0.90, 0.93, 0.95, 0.97)
 LOW_LOADS = (2, 4, 6, 8, 12, 20, 40)
 
 
-def seeds(scale: Scale) -> list[int]:
-    """10 runs a point (section 5.1), 3 for a first look."""
-    return list(range(1, 11 if scale == "paper" else 4))
-
-
-def few_seeds(scale: Scale) -> list[int]:
-    """Where every packet is recorded, and where causes are looked for."""
-    return list(range(1, 6 if scale == "paper" else 4))
+few_seeds = seeds(paper=5)
+"""Where every packet is recorded, and where causes are looked for."""
 
 
 def _points(places: Sequence[Place], **labels: Label) -> list[Point]:
@@ -110,7 +105,7 @@ def fig10(scale: Scale, o: Options) -> list[Point]:
 def x_rtt(scale: Scale, o: Options) -> list[Point]:
     """Round trips with gain and weights per second kept: κ̄ and the weights grow with the round trip (section 5.2)."""
     markers = {RED: net.red(o, 2, 6, 0.1, 0.02), VQ: net.virtual_queue(o), LB: net.load_based(o)}
-    ns = LOADS if scale == "paper" else LOADS_QUICK
+    ns = at(scale, LOADS, LOADS_QUICK)
     return [
         point
         for (name, marker), rtt in product(markers.items(), RTTS_MS)
@@ -124,7 +119,7 @@ def x_rtt(scale: Scale, o: Options) -> list[Point]:
 
 def x_lb(scale: Scale, o: Options) -> list[Point]:
     """Load-based marking: α and ρ0, t_avg, and a step of the load for each t_avg; the panel is a label."""
-    ns = LB_LOADS if scale == "paper" else LB_LOADS_QUICK
+    ns = at(scale, LB_LOADS, LB_LOADS_QUICK)
     settings = [*((alpha, rho0, 0.5) for alpha, rho0 in LB_SLOPES), *((0.71, 0.6, t) for t in INTERVALS_S if t != 0.5)]
     found = [
         point
@@ -148,7 +143,7 @@ def x_lb(scale: Scale, o: Options) -> list[Point]:
 def _step(o: Options, interval: float, panel: str) -> Point:
     """8 connections, and with the step 8 more at 100 s: measured from there on."""
     tcp = wtp(o)
-    late = {"uniform": [net.quantity(STEP_S, "s"), net.quantity(STEP_S + net.RTT_MS / 1000, "s")]}
+    late = {"uniform": [quantity(STEP_S, "s"), quantity(STEP_S + net.RTT_MS / 1000, "s")]}
     groups = {
         f"{when}-{weight:g}": Connections(STEP_N // 2, tcp, weight, start)
         for when, start in (("early", dict(net.START)), *([("late", late)] if panel == "step" else []))
@@ -221,7 +216,7 @@ def x_factors(scale: Scale, o: Options) -> list[Point]:
 
 def x_buffer(scale: Scale, o: Options) -> list[Point]:
     """Fig. 10b with smaller gains, with a longer round trip, and under traffic that does not answer (Poisson)."""
-    ns = LOADS if scale == "paper" else LOADS_QUICK
+    ns = at(scale, LOADS, LOADS_QUICK)
     longer = LONG_RTT_MS / net.RTT_MS
     ways: dict[str, dict[str, Any]] = {
         USUAL: {},
@@ -250,17 +245,17 @@ def _deaf(o: Options, marker: net.Table, rho: float) -> Scenario:
     traffic = {
         "kind": "poisson",
         "ecn_capable": True,
-        "packet": net.quantity(o.packet, "B"),
-        "rate": net.quantity(net.CAPACITY_MBPS * rho, "Mbit/s"),
+        "packet": quantity(o.packet, "B"),
+        "rate": quantity(net.CAPACITY_MBPS * rho, "Mbit/s"),
     }
     return Scenario(
         {
-            "duration": net.quantity(net.DURATION_S, "s"),
-            "warmup": net.quantity(net.WARMUP_S, "s"),
+            "duration": quantity(net.DURATION_S, "s"),
+            "warmup": quantity(net.WARMUP_S, "s"),
             "links": {
                 net.LINK: {
-                    "rate": net.quantity(net.CAPACITY_MBPS, "Mbit/s"),
-                    "delay": net.quantity(net.RTT_MS / 2, "ms"),
+                    "rate": quantity(net.CAPACITY_MBPS, "Mbit/s"),
+                    "delay": quantity(net.RTT_MS / 2, "ms"),
                     "queue": dict(marker),
                 }
             },
@@ -302,6 +297,8 @@ def x_low_load(scale: Scale, o: Options) -> list[Point]:
 def experiments(o: Options) -> tuple[Experiment, ...]:
     """This block's experiments."""
 
+    numbers = data(figures.numbers, LEVEL)
+
     def points(make: Callable[[Scale, Options], list[Point]]) -> Callable[[Scale], list[Point]]:
         return lambda scale: make(scale, o)
 
@@ -310,74 +307,74 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "wtp-fig08",
             "Marking probability over utilisation for three markers and two window controls",
             points(fig08),
-            seeds,
+            net.SEEDS,
             figures.fig08,
             "Share of packets marked over the utilisation of the link, the load swept by the number of connections, "
             "half of them of weight 1 and half of 6; bars: 90 % intervals of both, over runs. a: proportional "
             "increase; b: inversely proportional decrease, with a's curves in pale. Dotted with hollow marks: fewer "
             "than eight connections under RED, where the curve folds back; crosses: the link is always busy.",
-            figures.data,
+            numbers,
         ),
         Experiment(
             "wtp-fig09",
             "Marking probability over utilisation for three markers tuned to be alike",
             points(fig09),
-            seeds,
+            net.SEEDS,
             figures.fig09,
             "As Fig. 8a, with RED at 3, 9, 0.95, 0.002, the virtual queue at θ = 0.95 and load-based marking at "
             "ρ0 = 0.7, α = 2. Bars: 90 % intervals.",
-            figures.data,
+            numbers,
         ),
         Experiment(
             "wtp-fig10",
             "Marking probability over utilisation for several θ and B of the virtual queue",
             points(fig10),
-            seeds,
+            net.SEEDS,
             figures.fig10,
             "As Fig. 8a under the virtual queue. a: θ, at B = 30 packets; b: B, at θ = 0.95. Bars: 90 % intervals.",
-            figures.data,
+            numbers,
         ),
         Experiment(
             "wtp-x-rtt",
             "Fig. 8a with other round trips, gain and weights per second kept",
             points(x_rtt),
-            seeds,
+            net.SEEDS,
             figures.x_rtt,
             "As Fig. 8a for round trips of 100, 200 and 400 ms; gain and weights per round trip grow with it. Bars: "
             "90 % intervals.",
-            figures.data,
+            numbers,
         ),
         Experiment(
             "wtp-x-lb",
             "Parameters of load-based marking: slope, target, and the averaging interval at a step of the load",
             points(x_lb),
-            seeds,
+            net.SEEDS,
             figures.x_lb,
             "a: marking probability over utilisation for several α and ρ0, with the law α(ρ − ρ0) as thin lines. "
             "b, c: probability and queue of waiting packets after the number of connections doubled, means over "
             "runs with 90 % bands.",
-            figures.data,
+            numbers,
         ),
         Experiment(
             "wtp-x-red",
             "RED's marking probability over utilisation for several largest probabilities",
             points(x_red),
-            seeds,
+            net.SEEDS,
             figures.x_red,
             "As Fig. 8a under RED with thresholds of 3 and 9 packets. Bars: 90 % intervals; dotted with hollow "
             "marks: fewer than eight connections.",
-            figures.data,
+            numbers,
         ),
         Experiment(
             "wtp-x-bursts",
             "How bursty arrivals are, and how much queue and windows fluctuate",
             points(x_bursts),
-            seeds,
+            net.SEEDS,
             figures.x_bursts,
             "a: variance over mean of the packets that arrive in 10 ms under the virtual queue, for both window "
             "controls. b: standard deviation over mean, at a utilisation of about 0.9, of the queue averaged over "
             "200 ms and of the sum of all windows. Bars: 90 % intervals.",
-            figures.data,
+            numbers,
         ),
         Experiment(
             "wtp-x-periods",
@@ -386,16 +383,16 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             few_seeds,
             figures.x_periods,
             "a: beginnings of marking periods per second; b: their mean length; over B. Bands: 90 % intervals.",
-            figures.data,
+            numbers,
         ),
         Experiment(
             "wtp-x-factors",
             "One factor for the virtual queue's rate and room, or two (footnote 5)",
             points(x_factors),
-            seeds,
+            net.SEEDS,
             None,
             "The paper's θ with a buffer B, and the same room made with a buffer 2B and its own factor θ/2.",
-            figures.data,
+            numbers,
         ),
         Experiment(
             "wtp-x-buffer",
@@ -404,7 +401,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             few_seeds,
             figures.x_buffer,
             "As Fig. 10b, each panel with one thing changed; the last: Poisson datagrams. Bars: 90 % intervals.",
-            figures.data,
+            numbers,
         ),
         Experiment(
             "wtp-x-low-load",
@@ -414,6 +411,6 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             figures.x_low_load,
             "a: RED of Fig. 8a with one thing changed at a time. b: the three markers of Fig. 8a under Poisson "
             "datagrams that do not answer to marks. Bars: 90 % intervals.",
-            figures.data,
+            numbers,
         ),
     )

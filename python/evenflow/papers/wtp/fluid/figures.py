@@ -14,10 +14,10 @@ from evenflow.lab import Lab, Measure
 from evenflow.stats import mean_interval
 from evenflow.theory.stability import averaged_border
 
-from . import fluid
-from . import scenarios as net
-from .ledger import LEVEL
-from .measures import throughput
+from .. import network as net
+from ..measures import throughput
+from ..network import LEVEL
+from . import equations as fluid
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from evenflow.study import Label, Run, Table
 
-    from .options import Options
+    from ..choices import Options
 
 SHOWN_DELAYS = 15
 """Length of panel a in delays T."""

@@ -14,14 +14,16 @@ from evenflow.lab import Floats, Lab, Spot, falling, rising
 from evenflow.record import PROVENANCE
 from evenflow.study import Run
 
-from .ledger import claim
+from ..choices import Options
+from ..ledger import claim
+from ..network import IPD, LB, PI, RED, VQ
 from .loads import (
     LoadCurve,
     each,
     load_curve,
     mixes,
 )
-from .measures_marking import (
+from .measures import (
     EQUAL_LOAD,
     arrival_variance,
     backlog,
@@ -31,8 +33,6 @@ from .measures_marking import (
     step_responses,
     window_fluctuation,
 )
-from .options import Options
-from .scenarios import IPD, LB, PI, RED, VQ
 
 Predicate: TypeAlias = Callable[[Data], Sequence[Check]]
 

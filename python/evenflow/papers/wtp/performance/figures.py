@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from evenflow import plots
-from evenflow.lab import Floats, Lab, Measure
+from evenflow.lab import Lab, Measure, curve_of, frame, row
 from evenflow.stats import Interval, mean_interval
-from evenflow.study import Curve, Label
+from evenflow.study import Label
 
-from . import measures
-from . import measures_performance as perf
-from . import scenarios as net
-from .ledger import LEVEL
-from .options import Options
+from .. import measures
+from .. import network as net
+from ..choices import Options
+from ..network import LEVEL
+from . import measures as perf
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,47 +31,6 @@ CONTROLS = {net.WTP: 0, net.MULTCP: 1}
 POPULATION_DASHES = {"A": "-", "B": "--", "C": ":"}
 POPULATION_WORDS = {"A": "5 and 5", "B": "9 and 1", "C": "weights 1 to 10"}
 LONG_HANDLE = 3.2
-
-
-def data(numbers: Mapping[str, Measure]) -> Callable[[Table], pl.DataFrame]:
-    """A figure's numbers: one row a point with its labels, its runs, and each measure's mean and 90 % bounds."""
-    return partial(_data, numbers=numbers)
-
-
-def _data(table: Table, numbers: Mapping[str, Measure]) -> pl.DataFrame:
-    return _frame([_row(labels, spot.runs, numbers) for labels, spot in Lab(table).points()])
-
-
-def _row(labels: Mapping[str, Label], runs: Sequence[Any], numbers: Mapping[str, Measure]) -> dict[str, Any]:
-    found: dict[str, Any] = {**labels, "runs": len(runs)}
-    for name, measure in numbers.items():
-        values = [measure(run) for run in runs]
-        i = mean_interval([math.nan if value is None else value for value in values], LEVEL)
-        found |= {name: _or_none(i.mean), f"{name}_lo": _or_none(i.lo), f"{name}_hi": _or_none(i.hi)}
-    return found
-
-
-def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    import polars as pl
-
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    return pl.DataFrame({name: [row.get(name) for row in rows] for name in columns}, strict=False)
-
-
-def _or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def curve_over(x: Floats, values: Floats) -> Curve:
-    """Means of `values`, shape (points, seeds), with 90 % bounds over mean positions `x`, in the given order."""
-    found = [mean_interval(row, LEVEL) for row in values]
-    return Curve(
-        x=x,
-        mean=np.array([i.mean for i in found]),
-        lo=np.array([i.lo for i in found]),
-        hi=np.array([i.hi for i in found]),
-        n=np.array([i.n for i in found]),
-    )
 
 
 def _legend(
@@ -105,11 +64,11 @@ def tab02_data(o: Options, table: Table) -> pl.DataFrame:
     }
     rows = []
     for labels, spot in lab.points():
-        found = _row(labels, spot.runs, numbers)
+        found = row(labels, spot, numbers, LEVEL)
         found["longest_ms"] = float(spot.of(partial(measures.delay_ms, "max")).max())
         found["chosen"] = chosen[str(labels["marker"]), str(labels["mix"])] == labels["n"]
         rows.append(found)
-    return _frame(rows)
+    return frame(rows)
 
 
 def tab02(o: Options, table: Table) -> Figure:
@@ -207,7 +166,7 @@ def _over_load(ax: Axes, lab: Lab, what: str, words: str, index: int, **labels: 
     _, rho = lab.curve("n", measures.utilisation, **labels)
     _, delay = lab.curve("n", partial(measures.delay_ms, what), **labels)
     dashes = plots.DASHES[index // len(plots.COLOURS)]
-    plots.band(ax, curve_over(rho.mean(axis=1), delay), label=words, index=index, dashes=dashes, linewidth=1.0)
+    plots.band(ax, curve_of(rho.mean(axis=1), delay, LEVEL), label=words, index=index, dashes=dashes, linewidth=1.0)
 
 
 # --- Fig. 11 --------------------------------------------------------------------------------------------------------
@@ -224,8 +183,8 @@ def fig11_data(o: Options, numbers: Mapping[str, Measure], table: Table) -> pl.D
                 rows.append({**labels, "r": r, "runs": len(spot.runs), "R": i.mean, "R_lo": i.lo, "R_hi": i.hi})
             continue
         also = {"dispersion": perf.dispersion(o)} if labels["panel"] == "c" else {}
-        rows.append(_row(labels, spot.runs, {**numbers, **also}))
-    return _frame(rows)
+        rows.append(row(labels, spot, {**numbers, **also}, LEVEL))
+    return frame(rows)
 
 
 def fig11(o: Options, table: Table) -> Figure:
@@ -235,12 +194,12 @@ def fig11(o: Options, table: Table) -> Figure:
     for control, index in CONTROLS.items():
         for who, dashes in POPULATION_DASHES.items():
             found = perf.ratio_curve(o, lab, control, who)
-            drawn = curve_over(np.array(list(found)), np.array(list(found.values())))
+            drawn = curve_of(list(found), np.array(list(found.values())), LEVEL)
             plots.band(a, drawn, label=f"{control}, {POPULATION_WORDS[who]}", index=index, dashes=dashes)
         grid, rho = lab.curve("w", measures.utilisation, panel="b", control=control)
-        plots.band(b, curve_over(np.array(grid), rho), label=control, index=index)
+        plots.band(b, curve_of(grid, rho, LEVEL), label=control, index=index)
         grid, bursts = lab.curve("w", perf.dispersion(o), panel="c", control=control)
-        plots.band(c, curve_over(np.array(grid), bursts), label=control, index=index)
+        plots.band(c, curve_of(grid, bursts, LEVEL), label=control, index=index)
     _diagonal(a)
     plots.name_axes(a, "weight ratio r", "throughput ratio R", title="(a)", zero=False, legend=False)
     plots.name_axes(b, "weight w of every connection", "utilisation ρ", title="(b)", zero=False)
@@ -269,16 +228,16 @@ def x_multcp(o: Options, table: Table) -> Figure:
     for reaction, index in REACTION_COLOURS.items():
         words = f"MulTCP, {reaction}"
         grid, curve = lab.curve("r", ratio, panel="a", reaction=reaction)
-        plots.band(a, curve_over(np.array(grid), curve), label=words, index=index)
+        plots.band(a, curve_of(grid, curve, LEVEL), label=words, index=index)
         grid, rho = lab.curve("w", measures.utilisation, panel="b", reaction=reaction)
-        plots.band(b, curve_over(np.array(grid), rho), label=words, index=index)
+        plots.band(b, curve_of(grid, rho, LEVEL), label=words, index=index)
     laws = [(net.WTP, "", 0), *((net.MULTCP, reaction, index) for reaction, index in REACTION_COLOURS.items())]
     for control, reaction, index in laws:
         for weight, dashes in LAW_DASHES.items():
             where: Mapping[str, Label] = {"panel": "c", "control": control, "reaction": reaction, "w": weight}
             grid, rate = lab.curve("p", perf.alone_mbps, **where)
             words = f"{control}{', ' + reaction if reaction else ''}, weight {weight}"
-            plots.band(c, curve_over(np.array(grid), rate), label=words, index=index, dashes=dashes)
+            plots.band(c, curve_of(grid, rate, LEVEL), label=words, index=index, dashes=dashes)
     _diagonal(a)
     plots.name_axes(a, "weight ratio r", "throughput ratio R", title="(a)", zero=False, legend=False)
     plots.name_axes(b, "weight w of every connection", "utilisation ρ", title="(b)", zero=False, legend=False)
