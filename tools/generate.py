@@ -286,15 +286,20 @@ Student's t; `n` counts the runs that could define the metric. Replication k of 
 streams are named, so that what is exogenous (starting times, gaps, sizes) is common to all points: differences and
 ratios of points are judged on pairs of equal seeds (`evenflow.stats`).
 
-`wall_s`, `cpu_s` and `engine` are provenance: two equal records may differ in them, and they are left out of
-`results.csv` and `results.parquet`.
+`wall_s`, `cpu_s`, `engine` and `record_version` are provenance: two equal records may differ in them, and they are left
+out of `results.csv` and `results.parquet`.
+
+*Since* is the version of the record (`record_version`) with which a field came. `record_hash` covers all fields of
+its version; `record.hash_as_of(version)` covers those of an earlier one, so that runs of a later engine can be compared
+with it.
 """
 
 
 def metrics_md(schema: dict[str, Any]) -> str:
     """The reference of all metrics."""
-    keys = ("name", "unit", "window", "formula", "doc")
-    lines = grid(schema["metrics"], keys, ("Field", "Unit", "Window", "Formula", "Meaning"))
+    keys = ("name", "unit", "window", "formula", "doc", "since")
+    rows = [{**metric, "since": str(metric["since"])} for metric in schema["metrics"]]
+    lines = grid(rows, keys, ("Field", "Unit", "Window", "Formula", "Meaning", "Since"))
     return METRICS_HEAD + "\n".join(lines).rstrip() + "\n" + METRICS_TAIL
 
 
