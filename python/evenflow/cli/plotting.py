@@ -1,4 +1,4 @@
-"""`plot`: from a scenario file or a finished study to a figure; and the options that `run` and `study` share with it."""
+"""`plot`: from a scenario file or a finished study to a figure; options that `run` and `study` share with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError, nearest
-from .base import LARGEST_SEED, Jobs, Settings, app, load
+from .base import LARGEST_SEED, By, Jobs, Metric, Settings, X, app, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 SUFFIXES = ("pdf", "svg", "png", "csv")
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
 LEAST_IN, MOST_IN = 1.0, 40.0
-
-Metric = Annotated[
-    list[str] | None,
-    typer.Option("--metric", metavar="NAME", help="What is drawn: a dotted name, * allowed, or its end. Repeatable."),
-]
-X = Annotated[
-    str | None, typer.Option("--x", metavar="PATH", help="The swept path along the axis; for scatter a metric.")
-]
-By = Annotated[
-    list[str] | None, typer.Option("--by", metavar="PATH", help="A swept path that makes the lines. Repeatable.")
-]
 
 
 class Kind(StrEnum):

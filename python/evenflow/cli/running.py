@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, load, print_json
-from .plotting import By, Metric, X
+from .base import LARGEST_SEED, By, File, Jobs, Json, Metric, Settings, X, app, load, print_json
 
 if TYPE_CHECKING:
     from ..run.record import Record
@@ -28,9 +27,7 @@ def run(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Write the record, its series (Parquet, CSV) and the figure into this folder."
-        ),
+        typer.Option(metavar="DIR", help="Write the record, its series (Parquet, CSV) and the figure here."),
     ] = None,
     as_json: Json = False,
 ) -> None:

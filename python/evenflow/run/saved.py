@@ -1,7 +1,7 @@
 """Finished work in folders: what a study's or a run's folder must hold to be opened again.
 
-A study's folder has `study.json` (the scenario with its `[sweep]`, seeds, command, engine, version, and where the series
-are) and `records.parquet` (one row a run: point, seed, labels as JSON, record hash, record). A run's folder has
+A study's folder has `study.json` (the scenario with its `[sweep]`, seeds, command, engine, version, and where the
+series are) and `records.parquet` (one row a run: point, seed, labels as JSON, record hash, record). A run's folder has
 `record.json` and, where series were recorded, `series.parquet`. Neither needs the store, but for series of studies,
 which stay there.
 """
@@ -109,8 +109,8 @@ def open_(path: str | Path) -> Table | Record:
         return _record(folder)
     if (folder / "results.parquet").is_file():
         raise UsageError(
-            f"{path}: has results, but no {STUDY}: an earlier version wrote it. Run the study again; finished runs come "
-            "from the store."
+            f"{path}: has results, but no {STUDY}: an earlier version wrote it. Run the study again; finished runs "
+            "come from the store."
         )
     if (folder / "ledger.json").is_file():
         raise UsageError(f"{path}: is the report of a paper; its figures are in {folder / 'figures'}.")

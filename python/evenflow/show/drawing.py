@@ -13,16 +13,20 @@ from .plots import COLOURS, DASHES, MARKERS, WIDTH
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
     from .pictures import Line, Panel, Picture
 
 NARROW = 4.6
 """Inches: a narrower figure has one column of panels and its legends above or below the data."""
+LEAST_PANEL = 1.9
+"""Inches that a panel must keep beside a legend."""
 ROW = 0.24
 """Inches of a row of dots."""
 DENSE = 600
 """Points of a line over time from which on it is drawn thin."""
-BAND = {"alpha": 0.18, "linewidth": 0}
+SHADE = 0.18
+"""Opacity of bands."""
 
 
 def draw(picture: Picture, width: float | None = None, height: float | None = None) -> Figure:
@@ -71,13 +75,12 @@ def _wrapped(text: str, most: int = 24) -> str:
 def _drawn(picture: Picture, width: float, height: float, rows: int, columns: int) -> Figure:
     made = plots.empty(width, height)
     with plots.style():
-        share = "all" if picture.faceted else False
         grid = made.subplots(
             rows,
             columns,
             squeeze=False,
             sharex="all" if picture.kind == "timeline" or picture.faceted else False,
-            sharey=False if picture.kind == "timeline" else ("row" if share else _shared_names(picture)),
+            sharey="row" if picture.faceted else _shared_names(picture),
         )
         axes = [grid[r][c] for r in range(rows) for c in range(columns)]
         for spare in axes[len(picture.panels) :]:
@@ -85,8 +88,9 @@ def _drawn(picture: Picture, width: float, height: float, rows: int, columns: in
         for number, (ax, panel) in enumerate(zip(axes, picture.panels, strict=False)):
             first, last = number % columns == 0, number + columns >= len(picture.panels)
             _PAINTERS[picture.kind](ax, panel, picture)
-            _titles(ax, panel, picture, first=first, last=last, several=len(picture.panels) > 1)
+            _titles(ax, panel, picture, first=first, last=last, top=number < columns)
         _legends(made, axes[: len(picture.panels)], picture, width)
+        _wrap_titles(made)
     return made
 
 
@@ -95,22 +99,53 @@ def _shared_names(picture: Picture) -> Any:
     return "row" if picture.kind == "interval" and any(p.categories for p in picture.panels) else False
 
 
-def _titles(ax: Axes, panel: Panel, picture: Picture, *, first: bool, last: bool, several: bool) -> None:
+def _titles(ax: Axes, panel: Panel, picture: Picture, *, first: bool, last: bool, top: bool) -> None:
+    """Axis titles, on outer panels only where panels share their axes; what holds in a column above it, in a row before
+    it."""
     x, y = panel.x.title, panel.y.title
-    if panel.link and panel.link.split(",")[0] not in x + y and (not picture.own_legends or len(panel.lines) == 1):
-        y = y.replace(panel.y.words, f"{panel.y.words} of {panel.link}", 1) if picture.kind != "cdf" else y
-        x = x.replace(panel.x.words, f"{panel.x.words} of {panel.link}", 1) if picture.kind == "cdf" else x
+    if panel.link and panel.link not in x + y and (not picture.own_legends or len(panel.lines) == 1):
+        if picture.kind == "cdf":
+            x = x.replace(panel.x.words, f"{panel.x.words} of {panel.link}", 1)
+        else:
+            y = y.replace(panel.y.words, f"{panel.y.words} of {panel.link}", 1)
     if picture.kind == "interval" and panel.categories:
         x, y = y, x
-    share = picture.faceted
-    room = ax.get_window_extent().width / ax.figure.dpi, ax.get_window_extent().height / ax.figure.dpi
-    timeline = picture.kind == "timeline"
-    if timeline and picture.warmup_s > 0:
+    if picture.kind == "timeline" and picture.warmup_s > 0 and picture.columns < 3:
         x = f"{x}, warm-up shaded"
-    ax.set_xlabel(plots.plain(_wrapped(x, max(20, int(room[0] * 14)))) if last or not (share or timeline) else "")
-    ax.set_ylabel(plots.plain(_wrapped(y, max(16, int(room[1] * 13)))) if first or not share else "")
-    if panel.title:
+    share = picture.faceted
+    ax.set_xlabel(plots.plain(x) if last or not (share or picture.kind == "timeline") else "")
+    ax.set_ylabel(plots.plain(y) if first or not share else "")
+    if panel.row and first:
+        ax.set_ylabel(plots.plain(f"{panel.row}\n{y}"))
+    if panel.title and (top or not panel.row):
         ax.set_title(plots.plain(panel.title), loc="left", fontsize=8)
+
+
+def _wrap_titles(made: Figure) -> None:
+    """Break titles that are longer than the axes they belong to, once the layout is known."""
+    for _ in range(2):
+        made.draw_without_rendering()
+        for ax in made.axes:
+            box = ax.get_window_extent()
+            for text, room in (
+                (ax.xaxis.label, box.width),
+                (ax.yaxis.label, box.height),
+                (ax.title, box.width),
+                (ax._left_title, box.width),  # type: ignore[attr-defined]
+            ):
+                _fit(text, room)
+
+
+def _fit(text: Text, room: float) -> None:
+    written = text.get_text()
+    extent = text.get_window_extent()
+    length = max(extent.width, extent.height) if not text.get_rotation() else extent.height
+    if not written or length <= room:
+        return
+    longest = max(len(line) for line in written.splitlines())
+    most = max(10, int(longest * room / length))
+    lines = [part for line in written.splitlines() for part in textwrap.wrap(line, most) or [""]]
+    text.set_text("\n".join(lines))
 
 
 def _limits(ax: Axes, panel: Panel) -> None:
@@ -126,6 +161,9 @@ def _limits(ax: Axes, panel: Panel) -> None:
     if not len(values):
         return
     lo, hi = float(values.min()), float(values.max())
+    means = np.concatenate([line.y for line in panel.lines])
+    if lo < 0 <= np.nanmin(means, initial=math.inf):
+        lo = 0.0  # an interval may reach below zero, a rate or a queue cannot
     lower, upper = _span(lo, hi)
     (ax.set_xlim if _sideways(panel) and _is_dots(ax) else ax.set_ylim)(lower, upper)
 
@@ -148,7 +186,24 @@ def _is_dots(ax: Axes) -> bool:
 
 
 def _options(line: Line) -> dict[str, Any]:
-    return {"color": COLOURS[line.colour % len(COLOURS)], "marker": MARKERS[line.dash % len(MARKERS)]}
+    return _looks(line.colour, line.dash if line.owner and line.setting else 0)
+
+
+def _sparse(line: Line) -> dict[str, Any]:
+    """A few markers on a long line whose dashes say whose it is, so that without colours it is known what was set."""
+    if not (line.owner and line.setting):
+        return {}
+    looks = _looks(line.colour, line.dash)
+    return {"marker": looks["marker"], "fillstyle": looks["fillstyle"], "markevery": max(1, len(line.x) // 7)}
+
+
+def _looks(colour: int, dash: int) -> dict[str, Any]:
+    """Colour and marker of what was set; the markers of a second owner are hollow."""
+    return {
+        "color": COLOURS[colour % len(COLOURS)],
+        "marker": MARKERS[colour % len(MARKERS)],
+        "fillstyle": ("full", "none", "left", "right")[dash % 4],
+    }
 
 
 def _dash(line: Line) -> str:
@@ -168,7 +223,7 @@ def _lines(ax: Axes, panel: Panel, picture: Picture) -> None:
         if len(line.x) == 1:
             _errorbar(ax, line, line.x, line.y)
         else:
-            ax.fill_between(line.x, line.lo, line.hi, color=_options(line)["color"], **BAND)
+            ax.fill_between(line.x, line.lo, line.hi, color=_options(line)["color"], alpha=SHADE, linewidth=0)
         for x, sample in zip(line.x, line.samples, strict=False):
             ax.plot(np.full(len(sample), x), sample, linestyle="", **_options(line), markersize=2, alpha=0.6)
     _limits(ax, panel)
@@ -284,9 +339,11 @@ def _cdf(ax: Axes, panel: Panel, picture: Picture) -> None:
         colour = _options(line)["color"]
         for x, y in line.each:
             ax.step(x, y, where="post", color=colour, linewidth=0.6, alpha=0.5)
-        ax.step(line.x, line.y, _dash(line), where="post", color=colour, label=_label(line), gid="mean")
+        ax.step(
+            line.x, line.y, _dash(line), where="post", color=colour, label=_label(line), gid="mean", **_sparse(line)
+        )
         if len(line.x):
-            ax.fill_between(line.x, line.lo, line.hi, step="post", color=colour, **BAND)
+            ax.fill_between(line.x, line.lo, line.hi, step="post", color=colour, alpha=SHADE, linewidth=0)
     ax.set_ylim(0, 102)
 
 
@@ -325,7 +382,7 @@ def _over_time(ax: Axes, panel: Panel, picture: Picture) -> None:
             line.x, line.y, _dash(line), color=colour, label=_label(line), linewidth=thin, marker=marker, gid="mean"
         )
         if len(line.x):
-            ax.fill_between(line.x, line.lo, line.hi, color=colour, **BAND)
+            ax.fill_between(line.x, line.lo, line.hi, color=colour, alpha=SHADE, linewidth=0)
     if picture.warmup_s > 0:
         ax.axvspan(0, picture.warmup_s, color="#f0f0f0", linewidth=0, zorder=0, gid="warm-up")
     ends = [float(line.x[-1]) for line in panel.lines if len(line.x)]
@@ -356,11 +413,8 @@ def _legends(made: Figure, axes: Sequence[Axes], picture: Picture, width: float)
             else:
                 ax.legend(handles, words, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=1)
         return
-    entries: dict[str, Any] = {}
-    for ax in axes:
-        for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
-            entries.setdefault(text, handle)
-    if len(entries) < 2 and not (entries and any(picture.legend_title for _ in (0,))):
+    entries = _entries(axes, picture)
+    if len(entries) < 2 and not picture.legend_title:
         return
     if not entries:
         return
@@ -369,7 +423,9 @@ def _legends(made: Figure, axes: Sequence[Axes], picture: Picture, width: float)
     handles, words = list(entries.values()), list(entries)
     made_legend = made.legend(handles, words, loc="outside right upper", **options)
     wide, tall = plots.extent(made_legend)
-    if wide <= plots.LEGEND_SHARE * width and tall <= made.get_size_inches()[1] and width > NARROW:
+    left = (width - wide) / picture.columns
+    room = wide <= plots.LEGEND_SHARE * width and (left >= LEAST_PANEL or picture.columns == 1)
+    if room and tall <= made.get_size_inches()[1] and width > NARROW:
         return
     made_legend.remove()
     columns = 1
@@ -382,3 +438,29 @@ def _legends(made: Figure, axes: Sequence[Axes], picture: Picture, width: float)
         columns += 1
     made.legend(handles, words, loc="outside lower center", ncols=columns, **options)
     made._legend_below = True  # type: ignore[attr-defined]
+
+
+def _entries(axes: Sequence[Axes], picture: Picture) -> dict[str, Any]:
+    """What the legend explains. Lines of several owners at several settings: the settings' colours, then the owners'
+    dashes, so that there are as many entries as things to tell."""
+    from matplotlib.lines import Line2D
+
+    lines = [line for panel in picture.panels for line in panel.lines]
+    entries: dict[str, Any] = {}
+    if any(line.owner and line.setting for line in lines):
+        dots = picture.kind in ("interval", "box", "scatter")
+        plain: dict[str, Any] = {"linestyle": ""} if dots else {}
+        for line in lines:
+            looks = _looks(line.colour, 0)
+            entries.setdefault(plots.plain(plots.folded(line.setting)), Line2D([], [], **looks, **plain))
+        for line in lines:
+            if not line.owner:
+                continue
+            grey: dict[str, Any] = {"color": "#555555", "linestyle": "" if dots else _dash(line)}
+            grey |= {"marker": "o", "fillstyle": _looks(0, line.dash)["fillstyle"]}
+            entries.setdefault(plots.plain(plots.folded(line.owner)), Line2D([], [], **grey))
+        return entries
+    for ax in axes:
+        for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(text, handle)
+    return entries

@@ -170,7 +170,7 @@ _LADDERS: dict[str, tuple[tuple[str, float], ...]] = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is on an axis: its name, the unit of the numbers behind it, and what they are multiplied with to be shown."""
+    """What is on an axis: its name, the unit of the numbers behind it, the unit shown, and the factor between them."""
 
     words: str
     unit: str = ""
@@ -289,7 +289,7 @@ def series(name: str) -> Named:
     leaf = str(parts[-1])
     room = str(parts[0])
     owner = str(parts[1]) if len(parts) > 1 else ""
-    family = f"{room}.{owner}"
+    family = f"{room}.{owner}" if owner else room
     more = []
     rest = list(parts[2:-1])
     if rest and isinstance(rest[0], int):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .. import stats
 from ..errors import UsageError, nearest
 from ..run.study import _keyword, _lists
+from ..scenario import paths as paths_
 from . import names, plots
 from .names import Named, Quantity
 
@@ -93,6 +94,9 @@ class Line:
     n: NDArray[np.int64]
     colour: int = 0
     dash: int = 0
+    setting: str = ""
+    owner: str = ""
+    """The two parts of the words: what was set (its colour and marker), and whose it is (its dashes)."""
     samples: list[Floats] = field(default_factory=list)
     """The values behind each mean, where they are drawn."""
     each: list[tuple[Floats, Floats]] = field(default_factory=list)
@@ -109,6 +113,8 @@ class Panel:
     y: Quantity
     lines: list[Line]
     title: str = ""
+    row: str = ""
+    """What holds in a row of panels."""
     categories: list[str] = field(default_factory=list)
     link: str = ""
     """What the panel's lines are of, where that is one thing."""
@@ -136,9 +142,9 @@ class Picture:
         for panel in self.panels:
             old = panel.y
             by = factor / old.factor if factor is not None else 1.0
-            panel.y = Quantity(title if title is not None else old.words, old.unit, "", old.factor * by)
-            if title is None and by == 1.0:
-                panel.y = old
+            panel.y = Quantity(title or old.words, old.unit, "" if title else old.shown, old.factor * by)
+            if title is not None:
+                panel.link = ""
             panel.lines = [_scaled(line, by) for line in panel.lines]
         return self
 
@@ -154,7 +160,11 @@ class Picture:
 
         rows: list[dict[str, Any]] = []
         for panel in self.panels:
-            base = {"panel": panel.title, "x_name": panel.x.words, "x_unit": panel.x.shown}
+            base = {
+                "panel": panel.title if not panel.row else f"{panel.row}, {panel.title}".strip(", "),
+                "x_name": panel.x.words,
+                "x_unit": panel.x.shown,
+            }
             base |= {"y_name": panel.y.words, "y_unit": panel.y.shown}
             for line in panel.lines:
                 for i in range(len(line.x)):
@@ -162,8 +172,9 @@ class Picture:
                     row = {**base, "line": line.words, "of": "mean", "x": at, "y": _or_none(line.y[i])}
                     row |= {"lo": _or_none(line.lo[i]), "hi": _or_none(line.hi[i]), "n": int(line.n[i])}
                     rows.append(row)
-                    for value in line.samples[i] if i < len(line.samples) else ():
-                        rows.append({**row, "of": "value", "y": _or_none(value), "lo": None, "hi": None, "n": 1})
+                    values = line.samples[i] if i < len(line.samples) else ()
+                    alone = {**row, "of": "value", "lo": None, "hi": None, "n": 1}
+                    rows.extend({**alone, "y": _or_none(value)} for value in values)
                 for xs, ys in line.each:
                     for x, y in zip(xs, ys, strict=True):
                         row = {**base, "line": line.words, "of": "run", "x": _or_none(x), "y": _or_none(y)}
@@ -208,7 +219,12 @@ def matching(pattern: str, known: Iterable[str]) -> list[str]:
     # [0] is an index and no set of letters, so fnmatch will not do
     form = ".*".join(re.escape(part) for part in pattern.replace("[*]", "*").split("*"))
     ends = re.compile(rf"(?:.*\.)?{form}(?:\[\d+\])?")
-    return [name for name in everything if ends.fullmatch(name)]
+    found = [name for name in everything if ends.fullmatch(name)]
+    if any(name.startswith(pattern.partition(".")[0].partition("*")[0] + ".") for name in found):
+        return found
+    # "utilisation" is of links, not of their reverse directions: the names with least in front
+    depth = min((name.count(".") for name in found), default=0)
+    return [name for name in found if name.count(".") == depth]
 
 
 def chosen(what: str, patterns: Sequence[str], known: Sequence[str], problems: list[str]) -> list[str]:
@@ -257,8 +273,6 @@ def of_record(record: Record, choice: Choice | None = None, *, telling: bool = F
     Raises:
         UsageError: unknown names, every one of them; or nothing to draw.
     """
-    from ..run.study import Run, Table
-
     choice = choice or Choice()
     problems = choice.problems()
     for option in ("x", "by", "rows", "columns"):
@@ -266,7 +280,7 @@ def of_record(record: Record, choice: Choice | None = None, *, telling: bool = F
             problems.append(f"{option}: one run has no swept labels; it is for studies.")
     if choice.metric:
         _raise(problems)
-        return of_table(Table([Run(0, {}, int(record.json.get("seed") or 0), record)]), choice)
+        return of_table(_alone(record), choice)
     recorded = drawable(record)
     if not recorded and not choice.series and choice.kind in (None, "interval", "box"):
         _raise(problems)
@@ -280,8 +294,7 @@ def of_record(record: Record, choice: Choice | None = None, *, telling: bool = F
     if telling:
         wanted = _telling(record, wanted)
     if choice.kind == "cdf":
-        table = Table([Run(0, {}, int(record.json.get("seed") or 0), record)])
-        return _cdf_of_series(table, wanted, [], choice)
+        return _cdf_of_series(_alone(record), wanted, [], choice)
     by_quantity: dict[str, list[str]] = {}
     for name in wanted:
         by_quantity.setdefault(names.series(name).quantity.title, []).append(name)
@@ -295,6 +308,13 @@ def of_record(record: Record, choice: Choice | None = None, *, telling: bool = F
     return Picture("timeline", panels, 1, warmup_s=float(window[0]), own_legends=True)
 
 
+def _alone(record: Record) -> Table:
+    """A run as a table of one point."""
+    from ..run.study import Run, Table
+
+    return Table([Run(0, {}, int(record.json.get("seed") or 0), record)])
+
+
 def drawable(record: Record) -> list[str]:
     """The series of a record that have a value at a time; lists of events are none."""
     return [name for name in record.series_names if not name.startswith("events.")]
@@ -304,7 +324,7 @@ def _telling(record: Record, wanted: Sequence[str]) -> list[str]:
     """Rates, the queue of the link with the longest one, windows: in this order."""
     links = record.json.get("links", {})
     longest = max(links, key=lambda name: links[name].get("queue_delay_s_mean") or 0.0, default=None)
-    kept = [n for n in wanted if not n.startswith("links.") or str(names.paths.parse(n)[1]) == longest]
+    kept = [n for n in wanted if not n.startswith("links.") or str(paths_.parse(n)[1]) == longest]
     order = ("received_bytes", "delivered_bytes", "packets", "window")
     rank = {leaf: i for i, leaf in enumerate(order)}
     return sorted(kept, key=lambda n: rank.get(n.rpartition(".")[2], len(order)))
@@ -349,7 +369,7 @@ def _series_lines(record: Record, members: Sequence[str], *, by_user: bool = Fal
         families.setdefault(family, []).append(_sum(user, flows))
     lines: list[_Path] = []
     for family, paths in families.items():
-        owner = names.paths.parse(family)[1] if "." in family else family
+        owner = paths_.parse(family)[1] if "." in family else family
         if len(paths) > (FEW if by_user else MANY):
             lines.append(_mean_and_range(_many(str(owner), paths), paths))
         elif len(paths) == 1:
@@ -586,14 +606,14 @@ def _key(point: Labels, by: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _in_words(values: Sequence[Label | None], by: Sequence[str]) -> str:
-    """ "CoDel, 50 ms"; a bare number or switch has its name in front."""
+    """ "CoDel, 50 ms". Of several labels a bare number has its name in front: "CoDel, TCP flows 8"."""
     parts = []
     for name, found in zip(by, values, strict=True):
         if found is None:
             continue
-        bare = isinstance(found, (int, float))
+        bare = isinstance(found, (int, float)) and len(by) > 1
         text = names.value(found)
-        parts.append(f"{names.path(name, owner=False)} {text}" if bare or (len(by) > 1 and _is_number(found)) else text)
+        parts.append(f"{names.path(name, owner=False)} {text}" if bare else text)
     return ", ".join(parts)
 
 
@@ -607,6 +627,7 @@ class _Cell:
 
     where: dict[str, Any]
     title: str
+    row: str = ""
 
 
 def _cells(table: Table, asked: _Asked) -> tuple[list[_Cell], int]:
@@ -616,12 +637,13 @@ def _cells(table: Table, asked: _Asked) -> tuple[list[_Cell], int]:
     for r in rows:
         for c in columns:
             where: dict[str, Any] = {}
-            words = []
-            for name, found in ((asked.rows, r), (asked.columns, c)):
-                if name is not None and found is not None:
-                    where[name] = found
-                    words.append(_facet_words(name, found))
-            cells.append(_Cell(where, ", ".join(words)))
+            if asked.rows is not None and r is not None:
+                where[asked.rows] = r
+            if asked.columns is not None and c is not None:
+                where[asked.columns] = c
+            row = _facet_words(asked.rows, r) if asked.rows is not None and r is not None else ""
+            title = _facet_words(asked.columns, c) if asked.columns is not None and c is not None else ""
+            cells.append(_Cell(where, title or row, row if title else ""))
     if len(cells) > MOST_PANELS:
         raise UsageError(f"{len(cells)} panels are too many for a figure; {MOST_PANELS} are allowed.")
     return cells, len(columns)
@@ -646,9 +668,13 @@ def _number(run: Run, metric: str) -> float:
     return math.nan if value is None else float(value)
 
 
+def _single(run: Run, metric: str) -> list[float]:
+    return [_number(run, metric)]
+
+
 def _list(run: Run, metric: str) -> list[float]:
     found: Any = run.json
-    for part in names.paths.parse(metric):
+    for part in paths_.parse(metric):
         found = found.get(part) if isinstance(found, Mapping) else None
     if isinstance(found, list):
         return [math.nan if v is None else float(v) for v in found]
@@ -721,15 +747,13 @@ def _over(
             quantity = named.quantity.fitted(means)
             lines = []
             for (setting, owner), group in found.items():
-                words = _words_of(settings[setting], by, [n for _, n in members], owner, len(settings))
-                colour, dash = (setting, owner) if len(settings) > 1 else (owner, owner)
-                if len(settings) > 1 and len(members) == 1:
-                    dash = setting
-                lines.append(_line(words, group, quantity.factor, colour, dash, kind, choice.seeds))
+                line = _line(group, quantity.factor, kind, choice.seeds)
+                _call(line, settings, setting, by, [n for _, n in members], owner, most)
+                lines.append(line)
             axis = along[0] if along is not None else Quantity(names.path(x) if x else "")
             categories = [] if numeric else [_category(v) for v in values]
             owner_words = members[0][1].owner if len(members) == 1 else ""
-            panels.append(Panel(axis, quantity, lines, cell.title, categories, owner_words))
+            panels.append(Panel(axis, quantity, lines, cell.title, cell.row, categories, owner_words))
     _one_unit(panels)
     if not x:
         panels = [_owners_as_categories(panel) for panel in panels]
@@ -758,18 +782,31 @@ def _owners_as_categories(panel: Panel) -> Panel:
     return replace(panel, lines=[replace(line, words="") for line in lines], categories=words)
 
 
-def _words_of(setting: tuple[Any, ...], by: Sequence[str], members: Sequence[Named], owner: int, settings: int) -> str:
-    parts = []
-    if len(members) > 1:
-        parts.append(members[owner].owner)
-    if settings > 1:
-        parts.append(_in_words(setting, by))
-    return ", ".join(part for part in parts if part)
+def _call(
+    line: Line,
+    settings: Sequence[tuple[Any, ...]],
+    setting: int,
+    by: Sequence[str],
+    members: Sequence[Named],
+    owner: int,
+    most: int,
+) -> None:
+    """A line's words and looks: what was set has a colour and a marker, whose it is has dashes.
+
+    Where all panels have one owner, dashes follow what was set.
+    """
+    whose = members[owner].owner if len(members) > 1 else ""
+    put = _in_words(settings[setting], by) if len(settings) > 1 else ""
+    line.words = ", ".join(part for part in (whose, put) if part)
+    if len(settings) > len(plots.COLOURS) and most > 1:
+        line.colour = line.dash = setting * len(members) + owner  # too many for two ways of telling them apart
+        return
+    line.owner, line.setting = whose, put
+    line.colour = setting if len(settings) > 1 else owner
+    line.dash = setting if most == 1 else owner
 
 
-def _line(
-    words: str, group: Mapping[float, Floats], factor: float, colour: int, dash: int, kind: str, seeds: str
-) -> Line:
+def _line(group: Mapping[float, Floats], factor: float, kind: str, seeds: str) -> Line:
     import numpy as np
 
     xs = sorted(group)
@@ -777,14 +814,12 @@ def _line(
     found = [stats.mean_interval(sample) for sample in samples]
     shown = kind == "box" or seeds == "each"
     return Line(
-        words,
+        "",
         np.array(xs),
         np.array([i.mean for i in found]),
         np.array([i.lo if math.isfinite(i.lo) else math.nan for i in found]),
         np.array([i.hi if math.isfinite(i.hi) else math.nan for i in found]),
         np.array([i.n for i in found], dtype=np.int64),
-        colour,
-        dash,
         samples=samples if shown else [],
     )
 
@@ -830,7 +865,8 @@ def _cdf(table: Table, labels: Sequence[str], metrics: Sequence[str], asked: _As
         import numpy as np
 
         found = np.array(_list(run, metric))
-        return found[np.isfinite(found)]
+        kept: Floats = found[np.isfinite(found)]
+        return kept
 
     return _distributions(table, labels, metrics, names.metric, values, asked, choice)
 
@@ -846,7 +882,8 @@ def _cdf_of_series(table: Table, series: Sequence[str], labels: Sequence[str], c
 
         times, found = _values(run.record, name, names.series(name))
         start = float((run.json.get("window_s") or [0.0])[0])
-        return found[(times > start) & np.isfinite(found)]
+        kept: Floats = found[(times > start) & np.isfinite(found)]
+        return kept
 
     return _distributions(table, labels, series, names.series, values, asked, choice)
 
@@ -883,17 +920,19 @@ def _distributions(
             highest = [float(v.max()) for _, _, found in data for v in found if len(v)]
             quantity = quantity.fitted(highest)
             for setting, owner, found in data:
-                words = _words_of(settings[setting], by, [n for _, n in members], owner, len(settings))
-                index = setting * len(members) + owner
-                lines.append(_ecdf(words, [v * quantity.factor for v in found], index, choice.seeds))
+                line = _ecdf([v * quantity.factor for v in found], choice.seeds)
+                _call(line, settings, setting, by, [n for _, n in members], owner, most)
+                lines.append(line)
             link = members[0][1].owner if len(members) == 1 else ""
-            panels.append(Panel(quantity, Quantity("share at or below", "1", "%"), lines, cell.title, link=link))
+            panels.append(
+                Panel(quantity, Quantity("share at or below", "1", "%"), lines, cell.title, cell.row, link=link)
+            )
     title = ", ".join(names.path(n) for n in by)
     wide = columns if asked.columns else 2 if len(panels) > 1 else 1
     return Picture("cdf", panels, wide, title, faceted=bool(asked.rows or asked.columns))
 
 
-def _ecdf(words: str, found: Sequence[Floats], index: int, seeds: str) -> Line:
+def _ecdf(found: Sequence[Floats], seeds: str) -> Line:
     """An empirical distribution function in per cent, with a 95 % interval.
 
     Several values a run: each run's function, mean and Student-t interval over runs. One value a run: one function,
@@ -904,7 +943,7 @@ def _ecdf(words: str, found: Sequence[Floats], index: int, seeds: str) -> Line:
     runs = [np.sort(v) for v in found if len(v)]
     if not runs:
         nothing = np.zeros(0)
-        return Line(words, nothing, nothing, nothing, nothing, np.zeros(0, dtype=np.int64), index, index)
+        return Line("", nothing, nothing, nothing, nothing, np.zeros(0, dtype=np.int64))
     everything = np.unique(np.concatenate(runs))
     grid = everything if len(everything) <= TIMES else np.quantile(everything, np.linspace(0, 1, TIMES))
     each = np.array([100 * np.searchsorted(v, grid, side="right") / len(v) for v in runs])
@@ -919,7 +958,11 @@ def _ecdf(words: str, found: Sequence[Floats], index: int, seeds: str) -> Line:
         lo = np.array([max(i.lo, 0.0) for i in intervals])
         hi = np.array([min(i.hi, 100.0) for i in intervals])
     n = np.full(len(grid), len(runs), dtype=np.int64)
-    line = Line(words, grid, mean, lo, hi, n, index, index)
+    # from zero up at the smallest value
+    grid, n = np.concatenate([grid[:1], grid]), np.concatenate([n[:1], n])
+    mean, lo, hi = (np.concatenate([[start], a]) for start, a in ((0.0, mean), (lo[0], lo), (hi[0], hi)))
+    each = np.concatenate([np.zeros((len(each), 1)), each], axis=1)
+    line = Line("", grid, mean, lo, hi, n)
     if seeds == "each" and not single:
         line.each = [(grid, row) for row in each]
     return line
@@ -977,21 +1020,22 @@ def _scatter(
 
                 owners = [names.metric(b) for _, b in pairs]
                 line = Line(
-                    _words_of(key, by, owners, owner, len(settings)),
+                    "",
                     bound(across, "mean"),
                     bound(up, "mean"),
                     bound(up, "lo"),
                     bound(up, "hi"),
                     np.array([i.n for i in up], dtype=np.int64),
-                    setting * len(pairs) + owner,
-                    setting,
                     x_lo=bound(across, "lo"),
                     x_hi=bound(across, "hi"),
                 )
+                _call(line, settings, setting, by, owners, owner, len(pairs))
                 if choice.seeds == "each":
                     line.each = [(np.array(xs), np.array(ys)) for xs, ys in found]
                 lines.append(line)
-        panels.append(Panel(x_quantity, y_quantity, lines, cell.title, link=y_named.owner if len(pairs) == 1 else ""))
+        panels.append(
+            Panel(x_quantity, y_quantity, lines, cell.title, cell.row, link=y_named.owner if len(pairs) == 1 else "")
+        )
     if len(pairs) == 1 and x_named.owner != y_named.owner:
         for panel in panels:
             panel.x = replace(panel.x, words=f"{panel.x.words} of {x_named.owner}")
@@ -1022,7 +1066,8 @@ def _of_series(table: Table, labels: Sequence[str], choice: Choice, problems: li
         recorded.update(dict.fromkeys(drawable(runs[0].record)))
     if not recorded:
         problems.append(
-            "this study recorded no series; name them under [record] in the scenario and run it again, or draw a metric."
+            "this study recorded no series; name them under [record] in the scenario and run it again, "
+            "or draw a metric."
         )
         _raise(problems)
     wanted = chosen("series", choice.series or ("*",), list(recorded), problems)
@@ -1057,10 +1102,13 @@ def _of_series(table: Table, labels: Sequence[str], choice: Choice, problems: li
             quantity = named.quantity.fitted(highest)
             lines = []
             for (setting, words), found in paths.items():
-                text = ", ".join(t for t in (words if len(who) > 1 else "", _in_words(settings[setting], by)) if t)
+                owner = words if len(who) > 1 else ""
+                put = _in_words(settings[setting], by) if len(settings) > 1 else ""
+                text = ", ".join(t for t in (owner, put) if t)
                 times, values = _together(found)
                 intervals = [stats.mean_interval(column) for column in values.T * quantity.factor]
-                index = setting * len(who) + who.index(words)
+                colour = setting if len(settings) > 1 else who.index(words)
+                dash = setting if len(who) == 1 else who.index(words)
                 line = Line(
                     text,
                     times,
@@ -1068,14 +1116,16 @@ def _of_series(table: Table, labels: Sequence[str], choice: Choice, problems: li
                     np.array([i.lo if math.isfinite(i.lo) else math.nan for i in intervals]),
                     np.array([i.hi if math.isfinite(i.hi) else math.nan for i in intervals]),
                     np.array([i.n for i in intervals], dtype=np.int64),
-                    index,
-                    index,
+                    colour,
+                    dash,
+                    put,
+                    owner,
                 )
                 if choice.seeds == "each":
                     line.each = [(p.times, p.values * quantity.factor) for p in found]
                 lines.append(line)
             link = who[0] if len(who) == 1 else ""
-            panels.append(Panel(Quantity("time", "s", "s"), quantity, lines, cell.title, link=link))
+            panels.append(Panel(Quantity("time", "s", "s"), quantity, lines, cell.title, cell.row, link=link))
     window = table.runs[0].json.get("window_s") or [0.0, 0.0]
     wide = columns if asked.columns else 1
     if asked.columns and len(by_quantity) > 1:

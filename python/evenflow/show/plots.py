@@ -26,6 +26,7 @@ from .. import stats
 from ..errors import UsageError
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
@@ -226,9 +227,19 @@ def name_axes(ax: Axes, x: str, y: str, *, title: str | None = None, zero: bool 
             legend_beside(ax)
 
 
+def _root(artist: Artist) -> Figure:
+    from matplotlib.figure import SubFigure
+
+    found = artist.figure
+    while isinstance(found, SubFigure):
+        found = found.figure
+    assert found is not None
+    return found
+
+
 def legend_beside(ax: Axes) -> Legend:
     """A panel's legend on the right of it, or below where that would take too much of the figure's width."""
-    figure = ax.figure
+    figure = _root(ax)
     handles, words = ax.get_legend_handles_labels()
     words = [folded(text) for text in words]
     with style():
@@ -244,7 +255,7 @@ def _below(ax: Axes, handles: Sequence[Any], words: Sequence[str], fit: float) -
     """A legend under a panel's axis title, in as many columns as fit."""
     from matplotlib.transforms import ScaledTranslation
 
-    figure = ax.figure
+    figure = _root(ax)
     room = 38 / 72  # inches of tick labels and axis title
     under = ax.transAxes + ScaledTranslation(0, -room, figure.dpi_scale_trans)
     columns = max(1, min(int(fit), len(words)))
@@ -263,7 +274,7 @@ def plain(text: str) -> str:
 
 def extent(legend: Legend) -> tuple[float, float]:
     """A legend's width and height in inches."""
-    figure = legend.figure
+    figure = _root(legend)
     box = legend.get_window_extent(figure.canvas.get_renderer())  # type: ignore[attr-defined]
     return box.width / figure.dpi, box.height / figure.dpi
 

@@ -163,10 +163,10 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
 
 
 def heading(metric: str) -> str:
-    """A metric's name for people, with its unit: "bottleneck: mean queueing delay (ms)"."""
+    """A metric's name for people, with its unit: "bottleneck mean queueing delay (ms)"."""
     named = names.metric(metric)
     title = names.Quantity(named.quantity.words, "", _unit(named), 1.0).title
-    return f"{named.owner}: {title}" if named.owner else title
+    return f"{named.owner} {title}" if named.owner else title
 
 
 def _unit(named: names.Named) -> str:
