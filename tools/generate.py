@@ -29,6 +29,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import house
 import validation_pages
 from evenflow import _core, claims
 from evenflow.papers import TITLES, carry
@@ -43,6 +44,7 @@ MECHANISMS = ROOT / "docs" / "mechanisms.md"
 SCHEMA = ROOT / "docs" / "scenario.schema.json"
 TCP = ROOT / "docs" / "tcp.md"
 README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 SENSITIVITY = ("sensitivity", "sensitivity_engine", "sensitivity_scale")
 
 # Sections whose keys belong to every mechanism of a room, and are no tables of their own.
@@ -484,6 +486,7 @@ def wanted(only_readme: bool) -> dict[Path, str]:
         for key in TITLES:
             page = ROOT / "python" / "evenflow" / "papers" / key / "README.md"
             files[page] = sensitivity(key, page.read_text(encoding="utf-8"))
+        files[CONTRIBUTING] = house.filled(CONTRIBUTING.read_text(encoding="utf-8"))
     if README.exists():
         files[README] = ledgers(README.read_text(encoding="utf-8"))
     return files
