@@ -173,7 +173,7 @@ def _from_file(
 
 def watched(scenario: Scenario, seed: int, choice: Choice) -> tuple[Record, bool]:
     """A run whose series can be drawn; True where they were chosen here and not by the scenario."""
-    from ..show.recording import recording
+    from ..run.recording import recording
 
     if choice.metric:
         return scenario.run(seed), False

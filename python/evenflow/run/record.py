@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, nearest
@@ -146,6 +147,12 @@ class Record:
         names = (series,) if isinstance(series, str) else tuple(series)
         choice = pictures.Choice(metric=metric, series=names, kind=kind)
         return draw(pictures.of_record(self, choice), width, height)
+
+    @property
+    def series_file(self) -> Path | None:
+        """Where the series are on disk; None where there are none, or where they are in memory."""
+        found: Path | None = getattr(self._series, "path", None)
+        return found
 
     @property
     def raw_series(self) -> dict[str, tuple[bytes, bytes]]:

@@ -1,7 +1,8 @@
 """Finished work in folders: what a study's or a run's folder must hold to be opened again.
 
 A study's folder has `study.json` (the scenario with its `[sweep]`, seeds, command, engine, version, and where the
-series are) and `records.parquet` (one row a run: point, seed, labels as JSON, record hash, record). A run's folder has
+series are) and `records.parquet` (one row a run: point, seed, labels as JSON, record hash, record, and its series' file
+in the store). A run's folder has
 `record.json` and, where series were recorded, `series.parquet`. Neither needs the store, but for series of studies,
 which stay there.
 """
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import StoreError, UsageError, nearest
 from ..scenario.scenario import Scenario
 from .record import Record
-from .store import SeriesFile, key_of
+from .store import SeriesFile
 from .study import Origin, Run, Table
 
 if TYPE_CHECKING:
@@ -43,9 +44,8 @@ def study_files(
     rows: list[dict[str, Any]] = []
     for run in table.runs:
         document = {name: value for name, value in run.json.items() if name not in UNSTABLE}
-        series = ""
-        if store is not None and run.record.series_names:
-            series = key_of(str(run.json.get("scenario_hash", "")), run.seed)
+        kept = run.record.series_file
+        series = "" if store is None or kept is None else os.path.relpath(kept, store.folder)
         rows.append(
             {
                 "point": run.point,
@@ -142,8 +142,8 @@ def _study(folder: Path) -> Table:
     store = None if head.get("series") is None else (folder / str(head["series"]))
     runs = []
     for row in rows:
-        key = row["series"]
-        series = SeriesFile(store / "series" / key[:2] / f"{key}.npz") if key and store is not None else None
+        kept = row["series"]
+        series = SeriesFile(store / kept) if kept and store is not None else None
         record = Record(row["record"], row["record_hash"], series)
         runs.append(Run(row["point"], json.loads(row["labels"]), row["seed"], record, cached=True))
     engine = head.get("engine", "")

@@ -168,14 +168,9 @@ class Scenario:
             series: names of series, with `*`, or their last segments; default: all, or what tells most.
             width, height: inches, kept exactly.
         """
-        from ..show import pictures
-        from ..show.drawing import draw
-        from ..show.recording import recording
+        from ..run.recording import figure_of_a_run
 
-        watched, chosen = recording(self)
-        names = (series,) if isinstance(series, str) else tuple(series)
-        choice = pictures.Choice(series=names)
-        return draw(pictures.of_record(watched.run(seed), choice, telling=chosen and not names), width, height)
+        return figure_of_a_run(self, seed, (series,) if isinstance(series, str) else tuple(series), width, height)
 
     def to_json(self) -> str:
         """The tree as JSON text, as the core and remote workers take it."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ScenarioError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ..scenario.scenario import Scenario
 
 VALUES = 4_000_000
@@ -41,6 +43,18 @@ def recording(scenario: Scenario) -> tuple[Scenario, bool]:
             continue
         return watched, True
     return scenario, True
+
+
+def figure_of_a_run(
+    scenario: Scenario, seed: int, series: tuple[str, ...], width: float | None, height: float | None
+) -> Figure:
+    """`Scenario.plot`: run it and draw the run."""
+    from ..show import pictures
+    from ..show.drawing import draw
+
+    ready, chosen = recording(scenario)
+    choice = pictures.Choice(series=series)
+    return draw(pictures.of_record(ready.run(seed), choice, telling=chosen and not series), width, height)
 
 
 def _wanted(tree: dict[str, Any], duration_s: float) -> list[dict[str, str]]:
