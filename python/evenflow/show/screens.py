@@ -11,6 +11,7 @@ from ..run import evidence
 from .console import console, plain, rate, share, table, time_span
 
 if TYPE_CHECKING:
+    from ..run.notes import Note
     from ..run.record import Record
     from ..run.study import Table
     from ..scenario.scenario import Scenario
@@ -78,6 +79,35 @@ def run(scenario: Scenario, record: Record) -> None:
 
     build = "" if _core.BUILD_PROFILE == "release" else f" · [yellow]{_core.BUILD_PROFILE} build: slow[/yellow]"
     out.print(f"[dim]{speed} · record {record.record_hash[:16]} · scenario {scenario.hash[:16]}[/dim]{build}")
+
+
+def notes(found: Sequence[Note]) -> None:
+    """What the run did not do, or did for a reason that its numbers do not show."""
+    _notes([(note, "") for note in found])
+
+
+def notes_of_study(results: Table) -> None:
+    """The same of a study, each note once, and at how many of its points."""
+    points = len(results.points())
+    _notes(
+        [
+            (note, "" if len(places) == points else f" (at {len(places)} of {points} points)")
+            for note, places in results.notes()
+        ]
+    )
+
+
+def _notes(found: Sequence[tuple[Note, str]]) -> None:
+    if not found:
+        return
+    from rich.padding import Padding
+
+    out = console()
+    out.print("\n[bold]Notes[/bold]")
+    for note, where in found:
+        path = f" [dim]{_escaped(note.path)}[/dim]" if note.path else ""
+        out.print(f"[yellow]{note.code}[/yellow]{path}{where}")
+        out.print(Padding(_escaped(note.text), (0, 0, 0, 2), expand=False))
 
 
 def _links(doc: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
