@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from conftest import Cli
 from evenflow.errors import EvenflowError, ScenarioError, UsageError
-from evenflow.papers.wtp import scenarios as wtp
-from evenflow.papers.wtp.options import Options
+from evenflow.papers.wtp import network as wtp
+from evenflow.papers.wtp.choices import Options
 from evenflow.theory import curves, markers
 from evenflow.theory.equilibrium import Equilibrium, equilibrium
 from evenflow.theory.markers import ConstantProbability, LoadBased, Rem

@@ -49,6 +49,7 @@ class Check:
             count); or a ready `Interval` (`stats.ratio_of_means`, `stats.difference`, `stats.median_interval`).
         lo, hi: the accepted set, closed; None = open on that side.
         unit: shown behind the measured value.
+        parts: of a comparison that counts others (`kit.most`), these.
     """
 
     label: str
@@ -56,11 +57,12 @@ class Check:
     lo: float | None = None
     hi: float | None = None
     unit: str = ""
+    parts: tuple[Check, ...] = ()
 
     def interval(self, level: float = LEVEL) -> Interval:
         """The confidence interval judged."""
         if isinstance(self.values, Interval):
-            return self.values
+            return self.values if level == LEVEL and self.values.again is None else self.values.at(level)
         if isinstance(self.values, (int, float)):
             return Interval.exact(float(self.values))
         return mean_interval(self.values, level)
@@ -264,6 +266,12 @@ class Claim:
         note: the investigation: text, or a function of the data and the literal judgement; used as `why` of a claim
             that does not hold, in front of what the verdict rule itself says.
         paper_runs: replications in the paper; None = the paper's default (`Paper.runs`).
+        quote: the paper's own sentence.
+        judged: the predicate in words.
+        apart: why the claim is counted apart: "by-construction", "arithmetic" or "calibrated".
+        absence: it says that something is absent, which fewer runs than the paper's never show.
+        relaxed_of: what the second reading is of, if not a larger set for the same comparisons: "other runs" or
+            "another quantity"; its verdict is then the better of the two.
     """
 
     id: str
@@ -278,6 +286,11 @@ class Claim:
     note: Callable[[Data, Judgement], str] | str = ""
     paper_runs: int | None = None
     level: float = LEVEL
+    quote: str = ""
+    judged: str = ""
+    apart: str | None = None
+    absence: bool = False
+    relaxed_of: str | None = None
 
 
 Predicate: TypeAlias = Callable[[Data], Sequence[Check]]
@@ -376,6 +389,8 @@ def judge_claim(claim: Claim, data: Data, *, scale: Scale, paper_runs: int, shor
     try:
         literal = verdict_of(claim.literal)
         relaxed = verdict_of(claim.relaxed) if claim.relaxed is not None else None
+        if relaxed is not None and claim.relaxed_of is not None:
+            relaxed = better(literal, relaxed)
         if literal.verdict is not Verdict.HOLDS:
             note = claim.note(data, literal) if callable(claim.note) else claim.note
             literal = replace(literal, why=" ".join(part for part in (note.strip(), literal.why) if part))
@@ -384,6 +399,11 @@ def judge_claim(claim: Claim, data: Data, *, scale: Scale, paper_runs: int, shor
         said = f"{type(error).__name__}: {error}"
         why = f"Could not be judged, a defect of Evenflow: {said}"
         return Entry(claim, Judgement(Verdict.UNDECIDED, "nothing", "", why), broken=said)
+
+
+def better(one: Judgement, other: Judgement) -> Judgement:
+    """The judgement that says more for the paper; the other one if they say the same."""
+    return one if WORST_FIRST[one.verdict] > WORST_FIRST[other.verdict] else other
 
 
 def worst_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

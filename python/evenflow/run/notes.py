@@ -1,7 +1,7 @@
 """Notes: what a run did not do, or did for a reason that its numbers do not show.
 
-A note is a fact with the number that raised it and what to do about it. It is computed from the scenario and the record,
-is no part of either, and changes no hash. docs/measuring.md lists the codes.
+A note is a fact with the number that raised it and what to do about it. It is computed from the scenario and the
+record, is no part of either, and changes no hash. docs/measuring.md lists the codes.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def _short_warmup(outline: Outline) -> Iterator[Note]:
         "short-warmup",
         "warmup",
         f"Group {source.group} needs about {time_span(needs)} to start and to fill its path in slow start, but "
-        f"measurement begins at {plain(outline.warmup)} s: {share(min(missing, 1.0))} of the window are still start-up. "
+        f"measurement begins at {plain(outline.warmup)} s: {share(min(missing, 1.0))} of the window are start-up. "
         f'Set warmup = "{math.ceil(needs * 10) / 10:g} s" or more.',
     )
 
@@ -314,7 +314,7 @@ def _unlimited_queue(outline: Outline, record: Mapping[str, Any]) -> Iterator[No
                 "unlimited-queue",
                 f"{way.path}.queue.limit",
                 f"Nothing limits this queue, and a packet waited {time_span(longest)} in it ({plain(mean)} packets "
-                f'were waiting on average). Set {way.path}.queue = {{ limit = "100 packets" }}, or as many as are meant.',
+                f'were waiting on average). Set {way.path}.queue = {{ limit = "100 packets" }}, or as many as meant.',
             )
 
 
@@ -355,8 +355,8 @@ def _window_bound(outline: Outline, record: Mapping[str, Any], source: Source) -
     yield Note(
         "window-bound",
         f"{outline.place_of_tcp(source)}.max_window",
-        f"{_part(len(full), len(rates), 'connection')} of group {source.group} had {share(min(1.0, mean_flying / bound))} "
-        f"of the receive window in flight on average: {size(bound)} in {time_span(trip)} of round trip are at most "
+        f"{_part(len(full), len(rates), 'connection')} of group {source.group} had "
+        f"{share(min(1.0, mean_flying / bound))} of the receive window in flight on average: {size(bound)} in {time_span(trip)} of round trip are at most "
         f"{rate(bound * 8 / trip)}, and {rate(mean * payload)} were measured (payload). A larger "
         f"{outline.place_of_tcp(source)}.max_window lets the network decide.",
     )
@@ -392,8 +392,8 @@ def _access_bound(outline: Outline, record: Mapping[str, Any], source: Source) -
         "access-bound",
         paths.render(("links", access.name, "rate")),
         f"Group {source.group} got {share(sum(full) / len(full) / capacity)} of the {rate(capacity)} of its own "
-        f"{access.name} while the shared {name} was busy {share(used[name])} of the time: the access sets the rate, not "
-        f"{name}. Raise {paths.render(('links', access.name, 'rate'))} if {name} is to be looked at.",
+        f"{access.name} while the shared {name} was busy {share(used[name])} of the time: the access sets the rate. "
+        f"Raise {paths.render(('links', access.name, 'rate'))} if {name} is to be looked at.",
     )
 
 

@@ -1,5 +1,4 @@
-"""What a scenario amounts to before it is run: who crosses which link, round-trip times, bandwidth-delay products, queue
-limits as times. Read from the canonical scenario, in which units are SI and defaults are written out.
+"""What a scenario amounts to before it is run: who crosses which link, round-trip times, queue limits as times. Read from the canonical scenario, in which units are SI and defaults are written out.
 
 Times are in s, rates in bit/s, sizes in bytes. Where a quantity is drawn, its mean is taken.
 """
@@ -353,9 +352,7 @@ class Outline:
     def randomness(self) -> list[str]:
         """What in the scenario is drawn, by path; empty where every seed gives the same run."""
         found = [paths.render(path) for path in _laws(self.tree)]
-        for source in self.sources:
-            if source.kind == "poisson":
-                found.append(source.path)
+        found += [source.path for source in self.sources if source.kind == "poisson"]
         for way in self.ways.values():
             flows = sum(source.count for source in self.crossing(way))
             rules = [way.queue, way.scheduler, *_leaves(way.scheduler)]
