@@ -1,5 +1,6 @@
-"""What a scenario amounts to before it is run: who crosses which link, round-trip times, queue limits as times. Read from the canonical scenario, in which units are SI and defaults are written out.
+"""What a scenario amounts to before it is run: who crosses which link, round-trip times, queue limits as times.
 
+Read from the canonical scenario, in which units are SI and defaults are written out.
 Times are in s, rates in bit/s, sizes in bytes. Where a quantity is drawn, its mean is taken.
 """
 
