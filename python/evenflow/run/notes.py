@@ -357,8 +357,8 @@ def _window_bound(outline: Outline, record: Mapping[str, Any], source: Source) -
         f"{outline.place_of_tcp(source)}.max_window",
         f"{_part(len(full), len(rates), 'connection')} of group {source.group} had "
         f"{share(min(1.0, mean_flying / bound))} of the receive window in flight on average: {size(bound)} in "
-        f"{time_span(trip)} of round trip are at most {rate(bound * 8 / trip)}, and {rate(mean * payload)} were measured "
-        f"(payload). A larger {outline.place_of_tcp(source)}.max_window lets the network decide.",
+        f"{time_span(trip)} of round trip are at most {rate(bound * 8 / trip)}, and {rate(mean * payload)} were "
+        f"measured (payload). A larger {outline.place_of_tcp(source)}.max_window lets the network decide.",
     )
 
 

@@ -258,6 +258,14 @@ class Source:
         return min((way for way in self.ways if way.rate), key=lambda way: way.rate or math.inf, default=None)
 
     @property
+    def bandwidth_delay(self) -> float | None:
+        """Bytes that fill the narrowest link of its way for a round trip; None for datagrams, or without a rate."""
+        narrowest = self.narrowest
+        if self.tcp is None or narrowest is None or not narrowest.rate:
+            return None
+        return narrowest.rate * self.round_trip_s / 8
+
+    @property
     def count(self) -> int:
         """Sources of all users together."""
         return self.users * self.flows
@@ -340,6 +348,55 @@ class Outline:
             return flows
         users = source.users if way.per == "group" else min(source.users, int(way.per.split()[0]))
         return users * flows
+
+    def full_s(self, way: Way) -> float | None:
+        """What a full queue of this direction takes to empty; None without a limit or a rate."""
+        return way.limit_s(max((source.packet for source in self.crossing(way)), default=self.largest_packet(way)))
+
+    def described(self) -> list[Way]:
+        """Every direction of a link that the file describes, links in the order of their names."""
+        return [way for way in self.ways.values() if way.forward or way.is_written]
+
+    def to_json(self) -> dict[str, Any]:
+        """What `check --json` says of a valid scenario: SI units, means where something is drawn."""
+        from .sweep import outline
+
+        points, replications, _ = outline(self.scenario)
+        core = self.scenario.core
+        document: dict[str, Any] = {"scenario_hash": core.hash, "title": self.scenario.title}
+        document |= {"duration_s": self.duration, "warmup_s": self.warmup, "memory_bytes": core.memory_bytes}
+        document |= {"points": points, "replications": replications, "random": self.randomness()}
+        document["links"] = {
+            way.name if way.forward else f"-{way.name}": {
+                "rate_bps": way.rate,
+                "rate_changes": len(way.steps) > 1,
+                "delay_s": way.delay,
+                "per": way.per or None,
+                "queue": way.kind or None,
+                "scheduler": way.scheduler["kind"],
+                "limit": way.limit,
+                "limit_s": self.full_s(way),
+                "sources": sum(source.count for source in self.crossing(way)),
+            }
+            for way in self.described()
+        }
+        document["traffic"] = [
+            {
+                "group": source.group,
+                "users": source.users,
+                "kind": source.kind,
+                "flows": source.flows,
+                "stack": source.tcp["stack"] if source.tcp else None,
+                "congestion_control": source.control or None,
+                "path": list(self.tree["groups"][source.group]["path"]),
+                "round_trip_s": source.round_trip_s if source.tcp else None,
+                "one_way_s": sum(way.delay for way in source.ways),
+                "bandwidth_delay_bytes": source.bandwidth_delay,
+                "packet_bytes": source.packet,
+            }
+            for source in self.sources
+        ]
+        return document
 
     def place_of_tcp(self, source: Source) -> str:
         """Where in the file the stack of a source is, or may be written."""
