@@ -87,6 +87,18 @@ def pairs(option: str, form: str, texts: Sequence[str] | None) -> dict[str, str]
     return found
 
 
+def share(option: str, text: str) -> float:
+    """A share as typed, "2%" or "0.02": above 0, at most 1."""
+    number = text.strip()
+    try:
+        value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value <= 1:
+        raise UsageError(f"{option} {text}: write a share between 0 and 100 %, such as 2% or 0.02.")
+    return value
+
+
 def _no_such_component(tree: Mapping[str, Any], text: str) -> tuple[str, str] | None:
     """`--set` may create keys, and a whole new link, stage or group by its table; a key of one that there is not is a
     slip, and would be a component that nobody uses."""
