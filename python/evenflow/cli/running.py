@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, By, File, Jobs, Json, Metric, Settings, X, app, load, print_json, share
+from .base import LARGEST_SEED, By, File, Jobs, Json, Metric, Quiet, Settings, X, app, load, print_json, share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..run.notes import Note
     from ..run.record import Record
     from ..run.study import Study
     from ..scenario.scenario import Scenario
@@ -29,6 +32,7 @@ def run(
         Path | None,
         typer.Option(metavar="DIR", help="Write the record, its series (Parquet, CSV) and the figure here."),
     ] = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """One run: rates, shares, delay, and where the queue was."""
@@ -39,18 +43,26 @@ def run(
 
         prepare(out)
     record = scenario.run(seed)
-    written = _write_run(scenario, record, seed, file, out) if plot or out is not None else []
+    from ..run import notes
+
+    found = [*notes.left_out(scenario, record), *record.notes]
+    written = _write_run(scenario, record, seed, file, out, found) if plot or out is not None else []
     if as_json:
-        print_json({**record.json, "record_hash": record.record_hash})
+        document = {**record.json, "record_hash": record.record_hash}
+        print_json({**document, "notes": [note.to_json() for note in found]})
         return
     from ..show import screens
 
     screens.run(scenario, record)
+    if not quiet:
+        screens.notes(found)
     if written:
         print("Written:", *written, sep="\n  ")
 
 
-def _write_run(scenario: Scenario, record: Record, seed: int, file: Path, out: Path | None) -> list[Path]:
+def _write_run(
+    scenario: Scenario, record: Record, seed: int, file: Path, out: Path | None, notes: Sequence[Note]
+) -> list[Path]:
     """The figure, and with a folder the record and its series too.
 
     A run without series is repeated for the figure with series that are chosen for it: same seed, same packets, but the
@@ -64,7 +76,7 @@ def _write_run(scenario: Scenario, record: Record, seed: int, file: Path, out: P
     folder = out if out is not None else Path("out") / file.stem
     written = []
     if out is not None:
-        for name, data in run_files(record).items():
+        for name, data in run_files(record, notes).items():
             write_whole(folder / name, data)
             written.append(folder / name)
     choice = pictures.Choice()
@@ -100,6 +112,7 @@ def study(
     by: By = None,
     jobs: Jobs = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; default: ./out/<study>.")] = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run a scenario's [sweep]: every point with every seed, kept as it finishes, never computed twice."""
@@ -123,12 +136,16 @@ def study(
         command = _command(file, settings, replications, precision, precision_of, choice)
         written = write_study(table, scenario, folder, choice=choice, command=command, store=store)
     if as_json:
-        print_json(table.to_json())
+        from ..show.export import notes_json
+
+        print_json({**table.to_json(), "notes": notes_json(table)})
         return
     from ..show import screens
     from ..show.console import time_span
 
     screens.study(table, pictures.metrics_of(table, choice))
+    if not quiet:
+        screens.notes_of_study(table)
     stored = f", {table.cached} of them from the store" if table.cached else ""
     print(f"{len(table)} runs in {time_span(table.elapsed_s)}{stored}.")
     print(f"Results: {', '.join(str(path) for path in written)}")

@@ -22,6 +22,9 @@ from .store import SeriesFile
 from .study import Origin, Run, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .notes import Note
     from .store import Store
 
 STUDY = "study.json"
@@ -167,9 +170,9 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-def run_files(record: Record) -> dict[str, bytes]:
-    """What a run's folder holds: its record, and its series as Parquet and CSV."""
-    document = {**record.json, "record_hash": record.record_hash}
+def run_files(record: Record, notes: Sequence[Note] = ()) -> dict[str, bytes]:
+    """What a run's folder holds: its record as `run --json` prints it, and its series as Parquet and CSV."""
+    document = {**record.json, "record_hash": record.record_hash, "notes": [note.to_json() for note in notes]}
     files = {RECORD: (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()}
     if record.series_names:
         frame = record.frame
