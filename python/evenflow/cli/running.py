@@ -45,7 +45,7 @@ def run(
     record = scenario.run(seed)
     from ..run import notes
 
-    found = [*notes.left_out(scenario, record), *record.notes]
+    found = [*notes.left_out(scenario, record, written=out is not None), *record.notes]
     written = _write_run(scenario, record, seed, file, out, found) if plot or out is not None else []
     if as_json:
         document = {**record.json, "record_hash": record.record_hash}

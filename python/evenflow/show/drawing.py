@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import UsageError
 from . import plots
 from .plots import COLOURS, DASHES, MARKERS, WIDTH
 
@@ -21,6 +22,10 @@ NARROW = 4.6
 """Inches: a narrower figure has one column of panels and its legends above or below the data."""
 LEAST_PANEL = 1.9
 """Inches that a panel must keep beside a legend."""
+NARROW_WORDS = 24
+"""Letters in a line of a narrow figure's legends."""
+LEAST_COLUMN = 1.1
+"""Inches that a column of panels needs."""
 ROW = 0.24
 """Inches of a row of dots."""
 DENSE = 600
@@ -33,6 +38,14 @@ def draw(picture: Picture, width: float | None = None, height: float | None = No
     """A picture as a figure of exactly this size in inches; without a height, one that suits."""
     wide = WIDTH if width is None else width
     columns = picture.columns if picture.faceted or wide > NARROW else 1
+    fits = max(1, int(wide / LEAST_COLUMN))
+    if columns > fits:
+        if any(panel.row for panel in picture.panels):
+            raise UsageError(
+                f"{columns} columns of panels need a figure of {columns * LEAST_COLUMN:.1f} inches; this one is "
+                f"{wide:.3g} wide. Exchange rows and columns."
+            )
+        columns = fits
     rows = math.ceil(len(picture.panels) / columns)
     tall = height if height is not None else sum(_row_height(picture, r, columns, wide) for r in range(rows))
     made = _drawn(picture, wide, tall, rows, columns)
@@ -88,9 +101,10 @@ def _drawn(picture: Picture, width: float, height: float, rows: int, columns: in
         for number, (ax, panel) in enumerate(zip(axes, picture.panels, strict=False)):
             first, last = number % columns == 0, number + columns >= len(picture.panels)
             _PAINTERS[picture.kind](ax, panel, picture)
-            _titles(ax, panel, picture, first=first, last=last, top=number < columns)
+            _titles(ax, panel, picture, first=first, last=last, top=number < columns or columns < picture.columns)
         _legends(made, axes[: len(picture.panels)], picture, width)
         _wrap_titles(made)
+        made.set_layout_engine("none")  # settled: drawing it once more gives the same figure
     return made
 
 
@@ -134,6 +148,7 @@ def _wrap_titles(made: Figure) -> None:
                 (ax._left_title, box.width),  # type: ignore[attr-defined]
             ):
                 _fit(text, room)
+    made.draw_without_rendering()
 
 
 def _fit(text: Text, room: float) -> None:
@@ -189,11 +204,14 @@ def _options(line: Line) -> dict[str, Any]:
     return _looks(line.colour, line.dash if line.owner and line.setting else 0)
 
 
+def _distinct(panel: Panel) -> bool:
+    """Whether dashes alone tell a panel's lines apart."""
+    return len({line.dash % len(DASHES) for line in panel.lines}) == len(panel.lines)
+
+
 def _sparse(line: Line) -> dict[str, Any]:
-    """A few markers on a long line whose dashes say whose it is, so that without colours it is known what was set."""
-    if not (line.owner and line.setting):
-        return {}
-    looks = _looks(line.colour, line.dash)
+    """A few markers on a long line, for lines that dashes alone do not tell apart on a grey printer."""
+    looks = _looks(line.colour, line.dash if line.owner and line.setting else 0)
     return {"marker": looks["marker"], "fillstyle": looks["fillstyle"], "markevery": max(1, len(line.x) // 7)}
 
 
@@ -219,7 +237,7 @@ def _lines(ax: Axes, panel: Panel, picture: Picture) -> None:
     import numpy as np
 
     for line in panel.lines:
-        ax.plot(line.x, line.y, _dash(line), label=_label(line), gid="mean", **_options(line))
+        ax.plot(line.x, line.y, _dash(line), label=_label(line), gid=plots.mean_id(ax), **_options(line))
         if len(line.x) == 1:
             _errorbar(ax, line, line.x, line.y)
         else:
@@ -239,7 +257,7 @@ def _axis_of_numbers(ax: Axes, xs: Any) -> None:
         return
     if len(xs) >= 4 and xs[0] > 0 and xs[-1] / xs[0] >= 16:
         steps = xs[1:] / xs[:-1]
-        if steps.max() / steps.min() < 3:
+        if steps.max() / steps.min() <= 4:
             ax.set_xscale("log")
             ax.minorticks_off()
     if len(xs) <= 8:
@@ -272,7 +290,7 @@ def _dots(ax: Axes, panel: Panel, picture: Picture) -> None:
 
     if not panel.categories:
         for line in panel.lines:
-            ax.plot(line.x, line.y, linestyle="", label=_label(line), gid="mean", **_options(line))
+            ax.plot(line.x, line.y, linestyle="", label=_label(line), gid=plots.mean_id(ax), **_options(line))
             _errorbar(ax, line, line.x, line.y)
         _limits(ax, panel)
         return
@@ -282,7 +300,7 @@ def _dots(ax: Axes, panel: Panel, picture: Picture) -> None:
     for index, line in enumerate(panel.lines):
         shift = 0.0 if alone or count == 1 else (index - (count - 1) / 2) * min(0.7 / count, 0.3)
         at = line.x + shift
-        ax.plot(line.y, at, linestyle="", label=_label(line), gid="mean", **_options(line))
+        ax.plot(line.y, at, linestyle="", label=_label(line), gid=plots.mean_id(ax), **_options(line))
         _errorbar(ax, line, line.y, at, sideways=True)
         for where, sample in zip(at, line.samples, strict=False):
             ax.plot(sample, np.full(len(sample), where), linestyle="", **_options(line), markersize=2, alpha=0.6)
@@ -319,7 +337,7 @@ def _boxes(ax: Axes, panel: Panel, picture: Picture) -> None:
             flierprops={"marker": ".", "markersize": 3, "markerfacecolor": colour, "markeredgecolor": colour},
         )
         beside = at + 0.28 * width
-        ax.plot(beside, line.y, linestyle="", label=_label(line), gid="mean", **_options(line))
+        ax.plot(beside, line.y, linestyle="", label=_label(line), gid=plots.mean_id(ax), **_options(line))
         _errorbar(ax, line, beside, line.y)
     ax.set_xticks(range(len(names)), [plots.plain(_wrapped(text, 14)) for text in names])
     ax.set_xlim(-0.6, len(names) - 0.4)
@@ -335,13 +353,13 @@ def _rgb(colour: str) -> tuple[float, float, float]:
 
 def _cdf(ax: Axes, panel: Panel, picture: Picture) -> None:
     """Distribution functions as steps, with their bands."""
+    distinct = _distinct(panel)
     for line in panel.lines:
         colour = _options(line)["color"]
         for x, y in line.each:
             ax.step(x, y, where="post", color=colour, linewidth=0.6, alpha=0.5)
-        ax.step(
-            line.x, line.y, _dash(line), where="post", color=colour, label=_label(line), gid="mean", **_sparse(line)
-        )
+        options = {"color": colour, **({} if distinct else _sparse(line))}
+        ax.step(line.x, line.y, _dash(line), where="post", label=_label(line), gid=plots.mean_id(ax), **options)
         if len(line.x):
             ax.fill_between(line.x, line.lo, line.hi, step="post", color=colour, alpha=SHADE, linewidth=0)
     ax.set_ylim(0, 102)
@@ -354,7 +372,7 @@ def _scatter(ax: Axes, panel: Panel, picture: Picture) -> None:
     for line in panel.lines:
         for x, y in line.each:
             ax.plot(x, y, linestyle="", **_options(line), markersize=2.5, alpha=0.6)
-        ax.plot(line.x, line.y, linestyle="", label=_label(line), gid="mean", **_options(line))
+        ax.plot(line.x, line.y, linestyle="", label=_label(line), gid=plots.mean_id(ax), **_options(line))
         _errorbar(ax, line, line.x, line.y)
         if line.x_lo is not None and line.x_hi is not None:
             away = np.nan_to_num(np.array([line.x - line.x_lo, line.x_hi - line.x]), nan=0.0)
@@ -372,19 +390,19 @@ def _scatter(ax: Axes, panel: Panel, picture: Picture) -> None:
 
 def _over_time(ax: Axes, panel: Panel, picture: Picture) -> None:
     """Series over time; the warm-up is shaded."""
+    distinct = _distinct(panel)
     for line in panel.lines:
         colour = _options(line)["color"]
         for x, y in line.each:
             ax.plot(x, y, color=colour, linewidth=0.4, alpha=0.45)
-        marker = "o" if len(line.x) == 1 else ""
+        marker = {"marker": "o"} if len(line.x) == 1 else {} if distinct else _sparse(line)
         thin = 1.2 if len(line.x) <= DENSE else 0.8
-        ax.plot(
-            line.x, line.y, _dash(line), color=colour, label=_label(line), linewidth=thin, marker=marker, gid="mean"
-        )
+        options: dict[str, Any] = {"color": colour, "linewidth": thin, **marker}
+        ax.plot(line.x, line.y, _dash(line), label=_label(line), gid=plots.mean_id(ax), **options)
         if len(line.x):
             ax.fill_between(line.x, line.lo, line.hi, color=colour, alpha=SHADE, linewidth=0)
     if picture.warmup_s > 0:
-        ax.axvspan(0, picture.warmup_s, color="#f0f0f0", linewidth=0, zorder=0, gid="warm-up")
+        ax.axvspan(0, picture.warmup_s, color="#f0f0f0", linewidth=0, zorder=0)
     ends = [float(line.x[-1]) for line in panel.lines if len(line.x)]
     if ends:
         ax.set_xlim(0, max(ends))
@@ -411,6 +429,7 @@ def _legends(made: Figure, axes: Sequence[Axes], picture: Picture, width: float)
             if width > NARROW:
                 ax.legend(handles, words, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
             else:
+                words = [plots.folded(text, NARROW_WORDS) for text in words]
                 ax.legend(handles, words, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=1)
         return
     entries = _entries(axes, picture)

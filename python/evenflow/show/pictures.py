@@ -204,7 +204,11 @@ def _scaled(line: Line, by: float) -> Line:
 
 
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
-    guess = nearest(name, known) or nearest(name, {k.rpartition(".")[2]: k for k in known})
+    guess = nearest(name, known)
+    if guess is None:  # people type the end of a name
+        ends = {k.rpartition(".")[2]: k for k in reversed(known)}
+        end = nearest(name.rpartition(".")[2], ends)
+        guess = None if end is None else ends[end]
     if guess is not None:
         return f"did you mean “{guess}”?"
     listed = ", ".join(list(known)[:12]) + (", …" if len(known) > 12 else "")
@@ -220,7 +224,7 @@ def matching(pattern: str, known: Iterable[str]) -> list[str]:
     form = ".*".join(re.escape(part) for part in pattern.replace("[*]", "*").split("*"))
     ends = re.compile(rf"(?:.*\.)?{form}(?:\[\d+\])?")
     found = [name for name in everything if ends.fullmatch(name)]
-    if any(name.startswith(pattern.partition(".")[0].partition("*")[0] + ".") for name in found):
+    if "*" in pattern:
         return found
     # "utilisation" is of links, not of their reverse directions: the names with least in front
     depth = min((name.count(".") for name in found), default=0)
@@ -284,9 +288,7 @@ def of_record(record: Record, choice: Choice | None = None, *, telling: bool = F
     recorded = drawable(record)
     if not recorded and not choice.series and choice.kind in (None, "interval", "box"):
         _raise(problems)
-        return of_table(
-            Table([Run(0, {}, int(record.json.get("seed") or 0), record)]), replace(choice, kind="interval")
-        )
+        return of_table(_alone(record), replace(choice, kind=choice.kind or "interval"))
     if not recorded:
         problems.append("this run recorded no series; name them under [record] in the scenario, or draw a metric.")
     wanted = chosen("series", choice.series or ("*",), recorded, problems) if recorded else []

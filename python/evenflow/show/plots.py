@@ -200,15 +200,25 @@ def band(
     """Draw a ready curve with its band; where the interval is unbounded only the mean is drawn."""
     import numpy as np
 
-    number = sum(1 for line in ax.get_lines() if line.get_gid() == "mean") if index is None else index
+    number = len(means(ax)) if index is None else index
     options = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], **style_options}
     drawn = dashes or DASHES[number % len(DASHES)]
     finite = np.isfinite(curve.lo) & np.isfinite(curve.hi)
     lo, hi = np.where(finite, curve.lo, np.nan), np.where(finite, curve.hi, np.nan)
     with style():
-        (line,) = ax.plot(curve.x, curve.mean, drawn, label=label, gid="mean", **options)
+        (line,) = ax.plot(curve.x, curve.mean, drawn, label=label, gid=mean_id(ax), **options)
         ax.fill_between(curve.x, lo, hi, color=options["color"], alpha=0.18, linewidth=0)
     return line
+
+
+def means(ax: Axes) -> list[Line2D]:
+    """The lines of these axes that are data, not frames of intervals or lines to compare with."""
+    return [line for line in ax.get_lines() if str(line.get_gid() or "").startswith("mean-")]
+
+
+def mean_id(ax: Axes) -> str:
+    """The next id of a line of data, in SVG too, where no two may be the same."""
+    return f"mean-{_root(ax).axes.index(ax)}-{len(means(ax))}"
 
 
 def name_axes(ax: Axes, x: str, y: str, *, title: str | None = None, zero: bool = True, legend: bool = True) -> None:
