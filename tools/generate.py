@@ -28,7 +28,7 @@ from typing import Any
 
 from evenflow import _core, claims
 from evenflow.papers import TITLES
-from evenflow.papers.reproduce import LEDGER, read_ledger, shipped_ledger
+from evenflow.papers.reproduce import LEDGER, read_ledger, ship, shipped_ledger
 from evenflow.run import evidence
 from evenflow.run.mechanism import METHODS
 
@@ -474,12 +474,9 @@ def record(key: str) -> None:
     found = read_ledger(ROOT / "out" / key / LEDGER)
     if found is None or found["scale"] != "paper" or not found["complete"]:
         sys.exit(f"out/{key}/{LEDGER} is not that of a whole run; run: evenflow reproduce {key} --scale paper")
-    for row in found["claims"]:
-        del row["checks"], row["relaxed_checks"]
-    del found["report"]
     before = read_ledger(shipped_ledger(key)) or {}
     found |= {name: before[name] for name in SENSITIVITY if name in before}
-    shipped_ledger(key).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    ship(found, shipped_ledger(key).parent)
 
 
 def record_sensitivity(key: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..run.study import Point, Study, Table
+from ..run.study import Labels, Point, Study, Table
 from ..stats import LEVEL
 from .claims import Claim, Scale
 
@@ -47,6 +47,17 @@ class Experiment:
     def study(self, scale: Scale) -> Study:
         """The runs of this experiment at a scale."""
         return Study(list(self.points(scale)), list(self.seeds(scale)))
+
+    def left_out(self, scale: Scale) -> list[Labels]:
+        """The labels of the paper's points that this scale leaves out."""
+        if scale == "paper":
+            return []
+        there = [dict(point.labels) for point in self.points(scale)]
+        return [point.labels for point in self.points("paper") if dict(point.labels) not in there]
+
+    def fewer(self, scale: Scale) -> bool:
+        """Whether this scale has fewer seeds than the paper's."""
+        return len(list(self.seeds(scale))) < len(list(self.seeds("paper")))
 
 
 @dataclass(frozen=True)
