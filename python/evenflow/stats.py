@@ -220,7 +220,7 @@ class Mode:
 
 GAP = (0.874, 0.796, 0.730, 0.670, 0.619, 0.579, 0.544, 0.513, 0.484, 0.459)
 """For 5 to 14 runs: a single gap makes more of their mutual distance in 1 of 200 normal samples (simulated, 500,000
-samples each; tests/python/test_modes.py simulates it again)."""
+samples each; tests/python/test_verdicts.py simulates it again)."""
 GAP_OF_MANY = 0.45
 """For 15 runs and more, where chance alone would be satisfied with less, but the tail of a single heap too."""
 APART = 0.15
@@ -230,10 +230,10 @@ APART = 0.15
 def modes(values: Floats | Sequence[float]) -> tuple[Mode, ...]:
     """The values that runs fall into, ascending; empty if they are one heap, or fewer than five.
 
-    A test by gaps, after H. Wainer and S. Schacht, "Gapping", Psychometrika 43 (1978): with the values in order, the gap
-    between the i-th and the next is part of i(n − i) of the distances between two runs. Where a single gap makes more
-    than `GAP` of the sum of all distances, the runs fall apart there; each side is then looked at in the same way. NaN
-    is left out; an infinite value counts, in the scale x/(1 + |x|).
+    A test by gaps, after H. Wainer and S. Schacht, "Gapping", Psychometrika 43 (1978): with the values in order, the
+    gap between the i-th and the next is part of i(n − i) of the distances between two runs. Where a single gap makes
+    more than `GAP` of the sum of all distances, the runs fall apart there; each side is then looked at in the same
+    way. NaN is left out; an infinite value counts, in the scale x/(1 + |x|).
     """
     import numpy as np
 

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from evenflow.claims import Check, Claim, Verdict, count, judge, judge_claim
+from evenflow.lab import Lab
 from evenflow.record import Record
 from evenflow.stats import Mode, median_interval, modes, ratio_of_means
 from evenflow.study import Run, Table
-
-from evenflow.lab import Lab
 
 
 def at_paper(*checks: Check, runs: int = 10, **more: object) -> Verdict:
@@ -177,7 +176,11 @@ def test_fewer_runs_never_show_that_something_is_absent() -> None:
 
 
 def thin(x: Sequence[int], left_out: Sequence[int]) -> Table:
-    runs = [Run(i, {"x": at, "y": 1}, s, Record(f'{{"v": {1.0 + 0.001 * s}}}', "")) for i, at in enumerate(x) for s in range(3)]
+    runs = [
+        Run(i, {"x": at, "y": 1}, s, Record(f'{{"v": {1.0 + 0.001 * s}}}', ""))
+        for i, at in enumerate(x)
+        for s in range(3)
+    ]
     return Table(runs, left_out=[{"x": at, "y": 1} for at in left_out])
 
 

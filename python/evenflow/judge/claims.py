@@ -5,12 +5,12 @@ The rule, for a claim of one or many comparisons, each with a confidence interva
 - it *holds* if every interval lies inside at the claim's level;
 - it *fails* if one lies outside at the confidence 1 − (1 − level)/m, m being its sampled comparisons;
 - otherwise it is undecided with fewer runs than the paper's, and the row says how many would decide it;
-- with as many the means decide (`by_mean`): all inside, it holds; outside, a claim of a single comparison fails, and one
-  of several stays undecided, because the largest of many means always strays.
+- with as many the means decide (`by_mean`): all inside, it holds; outside, a claim of a single comparison fails, and
+  one of several stays undecided, because the largest of many means always strays.
 
-Undefined or infinite values leave a comparison undecided. Runs shorter than the paper's decide nothing. Fewer runs than
-the paper's decide neither that something is absent, nor that a count over all runs is as claimed, nor that a claim holds
-on a grid of which they have a part, nor anything where the runs of the ledger that ships fall into modes.
+Undefined or infinite values leave a comparison undecided. Runs shorter than the paper's decide nothing. Fewer runs
+than the paper's decide neither that something is absent, nor that a count over all runs is as claimed, nor that a claim
+holds on a grid of which they have a part, nor anything where the runs of the ledger that ships fall into modes.
 
 *Literal* is the paper's own words and numbers. *Relaxed* is a wider reading, where there is reason for one; both are
 shown and the literal one is counted first. Where runs fall into modes the mean decides the literal reading, and the
@@ -198,7 +198,7 @@ class Judgement:
 
 
 def _worst(o: Outcome) -> tuple[int, int, int]:
-    """Clearly outside, then by the mean, then undecided with the mean outside, then what cannot be said, then inside."""
+    """Clearly outside, by the mean, undecided with the mean outside, what cannot be said, inside: in this order."""
     astray = o.verdict is Verdict.UNDECIDED and not o.open and not o.mean_inside
     return WORST_FIRST[o.verdict], int(o.close) if o.verdict is Verdict.FAILS else int(not astray), int(not o.close)
 
@@ -367,13 +367,14 @@ def judge(
 
 def _guard(outcomes: Sequence[Outcome], at: Circumstances) -> str:
     """Why runs that lie inside do not decide the claim; empty if they do."""
-    few = at.fewer or any(_sampled(o.interval) and o.interval.n + o.interval.undefined < at.paper_runs for o in outcomes)
+    sampled = [o.interval for o in outcomes if _sampled(o.interval)]
+    few = at.fewer or any(i.n + i.undefined < at.paper_runs for i in sampled)
     if at.absence and few:
         return (
             "Nothing contrary was seen; that something is absent is not shown by fewer runs than the paper's "
             f"{at.paper_runs}."
         )
-    if at.fewer and not all(_sampled(o.interval) for o in outcomes):
+    if at.fewer and len(sampled) < len(outcomes):
         return (
             "Inside so far; a count over all runs has no interval, and does not hold by fewer of them than the paper's "
             f"{at.paper_runs} a point."
@@ -406,9 +407,7 @@ def _distinct(parts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [("", parts[0][1])] if len({text for _, text in parts}) == 1 else list(parts)
 
 
-def _why(
-    order: Sequence[Outcome], at: Circumstances, m: int, verdict: Verdict, runs: int | None, by_mean: bool
-) -> str:
+def _why(order: Sequence[Outcome], at: Circumstances, m: int, verdict: Verdict, runs: int | None, by_mean: bool) -> str:
     first = order[0]
     where = f" ({first.check.label})" if first.check.label else ""
     if verdict is Verdict.HOLDS:
@@ -434,7 +433,9 @@ def _why(
         )
     if runs is None:
         need += " from so few"
-    return f"{of} undecided with {count} run{'s' if count != 1 else ''}{where}: {need} (the paper used {at.paper_runs})."
+    return (
+        f"{of} undecided with {count} run{'s' if count != 1 else ''}{where}: {need} (the paper used {at.paper_runs})."
+    )
 
 
 def _of(part: int, whole: int, what: str) -> str:
@@ -633,7 +634,9 @@ def judge_claim(
         by_rule = False
         if torn and literal.verdict is not Verdict.HOLDS:
             median = verdict_of(claim.relaxed or claim.literal, median=True)
-            by_rule = better(relaxed or literal, median) is median and median.verdict is not (relaxed or literal).verdict
+            by_rule = (
+                better(relaxed or literal, median) is median and median.verdict is not (relaxed or literal).verdict
+            )
             relaxed = median if by_rule else relaxed
         if literal.verdict is not Verdict.HOLDS:
             note = claim.note(data, literal) if callable(claim.note) else claim.note

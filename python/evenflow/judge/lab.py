@@ -7,21 +7,49 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..run.study import Run, notice
-from .claims import Check
+from ..run.study import Curve, Run, notice
+from ..stats import Interval, mean_interval
+from .claims import Check, Scale
 
 if TYPE_CHECKING:
-    from ..run.study import Label, Table
+    import polars as pl
+
+    from ..run.study import Label, Labels, Table
 
 Floats: TypeAlias = NDArray[np.float64]
 Measure: TypeAlias = Callable[[Run], "float | None"]
 Vocabulary: TypeAlias = Mapping[str, Callable[["Label"], str]]
 """Label name -> its value in words."""
+Numbers: TypeAlias = "Mapping[str, Measure] | Callable[[Spot], Mapping[str, Floats]]"
+"""Measures of a run by name, or a function that gives for a point one array by name, with one value a run."""
+T = TypeVar("T")
+
+
+# --- Writing experiments down ---------------------------------------------------------------------------------------
+
+
+def quantity(value: float, unit: str) -> str:
+    """``quantity(2.5, "Mbit/s") == "2.5 Mbit/s"``: as short as exact, so that equal settings are equal text."""
+    return f"{value:.12g} {unit}"
+
+
+def at(scale: Scale, paper: Sequence[T], quick: Sequence[T]) -> Sequence[T]:
+    """The paper's grid, or the thinner one."""
+    return paper if scale == "paper" else quick
+
+
+def seeds(paper: int = 10, quick: int = 3) -> Callable[[Scale], list[int]]:
+    """The seeds 1, 2, … of an experiment: so many at the paper's scale, and fewer for a first look."""
+    return lambda scale: list(range(1, (paper if scale == "paper" else quick) + 1))
+
+
+# --- Reading finished runs ------------------------------------------------------------------------------------------
 
 
 def optional(measure: Measure) -> Measure:
@@ -236,3 +264,72 @@ def within(value: float, share: float) -> tuple[float, float]:
 def select(grid: Iterable[float], lo: float = -math.inf, hi: float = math.inf) -> list[float]:
     """Grid values from ``lo`` to ``hi``, both included."""
     return [x for x in grid if lo - 1e-9 <= x <= hi + 1e-9]
+
+
+# --- Numbers behind a figure ----------------------------------------------------------------------------------------
+
+
+def finite(value: float) -> float | None:
+    """The value, or None where a table has an empty cell."""
+    return value if math.isfinite(value) else None
+
+
+def cells(name: str, i: Interval) -> dict[str, float | None]:
+    """A mean and its bounds as three columns; empty where they are not finite."""
+    return {name: finite(i.mean), f"{name}_lo": finite(i.lo), f"{name}_hi": finite(i.hi)}
+
+
+def row(labels: Labels, spot: Spot, numbers: Numbers, level: float) -> dict[str, Any]:
+    """A point's labels, how many runs it has, and mean and bounds of each number."""
+    found = numbers(spot) if callable(numbers) else {name: spot.of(measure) for name, measure in numbers.items()}
+    made: dict[str, Any] = {**labels, "runs": len(spot.runs)}
+    for name, values in found.items():
+        made |= cells(name, mean_interval(values, level))
+    return made
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows as a table; a column that no row fills is left out."""
+    import polars as pl
+
+    columns = [
+        name
+        for name in dict.fromkeys(name for row in rows for name in row)
+        if any(row.get(name) is not None for row in rows)
+    ]
+    return pl.DataFrame({name: [row.get(name) for row in rows] for name in columns}, strict=False)
+
+
+def data(
+    numbers: Numbers, level: float, also: Callable[[Labels], Mapping[str, float | None]] | None = None
+) -> Callable[[Table], pl.DataFrame]:
+    """A figure's numbers: one row a point with its labels, its runs, and each number's mean and bounds.
+
+    Args:
+        level: the confidence level of the bounds.
+        also: numbers of a point that no run is needed for, from its labels.
+    """
+    return partial(_data, numbers=numbers, level=level, also=also)
+
+
+def _data(
+    table: Table, numbers: Numbers, level: float, also: Callable[[Labels], Mapping[str, float | None]] | None
+) -> pl.DataFrame:
+    return frame(
+        [
+            row(labels, spot, numbers, level) | dict(also(labels) if also is not None else {})
+            for labels, spot in Lab(table).points()
+        ]
+    )
+
+
+def curve_of(x: Sequence[float] | Floats, values: Floats, level: float) -> Curve:
+    """Means and bounds of values of shape (x, seeds), in the order given."""
+    found = [mean_interval(each, level) for each in values]
+    return Curve(
+        x=np.asarray(x, dtype=np.float64),
+        mean=np.array([i.mean for i in found]),
+        lo=np.array([i.lo for i in found]),
+        hi=np.array([i.hi for i in found]),
+        n=np.array([i.n for i in found]),
+    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..run.study import Labels, Point, Study, Table
 from ..stats import LEVEL
 from .claims import Claim, Scale
+from .history import Change
 
 if TYPE_CHECKING:
     import polars as pl
@@ -114,6 +115,7 @@ class Paper:
         options: the choices it leaves open that can be made otherwise.
         build: experiments and claims for a choice of options (names and values that are not the default).
         chosen: the options of this examination that are not the default.
+        changes: every change of an expectation since it was first written down (`kit.history`).
     """
 
     key: str
@@ -128,6 +130,7 @@ class Paper:
     options: tuple[Option, ...] = ()
     build: Callable[[Mapping[str, str]], Parts] | None = None
     chosen: Mapping[str, str] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
 
     @property
     def folder(self) -> str:

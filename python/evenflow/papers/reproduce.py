@@ -104,6 +104,7 @@ class Reproduction:
                 for e in self.examined
             ],
             "sensitivity": [varied.to_json() for varied in self.varied],
+            "history": [change.to_json() for change in self.paper.changes],
             "report": str(self.out / REPORT),
         }
 

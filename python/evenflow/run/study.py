@@ -184,9 +184,7 @@ def notice(left_out: Iterable[Labels]) -> None:
 class Table:
     """Finished runs in (point, seed) order, whatever finished first."""
 
-    def __init__(
-        self, runs: Iterable[Run], *, elapsed_s: float = 0.0, left_out: Sequence[Labels] = ()
-    ) -> None:
+    def __init__(self, runs: Iterable[Run], *, elapsed_s: float = 0.0, left_out: Sequence[Labels] = ()) -> None:
         self.runs: list[Run] = sorted(runs, key=lambda run: (run.point, run.seed))
         self.left_out = tuple(left_out)
         """Labels of points that belong to the study but were left out at this scale."""

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evenflow.kit import history
 from evenflow.paper import Paper, Parts
 
-from .claims import claims
-from .deviations import DEVIATIONS
-from .experiments import experiments
-from .ledger import LEVEL
-from .options import OPTIONS, Options
+from . import fluid, marking, performance, sharing, two_links
+from .choices import DEVIATIONS, OPTIONS, Options
+from .network import LEVEL
 
 __all__ = ["PAPER"]
 
 
+TOPICS = (sharing, two_links, marking, performance, fluid)
+"""A folder each, in the paper's order: what is run, what is drawn, what is claimed."""
+
+
 def _build(chosen: Mapping[str, str]) -> Parts:
-    options = Options.chosen(chosen)
-    return experiments(options), claims(options)
+    o = Options.chosen(chosen)
+    found = (claim for topic in TOPICS for claim in topic.claims.claims(o))
+    return (
+        tuple(experiment for topic in TOPICS for experiment in topic.runs.experiments(o)),
+        tuple(sorted(found, key=lambda claim: int(claim.id.rpartition("c")[2]))),
+    )
 
 
 _EXPERIMENTS, _CLAIMS = _build({})
@@ -33,6 +40,7 @@ PAPER = Paper(
     experiments=_EXPERIMENTS,
     claims=_CLAIMS,
     deviations=DEVIATIONS,
+    changes=history(__file__),
     runs=10,
     summary=(
         "Routers only mark packets; whoever is willing to pay more marks a second gets more of the link. The paper "
