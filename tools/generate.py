@@ -12,7 +12,7 @@ docs/scenario.schema.json, the reasons in the validation that ships (validation/
 `<!-- profiles -->` and `<!-- /profiles -->`, docs/validation.md and docs/validation/*.md between
 `<!-- validation:CHECK -->` and `<!-- /validation:CHECK -->`, README.md and docs/validation/papers.md between
 `<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`, and the papers' READMEs between `<!-- sensitivity -->` and
-`<!-- /sensitivity -->`.
+`<!-- /sensitivity -->`, and between `<!-- history -->` and `<!-- /history -->`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 
 import validation_pages
 from evenflow import _core, claims
-from evenflow.papers import TITLES
+from evenflow.papers import TITLES, load
 from evenflow.papers.reproduce import LEDGER, read_ledger, ship, shipped_ledger
 from evenflow.run import evidence
 from evenflow.run.mechanism import METHODS
@@ -341,12 +341,18 @@ def ledgers(text: str) -> str:
         else:
             c = claims.count(ledger["claims"])
             runs = sum(e["runs"] for e in ledger["experiments"])
-            wider = f"{c.relaxed_holds} | {c.relaxed_fails} | {c.relaxed_undecided}"
+            literal = f"{c.holds} | {c.holds_by_mean} | {c.fails} | {c.fails_by_mean} | {c.undecided}"
+            wider = (
+                f"{c.relaxed_holds} | {c.relaxed_holds_by_mean} | {c.relaxed_fails} | {c.relaxed_fails_by_mean} "
+                f"| {c.relaxed_undecided}"
+            )
+            apart = f" {c.apart} more are counted apart: by construction, arithmetic or calibrated." if c.apart else ""
             block = (
-                f"| claims of `{key}` | hold | fail | undecided |\n| --- | --: | --: | --: |\n"
-                f"| by the paper's own words and numbers | {c.holds} | {c.fails} | {c.undecided} |\n"
+                f"| claims of `{key}` | hold | of them by means | fail | of them by means | undecided |\n"
+                "| --- | --: | --: | --: | --: | --: |\n"
+                f"| by the paper's own words and numbers | {literal} |\n"
                 f"| with the wider reading, where there is one | {wider} |\n\n"
-                f"{c.total} claims on {runs:,} runs at `--scale {ledger['scale']}`.\n"
+                f"{c.judged} claims on {runs:,} runs at `--scale {ledger['scale']}`.{apart}\n"
             )
         pattern = re.compile(rf"(<!-- ledger:{key} -->\n).*?(<!-- /ledger:{key} -->)", re.DOTALL)
         text = pattern.sub(lambda m, block=block: m[1] + block + m[2], text)  # type: ignore[misc]
@@ -377,6 +383,20 @@ def sensitivity(key: str, text: str) -> str:
     start, end = "<!-- sensitivity -->", "<!-- /sensitivity -->"
     before, found, rest = text.partition(start)
     return before + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2] if found else text
+
+
+def changes(key: str, text: str) -> str:
+    """A paper's README with the table of every change of an expectation."""
+    found = load(key).changes
+    lines = ["No expectation has changed since it was first written down."]
+    if found:
+        lines = ["| date | claim | what changed | why | before | after |", "|---|---|---|---|---|---|"]
+        for change in found:
+            cells = (change.date, ", ".join(change.claims), change.what, change.why, change.before, change.after)
+            lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    start, end = "<!-- history -->", "<!-- /history -->"
+    before, there, rest = text.partition(start)
+    return before + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2] if there else text
 
 
 def record_validation() -> None:
@@ -468,7 +488,7 @@ def wanted(only_readme: bool) -> dict[Path, str]:
             files[page] = ledgers(validation_pages.filled(text))
         for key in TITLES:
             page = ROOT / "python" / "evenflow" / "papers" / key / "README.md"
-            files[page] = sensitivity(key, page.read_text(encoding="utf-8"))
+            files[page] = changes(key, sensitivity(key, page.read_text(encoding="utf-8")))
     if README.exists():
         files[README] = ledgers(README.read_text(encoding="utf-8"))
     return files

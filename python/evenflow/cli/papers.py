@@ -38,10 +38,13 @@ def papers(as_json: Json = False) -> None:
         row: dict[str, Any] = {"key": key, "title": title, "reference": paper.reference}
         row |= {"experiments": len(paper.experiments), "claims": len(paper.claims)}
         if shipped is None:
-            row["counts"] = "not run at full scale yet"
+            row |= {"counts": "not run at full scale yet", "by_mean": "–"}
         else:
             c = claims_module.count(shipped["claims"])
             row["counts"] = f"{c.holds} / {c.fails} / {c.undecided}"
+            row["by_mean"] = f"{c.holds_by_mean} / {c.fails_by_mean} / –"
+            if c.apart:
+                row["counts"] += f" ({c.apart} apart)"
         rows.append(row)
     if as_json:
         print_json({"papers": rows})

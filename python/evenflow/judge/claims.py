@@ -720,6 +720,11 @@ class Counts:
         }
 
 
+def by_mean(number: int) -> str:
+    """ ", 6 of them by their means", or nothing."""
+    return f", {number} of them by {'its mean' if number == 1 else 'their means'}" if number else ""
+
+
 def count(rows: Sequence[Mapping[str, Any]]) -> Counts:
     """Count ledger rows. A claim without a relaxed reading counts with its literal verdict in both."""
     counted = [row for row in rows if not row.get("apart")]
