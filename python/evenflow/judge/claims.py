@@ -457,8 +457,8 @@ class Claim:
         experiments: ids of the experiments it is judged on; empty for an analytic claim.
         literal: the comparisons of the paper's own words and numbers.
         relaxed: those of a second reading, and `relaxed_reading`: what that reading is and why there is one.
-        note: the investigation: text, or a function of the data and the literal judgement; used as `why` of a claim
-            that does not hold, in front of what the verdict rule itself says.
+        note: the investigation: text, or a function of the data shown and the literal judgement; used as `why` of a
+            claim that does not hold, in front of what the verdict rule itself says. At scale quick it says so.
         paper_runs: replications in the paper; None = the paper's default (`Paper.runs`).
         quote: the paper's own sentence.
         judged: the predicate in words.
@@ -639,13 +639,50 @@ def judge_claim(
             )
             relaxed = median if by_rule else relaxed
         if literal.verdict is not Verdict.HOLDS:
-            note = claim.note(data, literal) if callable(claim.note) else claim.note
-            literal = replace(literal, why=" ".join(part for part in (note.strip(), literal.why) if part))
+            note = _noted(claim, data, literal, scale)
+            literal = replace(literal, why=" ".join(part for part in (note, literal.why) if part))
         return Entry(claim, literal, relaxed, median=by_rule)
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
         why = f"Could not be judged, a defect of Evenflow: {said}"
         return Entry(claim, Judgement(Verdict.UNDECIDED, "nothing", "", why), broken=said)
+
+
+class NotRun(KeyError):
+    """A note asks for an experiment that is not among those shown."""
+
+
+class _Shown(dict[str, "Table"]):
+    def __missing__(self, name: str) -> Table:
+        raise NotRun(name)
+
+
+def _noted(claim: Claim, data: Data, literal: Judgement, scale: Scale) -> str:
+    """A claim's note. A computed one says on which runs, and nothing about fewer than three of several."""
+    if not callable(claim.note):
+        return claim.note.strip()
+    runs = [_runs(data[name]) for name in claim.experiments]
+    if scale == "quick" and runs and 1 < max(runs) < FEW_FOR_A_NOTE:
+        return ""
+    try:
+        note = claim.note(_Shown(data), literal).strip()
+    except NotRun as error:
+        return f"What was found out about it needs the experiment {error.args[0]}, which was not run."
+    if not note or scale == "paper" or not runs:
+        return note
+    several = f"{max(runs)} runs a point" if max(runs) > 1 else "one run a point"
+    return f"At scale “quick”, {several}: {note}"
+
+
+FEW_FOR_A_NOTE = 3
+"""With fewer runs than this a note about how runs differ is about nothing."""
+
+
+def _runs(table: Table) -> int:
+    counts: dict[int, int] = {}
+    for run in table.runs:
+        counts[run.point] = counts.get(run.point, 0) + 1
+    return max(counts.values(), default=0)
 
 
 def better(one: Judgement, other: Judgement) -> Judgement:
