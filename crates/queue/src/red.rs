@@ -15,7 +15,7 @@ use evenflow_base::schema::{
 use evenflow_base::{Draw, Packet, Time};
 
 use crate::action::ACTION;
-use crate::{Action, Line, Occupancy, Reason, Verdict};
+use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 // --- presets ----------------------------------------------------------------------------------------------------------
 
@@ -472,7 +472,7 @@ pub fn threshold_problems(values: &Values) -> Vec<Problem> {
 
 impl Params {
     /// From decoded values; what they leave open follows from the link.
-    pub fn new(values: &Values, link: Line) -> Result<Params, Vec<Problem>> {
+    pub fn new(values: &Values, link: LinkFacts) -> Result<Params, Vec<Problem>> {
         let mut problems = threshold_problems(values);
         let (low, high) = thresholds(values);
         let bytes = matches!(low, Value::Bytes(_));
@@ -718,40 +718,6 @@ impl Red {
         }
     }
 
-    /// See [`crate::Admission::admit`]. A full buffer counts as such, whatever the rule would have done.
-    pub fn admit<D: Draw>(
-        &mut self,
-        packet: &mut Packet,
-        now: Time,
-        seen: &Occupancy,
-        draws: &mut D,
-    ) -> Verdict {
-        let queue = match self.params.unit {
-            Unit::Packets => f64::from(seen.packets),
-            Unit::Bytes => seen.bytes as f64,
-        };
-        self.average = self.next_average(queue, now, seen.idle_since);
-        self.count += 1.0;
-        self.count_bytes += u64::from(packet.size);
-        let decision = self.decide(queue, packet.size, draws);
-        if seen.full {
-            if self.params.limit_restarts {
-                self.restart();
-            }
-            return Verdict::Drop(Reason::Limit);
-        }
-        if self.params.mark_all_above.is_some_and(|all| queue >= all) {
-            self.restart();
-            return self.params.action.apply(packet, Reason::Forced);
-        }
-        match decision {
-            Decision::Pass => Verdict::Accept,
-            Decision::Early => self.params.action.apply(packet, Reason::Early),
-            Decision::Forced if self.params.hard_drop => Verdict::Drop(Reason::Forced),
-            Decision::Forced => self.params.action.apply(packet, Reason::Forced),
-        }
-    }
-
     /// The average with the packet that arrives now.
     #[inline]
     fn next_average(&self, queue: f64, now: Time, idle_since: Option<Time>) -> f64 {
@@ -850,9 +816,44 @@ impl Red {
         }
         draws.open01() <= self.spread
     }
+}
 
-    /// See [`TABLE`].
-    pub fn observe(&self, name: &str) -> Option<f64> {
+impl Rule for Red {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, link: LinkFacts) -> Result<Red, Vec<Problem>> {
+        Params::new(values, link).map(Red::new)
+    }
+
+    /// A full buffer counts as such, whatever the rule would have done.
+    fn admit<D: Draw>(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut D) -> Verdict {
+        let queue = match self.params.unit {
+            Unit::Packets => f64::from(seen.packets),
+            Unit::Bytes => seen.bytes as f64,
+        };
+        self.average = self.next_average(queue, now, seen.idle_since);
+        self.count += 1.0;
+        self.count_bytes += u64::from(packet.size);
+        let decision = self.decide(queue, packet.size, draws);
+        if seen.full {
+            if self.params.limit_restarts {
+                self.restart();
+            }
+            return Verdict::Drop(Reason::Limit);
+        }
+        if self.params.mark_all_above.is_some_and(|all| queue >= all) {
+            self.restart();
+            return self.params.action.apply(packet, Reason::Forced);
+        }
+        match decision {
+            Decision::Pass => Verdict::Accept,
+            Decision::Early => self.params.action.apply(packet, Reason::Early),
+            Decision::Forced if self.params.hard_drop => Verdict::Drop(Reason::Forced),
+            Decision::Forced => self.params.action.apply(packet, Reason::Forced),
+        }
+    }
+
+    fn observe(&self, name: &str) -> Option<f64> {
         match name {
             "average" => Some(self.average),
             "probability" => Some(self.probability),
@@ -860,6 +861,18 @@ impl Red {
             "count" => Some(self.count),
             _ => None,
         }
+    }
+
+    fn check_partly(values: &Values) -> Vec<Problem> {
+        threshold_problems(values)
+    }
+
+    fn complete(values: &mut Values) {
+        complete(values);
+    }
+
+    fn presets() -> Option<Vec<Vec<String>>> {
+        Some(presets())
     }
 }
 
@@ -881,6 +894,7 @@ const fn flag(name: &'static str, doc: &'static str) -> Param {
 pub static TABLE: Mechanism = Mechanism {
     kind: "red",
     room: Room::Queue,
+    traits: Mechanism::PLAIN,
     title: "Random early detection (RED)",
     doc: "Drops or marks an arriving packet with a probability that grows from 0 to max_probability while an exponential \
           average of the queue length goes from min_threshold to max_threshold, and every packet above. The variants are \

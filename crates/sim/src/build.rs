@@ -1,17 +1,17 @@
 //! From a scenario to a network at rest: copies, draws, routes, flows.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use evenflow_base::random::key_of;
 use evenflow_base::schema::{Law, Sampler, Value, Values};
 use evenflow_base::{Duration, Fine, Rate, Stream, Time};
-use evenflow_queue::scheduler::{self, Drr, Medf, Strict, is_counter};
-use evenflow_queue::{
-    Admission, FqCodel, Htb, Limit, Line, Scheduler, Sfq, Tbf, fq_codel, htb, owns_scheduler, sfq, tbf,
-};
+use evenflow_queue::fifo::Fifo as FifoScheduler;
+use evenflow_queue::held::{Owner, Served, is_counter};
+use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, htb, implied_limit};
 use evenflow_scenario::model::{
     Component, Copies as Which, Direction, EventKind, Every, Group, Histogram, Jitter as JitterSpec, Lost,
-    Per, Queue as QueueSpec, RateSpec, Scenario, SchedulerPer, Target, Traffic, TreeClass,
+    Per, Queue as QueueSpec, RateSpec, Scenario, SchedulerPer, Spec, Target, Traffic, TreeClass,
 };
 use evenflow_stage::Stage;
 use evenflow_traffic::Application;
@@ -19,19 +19,19 @@ use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
 
 use crate::Options;
 use crate::engine::{
-    Connection, Datagrams, Engine, FOLD, Flow, Host, KEEP, LOST, PORT, Parts, RECEIVER, SENDER, STAGE,
+    Connection, DISCARD, Datagrams, Engine, FOLD, Flow, Host, KEEP, PORT, Parts, RECEIVER, SENDER, STAGE,
     StageSlot,
 };
 use crate::events::Lane;
 use crate::measure::{ClassCounters, PortCounters, Window, WindowMeter};
-use crate::port::{Events, Fifo, Gate, Jitter, Lengths, Loses, Loss, Opened, Port, Queue, Select};
+use crate::port::{Events, Fifo, Impairments, Jitter, Lengths, Loses, Loss, Port, Queue, Select};
 use crate::probe::{Log, Probes, Series, Source, Timed};
 
 /// Whether packets leave a port in the order in which it takes them, at instants that are known at once.
 fn in_order(port: &Port) -> bool {
     match &port.queue {
         Queue::Open => true,
-        Queue::Fifo(q) => q.gate.jitter.as_ref().is_none_or(|jitter| jitter.last.is_some()),
+        Queue::Fifo(q) => q.impairments.jitter.as_ref().is_none_or(|jitter| jitter.last.is_some()),
         Queue::Events(_) => false,
     }
 }
@@ -183,7 +183,7 @@ fn schedulers_bytes(scenario: &Scenario, index: usize) -> u64 {
             SchedulerPer::Flow => flows,
         };
         let schedulers = [Some(&queue.rule), queue.scheduler.as_ref()].into_iter().flatten();
-        schedulers.map(|s| scheduler::memory(s.mechanism.kind, &s.values, owners)).sum::<u64>()
+        schedulers.map(|s| evenflow_queue::memory(s.mechanism.kind, &s.values, owners)).sum::<u64>()
     };
     copies * queues.map(of).sum::<u64>()
 }
@@ -436,7 +436,7 @@ impl Builder<'_> {
             }
         }
         routes.push(SENDER);
-        routes.push(LOST);
+        routes.push(DISCARD);
         let most = usize::from(u8::MAX);
         assert!(routes.len() - first <= most, "a path has more components than a packet can count");
     }
@@ -492,7 +492,7 @@ impl Builder<'_> {
     /// The table by which a scheduler of a link finds the queue of a flow; queues are numbered over all copies.
     fn select(&self, direction: Option<&Direction>, link: usize) -> (Select, Vec<f64>) {
         let queue = direction.and_then(|d| d.queue.as_ref());
-        let scheduled = |q: &&QueueSpec| q.scheduler.is_some() || owns_scheduler(q.rule.mechanism.kind);
+        let scheduled = |q: &&QueueSpec| q.scheduler.is_some() || q.rule.mechanism.traits.owns_queues;
         let Some(queue) = queue.filter(scheduled) else { return (Select::One, Vec::new()) };
         if queue.scheduler_per == SchedulerPer::Class {
             return (Select::Class, vec![1.0; self.scenario.classes.len()]);
@@ -558,9 +558,9 @@ impl Builder<'_> {
         };
         let (rate, delay) = physical(&spec.forward, "");
         let mut add = |direction: usize, rate: Option<Rate>, delay: Duration, spec: Option<&Direction>| {
-            let line = Line { rate, delay };
+            let facts = LinkFacts { rate, delay };
             let queue = match spec {
-                Some(d) => self.queue(d, line, &name, copy, direction, link, &selects[direction]),
+                Some(d) => self.queue(d, facts, &name, copy, direction, link, &selects[direction]),
                 None => Queue::Open,
             };
             ports.push(Port {
@@ -597,7 +597,7 @@ impl Builder<'_> {
     fn queue(
         &self,
         direction: &Direction,
-        line: Line,
+        link_facts: LinkFacts,
         name: &str,
         copy: &Copy,
         way: usize,
@@ -623,90 +623,63 @@ impl Builder<'_> {
                 until: loss.until.map_or(Time::NEVER, |until| Time(until.0)),
             });
         let jitter = self.jitter(link, way).map(|jitter| Jitter {
-            mean: line.delay.seconds(),
+            mean: link_facts.delay.seconds(),
             deviation: draw(&jitter.deviation, || own("jitter.normal"), copy.index).number().unwrap_or(0.0),
             last: jitter.keeps_order.then_some(Time::ZERO),
             stream: own("jitter"),
         });
         let free = steps.is_empty() && loss.is_none() && jitter.is_none() && !self.options.event_path;
-        let (admission, limit, spec) = match &direction.queue {
+        let (rule, limit, spec) = match &direction.queue {
             None if free && (way == 1 || !self.observed(link)) => return Queue::Open,
-            None => (Admission::DropTail, Limit::None, None),
+            None => {
+                let kind = evenflow_queue::droptail::TABLE.kind;
+                (
+                    Admission::build(kind, &Values::default(), link_facts).expect("it has no parameters"),
+                    Limit::None,
+                    None,
+                )
+            }
             Some(q) => {
                 let values = self.drawn(&q.rule.values, name, copy);
-                let rule =
-                    Admission::build(q.rule.mechanism.kind, &values, line).expect("the scenario was checked");
+                let rule = Admission::build(q.rule.mechanism.kind, &values, link_facts)
+                    .expect("the scenario was checked");
                 let limit = q.limit.as_ref().map(|l| draw(l, || own("limit"), copy.index));
-                let limit = limit.or_else(|| self.limit_of_latency(q, copy, &own));
+                let limit = limit.or_else(|| {
+                    let spec = q.scheduler.as_ref()?;
+                    let values = spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index);
+                    implied_limit(spec.mechanism.kind, &values)
+                });
                 (rule, Limit::new(limit.as_ref()), Some(q))
             }
         };
         let wants_lengths = way == 0
             && self.scenario.record.histograms.iter().any(|&(l, h)| l == link && h == Histogram::Packets);
-        let gate = Gate {
-            limit,
-            stream: own("queue"),
-            fickle: loss.is_some() || jitter.is_some(),
-            plain: loss.is_none() && jitter.is_none() && matches!(admission, Admission::DropTail),
-            loss,
-            jitter,
-            packets: 0,
-            bytes: 0,
-            rate: line.rate,
-            lengths: wants_lengths.then(Lengths::default),
-            admission,
-        };
-        let scheduler = spec.and_then(|q| q.scheduler.as_ref()).filter(|s| s.mechanism.kind != "fifo");
-        let rule = &gate.admission;
-        let judges = rule.judges_departures();
-        let owned = spec.filter(|q| owns_scheduler(q.rule.mechanism.kind));
-        let scheduled = scheduler.is_some() || owned.is_some();
-        let lazy = !scheduled && steps.is_empty() && !judges && !rule.watches_departures();
+        let impairments = Impairments { loss, jitter };
+        let lengths = wants_lengths.then(Lengths::default);
+        let scheduler = spec.and_then(|q| match q.rule.mechanism.traits.owns_queues {
+            true => Some(&q.rule),
+            false => q.scheduler.as_ref(),
+        });
+        let decides_at_arrival = !rule.sees_dequeue() && !rule.watches_departures();
+        let lazy = scheduler.is_none() && steps.is_empty() && decides_at_arrival;
+        let (plain, impaired) = (rule.is_plain() && !impairments.any(), impairments.any());
+        let gate = Gate::new(rule, limit, own("queue"), link_facts.rate);
         if lazy && !self.options.event_path {
-            let waiting = std::collections::VecDeque::new();
-            return Queue::Fifo(Box::new(Fifo { gate, waiting }));
+            let waiting = VecDeque::new();
+            return Queue::Fifo(Box::new(Fifo { gate, impairments, impaired, plain, lengths, waiting }));
         }
         let (scheduler, select) = match (scheduler, spec) {
-            (Some(s), Some(q)) => {
-                let values = s.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index);
-                let kind = s.mechanism.kind;
-                let scheduler = match kind {
-                    "htb" => self.htb(q, link, &values, &select.1, &own),
-                    _ => self.scheduler(q, &values, kind, &select.1, own("hash")),
+            (Some(spec), Some(q)) => {
+                let values = match q.rule.mechanism.traits.owns_queues {
+                    true => self.drawn(&spec.values, name, copy),
+                    false => spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index),
                 };
-                (scheduler, select.0.clone())
+                (self.scheduler(spec, &values, q.scheduler_per, link, &select.1, &own), select.0.clone())
             }
-            (None, Some(q)) if owned.is_some() => {
-                let values = self.drawn(&q.rule.values, name, copy);
-                let params = fq_codel::Params::new(&values).expect("the scenario was checked");
-                (Scheduler::FqCodel(Box::new(FqCodel::new(params, own("hash")))), select.0.clone())
-            }
-            _ => (Scheduler::Fifo(std::collections::VecDeque::new()), Select::One),
+            _ => (Scheduler::Fifo(Box::new(FifoScheduler::default())), Select::One),
         };
-        Queue::Events(Box::new(Events {
-            sees_all: judges || scheduler.sees_all(),
-            wake: Time::NEVER,
-            gate,
-            scheduler,
-            select,
-            busy: false,
-            sending: (0, Time::ZERO),
-            steps,
-            opened: Opened::default(),
-        }))
-    }
-
-    /// The limit of a queue whose scheduler says how long packets may wait at most.
-    fn limit_of_latency(
-        &self,
-        queue: &QueueSpec,
-        copy: &Copy,
-        own: &dyn Fn(&str) -> Stream,
-    ) -> Option<Value> {
-        let spec = queue.scheduler.as_ref().filter(|s| s.values.get("latency").is_some())?;
-        let values = spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index);
-        let params = tbf::Params::new(&values).expect("the scenario was checked");
-        Some(Value::Bytes(tbf::limit_of(&params, values.number("latency"))))
+        let qdisc = Qdisc::new(gate, scheduler);
+        Queue::Events(Box::new(Events { impairments, lengths, steps, ..Events::new(qdisc, select) }))
     }
 
     /// How a link's delay varies in one of its directions.
@@ -719,73 +692,31 @@ impl Builder<'_> {
         self.scenario.links[link].loss.as_ref().is_some_and(|loss| loss.ways.contains(&way))
     }
 
+    /// The scheduler of a link's copy; `own` makes the copy's streams.
     fn scheduler(
         &self,
-        queue: &QueueSpec,
+        spec: &Spec,
         values: &Values,
-        kind: &str,
-        weights: &[f64],
-        hash: Stream,
-    ) -> Scheduler {
-        let classes = &self.scenario.classes;
-        match kind {
-            "strict" => {
-                let Some(Value::Names(names)) = values.get("order") else { panic!("order was decoded") };
-                let mut order: Vec<usize> =
-                    names.iter().filter_map(|n| classes.iter().position(|c| c == n)).collect();
-                // Classes that do not cross the link stand last: they have no packets here.
-                order.extend((0..classes.len()).filter(|c| !names.contains(&classes[*c])));
-                Scheduler::Strict(Strict::new(order))
-            }
-            "medf" => {
-                let Some(Value::SecondsPerClass(table)) = values.get("offsets") else {
-                    panic!("offsets were decoded")
-                };
-                let offset = |c: &String| Duration::from_seconds(table.get(c).copied().unwrap_or(0.0));
-                Scheduler::Medf(Medf::new(classes.iter().map(offset).collect()))
-            }
-            "drr" => {
-                let quantum = values.number("quantum");
-                let quanta = weights.iter().map(|w| (quantum * w).round() as u64).collect();
-                Scheduler::Drr(Drr::new(quanta, values.word("overflow") == "longest"))
-            }
-            "sfq" => Scheduler::Sfq(Box::new(Sfq::new(sfq::Params::new(values), hash))),
-            "tbf" => {
-                let params = tbf::Params::new(values).expect("the scenario was checked");
-                Scheduler::Tbf(Box::new(Tbf::new(params)))
-            }
-            other => panic!("no scheduler is called {other}: {queue:?}"),
-        }
-    }
-
-    /// A tree of classes; `own` makes the streams of the link's copy.
-    fn htb(
-        &self,
-        queue: &QueueSpec,
+        per: SchedulerPer,
         link: usize,
-        values: &Values,
         weights: &[f64],
         own: &dyn Fn(&str) -> Stream,
     ) -> Scheduler {
-        let spec = queue.scheduler.as_ref().and_then(|s| s.values.get("each"));
-        let params = match spec {
-            None => htb::Params::by_class(values, &self.scenario.classes),
-            Some(Value::Table(each)) => {
-                let of = |owner: &str, what: &str| own(&format!("scheduler.each.{what}/{owner}"));
-                let owners = self.owners(link, queue.scheduler_per);
-                let drawn: Vec<Values> =
-                    owners.iter().map(|(owner, index)| each.drawn(&|what| of(owner, what), *index)).collect();
-                let owners: Vec<htb::Owner> = drawn
-                    .iter()
-                    .zip(weights)
-                    .map(|(each, weight)| htb::Owner { each, weight: *weight })
-                    .collect();
-                htb::Params::by_owner(values, &owners)
+        let mut owners: Vec<Owner> =
+            weights.iter().map(|weight| Owner { weight: *weight, each: None }).collect();
+        if let Some(Value::Table(each)) = spec.values.get("each") {
+            let of = |owner: &str, what: &str| own(&format!("scheduler.each.{what}/{owner}"));
+            for (place, (owner, index)) in owners.iter_mut().zip(self.owners(link, per)) {
+                place.each = Some(each.drawn(&|what| of(&owner, what), index));
             }
-            Some(other) => panic!("each was decoded as {other:?}"),
+        }
+        let served = Served {
+            classes: &self.scenario.classes,
+            owners: &owners,
+            keys: if spec.mechanism.traits.tree { self.keys(SchedulerPer::Flow) } else { Arc::from([]) },
+            hash: &own("hash"),
         };
-        let params = params.expect("the scenario was checked");
-        Scheduler::Htb(Box::new(Htb::new(params, self.keys(SchedulerPer::Flow), &own("hash"))))
+        Scheduler::build(spec.mechanism.kind, values, &served).expect("the scenario was checked")
     }
 
     /// Whose the queues of a scheduler by user or flow are, in the order of their numbers: names, and numbers in their groups.

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use evenflow_base::schema::Sampler;
-use evenflow_base::{Duration, Ecn, Fine, Packet, Stream, Time, flags};
-use evenflow_queue::{Gone, Queued, Reason, Verdict};
+use evenflow_base::{Duration, Ecn, Fine, Packet, Reason, Stream, Time, Verdict, flags};
+use evenflow_queue::{Dropped, Next, Qdisc, Queued};
 use evenflow_stage::Stage;
 use evenflow_traffic::Source;
 use evenflow_transport::sender::Life;
@@ -19,7 +19,7 @@ use evenflow_transport::{Profile, Receiver, Report, Reports, Segment, Sender};
 use crate::RunError;
 use crate::events::{Class, Heads, InFlight, Key, Lane, NEVER, class_of, key, sequence_of, time_of};
 use crate::measure::{ClassCounters, FlowCounters, Window, WindowMeter};
-use crate::port::{Gate, Port, Queue};
+use crate::port::{Port, Queue};
 use crate::probe::{Happening, Probes};
 
 /// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port, with [`KEEP`]
@@ -39,7 +39,7 @@ pub const SENDER: u32 = u32::MAX - 1;
 
 /// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken,
 /// and their stamp, which nobody will read, says on which port they were lost.
-pub const LOST: u32 = u32::MAX - 2;
+pub const DISCARD: u32 = u32::MAX - 2;
 
 /// Set in the index of a service that is a scheduler's wake-up, not the end of a transmission.
 const WAKE: u32 = 1 << 31;
@@ -54,7 +54,7 @@ pub struct Flow {
     pub route: u32,
     /// Where on it the way back begins.
     pub back: u8,
-    /// Where on it [`LOST`] stands.
+    /// Where on it [`DISCARD`] stands.
     pub lost: u8,
     /// Its traffic class.
     pub class: u8,
@@ -216,7 +216,7 @@ pub struct Engine {
     /// SACK options of ACKs under way.
     reports: Reports,
     /// What ports drop after they had accepted it, until it is booked.
-    gone: Vec<Gone>,
+    dropped: Vec<Dropped>,
     created: u64,
     consumed: u64,
     window_open: bool,
@@ -283,7 +283,7 @@ impl Engine {
             sequence: 0,
             outbox: Vec::new(),
             reports: Reports::default(),
-            gone: Vec::new(),
+            dropped: Vec::new(),
             created: 0,
             consumed: 0,
             window_open: p.window.from == Time::ZERO,
@@ -299,7 +299,8 @@ impl Engine {
         engine
     }
 
-    /// Runs to the end of the window.
+    /// Runs to the end of the window. Apart, so that the loop keeps its registers.
+    #[inline(never)]
     pub fn run(&mut self, stop: &AtomicBool) -> Result<(), RunError> {
         let end = key(self.window.to + Duration(1), Class::Service, 0);
         loop {
@@ -335,17 +336,15 @@ impl Engine {
                 Queue::Open => {}
                 Queue::Fifo(q) => {
                     q.release(end, &window);
-                    if let Some(lengths) = &mut q.gate.lengths {
+                    if let Some(lengths) = &mut q.lengths {
                         lengths.advance(q.gate.packets, end, &window);
                     }
                 }
                 Queue::Events(q) => {
                     // What still waits has waited since it was accepted; the lazy path knew that at once.
                     let counters = &mut port.counters;
-                    q.scheduler.for_each(|item| counters.queue_time += window.overlap(item.at, end));
-                    if let Some(lengths) = &mut q.gate.lengths {
-                        lengths.advance(q.gate.packets, end, &window);
-                    }
+                    q.qdisc.for_each(|item| counters.queue_time += window.overlap(item.at, end));
+                    q.note_length(end, &window);
                 }
             }
         }
@@ -359,7 +358,7 @@ impl Engine {
         let mut held = vec![0u64; self.classes.len()];
         for port in &self.ports {
             if let Queue::Events(q) = &port.queue {
-                held[port.class as usize] += u64::from(q.gate.packets);
+                held[port.class as usize] += u64::from(q.qdisc.packets());
             }
         }
         let mut inside = self.lanes.get(self.classes.len()).map_or(0, Lane::len) as u64;
@@ -438,7 +437,7 @@ impl Engine {
                     advance(c, profile, now, &self.window);
                     c.sender.wake(now, profile, &mut self.outbox);
                     if c.sender.life() == Life::Done {
-                        return self.leave(endpoint, info.host);
+                        return self.save_metrics(endpoint, info.host);
                     }
                 }
                 let (profile, due) = (c.profile, c.sender_due());
@@ -459,7 +458,7 @@ impl Engine {
 
     /// A connection is over, in order, and leaves its metrics to those of its host.
     #[cold]
-    fn leave(&mut self, endpoint: usize, host: u32) {
+    fn save_metrics(&mut self, endpoint: usize, host: u32) {
         let c = &self.connections[endpoint];
         let profile = &self.profiles[c.profile as usize];
         let mut metrics = Metrics::of(profile);
@@ -491,15 +490,10 @@ impl Engine {
         let size = d.source.size(&mut d.sizes, d.sent);
         let packet = Packet {
             seq: d.sent,
-            label: 0.0,
-            flow,
-            stamp: 0,
-            size,
-            payload: size.saturating_sub(evenflow_traffic::UDP_HEADER),
-            hop: 0,
             class: info.class,
             flags: flags::DATAGRAM,
             ecn: d.source.ecn,
+            ..Packet::new(flow, size, size.saturating_sub(evenflow_traffic::UDP_HEADER))
         };
         d.sent += 1;
         let next = d.source.next(&mut d.gaps);
@@ -544,15 +538,12 @@ impl Engine {
             let back = segment.flags & flags::BACKWARD != 0;
             let mut packet = Packet {
                 seq: segment.seq,
-                label: 0.0,
-                flow,
                 stamp: segment.stamp,
-                size: segment.size(&self.profiles[profile as usize]),
-                payload: segment.payload,
                 hop: if back { info.back } else { 0 },
                 class: info.class,
                 flags: segment.flags,
                 ecn: segment.ecn,
+                ..Packet::new(flow, segment.size(&self.profiles[profile as usize]), segment.payload)
             };
             if back
                 && self.profiles[profile as usize].sack
@@ -711,7 +702,7 @@ impl Engine {
                 match entry {
                     RECEIVER => return self.at_receiver(packet, info, now),
                     SENDER => return self.at_sender(packet, info, now),
-                    LOST => return self.lost(packet, now),
+                    DISCARD => return self.arrive_lost(packet, now),
                     stage => self.pass(stage & !STAGE, packet, now),
                 }
                 continue;
@@ -755,10 +746,10 @@ impl Engine {
         let free = port.free_at.ceil();
         match &mut port.queue {
             Queue::Open => {}
-            Queue::Fifo(q) if free <= now && q.gate.plain && !self.probes.watches_ports => {}
-            Queue::Fifo(q) if q.gate.plain => {
+            Queue::Fifo(q) if free <= now && q.plain && !self.probes.watches_ports => {}
+            Queue::Fifo(q) if q.plain => {
                 q.release(now, &self.window);
-                let verdict = q.gate.admit_plain(packet, free > now);
+                let verdict = q.gate.ask_plain(packet, free > now);
                 if verdict == Verdict::Accept && !self.probes.watches_ports {
                     q.wait(free, packet.size, now, &self.window);
                 } else if !self.judged(index, packet, verdict, now, free) {
@@ -796,29 +787,29 @@ impl Engine {
         q.advance(now, free, &self.window);
         let full = free > now && q.gate.is_full(packet.size);
         let verdict = q.gate.ask(packet, now, full, (free <= now).then_some(free));
-        let fickle = q.gate.fickle;
+        let impaired = q.impaired;
         if verdict == Verdict::Accept && !self.probes.watches_ports {
             q.wait(free, packet.size, now, &self.window);
         } else if !self.judged(index, packet, verdict, now, free) {
             return false;
         }
-        if fickle {
-            self.chance(index, packet, now, free);
+        if impaired {
+            self.impair(index, packet, now, free);
         }
         true
     }
 
     /// What a lazy FIFO, free at `free`, does at random to a packet that it has accepted.
     #[inline(never)]
-    fn chance(&mut self, index: u32, packet: &mut Packet, now: Time, free: Time) {
+    fn impair(&mut self, index: u32, packet: &mut Packet, now: Time, free: Time) {
         let port = &mut self.ports[index as usize];
         let Queue::Fifo(q) = &mut port.queue else { return };
-        if let Some(jitter) = &mut q.gate.jitter {
+        if let Some(jitter) = &mut q.impairments.jitter {
             let start = if free > now { port.free_at } else { Fine::at(now) };
             port.delay = jitter.delay((start + port.byte_time.times(u32::from(packet.size))).ceil());
         }
-        if loses(&mut q.gate, Verdict::Accept, now) {
-            doom(packet, index, &self.flows);
+        if q.impairments.lose(now) {
+            mark_lost(packet, index, &self.flows);
         }
     }
 
@@ -841,7 +832,7 @@ impl Engine {
             }
             Verdict::Drop(reason) => {
                 class.outside += u64::from(!self.window.holds(now));
-                self.dropped(index, packet, reason, now);
+                self.book_drop(index, packet, reason, now);
                 return false;
             }
         }
@@ -850,7 +841,7 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn offer_by_events(&mut self, index: u32, mut packet: Packet, sequence: u64, now: Time) {
+    fn offer_by_events(&mut self, index: u32, packet: Packet, sequence: u64, now: Time) {
         let window = self.window;
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
@@ -861,110 +852,85 @@ impl Engine {
         if let Some(rate) = q.step(now) {
             port.byte_time = rate.byte_time();
         }
-        // The rule decides first, about a queue that has room where somebody else can be pushed out.
-        let free = port.free_at.ceil();
-        q.advance(now, free);
-        let queue = q.place(&packet, now);
-        let full = q.is_full(queue, packet.size) && !q.scheduler.can_push_out(queue, packet.size);
-        let idle_since = q.idle_since(free);
-        let mut verdict = match q.scheduler.refuses(packet.size) {
-            None => q.gate.ask(&mut packet, now, full, idle_since),
-            Some(reason) => Verdict::Drop(reason),
+        q.note_length(now, &window);
+        let (copy, flows, probes) = (port.copy, &self.flows, &mut self.probes);
+        let mut dropped = std::mem::take(&mut self.dropped);
+        let impairments = &mut q.impairments;
+        let show = |qdisc: &Qdisc, _: usize, packet: &mut Packet, verdict: Verdict| {
+            if probes.watches_ports {
+                let observe = |class: Option<u32>, name: &str| {
+                    qdisc.observe(class.map(|class| class as usize), name, now)
+                };
+                probes.at_port(lane as u32, copy, observe, packet, verdict, now);
+            }
+            if !verdict.is_drop() && impairments.lose(now) {
+                mark_lost(packet, index, flows);
+            }
         };
-        let mut gone = std::mem::take(&mut self.gone);
-        while !matches!(verdict, Verdict::Drop(_)) && q.is_full(queue, packet.size) {
-            if let Some(lengths) = &mut q.gate.lengths {
-                lengths.advance(q.gate.packets, now, &window);
-            }
-            if !q.push_out(queue, packet.size, &mut gone) {
-                verdict = Verdict::Drop(Reason::Limit);
-            }
-        }
-        if self.probes.watches_ports {
-            let observe = |class, name: &str| q.observe(class, name, now);
-            self.probes.at_port(lane as u32, port.copy, observe, &packet, verdict, now);
-        }
-        if let Verdict::Drop(reason) = verdict {
-            q.scheduler.turned_away(queue, reason);
-        }
-        if loses(&mut q.gate, verdict, now) {
-            doom(&mut packet, index, &self.flows);
-        }
-        let class = &mut self.classes[lane];
+        let key = q.select.key(&packet);
+        let verdict = q.qdisc.offer_shown(Queued { packet, at: now, sequence }, key, &mut dropped, show);
         match verdict {
-            Verdict::Drop(reason) => self.dropped(index, &packet, reason, now),
+            Verdict::Drop(reason) => self.book_drop(index, &packet, reason, now),
             accepted => {
                 if let Verdict::Mark(reason) = accepted {
                     port.counters.marks += 1;
-                    class.marks[reason as usize] += u64::from(window.holds(now));
+                    self.classes[lane].marks[reason as usize] += u64::from(window.holds(now));
                 }
-                if q.busy || q.sees_all {
-                    if let Some(lengths) = &mut q.gate.lengths {
-                        lengths.advance(q.gate.packets, now, &window);
-                    }
-                    q.hold(queue, packet, now, sequence);
-                }
-                if !q.busy {
+                if !q.qdisc.is_busy() {
                     let start = port.free_at.max(Fine::at(now));
-                    if q.sees_all {
-                        self.serve_next(index, start, now, &mut gone);
-                    } else {
-                        self.serve(index, Queued { packet, at: now, sequence }, None, start);
-                    }
+                    self.serve_next(index, start, now, &mut dropped);
                 }
             }
         }
-        self.lose(index, now, gone);
+        self.book_drops(index, now, dropped);
     }
 
     /// Books what a port has dropped at `now` after it had accepted it.
-    fn lose(&mut self, index: u32, now: Time, mut gone: Vec<Gone>) {
-        for (item, reason) in gone.drain(..) {
+    fn book_drops(&mut self, index: u32, now: Time, mut dropped: Vec<Dropped>) {
+        for (item, reason) in dropped.drain(..) {
             self.ports[index as usize].counters.queue_time += self.window.overlap(item.at, now);
-            self.dropped(index, &item.packet, reason, now);
+            self.book_drop(index, &item.packet, reason, now);
         }
-        self.gone = gone;
+        self.dropped = dropped;
     }
 
     /// Puts the next packet of an event-path port on the wire, if one waits and may leave; or sees to it that the port is
     /// asked again when one may.
-    fn serve_next(&mut self, index: u32, start: Fine, now: Time, gone: &mut Vec<Gone>) {
+    fn serve_next(&mut self, index: u32, start: Fine, now: Time, dropped: &mut Vec<Dropped>) {
         let Queue::Events(q) = &mut self.ports[index as usize].queue else { return };
-        match q.next(now, gone) {
-            Some((item, mark)) => self.serve(index, item, mark, start),
-            None => {
-                q.busy = false;
-                if let Some(at) = q.doze() {
-                    let key = key(at, Class::Service, self.draw_sequence());
-                    self.services.push(Reverse((key, index | WAKE)));
-                    self.advance_agenda(key);
-                }
-            }
+        let at = match q.qdisc.next(now, dropped) {
+            Next::Packet(item, mark) => return self.serve(index, item, mark, start),
+            Next::At(at) => at,
+            Next::Nothing => Time::NEVER,
+        };
+        if q.arm_wakeup(at) {
+            let key = key(at, Class::Service, self.draw_sequence());
+            self.services.push(Reverse((key, index | WAKE)));
+            self.advance_agenda(key);
         }
     }
 
     /// A scheduler that kept its packets back is asked again.
     #[inline(never)]
     fn wake(&mut self, index: u32, now: Time) {
-        let window = self.window;
-        let port = &mut self.ports[index as usize];
-        let free = port.free_at.ceil();
-        let Queue::Events(q) = &mut port.queue else { return };
-        // A wake-up that is not the one on record is stale, and who is busy will ask by itself.
+        let Queue::Events(q) = &mut self.ports[index as usize].queue else { return };
+        // A wake-up that is not the one on record is stale, and a busy port asks anyway.
         if q.wake != now {
             return;
         }
         q.wake = Time::NEVER;
-        if q.busy {
-            return;
+        if !q.qdisc.is_busy() {
+            self.ask_again(index, Fine::at(now), now);
         }
-        q.advance(Time(now.0.saturating_sub(1)), free);
-        if let Some(lengths) = &mut q.gate.lengths {
-            lengths.advance(q.gate.packets, now, &window);
-        }
-        let mut gone = std::mem::take(&mut self.gone);
-        self.serve_next(index, Fine::at(now), now, &mut gone);
-        self.lose(index, now, gone);
+    }
+
+    /// The transmitter of an event-path port is free at `start`, which is at or just before `now`.
+    fn ask_again(&mut self, index: u32, start: Fine, now: Time) {
+        let Queue::Events(q) = &mut self.ports[index as usize].queue else { return };
+        q.note_length(now, &self.window);
+        let mut dropped = std::mem::take(&mut self.dropped);
+        self.serve_next(index, start, now, &mut dropped);
+        self.book_drops(index, now, dropped);
     }
 
     /// Puts a packet of an event-path port on the wire, which was marked on its way out for `mark`.
@@ -973,12 +939,10 @@ impl Engine {
         let port = &mut self.ports[index as usize];
         let lane = port.class as usize;
         let began = start.ceil();
-        if let Queue::Events(q) = &mut port.queue {
-            q.busy = true;
-            q.sending = (item.packet.size, began);
-            if let Some(rate) = q.step(began) {
-                port.byte_time = rate.byte_time();
-            }
+        if let Queue::Events(q) = &mut port.queue
+            && let Some(rate) = q.step(began)
+        {
+            port.byte_time = rate.byte_time();
         }
         if let Some(reason) = mark {
             port.counters.marks += 1;
@@ -991,7 +955,7 @@ impl Engine {
         let times = transmit(port, item.packet.size, (start, began));
         book_clipped(port, class, item.packet.class, item.at, times, &window);
         if let Queue::Events(q) = &mut port.queue
-            && let Some(jitter) = &mut q.gate.jitter
+            && let Some(jitter) = &mut q.impairments.jitter
         {
             port.delay = jitter.delay(times.ended);
         }
@@ -1009,35 +973,22 @@ impl Engine {
         if index & WAKE != 0 {
             return self.wake(index & !WAKE, now);
         }
-        let window = self.window;
-        let port = &mut self.ports[index as usize];
-        let free_at = port.free_at;
-        let Queue::Events(q) = &mut port.queue else { return };
-        let (size, began) = q.sending;
-        // A clock that strikes at this very instant does so when all that happens at it has happened.
-        q.advance(Time(now.0.saturating_sub(1)), free_at.ceil());
-        q.gate.admission.departed(size, now.since(began), now);
-        if let Some(lengths) = &mut q.gate.lengths {
-            lengths.advance(q.gate.packets, now, &window);
-        }
-        let mut gone = std::mem::take(&mut self.gone);
-        self.serve_next(index, free_at, now, &mut gone);
-        self.lose(index, now, gone);
+        self.ask_again(index, self.ports[index as usize].free_at, now);
     }
 
     /// A packet that was lost at random would arrive now.
     #[inline(never)]
-    fn lost(&mut self, packet: &Packet, now: Time) {
+    fn arrive_lost(&mut self, packet: &Packet, now: Time) {
         let index = packet.stamp;
         let class = &mut self.classes[self.ports[index as usize].class as usize];
         class.all_delivered -= 1;
         class.ahead -= u64::from(now > self.window.to);
-        self.dropped(index, packet, Reason::Loss, now);
+        self.book_drop(index, packet, Reason::Loss, now);
     }
 
     /// Books a dropped packet.
     #[inline(never)]
-    fn dropped(&mut self, index: u32, packet: &Packet, reason: Reason, now: Time) {
+    fn book_drop(&mut self, index: u32, packet: &Packet, reason: Reason, now: Time) {
         let port = &mut self.ports[index as usize];
         port.counters.drops += 1;
         let class = &mut self.classes[port.class as usize];
@@ -1052,11 +1003,7 @@ impl Engine {
                 u64::from(packet.is_data() && !packet.is(flags::BACKWARD));
         }
         if self.probes.watches_drops {
-            let length = match &port.queue {
-                Queue::Open => 0,
-                Queue::Fifo(q) => q.gate.packets,
-                Queue::Events(q) => q.gate.packets,
-            };
+            let length = port.queue.packets();
             let drop = Happening { time: now, flow: packet.flow, class: port.class, code: reason as u8 };
             let met = (inside && reason != Reason::Loss).then_some(length);
             self.probes.dropped(drop, met);
@@ -1114,21 +1061,15 @@ impl Engine {
                 q.gate.observe(name)
             }
             Queue::Events(q) => {
-                q.advance(now, free);
-                q.observe(class, name, now)
+                q.qdisc.advance(now);
+                q.qdisc.observe(class.map(|class| class as usize), name, now)
             }
         }
     }
 }
 
-/// Whether an accepted packet will be lost on its way over the link.
-fn loses(gate: &mut Gate, verdict: Verdict, now: Time) -> bool {
-    let accepted = !matches!(verdict, Verdict::Drop(_));
-    accepted && gate.loss.as_mut().is_some_and(|loss| loss.strikes(now))
-}
-
-/// From here on the packet's way leads to [`LOST`].
-fn doom(packet: &mut Packet, port: u32, flows: &[Flow]) {
+/// From here on the packet's way leads to [`DISCARD`].
+fn mark_lost(packet: &mut Packet, port: u32, flows: &[Flow]) {
     packet.hop = flows[packet.flow as usize].lost;
     packet.stamp = port;
 }

@@ -231,18 +231,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn item(time: u64, sequence: u64) -> InFlight {
-        let packet = Packet {
-            seq: sequence,
-            label: 0.0,
-            flow: 0,
-            stamp: 0,
-            size: 1,
-            payload: 1,
-            hop: 0,
-            class: 0,
-            flags: 0,
-            ecn: Ecn::NotCapable,
-        };
+        let packet = Packet { seq: sequence, ..Packet::new(0, 1, 1) };
         InFlight { key: key(Time(time), Class::Arrival, sequence), packet }
     }
 

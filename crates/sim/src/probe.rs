@@ -2,8 +2,7 @@
 //!
 //! A run without one pays a flag test per packet.
 
-use evenflow_base::{Duration, Packet, Time, flags};
-use evenflow_queue::{Reason, Verdict};
+use evenflow_base::{Duration, Packet, Reason, Time, Verdict, flags};
 use evenflow_scenario::model::EventKind;
 
 use crate::engine::{Engine, StageSlot};

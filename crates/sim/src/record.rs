@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use evenflow_base::Reason;
 use evenflow_base::schema::Observable;
-use evenflow_queue::scheduler::is_counter;
-use evenflow_queue::{Reason, Scheduler, htb};
+use evenflow_queue::held::{ClassCounts, is_counter};
+use evenflow_queue::htb;
 use evenflow_scenario::model::{EventKind, Histogram, Queue as QueueSpec, RateSpec, Scenario};
 use evenflow_transport::sender::Life;
 
@@ -238,36 +239,36 @@ fn scheduled(engine: &Engine, ports: &[&Port], spec: &QueueSpec) -> Option<Map<S
             copies.push(q);
         }
     }
-    match &copies.first()?.scheduler {
-        Scheduler::Htb(tree) => {
-            let values = &spec.scheduler.as_ref()?.values;
-            Some(classes(engine, &copies, htb::class_names(values).collect(), tree.counts().len()))
-        }
-        Scheduler::Sfq(_) => Some(meetings(engine, &copies, spec.scheduler.as_ref()?.mechanism.observables)),
-        Scheduler::FqCodel(_) => Some(meetings(engine, &copies, spec.rule.mechanism.observables)),
-        _ => None,
+    let first = copies.first()?.qdisc.scheduler();
+    let own = spec.scheduler.as_ref().unwrap_or(&spec.rule);
+    if own.mechanism.traits.tree {
+        return Some(classes(
+            engine,
+            &copies,
+            htb::class_names(&own.values).collect(),
+            first.class_counts().len(),
+        ));
     }
+    own.mechanism.traits.hashes.then(|| hash_stats(engine, &copies, own.mechanism.observables))
 }
 
 /// Counts of schedulers that hash flows, summed over copies, and means of where they stand.
-fn meetings(engine: &Engine, copies: &[&Events], observables: &[Observable]) -> Map<String, Value> {
+fn hash_stats(engine: &Engine, copies: &[&Events], observables: &[Observable]) -> Map<String, Value> {
     let count = |q: &Events, name: &str| {
-        let now = q.scheduler.meetings().and_then(|m| m.named(name)).unwrap_or(0);
-        now - q.opened.meetings.named(name).unwrap_or(0)
+        let now = q.qdisc.scheduler().hash_stats().and_then(|m| m.named(name)).unwrap_or(0);
+        now - q.opened.hash_stats.named(name).unwrap_or(0)
     };
     let value = |name: &str| match is_counter(name) {
         true => json!(copies.iter().map(|q| count(q, name)).sum::<u64>()),
-        false => number(mean(copies.iter().map(|q| q.observe(None, name, engine.window.to)))),
+        false => number(mean(copies.iter().map(|q| q.qdisc.observe(None, name, engine.window.to)))),
     };
     observables.iter().map(|o| (o.name.to_owned(), value(o.name))).collect()
 }
 
 /// The same of a tree's classes: of each by its name, and of those without names, the leaves of users or flows, in lists.
 fn classes(engine: &Engine, copies: &[&Events], names: Vec<&str>, count: usize) -> Map<String, Value> {
-    let none = htb::Counts::default();
-    let counts = |q: &Events, n: usize| match &q.scheduler {
-        Scheduler::Htb(tree) => (tree.counts()[n], q.opened.classes.get(n).copied().unwrap_or(none)),
-        _ => (none, none),
+    let counts = |q: &Events, n: usize| {
+        (q.qdisc.scheduler().class_counts()[n], q.opened.classes.get(n).copied().unwrap_or_default())
     };
     let value = |n: usize, name: &str| match is_counter(name) {
         true => {
@@ -277,11 +278,11 @@ fn classes(engine: &Engine, copies: &[&Events], names: Vec<&str>, count: usize) 
             };
             json!(copies.iter().filter_map(rise).sum::<u64>())
         }
-        false => number(mean(copies.iter().map(|q| q.observe(Some(n as u32), name, engine.window.to)))),
+        false => number(mean(copies.iter().map(|q| q.qdisc.observe(Some(n), name, engine.window.to)))),
     };
     let drops = |n: usize| -> [u64; Reason::ALL.len()] {
         std::array::from_fn(|reason| {
-            let rise = |(now, before): (htb::Counts, htb::Counts)| now.drops[reason] - before.drops[reason];
+            let rise = |(now, before): (ClassCounts, ClassCounts)| now.drops[reason] - before.drops[reason];
             copies.iter().map(|q| rise(counts(q, n))).sum()
         })
     };
@@ -344,11 +345,7 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
             Histogram::Packets => {
                 let mut time: Vec<u64> = Vec::new();
                 for port in engine.ports.iter().filter(|p| p.class as usize == 2 * link) {
-                    let lengths = match &port.queue {
-                        Queue::Open => None,
-                        Queue::Fifo(q) => q.gate.lengths.as_ref(),
-                        Queue::Events(q) => q.gate.lengths.as_ref(),
-                    };
+                    let lengths = port.queue.lengths();
                     for (n, t) in lengths.map(|l| l.time.as_slice()).unwrap_or_default().iter().enumerate() {
                         if time.len() <= n {
                             time.resize(n + 1, 0);

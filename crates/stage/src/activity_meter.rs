@@ -148,6 +148,7 @@ const DEVIATIONS: &[Deviation] = &[Deviation {
 pub static TABLE: Mechanism = Mechanism {
     kind: "activity-meter",
     room: Room::Stage,
+    traits: Mechanism::PLAIN,
     title: "Activity meter",
     doc: "Measures the rate of a user and writes log2(rate / reference rate) into each packet, before any decision on it.",
     source: "Menth and Zeitler 2018, section III-B, equations 1 to 5",
@@ -161,6 +162,7 @@ pub static TABLE: Mechanism = Mechanism {
 pub static FAIR_TABLE: Mechanism = Mechanism {
     kind: "fair-activity-meter",
     room: Room::Stage,
+    traits: Mechanism::PLAIN,
     title: "Fair activity meter",
     doc: "Like the activity meter, with the measured rate multiplied by a uniform draw from (0, 1) for each packet.",
     source: "Menth and Zeitler 2018, section III-E",
@@ -186,18 +188,7 @@ mod tests {
     }
 
     fn packet(class: u8) -> Packet {
-        Packet {
-            seq: 0,
-            label: f64::NAN,
-            flow: 0,
-            stamp: 0,
-            size: 1500,
-            payload: 1470,
-            hop: 0,
-            class,
-            flags: flags::DATAGRAM,
-            ecn: Ecn::NotCapable,
-        }
+        Packet { label: f64::NAN, class, flags: flags::DATAGRAM, ..Packet::new(0, 1500, 1470) }
     }
 
     fn label_after(meter: &mut ActivityMeter, class: u8, seconds: f64) -> f64 {

@@ -58,6 +58,7 @@ impl CsfqEdge {
 pub static TABLE: Mechanism = Mechanism {
     kind: "csfq-edge",
     room: Room::Stage,
+    traits: Mechanism::PLAIN,
     title: "Edge of core-stateless fair queueing",
     doc: "Writes the estimated rate of the aggregate, divided by its weight, into each packet.",
     source: "Stoica, Shenker, Zhang 1998, equation 3",
@@ -84,18 +85,7 @@ mod tests {
     use evenflow_base::Ecn;
 
     fn pass(edge: &mut CsfqEdge, now: u64) -> f64 {
-        let mut p = Packet {
-            seq: 0,
-            label: 0.0,
-            flow: 0,
-            stamp: 0,
-            size: 1500,
-            payload: 1470,
-            hop: 0,
-            class: 0,
-            flags: 8,
-            ecn: Ecn::NotCapable,
-        };
+        let mut p = Packet { flags: 8, ..Packet::new(0, 1500, 1470) };
         edge.forward(&mut p, Time(now));
         p.label
     }

@@ -106,6 +106,7 @@ pub(crate) const START: Param = Param {
 pub static TABLE: Mechanism = Mechanism {
     kind: "rate-meter",
     room: Room::Stage,
+    traits: Mechanism::PLAIN,
     title: "Rate meter (TDRM-UTEMA)",
     doc: "Measures the rate of everything that passes and changes nothing.",
     source: "Menth and Hauser 2017; Menth and Zeitler 2018, equations 1 to 4",

@@ -17,18 +17,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 fn packet(size: u16) -> Packet {
-    Packet {
-        seq: 0,
-        label: 0.0,
-        flow: 0,
-        stamp: 0,
-        size,
-        payload: size,
-        hop: 0,
-        class: 0,
-        flags: flags::DATAGRAM,
-        ecn: Ecn::NotCapable,
-    }
+    Packet { flags: flags::DATAGRAM, ..Packet::new(0, size, size) }
 }
 
 fn meter(reference_rate: f64, fair: bool) -> ActivityMeter {
