@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
+use evenflow_base::{Duration, Given, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::csfq::{self, Csfq, Form};
 use evenflow_queue::drr::Drr;
 use evenflow_queue::fifo::Fifo;
 use evenflow_queue::medf::Medf;
 use evenflow_queue::strict::Strict;
 use evenflow_queue::{
-    ActivityAqm, FqCodel, Limit, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, activity_aqm, codel,
-    fq_codel, sfq,
+    ActivityAqm, FqCodel, Limit, Occupancy, Queued, Reason, Rule, Scheduler, Sfq, Verdict, activity_aqm,
+    codel, fq_codel, sfq,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -380,7 +380,7 @@ proptest! {
             }
         }
         let mut left = 0;
-        scheduler.for_each(|_| left += 1);
+        scheduler.for_each(&mut |_: &Queued| left += 1);
         prop_assert_eq!(left, model.len());
     }
 
@@ -420,7 +420,7 @@ proptest! {
             }
         }
         let mut left = 0;
-        scheduler.for_each(|_| left += 1);
+        scheduler.for_each(&mut |_: &Queued| left += 1);
         prop_assert_eq!(left, model.len());
     }
 }
@@ -498,7 +498,7 @@ proptest! {
         let mut now = Time::ZERO;
         let unit = if params.in_time { 1500.0 * 8.0 / RATE } else { 1.0 };
         let accepts = |rule: &ActivityAqm, activity: f64, queue: u32, now: Time| {
-            rule.clone().admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500)) == Verdict::Accept
+            rule.clone().admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Given::default()) == Verdict::Accept
         };
         let (mut low, mut high) = (f64::MAX, f64::MIN);
         for (activity, queue, gap) in arrivals {
@@ -507,7 +507,7 @@ proptest! {
                 prop_assert!((0..queue).all(|q| accepts(&rule, activity, q, now)));
                 prop_assert!([0.1, 1.0, 10.0].iter().all(|less| accepts(&rule, activity - less, queue, now)));
             }
-            let verdict = rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500));
+            let verdict = rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Given::default());
             let full = seen(queue, limit, 1500).full;
             prop_assert_eq!(verdict == Verdict::Drop(Reason::Limit), full);
             if f64::from(queue) * unit < params.q_min {
@@ -531,7 +531,7 @@ proptest! {
         let shift = f64::from(k);
         let mut now = Time(1);
         let admit = |rule: &mut ActivityAqm, activity: f64, queue, now| {
-            rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500))
+            rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Given::default())
         };
         // An empty queue accepts whatever the average is.
         admit(&mut here, 5.0, 0, now);

@@ -1,7 +1,5 @@
 //! Laws of every admission rule, beside every scheduler, under any sequence of calls.
 
-use std::collections::VecDeque;
-
 use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::drr::Drr;
@@ -10,7 +8,7 @@ use evenflow_queue::medf::Medf;
 use evenflow_queue::red::{self, Spread};
 use evenflow_queue::strict::Strict;
 use evenflow_queue::{
-    Admission, Dropped, FqCodel, Limit, LinkFacts, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict,
+    Admission, Dropped, FqCodel, Limit, LinkFacts, Occupancy, Queued, Reason, Rule, Scheduler, Sfq, Verdict,
     fq_codel, sfq,
 };
 use proptest::prelude::*;
@@ -395,7 +393,7 @@ proptest! {
         let codel_marks = kind == "codel"
             && values.flag("ecn")
             && !matches!(queue.scheduler, Scheduler::FqCodel(_));
-        let (mut offered, mut dropped, mut sent) = (0u64, 0u64, 0u64);
+        let (mut offered, mut lost, mut sent) = (0u64, 0u64, 0u64);
         for op in ops {
             match op {
                 Op::Arrive(size, ecn, lane, label, later) => {
@@ -413,7 +411,7 @@ proptest! {
                             // CSFQ tosses its coin for a packet that finds no room, too.
                             prop_assert!(full == (reason == Reason::Limit) || (full && kind == "csfq"));
                             prop_assert!(full || !gentle, "{} dropped for {:?}", kind, reason);
-                            dropped += u64::from(size);
+                            lost += u64::from(size);
                             continue;
                         }
                         Verdict::Mark(_) => {
@@ -441,18 +439,18 @@ proptest! {
                     for (item, reason) in &dropped {
                         prop_assert_eq!(*reason, Reason::Codel);
                         prop_assert!(item.packet.ecn == Ecn::NotCapable || !codel_marks);
-                        dropped += u64::from(item.packet.size);
+                        lost += u64::from(item.packet.size);
                     }
                     sent += next.map_or(0, |item| u64::from(item.packet.size));
                     check_observables(&queue.rule, kind)?;
                 }
                 Op::Silence(later) => queue.advance(later)?,
             }
-            prop_assert_eq!(offered, sent + dropped + queue.bytes);
+            prop_assert_eq!(offered, sent + lost + queue.bytes);
         }
         let mut held = 0;
-        queue.scheduler.for_each(|item| held += u64::from(item.packet.size));
-        prop_assert_eq!(offered, sent + dropped + held);
+        queue.scheduler.for_each(&mut |item: &Queued| held += u64::from(item.packet.size));
+        prop_assert_eq!(offered, sent + lost + held);
     }
 
     /// RED's average lies between nothing and the longest queue it has seen, whatever the variant; nothing is picked while it is
