@@ -5,8 +5,8 @@ Run after a change of the engine (`make curves`): a curve tells which engine mad
 
 from __future__ import annotations
 
-from evenflow.papers.wtp import scenarios
-from evenflow.papers.wtp.options import Options
+from evenflow.papers.wtp import network as scenarios
+from evenflow.papers.wtp.choices import Options
 from evenflow.scenario import Scenario
 from evenflow.theory import curves, markers
 

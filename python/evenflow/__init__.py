@@ -18,17 +18,21 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import EvenflowError, Interrupted, NotYetKnown, ScenarioError, StoreError, UsageError
 
-# `mechanism`, `study` and `theory` are modules and functions. Importing the modules here, before the functions are
-# defined, settles whose the names are: a later `import evenflow.study` finds its module loaded and binds nothing.
+# `mechanism`, `run`, `study` and `theory` are modules and functions. Importing the modules here, before the functions
+# are defined, settles whose the names are: a later `import evenflow.study` finds its module loaded and binds nothing.
 from .mechanism import Mechanism, describe, mechanism
-from .record import Record
+from .run.record import Record
 from .scenario import Scenario
 from .study import Point, Precision, Run, Study, Table, run_study
 from .theory import Prediction
 
 if TYPE_CHECKING:
-    from . import claims, marking, paper, papers, plots, stats, types
-    from .store import Store
+    from . import papers, stats
+    from .judge import claims, paper
+    from .run.store import Store
+    from .scenario import types
+    from .show import plots
+    from .theory import marking
 
 __all__ = [
     "EvenflowError",
@@ -69,7 +73,7 @@ _MODULES = frozenset({"claims", "marking", "paper", "papers", "plots", "stats", 
 
 def __getattr__(name: str) -> Any:
     if name == "Store":
-        from .store import Store
+        from .run.store import Store
 
         return Store
     if name in _MODULES:

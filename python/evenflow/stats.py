@@ -12,12 +12,12 @@ Modeling and Analysis", 5th ed. (2015), sections 9.4 and 10.2, for replications 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -34,6 +34,7 @@ class Interval:
     packets).
     With one value, or with an infinite one, nothing can be said about the spread: `sd` is NaN and the bounds are
     infinite.
+    `again` computes it at another confidence level; all functions here give it.
     """
 
     mean: float
@@ -42,6 +43,29 @@ class Interval:
     n: int
     sd: float
     undefined: int = 0
+    again: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
+
+    def at(self, level: float) -> Interval:
+        """The same at another confidence level.
+
+        Raises:
+            ValueError: it was put together without saying how (`again`).
+        """
+        if self.again is not None:
+            return self.again(level)
+        if self.lo == self.hi or not (math.isfinite(self.lo) or math.isfinite(self.hi)):
+            return self
+        raise ValueError("this interval cannot be given at another level: say how, Interval(…, again=…)")
+
+    def map(self, increasing: Callable[[float], float]) -> Interval:
+        """The interval of an increasing function of the quantity, at any level; bounds that are infinite stay so.
+
+        `sd` is stretched as the interval is.
+        """
+        mean, lo, hi = (increasing(x) if math.isfinite(x) else x for x in (self.mean, self.lo, self.hi))
+        stretched = (hi - lo) / (self.hi - self.lo) if math.isfinite(self.hi - self.lo) and self.hi > self.lo else 1.0
+        sd = self.sd * stretched
+        return Interval(mean, lo, hi, self.n, sd, self.undefined, lambda level: self.at(level).map(increasing))
 
     @property
     def half_width(self) -> float:
@@ -81,12 +105,12 @@ def mean_interval(values: Floats | Sequence[float], level: float = LEVEL) -> Int
     n, undefined = int(used.size), int(array.size - used.size)
     if n == 0:
         return Interval(math.nan, -math.inf, math.inf, 0, math.nan, undefined)
-    mean = float(used.mean())
+    mean, again = float(used.mean()), partial(mean_interval, values)
     if n == 1 or not math.isfinite(mean):
         return Interval(mean, -math.inf, math.inf, n, math.nan, undefined)
     sd = float(used.std(ddof=1))
     half = student_t(level, n - 1) * sd / math.sqrt(n)
-    return Interval(mean, mean - half, mean + half, n, sd, undefined)
+    return Interval(mean, mean - half, mean + half, n, sd, undefined, again)
 
 
 def _pairs(a: Floats | Sequence[float], b: Floats | Sequence[float]) -> tuple[Floats, Floats, int]:
@@ -103,7 +127,7 @@ def difference(a: Floats | Sequence[float], b: Floats | Sequence[float], level: 
     """Mean of a − b with its interval, paired by seed; both of shape (n,) in the same seed order."""
     left, right, undefined = _pairs(a, b)
     found = mean_interval(left - right, level)
-    return Interval(found.mean, found.lo, found.hi, found.n, found.sd, undefined)
+    return replace(found, undefined=undefined, again=partial(difference, a, b))
 
 
 def mean_of_ratios(a: Floats | Sequence[float], b: Floats | Sequence[float], level: float = LEVEL) -> Interval:
@@ -113,7 +137,7 @@ def mean_of_ratios(a: Floats | Sequence[float], b: Floats | Sequence[float], lev
     left, right, undefined = _pairs(a, b)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = mean_interval(left / right, level)
-    return Interval(found.mean, found.lo, found.hi, found.n, found.sd, undefined + found.undefined)
+    return replace(found, undefined=undefined + found.undefined, again=partial(mean_of_ratios, a, b))
 
 
 def ratio_of_means(a: Floats | Sequence[float], b: Floats | Sequence[float], level: float = LEVEL) -> Interval:
@@ -132,9 +156,9 @@ def ratio_of_means(a: Floats | Sequence[float], b: Floats | Sequence[float], lev
     mx, my = float(x.mean()), float(y.mean())
     if my == 0.0:
         return Interval(math.inf if mx > 0 else math.nan, -math.inf, math.inf, n, math.nan, undefined)
-    ratio = mx / my
+    ratio, again = mx / my, partial(ratio_of_means, a, b)
     if n == 1:
-        return Interval(ratio, -math.inf, math.inf, n, math.nan, undefined)
+        return Interval(ratio, -math.inf, math.inf, n, math.nan, undefined, again)
     cov = np.cov(x, y, ddof=1)
     vxx, vxy, vyy = (float(cov[0, 0]) / n, float(cov[0, 1]) / n, float(cov[1, 1]) / n)
     sd = float((x - ratio * y).std(ddof=1)) / abs(my)
@@ -143,9 +167,9 @@ def ratio_of_means(a: Floats | Sequence[float], b: Floats | Sequence[float], lev
     qa, qb, qc = my * my - t2 * vyy, mx * my - t2 * vxy, mx * mx - t2 * vxx
     disc = qb * qb - qa * qc
     if qa <= 0 or disc < 0:
-        return Interval(ratio, -math.inf, math.inf, n, sd, undefined)
+        return Interval(ratio, -math.inf, math.inf, n, sd, undefined, again)
     root = math.sqrt(disc)
-    return Interval(ratio, (qb - root) / qa, (qb + root) / qa, n, sd, undefined)
+    return Interval(ratio, (qb - root) / qa, (qb + root) / qa, n, sd, undefined, again)
 
 
 def median_interval(values: Floats | Sequence[float], level: float = LEVEL) -> Interval:
@@ -162,15 +186,15 @@ def median_interval(values: Floats | Sequence[float], level: float = LEVEL) -> I
     n, undefined = int(used.size), int(array.size - used.size)
     if n == 0:
         return Interval(math.nan, -math.inf, math.inf, 0, math.nan, undefined)
-    middle = float(np.median(used))
+    middle, again = float(np.median(used)), partial(median_interval, values)
     sd = float(used.std(ddof=1)) if n > 1 and bool(np.isfinite(used).all()) else math.nan
     # the widest k with P(Binomial(n, 1/2) < k) <= (1 − level)/2
     k = 0
     while k < n // 2 and bdtr(k, n, 0.5) <= (1 - level) / 2:
         k += 1
     if k == 0:
-        return Interval(middle, -math.inf, math.inf, n, sd, undefined)
-    return Interval(middle, float(used[k - 1]), float(used[n - k]), n, sd, undefined)
+        return Interval(middle, -math.inf, math.inf, n, sd, undefined, again)
+    return Interval(middle, float(used[k - 1]), float(used[n - k]), n, sd, undefined, again)
 
 
 def runs_needed(

@@ -13,8 +13,8 @@ from types import ModuleType
 import evenflow
 import fake_core
 import pytest
-from evenflow import engine, store
 from evenflow.mechanism import schema
+from evenflow.run import engine, store
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HERE = Path(__file__).resolve().parent

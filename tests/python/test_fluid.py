@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from evenflow.claims import Verdict, judge_claim
 from evenflow.errors import UsageError
-from evenflow.papers.wtp import claims_fluid, experiments_fluid, fluid
-from evenflow.papers.wtp.figures_fluid import load_sd
-from evenflow.papers.wtp.options import Options
+from evenflow.papers.wtp.choices import Options
+from evenflow.papers.wtp.fluid import claims as claims_fluid
+from evenflow.papers.wtp.fluid import equations as fluid
+from evenflow.papers.wtp.fluid import runs as experiments_fluid
+from evenflow.papers.wtp.fluid.figures import load_sd
 from evenflow.store import Store
 from evenflow.study import Run, run_study
 from evenflow.theory.dynamics import Floats, Marking, System, Trajectory, Utility, grid_step, trajectory

@@ -10,7 +10,7 @@ import sys
 import pytest
 from conftest import ROOT, environment
 from evenflow import _core, types
-from evenflow.tables import Table
+from evenflow.scenario.tables import Table
 
 
 def test_nothing_is_stale() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evenflow.papers.wtp import scenarios
-from evenflow.papers.wtp.options import Options
+from evenflow.papers.wtp import network as scenarios
+from evenflow.papers.wtp.choices import Options
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "validation")]

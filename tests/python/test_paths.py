@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from evenflow import paths
 from evenflow.errors import UsageError
+from evenflow.scenario import paths
 from hypothesis import given
 from hypothesis import strategies as st
 

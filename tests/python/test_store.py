@@ -15,9 +15,9 @@ from types import ModuleType
 
 import pytest
 from conftest import FAKE, spawn
-from evenflow import store as store_module
-from evenflow.engine import Result
 from evenflow.errors import StoreError
+from evenflow.run import store as store_module
+from evenflow.run.engine import Result
 from evenflow.store import Store, key_of, write_whole
 
 SERIES = {"links.a.queue.packets": (struct.pack("<2d", 0.0, 0.5), struct.pack("<2d", 3.0, 4.0))}

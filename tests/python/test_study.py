@@ -247,7 +247,7 @@ def test_too_much_memory_is_said(cli: Cli, work: Path) -> None:
 
 
 def test_too_many_large_runs_at_once_names_the_jobs_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from evenflow import scenario as module
+    from evenflow.scenario import scenario as module
 
     monkeypatch.setattr(module, "available_memory", lambda: 10_000)
     with pytest.raises(EvenflowError, match=r"--jobs 2"):

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from evenflow.claims import Claim, Verdict, judge, judge_claim
 from evenflow.papers.wtp import PAPER
-from evenflow.papers.wtp import claims_marking as cm
-from evenflow.papers.wtp import experiments_marking as em
-from evenflow.papers.wtp import measures_marking as mm
-from evenflow.papers.wtp import scenarios as net
-from evenflow.papers.wtp.loads import LOADS, Line, LoadCurve, Mix, mixes, sweep
-from evenflow.papers.wtp.options import Options
+from evenflow.papers.wtp import network as net
+from evenflow.papers.wtp.choices import Options
+from evenflow.papers.wtp.marking import claims as cm
+from evenflow.papers.wtp.marking import measures as mm
+from evenflow.papers.wtp.marking import runs as em
+from evenflow.papers.wtp.marking.loads import LOADS, Line, LoadCurve, Mix, mixes, sweep
 from evenflow.record import Record
 from evenflow.study import Run, Study, Table, run_study
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from evenflow.claims import Claim, judge_claim
 from evenflow.paper import Experiment
-from evenflow.papers.wtp import experiments_network as block
-from evenflow.papers.wtp import experiments_sharing
-from evenflow.papers.wtp import figures_network as figures
-from evenflow.papers.wtp import scenarios as net
-from evenflow.papers.wtp.claims_network import claims, rate_ratio
-from evenflow.papers.wtp.options import Options
+from evenflow.papers.wtp import network as net
+from evenflow.papers.wtp.choices import Options
+from evenflow.papers.wtp.sharing import runs as experiments_sharing
+from evenflow.papers.wtp.two_links import figures
+from evenflow.papers.wtp.two_links import runs as block
+from evenflow.papers.wtp.two_links.claims import claims, rate_ratio
 from evenflow.plots import style, svg
 from evenflow.record import Record
 from evenflow.scenario import Scenario

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from evenflow.claims import Claim, Verdict, judge_claim
 from evenflow.lab import Lab
-from evenflow.papers.wtp import measures_performance as perf
-from evenflow.papers.wtp import scenarios as net
-from evenflow.papers.wtp.claims_performance import claims, law_slope, local_slope
-from evenflow.papers.wtp.deviations import DEVIATIONS
-from evenflow.papers.wtp.experiments_performance import experiments, multcp_as, population
-from evenflow.papers.wtp.options import OPTIONS, Options
+from evenflow.papers.wtp import network as net
+from evenflow.papers.wtp.choices import DEVIATIONS, OPTIONS, Options
+from evenflow.papers.wtp.performance import measures as perf
+from evenflow.papers.wtp.performance.claims import claims, law_slope, local_slope
+from evenflow.papers.wtp.performance.runs import experiments, multcp_as, population
 from evenflow.record import Record
 from evenflow.stats import mean_interval
 from evenflow.study import Point, Run, Study, Table, run_study
@@ -151,7 +150,7 @@ def test_the_longest_wait_of_all_runs_decides_nothing_with_few_runs() -> None:
 
 
 def test_the_summary_of_section_7_includes_sharing_under_the_virtual_queue() -> None:
-    from evenflow.papers.wtp import claims_sharing
+    from evenflow.papers.wtp.sharing import claims as claims_sharing
 
     known = {found.id for found in claims_sharing.claims(USUAL)}
     assert {f"wtp-c{number}" for number in (13, 14, 15, 16)} <= known

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from evenflow.claims import Data, judge_claim
 from evenflow.lab import Lab, Spot
-from evenflow.papers.wtp import claims_sharing, experiments_sharing, figures_sharing
-from evenflow.papers.wtp import measures_sharing as sharing
-from evenflow.papers.wtp import scenarios as net
-from evenflow.papers.wtp.measures_sharing import CONSTANT, TAGGED, WINDOW, Packets
-from evenflow.papers.wtp.options import Options
+from evenflow.papers.wtp import network as net
+from evenflow.papers.wtp.choices import Options
+from evenflow.papers.wtp.sharing import claims as claims_sharing
+from evenflow.papers.wtp.sharing import figures as figures_sharing
+from evenflow.papers.wtp.sharing import measures as sharing
+from evenflow.papers.wtp.sharing import runs as experiments_sharing
+from evenflow.papers.wtp.sharing.measures import CONSTANT, TAGGED, WINDOW, Packets
 from evenflow.plots import style, svg
 from evenflow.record import Record
 from evenflow.stats import Interval

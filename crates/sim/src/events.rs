@@ -227,7 +227,6 @@ impl Heads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::Ecn;
     use proptest::prelude::*;
 
     fn item(time: u64, sequence: u64) -> InFlight {

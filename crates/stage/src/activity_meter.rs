@@ -175,7 +175,7 @@ pub static FAIR_TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Ecn, flags};
+    use evenflow_base::flags;
 
     fn params() -> Params {
         Params {

@@ -82,7 +82,6 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::Ecn;
 
     fn pass(edge: &mut CsfqEdge, now: u64) -> f64 {
         let mut p = Packet { flags: 8, ..Packet::new(0, 1500, 1470) };

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..paper import Paper
+    from ..judge.paper import Paper
 
 TITLES = {
     "abc": "Menth and Zeitler 2018: Activity-based congestion management (ABC)",

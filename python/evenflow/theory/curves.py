@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import EvenflowError, UsageError
-from ..scenario import Scenario
+from ..scenario.scenario import Scenario
 from .markers import Marker, Wanted
 
 if TYPE_CHECKING:
-    from ..store import Store
+    from ..run.store import Store
 
 Floats = NDArray[np.float64]
 OfLoad = Callable[[Floats], Floats]
@@ -263,8 +263,8 @@ def measure(
     Raises:
         UsageError: it marks nothing, so that it has no curve.
     """
-    from ..marking import marking_curve, marking_study
-    from ..study import run_study
+    from ..run.study import run_study
+    from .marking import marking_curve, marking_study
 
     study = marking_study(scenario(wanted), flows=flows, replications=SEEDS)
     table = run_study(study, store=store, jobs=jobs, progress=progress, what=f"measuring {wanted.queue['kind']}")
@@ -304,7 +304,7 @@ def save(curve: MarkingCurve, folder: Path) -> MarkingCurve:
     """Write a curve into a folder, under its name; returns it with the file."""
     from dataclasses import replace
 
-    from ..store import write_whole
+    from ..run.store import write_whole
 
     path = folder / f"{curve.wanted.name}.json"
     write_whole(path, (json.dumps(curve.to_json(), indent=1, ensure_ascii=False) + "\n").encode())
@@ -343,7 +343,7 @@ def load(path: Path) -> MarkingCurve:
 
 def store_folder() -> Path:
     """Where measured curves are kept: the folder `curves` of the store."""
-    from ..store import DEFAULT, ENVIRONMENT
+    from ..run.store import DEFAULT, ENVIRONMENT
 
     return Path(os.environ.get(ENVIRONMENT) or DEFAULT) / "curves"
 

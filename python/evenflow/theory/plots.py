@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..plots import COLOURS, figure, name_axes, style
+from ..show.plots import COLOURS, figure, name_axes, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

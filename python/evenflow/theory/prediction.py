@@ -16,9 +16,9 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..scenario import Scenario
-    from ..store import Store
-    from ..study import Run, Table
+    from ..run.store import Store
+    from ..run.study import Run, Table
+    from ..scenario.scenario import Scenario
     from .dynamics import Trajectory
     from .equilibrium import Equilibrium
     from .markers import Marker, Wanted
@@ -266,7 +266,7 @@ class Prediction:
 
 
 def _g(group: str, metric: str) -> str:
-    from .. import paths
+    from ..scenario import paths
 
     return paths.render(("groups", group, metric))
 

@@ -6,18 +6,24 @@ from collections.abc import Mapping
 
 from evenflow.paper import Paper, Parts
 
-from .claims import claims
-from .deviations import DEVIATIONS
-from .experiments import experiments
-from .ledger import LEVEL
-from .options import OPTIONS, Options
+from . import fluid, marking, performance, sharing, two_links
+from .choices import DEVIATIONS, OPTIONS, Options
+from .network import LEVEL
 
 __all__ = ["PAPER"]
 
 
+TOPICS = (sharing, two_links, marking, performance, fluid)
+"""A folder each, in the paper's order: what is run, what is drawn, what is claimed."""
+
+
 def _build(chosen: Mapping[str, str]) -> Parts:
-    options = Options.chosen(chosen)
-    return experiments(options), claims(options)
+    o = Options.chosen(chosen)
+    found = (claim for topic in TOPICS for claim in topic.claims.claims(o))
+    return (
+        tuple(experiment for topic in TOPICS for experiment in topic.runs.experiments(o)),
+        tuple(sorted(found, key=lambda claim: int(claim.id.rpartition("c")[2]))),
+    )
 
 
 _EXPERIMENTS, _CLAIMS = _build({})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from evenflow.claims import Writer
 
-LEVEL = 0.90
-"""The paper's confidence level (section 5.1)."""
+from .network import LEVEL
 
 claim = Writer("wtp", LEVEL)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from evenflow.lab import Measure, Vocabulary, in_words, plain
 
-from .scenarios import LINK
+from .network import LINK
 
 if TYPE_CHECKING:
     from evenflow.study import Label, Run
 
-    from .options import Options
+    from .choices import Options
 
 OfGroup: TypeAlias = "Callable[[str, Run], float | None]"
 

@@ -1,0 +1,185 @@
+"""`papers`, `reproduce` and `claims`: published papers and their ledgers."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import EvenflowError, UsageError
+from .base import Jobs, Json, Strict, app, pairs, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ScaleOption(StrEnum):
+    """How much of a paper."""
+
+    quick = "quick"
+    paper = "paper"
+
+
+@app.command()
+def papers(as_json: Json = False) -> None:
+    """What can be reproduced."""
+    from .. import papers as registry
+    from ..judge import claims as claims_module
+    from ..papers.reproduce import read_ledger, shipped_ledger
+
+    rows: list[dict[str, Any]] = []
+    for key, title in registry.TITLES.items():
+        paper = registry.load(key)
+        shipped = read_ledger(shipped_ledger(key))
+        row: dict[str, Any] = {"key": key, "title": title, "reference": paper.reference}
+        row |= {"experiments": len(paper.experiments), "claims": len(paper.claims)}
+        if shipped is None:
+            row["counts"] = "not run at full scale yet"
+        else:
+            c = claims_module.count(shipped["claims"])
+            row["counts"] = f"{c.holds} / {c.fails} / {c.undecided}"
+        rows.append(row)
+    if as_json:
+        print_json({"papers": rows})
+    else:
+        from ..show import screens
+
+        screens.papers(rows)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper's key; see: evenflow papers.")],
+    experiments: Annotated[
+        list[str] | None, typer.Argument(metavar="[EXPERIMENT]...", help="Only these; default: all.")
+    ] = None,
+    scale: Annotated[
+        ScaleOption, typer.Option(help="A few minutes' worth, or the paper's own runs.")
+    ] = ScaleOption.quick,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="NAME=VALUE",
+            help="Choose otherwise where the paper leaves a choice; see its README. Repeatable.",
+        ),
+    ] = None,
+    sensitivity: Annotated[
+        bool,
+        typer.Option("--sensitivity", help="Also try every option's other values and say which verdicts change."),
+    ] = False,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the report goes; default: ./out/<paper>.")
+    ] = None,
+    as_json: Json = False,
+    strict: Strict = False,
+) -> None:
+    """Run a paper's experiments, draw its figures, judge its claims, write one report."""
+    from .. import papers as registry
+    from ..papers import reproduce as work
+
+    examined = registry.load(paper)
+    chosen: list[str] = []
+    wrong: list[str] = []
+    for name in experiments or []:
+        try:
+            chosen.append(examined.experiment(name).id)
+        except UsageError as error:
+            wrong.append(str(error))
+    try:
+        examined = examined.with_options(pairs("--option", "NAME=VALUE", options))
+    except UsageError as error:
+        wrong.append(str(error))
+    if sensitivity and not examined.options:
+        wrong.append(f"--sensitivity: {examined.key} has no options to vary.")
+    if wrong:
+        raise UsageError("\n".join(wrong))
+    if not as_json:
+        count = len(chosen) or len(examined.experiments)
+        print(f"{examined.reference}")
+        print(f"Scale “{scale.value}”: {count} experiment{'s' if count != 1 else ''}.", flush=True)
+        if examined.chosen:
+            print("Chosen: " + ", ".join(f"{name} = {value}" for name, value in examined.chosen.items()) + ".")
+        print(flush=True)
+    done = work.reproduce(
+        examined,
+        scale=scale.value,
+        experiments=chosen,
+        out=out,
+        jobs=jobs,
+        progress=not as_json,
+        sensitivity=sensitivity,
+        say=(lambda _: None) if as_json else (lambda line: print(line, flush=True)),
+    )
+    document = done.to_json()
+    if as_json:
+        print_json(document)
+    else:
+        from ..show import screens
+        from ..show.console import time_span
+
+        print()
+        screens.ledger(document, only_failing=True)
+        where = f" --out {done.out}" if out is not None or examined.chosen else ""
+        print(f"All claims with their numbers: evenflow claims {examined.key}{where}")
+        print(f"Took {time_span(done.elapsed_s)} with {done.jobs} jobs. The report:")
+        print((done.out / work.REPORT).resolve())
+    if done.broken:
+        raise EvenflowError(
+            "Not everything could be judged; these are defects of Evenflow:\n  " + "\n  ".join(done.broken)
+        )
+    _leave(document, strict)
+
+
+@app.command()
+def claims(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper's key; see: evenflow papers.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where `reproduce` wrote; default: ./out/<paper>.")
+    ] = None,
+    as_json: Json = False,
+    strict: Strict = False,
+) -> None:
+    """The ledger: a paper's claims, worst first, as last judged here, else as shipped."""
+    from .. import papers as registry
+    from ..papers.reproduce import LEDGER, read_ledger, shipped_ledger
+
+    key = registry.key_of(paper)
+    folder = out or Path("out") / key
+    document = read_ledger(folder / LEDGER)
+    told = f"From {folder / LEDGER}."
+    if document is None and out is None:
+        document = read_ledger(shipped_ledger(key))
+        told = (
+            "Nothing was run here yet; this is the ledger that ships with Evenflow. "
+            f"Run: evenflow reproduce {key} --scale quick"
+        )
+    if document is None:
+        raise UsageError(f"There is no ledger in {folder}. Run: evenflow reproduce {key} --scale quick")
+    from .. import _core
+
+    if document.get("engine") != _core.ENGINE_ID:
+        told += " It was made by another build of the engine."
+    if not document.get("complete", True):
+        told += " Only some experiments were run; claims that need others are not listed."
+    if as_json:
+        from ..judge.claims import worst_first
+
+        print_json({**document, "claims": worst_first(document["claims"])})
+    else:
+        from ..show import screens
+
+        screens.ledger(document)
+        print(told)
+    _leave(document, strict)
+
+
+def _leave(document: Mapping[str, Any], strict: bool) -> None:
+    verdicts = {row["verdict"] for row in document["claims"]}
+    if strict and "fails" in verdicts:
+        raise typer.Exit(3)
+    if strict and "undecided" in verdicts:
+        raise typer.Exit(4)

@@ -1,0 +1,103 @@
+"""`run` and `study`: scenarios of a file, once or over a grid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, load, print_json
+
+
+@app.command()
+def run(
+    file: File,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """One run: rates, shares, delay, and where the queue was."""
+    scenario, _ = load(file, settings)
+    scenario.check()
+    record = scenario.run(seed)
+    if as_json:
+        print_json({**record.json, "record_hash": record.record_hash})
+    else:
+        from ..show import screens
+
+        screens.run(scenario, record)
+
+
+@app.command()
+def study(
+    file: File,
+    replications: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=1_000_000, metavar="N", help="Seeds 1 to N for every point; default: the file's, else 10."
+        ),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="2%", help="Replicate until the 95 % interval is ± this share of the mean; at most 200 times."
+        ),
+    ] = None,
+    precision_of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC", help="What must be that precise; * matches any; default: groups.*.throughput_bps."
+        ),
+    ] = None,
+    settings: Settings = None,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; default: ./out/<study>.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a scenario's [sweep]: every point with every seed, kept as it finishes, never computed twice."""
+    from ..run.store import Store
+    from ..run.study import Study, run_study
+
+    scenario, pins = load(file, settings)
+    wanted = _precision(precision, precision_of, replications)
+    planned = Study.from_scenario(scenario, replications, pins)
+    folder = out or Path("out") / file.stem
+    from ..run.store import prepare
+    from ..show.export import write_study
+
+    prepare(folder)
+    with Store() as store:
+        table = run_study(planned, store=store, jobs=jobs, progress=not as_json, precision=wanted, what=file.stem)
+        written = write_study(table, scenario, folder)
+    if as_json:
+        print_json(table.to_json())
+        return
+    from ..show import screens
+    from ..show.console import time_span
+
+    screens.study(table)
+    stored = f", {table.cached} of them from the store" if table.cached else ""
+    print(f"{len(table)} runs in {time_span(table.elapsed_s)}{stored}.")
+    print(f"Results: {', '.join(str(path) for path in written)}")
+
+
+def _precision(text: str | None, of: str | None, replications: int | None) -> Any:
+    from ..run.study import DEFAULT_PRECISION_OF, Precision
+
+    if text is None:
+        if of is not None:
+            raise UsageError("--precision-of says what must be precise; give --precision 2% with it.")
+        return None
+    if replications is not None:
+        raise UsageError("--precision finds the number of replications by itself; leave --replications out.")
+    number = text.strip()
+    percent = number.endswith("%")
+    try:
+        value = float(number.removesuffix("%")) / (100 if percent else 1)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < 1:
+        raise UsageError(f"--precision {text}: write a share between 0 and 100 %, such as 2% or 0.02.")
+    return Precision(value, of or DEFAULT_PRECISION_OF)

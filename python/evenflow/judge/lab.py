@@ -1,0 +1,319 @@
+"""Finished runs as one reads them when judging a paper: looked up by labels, one value a seed, curves over a label.
+
+A paper's own metrics are functions of a run (`Measure`); this module knows none of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..run.study import Curve, Run
+from ..stats import Interval, mean_interval
+from .claims import Check, Scale
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..run.study import Label, Labels, Table
+
+Floats: TypeAlias = NDArray[np.float64]
+Measure: TypeAlias = Callable[[Run], "float | None"]
+Vocabulary: TypeAlias = Mapping[str, Callable[["Label"], str]]
+"""Label name -> its value in words."""
+Numbers: TypeAlias = "Mapping[str, Measure] | Callable[[Spot], Mapping[str, Floats]]"
+"""Measures of a run by name, or a function that gives for a point one array by name, with one value a run."""
+T = TypeVar("T")
+
+
+# --- Writing experiments down ---------------------------------------------------------------------------------------
+
+
+def quantity(value: float, unit: str) -> str:
+    """``quantity(2.5, "Mbit/s") == "2.5 Mbit/s"``: as short as exact, so that equal settings are equal text."""
+    return f"{value:.12g} {unit}"
+
+
+def at(scale: Scale, paper: Sequence[T], quick: Sequence[T]) -> Sequence[T]:
+    """The paper's grid, or the thinner one."""
+    return paper if scale == "paper" else quick
+
+
+def seeds(paper: int = 10, quick: int = 3) -> Callable[[Scale], list[int]]:
+    """The seeds 1, 2, … of an experiment: so many at the paper's scale, and fewer for a first look."""
+    return lambda scale: list(range(1, (paper if scale == "paper" else quick) + 1))
+
+
+# --- Reading finished runs ------------------------------------------------------------------------------------------
+
+
+def optional(measure: Measure) -> Measure:
+    """A measure of runs that may lack the group it is about: undefined there."""
+
+    def lenient(run: Run) -> float | None:
+        try:
+            return measure(run)
+        except KeyError:
+            return None
+
+    return lenient
+
+
+def plain(value: Label) -> str:
+    """A label's value as short as exact: "2.5", "RED"."""
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
+
+
+def in_words(vocabulary: Vocabulary, labels: Mapping[str, Label]) -> str:
+    """Labels as a reader says them: "10 heavy flows, D_b = 50 ms"; a name not in the vocabulary as "name = value"."""
+    return ", ".join(
+        vocabulary[name](value) if name in vocabulary else f"{name} = {plain(value)}" for name, value in labels.items()
+    )
+
+
+class Spot:
+    """The runs of one point, in seed order."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = list(runs)
+
+    def of(self, measure: Measure | str) -> Floats:
+        """A measure of every run, shape (seeds,); NaN where undefined."""
+        found = [run.metric(measure) if isinstance(measure, str) else measure(run) for run in self.runs]
+        return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
+
+
+S = TypeVar("S", bound=Spot)
+
+
+class LabOf(Generic[S]):
+    """A table of finished runs, looked up by labels; labels not named must not distinguish points."""
+
+    def __init__(self, table: Table, spot: Callable[[Sequence[Run]], S]) -> None:
+        self._spot = spot
+        self._points: dict[int, tuple[Mapping[str, Label], list[Run]]] = {}
+        for run in table.runs:
+            self._points.setdefault(run.point, (run.labels, []))[1].append(run)
+
+    def _matching(self, wanted: Mapping[str, Label]) -> list[tuple[Mapping[str, Label], list[Run]]]:
+        return [
+            (labels, runs)
+            for labels, runs in self._points.values()
+            if all(name in labels and labels[name] == value for name, value in wanted.items())
+        ]
+
+    def at(self, **labels: Label) -> S:
+        """The one point with these labels.
+
+        Raises:
+            KeyError: no point or more than one has them.
+        """
+        found = self._matching(labels)
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} points have {labels}")
+        return self._spot(found[0][1])
+
+    def has(self, **labels: Label) -> bool:
+        """Whether the grid of this scale has the point."""
+        return len(self._matching(labels)) == 1
+
+    def grid(self, name: str, **labels: Label) -> list[float]:
+        """The values of a numeric label among the points with these labels, ascending, each once."""
+        return sorted({float(found[name]) for found, _ in self._matching(labels) if name in found})
+
+    def points(self) -> list[tuple[Mapping[str, Label], S]]:
+        """Every point with its labels, in order."""
+        return [(labels, self._spot(runs)) for labels, runs in self._points.values()]
+
+    def runs(self, **labels: Label) -> list[Run]:
+        """Every run with these labels."""
+        return [run for _, runs in self._matching(labels) for run in runs]
+
+    def curve(self, name: str, measure: Measure | str, **labels: Label) -> tuple[list[float], Floats]:
+        """A measure over a label: its grid, and the values of shape (grid, seeds)."""
+        grid = self.grid(name, **labels)
+        return grid, np.array([self.at(**labels, **{name: x}).of(measure) for x in grid])
+
+
+class Lab(LabOf[Spot]):
+    """A table whose points are plain `Spot`s."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table, Spot)
+
+
+def rising(
+    label: str, grid: Sequence[float], curve: Floats, *, slack: float = 0.0, unit: str = "", x: str = ""
+) -> list[Check]:
+    """Each step of a curve up, or down by no more than ``slack``; paired by seed."""
+    return [
+        Check(f"{label}, step {plain(a)} → {plain(b)}{x}", high - low, lo=0.0 - slack, unit=unit)
+        for a, b, low, high in zip(grid, grid[1:], curve, curve[1:], strict=False)
+    ]
+
+
+def falling(
+    label: str, grid: Sequence[float], curve: Floats, *, slack: float = 0.0, unit: str = "", x: str = ""
+) -> list[Check]:
+    """Each step of a curve down, or up by no more than ``slack``; paired by seed."""
+    return [
+        Check(f"{label}, step {plain(a)} → {plain(b)}{x}", high - low, hi=slack, unit=unit)
+        for a, b, low, high in zip(grid, grid[1:], curve, curve[1:], strict=False)
+    ]
+
+
+def chosen_by_others(curve: Floats, places: Sequence[int], *, lowest: bool = False) -> Floats:
+    """Each seed's value where the mean of the *other* seeds is highest, or lowest; shape (seeds,).
+
+    A value that is chosen by looking (the largest of many) is biased upwards by the very noise that its interval is
+    about. Chosen on other seeds it is not, and no run is lost. With one seed nothing can be chosen: undefined.
+
+    Args:
+        curve: shape (grid, seeds).
+        places: the rows to choose from.
+        lowest: choose the lowest mean instead of the highest.
+    """
+    values = np.asarray(curve, dtype=np.float64)[list(places)]
+    rows, seeds = values.shape
+    found = np.full(seeds, math.nan)
+    if rows == 0 or seeds < 2:
+        return found
+    for seed in range(seeds):
+        others = np.delete(values, seed, axis=1)
+        known = ~np.isnan(others)
+        counts = known.sum(axis=1)
+        means = np.where(counts > 0, np.where(known, others, 0.0).sum(axis=1) / np.maximum(counts, 1), math.nan)
+        if not np.isnan(means).all():
+            found[seed] = values[int(np.nanargmin(means) if lowest else np.nanargmax(means)), seed]
+    return found
+
+
+def extremum_difference(grid: Sequence[float], curve: Floats, lo: float, hi: float, *, lowest: bool = False) -> Floats:
+    """How much higher a curve's highest point in [lo, hi] is than its highest point elsewhere; shape (seeds,).
+
+    With `lowest`, how much lower its lowest point is. Both points are chosen for each seed by the other seeds
+    (`chosen_by_others`). Undefined where the grid has no point inside or none outside.
+    """
+    inside = [i for i, x in enumerate(grid) if lo - 1e-9 <= x <= hi + 1e-9]
+    outside = [i for i in range(len(grid)) if i not in inside]
+    best, other = (chosen_by_others(curve, places, lowest=lowest) for places in (inside, outside))
+    return other - best if lowest else best - other
+
+
+def peak(grid: Sequence[float], curve: Floats) -> tuple[float, Floats]:
+    """Where the mean curve is highest, and each seed's value at the place that the other seeds choose."""
+    return grid[int(np.nanargmax(np.nanmean(curve, axis=1)))], chosen_by_others(curve, range(len(grid)))
+
+
+def trough(grid: Sequence[float], curve: Floats) -> tuple[float, Floats]:
+    """Where the mean curve is lowest, and each seed's value at the place that the other seeds choose."""
+    found = chosen_by_others(curve, range(len(grid)), lowest=True)
+    return grid[int(np.nanargmin(np.nanmean(curve, axis=1)))], found
+
+
+def argmax_by_seed(grid: Sequence[float], curve: Floats) -> Floats:
+    """The x at which each seed's own curve is highest, shape (seeds,).
+
+    A statistic of one run, whose scatter its interval has; not the place of the mean curve's peak (`kit.extremum`).
+    """
+    places: Floats = np.asarray(grid, dtype=np.float64)[np.argmax(curve, axis=0)]
+    return places
+
+
+def rank_correlation(grid: Sequence[float], curve: Floats) -> Floats:
+    """Spearman's rank correlation between x and the curve, for each seed."""
+
+    def ranks(values: Floats) -> Floats:
+        found: Floats = np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
+        return found
+
+    return linear_correlation(list(ranks(np.asarray(grid, dtype=np.float64))), np.apply_along_axis(ranks, 0, curve))
+
+
+def linear_correlation(grid: Sequence[float], curve: Floats) -> Floats:
+    """Pearson's correlation between x and the curve, for each seed."""
+    return np.array([float(np.corrcoef(grid, seed)[0, 1]) for seed in curve.T])
+
+
+def within(value: float, share: float) -> tuple[float, float]:
+    """``value`` ± ``share`` of it: the accepted set around a number of the paper."""
+    return value * (1 - share), value * (1 + share)
+
+
+def select(grid: Iterable[float], lo: float = -math.inf, hi: float = math.inf) -> list[float]:
+    """Grid values from ``lo`` to ``hi``, both included."""
+    return [x for x in grid if lo - 1e-9 <= x <= hi + 1e-9]
+
+
+# --- Numbers behind a figure ----------------------------------------------------------------------------------------
+
+
+def finite(value: float) -> float | None:
+    """The value, or None where a table has an empty cell."""
+    return value if math.isfinite(value) else None
+
+
+def cells(name: str, i: Interval) -> dict[str, float | None]:
+    """A mean and its bounds as three columns; empty where they are not finite."""
+    return {name: finite(i.mean), f"{name}_lo": finite(i.lo), f"{name}_hi": finite(i.hi)}
+
+
+def row(labels: Labels, spot: Spot, numbers: Numbers, level: float) -> dict[str, Any]:
+    """A point's labels, how many runs it has, and mean and bounds of each number."""
+    found = numbers(spot) if callable(numbers) else {name: spot.of(measure) for name, measure in numbers.items()}
+    made: dict[str, Any] = {**labels, "runs": len(spot.runs)}
+    for name, values in found.items():
+        made |= cells(name, mean_interval(values, level))
+    return made
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows as a table; a column that no row fills is left out."""
+    import polars as pl
+
+    columns = [
+        name
+        for name in dict.fromkeys(name for row in rows for name in row)
+        if any(row.get(name) is not None for row in rows)
+    ]
+    return pl.DataFrame({name: [row.get(name) for row in rows] for name in columns}, strict=False)
+
+
+def data(
+    numbers: Numbers, level: float, also: Callable[[Labels], Mapping[str, float | None]] | None = None
+) -> Callable[[Table], pl.DataFrame]:
+    """A figure's numbers: one row a point with its labels, its runs, and each number's mean and bounds.
+
+    Args:
+        level: the confidence level of the bounds.
+        also: numbers of a point that no run is needed for, from its labels.
+    """
+    return partial(_data, numbers=numbers, level=level, also=also)
+
+
+def _data(
+    table: Table, numbers: Numbers, level: float, also: Callable[[Labels], Mapping[str, float | None]] | None
+) -> pl.DataFrame:
+    return frame(
+        [
+            row(labels, spot, numbers, level) | dict(also(labels) if also is not None else {})
+            for labels, spot in Lab(table).points()
+        ]
+    )
+
+
+def curve_of(x: Sequence[float] | Floats, values: Floats, level: float) -> Curve:
+    """Means and bounds of values of shape (x, seeds), in the order given."""
+    found = [mean_interval(each, level) for each in values]
+    return Curve(
+        x=np.asarray(x, dtype=np.float64),
+        mean=np.array([i.mean for i in found]),
+        lo=np.array([i.lo for i in found]),
+        hi=np.array([i.hi for i in found]),
+        n=np.array([i.n for i in found]),
+    )

@@ -1,0 +1,170 @@
+"""A published paper as data: its experiments, its claims, and what it leaves open.
+
+A paper package (`evenflow.papers.<key>`) exposes one `PAPER` and uses the public Python API alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from ..run.study import Point, Study, Table
+from ..stats import LEVEL
+from .claims import Claim, Scale
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure's worth of runs.
+
+    Attributes:
+        id: "abc-fig04".
+        title: what is varied and what is looked at, in words.
+        points: the points at a scale; quick may thin the grid.
+        seeds: the seeds at a scale, the same for every point.
+        figure: draws the finished runs; None where there is nothing to see.
+        caption: below the figure in the report: what is plotted, over what, with which band.
+        data: the figure's numbers, one row a mark; None = every point's mean and interval of `metrics`.
+        metrics: the metrics of the default `data`; empty = all that are numbers.
+        shortened: True if quick runs last less than the paper's: claims then stay undecided at quick.
+    """
+
+    id: str
+    title: str
+    points: Callable[[Scale], Sequence[Point]]
+    seeds: Callable[[Scale], Sequence[int]]
+    figure: Callable[[Table], Figure] | None = None
+    caption: str = ""
+    data: Callable[[Table], pl.DataFrame] | None = None
+    metrics: tuple[str, ...] = ()
+    shortened: bool = False
+
+    def study(self, scale: Scale) -> Study:
+        """The runs of this experiment at a scale."""
+        return Study(list(self.points(scale)), list(self.seeds(scale)))
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A choice the paper leaves open, or a place where we knowingly differ.
+
+    `sensitivity` says how much the claims depend on the choice, from runs.
+    """
+
+    id: str
+    subject: str
+    paper_says: str
+    we_do: str
+    alternatives: str
+    sensitivity: str
+
+
+@dataclass(frozen=True)
+class Option:
+    """A choice the paper leaves open that can be made otherwise: `evenflow reproduce PAPER --option NAME=VALUE`.
+
+    Attributes:
+        name: "packet".
+        values: as typed; the first is the default.
+        subject: what is chosen, in words.
+        why: why the default is the default.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    subject: str
+    why: str
+
+    @property
+    def default(self) -> str:
+        """The value taken where nothing else is asked for."""
+        return self.values[0]
+
+
+Parts: TypeAlias = "tuple[tuple[Experiment, ...], tuple[Claim, ...]]"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper that can be re-examined with one command.
+
+    Attributes:
+        key: "abc"; the package's name and the word on the command line.
+        title: the short title for lists.
+        reference: the full citation.
+        runs: replications in the paper, where a claim does not say otherwise.
+        summary: two or three sentences for the report's head: what the paper proposes and what is examined here.
+        level: the confidence level of its intervals.
+        options: the choices it leaves open that can be made otherwise.
+        build: experiments and claims for a choice of options (names and values that are not the default).
+        chosen: the options of this examination that are not the default.
+    """
+
+    key: str
+    title: str
+    reference: str
+    experiments: tuple[Experiment, ...]
+    claims: tuple[Claim, ...]
+    deviations: tuple[Deviation, ...] = ()
+    runs: int = 10
+    summary: str = ""
+    level: float = LEVEL
+    options: tuple[Option, ...] = ()
+    build: Callable[[Mapping[str, str]], Parts] | None = None
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> str:
+        """The name of its results' folder: the key, and the options that are not the default."""
+        return "-".join([self.key, *(f"{name}={value}" for name, value in self.chosen.items())])
+
+    def with_options(self, chosen: Mapping[str, str]) -> Paper:
+        """The same paper with other choices.
+
+        Raises:
+            UsageError: no such option or value; all of them at once, with the nearest names.
+        """
+        from ..errors import UsageError, unknown
+
+        if chosen and not self.options:
+            raise UsageError(f"{self.key} leaves nothing to choose: it has no options.")
+        known = {option.name: option for option in self.options}
+        wrong: list[str] = []
+        for name, value in chosen.items():
+            if name not in known:
+                wrong.append(str(unknown(f"option of {self.key}", name, list(known))))
+            elif value not in known[name].values:
+                wrong.append(str(unknown(f"value of the option {name}", value, known[name].values)))
+        if wrong:
+            raise UsageError("\n".join(wrong))
+        others = {o.name: chosen[o.name] for o in self.options if chosen.get(o.name, o.default) != o.default}
+        if self.build is None or others == self.chosen:
+            return self
+        experiments, claims = self.build(others)
+        return replace(self, experiments=experiments, claims=claims, chosen=others)
+
+    def experiment(self, name: str) -> Experiment:
+        """An experiment by id; `-` and `_` are the same and the paper's key may be left out ("fig04").
+
+        A panel stands for its figure: "fig04b" is "fig04", unless it is an id itself.
+
+        Raises:
+            UsageError: no such experiment; the message names the nearest.
+        """
+        from ..errors import unknown
+
+        def plain(text: str) -> str:
+            return text.casefold().replace("_", "-").removeprefix(f"{self.key.replace('_', '-')}-")
+
+        for experiment in self.experiments:
+            if plain(experiment.id) == plain(name):
+                return experiment
+        for experiment in self.experiments:
+            if plain(name)[:-1] == plain(experiment.id) and plain(name)[-1] in "abcd":
+                return experiment
+        raise unknown(f"experiment of {self.key}", name, [e.id for e in self.experiments])

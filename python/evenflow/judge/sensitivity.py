@@ -1,0 +1,167 @@
+"""What depends on the choices a paper leaves open: every option's other values, one at a time; which verdicts change.
+
+Experiments that a choice does not touch are not run again: their points are the same, so their tables are taken over.
+Those that no claim is judged on are left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..run.study import Table, run_study
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from ..run.store import Store
+    from .claims import Entry, Scale
+    from .paper import Experiment, Option, Paper
+
+
+@dataclass(frozen=True)
+class Change:
+    """A claim whose verdict is another with the choice; `before` and `after` are literal, then relaxed where judged."""
+
+    claim: str
+    before: str
+    after: str
+    measured: str
+
+
+@dataclass(frozen=True)
+class Varied:
+    """One other value of one option, and what became of the claims."""
+
+    option: Option
+    value: str
+    instead_of: str
+    """The value of the examination beside it: the default unless another was chosen."""
+    changes: tuple[Change, ...]
+    judged: int
+    rerun: tuple[str, ...]
+    """Ids of the experiments that the choice touched."""
+    broken: tuple[str, ...]
+    """Ids of claims that could not be judged with this choice."""
+    elapsed_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as `reproduce --sensitivity --json` gives it."""
+        return {
+            "option": self.option.name,
+            "subject": self.option.subject,
+            "default": self.option.default,
+            "value": self.value,
+            "instead_of": self.instead_of,
+            "judged": self.judged,
+            "changes": [
+                {"id": c.claim, "before": c.before, "after": c.after, "measured": c.measured} for c in self.changes
+            ],
+            "experiments": list(self.rerun),
+            "broken": list(self.broken),
+            "elapsed_s": round(self.elapsed_s, 3),
+        }
+
+
+def examine(
+    paper: Paper,
+    tables: Mapping[str, Table],
+    entries: Sequence[Entry],
+    judge: Callable[[Paper, Mapping[str, Table]], list[Entry]],
+    *,
+    scale: Scale,
+    store: Store,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[Varied]:
+    """Every other value of every option of `paper`, one at a time.
+
+    Args:
+        tables: the finished experiments with the paper's present choices, by id; only these are varied.
+        entries: the claims judged on them.
+        judge: judges a paper's claims on finished experiments.
+        say: is told what changed, a line an option's value.
+    """
+    found: list[Varied] = []
+    for option in paper.options:
+        present = paper.chosen.get(option.name, option.default)
+        for value in option.values:
+            if value == present:
+                continue
+            started = time.perf_counter()
+            other = paper.with_options({**paper.chosen, option.name: value})
+            varied, rerun = _tables(paper, other, tables, scale, option.name, value, store, jobs, executor, progress)
+            after = judge(other, varied)
+            made = Varied(
+                option,
+                value,
+                present,
+                _changes(entries, after),
+                len(after),
+                rerun,
+                tuple(entry.claim.id for entry in after if entry.broken),
+                time.perf_counter() - started,
+            )
+            found.append(made)
+            changed = ", ".join(f"{c.claim} {c.before} → {c.after}" for c in made.changes) or "no verdict changes"
+            say(f"{option.name} = {value} instead of {present}: {changed}")
+    return found
+
+
+def _tables(
+    paper: Paper,
+    other: Paper,
+    tables: Mapping[str, Table],
+    scale: Scale,
+    name: str,
+    value: str,
+    store: Store,
+    jobs: int | None,
+    executor: Executor | None,
+    progress: bool,
+) -> tuple[dict[str, Table], tuple[str, ...]]:
+    usual = {experiment.id: experiment for experiment in paper.experiments}
+    judged = {name for claim in other.claims for name in claim.experiments}
+    varied, rerun = {}, []
+    for experiment in other.experiments:
+        if experiment.id not in tables or experiment.id not in judged:
+            continue
+        if _same(usual[experiment.id], experiment, scale):
+            varied[experiment.id] = tables[experiment.id]
+            continue
+        rerun.append(experiment.id)
+        varied[experiment.id] = run_study(
+            experiment.study(scale),
+            store=store,
+            jobs=jobs,
+            executor=executor,
+            progress=progress,
+            what=f"{name} = {value}: {experiment.id}",
+        )
+    return varied, tuple(rerun)
+
+
+def _same(one: Experiment, other: Experiment, scale: Scale) -> bool:
+    def content(experiment: Experiment) -> list[Any]:
+        points = [(dict(point.labels), point.scenario.hash) for point in experiment.points(scale)]
+        return [points, list(experiment.seeds(scale))]
+
+    return content(one) == content(other)
+
+
+def _verdicts(entry: Entry) -> str:
+    literal = str(entry.literal.verdict)
+    return literal if entry.relaxed is None else f"{literal} ({entry.relaxed.verdict})"
+
+
+def _changes(before: Sequence[Entry], after: Sequence[Entry]) -> tuple[Change, ...]:
+    usual = {entry.claim.id: entry for entry in before}
+    return tuple(
+        Change(e.claim.id, _verdicts(usual[e.claim.id]), _verdicts(e), e.literal.measured)
+        for e in after
+        if e.claim.id in usual and _verdicts(e) != _verdicts(usual[e.claim.id])
+    )

@@ -1,0 +1,275 @@
+"""Re-examine a paper: run its experiments, draw its figures, judge its claims, write one report."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import EvenflowError
+from ..judge import claims
+from ..run.store import Store, prepare, write_whole
+from ..run.study import Table, default_jobs, run_study
+
+if TYPE_CHECKING:
+    from ..judge.claims import Entry, Scale
+    from ..judge.paper import Experiment, Paper
+    from ..judge.sensitivity import Varied
+
+LEDGER = "ledger.json"
+REPORT = "report.html"
+
+
+@dataclass
+class Examined:
+    """One experiment after its runs.
+
+    `svg` and the file names are empty where the experiment has no figure; paths are relative to the output folder.
+    """
+
+    experiment: Experiment
+    table: Table
+    svg: str = ""
+    figure: str = ""
+    data: str = ""
+    broken: str = ""
+    """Not empty if drawing failed: a defect of ours, said in the report."""
+
+
+@dataclass
+class Reproduction:
+    """Everything that was found, and where it was written."""
+
+    paper: Paper
+    scale: Scale
+    out: Path
+    examined: list[Examined]
+    entries: list[Entry]
+    elapsed_s: float
+    jobs: int
+    warnings: list[str] = field(default_factory=list)
+    varied: list[Varied] = field(default_factory=list)
+    """What depends on the paper's open choices, where it was asked for."""
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The ledger, worst first."""
+        return claims.worst_first([entry.to_json() for entry in self.entries])
+
+    @property
+    def broken(self) -> list[str]:
+        """Figures and claims that failed by a defect of ours."""
+        figures = [f"figure {e.experiment.id}: {e.broken}" for e in self.examined if e.broken]
+        return figures + [f"claim {e.claim.id}: {e.broken}" for e in self.entries if e.broken]
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `reproduce --json`, also written as `ledger.json`."""
+        from .. import _core
+
+        counts = claims.count(self.rows)
+        return {
+            "paper": self.paper.key,
+            "title": self.paper.title,
+            "scale": self.scale,
+            "options": dict(self.paper.chosen),
+            "level": self.paper.level,
+            "complete": len(self.examined) == len(self.paper.experiments),
+            "engine": _core.ENGINE_ID,
+            "build": _core.BUILD_PROFILE,
+            "version": _core.__version__,
+            "host": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+            "jobs": self.jobs,
+            "elapsed_s": round(self.elapsed_s, 3),
+            "counts": {
+                "literal": {"holds": counts.holds, "fails": counts.fails, "undecided": counts.undecided},
+                "relaxed": {
+                    "holds": counts.relaxed_holds,
+                    "fails": counts.relaxed_fails,
+                    "undecided": counts.relaxed_undecided,
+                },
+                "close": counts.close,
+            },
+            "claims": self.rows,
+            "experiments": [
+                {
+                    "id": e.experiment.id,
+                    "title": e.experiment.title,
+                    "runs": len(e.table),
+                    "wall_s": round(e.table.elapsed_s, 3),
+                    "cached": e.table.cached,
+                    "run_wall_s": round(e.table.run_wall_s, 3),
+                    "figure": e.figure or None,
+                    "data": e.data or None,
+                }
+                for e in self.examined
+            ],
+            "sensitivity": [varied.to_json() for varied in self.varied],
+            "report": str(self.out / REPORT),
+        }
+
+
+def reproduce(
+    paper: Paper,
+    *,
+    scale: Scale = "quick",
+    experiments: Sequence[str] = (),
+    out: Path | None = None,
+    store: Store | None = None,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+    sensitivity: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> Reproduction:
+    """Run a paper's experiments and judge the claims that they bear on.
+
+    Args:
+        paper: as it is; with other choices where it leaves some open: `paper.with_options({…})`.
+        experiments: ids; none = all. Claims that need others are left out.
+        out: where the report, the figures and their data go; default `./out/<paper>`, and the choices that are not
+            the default.
+        sensitivity: afterwards also take every option's other values, one at a time, and say which verdicts change.
+        store: where finished runs are kept; default: `Store()`.
+        progress: bars on the terminal.
+        say: is told what happens, a line at a time.
+
+    Raises:
+        UsageError: no such experiment.
+        StoreError: nothing can be written; finished runs are kept.
+        Interrupted: Ctrl-C; finished runs are kept.
+    """
+    started = time.perf_counter()
+    chosen = [paper.experiment(name) for name in experiments] or list(paper.experiments)
+    chosen = list({e.id: e for e in chosen}.values())
+    out = Path("out") / paper.folder if out is None else out
+    prepare(out)  # before the first run, not after the last
+    own = store is None
+    store = store or Store()
+    examined: list[Examined] = []
+    try:
+        for number, experiment in enumerate(chosen, 1):
+            study = experiment.study(scale)
+            table = run_study(
+                study,
+                store=store,
+                jobs=jobs,
+                executor=executor,
+                progress=progress,
+                what=f"{number}/{len(chosen)} {experiment.id}",
+            )
+            found = Examined(experiment, table)
+            _draw(found, out)
+            examined.append(found)
+            say(_said(number, len(chosen), found))
+        tables = {e.experiment.id: e.table for e in examined}
+        entries = _judge(paper, tables, scale)
+        varied: list[Varied] = []
+        if sensitivity:
+            from ..judge.sensitivity import examine
+
+            varied = examine(
+                paper,
+                tables,
+                entries,
+                lambda other, found: _judge(other, found, scale),
+                scale=scale,
+                store=store,
+                jobs=jobs,
+                executor=executor,
+                progress=progress,
+                say=say,
+            )
+        done = Reproduction(
+            paper,
+            scale,
+            out,
+            examined,
+            entries,
+            time.perf_counter() - started,
+            jobs or default_jobs(),
+            list(store.warnings),
+            varied,
+        )
+        from ..show.report import render
+
+        write_whole(out / LEDGER, (json.dumps(done.to_json(), ensure_ascii=False, indent=1) + "\n").encode())
+        write_whole(out / REPORT, render(done).encode())
+        return done
+    finally:
+        if own:
+            store.close()
+
+
+def _said(number: int, of: int, found: Examined) -> str:
+    from ..show.console import time_span
+
+    stored = f", {found.table.cached} from the store" if found.table.cached else ""
+    runs = f"{len(found.table)} runs in {time_span(found.table.elapsed_s)}{stored}"
+    return f"[{number}/{of}] {found.experiment.id}: {runs} · {found.experiment.title}"
+
+
+def _draw(found: Examined, out: Path) -> None:
+    """Draw the figure and write its numbers. A figure that fails must not cost the claims."""
+    experiment = found.experiment
+    if experiment.figure is not None:
+        from ..show import plots
+
+        try:
+            with plots.style():
+                drawn = experiment.figure(found.table)
+            found.svg = plots.svg(drawn)
+        except Exception as error:
+            found.broken = f"{type(error).__name__}: {error}"
+        if found.svg:
+            found.figure = f"figures/{experiment.id}.svg"
+            write_whole(out / found.figure, found.svg.encode())
+    try:
+        if experiment.data is not None:
+            data = experiment.data(found.table)
+        else:
+            data = found.table.summary(list(experiment.metrics) or None)
+        text = data.write_csv()
+    except Exception as error:
+        found.broken = f"{type(error).__name__}: {error}"
+        return
+    found.data = f"figures/{experiment.id}.csv"
+    write_whole(out / found.data, text.encode())
+
+
+def _judge(paper: Paper, tables: Mapping[str, Table], scale: Scale) -> list[Entry]:
+    shortened = {e.id for e in paper.experiments if e.id in tables and e.shortened and scale == "quick"}
+    return [
+        claims.judge_claim(
+            claim, tables, scale=scale, paper_runs=paper.runs, shortened=not shortened.isdisjoint(claim.experiments)
+        )
+        for claim in paper.claims
+        if all(name in tables for name in claim.experiments)
+    ]
+
+
+def shipped_ledger(key: str) -> Path:
+    """The ledger that comes with the package: the maintainers' run at `--scale paper`."""
+    return Path(__file__).parent / key / LEDGER
+
+
+def read_ledger(path: Path) -> dict[str, Any] | None:
+    """A ledger file, or None if there is none.
+
+    Raises:
+        EvenflowError: it is there and cannot be read.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        document["claims"]
+        return dict(document)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise EvenflowError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (ValueError, KeyError, TypeError):
+        raise EvenflowError(f"{path} is not a ledger; remove it and run the paper again.") from None

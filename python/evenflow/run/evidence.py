@@ -1,0 +1,108 @@
+"""What a mechanism was checked against: the results of `make validate` that ship with the package.
+
+`tools/generate.py --record validation` writes them. Each row is one number: the check and its point, the program or
+formula it was checked against, the metric, theirs, ours with its 95 % interval over seeds, the verdict, and, where the
+two differ, why. Where the program is not called like what it was checked against, `program` names it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+SHIPPED = Path(__file__).parent / "validation.json"
+
+Row = Mapping[str, Any]
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Mapping[str, Any] | None:
+    """The whole document, or None where none was recorded."""
+    if not SHIPPED.exists():
+        return None
+    document: dict[str, Any] = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    reasons = document["reasons"]
+    rows = [{**row, "reason": reasons[row["reason"]] if "reason" in row else ""} for row in document["rows"]]
+    return {**document, "rows": rows}
+
+
+def of(kind: str) -> dict[str, Any]:
+    """The rows that are evidence for a mechanism, and the engine that made them; no rows where there are none."""
+    document = shipped()
+    if document is None:
+        return {"engine": None, "programs": {}, "rows": []}
+    rows = [{key: row[key] for key in row if key != "of"} for row in document["rows"] if kind in row["of"]]
+    asked = {row.get("program", row["against"]) for row in rows}
+    programs = {name: text for name, text in document["programs"].items() if name in asked}
+    return {"engine": document["engine"], "programs": programs, "rows": rows}
+
+
+def packed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document as it ships: each reason once, and a row says which."""
+    reasons = list(dict.fromkeys(row["reason"] for row in document["rows"] if row["reason"]))
+    rows = [
+        {key: value for key, value in row.items() if key != "reason"}
+        | ({"reason": reasons.index(row["reason"])} if row["reason"] else {})
+        for row in document["rows"]
+    ]
+    kept = ("engine", "parts", "programs")
+    return {**{key: document[key] for key in kept}, "reasons": reasons, "rows": rows}
+
+
+def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """The first document with the second's rows in place of its own of the same check against the same program.
+
+    Both are of one engine.
+    """
+    renewed = {(row["check"], row["against"]) for row in more["rows"]}
+    return {
+        "engine": more["engine"],
+        "parts": list(dict.fromkeys([*before["parts"], *more["parts"]])),
+        "programs": {**before["programs"], **more["programs"]},
+        "rows": [row for row in before["rows"] if (row["check"], row["against"]) not in renewed] + list(more["rows"]),
+    }
+
+
+def difference(row: Row) -> float | None:
+    """Ours relative to theirs; None where theirs is zero."""
+    theirs, ours = row["theirs"]["mean"], row["ours"]["mean"]
+    if not theirs:
+        return None
+    return float(ours / theirs - 1)
+
+
+def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """One line for each check and what it was checked against: how many numbers, how many agree, which is farthest."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["check"], row["against"]), []).append(row)
+    lines = []
+    for (check, against), members in found.items():
+        differing = [row for row in members if row["verdict"] != "agrees"]
+        lines.append(
+            {
+                "check": check,
+                "against": against,
+                "numbers": len(members),
+                "agree": len(members) - len(differing),
+                "farthest": max(members, key=lambda row: abs(difference(row) or 0.0)),
+            }
+        )
+    return lines
+
+
+def differing(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows that do not agree, by reason."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["verdict"] != "agrees":
+            found.setdefault(row["reason"], []).append(row)
+    return found
+
+
+def place(row: Row) -> str:
+    """The point of a row, in words."""
+    return ", ".join(f"{key} {value}".strip() for key, value in row["point"].items())

@@ -1,0 +1,219 @@
+"""Step one queue, stage, congestion control or meter by hand, through the same Rust object the simulator uses."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from ..errors import UsageError, unknown
+from . import evidence
+
+_PACKET = {
+    "now_s": "time in s; 0",
+    "bytes": "size in B; 1500",
+    "cls": "traffic class; be",
+    "id": "a number of yours, given back by `dequeue`; 0",
+    "label": "what an earlier stage wrote into the packet; 0",
+}
+_ECN = {"ecn": '"capable", "not-capable" or "marked"; "capable"'}
+_EVENT = {
+    "now_s": "time in s; 0",
+    "flight": "bytes in flight; the window",
+    "mss": "segment size in B; the stack's",
+}
+METHODS: dict[str, dict[str, dict[str, str]]] = {
+    "queue": {
+        "admit": {
+            **_PACKET,
+            **_ECN,
+            "packets": "packets waiting; 0",
+            "queue_bytes": "bytes waiting; 1500 for each packet",
+            "rate_bps": "the link's rate in bit/s; 10e6",
+            "idle_since_s": "since when the transmitter has been idle, in s; it is busy",
+        },
+        "leave": {
+            **_PACKET,
+            **_ECN,
+            "waited_s": "how long it has waited, in s; 0",
+            "queue_bytes": "bytes waiting behind it; 0",
+        },
+        "emptied": {"now_s": "time in s; 0"},
+        "departed": {
+            "now_s": "time in s; 0",
+            "bytes": "size in B; 1500",
+            "busy_s": "how long it took on the wire, in s; 0",
+        },
+        "observe": {"now_s": "time in s; 0"},
+    },
+    "scheduler": {
+        "enqueue": {**_PACKET, **_ECN, "queue": "a number instead of the class, which some hash"},
+        "dequeue": {"now_s": "time in s; 0"},
+    },
+    "stage": {"forward": _PACKET, "observe": {"now_s": "time in s; 0"}},
+    "congestion-control": {
+        "ack": {
+            "now_s": "time in s; 0",
+            "segments": "segments newly acknowledged; 1",
+            "rtt_s": "the round-trip time it shows in s; none",
+            "marks": "congestion marks it reports, which where single marks do not count keep the window as it is; 0",
+            "una": "bytes acknowledged so far; those of the calls",
+            "next": "end of what was sent in B; a window beyond",
+            "mss": "segment size in B; the stack's",
+        },
+        "loss": _EVENT,
+        "mark": _EVENT,
+        "timeout": _EVENT,
+        "set": {"cwnd": "window in B", "ssthresh": "slow-start threshold in B"},
+    },
+}
+"""What a mechanism of a room can be asked, with the arguments and their defaults."""
+
+_LATEST_S = 1_000_000
+
+SCHEDULING = frozenset({"fq-codel"})
+"""Queues that are rule and scheduler in one: they are asked as schedulers are."""
+
+
+class Mechanism:
+    """A single mechanism; its methods are the Rust object's, called with keywords.
+
+    `meter.forward(now_s=0.5, bytes=1500)` hands a meter a packet.
+    Parameters are as in a scenario ("3 s"); arguments are numbers in SI units, and so are the answers, in a table.
+    A queue is told what waits (`packets`, `queue_bytes`) and answers with its `verdict`, the `reason`, and the packet's
+    `ecn` after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. The parameter
+    `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that judge packets as they
+    would leave, and answers "pass", "mark" or "drop"; `emptied` tells such a rule that none waits; `departed` is for
+    those that count what was sent.
+    `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
+    """
+
+    def __init__(self, kind: str, **params: Any) -> None:
+        from .. import _core
+
+        for name, value in params.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise UsageError(f"{kind}: {name} must be finite, it is {value}")
+        try:
+            self._core = _core.Mechanism(kind, json.dumps(_trees(params)))
+        except ValueError as error:
+            if kind not in kinds():
+                raise unknown("mechanism", kind, kinds()) from None
+            raise UsageError(f"{kind}: {error}") from None
+        self.kind = kind
+        room = next(table["room"] for table in schema()["mechanisms"] if table["kind"] == kind)
+        self._methods = METHODS["scheduler" if kind in SCHEDULING else room]
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        if method.startswith("_"):
+            raise AttributeError(method)
+        if method not in self._methods:
+            raise unknown(f"method of {self.kind}", method, self._methods)
+        known = self._methods[method]
+
+        def call(**arguments: Any) -> Any:
+            for name in arguments:
+                if name not in known:
+                    raise unknown(f"argument of {self.kind}.{method}", name, known)
+            given = _trees(arguments)
+            for name, value in given.items():
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise UsageError(f"{self.kind}.{method}: {name} must be finite, it is {value}")
+                # A rule with a clock catches up to now_s tick by tick: it would do so for ever.
+                if name == "now_s" and isinstance(value, int | float) and value > _LATEST_S:
+                    raise UsageError(f"{self.kind}.{method}: now_s must be at most {_LATEST_S}, it is {value:g}")
+            try:
+                return json.loads(self._core.call(method, json.dumps(given)))
+            except ValueError as error:
+                raise UsageError(f"{self.kind}.{method}: {error}") from None
+
+        call.__name__ = method
+        return call
+
+    def __repr__(self) -> str:
+        return f"<Mechanism {self.kind}>"
+
+
+def mechanism(kind: str, **params: Any) -> Mechanism:
+    """Make a mechanism to step by hand.
+
+    Args:
+        kind: as in a scenario: "activity-meter", "activity-aqm", "csfq", …
+        params: its parameters, as in a scenario (`memory="3 s"`); for a congestion control also the `weight` of its
+            user and the `stack` it stands on ("ns3.26").
+
+    Raises:
+        UsageError: no such kind (the nearest is named), or bad parameters.
+    """
+    return Mechanism(kind, **params)
+
+
+def _trees(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.to_tree() if hasattr(value, "to_tree") else value for name, value in params.items()}
+
+
+@lru_cache(maxsize=1)
+def schema() -> dict[str, Any]:
+    """Every mechanism's declarative table and every metric, as the core publishes them."""
+    from .. import _core
+
+    loaded: dict[str, Any] = json.loads(_core.schema())
+    return loaded
+
+
+def kinds() -> list[str]:
+    """The kinds of all mechanisms."""
+    return [table["kind"] for table in schema()["mechanisms"]]
+
+
+def describe(name: str) -> dict[str, Any]:
+    """The declarative table of a mechanism with what it was checked against (`validation`, see `evidence.of`); a stack
+    profile, its lines as parameters with its values as defaults; or the definition of a metric.
+
+    Raises:
+        UsageError: nothing is called so; the message names the nearest, or what has a parameter or an observable of
+            that name.
+    """
+
+    def plain(text: str) -> str:
+        return text.casefold().replace("_", "-")
+
+    tables: list[dict[str, Any]] = [*schema()["mechanisms"], *schema()["metrics"]]
+    for table in tables:
+        if plain(str(table.get("kind") or table["name"])) == plain(name):
+            return {**table, "validation": evidence.of(table["kind"])} if "kind" in table else table
+    for profile in schema()["profiles"]:
+        if profile["name"] == plain(name):
+            return {**_profile(profile), "validation": evidence.of(profile["name"])}
+    last = name.rpartition(".")[2]
+    for table in schema()["metrics"]:
+        if table["name"].rpartition(".")[2] == last:
+            return dict(table)
+    for what, key in (("an observable", "observables"), ("a parameter", "params")):
+        owners = [table["kind"] for table in schema()["mechanisms"] if any(p["name"] == last for p in table[key])]
+        if owners:
+            raise UsageError(f"“{name}” is {what} of {', '.join(owners)}; try: evenflow describe {owners[0]}")
+    raise unknown("mechanism or metric", name, [str(t.get("kind") or t["name"]) for t in tables + schema()["profiles"]])
+
+
+def _profile(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """A stack profile in the form of a mechanism's table."""
+    types = {p["name"]: p for table in schema()["mechanisms"] if table["kind"] == "tcp" for p in table["params"]}
+    lines = [
+        {
+            **{key: types.get(line["name"], {}).get(key, "") for key in ("type", "range")},
+            **{key: line[key] for key in ("name", "doc", "source")},
+            "default": line["value"] if isinstance(line["value"], str) else json.dumps(line["value"]),
+        }
+        for line in profile["lines"]
+    ]
+    return {
+        "kind": profile["name"],
+        "room": "stack profile",
+        "title": "TCP stack",
+        "doc": profile["doc"],
+        "source": "docs/tcp.md",
+        "params": lines,
+    }

@@ -1,0 +1,85 @@
+"""How far a study is: what is known while it runs, and a bar on the terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+PATIENCE_S = 2.0
+"""Nobody needs a bar for less."""
+
+
+@dataclass
+class Progress:
+    """What is known while a study runs, handed to `on_run` after every run."""
+
+    total: int
+    done: int = 0
+    cached: int = 0
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+
+class Bar:
+    """No bar: what a script, a pipe or a notebook gets."""
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, state: Progress) -> None:
+        """Show how far it is."""
+
+
+class ProgressBar(Bar):
+    """A bar on standard error, only on a terminal and only once two seconds have passed."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self._rich: RichProgress | None = None
+        self._task: TaskID | None = None
+        self._wanted = sys.stderr.isatty()
+
+    def update(self, state: Progress) -> None:
+        """Show how far it is."""
+        if not self._wanted or (self._rich is None and (state.elapsed_s < PATIENCE_S or state.done >= state.total)):
+            return
+        if self._rich is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as RichProgress
+
+            self._rich = RichProgress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("runs, left:"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True, highlight=False),
+                transient=True,
+            )
+            self._rich.start()
+            self._task = self._rich.add_task(self.what, total=state.total, completed=state.done)
+        elif self._task is not None:
+            self._rich.update(self._task, total=state.total, completed=state.done)
+
+    def __exit__(self, *_: object) -> None:
+        if self._rich is not None:
+            self._rich.stop()
+
+
+def progress_bar(what: str, wanted: bool) -> Bar:
+    """A bar on the terminal if one is wanted, else none."""
+    return ProgressBar(what) if wanted else Bar()

@@ -1,0 +1,171 @@
+"""The record of one run: its numbers, and the series it was asked to keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UsageError, nearest
+from ..scenario import paths
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+PROVENANCE = ("engine", "wall_s", "cpu_s", "record_version")
+"""Fields that say how a record came about and are no part of it: they may differ between two equal runs."""
+
+
+class Record:
+    """What a run found. Fields: docs/metrics.md.
+
+    Rates are in bit/s, times in s, queue lengths in packets; a metric that a run could not define is None.
+    """
+
+    __slots__ = ("_json", "_series", "_text", "record_hash")
+
+    def __init__(self, text: str, record_hash: str, series: Mapping[str, tuple[bytes, bytes]] | None = None) -> None:
+        self._text = text
+        self._json: dict[str, Any] | None = None
+        self._series: Mapping[str, tuple[bytes, bytes]] = series or {}
+        self.record_hash = record_hash
+        """What must agree between machines, threads and event paths."""
+
+    def hash_as_of(self, version: int) -> str:
+        """The hash over the fields that records have had since a version of the record (docs/metrics.md, *Since*).
+
+        With the present version it is `record_hash`. An engine whose records have grown gives the hash of before for
+        a run that measured the same.
+
+        Raises:
+            UsageError: records have no such version.
+        """
+        from .. import _core
+
+        if not 1 <= version <= _core.RECORD_VERSION:
+            raise UsageError(f"records have no version {version}: there are 1 to {_core.RECORD_VERSION}.")
+        series = [(name, *self._series[name]) for name in self._series]
+        return _core.record_hash(self._text, series, version)
+
+    @property
+    def text(self) -> str:
+        """The JSON text the core wrote."""
+        return self._text
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The record as `run --json` prints it."""
+        if self._json is None:
+            self._json = json.loads(self._text)
+        return self._json
+
+    def metric(self, name: str) -> float | None:
+        """A number by its dotted name ("groups.heavy.throughput_bps", "groups.light.users_goodput_bps[3]"); None =
+        undefined.
+
+        Raises:
+            KeyError: no such metric; the message names the nearest.
+        """
+        return metric_of(self.json, name)
+
+    def metrics(self) -> dict[str, float | None]:
+        """Every single number of the record by dotted name, in the record's order, without lists and provenance."""
+        return dict(flatten(self.json))
+
+    @property
+    def series_names(self) -> list[str]:
+        """What `[record]` asked for, copies written out."""
+        return list(self._series)
+
+    def arrays(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """A series as arrays: times in s and values in the observable's unit, both of shape (n,).
+
+        Raises:
+            KeyError: not recorded; the message names the nearest.
+        """
+        import numpy as np
+
+        if name not in self._series:
+            guess = nearest(name, self._series)
+            hint = f"did you mean “{guess}”?" if guess else f"recorded: {', '.join(self._series) or 'nothing'}."
+            raise KeyError(f"no series “{name}”; {hint}")
+        times, values = self._series[name]
+        return np.frombuffer(times, dtype="<f8"), np.frombuffer(values, dtype="<f8")
+
+    def series(self, name: str) -> pl.DataFrame:
+        """A series as a frame with the columns `time_s` and `value`."""
+        import polars as pl
+
+        times, values = self.arrays(name)
+        return pl.DataFrame({"time_s": times, "value": values})
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All series below each other: columns `series`, `time_s`, `value`."""
+        import polars as pl
+
+        parts = [self.series(name).select(pl.lit(name).alias("series"), "time_s", "value") for name in self._series]
+        return (
+            pl.concat(parts)
+            if parts
+            else pl.DataFrame(schema={"series": pl.String, "time_s": pl.Float64, "value": pl.Float64})
+        )
+
+    @property
+    def raw_series(self) -> dict[str, tuple[bytes, bytes]]:
+        """The series as little-endian f64 bytes: (times, values)."""
+        return dict(self._series)
+
+    def __repr__(self) -> str:
+        scenario = str(self.json.get("scenario_hash", ""))[:12]
+        return f"<Record seed {self.json.get('seed')} of {scenario}: {self.record_hash[:12]}>"
+
+
+def engine_of(tree: Mapping[str, Any]) -> str:
+    """The id of the engine that made a record."""
+    engine = tree.get("engine", "")
+    return str(engine["id"]) if isinstance(engine, Mapping) else str(engine)
+
+
+def flatten(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float | None]]:
+    """Numbers of a record by dotted name; None stays None. Lists, texts and provenance are left out."""
+    for name, value in tree.items():
+        if not above and name in (*PROVENANCE, "seed"):
+            continue
+        plain = paths.render((name,))
+        dotted = f"{above}.{plain}" if above else plain
+        if isinstance(value, Mapping):
+            yield from flatten(value, dotted)
+        elif value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+            yield dotted, value
+
+
+class NoMetric(KeyError):
+    """A record has no such metric. The nearest name is looked for only if somebody reads the message."""
+
+    def __init__(self, name: str, tree: Mapping[str, Any]) -> None:
+        super().__init__(name, tree)
+        self._name, self._tree = name, tree
+
+    def __str__(self) -> str:
+        guess = nearest(self._name, [known for known, _ in flatten(self._tree)])
+        hint = f"did you mean “{guess}”?" if guess else "see docs/metrics.md."
+        return repr(f"no metric “{self._name}” in this record; {hint}")
+
+
+def metric_of(tree: Mapping[str, Any], name: str) -> float | None:
+    """The number at a dotted name of a record. KeyError with the nearest name where there is none."""
+    try:
+        value = paths.get(tree, paths.parse(name))
+    except KeyError:
+        # reasons a link never had to use are not in its table: nothing was dropped for them
+        if ".drops." in name or ".marks." in name:
+            parent = name.rpartition(".")[0]
+            if paths.has(tree, paths.parse(parent)):
+                return 0
+        raise NoMetric(name, tree) from None
+    if value is None or isinstance(value, (int, float)):
+        return value
+    raise KeyError(f"“{name}” is not a single number in this record.")

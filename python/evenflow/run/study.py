@@ -1,0 +1,630 @@
+"""A study: points times seeds, run once, kept, and read as tables.
+
+Results never depend on the number of jobs or on what finished first: a table lists its runs in the order of points
+and seeds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .. import stats
+from ..errors import EvenflowError, Interrupted, ScenarioError, UsageError
+from ..scenario.scenario import Scenario, require_memory
+from ..scenario.sweep import Label, Labels, Point, expand, nearest_label
+from .engine import Result, execute
+from .progress import Progress, progress_bar
+from .record import PROVENANCE, Record, engine_of, flatten
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future, ThreadPoolExecutor
+
+    import numpy as np
+    import pandas as pd
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from .store import Store
+
+__all__ = ["Curve", "Label", "Labels", "Point", "Precision", "Progress", "Run", "Study", "Table", "run_study"]
+
+BATCH = 10
+MOST_REPLICATIONS = 200
+DEFAULT_PRECISION_OF = "groups.*.throughput_bps"
+
+Metric: TypeAlias = "str | Callable[[Run], float | None]"
+
+
+class Run:
+    """One finished run of a study: its labels, its seed, its numbers."""
+
+    __slots__ = ("cached", "labels", "point", "record", "seed")
+
+    def __init__(self, point: int, labels: Labels, seed: int, record: Record, *, cached: bool = False) -> None:
+        self.point = point
+        self.labels = labels
+        self.seed = seed
+        self.record = record
+        """The whole record."""
+        self.cached = cached
+        """True if it came from the store."""
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The record as `run --json` prints it."""
+        return self.record.json
+
+    def metric(self, name: str) -> float | None:
+        """A number by dotted name; None = undefined in this run. KeyError with the nearest name where there is none."""
+        return self.record.metric(name)
+
+    def series(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """A recorded series: times in s and values, both of shape (n,)."""
+        return self.record.arrays(name)
+
+    def __repr__(self) -> str:
+        return f"<Run seed {self.seed} of {dict(self.labels)}>"
+
+
+RunView = Run
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Stop replicating a point once the interval is narrow enough.
+
+    Judged in seed order in batches of ten, at most 200 replications, so that stopping never depends on timing.
+
+    Attributes:
+        relative: half-width over mean, 0.02 for 2 %.
+        of: a metric, `*` allowed; every metric that matches must be narrow enough.
+    """
+
+    relative: float
+    of: str = DEFAULT_PRECISION_OF
+    level: float = stats.LEVEL
+
+    def met(self, runs: Sequence[Run]) -> bool:
+        """Whether these runs are enough.
+
+        Raises:
+            UsageError: `of` matches no metric of the record.
+        """
+        names = [name for name, _ in flatten(runs[0].json) if fnmatchcase(name, self.of)]
+        if not names:
+            from ..errors import unknown
+
+            raise unknown("metric", self.of, [name for name, _ in flatten(runs[0].json)])
+        for name in names:
+            i = stats.mean_interval([_number(run.metric(name)) for run in runs], self.level)
+            if i.n == 0 or (i.mean == 0 and i.sd == 0):
+                continue
+            if not i.half_width <= self.relative * abs(i.mean):
+                return False
+        return True
+
+
+@dataclass
+class Study:
+    """Points times seeds. Every point is run with every seed; replication k of every point has seed k."""
+
+    points: Sequence[Point]
+    seeds: Sequence[int]
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise UsageError("A study needs at least one point.")
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise UsageError("A study needs at least one seed, and each only once.")
+
+    @staticmethod
+    def from_scenario(
+        scenario: Scenario, replications: int | None = None, pins: Mapping[str, Any] | None = None
+    ) -> Study:
+        """Expand `[sweep]`. Seeds are 1…replications (argument, else the file's, else 10).
+
+        Args:
+            pins: dotted path -> value; replaces the sweeping of that path.
+
+        Raises:
+            ScenarioError: with every error of the sweep and of its points, each at the swept value that caused it.
+        """
+        found = expand(scenario, pins or {})
+        if found.errors:
+            raise ScenarioError(found.errors, scenario.source)
+        count = found.replications if replications is None else replications
+        if count < 1:
+            raise UsageError(f"{count} replications: at least 1 is needed.")
+        return Study(found.points, range(1, count + 1))
+
+    @property
+    def runs(self) -> int:
+        """How many runs it has."""
+        return len(self.points) * len(self.seeds)
+
+    def run(self, **options: Any) -> Table:
+        """`run_study(self, …)`."""
+        return run_study(self, **options)
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+class Table:
+    """Finished runs in (point, seed) order, whatever finished first."""
+
+    def __init__(self, runs: Iterable[Run], *, elapsed_s: float = 0.0) -> None:
+        self.runs: list[Run] = sorted(runs, key=lambda run: (run.point, run.seed))
+        self.elapsed_s = elapsed_s
+        """Wall time this table took to compute here; small if most of it came from the store."""
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    @property
+    def cached(self) -> int:
+        """Runs that came from the store."""
+        return sum(run.cached for run in self.runs)
+
+    @property
+    def run_wall_s(self) -> float:
+        """Wall time of all runs together when they were computed, in s."""
+        return float(sum(run.json.get("wall_s") or 0.0 for run in self.runs))
+
+    @property
+    def engines(self) -> list[str]:
+        """The engine ids the runs were made with (one, unless tables were joined)."""
+        return sorted({engine_of(run.json) for run in self.runs})
+
+    def points(self) -> list[Labels]:
+        """The distinct sets of labels, in order."""
+        found: dict[int, Labels] = {}
+        for run in self.runs:
+            found.setdefault(run.point, run.labels)
+        return list(found.values())
+
+    def label_values(self, name: str) -> list[Label]:
+        """The distinct values of one label, in order of appearance."""
+        name = self._label(name)
+        return list(dict.fromkeys(labels[name] for labels in self.points() if name in labels))
+
+    def where(self, where: Mapping[str, Label] | None = None, **labels: Label) -> Table:
+        """The runs whose labels have these values. As a keyword a label's dots are written `_`.
+
+        Raises:
+            KeyError: nothing matches; the message names the nearest label or the values there are.
+        """
+        wanted = {self._label(name): value for name, value in {**(where or {}), **labels}.items()}
+        found = [run for run in self.runs if all(run.labels.get(k) == v for k, v in wanted.items())]
+        if not found:
+            for name, value in wanted.items():
+                known = self.label_values(name)
+                if value not in known:
+                    raise KeyError(f"no point has {name} = {value!r}; there are {', '.join(map(repr, known))}")
+            raise KeyError(f"no point has {wanted}")
+        return Table(found)
+
+    def _label(self, name: str) -> str:
+        known = list(dict.fromkeys(label for labels in self.points() for label in labels))
+        if name in known:
+            return name
+        by_keyword = {_keyword(label): label for label in known}
+        if name in by_keyword:
+            return by_keyword[name]
+        raise KeyError(f"no label “{name}”; {nearest_label(name, known)}")
+
+    def _one_point(self, where: Mapping[str, Label] | None, labels: Mapping[str, Label]) -> Table:
+        table = self.where(where, **labels)
+        points = table.points()
+        if len(points) > 1:
+            free = sorted({k for p in points for k in p if any(q.get(k) != p[k] for q in points)})
+            raise KeyError(f"{len(points)} points match { ({**(where or {}), **labels}) }; say also {', '.join(free)}")
+        return table
+
+    def values(self, metric: Metric, where: Mapping[str, Label] | None = None, **labels: Label) -> NDArray[np.float64]:
+        """One point's metric, one value a seed in seed order, shape (n,); NaN where a run could not define it.
+
+        Args:
+            metric: a dotted name, or a function of the run.
+            where, labels: must single out one point; a label's dots are written `_` as a keyword.
+
+        Raises:
+            KeyError: no point or more than one matches, or no such metric; the message names the nearest.
+        """
+        import numpy as np
+
+        table = self._one_point(where, labels)
+        return np.array([_number(_measure(metric, run)) for run in table.runs], dtype=np.float64)
+
+    def seeds(self, where: Mapping[str, Label] | None = None, **labels: Label) -> list[int]:
+        """The seeds of one point, in the order of `values`."""
+        return [run.seed for run in self._one_point(where, labels).runs]
+
+    def interval(
+        self, metric: Metric, where: Mapping[str, Label] | None = None, *, level: float = stats.LEVEL, **labels: Label
+    ) -> stats.Interval:
+        """One point's mean and Student-t interval."""
+        return stats.mean_interval(self.values(metric, where, **labels), level)
+
+    def curve(
+        self,
+        metric: Metric,
+        x: str | Callable[[Labels], float],
+        where: Mapping[str, Label] | None = None,
+        *,
+        level: float = stats.LEVEL,
+        **labels: Label,
+    ) -> Curve:
+        """A metric over a label: one mean and interval for each x, ascending.
+
+        Args:
+            x: a label whose values are numbers or quantities with one unit (of "50 ms" the number is taken), or a
+                function of the labels.
+            where, labels: must leave one point for each x.
+        """
+        import numpy as np
+
+        chosen = self.where(where, **labels) if where or labels else self
+        name = x if callable(x) else self._label(x)
+        at: dict[float, list[Run]] = {}
+        point_of: dict[float, int] = {}
+        for run in chosen.runs:
+            position = float(name(run.labels)) if callable(name) else number_of(run.labels[name])
+            if point_of.setdefault(position, run.point) != run.point:
+                raise KeyError(f"more than one point at x = {position}; say also which of {sorted(run.labels)}")
+            at.setdefault(position, []).append(run)
+        xs = sorted(at)
+        found = [stats.mean_interval([_number(_measure(metric, run)) for run in at[p]], level) for p in xs]
+        return Curve(
+            x=np.array(xs),
+            mean=np.array([i.mean for i in found]),
+            lo=np.array([i.lo for i in found]),
+            hi=np.array([i.hi for i in found]),
+            n=np.array([i.n for i in found]),
+        )
+
+    def frame(self, *, lists: bool = False, provenance: bool = False) -> pl.DataFrame:
+        """One row a run: the labels, `seed`, `scenario_hash`, `record_hash`, then every metric by dotted name.
+
+        Args:
+            lists: also lists of numbers (each user's goodput), as list columns.
+            provenance: also `engine`, `wall_s`, `cpu_s`, which may differ between two equal runs.
+        """
+        import polars as pl
+
+        rows: list[dict[str, Any]] = []
+        for run in self.runs:
+            row: dict[str, Any] = {**run.labels, "seed": run.seed, "scenario_hash": run.json.get("scenario_hash")}
+            row["record_hash"] = run.record.record_hash
+            if provenance:
+                row.update({name: run.json.get(name) for name in PROVENANCE if name != "engine"})
+                row["engine"] = engine_of(run.json)
+            row.update({name: None if value is None else float(value) for name, value in flatten(run.json)})
+            if lists:
+                row.update(_lists(run.json))
+            rows.append(row)
+        columns: dict[str, None] = {}
+        for row in rows:
+            columns.update(dict.fromkeys(row))
+        return pl.DataFrame({c: _column([row.get(c) for row in rows]) for c in columns}, strict=False)
+
+    def pandas(self, **options: bool) -> pd.DataFrame:
+        """`frame` as a pandas frame (needs the extra `pandas`)."""
+        return self.frame(**options).to_pandas()
+
+    def metric_names(self) -> list[str]:
+        """Every metric that is a single number, in the record's order."""
+        names: dict[str, None] = {}
+        for run in self.runs:
+            names.update(dict.fromkeys(name for name, _ in flatten(run.json)))
+        return list(names)
+
+    def summary(self, metrics: Sequence[str] | None = None, *, level: float = stats.LEVEL) -> pl.DataFrame:
+        """Mean and Student-t interval of every point and metric.
+
+        Returns:
+            Columns: the labels, `metric`, `n`, `mean`, `sd`, `ci95_lo`, `ci95_hi` (with another level: `ci_lo`,
+                `ci_hi`). Undefined = null.
+        """
+        import polars as pl
+
+        lo, hi = ("ci95_lo", "ci95_hi") if level == stats.LEVEL else ("ci_lo", "ci_hi")
+        rows: list[dict[str, Any]] = []
+        for labels, found in self.summaries(metrics, level=level):
+            for name, i in found.items():
+                row: dict[str, Any] = {**labels, "metric": name, "n": i.n}
+                row |= {"mean": _or_none(i.mean), "sd": _or_none(i.sd), lo: _or_none(i.lo), hi: _or_none(i.hi)}
+                rows.append(row)
+        columns: dict[str, None] = {}
+        for row in rows:
+            columns.update(dict.fromkeys(row))
+        return pl.DataFrame({c: _column([row.get(c) for row in rows]) for c in columns}, strict=False)
+
+    def summaries(
+        self, metrics: Sequence[str] | None = None, *, level: float = stats.LEVEL
+    ) -> Iterator[tuple[Labels, dict[str, stats.Interval]]]:
+        """For each point its labels and the interval of each metric."""
+        names = list(metrics) if metrics is not None else self.metric_names()
+        by_point: dict[int, list[Run]] = {}
+        for run in self.runs:
+            by_point.setdefault(run.point, []).append(run)
+        for runs in by_point.values():
+            flat = [dict(flatten(run.json)) for run in runs]
+            found: dict[str, stats.Interval] = {}
+            for name in names:
+                if any(name in row for row in flat):
+                    values = [_number(row.get(name)) for row in flat]
+                else:
+                    values = [_number(run.metric(name)) for run in runs] if metrics is not None else []
+                if values:
+                    found[name] = stats.mean_interval(values, level)
+            yield runs[0].labels, found
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `study --json`."""
+        points = []
+        for labels, found in self.summaries():
+            metrics = {
+                name: {
+                    "mean": _or_none(i.mean),
+                    "sd": _or_none(i.sd),
+                    "ci95": [_or_none(i.lo), _or_none(i.hi)],
+                    "n": i.n,
+                }
+                for name, i in found.items()
+            }
+            points.append({"set": dict(labels), "n": 0, "metrics": metrics})
+        counts: dict[int, int] = {}
+        for run in self.runs:
+            counts[run.point] = counts.get(run.point, 0) + 1
+        for point, n in zip(points, counts.values(), strict=True):
+            point["n"] = n
+        return {"points": points}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A metric over a label: arrays of one shape (k,), ascending in x; NaN or infinite where undefined."""
+
+    x: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    lo: NDArray[np.float64]
+    hi: NDArray[np.float64]
+    n: NDArray[np.int64]
+
+
+def _measure(metric: Metric, run: Run) -> float | None:
+    return metric(run) if callable(metric) else run.metric(metric)
+
+
+def _keyword(label: str) -> str:
+    return label.replace(".", "_").replace("-", "_")
+
+
+def number_of(label: Label) -> float:
+    """A label as a number: 8, or the number in front of a unit ("50 ms" -> 50.0).
+
+    Raises:
+        KeyError: it is neither.
+    """
+    if isinstance(label, (int, float)):
+        return float(label)
+    try:
+        return float(label.split()[0])
+    except (ValueError, IndexError):
+        raise KeyError(f"“{label}” is not a number; give x as a function of the labels") from None
+
+
+def _or_none(value: float) -> float | None:
+    import math
+
+    return value if math.isfinite(value) else None
+
+
+def _column(values: list[Any]) -> list[Any]:
+    """Values of one kind: labels that mix numbers and texts become texts."""
+    kinds = {type(v) for v in values if v is not None}
+    return [None if v is None else str(v) for v in values] if str in kinds and len(kinds) > 1 else values
+
+
+def _lists(tree: Mapping[str, Any], above: str = "") -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for name, value in tree.items():
+        dotted = f"{above}.{name}" if above else name
+        if isinstance(value, Mapping):
+            found |= _lists(value, dotted)
+        elif isinstance(value, list) and all(v is None or isinstance(v, (int, float)) for v in value):
+            found[dotted] = [_number(v) for v in value]
+    return found
+
+
+def default_jobs() -> int:
+    """One job a core this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Submission:
+    """Runs in flight: at most `window`, so that a large study neither floods an executor nor holds all its results."""
+
+    def __init__(self, executor: Executor, window: int) -> None:
+        self.executor = executor
+        self.window = window
+        self.pending: dict[Future[Result], tuple[int, int]] = {}
+
+    def submit(self, tree_json: str, point: int, seed: int) -> None:
+        self.pending[self.executor.submit(execute, tree_json, seed)] = (point, seed)
+
+    def finished(self, timeout: float | None = None) -> list[tuple[int, int, Future[Result]]]:
+        from concurrent.futures import FIRST_COMPLETED, wait
+
+        done, _ = wait(self.pending, timeout=timeout, return_when=FIRST_COMPLETED)
+        return [(*self.pending.pop(future), future) for future in done]
+
+    def cancel(self) -> None:
+        for future in self.pending:
+            future.cancel()
+
+
+def run_study(
+    study: Study,
+    *,
+    store: Store | None = None,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+    on_run: Callable[[Progress], None] | None = None,
+    precision: Precision | None = None,
+    what: str = "study",
+) -> Table:
+    """Run what the store does not hold yet and return all of it.
+
+    Args:
+        study: points and seeds. With `precision` its seeds are the batches 1…10, 11…20, … instead.
+        store: where finished runs are kept, each as it finishes; None keeps them in memory only.
+        jobs: runs at once in this process; default: one a core.
+        executor: any `concurrent.futures.Executor` instead (process pool, Dask's `Client.get_executor()`,
+            submitit); it is not shut down.
+        progress: a bar on the terminal, from two seconds on.
+        on_run: called in this thread after every run and once before the first.
+        what: the word in front of the progress bar.
+
+    Raises:
+        ScenarioError: a point is not valid.
+        Interrupted: Ctrl-C; finished runs are in the store.
+        StoreError: the store cannot be written; what was committed stays.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from .store import key_of
+
+    jobs = default_jobs() if jobs is None else jobs
+    if jobs < 1:
+        raise UsageError(f"{jobs} jobs: at least 1 is needed.")
+    texts = [point.scenario.to_json() for point in study.points]
+    hashes = [point.scenario.hash for point in study.points]
+    largest = max(study.points, key=lambda p: p.scenario.core.memory_bytes).scenario
+    require_memory(largest, min(jobs, study.runs) if executor is None else 1)
+
+    state = Progress(total=study.runs if precision is None else len(study.points) * BATCH)
+    runs: dict[tuple[int, int], Run] = {}
+    queue: list[tuple[int, int]] = []
+    batches = dict.fromkeys(range(len(study.points)), 0)
+
+    def keep(point: int, seed: int, record: Record, cached: bool) -> None:
+        runs[point, seed] = Run(point, study.points[point].labels, seed, record, cached=cached)
+        state.done += 1
+        state.cached += cached
+        bar.update(state)
+        if on_run is not None:
+            on_run(state)
+
+    def plan(point: int, seeds: Iterable[int]) -> None:
+        for seed in seeds:
+            found = store.get(key_of(hashes[point], seed)) if store is not None else None
+            if found is None:
+                queue.append((point, seed))
+            else:
+                keep(point, seed, found, True)
+
+    def next_batch(point: int) -> None:
+        """Plan the point's next ten seeds, until its runs are precise enough."""
+        assert precision is not None
+        while True:
+            have = batches[point]
+            seeds = range(1, have + 1)
+            if any((point, seed) not in runs for seed in seeds):
+                return
+            if have >= MOST_REPLICATIONS or (have and precision.met([runs[point, seed] for seed in seeds])):
+                return
+            batches[point] = have + BATCH
+            if have:
+                state.total += BATCH
+            plan(point, range(have + 1, have + BATCH + 1))
+
+    own = ThreadPoolExecutor(jobs, thread_name_prefix="evenflow") if executor is None else None
+    flight = _Submission(own or executor, 4 * jobs if own else 256)  # type: ignore[arg-type]
+    with progress_bar(what, progress) as bar:
+        try:
+            if on_run is not None:
+                on_run(state)
+            for point in range(len(study.points)):
+                if precision is None:
+                    plan(point, study.seeds)
+                else:
+                    next_batch(point)
+            queue.reverse()  # taken from the end: first points first
+            while queue or flight.pending:
+                while queue and len(flight.pending) < flight.window:
+                    point, seed = queue.pop()
+                    flight.submit(texts[point], point, seed)
+                for point, seed, future in flight.finished():
+                    result = _checked(future)
+                    if store is None:
+                        record = result.record()
+                    else:
+                        record = store.put(key_of(hashes[point], seed), hashes[point], seed, result)
+                    keep(point, seed, record, False)
+                    if precision is not None and (point, seed) in runs:
+                        before = len(queue)
+                        next_batch(point)
+                        queue[before:] = reversed(queue[before:])
+        except BaseException as error:
+            _stop(flight, own, store, hashes)
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted(_interrupted(state, store)) from None
+            raise
+        finally:
+            if own is not None:
+                own.shutdown(wait=True, cancel_futures=True)
+                from .. import _core
+
+                _core.clear_stop()
+    return Table(runs.values(), elapsed_s=state.elapsed_s)
+
+
+def _checked(future: Future[Result]) -> Result:
+    from .. import _core
+
+    result = future.result()
+    if result.engine != _core.ENGINE_ID:
+        raise EvenflowError(
+            f"A worker runs another engine ({result.engine}) than this process ({_core.ENGINE_ID}): "
+            "install the same build on both."
+        )
+    return result
+
+
+def _stop(flight: _Submission, own: ThreadPoolExecutor | None, store: Store | None, hashes: Sequence[str]) -> None:
+    """End what is under way, and keep what has finished meanwhile."""
+    from .. import _core
+    from .store import key_of
+
+    flight.cancel()
+    if own is not None:
+        _core.request_stop()
+        own.shutdown(wait=True, cancel_futures=True)
+    if store is None:
+        return
+    for future, (point, seed) in list(flight.pending.items()):
+        if future.done() and not future.cancelled() and future.exception() is None:
+            try:
+                store.put(key_of(hashes[point], seed), hashes[point], seed, future.result())
+            except EvenflowError:
+                return
+
+
+def _interrupted(state: Progress, store: Store | None) -> str:
+    if store is None:
+        return f"Interrupted after {state.done} of {state.total} runs; nothing was stored."
+    return (
+        f"Interrupted after {state.done} of {state.total} runs; they are kept in {store.folder}. "
+        "Run the same command again to go on from there."
+    )

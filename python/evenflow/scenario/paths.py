@@ -1,0 +1,154 @@
+"""Dotted paths into a scenario tree: `links.bottleneck.queue.gamma`, `groups."heavy users".traffic[0].flows`.
+
+A segment with a dot or another unusual character is quoted as in TOML; `[n]` picks from a list of tables.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ..errors import UsageError, nearest
+
+Path: TypeAlias = tuple[str | int, ...]
+
+_TOKEN = re.compile(
+    r"""(?P<basic>"(?:[^"\\]|\\.)*")|(?P<literal>'[^']*')|(?P<bare>[^.\[\]"'\s][^.\[\]"']*)|\[(?P<index>\d+)\]""",
+    re.VERBOSE,
+)
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def parse(text: str) -> Path:
+    """Split a dotted path.
+
+    Raises:
+        UsageError: empty, or not of the form `a.b."c.d"[0].e`.
+    """
+    found: list[str | int] = []
+    at, expect_name = 0, True
+    text = text.strip()
+    while at < len(text):
+        if not expect_name and text[at] == ".":
+            at, expect_name = at + 1, True
+            continue
+        token = _TOKEN.match(text, at)
+        is_index = token is not None and token["index"] is not None
+        if token is None or is_index == expect_name:
+            raise UsageError(f"“{text}” is not a dotted path such as links.bottleneck.delay (at “{text[at:]}”).")
+        if token["index"] is not None:
+            found.append(int(token["index"]))
+        elif token["basic"] is not None:
+            found.append(str(json.loads(token["basic"])))
+        elif token["literal"] is not None:
+            found.append(token["literal"][1:-1])
+        else:
+            found.append(token["bare"].strip())
+        at, expect_name = token.end(), False
+    if expect_name:
+        raise UsageError(f"“{text}” is not a dotted path such as links.bottleneck.delay.")
+    return tuple(found)
+
+
+def render(path: Sequence[str | int]) -> str:
+    """The inverse of `parse`, with quotes only where needed."""
+    parts: list[str] = []
+    for segment in path:
+        if isinstance(segment, int):
+            parts.append(f"[{segment}]")
+        else:
+            name = segment if _BARE.fullmatch(segment) else json.dumps(segment, ensure_ascii=False)
+            parts.append(f".{name}" if parts else name)
+    return "".join(parts)
+
+
+def get(tree: Any, path: Path) -> Any:
+    """The value at a path. KeyError where there is none."""
+    for segment in path:
+        named = isinstance(tree, Mapping) and isinstance(segment, str) and segment in tree
+        counted = isinstance(tree, list) and isinstance(segment, int) and segment < len(tree)
+        if named or counted:
+            tree = tree[segment]
+        else:
+            raise KeyError(render(path))
+    return tree
+
+
+def has(tree: Any, path: Path) -> bool:
+    """Whether there is a value at a path."""
+    try:
+        get(tree, path)
+    except KeyError:
+        return False
+    return True
+
+
+def assign(tree: dict[str, Any], path: Path, value: Any) -> None:
+    """Put a value at a path, in place, making tables on the way.
+
+    Raises:
+        UsageError: the path leads through something that is not a table, or past the end of a list.
+    """
+    here: Any = tree
+    for depth, segment in enumerate(path):
+        last = depth == len(path) - 1
+        if isinstance(segment, str) and isinstance(here, dict):
+            if last:
+                here[segment] = copy.deepcopy(value)
+                return
+            here = here.setdefault(segment, {})
+        elif isinstance(segment, int) and isinstance(here, list) and segment < len(here):
+            if last:
+                here[segment] = copy.deepcopy(value)
+                return
+            here = here[segment]
+        else:
+            above = render(path[:depth]) or "the scenario"
+            what = (
+                f"a list of {len(here)}"
+                if isinstance(here, list)
+                else "a table"
+                if isinstance(here, dict)
+                else "a single value"
+            )
+            raise UsageError(f"{render(path)}: {above} is {what}, which has no {render((segment,))}.")
+
+
+def remove(tree: dict[str, Any], path: Path) -> None:
+    """Take the value at a path away, in place. KeyError where there is none."""
+    parent = get(tree, path[:-1])
+    if not has(parent, path[-1:]):
+        raise KeyError(render(path))
+    del parent[path[-1]]
+
+
+def tables(tree: Any, above: Path = ()) -> Iterator[Path]:
+    """The path of every table in a tree, itself included."""
+    if isinstance(tree, Mapping):
+        yield above
+        for name, value in tree.items():
+            yield from tables(value, (*above, str(name)))
+    elif isinstance(tree, list):
+        for index, value in enumerate(tree):
+            yield from tables(value, (*above, index))
+
+
+def leaves(tree: Any, above: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every value that is neither table nor list, with its path."""
+    if isinstance(tree, Mapping):
+        for name, value in tree.items():
+            yield from leaves(value, (*above, str(name)))
+    elif isinstance(tree, list):
+        for index, value in enumerate(tree):
+            yield from leaves(value, (*above, index))
+    else:
+        yield above, tree
+
+
+def nearest_table(tree: Mapping[str, Any], path: Path) -> str | None:
+    """The existing table whose path resembles a mistyped one most."""
+    known = [render(p) for p in tables(tree) if p and p[0] != "sweep"]
+    return nearest(render(path), known)

@@ -1,0 +1,304 @@
+"""A scenario: links, stages, groups of users, traffic and durations, as plain data.
+
+The Rust core is the judge of what is valid; this module reads files, changes values by dotted path and brings all
+errors together.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import EvenflowError, ScenarioError, UsageError
+from . import paths
+
+if TYPE_CHECKING:
+    from .. import _core
+    from ..run.record import Record
+
+
+class Scenario:
+    """An immutable value around the tree of a scenario file (docs/scenarios.md).
+
+    `Scenario(tree)` accepts what TOML can hold: strings with units, numbers, booleans, lists, tables; and the generated
+    dataclasses of `evenflow.types` anywhere a table may stand. Nothing is checked until `check`, `core`, `hash` or
+    `run`.
+    """
+
+    __slots__ = ("_core", "_tree", "source")
+
+    def __init__(self, tree: Mapping[str, Any], *, source: str | None = None) -> None:
+        self._tree: dict[str, Any] = _plain(tree)
+        self._core: _core.Scenario | None = None
+        self.source = source
+        """The file it was read from, for messages."""
+
+    @staticmethod
+    def load(path: str | Path) -> Scenario:
+        """Read a TOML file.
+
+        Raises:
+            ScenarioError: no such file, a folder, not UTF-8, or not TOML (with the line).
+        """
+        name = str(path)
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+            return Scenario(tomllib.loads(text), source=name)
+        except FileNotFoundError:
+            raise ScenarioError([("", _missing(Path(path)))], name) from None
+        except IsADirectoryError:
+            raise ScenarioError([("", "is a folder; a scenario is one TOML file.")], name) from None
+        except UnicodeDecodeError as error:
+            raise ScenarioError([("", f"is not UTF-8 text (byte {error.start}).")], name) from None
+        except tomllib.TOMLDecodeError as error:
+            raise ScenarioError([("", f"is not valid TOML: {error}.")], name) from None
+        except OSError as error:
+            raise ScenarioError([("", f"cannot be read: {error.strerror or error}.")], name) from None
+
+    @property
+    def tree(self) -> dict[str, Any]:
+        """A copy of the tree: changing it changes nothing here."""
+        return copy.deepcopy(self._tree)
+
+    @property
+    def title(self) -> str:
+        """The file's `title`, or ""."""
+        title = self._tree.get("title", "")
+        return title if isinstance(title, str) else ""
+
+    def get(self, path: str) -> Any:
+        """The value at a dotted path.
+
+        KeyError where there is none (a default not written out has no place in the tree).
+        """
+        return copy.deepcopy(paths.get(self._tree, paths.parse(path)))
+
+    def set(self, path: str, value: Any) -> Scenario:
+        """A copy with one value replaced; tables on the way are made as needed.
+
+        Raises:
+            UsageError: not a path, or it leads through something that is not a table.
+        """
+        tree = self.tree
+        paths.assign(tree, paths.parse(path), _plain(value))
+        return Scenario(tree, source=self.source)
+
+    def unset(self, path: str) -> Scenario:
+        """A copy without the value at a path. KeyError where there is none."""
+        tree = self.tree
+        paths.remove(tree, paths.parse(path))
+        return Scenario(tree, source=self.source)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Scenario:
+        """A copy with several values replaced, in order."""
+        tree = self.tree
+        for path, value in settings.items():
+            paths.assign(tree, paths.parse(path), _plain(value))
+        return Scenario(tree, source=self.source)
+
+    @property
+    def core(self) -> _core.Scenario:
+        """The validated scenario of the Rust core (checked once, then kept).
+
+        Raises:
+            ScenarioError: with every error of the scenario; `[sweep]` is not looked at.
+        """
+        if self._core is None:
+            found, errors = decode(self._tree)
+            if found is None:
+                raise ScenarioError(errors, self.source)
+            self._core = found
+        return self._core
+
+    def check(self) -> None:
+        """Validate everything, `[sweep]` included.
+
+        Raises:
+            ScenarioError: with every error of the scenario and of its sweep.
+        """
+        found, errors = decode(self._tree)
+        if "sweep" in self._tree:
+            from .sweep import expand
+
+            known = set(errors)
+            # the sweep's own errors; those the file has by itself are said once
+            errors += [e for e in expand(self, {}).errors if e not in known]
+        if errors:
+            raise ScenarioError(errors, self.source)
+        self._core = found
+
+    @property
+    def hash(self) -> str:
+        """The canonical scenario's hash: units, defaults, key order, title and `[sweep]` do not matter."""
+        return self.core.hash
+
+    def run(self, seed: int = 1) -> Record:
+        """One run: the same scenario and seed give the same record on any machine.
+
+        Raises:
+            ScenarioError: it is not valid.
+            EvenflowError: it needs more memory than there is, or an invariant broke.
+            Interrupted: Ctrl-C.
+        """
+        from ..run.engine import run_here
+
+        return run_here(self, seed)
+
+    def to_json(self) -> str:
+        """The tree as JSON text, as the core and remote workers take it."""
+        return json.dumps(self._tree, ensure_ascii=False, allow_nan=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and self._tree == other._tree
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self._tree, sort_keys=True, default=str))
+
+    def __repr__(self) -> str:
+        groups = self._tree.get("groups")
+        names = ", ".join(groups) if isinstance(groups, dict) else ""
+        return f"<Scenario {self.title or self.source or 'untitled'!r}: groups {names or 'none'}>"
+
+    def __getstate__(self) -> tuple[dict[str, Any], str | None]:
+        return self._tree, self.source
+
+    def __setstate__(self, state: tuple[dict[str, Any], str | None]) -> None:
+        self._tree, self.source = state
+        self._core = None
+
+
+def decode(tree: Mapping[str, Any]) -> tuple[_core.Scenario | None, list[tuple[str, str]]]:
+    """Validate a tree in the core: the scenario, or every error.
+
+    What TOML can write but JSON cannot (NaN, infinity, dates) is refused here with the path it has in the file.
+    """
+    from .. import _core
+
+    refused: list[tuple[str, str]] = []
+    odd = [(path, value) for path, value in paths.leaves(tree) if not _is_json(value) and path[:1] != ("sweep",)]
+    clean = dict(tree)
+    clean.pop("sweep", None)
+    if odd:
+        clean = copy.deepcopy(clean)
+        for path, value in odd:
+            refused.append((paths.render(path), _why_odd(value)))
+            paths.assign(clean, path, None)
+    try:
+        found = _core.Scenario(json.dumps(clean, ensure_ascii=False, allow_nan=False))
+    except _core.ScenarioError as error:
+        places = {path for path, _ in refused}
+        return None, refused + [(path, message) for path, message in error.errors if path not in places]
+    return (None, refused) if refused else (found, [])
+
+
+def _is_json(value: Any) -> bool:
+    return isinstance(value, (str, int, bool)) or value is None or (isinstance(value, float) and math.isfinite(value))
+
+
+def _why_odd(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value} is not a number anything here can have."
+    if isinstance(value, (datetime.date, datetime.time)):
+        return "a date or time of day; durations are written like “15 s”."
+    return f"a {type(value).__name__} has no place in a scenario."
+
+
+def _plain(value: Any) -> Any:
+    """A deep copy in plain dicts and lists, with generated dataclasses written out."""
+    if is_dataclass(value) and hasattr(value, "to_tree"):
+        return _plain(value.to_tree())
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item") and callable(value.item) and getattr(value, "ndim", None) == 0:
+        return value.item()  # a NumPy scalar
+    return value
+
+
+def _missing(path: Path) -> str:
+    from ..errors import nearest
+
+    try:
+        beside = [p.name for p in path.parent.iterdir() if p.suffix == ".toml"]
+    except OSError:
+        return "there is no such file, nor its folder."
+    guess = nearest(path.name, beside)
+    return f"there is no such file. Did you mean {path.with_name(guess)}?" if guess else "there is no such file."
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Split `path=value` as `--set` takes it: the value is read as TOML, else it is a string.
+
+    Raises:
+        UsageError: no `=`, or no path before it.
+    """
+    path, equals, value = _split_setting(text)
+    if not equals:
+        raise UsageError(f'--set {text}: write path=value, such as --set links.bottleneck.delay="50 ms".')
+    paths.parse(path)
+    try:
+        read = tomllib.loads(f"value = {value}")
+    except tomllib.TOMLDecodeError:
+        return path, value.strip()
+    return path, read["value"] if len(read) == 1 else value.strip()
+
+
+def _split_setting(text: str) -> tuple[str, str, str]:
+    """Split at the first `=` outside quotes."""
+    quote = ""
+    for at, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char == "=":
+            return text[:at].strip(), "=", text[at + 1 :]
+    return text, "", ""
+
+
+def available_memory() -> int | None:
+    """Bytes this process may still take.
+
+    What the kernel calls available, or the control group's rest if less; None if unknown.
+    """
+    free: list[int] = []
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+        if limit != "max":
+            free.append(int(limit) - int(Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii")))
+    except (OSError, ValueError):
+        pass
+    return min(free) if free else None
+
+
+def require_memory(scenario: Scenario, at_once: int = 1) -> None:
+    """Refuse a run that would not fit into memory.
+
+    Raises:
+        EvenflowError: says what it would need and what there is.
+    """
+    need = scenario.core.memory_bytes
+    free = available_memory()
+    if free is None or need * at_once <= free:
+        return
+    what = "One run" if at_once == 1 or need > free else f"{at_once} runs at once"
+    fits = free // need if need else 0
+    advice = f" Use --jobs {fits}." if fits >= 1 else " Use fewer users or flows, or a machine with more memory."
+    raise EvenflowError(
+        f"{what} of this scenario would need about {_gib(need * (1 if need > free else at_once))} of memory; "
+        f"{_gib(free)} are free here.{advice}"
+    )
+
+
+def _gib(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"

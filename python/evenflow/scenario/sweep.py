@@ -1,0 +1,317 @@
+"""`[sweep]`: from one scenario to the points of a study.
+
+Lists multiply, `[[sweep.together]]` tables move in step, `[sweep.cases.NAME]` holds named sets of overrides. Cases
+are applied first, then what moves in step, then the grid, so that a grid may refine what a case has put in place.
+Pinned paths (`--set`) come last and win.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..errors import ScenarioError, UsageError, nearest
+from . import paths
+
+if TYPE_CHECKING:
+    from .scenario import Scenario
+
+Label: TypeAlias = "str | float | int | bool"
+Labels: TypeAlias = "Mapping[str, Label]"
+
+DEFAULT_REPLICATIONS = 10
+MOST_POINTS = 100_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting of a study: its labels ("groups.heavy.traffic.flows": 8) and the scenario to run."""
+
+    labels: Labels
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """One position of an axis: what it is called, what it sets, and where in the file it stands."""
+
+    labels: dict[str, Label]
+    settings: tuple[tuple[paths.Path, Any, str], ...]
+    """(path, value, place of the value in the file)"""
+
+
+_Axis: TypeAlias = list[_Choice]
+
+
+@dataclass
+class Expansion:
+    """The points of a sweep, or everything that is wrong with it."""
+
+    points: list[Point] = field(default_factory=list)
+    replications: int = DEFAULT_REPLICATIONS
+    errors: list[tuple[str, str]] = field(default_factory=list)
+
+
+def label_of(value: Any) -> Label:
+    """How a swept value is shown: single values as they are, tables and lists as compact JSON."""
+    if isinstance(value, (str, int, float, bool)):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def expand(scenario: Scenario, pins: Mapping[str, Any]) -> Expansion:
+    """Expand and validate `[sweep]`; collects every error.
+
+    Args:
+        scenario: with or without `[sweep]`; without, it is the only point.
+        pins: dotted path -> value that replaces any sweeping of that path.
+    """
+    tree = scenario.tree
+    sweep = tree.pop("sweep", {})
+    done = Expansion()
+    if not isinstance(sweep, dict):
+        done.errors.append(("sweep", "must be a table."))
+        return done
+    pinned = {paths.parse(path): value for path, value in pins.items()}
+    axes = _read(sweep, tree, pinned, done)
+    if done.errors:
+        return done
+    total = 1
+    for axis in axes:
+        total *= len(axis)
+    if total > MOST_POINTS:
+        done.errors.append(
+            ("sweep", f"makes {total:,} points; the most is {MOST_POINTS:,}. Sweep fewer values, or split the study.")
+        )
+        return done
+    # a pin is in the tree already; only where a swept table would replace it must it be put back
+    swept = {path for axis in axes for choice in axis for path, _, _ in choice.settings}
+    last = {path: value for path, value in pinned.items() if any(path[: len(p)] == p for p in swept)}
+    _build(scenario, tree, axes, last, done)
+    return done
+
+
+def _read(
+    sweep: dict[str, Any], tree: dict[str, Any], pinned: Mapping[paths.Path, Any], done: Expansion
+) -> list[_Axis]:
+    errors = done.errors
+    cases: list[_Axis] = []
+    steps: list[_Axis] = []
+    grid: list[_Axis] = []
+    swept: dict[paths.Path, str] = {}
+    in_cases: list[paths.Path] = []
+
+    def claim(path: paths.Path, place: str) -> None:
+        if path in swept:
+            errors.append((place, f"is already swept by {swept[path]}."))
+        swept[path] = place
+
+    rest = dict(sweep)
+    replications = rest.pop("replications", DEFAULT_REPLICATIONS)
+    if isinstance(replications, bool) or not isinstance(replications, int) or not 1 <= replications <= 1_000_000:
+        errors.append(("sweep.replications", "must be a whole number of at least 1."))
+    else:
+        done.replications = replications
+
+    named = rest.pop("cases", {})
+    if not isinstance(named, dict):
+        errors.append(("sweep.cases", "must hold tables, such as [sweep.cases.scheme]."))
+        named = {}
+    for name, choices in named.items():
+        place = paths.render(("sweep", "cases", name))
+        axis = _read_cases(name, place, choices, pinned, in_cases, errors)
+        if axis:
+            cases.append(axis)
+
+    together = rest.pop("together", [])
+    if not isinstance(together, list) or not all(isinstance(t, dict) for t in together):
+        errors.append(("sweep.together", "is a list of tables: write [[sweep.together]]."))
+        together = []
+    for index, table in enumerate(together):
+        place = f"sweep.together[{index}]"
+        lists = [(p, at, v) for p, at, v in _lists(table, (), place, errors) if p not in pinned]
+        for path, at, _ in lists:
+            claim(path, at)
+        lengths = {len(values) for _, _, values in lists}
+        if len(lengths) > 1:
+            said = ", ".join(f"{paths.render(p)} has {len(v)}" for p, _, v in lists)
+            errors.append((place, f"lists that move in step must be equally long: {said}."))
+        elif lists:
+            steps.append(_step(lists))
+
+    for path, at, values in _lists(rest, (), "sweep", errors):
+        if path in pinned:
+            continue
+        claim(path, at)
+        grid.append(
+            [_Choice({paths.render(path): label_of(v)}, ((path, v, f"{at}[{i}]"),)) for i, v in enumerate(values)]
+        )
+        _refuse_repeats(at, values, errors)
+
+    for path, at in swept.items():
+        parent = path[:-1]
+        if not isinstance(_at(tree, parent), (dict, list)) and not any(parent[: len(p)] == p for p in in_cases):
+            guess = paths.nearest_table(tree, parent)
+            known = guess if guess else ", ".join(str(k) for k, v in tree.items() if isinstance(v, dict))
+            said = f"did you mean {known}?" if guess else f"known tables: {known}."
+            errors.append((at, f"there is no {paths.render(parent)} in the scenario; {said}"))
+    return [*cases, *steps, *grid]
+
+
+def _read_cases(
+    name: str,
+    place: str,
+    choices: Any,
+    pinned: Mapping[paths.Path, Any],
+    in_cases: list[paths.Path],
+    errors: list[tuple[str, str]],
+) -> _Axis:
+    if not isinstance(choices, dict) or not choices:
+        errors.append((place, "must be a table of named cases, each a table of dotted paths and values."))
+        return []
+    axis: _Axis = []
+    for case, overrides in choices.items():
+        at = f"{place}.{paths.render((case,))}"
+        if not isinstance(overrides, dict):
+            errors.append(
+                (at, 'must be a table of dotted paths and values, such as { "links.bottleneck.queue" = { … } }.')
+            )
+            continue
+        settings: list[tuple[paths.Path, Any, str]] = []
+        for key, value in overrides.items():
+            path = _path(key, at, errors)
+            if path is None or path in pinned:
+                continue
+            in_cases.append(path)
+            settings.append((path, value, f"{at}.{_quoted(key)}"))
+        axis.append(_Choice({name: case}, tuple(settings)))
+    return axis
+
+
+def _step(lists: Sequence[tuple[paths.Path, str, list[Any]]]) -> _Axis:
+    return [
+        _Choice(
+            {paths.render(path): label_of(values[i]) for path, _, values in lists},
+            tuple((path, values[i], f"{at}[{i}]") for path, at, values in lists),
+        )
+        for i in range(len(lists[0][2]))
+    ]
+
+
+def _lists(
+    table: Mapping[str, Any], above: paths.Path, place: str, errors: list[tuple[str, str]]
+) -> Iterator[tuple[paths.Path, str, list[Any]]]:
+    """(swept path, its place in the file, its values): dotted keys may be quoted or not, so tables are walked into."""
+    for key, value in table.items():
+        path = _path(key, place, errors)
+        if path is None:
+            continue
+        at = f"{place}.{_quoted(key)}"
+        if isinstance(value, dict) and value:
+            yield from _lists(value, (*above, *path), at, errors)
+        elif not isinstance(value, list):
+            errors.append((at, "a swept path needs a list of values."))
+        elif not value:
+            errors.append((at, "an empty list sweeps nothing."))
+        else:
+            yield (*above, *path), at, value
+
+
+def _quoted(key: str) -> str:
+    """A key as it stands in the file."""
+    return paths.render((key,))
+
+
+def _path(key: str, place: str, errors: list[tuple[str, str]]) -> paths.Path | None:
+    try:
+        return paths.parse(key)
+    except UsageError as error:
+        errors.append((place, str(error)))
+        return None
+
+
+def _refuse_repeats(at: str, values: Sequence[Any], errors: list[tuple[str, str]]) -> None:
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        text = json.dumps(value, sort_keys=True, default=str)
+        if text in seen:
+            errors.append((f"{at}[{index}]", f"{label_of(value)} is in the list twice."))
+        seen.add(text)
+
+
+def _at(tree: Any, path: paths.Path) -> Any:
+    try:
+        return paths.get(tree, path)
+    except KeyError:
+        return None
+
+
+def _build(
+    scenario: Scenario, tree: dict[str, Any], axes: list[_Axis], pinned: Mapping[paths.Path, Any], done: Expansion
+) -> None:
+    """All combinations; every point is validated and its errors are shown at the swept value that caused them."""
+    from .scenario import Scenario, decode
+
+    own = set(decode(tree)[1]) if axes else set()
+    said: set[tuple[str, str]] = set()
+    for choice in itertools.product(*axes):
+        point = Scenario(tree, source=scenario.source).tree
+        labels: dict[str, Label] = {}
+        places: list[tuple[paths.Path, str]] = []
+        broken = False
+        for part in choice:
+            labels.update(part.labels)
+            for path, value, at in part.settings:
+                try:
+                    paths.assign(point, path, value)
+                    places.append((path, at))
+                except UsageError as error:
+                    broken = True
+                    _say(done, said, at, str(error))
+        for path, value in pinned.items():
+            paths.assign(point, path, value)
+        if broken:
+            continue
+        made = Scenario(point, source=scenario.source)
+        try:
+            made.core  # noqa: B018  (validates)
+        except ScenarioError as error:
+            for where, message in error.errors:
+                at = _blame(where, places) if (where, message) not in own else where
+                _say(done, said, at, message)
+            continue
+        done.points.append(Point(labels, made))
+
+
+def _say(done: Expansion, said: set[tuple[str, str]], at: str, message: str) -> None:
+    if (at, message) not in said:
+        said.add((at, message))
+        done.errors.append((at, message))
+
+
+def _blame(where: str, places: Sequence[tuple[paths.Path, str]]) -> str:
+    """The swept value an error belongs to.
+
+    The last one set at, above or below the error's path; else the path itself.
+    """
+    try:
+        path = paths.parse(where)
+    except UsageError:
+        return where
+    for swept, at in reversed(places):
+        if path[: len(swept)] == swept:
+            rest = paths.render(path[len(swept) :])
+            return f"{at}{'' if not rest or rest.startswith('[') else '.'}{rest}"
+    for swept, at in reversed(places):
+        if swept[: len(path)] == path and path:
+            return at
+    return where
+
+
+def nearest_label(name: str, labels: Sequence[str]) -> str:
+    """ "did you mean …?" for a label name that does not exist."""
+    guess = nearest(name, labels)
+    return f"did you mean “{guess}”?" if guess else f"labels: {', '.join(labels) or 'none'}."

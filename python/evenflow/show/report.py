@@ -1,0 +1,163 @@
+"""Reports: one HTML file each, with everything in it, so that it opens offline and can be archived."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ..judge import claims
+from .console import time_span
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from ..papers.reproduce import Examined, Reproduction
+    from ..run.study import Table
+    from ..scenario.scenario import Scenario
+
+LARGEST_EMBEDDED_CSV = 300_000
+"""Bytes of data a figure may carry inside the page; more is a link to the file beside it."""
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("evenflow.show"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["number"] = lambda value: "∞" if value is None else claims.number(value)
+    made.filters["accepted"] = lambda pair: claims.Check("", 0.0, pair[0], pair[1]).accepted
+    return made
+
+
+def _provenance() -> dict[str, Any]:
+    from .. import _core
+
+    return {"version": _core.__version__, "engine": _core.ENGINE_ID, "build": _core.BUILD_PROFILE}
+
+
+def _uri(kind: str, data: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def render(done: Reproduction) -> str:
+    """The report of a re-examined paper."""
+    document = done.to_json()
+    rows = done.rows
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            key=done.paper.key,
+            title=done.paper.title,
+            reference=done.paper.reference,
+            summary=done.paper.summary,
+            scale=done.scale,
+            complete=document["complete"],
+            warnings=[*done.warnings, *done.broken],
+            counts=claims.count(rows),
+            differing=sum(1 for row in rows if row["relaxed"] not in (None, row["verdict"])),
+            rows=rows,
+            runs=sum(len(e.table) for e in done.examined),
+            figures=[_figure(e, done, rows) for e in done.examined],
+            deviations=done.paper.deviations,
+            options=done.paper.options,
+            chosen=done.paper.chosen,
+            level=f"{100 * done.paper.level:g} %",
+            varied=done.varied,
+            provenance=_provenance()
+            | {
+                "host": document["host"],
+                "jobs": done.jobs,
+                "elapsed": time_span(done.elapsed_s),
+                "cached": sum(e.table.cached for e in done.examined),
+            },
+        )
+    )
+
+
+def _figure(found: Examined, done: Reproduction, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    data, download = found.data, False
+    if data:
+        text = (done.out / data).read_bytes()
+        if len(text) <= LARGEST_EMBEDDED_CSV:
+            data, download = _uri("text/csv;charset=utf-8", text), True
+    return {
+        "id": found.experiment.id,
+        "title": found.experiment.title,
+        "caption": found.experiment.caption,
+        "image": _uri("image/svg+xml", found.svg.encode()) if found.svg else "",
+        "broken": found.broken,
+        "data": data,
+        "download": download,
+        "claims": [(row["id"], row["verdict"]) for row in rows if found.experiment.id in row["experiments"]],
+        "runs": len(found.table),
+        "points": len(found.table.points()),
+        "seeds": _seeds(found.table),
+        "durations": _durations(found.table),
+        "elapsed": time_span(found.table.elapsed_s),
+        "run_wall": time_span(found.table.run_wall_s),
+    }
+
+
+def _seeds(table: Table) -> str:
+    seeds = sorted({run.seed for run in table})
+    whole = seeds == list(range(seeds[0], seeds[-1] + 1))
+    if len(seeds) == 1:
+        return str(seeds[0])
+    return f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))
+
+
+def _durations(table: Table) -> str:
+    windows = sorted({tuple(run.json["window_s"]) for run in table if "window_s" in run.json})
+    return "; ".join(f"{end:g} s, measured from {start:g} s" for start, end in windows[:3]) + (
+        " …" if len(windows) > 3 else ""
+    )
+
+
+def render_study(table: Table, scenario: Scenario) -> str:
+    """The report of a study: the chief metrics drawn over the swept numbers, and as a table."""
+    from . import plots, screens
+
+    metrics = screens.chief_metrics(table)
+    labels = list(dict.fromkeys(name for point in table.points() for name in point))
+    short = screens.short_labels(labels)
+    figures = []
+    for metric in metrics:
+        heading, factor = screens.heading(metric), screens.factor(metric)
+        try:
+            with plots.style():
+                drawn = plots.study(table, metric, scale=factor, ylabel=heading)
+        except KeyError:
+            break  # nothing numeric is swept: the table says it all
+        figures.append({"title": heading, "image": _uri("image/svg+xml", plots.svg(drawn).encode())})
+    rows = [
+        {
+            "names": [point["set"].get(name, "–") for name in labels],
+            "n": point["n"],
+            "cells": [screens.interval(metric, point["metrics"].get(metric)) for metric in metrics],
+        }
+        for point in table.to_json()["points"]
+    ]
+    return (
+        _environment()
+        .get_template("study.html.j2")
+        .render(
+            title=scenario.title or "Study",
+            source=scenario.source,
+            points=len(rows),
+            runs=len(table),
+            figures=figures,
+            labels=[short[name] for name in labels],
+            metrics=[screens.heading(metric) for metric in metrics],
+            rows=rows,
+            provenance=_provenance(),
+        )
+    )

@@ -1,0 +1,503 @@
+"""What the commands print for people: one function a screen, each given plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import EvenflowError
+from ..judge import claims
+from ..run import evidence
+from .console import console, plain, rate, share, table, time_span
+
+if TYPE_CHECKING:
+    from ..run.record import Record
+    from ..run.study import Table
+    from ..scenario.scenario import Scenario
+    from ..theory import Prediction
+
+COLOUR = {"fails": "bold red", "undecided": "yellow", "holds": "green"}
+
+
+def _escaped(text: object) -> str:
+    from rich.markup import escape
+
+    return escape(str(text))
+
+
+def run(scenario: Scenario, record: Record) -> None:
+    """One run: rates, shares, delay, where the queue was."""
+    doc = record.json
+    out = console()
+    start, end = doc.get("window_s", [0, 0])
+    title = _escaped(scenario.title or scenario.source or "Scenario")
+    out.print(f"[bold]{title}[/bold] · seed {doc.get('seed')} · measured from {plain(start)} s to {plain(end)} s\n")
+
+    groups: Mapping[str, Any] = doc.get("groups", {})
+    total = sum((g.get("throughput_bps") or 0.0) * (g.get("users") or 0) for g in groups.values())
+    rows = table(
+        "group", "users", "throughput each", "share of all", "goodput each", "lost", "marked", right=(1, 2, 3, 4, 5, 6)
+    )
+    for name, g in groups.items():
+        users = g.get("users") or 0
+        part = (g.get("throughput_bps") or 0.0) * users / total if total else None
+        delivered = (g.get("delivered_packets") or 0) or None
+        marked = (g.get("marks") or 0) / delivered if delivered else None
+        rows.add_row(
+            _escaped(name),
+            plain(users),
+            rate(g.get("throughput_bps")),
+            share(part),
+            rate(g.get("goodput_bps")),
+            share(g.get("loss_ratio")),
+            share(marked) if g.get("marks") else "–",
+        )
+    out.print(rows)
+
+    links = list(_links(doc))
+    rows = table("link", "used", "queue, mean", "delay, mean", "99 %", "longest", "dropped", right=(1, 2, 3, 4, 5, 6))
+    for name, link in links:
+        rows.add_row(
+            _escaped(name),
+            share(link.get("utilisation")),
+            f"{plain(link.get('queue_packets_mean'))} packets",
+            time_span(link.get("queue_delay_s_mean")),
+            time_span(link.get("queue_delay_s_p99")),
+            time_span(link.get("queue_delay_s_max")),
+            _reasons(link.get("drops")),
+        )
+    out.print(rows)
+    out.print(_where_the_queue_was(links))
+    dead = sum(g.get("flows_dead") or 0 for g in groups.values())
+    if dead:
+        out.print(
+            f"[yellow]{dead} TCP connection{'s' if dead > 1 else ''} gave up: too many timeouts in a row.[/yellow]"
+        )
+    speed = f"{time_span(doc.get('wall_s'))} for {plain(doc.get('events'))} events"
+    from .. import _core
+
+    build = "" if _core.BUILD_PROFILE == "release" else f" · [yellow]{_core.BUILD_PROFILE} build: slow[/yellow]"
+    out.print(f"[dim]{speed} · record {record.record_hash[:16]} · scenario {scenario.hash[:16]}[/dim]{build}")
+
+
+def _links(doc: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Every link, and its reverse direction where a queue was seen there."""
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    for name, link in doc.get("links", {}).items():
+        found.append((name, link))
+        back = link.get("reverse") or {}
+        if (back.get("queue_packets_mean") or 0.0) >= 0.1 or any((back.get("drops") or {}).values()):
+            found.append((f"{name}, reverse", back))
+    return found
+
+
+def _reasons(counts: Mapping[str, int] | None) -> str:
+    parts = [f"{n:,} {_escaped(reason.replace('_', ' '))}" for reason, n in (counts or {}).items() if n]
+    return ", ".join(parts) or "none"
+
+
+def _where_the_queue_was(links: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    if not links:
+        return "There is no link to queue at."
+    name, link = max(links, key=lambda pair: pair[1].get("queue_delay_s_mean") or 0.0)
+    delay = link.get("queue_delay_s_mean")
+    if not delay or delay < 1e-4:
+        return "There was no queue to speak of: no link delayed packets by 0.1 ms on average."
+    return (
+        f"The queue was at [bold]{_escaped(name)}[/bold]: {plain(link.get('queue_packets_mean'))} packets and "
+        f"{time_span(delay)} on average, {share(link.get('utilisation'))} of its time in use."
+    )
+
+
+def study(results: Table, metrics: Sequence[str] | None = None) -> None:
+    """Mean and 95 % interval of the chief metrics at every point."""
+    out = console()
+    names = list(metrics) if metrics is not None else chief_metrics(results)
+    labels = list(dict.fromkeys(name for point in results.points() for name in point))
+    short = short_labels(labels)
+    headings = [heading(name) for name in names]
+    first_number = len(labels)
+    rows = table(
+        *(short[n] for n in labels), "n", *headings, right=tuple(range(first_number, first_number + 1 + len(names)))
+    )
+    points = results.to_json()["points"]
+    most = 60
+    for point in points[:most]:
+        cells = [_escaped(point["set"].get(name, "–")) for name in labels]
+        rows.add_row(*cells, str(point["n"]), *(interval(name, point["metrics"].get(name)) for name in names))
+    out.print(rows)
+    if len(points) > most:
+        out.print(f"… and {len(points) - most} more points; all are in results.csv.")
+    out.print("[dim]mean ± half the 95 % Student-t interval over replications[/dim]")
+
+
+def chief_metrics(results: Table) -> list[str]:
+    """Each group's throughput, and utilisation and delay of the link with the longest queue."""
+    names = results.metric_names()
+    found = [n for n in names if n.startswith("groups.") and n.endswith(".throughput_bps")]
+    delays: dict[str, float] = {}
+    for run in results.runs:
+        for name, link in run.json.get("links", {}).items():
+            delays[name] = delays.get(name, 0.0) + (link.get("queue_delay_s_mean") or 0.0)
+    if delays:
+        from ..scenario import paths
+
+        link = paths.render(("links", max(delays, key=lambda n: delays[n])))
+        found += [f"{link}.utilisation", f"{link}.queue_delay_s_mean"]
+    return found
+
+
+def short_labels(labels: Sequence[str]) -> dict[str, str]:
+    """Labels by as many of their last segments as tell them apart."""
+    found: dict[str, str] = {}
+    for label in labels:
+        parts = label.split(".")
+        for take in range(1, len(parts) + 1):
+            tail = ".".join(parts[-take:])
+            if sum(other == tail or other.endswith(f".{tail}") for other in labels) == 1:
+                break
+        found[label] = ".".join(parts[-max(take, min(2, len(parts))) :])
+    return found
+
+
+def heading(metric: str) -> str:
+    """A metric's name for people, with its unit."""
+    name = metric.removeprefix("groups.").removeprefix("links.")
+    for suffix, unit in (("_bps", "Mbit/s"), ("_s_mean", "ms"), ("_s_p99", "ms"), ("_s_max", "ms"), ("_s_sd", "ms")):
+        if name.endswith(suffix):
+            return f"{_spaced(name.removesuffix(suffix))} ({unit})"
+    return _spaced(name) + (" (%)" if name.endswith("utilisation") else "")
+
+
+def _spaced(name: str) -> str:
+    return name.replace(".", " ").replace("_", " ")
+
+
+def factor(metric: str) -> float:
+    """What turns a metric into the unit of its heading: Mbit/s, ms, per cent."""
+    if metric.endswith("_bps"):
+        return 1e-6
+    if "_s_" in metric:
+        return 1e3
+    return 1e2 if metric.endswith("utilisation") else 1.0
+
+
+def interval(metric: str, found: Mapping[str, Any] | None) -> str:
+    """ "4.91 ± 0.03", in the unit of the heading."""
+    if found is None or found["mean"] is None:
+        return "–"
+    by = factor(metric)
+    mean = found["mean"] * by
+    lo, hi = found["ci95"]
+    if lo is None or hi is None:
+        return f"{mean:.4g}"
+    half = (hi - lo) / 2 * by
+    half = 0.0 if half < 1e-9 * abs(mean) else half  # what rounding leaves of equal values
+    return f"{mean:.4g} ± {half:.2g}"
+
+
+def ledger(document: Mapping[str, Any], *, only_failing: bool = False) -> None:
+    """A paper's claims, worst first, and the counts; `only_failing` leaves out the other claims."""
+    out = console()
+    rows = claims.worst_first(list(document["claims"]))
+    if only_failing:
+        rows = [row for row in rows if row["verdict"] == "fails"]
+    made = table("verdict", "claim", "what is claimed, what was measured")
+    made.columns[0].min_width, made.columns[1].max_width = 16, 22
+    for row in rows:
+        verdict = f"[{COLOUR[row['verdict']]}]{row['verdict']}[/]" + (" (close)" if row.get("close") else "")
+        if row.get("relaxed"):
+            verdict += f"\n[dim]wider:[/] [{COLOUR[row['relaxed']]}]{row['relaxed']}[/]"
+        text = _escaped(row.get("statement") or row["expected"])
+        text += f"\nmeasured {_escaped(_cut(row['measured'], 200))}; accepted {_escaped(_cut(_accepted(row), 160))}"
+        if row["verdict"] != "holds" and row.get("why"):
+            text += f"\n[dim]{_escaped(_cut(row['why']))}[/dim]"
+        made.add_row(verdict, f"{_escaped(row['id'])}\n[dim]{_escaped(row['source'])}[/dim]", text)
+    if rows:
+        out.print(made)
+    out.print(counts(document))
+    if document.get("sensitivity"):
+        out.print(_sensitivity(document["sensitivity"]))
+
+
+def _sensitivity(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Which verdicts change with which other choice."""
+    made = table("option", "value", "instead of", "verdicts that change: literal, and (wider reading)")
+    for row in rows:
+        changes = "; ".join(f"{c['id']} {c['before']} → {c['after']}" for c in row["changes"]) or "none"
+        present = row.get("instead_of", row["default"])  # ledgers of before have no other than the default
+        made.add_row(*(_escaped(str(text)) for text in (row["option"], row["value"], present)), _escaped(changes))
+    return made
+
+
+def _accepted(row: Mapping[str, Any]) -> str:
+    tolerance = row.get("tolerance") or ""
+    return f"{row['expected']} ({tolerance})" if tolerance else str(row["expected"])
+
+
+def _cut(text: str, most: int = 240) -> str:
+    return text if len(text) <= most else text[: most - 1].rsplit(" ", 1)[0] + " …"
+
+
+def counts(document: Mapping[str, Any]) -> str:
+    """One paragraph: how many claims hold, fail, are undecided, by the paper's words and by the wider reading."""
+    c = claims.count(document["claims"])
+    scale = document.get("scale", "quick")
+    lines = [
+        f"[bold]{c.total} claims at scale “{scale}”: {c.holds} hold, {c.fails} fail, {c.undecided} undecided[/bold] "
+        "by the paper's own words and numbers;",
+        f"with the wider reading where there is one: {c.relaxed_holds} hold, {c.relaxed_fails} fail, "
+        f"{c.relaxed_undecided} undecided.",
+    ]
+    if c.close:
+        lines.append(f"{c.close} were decided by a mean although its interval straddles the edge (close).")
+    if c.undecided and scale == "quick":
+        lines.append("Undecided claims need more runs: --scale paper has the paper's own number.")
+    return "\n".join(lines)
+
+
+def papers(rows: Sequence[Mapping[str, Any]]) -> None:
+    """What can be reproduced."""
+    out = console()
+    made = table("paper", "title", "experiments", "claims", "hold / fail / undecided", right=(2, 3))
+    for row in rows:
+        made.add_row(row["key"], _escaped(row["title"]), str(row["experiments"]), str(row["claims"]), row["counts"])
+    out.print(made)
+    out.print("Start with: evenflow reproduce abc --scale quick")
+
+
+def listing(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Names and one line each."""
+    out = console()
+    made = table(*columns)
+    for row in rows:
+        made.add_row(*(_escaped(row.get(c, "")) for c in columns))
+    out.print(made)
+    out.print(f"[dim]{title}; more with: evenflow describe NAME[/dim]")
+
+
+def mechanism(found: Mapping[str, Any]) -> None:
+    """A mechanism's parameters, observables, counters, deviations and source; or a metric's definition."""
+    out = console()
+    if "kind" not in found:
+        out.print(f"[bold]{_escaped(found['name'])}[/bold] ({_escaped(found.get('unit') or 'no unit')})")
+        for field in ("doc", "formula", "window"):
+            if found.get(field):
+                out.print(f"{field}: {_escaped(found[field])}" if field != "doc" else _escaped(found[field]))
+        return
+    out.print(f"[bold]{_escaped(found['kind'])}[/bold] · {_escaped(found['title'])} · {_escaped(found['room'])}\n")
+    for text in (found.get("doc"), f"Source: {found['source']}" if found.get("source") else ""):
+        if text:
+            out.print(_escaped(text))
+    if found.get("params"):
+        made = table("parameter", "type", "default", "range", "meaning")
+        for p in found["params"]:
+            meaning = _escaped(p["doc"]) + (f" [dim]({_escaped(p['source'])})[/dim]" if p.get("source") else "")
+            made.add_row(*(_escaped(p.get(k) or "–") for k in ("name", "type", "default", "range")), meaning)
+        out.print(made)
+    if found.get("presets"):
+        names, *rows = found["presets"]
+        made = table(*names)
+        for row in rows:
+            made.add_row(*(_escaped(cell) for cell in row))
+        out.print(made)
+    if found.get("observables"):
+        made = table("observable", "unit", "meaning")
+        for o in found["observables"]:
+            made.add_row(_escaped(o["name"]), _escaped(o.get("unit") or "–"), _escaped(o["doc"]))
+        out.print(made)
+    for heading, key in (("Counters", "counters"), ("Deviations", "deviations")):
+        if found.get(key):
+            out.print(f"[bold]{heading}[/bold]")
+            for item in found[key]:
+                first, second = (
+                    (item.get("name"), item.get("doc")) if key == "counters" else (item.get("what"), item.get("why"))
+                )
+                out.print(f"  {_escaped(first)}: {_escaped(second)}")
+    if found.get("validation", {}).get("rows"):
+        validation(found["validation"])
+
+
+def validation(found: Mapping[str, Any]) -> None:
+    """What a mechanism was checked against, and where the two differ and why."""
+    out = console()
+    out.print(f"[bold]Validation[/bold] [dim](engine {found['engine'][:16]}; docs/validation.md)[/dim]")
+    made = table("check", "against", "agree", "farthest: ours to theirs", right=(2,))
+    for line in evidence.summary(found["rows"]):
+        row = line["farthest"]
+        where = f"{row['metric']}{' at ' if row['point'] else ''}{evidence.place(row)}"
+        away = evidence.difference(row)
+        far = f"{away:+.1%}, {where}" if away is not None else where
+        agree = f"{line['agree']} of {line['numbers']}"
+        made.add_row(_escaped(line["check"]), _escaped(line["against"]), agree, _escaped(far))
+    out.print(made)
+    for reason, rows in evidence.differing(found["rows"]).items():
+        against = ", ".join(dict.fromkeys(f"{row['check']} against {row['against']}" for row in rows))
+        out.print(f"  [yellow]{len(rows)} differ[/yellow], {_escaped(against)}: {_escaped(reason)}")
+
+
+def theory(found: Prediction) -> None:
+    """Prediction beside simulation: rates, windows and prices; links; whether it settles; what to beware of."""
+    out = console()
+    document = found.to_json()
+    scenario = found.scenario
+    title = _escaped(scenario.title or scenario.source or "Scenario")
+    seeds = document.get("seeds")
+    told = "not simulated"
+    if seeds:
+        window = f"{plain(scenario.core.warmup_s)} s to {plain(scenario.core.duration_s)} s"
+        told = f"{_seeds(seeds)}, measured from {window}"
+    out.print(f"[bold]{title}[/bold] · fluid model · {told}\n")
+
+    rows = table(
+        *(
+            "route",
+            "flows",
+            "round trip",
+            "weight",
+            "rate: pure",
+            "corrected",
+            "simulated",
+            "pure off",
+            "corrected off",
+        ),
+        right=tuple(range(1, 9)),
+    )
+    for name, r in document["routes"].items():
+        measured = r["simulated"]
+        rows.add_row(
+            _escaped(name),
+            str(r["flows"]),
+            time_span(r["rtt_s"]),
+            plain(r["weight"]),
+            rate(r["pure"]["rate_bps"]),
+            rate(r["corrected"]["rate_bps"]),
+            _with_interval(measured and measured["rate_bps"], rate),
+            *(_off(r["difference"][column]) for column in ("pure", "corrected")),
+        )
+    out.print(rows)
+
+    rows = table(
+        *("route", "window: pure", "corrected", "simulated", "price: pure", "corrected", "simulated"),
+        right=tuple(range(1, 7)),
+    )
+    halves: tuple[tuple[str, Callable[[float | None], str]], ...] = (("window_packets", plain), ("price", _price))
+    for name, r in document["routes"].items():
+        measured = r["simulated"] or {}
+        cells = []
+        for what, show in halves:
+            cells += [show(r["pure"][what]), show(r["corrected"][what]), _with_interval(measured.get(what), show)]
+        rows.add_row(_escaped(name), *cells)
+    out.print(rows)
+
+    shown = {n: k for n, k in document["links"].items() if k["marking"] is not None or k["pure"]["saturated"]}
+    if shown:
+        rows = table(
+            *("link", "load: predicted", "simulated", "price: predicted", "simulated", "queue: predicted", "simulated"),
+            right=tuple(range(1, 7)),
+        )
+        thirds = (("utilisation", share), ("price", _price), ("queue_delay_s", time_span))
+        for name, k in shown.items():
+            measured = k["simulated"] or {}
+            cells = []
+            for what, show in thirds:
+                columns = ("corrected",) if what == "queue_delay_s" else ("pure", "corrected")
+                cells.append(" / ".join(_held(k[column], what, show) for column in columns))
+                cells.append(_with_interval(measured.get(what), show))
+            rows.add_row(_escaped(name), *cells)
+        out.print(rows)
+        for line in _marking(shown):
+            out.print(line)
+    _settles(out, document["stability"])
+    if document["composed"]:
+        out.print("Corrected column: marks of several links on one packet are one mark (--composed).")
+    for warning in document["warnings"]:
+        out.print(f"[yellow]{_escaped(warning)}[/yellow]")
+    out.print(
+        "[dim]rates of one connection; two predictions: pure / corrected; ± half the 95 % interval; "
+        "off: predicted over simulated, less 1; "
+        f"scenario {scenario.hash[:16]}[/dim]"
+    )
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}"
+    return f"seeds {seeds[0]} to {seeds[-1]}"
+
+
+def _price(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _off(value: float | None) -> str:
+    return "–" if value is None else f"{value * 100:+.1f} %"
+
+
+def _held(state: Mapping[str, Any], what: str, show: Callable[[float | None], str]) -> str:
+    """A number of a link's state, or that there is none because it is saturated."""
+    return "saturated" if state["saturated"] and what == "utilisation" else show(state[what])
+
+
+def _with_interval(found: Mapping[str, Any] | None, show: Callable[[float | None], str]) -> str:
+    """A mean as people read it, and half its interval as a share of it."""
+    if not found or found["mean"] is None:
+        return "–"
+    lo, hi = found["ci95"]
+    if lo is None or hi is None or not found["mean"]:
+        return show(found["mean"])
+    return f"{show(found['mean'])} ± {(hi - lo) / 2 / abs(found['mean']) * 100:.2g} %"
+
+
+def _marking(links: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Where each link's price comes from, links with the same price together."""
+    told: dict[str, list[str]] = {}
+    for name, link in links.items():
+        m = link["marking"]
+        if m is None:
+            continue
+        if "form" in m:
+            text = f"{m['form']} (closed form)"
+        else:
+            falls = "" if m["increasing"] else "; its load falls in places where its price grows"
+            text = (
+                f"measured curve {m['measured']}, sha256 {m['sha256'][:12]}, prices from {m['first']:.3g} to "
+                f"{m['top']:.3g}, {time_span(m['rtt_s'])} round trip{falls}"
+            )
+        told.setdefault(f"{m['kind']}, {text}", []).append(_escaped(name))
+    return [f"{', '.join(names)}: {_escaped(text)}" for text, names in told.items()]
+
+
+def _settles(out: Any, found: Mapping[str, Any]) -> None:
+    """The verdict, and what it rests on."""
+    if found["why"]:
+        out.print(f"[bold]Stability: no verdict[/bold] · {_escaped(found['why'])}.")
+        return
+    verdict, averaged = found["verdict"], found["verdict_averaged"]
+    more = f"; with the markers' averaging as delay: {averaged}" if averaged != verdict else ""
+    out.print(f"[bold]Stability: {_escaped(verdict)}[/bold]{_escaped(more)}")
+    for route in found["routes"]:
+        plain_one, late = route["plain"], route["averaged"]
+        text = f"  {route['route']}: {plain_one['value']:.3g}, bound {plain_one['bound']:.3g}"
+        if late is not None:
+            text += f"; with averaging, {time_span(late['delay_s'])} of delay: {late['value']:.3g}"
+        out.print(f"{_escaped(text)}")
+    if found["routes"]:
+        out.print(f"[dim]  {_escaped(found['routes'][0]['plain']['basis'])}[/dim]")
+
+
+def doctor(rows: Sequence[Mapping[str, str]]) -> None:
+    """What this host can do."""
+    out = console()
+    made = table("", "what", "found")
+    marks = {"yes": "[green]✓[/]", "no": "[dim]–[/]", "bad": "[red]✗[/]"}
+    for row in rows:
+        made.add_row(marks[row["state"]], _escaped(row["what"]), _escaped(row["found"]))
+    out.print(made)
+
+
+def error(problem: EvenflowError) -> None:
+    """A sentence on standard error, as it is: no wrapping, no colour, so that it can be searched for."""
+    import sys
+
+    print(f"evenflow: {problem}", file=sys.stderr)
