@@ -14,7 +14,6 @@ use evenflow_base::{Packet, Rate, Reason, Stream, Time, Verdict};
 use crate::admission::Admission;
 use crate::codel::Codel;
 use crate::droptail::{DropTail, Limit};
-use crate::fifo::Fifo;
 use crate::fq_codel::{Entrance, FqCodel};
 use crate::held::{Dropped, Nested, Queued, Sent, Setting};
 use crate::htb::{Discipline, LeafParams};
@@ -344,7 +343,7 @@ impl Nested for Qdisc {
 
     fn nested(params: &LeafParams, rate: Rate, hash: &Stream) -> Qdisc {
         let droptail = || Admission::DropTail(Box::new(DropTail));
-        let fifo = || Scheduler::Fifo(Box::new(Fifo::default()));
+        let fifo = || Scheduler::Fifo(Box::default());
         let (rule, scheduler) = match params.discipline {
             Discipline::Fifo => (droptail(), fifo()),
             Discipline::Sfq(sfq) => (droptail(), Scheduler::Sfq(Box::new(Sfq::new(sfq, hash.clone())))),

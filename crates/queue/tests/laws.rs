@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, VecDeque};
 use evenflow_base::{Duration, Given, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::csfq::{self, Csfq, Form};
 use evenflow_queue::drr::Drr;
-use evenflow_queue::fifo::Fifo;
 use evenflow_queue::medf::Medf;
 use evenflow_queue::strict::Strict;
 use evenflow_queue::{
@@ -81,7 +80,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 fn schedulers() -> impl Strategy<Value = Scheduler> {
     prop_oneof![
-        Just(Scheduler::Fifo(Box::new(Fifo::default()))),
+        Just(Scheduler::Fifo(Box::default())),
         Just((0..QUEUES).collect::<Vec<_>>())
             .prop_shuffle()
             .prop_map(|o| Scheduler::Strict(Box::new(Strict::new(o)))),

@@ -3,7 +3,6 @@
 use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::drr::Drr;
-use evenflow_queue::fifo::Fifo;
 use evenflow_queue::medf::Medf;
 use evenflow_queue::red::{self, Spread};
 use evenflow_queue::strict::Strict;
@@ -220,7 +219,7 @@ fn rules() -> impl Strategy<Value = (&'static str, Values)> {
 
 fn schedulers() -> impl Strategy<Value = Scheduler> {
     prop_oneof![
-        Just(Scheduler::Fifo(Box::new(Fifo::default()))),
+        Just(Scheduler::Fifo(Box::default())),
         Just((0..QUEUES).collect::<Vec<_>>())
             .prop_shuffle()
             .prop_map(|o| Scheduler::Strict(Box::new(Strict::new(o)))),

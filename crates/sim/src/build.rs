@@ -6,7 +6,6 @@ use std::sync::Arc;
 use evenflow_base::random::key_of;
 use evenflow_base::schema::{Law, Sampler, Value, Values};
 use evenflow_base::{Duration, Fine, Rate, Stream, Time};
-use evenflow_queue::fifo::Fifo as FifoScheduler;
 use evenflow_queue::held::{Owner, Served, is_counter};
 use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, htb, implied_limit};
 use evenflow_scenario::model::{
@@ -676,7 +675,7 @@ impl Builder<'_> {
                 };
                 (self.scheduler(spec, &values, q.scheduler_per, link, &select.1, &own), select.0.clone())
             }
-            _ => (Scheduler::Fifo(Box::new(FifoScheduler::default())), Select::One),
+            _ => (Scheduler::Fifo(Box::default()), Select::One),
         };
         let qdisc = Qdisc::new(gate, scheduler);
         Queue::Events(Box::new(Events { impairments, lengths, steps, ..Events::new(qdisc, select) }))
