@@ -5,6 +5,7 @@
     python tools/generate.py --readme   only the README's block
     python tools/generate.py --record PAPER  ship out/PAPER/ledger.json, of a whole run at --scale paper
     python tools/generate.py --sensitivity PAPER    ship what depends on its options, from out/PAPER-sensitivity
+    python tools/generate.py --carried PAPER        ship by what right its ledger stands for this engine
     python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
 
 Generated and checked in: python/evenflow/scenario/types.py, docs/mechanisms.md, docs/metrics.md,
@@ -21,15 +22,17 @@ import argparse
 import json
 import keyword
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
+import house
 import validation_pages
 from evenflow import _core, claims
-from evenflow.papers import TITLES
+from evenflow.papers import TITLES, carry
 from evenflow.papers.reproduce import LEDGER, read_ledger, shipped_ledger
 from evenflow.run import evidence
 from evenflow.run.mechanism import METHODS
@@ -41,6 +44,7 @@ MECHANISMS = ROOT / "docs" / "mechanisms.md"
 SCHEMA = ROOT / "docs" / "scenario.schema.json"
 TCP = ROOT / "docs" / "tcp.md"
 README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 SENSITIVITY = ("sensitivity", "sensitivity_engine", "sensitivity_scale")
 
 # Sections whose keys belong to every mechanism of a room, and are no tables of their own.
@@ -407,6 +411,16 @@ def record(key: str) -> None:
     before = read_ledger(shipped_ledger(key)) or {}
     found |= {name: before[name] for name in SENSITIVITY if name in before}
     shipped_ledger(key).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    shutil.copy(ROOT / "out" / key / carry.RUNS, shipped_ledger(key).parent / carry.RUNS)
+    (shipped_ledger(key).parent / carry.CARRIED).unlink(missing_ok=True)
+
+
+def record_carried(key: str) -> None:
+    """Ship by what right the ledger that ships stands for this engine."""
+    found = carry.right_to(read_ledger(shipped_ledger(key)) or {}, [ROOT / "out" / key])
+    if found is None:
+        sys.exit(f"out/{key}/{carry.CARRIED} is not of this engine; run: evenflow store carry --from ENGINE {key}")
+    shutil.copy(ROOT / "out" / key / carry.CARRIED, shipped_ledger(key).parent / carry.CARRIED)
 
 
 def record_sensitivity(key: str) -> None:
@@ -472,6 +486,7 @@ def wanted(only_readme: bool) -> dict[Path, str]:
         for key in TITLES:
             page = ROOT / "python" / "evenflow" / "papers" / key / "README.md"
             files[page] = sensitivity(key, page.read_text(encoding="utf-8"))
+        files[CONTRIBUTING] = house.filled(CONTRIBUTING.read_text(encoding="utf-8"))
     if README.exists():
         files[README] = ledgers(README.read_text(encoding="utf-8"))
     return files
@@ -483,7 +498,10 @@ def main() -> None:
     parser.add_argument("--readme", action="store_true", help="only the README's block")
     parser.add_argument("--record", metavar="WHAT", help="ship the ledger of out/PAPER, or the validation")
     parser.add_argument("--sensitivity", metavar="PAPER", help="ship what depends on a paper's options")
+    parser.add_argument("--carried", metavar="PAPER", help="ship by what right a paper's ledger stands for this engine")
     options = parser.parse_args()
+    if options.carried:
+        record_carried(options.carried)
     if options.sensitivity:
         record_sensitivity(options.sensitivity)
     if options.record == "validation":
