@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use evenflow_base::schema::{Mechanism as Table, Room, Traits, Type, Value as Quantity};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Stream, Time, Verdict, flags};
-use evenflow_queue::held::{Owner, Served};
+use evenflow_queue::held::{self, Served};
 use evenflow_queue::{
     Admission, Dropped, Gate, Limit, LinkFacts, Next, Occupancy, Qdisc, Queued, Scheduler, default_limit,
     droptail,
 };
 use evenflow_scenario::{catalogue, mechanism as decode, quantity};
-use evenflow_stage::Stage;
+use evenflow_stage::{Owner, Stage};
 use evenflow_transport::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
 use evenflow_transport::{MECHANISMS, Profile, profile};
 
@@ -130,7 +130,7 @@ impl Inner {
                 };
                 let served = Served {
                     classes: &classes,
-                    owners: &vec![Owner { weight: 1.0, each }; users],
+                    owners: &vec![held::Owner { weight: 1.0, each }; users],
                     keys: Arc::from([]),
                     hash: &Stream::new(seed, "hash"),
                 };
@@ -149,9 +149,9 @@ impl Inner {
                 ),
                 Limit::new(limit.as_ref()),
             ),
-            Room::Stage => {
-                Object::Stage(Box::new(Stage::build(kind, &values, &classes, weight).map_err(problems)?))
-            }
+            Room::Stage => Object::Stage(Box::new(
+                Stage::build(kind, &values, Owner { classes: &classes, weight }).map_err(problems)?,
+            )),
             Room::CongestionControl => {
                 let mut control =
                     CongestionControl::build(kind, &values, &profile, weight).map_err(problems)?;

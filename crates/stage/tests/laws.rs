@@ -112,7 +112,7 @@ proptest! {
             let before = edge.label();
             pending += f64::from(size) * 8.0;
             let mut p = packet(size);
-            edge.forward(&mut p, now);
+            edge.forward(&mut p, now, &mut Stream::new(1, "none"));
             prop_assert!(p.label.is_finite() && p.label >= 0.0);
             if now > last {
                 let rate = pending / now.since(last).seconds();

@@ -10,7 +10,7 @@ mod routes;
 use evenflow_base::Time;
 use evenflow_base::schema::Values;
 use evenflow_scenario::model::{Component, Scenario};
-use evenflow_stage::Stage;
+use evenflow_stage::{Owner, Stage};
 
 use crate::Options;
 use crate::engine::Engine;
@@ -101,8 +101,9 @@ impl Builder<'_> {
             first_stage.push(stages.len());
             let name = format!("stages.{}", stage.name);
             for (number, copy) in copies[i].list.iter().enumerate() {
+                let owner = Owner { classes: &scenario.classes, weight: copy.weight };
                 let values = self.drawn(&stage.spec.values, &name, copy);
-                let built = Stage::build(stage.spec.mechanism.kind, &values, &scenario.classes, copy.weight)
+                let built = Stage::build(stage.spec.mechanism.kind, &values, owner)
                     .expect("the scenario was checked");
                 let stream = stream(self.seed, &name, &copy.owner, "own");
                 stages.push(StageSlot {
