@@ -1,6 +1,7 @@
 //! Laws of meters: what their definitions promise for any arrivals.
 
 use evenflow_base::{Duration, Packet, Stream, Time, flags};
+use evenflow_stage::Station;
 use evenflow_stage::activity_meter::{self, ActivityMeter};
 use evenflow_stage::csfq_edge::{self, CsfqEdge};
 use evenflow_stage::rate_meter::{RateMeter, Start};
