@@ -36,6 +36,8 @@ MANY = 8
 """Flows or copies of one owner that are drawn each for itself; of more, the mean and the range are drawn."""
 FEW = 4
 """The same where nobody asked for single flows."""
+BLACK = len(plots.COLOURS) - 1
+"""The colour of a link's only line: groups have the others."""
 MOST_LINES = 7
 """Lines in a panel before a swept label makes columns of panels by itself."""
 MOST_PANELS = 36
@@ -439,6 +441,7 @@ def _time_panel(named: Named, paths: Sequence[_Path], owners: Sequence[str]) -> 
     lines = []
     for number, p in enumerate(paths):
         index = owners.index(p.owner) if single else number
+        link = len(paths) == 1 and not p.owner.startswith("groups.")
         nothing = np.full(len(p.times), np.nan)
         lines.append(
             Line(
@@ -448,8 +451,8 @@ def _time_panel(named: Named, paths: Sequence[_Path], owners: Sequence[str]) -> 
                 nothing if p.lo is None else p.lo * quantity.factor,
                 nothing if p.hi is None else p.hi * quantity.factor,
                 np.ones(len(p.times), dtype=np.int64),
-                colour=index,
-                dash=index,
+                colour=BLACK if link else index,
+                dash=0 if len(paths) == 1 else index,
             )
         )
     return Panel(Quantity("time", "s", "s"), quantity, lines, link=lines[0].words if len(lines) == 1 else "")
