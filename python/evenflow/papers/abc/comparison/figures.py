@@ -10,8 +10,8 @@ from evenflow.lab import Floats
 from evenflow.study import Run, Table
 
 from .. import network as net
-from ..drawing import comparison, panels
-from ..measures import Lab, total_histogram
+from ..drawing import DASH, RATIO, USE, Line, comparison, draw, legend_below, panels, percent
+from ..measures import Lab, ratio, total_histogram, utilisation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,4 +43,17 @@ def fig16(table: Table) -> Figure:
         plots.histogram(ax, list(100 * drop_shares(lab.runs(scheme=scheme))), index=index)
         ax.set_xlim(-0.7, 24.7)
         plots.name_axes(ax, "queue length at a drop (packets)", "share of all drops (%)", title=title)
+    return figure
+
+
+def x_capacity(table: Table) -> Figure:
+    """TR and utilisation over the capacity that CSFQ is told."""
+    figure, (a, b) = panels(2, 3.6)
+    lines = [Line({"delay_ms": delay}, f"one-way delay {delay} ms", 0, DASH[delay]) for delay in (5, 50)]
+    for ax, letter, measure, words in ((a, "a", ratio, RATIO), (b, "b", percent(utilisation), USE)):
+        draw(ax, table, measure, "told", lines)
+        ax.axvline(net.BOTTLENECK_MBPS, color="0.5", linewidth=0.8, zorder=0)
+        name = "capacity that CSFQ is told (Mbit/s)"
+        plots.name_axes(ax, name, words, title=letter, zero=False, legend=False)
+    legend_below(figure, a)
     return figure
