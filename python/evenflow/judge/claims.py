@@ -661,7 +661,7 @@ def _noted(claim: Claim, data: Data, literal: Judgement, scale: Scale) -> str:
     """A claim's note. A computed one says on which runs, and nothing about fewer than three of several."""
     if not callable(claim.note):
         return claim.note.strip()
-    runs = [_runs(data[name]) for name in claim.experiments]
+    runs = [_runs(data[name]) for name in claim.experiments if name in data]
     if scale == "quick" and runs and 1 < max(runs) < FEW_FOR_A_NOTE:
         return ""
     try:

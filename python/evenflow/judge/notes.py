@@ -25,7 +25,9 @@ def typed_numbers(source: str, allowed: Collection[str] = ()) -> list[str]:
     tree = ast.parse(source)
     found = []
     for node in ast.walk(tree):
-        if (isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _is_note(node)) or (isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and "NOTE" in t.id for t in node.targets)):
+        if (isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _is_note(node)) or (
+            isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and "NOTE" in t.id for t in node.targets)
+        ):
             texts = _texts(node)
         else:
             continue

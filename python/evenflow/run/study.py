@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from .notes import Note
     from .store import Store
 
 __all__ = ["Curve", "Label", "Labels", "Point", "Precision", "Progress", "Run", "Study", "Table", "run_study"]
@@ -184,12 +185,21 @@ def notice(left_out: Iterable[Labels]) -> None:
 class Table:
     """Finished runs in (point, seed) order, whatever finished first."""
 
-    def __init__(self, runs: Iterable[Run], *, elapsed_s: float = 0.0, left_out: Sequence[Labels] = ()) -> None:
+    def __init__(
+        self,
+        runs: Iterable[Run],
+        *,
+        elapsed_s: float = 0.0,
+        scenarios: Mapping[int, Scenario] | None = None,
+        left_out: Sequence[Labels] = (),
+    ) -> None:
         self.runs: list[Run] = sorted(runs, key=lambda run: (run.point, run.seed))
         self.left_out = tuple(left_out)
         """Labels of points that belong to the study but were left out at this scale."""
         self.elapsed_s = elapsed_s
         """Wall time this table took to compute here; small if most of it came from the store."""
+        self.scenarios: Mapping[int, Scenario] = scenarios or {}
+        """The scenario of each point, by its number; empty for a table put together by hand."""
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -245,7 +255,15 @@ class Table:
                     raise KeyError(f"no point has {name} = {value!r}; there are {', '.join(map(repr, known))}")
             raise KeyError(f"no point has {wanted}")
         left_out = [labels for labels in self.left_out if all(labels.get(k) == v for k, v in wanted.items())]
-        return Table(found, left_out=left_out)
+        return Table(found, scenarios=self.scenarios, left_out=left_out)
+
+    def notes(self) -> list[tuple[Note, list[int]]]:
+        """What the runs did not do, or did for a reason their numbers do not show (docs/measuring.md): each note once,
+        with the text of the first run that raised it and the places in `points()` at which it was raised. [] where the
+        scenarios are not known."""
+        from . import notes
+
+        return notes.of_study(self.scenarios, self.runs) if self.scenarios else []
 
     def _label(self, name: str) -> str:
         known = list(dict.fromkeys(label for labels in self._points() for label in labels))
@@ -555,6 +573,7 @@ def run_study(
     batches = dict.fromkeys(range(len(study.points)), 0)
 
     def keep(point: int, seed: int, record: Record, cached: bool) -> None:
+        record.scenario = study.points[point].scenario
         runs[point, seed] = Run(point, study.points[point].labels, seed, record, cached=cached)
         state.done += 1
         state.cached += cached
@@ -623,7 +642,8 @@ def run_study(
                 from .. import _core
 
                 _core.clear_stop()
-    return Table(runs.values(), elapsed_s=state.elapsed_s)
+    scenarios = {index: point.scenario for index, point in enumerate(study.points)}
+    return Table(runs.values(), elapsed_s=state.elapsed_s, scenarios=scenarios)
 
 
 def _checked(future: Future[Result]) -> Result:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LARGEST_EMBEDDED_CSV = 300_000
 """Bytes of data a figure may carry inside the page; more is a link to the file beside it."""
+MOST_IN_ALT = 3
+"""Claims that a figure's alternative text names."""
 
 
 @cache
@@ -142,6 +144,7 @@ def _figure(found: Examined, done: Reproduction, rows: Sequence[dict[str, Any]])
         "title": found.experiment.title,
         "caption": found.experiment.caption,
         "image": _uri("image/svg+xml", found.svg.encode()) if found.svg else "",
+        "alt": _alt(found.experiment.title, [row for row in rows if found.experiment.id in row["experiments"]]),
         "broken": found.broken,
         "data": data,
         "download": download,
@@ -153,6 +156,23 @@ def _figure(found: Examined, done: Reproduction, rows: Sequence[dict[str, Any]])
         "elapsed": time_span(found.table.elapsed_s),
         "run_wall": time_span(found.table.run_wall_s),
     }
+
+
+def _alt(title: str, rows: Sequence[dict[str, Any]]) -> str:
+    """What a figure shows, for those who do not see it: which claims on it hold and which fail, worst first.
+
+    The caption, which they hear as well, says what is plotted.
+    """
+    if not rows:
+        return f"{title}. No claim is judged on it; the file of data has its numbers."
+    verdicts = [row["verdict"] for row in rows]
+    counts = [f"{verdicts.count(v)} {w}" for v, w in (("holds", "hold"), ("fails", "fail")) if v in verdicts]
+    if "undecided" in verdicts:
+        counts.append(f"{verdicts.count('undecided')} undecided")
+    worst = [f"{row['id']} {row['verdict']}: {row['statement'] or row['expected']}" for row in claims.worst_first(rows)]
+    told = "; ".join(text.rstrip(".") for text in worst[:MOST_IN_ALT])
+    claimed = "the claim" if len(rows) == 1 else f"{len(rows)} claims"
+    return f"{title}. Of {claimed} on it: {', '.join(counts)}. {told}{'; …' if len(worst) > MOST_IN_ALT else '.'}"
 
 
 def _seeds(table: Table) -> str:
