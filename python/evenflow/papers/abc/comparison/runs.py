@@ -73,7 +73,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             figures.fig15,
             "Core-stateless fair queueing: two UDP users (a), two TCP users (b), a UDP user against a TCP user (c: "
             "ratio "
-            "of the means, logarithmic). "
+            "of the means, on a logarithmic axis and from 0 to 3). "
             f"{LINK} {BAND}",
             ALL,
         ),
@@ -82,7 +82,8 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "Queue lengths at drops under ABC and CSFQ",
             partial(fig16, o),
             figures.fig16,
-            "Distribution of the queue length that dropped packets met, all runs together. One TCP user with 10 flows "
+            "Distribution of the queue length that dropped packets met: means over the runs, with 95 % confidence "
+            "intervals. One TCP user with 10 flows "
             "among 10 users with one, one-way delay 50 ms. "
             f"{LINK}",
             {

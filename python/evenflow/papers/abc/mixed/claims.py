@@ -98,7 +98,7 @@ def use_rises_at_long_delay(data: Data, accept: Accept) -> list[Check]:
 @claims.note("c63")
 def window_note(_: Data, __: Judgement) -> str:
     """What the level depends on."""
-    return "Depends on the TCP window of ns-3.26 (131072 B, 90.6 packets): see the deviation “TCP window”."
+    return f"Depends on ns-3.26's TCP window (131072 B, {131072 / 1446:.1f} packets): see the deviation “TCP window”."
 
 
 def _heights(lab: Lab, scheme: str) -> list[tuple[float, float, Floats]]:

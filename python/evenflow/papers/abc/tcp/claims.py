@@ -161,8 +161,8 @@ def queue_note(data: Data, judged: Judgement) -> str:
     ]
     outside = sum(not o.mean_inside for o in judged.outcomes)
     return (
-        f"ABC's queue is shorter by {means(saved)} packets; at {outside} of {len(judged.outcomes)} points that is more "
-        "than the 15 % up to which “slightly” is read for every paper, or the other way round."
+        f"ABC's queue is shorter by {means(saved)} packets; {outside} of {len(judged.outcomes)} points lie outside "
+        "the 15 % up to which “slightly” is read for every paper."
     )
 
 

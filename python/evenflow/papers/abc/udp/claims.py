@@ -15,6 +15,7 @@ from evenflow.lab import Floats, Measure, peak, plain, select
 from .. import network as net
 from ..claims import claims
 from ..measures import Lab, delay_be, delay_ef, loss, share_below, t0, words
+from ..notes import span
 
 OVERLOADED_MBPS = 12.5
 """Offered load from which the bottleneck counts as clearly overloaded: 1.25 times its capacity."""
@@ -338,7 +339,7 @@ def be_waits_longer(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c36")
 def ef_waits_less(data: Data, accept: Accept) -> list[Check]:
-    """Wait of EF with bytes counted three times, less that with bytes counted once, where less EF traffic passes."""
+    """Wait of EF with bytes counted three times, less that with bytes counted once."""
     lab = _lab(data)
     found = []
     for r0 in select(lab.grid("r0", scheme=net.EF1), 3):
@@ -346,3 +347,23 @@ def ef_waits_less(data: Data, accept: Accept) -> list[Check]:
         if not np.isnan(more).all():
             found.append(accept("less", f"{words(r0=r0)}: EF wait at a_EF 3 − at a_EF 1", more))
     return found
+
+
+@claims.note("c36")
+def ef_waits_less_note(data: Data, judged: Judgement) -> str:
+    """Where both factors let the same traffic pass."""
+    lab = _lab(data)
+    missed = [o for o in judged.outcomes if not o.mean_inside]
+    alike = [
+        r0
+        for r0 in select(lab.grid("r0", scheme=net.EF1), 3)
+        if abs(float((lab.at(scheme=net.EF1, r0=r0, r1=R1).t0 / lab.at(scheme=net.EF3, r0=r0, r1=R1).t0).mean()) - 1)
+        < 0.01
+    ]
+    return (
+        f"At {len(missed)} of {len(judged.outcomes)} points the mean is not below, by up to "
+        f"{1e3 * max(o.interval.mean for o in missed):.2g} µs, where both factors let the same EF traffic "
+        f"pass (to 1 %: R0 = {span(alike)} Mbit/s)."
+        if missed
+        else ""
+    )
