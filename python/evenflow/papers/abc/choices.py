@@ -76,7 +76,8 @@ def _be_offset(data: Data) -> str:
     found = _alternatives(data, SENSITIVITY_PRIORITY)
     longest = {
         how: tuple(
-            max(float(getattr(spot, name).mean()) for labels, spot in found if labels["how"] == how) for name in NAMES
+            max(float(getattr(spot, name).mean()) for labels, spot in found if labels["how"] == how)
+            for name in ("delay_ef", "delay_be")
         )
         for how in ("2", "1.5")
         if any(labels["how"] == how for labels, _ in found)
@@ -91,7 +92,6 @@ def _be_offset(data: Data) -> str:
         f"Throughputs do "
         "not change: the AQM ignores classes."
     )
-
 
 
 def _meter_start(data: Data) -> str:

@@ -35,7 +35,8 @@ def drop_shares(runs: Sequence[Run]) -> Floats:
     """Share of each run's drops at each queue length 0 … 24, shape (lengths, runs); NaN in a run without a drop."""
     counts = np.array([histogram(net.AT_DROP, run) for run in runs]).T
     total = counts.sum(axis=0)
-    return np.divide(counts, total, out=np.full(counts.shape, math.nan), where=total > 0)
+    shares: Floats = np.divide(counts, total, out=np.full(counts.shape, math.nan), where=total > 0)
+    return shares
 
 
 def fig16(table: Table) -> Figure:
