@@ -186,6 +186,9 @@ def _changes(before: Sequence[Entry], after: Sequence[Entry]) -> tuple[Change, .
     )
 
 
+DECIDES = "An option decides it: "
+
+
 def say_options(rows: list[dict[str, Any]], sensitivity: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Ledger rows with `options`: what another choice makes of the claim; and a sentence in `why` where it decides it.
 
@@ -193,6 +196,7 @@ def say_options(rows: list[dict[str, Any]], sensitivity: Sequence[Mapping[str, A
         sensitivity: rows of `Varied.to_json`, of this examination or of the ledger that ships.
     """
     for row in rows:
+        row["why"] = row["why"].partition(DECIDES)[0].rstrip()
         row["options"] = [
             {"option": option["option"], "value": option["value"], "verdict": change["after"]}
             for option in sensitivity
@@ -202,5 +206,5 @@ def say_options(rows: list[dict[str, Any]], sensitivity: Sequence[Mapping[str, A
         decisive = [it for it in row["options"] if it["verdict"].split()[0] not in (row["verdict"], "undecided")]
         if decisive:
             said = "; ".join(f"{it['option']} = {it['value']}: {it['verdict']}" for it in decisive)
-            row["why"] = f"{row['why']} An option decides it: {said}.".strip()
+            row["why"] = f"{row['why']} {DECIDES}{said}.".strip()
     return rows

@@ -342,8 +342,9 @@ def tail_note(data: Data, judged: Judgement) -> str:
         100 * lab.at(gamma=gamma, q_base=24, delay_ms=delay).of(tail_share)
         for gamma in select(lab.grid("gamma"), hi=16)
         for delay in lab.grid("delay_ms")
+        if lab.has(gamma=gamma, q_base=24, delay_ms=delay)
     ]
     return sentences(
         f"{len(missed)} of {len(judged.outcomes)} points miss: {said} of tail drops." if missed else "",
-        f"Q_base = 24 has {means(full)} %.",
+        f"Q_base = 24 has {means(full)} %." if full else "",
     )
