@@ -212,7 +212,7 @@ def _one(document: dict[str, Any], key: str, name: str, paper: Paper) -> dict[st
     if wanted not in short and wanted.removeprefix("c").isdigit():
         wanted = f"c{int(wanted.removeprefix('c')):02d}"
     if wanted not in short:
-        raise unknown(f"claim of {key}", name, list(short))
+        raise unknown(f"claim of {key}", name, sorted(short))
     row = rows[short[wanted]]
     return {
         **document,
