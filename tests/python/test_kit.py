@@ -248,6 +248,12 @@ def test_most_errs_rarely() -> None:
     assert max(wrong.values()) / tries < 0.07  # 5 % and what 400 tries scatter
 
 
+def test_an_undefined_point_is_neither_inside_nor_outside() -> None:
+    torn = [("a", [9.0, 9.1, math.nan])] + [(str(i), [9.0, 9.1, 9.2]) for i in range(9)]
+    assert judge([kit.most(ANY, "up", "", torn, share=0.9)], scale="paper", paper_runs=3).verdict is Verdict.HOLDS
+    assert judge([kit.most(ANY, "up", "", torn, share=1)], scale="paper", paper_runs=3).verdict is Verdict.UNDECIDED
+
+
 def test_most_of_all_is_every_one() -> None:
     exact = [(str(x), float(x)) for x in range(4)]
     assert judge([kit.most(ANY, "up", "", exact, share=1)], scale="quick", paper_runs=9).verdict is Verdict.HOLDS

@@ -210,7 +210,10 @@ def most(
 
 @dataclass(frozen=True)
 class MostOf:
-    """The share of comparisons that lie inside their sets, with an interval at any level (`most`)."""
+    """The share of comparisons that lie inside their sets, with an interval at any level (`most`).
+
+    One that is undefined or infinite in a run is neither surely inside nor surely outside.
+    """
 
     checks: Sequence[Check]
     share: float
@@ -223,14 +226,20 @@ class MostOf:
         k = max(1, math.ceil(self.share * of - 1e-9))
         surely = [c.interval(1 - (1 - level) / (of - k + 1)) for c in self.checks]
         surely_not = [c.interval(1 - (1 - level) / k) for c in self.checks]
-        inside = sum(_lo(c) <= i.lo and i.hi <= _hi(c) for c, i in zip(self.checks, surely, strict=True))
-        outside = sum(i.hi < _lo(c) or i.lo > _hi(c) for c, i in zip(self.checks, surely_not, strict=True))
-        mean = sum(_lo(c) <= i.mean <= _hi(c) for c, i in zip(self.checks, surely, strict=True))
+        known = [
+            math.isfinite(i.mean) and (c.left_out or not i.undefined) for c, i in zip(self.checks, surely, strict=True)
+        ]
+        inside = sum(
+            k and _lo(c) <= i.lo and i.hi <= _hi(c) for k, c, i in zip(known, self.checks, surely, strict=True)
+        )
+        outside = sum(
+            k and (i.hi < _lo(c) or i.lo > _hi(c)) for k, c, i in zip(known, self.checks, surely_not, strict=True)
+        )
+        mean = sum(k and _lo(c) <= i.mean <= _hi(c) for k, c, i in zip(known, self.checks, surely, strict=True))
         sampled = [i for i in surely if not (i.n == 0 and i.sd == 0.0)]
-        n = min((i.n for i in sampled), default=0)
-        undefined = max((i.undefined for i in sampled), default=0)
+        n = min((i.n + i.undefined for i in sampled), default=0)
         sd = math.nan if sampled else 0.0
-        return Interval(mean / of, inside / of, 1 - outside / of, n, sd, undefined, again=self.interval)
+        return Interval(mean / of, inside / of, 1 - outside / of, n, sd, again=self.interval)
 
 
 def _lo(check: Check) -> float:
