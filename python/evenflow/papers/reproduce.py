@@ -286,7 +286,9 @@ def _bistable(paper: Paper) -> dict[str, frozenset[str]]:
 
 def shipped_ledger(key: str) -> Path:
     """The ledger that comes with the package: the maintainers' run at `--scale paper`."""
-    return Path(__file__).parent / key / LEDGER
+    from . import folder
+
+    return folder(key) / LEDGER
 
 
 def read_shipped(key: str) -> dict[str, Any] | None:
