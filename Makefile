@@ -20,7 +20,7 @@ BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python lint format bench papers ledger sensitivity evidence validate curves generate clean check-tools
+.PHONY: help setup demo test test-rust test-python lint format bench papers ledger carry sensitivity evidence validate curves generate clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -90,6 +90,10 @@ papers: $(BUILT) ## every paper at its own scale
 ledger: $(BUILT) ## every paper (or PAPER=wtp) at its own scale, recorded as the ledgers that ship
 	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do \
 		$(BIN)/evenflow reproduce $$paper --scale paper && $(BIN)/python tools/generate.py --record $$paper || exit 1; done
+
+carry: $(BUILT) ## let the ledgers of an earlier engine (FROM=id) stand, if a sample gives the same; recorded
+	@$(BIN)/evenflow store carry --from $(FROM) $(PAPER)
+	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do $(BIN)/python tools/generate.py --carried $$paper || exit 1; done
 
 sensitivity: $(BUILT) ## what depends on the choices that a paper (PAPER=wtp) leaves open, recorded; a quarter of an hour
 	@$(BIN)/evenflow reproduce $(or $(PAPER),wtp) --scale quick --sensitivity --out out/$(or $(PAPER),wtp)-sensitivity

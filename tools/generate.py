@@ -5,6 +5,7 @@
     python tools/generate.py --readme   only the README's block
     python tools/generate.py --record PAPER  ship out/PAPER/ledger.json, of a whole run at --scale paper
     python tools/generate.py --sensitivity PAPER    ship what depends on its options, from out/PAPER-sensitivity
+    python tools/generate.py --carried PAPER        ship by what right its ledger stands for this engine
     python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
 
 Generated and checked in: python/evenflow/scenario/types.py, docs/mechanisms.md, docs/metrics.md,
@@ -12,7 +13,7 @@ docs/scenario.schema.json, the reasons in the validation that ships (validation/
 `<!-- profiles -->` and `<!-- /profiles -->`, docs/validation.md and docs/validation/*.md between
 `<!-- validation:CHECK -->` and `<!-- /validation:CHECK -->`, README.md and docs/validation/papers.md between
 `<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`, and the papers' READMEs between `<!-- sensitivity -->` and
-`<!-- /sensitivity -->`.
+`<!-- /sensitivity -->`, and between `<!-- history -->` and `<!-- /history -->`.
 """
 
 from __future__ import annotations
@@ -21,16 +22,18 @@ import argparse
 import json
 import keyword
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
+import house
 import validation_pages
 from evenflow import _core, claims
-from evenflow.papers import TITLES
-from evenflow.papers.reproduce import LEDGER, read_ledger, shipped_ledger
+from evenflow.papers import TITLES, carry, load
+from evenflow.papers.reproduce import LEDGER, read_ledger, ship, shipped_ledger
 from evenflow.run import evidence
 from evenflow.run.mechanism import METHODS
 
@@ -41,6 +44,7 @@ MECHANISMS = ROOT / "docs" / "mechanisms.md"
 SCHEMA = ROOT / "docs" / "scenario.schema.json"
 TCP = ROOT / "docs" / "tcp.md"
 README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 SENSITIVITY = ("sensitivity", "sensitivity_engine", "sensitivity_scale")
 
 # Sections whose keys belong to every mechanism of a room, and are no tables of their own.
@@ -341,12 +345,18 @@ def ledgers(text: str) -> str:
         else:
             c = claims.count(ledger["claims"])
             runs = sum(e["runs"] for e in ledger["experiments"])
-            wider = f"{c.relaxed_holds} | {c.relaxed_fails} | {c.relaxed_undecided}"
+            literal = f"{c.holds} | {c.holds_by_mean} | {c.fails} | {c.fails_by_mean} | {c.undecided}"
+            wider = (
+                f"{c.relaxed_holds} | {c.relaxed_holds_by_mean} | {c.relaxed_fails} | {c.relaxed_fails_by_mean} "
+                f"| {c.relaxed_undecided}"
+            )
+            apart = f" {c.apart} more are counted apart: by construction, arithmetic or calibrated." if c.apart else ""
             block = (
-                f"| claims of `{key}` | hold | fail | undecided |\n| --- | --: | --: | --: |\n"
-                f"| by the paper's own words and numbers | {c.holds} | {c.fails} | {c.undecided} |\n"
+                f"| claims of `{key}` | hold | of them by means | fail | of them by means | undecided |\n"
+                "| --- | --: | --: | --: | --: | --: |\n"
+                f"| by the paper's own words and numbers | {literal} |\n"
                 f"| with the wider reading, where there is one | {wider} |\n\n"
-                f"{c.total} claims on {runs:,} runs at `--scale {ledger['scale']}`.\n"
+                f"{c.judged} claims on {runs:,} runs at `--scale {ledger['scale']}`.{apart}\n"
             )
         pattern = re.compile(rf"(<!-- ledger:{key} -->\n).*?(<!-- /ledger:{key} -->)", re.DOTALL)
         text = pattern.sub(lambda m, block=block: m[1] + block + m[2], text)  # type: ignore[misc]
@@ -379,19 +389,44 @@ def sensitivity(key: str, text: str) -> str:
     return before + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2] if found else text
 
 
+def changes(key: str, text: str) -> str:
+    """A paper's README with the table of every change of an expectation."""
+    found = load(key).changes
+    lines = ["No expectation has changed since it was first written down."]
+    if found:
+        lines = ["| date | claim | what changed | why | before | after |", "|---|---|---|---|---|---|"]
+        for change in found:
+            cells = (change.date, ", ".join(change.claims), change.what, change.why, change.before, change.after)
+            lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    start, end = "<!-- history -->", "<!-- /history -->"
+    before, there, rest = text.partition(start)
+    return before + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2] if there else text
+
+
 def record_validation() -> None:
-    """Ship the results of a whole validation; those of some parts join what ships, where the engine is the same."""
+    """Ship the results of a whole validation; rows that it lacks stay where the engine is the same, or are named."""
     path = ROOT / "out" / "validation" / "validation.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
     if found is None:
         sys.exit(f"{path.relative_to(ROOT)} is not there; run: make validate")
     if found["engine"] != _core.ENGINE_ID:
         sys.exit(f"{path.relative_to(ROOT)} is of another engine; run: make validate")
-    if not found["whole"]:
-        shipped = evidence.shipped()
-        if shipped is None or shipped["engine"] != found["engine"]:
-            sys.exit(f"{path.relative_to(ROOT)} is not of a whole validation with ns-2 and ns-3; run: make validate")
-        found = evidence.joined(shipped, found)
+    shipped = evidence.shipped()
+    if shipped is not None and shipped["engine"] == found["engine"]:
+        try:
+            found = evidence.joined(shipped, found)
+        except ValueError as error:
+            sys.exit(f"{path.relative_to(ROOT)}: {error}")
+    elif not found["whole"]:
+        sys.exit(f"{path.relative_to(ROOT)} is not of a whole validation with ns-2 and ns-3; run: make validate")
+    elif shipped is not None:
+        here = {row["against"] for row in found["rows"]}
+        for name in dict.fromkeys(row["against"] for row in shipped["rows"] if row["against"] not in here):
+            count = sum(row["against"] == name for row in shipped["rows"])
+            repeat = "make evidence NS3=/path/to/it" if name.startswith("ns-3") else "make evidence"
+            print(
+                f"left out: {count} rows against {name}, which are of another engine; repeat: {repeat}", file=sys.stderr
+            )
     evidence.SHIPPED.write_text(validation_pages.document_of(found), encoding="utf-8")
     evidence.shipped.cache_clear()
 
@@ -401,12 +436,19 @@ def record(key: str) -> None:
     found = read_ledger(ROOT / "out" / key / LEDGER)
     if found is None or found["scale"] != "paper" or not found["complete"]:
         sys.exit(f"out/{key}/{LEDGER} is not that of a whole run; run: evenflow reproduce {key} --scale paper")
-    for row in found["claims"]:
-        del row["checks"], row["relaxed_checks"]
-    del found["report"]
     before = read_ledger(shipped_ledger(key)) or {}
     found |= {name: before[name] for name in SENSITIVITY if name in before}
-    shipped_ledger(key).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    ship(found, shipped_ledger(key).parent)
+    shutil.copy(ROOT / "out" / key / carry.RUNS, shipped_ledger(key).parent / carry.RUNS)
+    (shipped_ledger(key).parent / carry.CARRIED).unlink(missing_ok=True)
+
+
+def record_carried(key: str) -> None:
+    """Ship by what right the ledger that ships stands for this engine."""
+    found = carry.right_to(read_ledger(shipped_ledger(key)) or {}, [ROOT / "out" / key])
+    if found is None:
+        sys.exit(f"out/{key}/{carry.CARRIED} is not of this engine; run: evenflow store carry --from ENGINE {key}")
+    shutil.copy(ROOT / "out" / key / carry.CARRIED, shipped_ledger(key).parent / carry.CARRIED)
 
 
 def record_sensitivity(key: str) -> None:
@@ -471,7 +513,8 @@ def wanted(only_readme: bool) -> dict[Path, str]:
             files[page] = ledgers(validation_pages.filled(text))
         for key in TITLES:
             page = ROOT / "python" / "evenflow" / "papers" / key / "README.md"
-            files[page] = sensitivity(key, page.read_text(encoding="utf-8"))
+            files[page] = changes(key, sensitivity(key, page.read_text(encoding="utf-8")))
+        files[CONTRIBUTING] = house.filled(CONTRIBUTING.read_text(encoding="utf-8"))
     if README.exists():
         files[README] = ledgers(README.read_text(encoding="utf-8"))
     return files
@@ -483,7 +526,10 @@ def main() -> None:
     parser.add_argument("--readme", action="store_true", help="only the README's block")
     parser.add_argument("--record", metavar="WHAT", help="ship the ledger of out/PAPER, or the validation")
     parser.add_argument("--sensitivity", metavar="PAPER", help="ship what depends on a paper's options")
+    parser.add_argument("--carried", metavar="PAPER", help="ship by what right a paper's ledger stands for this engine")
     options = parser.parse_args()
+    if options.carried:
+        record_carried(options.carried)
     if options.sensitivity:
         record_sensitivity(options.sensitivity)
     if options.record == "validation":
