@@ -73,12 +73,15 @@ class Option:
         values: as typed; the first is the default.
         subject: what is chosen, in words.
         why: why the default is the default.
+        paper_scale: experiments ("fig03") over which its sensitivity is examined at the paper's scale, whatever the
+            scale of the rest: where few runs cannot tell what the choice decides.
     """
 
     name: str
     values: tuple[str, ...]
     subject: str
     why: str
+    paper_scale: tuple[str, ...] = ()
 
     @property
     def default(self) -> str:

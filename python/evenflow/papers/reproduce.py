@@ -176,7 +176,7 @@ def reproduce(
                 paper,
                 tables,
                 entries,
-                lambda other, found: _judge(other, found, scale),
+                _judge,
                 scale=scale,
                 store=store,
                 jobs=jobs,

@@ -115,6 +115,21 @@ OPTIONS: tuple[Option, ...] = (
         "MulTCP's feedback: each ACK has its own packet's mark, or the echo of RFC 3168 until the window was reduced",
         "Not stated; the same feedback as for willingness to pay makes the comparison one of window rules.",
     ),
+    Option(
+        "base_weight",
+        ("1", "0.25", "0.5", "2"),
+        "Weight of the light connections in figures 3 and 4; the others have r times that",
+        "The captions give ratios alone; 1 is what Table 1 has.",
+        paper_scale=("fig03", "fig04"),
+    ),
+    Option(
+        "marked_ack",
+        ("increase", "none"),
+        "Whether an ACK that carries a mark adds to the window of willingness to pay as any other does",
+        "Equation 4 is one formula: the increase does not depend on f. TCP's senders add nothing on such an ACK (RFC "
+        "3168, section 6.1.2); Table 1's marking probabilities are those of the formula.",
+        paper_scale=("fig03", "fig04", "tab01"),
+    ),
 )
 
 
@@ -137,6 +152,8 @@ class Options:
     load_window: str = "fixed"
     multcp_react: str = "once-per-rtt"
     multcp_feedback: str = "per-packet"
+    base_weight: float = 1.0
+    marked_ack: str = "increase"
 
     @staticmethod
     def chosen(values: Mapping[str, str]) -> Options:

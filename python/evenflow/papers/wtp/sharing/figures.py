@@ -244,6 +244,34 @@ def x_burst(table: Table, o: Options) -> Figure:
     return figure
 
 
+def x_base_weight(table: Table, o: Options) -> Figure:
+    """R over r under the virtual queue and under RED: a column for each base weight, a row for each form."""
+    lab = Lab(table)
+    bases = lab.grid("base_weight")
+    figure, axes = plots.figure(2, len(bases), size=(2.6 * len(bases), 6.2), sharex=True, sharey=True)
+    forms = ((net.PI, "proportional increase"), (net.IPD, "inverse decrease"))
+    for row, (form, words) in enumerate(forms):
+        cells = sharing.base_weight_cells(lab, o, form)
+        for column, base in enumerate(bases):
+            ax = axes[row * len(bases) + column]
+            for index, population in enumerate(POPULATIONS):
+                mine = [cell for cell in cells if cell.base_weight == base and cell.population == population]
+                grid = [cell.r for cell in mine]
+                for marker, values in ((net.VQ, [c.vq for c in mine]), (net.RED, [c.red for c in mine])):
+                    plots.band(
+                        ax,
+                        curve_of(grid, np.array(values), LEVEL),
+                        label=f"{marker}, population {population}",
+                        index=index,
+                        dashes="-" if marker == net.VQ else ":",
+                    )
+            ax.axhline(1, color=GREY, linewidth=0.8, zorder=0)
+            title = f"{words}\nbase weight {base:g}"
+            plots.name_axes(ax, R if row else "", "" if column else "R over r", title=title, zero=False, legend=False)
+    _legend_below(figure, axes[0], 3)
+    return figure
+
+
 def x_windows(table: Table) -> Figure:
     """Relative fluctuation of windows: a panel for each form, by marker and class."""
     lab = Lab(table)
