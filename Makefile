@@ -18,7 +18,7 @@ BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python lint format bench papers ledger sensitivity evidence validate curves generate clean check-tools
+.PHONY: help setup demo test test-rust test-python lint format bench papers ledger carry sensitivity evidence validate curves generate clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -89,6 +89,10 @@ ledger: $(BUILT) ## every paper (or PAPER=wtp) at its own scale, recorded as the
 	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do \
 		$(BIN)/evenflow reproduce $$paper --scale paper && $(BIN)/python tools/generate.py --record $$paper || exit 1; done
 
+carry: $(BUILT) ## let the ledgers of an earlier engine (FROM=id) stand, if a sample gives the same; recorded
+	@$(BIN)/evenflow store carry --from $(FROM) $(PAPER)
+	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do $(BIN)/python tools/generate.py --carried $$paper || exit 1; done
+
 sensitivity: $(BUILT) ## what depends on the choices that a paper (PAPER=wtp) leaves open, recorded; a quarter of an hour
 	@$(BIN)/evenflow reproduce $(or $(PAPER),wtp) --scale quick --sensitivity --out out/$(or $(PAPER),wtp)-sensitivity
 	@$(BIN)/python tools/generate.py --sensitivity $(or $(PAPER),wtp)
@@ -97,7 +101,7 @@ evidence: validate ## the whole validation, recorded as what `evenflow describe`
 	@$(BIN)/python tools/generate.py --record validation
 
 validate: $(BUILT) ## queueing and TCP theory, and other simulators where they are installed
-	@$(BIN)/python validation/validate.py
+	@$(BIN)/python validation/validate.py $(PARTS) $(if $(NS3),--ns3 "$(NS3)")
 
 clean: ## remove what was built (results in out/ stay)
 	rm -rf $(VENV) target python/evenflow/_core*.so build dist

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ns3_library import MissingError, Ns3Library, package_version
+
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "out" / "comparators"
 
@@ -375,18 +377,10 @@ def _same_beta(dumbbell: Dumbbell, theirs: float) -> None:
         raise NotComparableError(f"tcp.congestion_control.beta: theirs is {theirs}")
 
 
-def _package_version(package: str) -> str:
-    try:
-        query = ["dpkg-query", "-W", "-f", "${Package} ${Version}", package]
-        return subprocess.run(query, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return package
-
-
 class Ns2:
     """ns-2.35 as packaged by Debian and Ubuntu."""
 
-    name = "ns-2"
+    name = family = "ns-2"
 
     def __init__(self) -> None:
         self.binary = shutil.which("ns")
@@ -397,7 +391,7 @@ class Ns2:
         return None if self.binary else "ns-2 is not installed (sudo apt-get install ns2)"
 
     def describe(self) -> str:
-        package = _package_version("ns2")
+        package = package_version("ns2")
         return f"{package} as packaged (asserts off), unneeded packet headers removed, one queue monitor"
 
     def command(self, dumbbell: Dumbbell, seed: int, *, users: bool = False) -> list[str]:
@@ -454,61 +448,63 @@ class Ns2:
 
 
 class Ns3:
-    """ns-3 as packaged by Debian and Ubuntu, with our scenario program built against it."""
+    """ns-3 with our scenario program built against it: the packaged one, or that of a tree."""
 
-    name = "ns-3"
-    flags = ("-std=c++17", "-O3", "-DNDEBUG")
-    modules = ("applications", "internet", "point-to-point", "traffic-control", "network", "stats", "core", "bridge")
+    family = "ns-3"  # whose scenarios it runs, whatever its release is called
+    flags = ("-O3", "-DNDEBUG")
 
-    def __init__(self) -> None:
+    def __init__(self, tree: Path | None = None) -> None:
         self.source = ROOT / "benches" / "ns3" / "dumbbell.cc"
         self.compiler = shutil.which("g++")
-        self.version = self._version()
+        self.tree = tree
+        self.reason: str | None = None
+        self.library: Ns3Library | None = None
+        try:
+            self.library = Ns3Library.of_tree(tree) if tree is not None else Ns3Library.packaged_one()
+        except MissingError as error:
+            self.reason = str(error)
 
-    @staticmethod
-    def _version() -> str | None:
-        for lib in (Path("/usr/lib"), Path("/usr/local/lib"), *Path("/usr/lib").glob("*-linux-gnu")):
-            for found in sorted(lib.glob("libns3*-core*.so*")):
-                # Debian names its library libns3-core.so.37, upstream libns3.37-core.so.
-                match = re.match(r"libns3(?:-core\.so\.|\.)(\d+)", found.name)
-                if match and any((root / "include/ns3/core-module.h").exists() for root in (lib.parent, Path("/usr"))):
-                    return f"3.{match.group(1)}"
-        return None
+    @property
+    def name(self) -> str:
+        return self.library.name if self.library is not None else "ns-3"
 
     def missing(self) -> str | None:
         """Why ns-3 cannot run here, with the command that mends it; None if it can."""
-        if not self.version:
+        if self.reason is not None:
+            return self.reason
+        if self.library is None:
             return "ns-3 and its headers are not installed (sudo apt-get install libns3-dev g++)"
         if not self.compiler:
             return "g++, which builds the scenario against ns-3, is not installed (sudo apt-get install g++)"
         return None
 
+    @property
+    def _found(self) -> Ns3Library:
+        if self.library is None:
+            raise RuntimeError(self.missing())
+        return self.library
+
+    @property
+    def _flags(self) -> tuple[str, ...]:
+        return (f"-std={self._found.standard}", *self.flags)
+
     def describe(self) -> str:
-        return (
-            f"{_package_version('libns3-dev')} as packaged (optimised, asserts off, logging compiled in), "
-            f"scenario built with g++ {' '.join(self.flags)}"
-        )
+        return f"{self._found.built}, scenario built with g++ {' '.join(self._flags)}"
 
     def binary(self) -> Path:
         """The scenario program, built once per source, compiler and library version."""
+        library = self._found
         key = hashlib.sha256(
-            b"\0".join([self.source.read_bytes(), " ".join(self.flags).encode(), str(self.version).encode()])
+            b"\0".join([self.source.read_bytes(), " ".join(self._flags).encode(), library.identity.encode()])
         ).hexdigest()[:16]
         target = CACHE / f"ns3-dumbbell-{key}"
         if not target.exists():
             CACHE.mkdir(parents=True, exist_ok=True)
-            print(f"building {self.source.relative_to(ROOT)} against ns-{self.version} ...", file=sys.stderr)
+            print(f"building {self.source.relative_to(ROOT)} against ns-{library.release} ...", file=sys.stderr)
             part = target.with_suffix(f".part{os.getpid()}")
+            simulator = f'-DSIMULATOR="ns-{library.release}"'
             build = subprocess.run(
-                [
-                    str(self.compiler),
-                    *self.flags,
-                    f'-DSIMULATOR="ns-{self.version}"',
-                    str(self.source),
-                    "-o",
-                    str(part),
-                    *(f"-lns3-{module}" for module in self.modules),
-                ],
+                [str(self.compiler), *self._flags, simulator, str(self.source), "-o", str(part), *library.flags],
                 capture_output=True,
                 text=True,
             )

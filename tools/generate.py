@@ -5,13 +5,15 @@
     python tools/generate.py --readme   only the README's block
     python tools/generate.py --record PAPER  ship out/PAPER/ledger.json, of a whole run at --scale paper
     python tools/generate.py --sensitivity PAPER    ship what depends on its options, from out/PAPER-sensitivity
+    python tools/generate.py --carried PAPER        ship by what right its ledger stands for this engine
     python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
 
 Generated and checked in: python/evenflow/scenario/types.py, docs/mechanisms.md, docs/metrics.md,
-docs/scenario.schema.json,
-docs/tcp.md between `<!-- profiles -->` and `<!-- /profiles -->`, docs/validation.md between `<!-- validation:CHECK -->`
-and `<!-- /validation:CHECK -->`, README.md between `<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`, and the papers'
-READMEs between `<!-- sensitivity -->` and `<!-- /sensitivity -->`.
+docs/scenario.schema.json, the reasons in the validation that ships (validation/differences.toml), docs/tcp.md between
+`<!-- profiles -->` and `<!-- /profiles -->`, docs/validation.md and docs/validation/*.md between
+`<!-- validation:CHECK -->` and `<!-- /validation:CHECK -->`, README.md and docs/validation/papers.md between
+`<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`, and the papers' READMEs between `<!-- sensitivity -->` and
+`<!-- /sensitivity -->`.
 """
 
 from __future__ import annotations
@@ -20,14 +22,17 @@ import argparse
 import json
 import keyword
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
+import house
+import validation_pages
 from evenflow import _core, claims
-from evenflow.papers import TITLES
+from evenflow.papers import TITLES, carry
 from evenflow.papers.reproduce import LEDGER, read_ledger, shipped_ledger
 from evenflow.run import evidence
 from evenflow.run.mechanism import METHODS
@@ -39,9 +44,8 @@ MECHANISMS = ROOT / "docs" / "mechanisms.md"
 SCHEMA = ROOT / "docs" / "scenario.schema.json"
 TCP = ROOT / "docs" / "tcp.md"
 README = ROOT / "README.md"
-VALIDATION = ROOT / "docs" / "validation.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 SENSITIVITY = ("sensitivity", "sensitivity_engine", "sensitivity_scale")
-STAR = r" \*"  # beside what differs
 
 # Sections whose keys belong to every mechanism of a room, and are no tables of their own.
 OF_ROOM = {"queue": "queue", "scheduler": "scheduler", "stage": "stage", "traffic": "traffic"}
@@ -286,15 +290,20 @@ Student's t; `n` counts the runs that could define the metric. Replication k of 
 streams are named, so that what is exogenous (starting times, gaps, sizes) is common to all points: differences and
 ratios of points are judged on pairs of equal seeds (`evenflow.stats`).
 
-`wall_s`, `cpu_s` and `engine` are provenance: two equal records may differ in them, and they are left out of
-`results.csv` and `results.parquet`.
+`wall_s`, `cpu_s`, `engine` and `record_version` are provenance: two equal records may differ in them, and they are left
+out of `results.csv` and `results.parquet`.
+
+*Since* is the version of the record (`record_version`) with which a field came. `record_hash` covers all fields of
+its version; `record.hash_as_of(version)` covers those of an earlier one, so that runs of a later engine can be compared
+with it.
 """
 
 
 def metrics_md(schema: dict[str, Any]) -> str:
     """The reference of all metrics."""
-    keys = ("name", "unit", "window", "formula", "doc")
-    lines = grid(schema["metrics"], keys, ("Field", "Unit", "Window", "Formula", "Meaning"))
+    keys = ("name", "unit", "window", "formula", "doc", "since")
+    rows = [{**metric, "since": str(metric["since"])} for metric in schema["metrics"]]
+    lines = grid(rows, keys, ("Field", "Unit", "Window", "Formula", "Meaning", "Since"))
     return METRICS_HEAD + "\n".join(lines).rstrip() + "\n" + METRICS_TAIL
 
 
@@ -327,8 +336,8 @@ def grid(rows: list[dict[str, str]], keys: tuple[str, ...], headings: tuple[str,
     return [*lines, ""]
 
 
-def readme(text: str) -> str:
-    """The README with every ledger block filled from the shipped ledgers."""
+def ledgers(text: str) -> str:
+    """A page with every ledger block filled from the shipped ledgers."""
     for key in TITLES:
         ledger = read_ledger(shipped_ledger(key))
         if ledger is None:
@@ -378,81 +387,6 @@ def sensitivity(key: str, text: str) -> str:
     return before + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2] if found else text
 
 
-def validation(text: str) -> str:
-    """docs/validation.md with its tables from the shipped validation."""
-    document = evidence.shipped()
-    rows = document["rows"] if document else []
-
-    def block(name: str) -> str:
-        if name == "summary":
-            return "\n".join(summary_of(rows))
-        if name == "theory":
-            return "\n".join(theory_of([row for row in rows if row["against"] == "theory"]))
-        found = [row for row in rows if row["check"] == name and row["against"] != "theory"]
-        return "\n".join(points_of(found)) if found else "Not recorded yet.\n"
-
-    pattern = re.compile(r"(<!-- validation:([a-z-]+) -->\n\n).*?(<!-- /validation:\2 -->)", re.DOTALL)
-    return pattern.sub(lambda m: m[1] + block(m[2]) + "\n" + m[3], text)
-
-
-def summary_of(rows: list[dict[str, Any]]) -> list[str]:
-    """How many numbers of each check agree, and with what."""
-    lines = ["| check | against | numbers | agree |", "| --- | --- | --: | --: |"]
-    queues = [row for row in rows if row["check"].startswith("M/")]
-    others = evidence.summary([row for row in rows if row not in queues])
-    lines += [f"| {line['check']} | {line['against']} | {line['numbers']} | {line['agree']} |" for line in others]
-    if queues:
-        agree = sum(row["verdict"] == "agrees" for row in queues)
-        lines.append(f"| queues | theory | {len(queues)} | {agree} |")
-    return [*lines, ""]
-
-
-def theory_of(rows: list[dict[str, Any]]) -> list[str]:
-    """Laws: predicted, accepted beyond that, measured."""
-    lines = ["| law | metric | predicted | ± | measured | verdict |", "| --- | --- | --: | --: | --: | --- |"]
-    for row in rows:
-        if row["check"].startswith("M/"):
-            continue
-        theirs = row["theirs"]
-        exact = theirs["lo"] == theirs["hi"]
-        predicted = short(theirs["mean"]) if exact else f"{short(theirs['lo'])} to {short(theirs['hi'])}"
-        cells = [
-            f"{row['check']}: {evidence.place(row)}".removesuffix(": "),
-            row["metric"],
-            predicted,
-            f"{row['tolerance']:.1%}",
-            f"{short(row['ours']['mean'])} [{short(row['ours']['lo'])}, {short(row['ours']['hi'])}]",
-            row["verdict"],
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return [*lines, ""]
-
-
-def points_of(rows: list[dict[str, Any]]) -> list[str]:
-    """A check with other simulators: a line a point and simulator, a column a metric, theirs before ours."""
-    metrics = [m for m in dict.fromkeys(row["metric"] for row in rows) if not m.startswith("throughput ")]
-    lines = [f"| point | against | {' | '.join(metrics)} |", f"| --- | --- |{' --: |' * len(metrics)}"]
-    points: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
-    for row in rows:
-        points.setdefault((evidence.place(row), row["against"]), {})[row["metric"]] = row
-    for (place, against), found in points.items():
-        cells = [
-            f"{short(row['theirs']['mean'])} / {short(row['ours']['mean'])}{'' if row['verdict'] == 'agrees' else STAR}"
-            if (row := found.get(metric))
-            else ""
-            for metric in metrics
-        ]
-        lines.append(f"| {place} | {against} | {' | '.join(cells)} |")
-    return [*lines, ""]
-
-
-def short(value: float | None) -> str:
-    """Three or four digits."""
-    if value is None:
-        return "–"
-    return f"{value:.4g}" if abs(value) >= 1000 or value == 0 else f"{value:.3g}"
-
-
 def record_validation() -> None:
     """Ship the results of a whole validation; those of some parts join what ships, where the engine is the same."""
     path = ROOT / "out" / "validation" / "validation.json"
@@ -466,11 +400,8 @@ def record_validation() -> None:
         if shipped is None or shipped["engine"] != found["engine"]:
             sys.exit(f"{path.relative_to(ROOT)} is not of a whole validation with ns-2 and ns-3; run: make validate")
         found = evidence.joined(shipped, found)
-    packed = evidence.packed(found)
-    lines = [json.dumps(row, ensure_ascii=False) for row in packed.pop("rows")]
-    text = json.dumps(packed, ensure_ascii=False, indent=1).removesuffix("\n}")
-    listed = ",\n  ".join(lines)
-    evidence.SHIPPED.write_text(f'{text},\n "rows": [\n  {listed}\n ]\n}}\n', encoding="utf-8")
+    evidence.SHIPPED.write_text(validation_pages.document_of(found), encoding="utf-8")
+    evidence.shipped.cache_clear()
 
 
 def record(key: str) -> None:
@@ -484,6 +415,16 @@ def record(key: str) -> None:
     before = read_ledger(shipped_ledger(key)) or {}
     found |= {name: before[name] for name in SENSITIVITY if name in before}
     shipped_ledger(key).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    shutil.copy(ROOT / "out" / key / carry.RUNS, shipped_ledger(key).parent / carry.RUNS)
+    (shipped_ledger(key).parent / carry.CARRIED).unlink(missing_ok=True)
+
+
+def record_carried(key: str) -> None:
+    """Ship by what right the ledger that ships stands for this engine."""
+    found = carry.right_to(read_ledger(shipped_ledger(key)) or {}, [ROOT / "out" / key])
+    if found is None:
+        sys.exit(f"out/{key}/{carry.CARRIED} is not of this engine; run: evenflow store carry --from ENGINE {key}")
+    shutil.copy(ROOT / "out" / key / carry.CARRIED, shipped_ledger(key).parent / carry.CARRIED)
 
 
 def record_sensitivity(key: str) -> None:
@@ -542,12 +483,17 @@ def wanted(only_readme: bool) -> dict[Path, str]:
         files[METRICS] = metrics_md(schema)
         files[TCP] = profiles(TCP.read_text(encoding="utf-8"), schema)
         files[SCHEMA] = json.dumps(json.loads(_core.json_schema()), indent=1, ensure_ascii=False) + "\n"
-        files[VALIDATION] = validation(VALIDATION.read_text(encoding="utf-8"))
+        if (validated := evidence.shipped()) is not None:
+            files[evidence.SHIPPED] = validation_pages.document_of(validation_pages.quoted(validated))
+        for page in validation_pages.pages():
+            text = page.read_text(encoding="utf-8")
+            files[page] = ledgers(validation_pages.filled(text))
         for key in TITLES:
             page = ROOT / "python" / "evenflow" / "papers" / key / "README.md"
             files[page] = sensitivity(key, page.read_text(encoding="utf-8"))
+        files[CONTRIBUTING] = house.filled(CONTRIBUTING.read_text(encoding="utf-8"))
     if README.exists():
-        files[README] = readme(README.read_text(encoding="utf-8"))
+        files[README] = ledgers(README.read_text(encoding="utf-8"))
     return files
 
 
@@ -557,7 +503,10 @@ def main() -> None:
     parser.add_argument("--readme", action="store_true", help="only the README's block")
     parser.add_argument("--record", metavar="WHAT", help="ship the ledger of out/PAPER, or the validation")
     parser.add_argument("--sensitivity", metavar="PAPER", help="ship what depends on a paper's options")
+    parser.add_argument("--carried", metavar="PAPER", help="ship by what right a paper's ledger stands for this engine")
     options = parser.parse_args()
+    if options.carried:
+        record_carried(options.carried)
     if options.sensitivity:
         record_sensitivity(options.sensitivity)
     if options.record == "validation":

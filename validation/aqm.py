@@ -346,8 +346,8 @@ def all_laws(length: float = 1.0) -> Iterator[Law]:
 class Ns3(peers.Ns3):
     """ns-3 with its queue disciplines at the bottleneck."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, tree: Path | None = None) -> None:
+        super().__init__(tree)
         self.source = HERE / "ns3" / "aqm.cc"
 
     def arguments(self, scenario: Scenario, seed: int) -> list[str]:

@@ -15,7 +15,6 @@ import json
 import math
 import os
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -37,13 +36,13 @@ import theory  # noqa: E402
 import wtp  # noqa: E402
 from evenflow import Record, Scenario, _core, plots  # noqa: E402
 from evenflow.stats import Interval, mean_interval  # noqa: E402
+from reasons import Reasons  # noqa: E402
 
 SCENARIOS = ROOT / "validation" / "scenarios"
 EXAMPLES = ROOT / "examples" / "scenarios"
 CLOSE = 0.05
 OUR_SEEDS = range(1, 11)
 THEORY = "theory"
-UNKNOWN = "unknown: not yet looked into"
 DRAWN_S = 120  # s of a figure: some ten cycles of a CUBIC window
 
 KernelCases = Sequence[linux_aqm.Case] | Sequence[shapers.Case]
@@ -120,7 +119,7 @@ class Seen:
         series = dict(record.get("series", {}))
         if series:
             series["times"] = [series["every_s"] * k for k in range(len(series["queue"]))]
-        return Seen(record, frames=peer.name != "ns-2", series=series)
+        return Seen(record, frames=peer.family != "ns-2", series=series)
 
     @property
     def link(self) -> Mapping[str, Any]:
@@ -226,23 +225,6 @@ class Case:
     of: tuple[str, ...]
     scenarios: Mapping[str, Scenario]
     metrics: Callable[[Seen], Metrics]
-
-
-class Reasons:
-    """differences.toml: known reasons by peer, scenario, metric and point; the first entry that fits is quoted."""
-
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._entries: list[dict[str, Any]] = tomllib.load(file).get("difference", [])
-
-    def find(self, peer: str, scenario: str, metric: str, point: Label) -> str:
-        """The reason, or that it is unknown."""
-        for entry in self._entries:
-            if entry["peer"] != peer or entry["scenario"] != scenario or not metric.startswith(tuple(entry["metrics"])):
-                continue
-            if all(point.get(key) in allowed for key, allowed in entry.get("where", {}).items()):
-                return f"{entry['whose']}: {entry['why']}"
-        return UNKNOWN
 
 
 # What a scenario written for ns-3 becomes for ns-2's agents: packets of 1500 B all the same.
@@ -405,23 +387,40 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
     "controls": controls,
 }
 
+AGAINST = ("ns-3", "ns-2", "Linux", THEORY)
+"""Whom it is compared with."""
+
+ALONE = {"wtp": "ns-2", "queues": THEORY, "laws": THEORY, "linux": "Linux", "shapers": "Linux"}
+"""Parts that are compared with one of them alone."""
+
 PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "shapers")
 
 
 class Validation:
     """All comparisons, in the order of the table."""
 
-    def __init__(self, our_seeds: Sequence[int], ns2_seeds: int, ns3_seeds: int, fresh: bool, out: Path) -> None:
+    def __init__(
+        self,
+        our_seeds: Sequence[int],
+        ns2_seeds: int,
+        ns3_seeds: int,
+        fresh: bool,
+        out: Path,
+        ns3_tree: Path | None = None,
+        against: Sequence[str] = AGAINST,
+    ) -> None:
         self.our_seeds = our_seeds
+        self.ns3_tree = ns3_tree
+        self.against = against
         self.fresh = fresh
         self.out = out
-        self.reasons = Reasons(ROOT / "validation" / "differences.toml")
+        self.reasons = Reasons()
         self.skipped: dict[str, str] = {}
         self.described: dict[str, str] = {}
         self.peers: list[tuple[peers.Ns2 | peers.Ns3, Sequence[int]]] = []
-        wanted: list[tuple[peers.Ns2 | peers.Ns3, int]] = [(peers.Ns3(), ns3_seeds), (peers.Ns2(), ns2_seeds)]
+        wanted: list[tuple[peers.Ns2 | peers.Ns3, int]] = [(peers.Ns3(ns3_tree), ns3_seeds), (peers.Ns2(), ns2_seeds)]
         for peer, seeds in wanted:
-            reason = peer.missing() if seeds > 0 else "not asked for"
+            reason = peer.missing() if seeds > 0 and peer.family in against else "not asked for"
             if reason is None:
                 self.peers.append((peer, range(1, seeds + 1)))
                 self.described[peer.name] = f"{peer.describe()}; {seeds} seeds"
@@ -432,7 +431,7 @@ class Validation:
         """One comparison with the other simulators."""
         for case in COMPARISONS[part]():
             yield from self.case(case)
-        if part == "poisson":
+        if part == "poisson" and THEORY in self.against:
             yield from self.poisson_theory()
 
     def case(self, case: Case) -> Iterator[Row]:
@@ -441,9 +440,9 @@ class Validation:
         found: dict[str, list[Seen]] = {}
         drawn: dict[str, Seen] = {}
         for peer, seeds in self.peers:
-            if peer.name not in case.scenarios:
+            if peer.family not in case.scenarios:
                 continue  # it has no such control
-            scenario = case.scenarios[peer.name]
+            scenario = case.scenarios[peer.family]
             dumbbell = peers.Dumbbell.from_tree(scenario.tree)
             records = [Seen.theirs(peer, peers.remembered(peer, dumbbell, seed, fresh=self.fresh)) for seed in seeds]
             if scenario.hash not in found:
@@ -597,10 +596,11 @@ class Validation:
 
     def aqm(self) -> Iterator[Row]:
         """CoDel, PIE, FQ-CoDel, SFQ and DRR: laws, ns-3's, ns-2's and a kernel's."""
-        yield from self.law_rows(aqm.all_laws())
+        if THEORY in self.against:
+            yield from self.law_rows(aqm.all_laws())
         for peer, seeds in self.peers:
             if isinstance(peer, peers.Ns3):
-                program = aqm.Ns3()
+                program = aqm.Ns3(self.ns3_tree)
                 for point in aqm.simulated():
                     say(f"{point.name} {dict(point.label)}")
                     theirs = [aqm.metrics(record) for record in program.runs(point.scenario, seeds, fresh=self.fresh)]
@@ -612,7 +612,8 @@ class Validation:
                     theirs = fair.runs(peer, seeds, fresh=self.fresh)
                     mine = [fair.ours(record) for record in ours(fair.scenario, self.our_seeds)]
                     yield from self.rows(f"datagrams-{fair.kind}", fair.label, peer.name, theirs, mine, (fair.kind,))
-        yield from self.kernel_queues("aqm", list(linux_aqm.points()))
+        if "Linux" in self.against:
+            yield from self.kernel_queues("aqm", list(linux_aqm.points()))
 
     def rows(
         self,
@@ -737,7 +738,9 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
-        "whole": set(parts) >= set(PARTS) - {"linux", "shapers"} and not {"ns-2", "ns-3"} & set(validation.skipped),
+        "whole": set(parts) >= set(PARTS) - {"linux", "shapers"}
+        and set(validation.against) == set(AGAINST)
+        and {"ns-2", "ns-3"} <= set(validation.described),
         "programs": validation.described,
         "skipped": validation.skipped,
         "rows": [
@@ -773,12 +776,22 @@ def main() -> None:
     parser.add_argument("part", nargs="*", choices=[*PARTS, []], help="these comparisons alone")
     parser.add_argument("--ns3-seeds", type=int, default=5, help="0 leaves ns-3 out; a run takes about 5 s")
     parser.add_argument("--ns2-seeds", type=int, default=10, help="0 leaves ns-2 out")
+    parser.add_argument(
+        "--ns3",
+        type=Path,
+        metavar="TREE",
+        help="a built source tree or installation of ns-3 instead of the packaged one",
+    )
+    parser.add_argument("--against", nargs="+", choices=AGAINST, default=AGAINST, help="these alone")
     parser.add_argument("--fresh", action="store_true", help="do not use kept results of ns-2 and ns-3")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "validation", help="folder of the table")
     arguments = parser.parse_args()
-    chosen = [part for part in PARTS if part in (arguments.part or PARTS)]
+    asked = arguments.part or [part for part in PARTS if ALONE.get(part) in (None, *arguments.against)]
+    chosen = [part for part in PARTS if part in asked]
     seeds = arguments.ns2_seeds, arguments.ns3_seeds
-    validation = Validation(OUR_SEEDS, *seeds, arguments.fresh, arguments.out)
+    validation = Validation(OUR_SEEDS, *seeds, arguments.fresh, arguments.out, arguments.ns3, arguments.against)
+    if arguments.ns3 is not None and (reason := peers.Ns3(arguments.ns3).missing()):
+        sys.exit(f"validate.py: {reason}")
     rows: list[Row] = []
     for part in chosen:
         simulators = functools.partial(validation.simulators, part)

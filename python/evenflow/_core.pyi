@@ -5,6 +5,7 @@ from typing import final
 __all__ = [
     "BUILD_PROFILE",
     "ENGINE_ID",
+    "RECORD_VERSION",
     "Interrupted",
     "Mechanism",
     "Record",
@@ -13,6 +14,7 @@ __all__ = [
     "__version__",
     "clear_stop",
     "json_schema",
+    "record_hash",
     "request_stop",
     "run",
     "schema",
@@ -22,10 +24,17 @@ __version__: str
 BUILD_PROFILE: str
 """`release` or `debug`; the bench refuses a debug build."""
 ENGINE_ID: str
-"""Hash of the engine's sources and lock file, taken at build: 16 hex digits."""
+"""Hash of what decides a run's numbers, taken at build: the tokens of the crates a run depends on, without comments,
+documentation and tests, and the packages below them. 16 hex digits."""
+RECORD_VERSION: int
+"""The version of the records this engine makes: raised when fields are added."""
 
 def schema() -> str:
     """JSON: every mechanism's declarative table, and the metrics."""
+
+def record_hash(text: str, series: list[tuple[str, bytes, bytes]], version: int | None = None) -> str:
+    """The hash of a record's JSON text and series (name, times, values) over the fields that records have had since
+    `version`; default: `RECORD_VERSION`, all of them. Raises ValueError if the text is no record."""
 
 def json_schema() -> str:
     """The JSON Schema of scenario files, for editors."""

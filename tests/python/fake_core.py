@@ -20,6 +20,8 @@ from typing import Any
 __version__ = "0.0.0"
 BUILD_PROFILE = "release"
 ENGINE_ID = "fa4efa4efa4efa4e"
+RECORD_VERSION = 1
+UNMEASURED = ("wall_s", "cpu_s", "record_hash", "engine", "record_version")
 
 _stop = threading.Event()
 calls: list[tuple[str, int]] = []
@@ -89,6 +91,7 @@ def run(scenario: Scenario, seed: int, event_path: bool = False) -> Record:
         "scenario_hash": scenario.hash,
         "seed": seed,
         "engine": ENGINE_ID,
+        "record_version": RECORD_VERSION,
         "window_s": [1.0, 2.0],
         "events": 1000,
         "packet_hops": 4000,
@@ -109,7 +112,7 @@ def run(scenario: Scenario, seed: int, event_path: bool = False) -> Record:
             }
         },
     }
-    kept = {name: value for name, value in doc.items() if name not in ("wall_s", "cpu_s")}
+    kept = {name: value for name, value in doc.items() if name not in UNMEASURED}
     record_hash = hashlib.sha256(json.dumps(kept).encode()).hexdigest()
     doc["record_hash"] = record_hash
     series = {}
@@ -117,6 +120,11 @@ def run(scenario: Scenario, seed: int, event_path: bool = False) -> Record:
         values = [float(seed), 2.0, 3.0]
         series[wanted["of"]] = (struct.pack("<3d", 0.0, 0.1, 0.2), struct.pack("<3d", *values))
     return Record(json.dumps(doc), record_hash, series)
+
+
+def record_hash(text: str, series: list[tuple[str, bytes, bytes]], version: int | None = None) -> str:
+    kept = {k: v for k, v in json.loads(text).items() if k not in UNMEASURED}
+    return hashlib.sha256(json.dumps(kept).encode()).hexdigest()
 
 
 def request_stop() -> None:

@@ -12,8 +12,8 @@ import pytest
 from evenflow.claims import Check, Claim, Verdict, judge_claim
 from evenflow.paper import Experiment
 from evenflow.papers.abc import PAPER
-from evenflow.papers.abc import scenarios as net
-from evenflow.papers.abc.claims_comparison import max_min_share
+from evenflow.papers.abc import network as net
+from evenflow.papers.abc.comparison.claims import max_min_share
 from evenflow.papers.abc.ledger import claim
 from evenflow.plots import style, svg
 from evenflow.record import Record

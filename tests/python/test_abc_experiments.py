@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from evenflow import lab as lab_module
-from evenflow.papers.abc import PAPER, analytic, measures
-from evenflow.papers.abc import scenarios as net
-from evenflow.papers.abc.experiments import DELAYS_MS, R0_MIXED, R0_UDP
+from evenflow.papers.abc import PAPER, measures
+from evenflow.papers.abc import network as net
+from evenflow.papers.abc.grids import DELAYS_MS, R0_MIXED, R0_UDP
+from evenflow.papers.abc.method import analytic
 from evenflow.scenario import Scenario
 from test_abc_claims import table
 

@@ -124,10 +124,17 @@ def test_what_ships_names_known_mechanisms_and_leaves_no_difference_without_a_re
 
 
 def test_a_part_joins_what_ships_and_replaces_its_own_checks() -> None:
-    def document(part: str, *checks: tuple[str, int]) -> dict[str, object]:
-        rows = [{"check": check, "metric": n, "reason": ""} for check, n in checks]
+    def document(part: str, *checks: tuple[str, str, int]) -> dict[str, object]:
+        rows = [{"check": check, "against": against, "metric": n, "reason": ""} for check, against, n in checks]
         return {"engine": "e", "parts": [part], "programs": {part: part}, "rows": rows}
 
-    both = evidence.joined(document("a", ("red", 1), ("cubic", 2)), document("b", ("red", 3), ("linux", 4)))
-    assert [(row["check"], row["metric"]) for row in both["rows"]] == [("cubic", 2), ("red", 3), ("linux", 4)]
+    before = document("a", ("red", "ns-2", 1), ("red", "ns-3", 2), ("cubic", "ns-3", 3))
+    after = document("b", ("red", "ns-2", 4), ("red", "ns-3-dev", 5))
+    both = evidence.joined(before, after)
+    assert [(row["check"], row["against"], row["metric"]) for row in both["rows"]] == [
+        ("red", "ns-3", 2),
+        ("cubic", "ns-3", 3),
+        ("red", "ns-2", 4),
+        ("red", "ns-3-dev", 5),
+    ]
     assert (both["parts"], both["programs"]) == (["a", "b"], {"a": "a", "b": "b"})

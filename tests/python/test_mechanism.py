@@ -213,6 +213,14 @@ def test_weighted_controls_by_hand() -> None:
     assert wtp.ack(marks=1)["cwnd"] == pytest.approx(9.7 * 1460)
     with pytest.raises(UsageError, match="marks=1"):
         wtp.mark()
+    wtp = ef.mechanism("wtp", weight=4, marked_ack="none", stack="ns2")
+    wtp.set(cwnd=14600, ssthresh=1460)
+    assert wtp.ack()["cwnd"] == pytest.approx(10.2 * 1460)
+    wtp.set(cwnd=14600)
+    assert wtp.ack(marks=1)["cwnd"] == pytest.approx(9.5 * 1460)
+    wtp.set(cwnd=20 * 1460)
+    assert wtp.timeout()["cwnd"] == 1460
+    assert [wtp.ack()["cwnd"] / 1460 for _ in range(10)] == [2, 3, 4, 5, 6, 7, 8, 9, 10, pytest.approx(10.2)]
     multcp = ef.mechanism("multcp", weight=4, stack="ns2")
     multcp.set(cwnd=16 * 1460, ssthresh=1460)
     assert multcp.ack(marks=1)["cwnd"] == 16 * 1460

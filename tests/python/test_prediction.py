@@ -153,10 +153,15 @@ def test_windows_by_hand() -> None:
     assert Control.multcp(10).window(1.0) > 200
     assert Control.wtp(1).window(2.0) == 1
     assert Control.wtp(1, most=20.0).window(0.01) == 20
+    only_unmarked = Control.wtp(2, 3, marked_increase=False)
+    assert only_unmarked.window(0.1) == pytest.approx(54)  # (1 - p) w_i w_d / p
+    assert only_unmarked.price(6) == pytest.approx(0.5)  # 6 (1 - p) = 6 p
+    assert only_unmarked.window(1.0) == 1
 
 
 CONTROLS = [
     Control.wtp(3, 2, least=1, most=80),
+    Control.wtp(3, 2, least=1, most=80, marked_increase=False),
     Control.multcp(4, "every-mark"),
     Control.multcp(2, "once-per-rtt", most=40),
     Control.newreno(0.5),
@@ -326,6 +331,8 @@ def test_what_is_kept_of_a_scenario() -> None:
 def test_forms_and_means() -> None:
     t = tree(form="inverse-decrease")
     assert fluid(ef.Scenario(t)).route("heavy").control == Control.wtp(1, 4)
+    t = tree(marked_ack="none")
+    assert fluid(ef.Scenario(t)).route("heavy").control == Control.wtp(4, marked_increase=False)
     t = tree(form="general", increase_weight=2, decrease_weight=3)
     del t["groups"]["heavy"]["weight"]
     assert fluid(ef.Scenario(t)).route("heavy").control == Control.wtp(2, 3)

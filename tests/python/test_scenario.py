@@ -169,6 +169,23 @@ def test_event_path_and_lazy_path_agree(small: Path) -> None:
     assert _core.run(core, 3).record_hash == _core.run(core, 3, event_path=True).record_hash
 
 
+def test_a_records_hash_is_of_what_was_measured(small: Path) -> None:
+    from evenflow import _core
+
+    recorded = {"record": {"series": [{"of": "links.bottleneck.queue.packets", "every": "50 ms"}], "events": ["drop"]}}
+    scenario = ef.load(small)
+    record = scenario.with_settings(recorded).run(seed=1)
+    assert record.hash_as_of(_core.RECORD_VERSION) == record.record_hash
+    # another way to say the same: another scenario hash, the same measurement
+    hosts = scenario.get("groups")
+    slower = scenario.with_settings({f"groups.{name}.weight": 2 for name in hosts})
+    assert slower.hash != scenario.hash
+    assert slower.run(seed=1).record_hash == scenario.run(seed=1).record_hash
+    for version in (0, _core.RECORD_VERSION + 1):
+        with pytest.raises(UsageError, match="there are 1 to"):
+            record.hash_as_of(version)
+
+
 def test_processes_give_what_threads_give(small: Path) -> None:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context

@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 
-use evenflow_scenario::model;
-use evenflow_sim::{Options, Outcome, RunError};
+use evenflow_scenario::{metrics, model};
+use evenflow_sim::{Column, Options, Outcome, RunError};
 
 create_exception!(
     _core,
@@ -141,6 +141,26 @@ fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyRe
     })
 }
 
+/// A series as it is kept: its name, instants and values as little-endian f64 bytes.
+type Kept = (String, Vec<u8>, Vec<u8>);
+
+/// The hash of a record's JSON text and series over the fields that records have had since `version`.
+#[pyfunction]
+#[pyo3(signature = (text, series, version = None))]
+fn record_hash(text: &str, series: Vec<Kept>, version: Option<u32>) -> PyResult<String> {
+    let record: Value =
+        serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let Value::Object(record) = record else { return Err(PyValueError::new_err("a record is an object")) };
+    let numbers = |bytes: &[u8]| -> Vec<f64> {
+        bytes.as_chunks::<8>().0.iter().map(|raw| f64::from_le_bytes(*raw)).collect()
+    };
+    let columns: Vec<Column> = series
+        .into_iter()
+        .map(|(name, times, values)| Column { name, times: numbers(&times), values: numbers(&values) })
+        .collect();
+    Ok(evenflow_sim::record_hash(&record, &columns, version.unwrap_or(metrics::VERSION)))
+}
+
 /// Asks every run of this process to stop soon.
 #[pyfunction]
 fn request_stop() {
@@ -180,6 +200,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Record>()?;
     m.add_class::<mechanism::Mechanism>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(record_hash, m)?)?;
+    m.add("RECORD_VERSION", metrics::VERSION)?;
     m.add_function(wrap_pyfunction!(request_stop, m)?)?;
     m.add_function(wrap_pyfunction!(clear_stop, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;

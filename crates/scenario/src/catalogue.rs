@@ -7,7 +7,7 @@ use evenflow_transport::Profile;
 use evenflow_transport::profile::{COMPLETE, LINES};
 use serde_json::{Value as Json, json};
 
-use crate::metrics::METRICS;
+use crate::metrics::{self, METRICS};
 use crate::sections::{CONGESTION_CONTROL, Key, SECTIONS, Section, Shape};
 
 /// The rooms that have mechanisms.
@@ -125,10 +125,12 @@ pub fn schema_json() -> String {
     let metrics: Vec<Json> = METRICS
         .iter()
         .map(|m| {
-            json!({ "name": m.name, "unit": m.unit, "window": m.window, "formula": m.formula, "doc": m.doc })
+            json!({ "name": m.name, "unit": m.unit, "window": m.window, "formula": m.formula, "doc": m.doc,
+                    "since": m.since })
         })
         .collect();
-    json!({ "mechanisms": mechanisms, "metrics": metrics, "profiles": profiles() }).to_string()
+    json!({ "mechanisms": mechanisms, "metrics": metrics, "profiles": profiles(), "record_version": metrics::VERSION })
+        .to_string()
 }
 
 /// The stack profiles that are complete, with every line.

@@ -13,6 +13,19 @@ pub struct Metric {
     pub formula: &'static str,
     /// One sentence.
     pub doc: &'static str,
+    /// The version of the record since which it is there.
+    pub since: u32,
+}
+
+/// The version of the record: raised by one when fields are added. Version 1 is the first whose hash covers what was
+/// measured and nothing else.
+pub const VERSION: u32 = 1;
+
+impl Metric {
+    /// The same field, there since a later version of the record.
+    pub const fn since(self, version: u32) -> Metric {
+        Metric { since: version, ..self }
+    }
 }
 
 /// Counted from the end of the warm-up on.
@@ -27,7 +40,7 @@ const fn metric(
     formula: &'static str,
     doc: &'static str,
 ) -> Metric {
-    Metric { name, unit, window, formula, doc }
+    Metric { name, unit, window, formula, doc, since: 1 }
 }
 
 /// All of them. W is the length of the window, n the number of users of a group.
@@ -37,8 +50,15 @@ pub static METRICS: &[Metric] = &[
         "record_hash",
         "",
         RUN,
-        "SHA-256 of the record and its series, without events and provenance, 16 digits",
-        "Equal for equal (scenario, seed), on any machine and with any number of threads.",
+        "SHA-256 of the record and its series, 16 digits; without scenario_hash, events, record_version and provenance",
+        "What was measured: equal for equal (scenario, seed), on any machine and with any number of threads.",
+    ),
+    metric(
+        "record_version",
+        "1",
+        RUN,
+        "",
+        "Version of the record; fields are added with later versions, and each says since which it is there.",
     ),
     metric("seed", "1", RUN, "", "The seed of all random streams."),
     metric("window_s", "s", RUN, "[warmup, duration]", "Start and end of the measurement."),
@@ -54,7 +74,7 @@ pub static METRICS: &[Metric] = &[
         "",
         RUN,
         "",
-        "Names of the reason codes in lists of drops and marks, in their order.",
+        "Names of the reason codes in lists of drops and marks, in their order; record_hash covers those that occur there.",
     ),
     metric(
         "events",

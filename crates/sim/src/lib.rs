@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use evenflow_scenario::model::Scenario;
 
 pub use build::memory_bytes;
-pub use record::{Column, Outcome};
+pub use record::{Column, Outcome, hash as record_hash};
 
 /// How a run is carried out; none of it changes the record.
 #[derive(Clone, Copy, Debug, Default)]

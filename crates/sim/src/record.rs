@@ -1,11 +1,14 @@
 //! The record of a run: counters as JSON (docs/metrics.md), series as columns, and the hash that must agree everywhere.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use evenflow_base::schema::Observable;
 use evenflow_queue::scheduler::is_counter;
 use evenflow_queue::{Reason, Scheduler, htb};
+use evenflow_scenario::metrics;
 use evenflow_scenario::model::{EventKind, Histogram, Queue as QueueSpec, RateSpec, Scenario};
 use evenflow_transport::sender::Life;
 
@@ -29,7 +32,7 @@ pub struct Column {
 pub struct Outcome {
     /// The record without series data and without provenance.
     pub record: Map<String, Value>,
-    /// SHA-256 over the record and the columns, 16 hexadecimal digits.
+    /// See [`hash`].
     pub record_hash: String,
     /// Series and lists of events.
     pub columns: Vec<Column>,
@@ -50,24 +53,63 @@ pub fn record(engine: &Engine, scenario: &Scenario, seed: u64) -> Outcome {
     out.insert("histograms".into(), histograms(engine, scenario));
     let reasons: Vec<&str> = Reason::ALL.iter().map(|r| r.name()).collect();
     out.insert("event_reasons".into(), json!(reasons));
+    out.insert("record_version".into(), metrics::VERSION.into());
     let columns = columns(engine);
-    let record_hash = hash(&out, &columns);
+    let record_hash = hash(&out, &columns, metrics::VERSION);
     Outcome { record: out, record_hash, columns }
 }
 
-fn hash(record: &Map<String, Value>, columns: &[Column]) -> String {
+/// The record hash: SHA-256 over what was measured, 16 hexadecimal digits.
+///
+/// Left out: what was simulated (`scenario_hash`), provenance (`engine`, `wall_s`, `cpu_s`), and `events`, which depends on
+/// the path taken. Of `event_reasons` the names that recorded drops and marks use are covered, so that a new reason
+/// changes no record without it.
+///
+/// Args: `version`: only fields that records have had since this version ([`metrics::VERSION`] is the latest) are covered,
+/// so that a record of a later engine can be compared with the hash of an earlier one.
+pub fn hash(record: &Map<String, Value>, columns: &[Column], version: u32) -> String {
+    let mut covered = record.clone();
+    for provenance in
+        ["scenario_hash", "record_hash", "record_version", "engine", "wall_s", "cpu_s", "events"]
+    {
+        covered.remove(provenance);
+    }
+    let names = covered.remove("event_reasons");
+    let mut covered = Value::Object(covered);
+    for metric in metrics::METRICS.iter().filter(|metric| metric.since > version) {
+        let path: Vec<&str> = metric.name.split('.').collect();
+        forget(&mut covered, &path);
+    }
     let mut sha = Sha256::new();
-    // What a run was is its physics: the number of events depends on the path taken, which must not matter.
-    let mut physics = record.clone();
-    physics.remove("events");
-    sha.update(serde_json::to_vec(&physics).unwrap_or_default());
+    sha.update(serde_json::to_vec(&covered).unwrap_or_default());
     for column in columns {
         sha.update(column.name.as_bytes());
         for x in column.times.iter().chain(&column.values) {
             sha.update(x.to_bits().to_le_bytes());
         }
     }
+    let coded = columns.iter().filter(|c| c.name.starts_with("events.") && c.name.ends_with(".reason"));
+    let codes: BTreeSet<usize> = coded.flat_map(|c| c.values.iter().map(|code| *code as usize)).collect();
+    for code in codes {
+        let name = names.as_ref().and_then(|names| names.get(code)).and_then(Value::as_str);
+        sha.update(format!("{code}={}", name.unwrap_or_default()));
+    }
     sha.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+}
+
+/// Removes the fields at a metric's path; a part in capitals stands for every name.
+fn forget(tree: &mut Value, path: &[&str]) {
+    let (Some((first, rest)), Some(map)) = (path.split_first(), tree.as_object_mut()) else { return };
+    let any = first.chars().all(|c| c.is_ascii_uppercase());
+    if rest.is_empty() && !any {
+        map.remove(*first);
+    } else if rest.is_empty() {
+        map.clear();
+    } else if any {
+        map.values_mut().for_each(|below| forget(below, rest));
+    } else if let Some(below) = map.get_mut(*first) {
+        forget(below, rest);
+    }
 }
 
 /// A number, or null where it is undefined.
@@ -389,4 +431,68 @@ fn columns(engine: &Engine) -> Vec<Column> {
         }
     }
     columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Map<String, Value> {
+        let tree = json!({
+            "scenario_hash": "a", "record_hash": "b", "record_version": 1, "seed": 3, "events": 10,
+            "engine": { "id": "c" }, "wall_s": 1.0, "cpu_s": 1.0,
+            "event_reasons": ["limit", "early", "new"],
+            "groups": { "heavy": { "losses": 3, "marks": 1 }, "light": { "losses": 4, "marks": 2 } },
+        });
+        tree.as_object().cloned().unwrap_or_default()
+    }
+
+    fn drops(codes: &[f64]) -> Vec<Column> {
+        let times = codes.iter().map(|_| 1.0).collect();
+        vec![Column { name: "events.drop.reason".into(), times, values: codes.to_vec() }]
+    }
+
+    fn with(name: &str, value: Value) -> Map<String, Value> {
+        let mut changed = record();
+        changed.insert(name.into(), value);
+        changed
+    }
+
+    #[test]
+    fn the_hash_covers_what_was_measured_and_no_more() {
+        let before = hash(&record(), &[], 1);
+        for provenance in
+            ["scenario_hash", "record_hash", "record_version", "events", "engine", "wall_s", "cpu_s"]
+        {
+            assert_eq!(hash(&with(provenance, json!("other")), &[], 1), before, "{provenance}");
+        }
+        assert_ne!(hash(&with("seed", json!(4)), &[], 1), before);
+        assert_ne!(hash(&with("groups", json!({})), &[], 1), before);
+        assert_ne!(hash(&record(), &drops(&[]), 1), before, "a series without values is a series");
+    }
+
+    #[test]
+    fn of_the_reasons_those_count_that_recorded_events_use() {
+        let others = with("event_reasons", json!(["limit", "early", "newer", "newest"]));
+        assert_eq!(hash(&record(), &[], 1), hash(&others, &[], 1), "no events are recorded");
+        assert_eq!(hash(&record(), &drops(&[1.0, 0.0, 1.0]), 1), hash(&others, &drops(&[1.0, 0.0, 1.0]), 1));
+        assert_ne!(
+            hash(&record(), &drops(&[2.0]), 1),
+            hash(&others, &drops(&[2.0]), 1),
+            "code 2 has another name"
+        );
+    }
+
+    #[test]
+    fn fields_of_later_versions_can_be_left_out() {
+        let mut tree = Value::Object(record());
+        forget(&mut tree, &["groups", "G", "marks"]);
+        assert_eq!(tree["groups"], json!({ "heavy": { "losses": 3 }, "light": { "losses": 4 } }));
+        forget(&mut tree, &["groups", "G", "absent", "deeper"]);
+        forget(&mut tree, &["seed", "deeper"]);
+        assert_eq!(tree["seed"], json!(3));
+        forget(&mut tree, &["seed"]);
+        assert_eq!(tree.get("seed"), None);
+        assert!(metrics::METRICS.iter().all(|m| (1..=metrics::VERSION).contains(&m.since)));
+    }
 }

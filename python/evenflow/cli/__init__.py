@@ -29,9 +29,12 @@ def start(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
-from . import running, papers, looking, theory  # isort: skip  # noqa: E402, F401  the order of --help
+from . import running, papers, looking, theory, store  # isort: skip  # noqa: E402, F401  the order of --help
 
-COMMANDS = tuple(command.name or command.callback.__name__ for command in app.registered_commands if command.callback)
+COMMANDS = (
+    *(command.name or command.callback.__name__ for command in app.registered_commands if command.callback),
+    *(group.name for group in app.registered_groups if group.name),
+)
 
 
 def _unknown_command(arguments: Sequence[str]) -> str | None:

@@ -67,6 +67,18 @@ def pairs(option: str, form: str, texts: Sequence[str] | None) -> dict[str, str]
     return found
 
 
+def share(option: str, text: str) -> float:
+    """A share as typed, "2%" or "0.02": above 0, at most 1."""
+    number = text.strip()
+    try:
+        value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value <= 1:
+        raise UsageError(f"{option} {text}: write a share between 0 and 100 %, such as 2% or 0.02.")
+    return value
+
+
 def _ask_about_new(tree: Mapping[str, Any], text: str) -> None:
     """`--set` may create keys; a new link, stage or group that resembles one there is is more likely a slip."""
     from ..scenario import paths

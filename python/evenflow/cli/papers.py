@@ -145,6 +145,7 @@ def claims(
 ) -> None:
     """The ledger: a paper's claims, worst first, as last judged here, else as shipped."""
     from .. import papers as registry
+    from ..papers import carry
     from ..papers.reproduce import LEDGER, read_ledger, shipped_ledger
 
     key = registry.key_of(paper)
@@ -162,7 +163,10 @@ def claims(
     from .. import _core
 
     if document.get("engine") != _core.ENGINE_ID:
-        told += " It was made by another build of the engine."
+        right = carry.right_to(document, [folder, shipped_ledger(key).parent])
+        told += f" {carry.sentence(right)}" if right else " It was made by another build of the engine."
+    for right in document.get("carried", []):
+        told += f" {carry.sentence(right)}"
     if not document.get("complete", True):
         told += " Only some experiments were run; claims that need others are not listed."
     if as_json:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, load, print_json
+from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, load, print_json, share
 
 
 @app.command()
@@ -92,12 +92,7 @@ def _precision(text: str | None, of: str | None, replications: int | None) -> An
         return None
     if replications is not None:
         raise UsageError("--precision finds the number of replications by itself; leave --replications out.")
-    number = text.strip()
-    percent = number.endswith("%")
-    try:
-        value = float(number.removesuffix("%")) / (100 if percent else 1)
-    except ValueError:
-        value = float("nan")
-    if not 0 < value < 1:
+    value = share("--precision", text)
+    if value == 1:
         raise UsageError(f"--precision {text}: write a share between 0 and 100 %, such as 2% or 0.02.")
     return Precision(value, of or DEFAULT_PRECISION_OF)

@@ -15,6 +15,7 @@ from ..errors import EvenflowError
 from ..judge import claims
 from ..run.store import Store, prepare, write_whole
 from ..run.study import Table, default_jobs, run_study
+from . import carry
 
 if TYPE_CHECKING:
     from ..judge.claims import Entry, Scale
@@ -56,6 +57,14 @@ class Reproduction:
     varied: list[Varied] = field(default_factory=list)
     """What depends on the paper's open choices, where it was asked for."""
 
+    carried: list[dict[str, Any]] = field(default_factory=list)
+    """By what right runs of earlier engines stand for this one, where there are some."""
+
+    @property
+    def rights(self) -> list[str]:
+        """The same in sentences."""
+        return [carry.sentence(document) for document in self.carried]
+
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The ledger, worst first."""
@@ -82,6 +91,7 @@ class Reproduction:
             "engine": _core.ENGINE_ID,
             "build": _core.BUILD_PROFILE,
             "version": _core.__version__,
+            "carried": self.carried,
             "host": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
             "jobs": self.jobs,
             "elapsed_s": round(self.elapsed_s, 3),
@@ -197,6 +207,8 @@ def reproduce(
         )
         from ..show.report import render
 
+        done.carried = carry.provenance(tables.values(), store)
+        carry.write_runs(out / carry.RUNS, paper.key, scale, tables)
         write_whole(out / LEDGER, (json.dumps(done.to_json(), ensure_ascii=False, indent=1) + "\n").encode())
         write_whole(out / REPORT, render(done).encode())
         return done

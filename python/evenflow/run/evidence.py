@@ -53,13 +53,16 @@ def packed(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """The first document with the checks of the second in place of its own of the same name. Both are of one engine."""
-    renewed = {row["check"] for row in more["rows"]}
+    """The first document with the second's rows in place of its own of the same check against the same program.
+
+    Both are of one engine.
+    """
+    renewed = {(row["check"], row["against"]) for row in more["rows"]}
     return {
         "engine": more["engine"],
         "parts": list(dict.fromkeys([*before["parts"], *more["parts"]])),
         "programs": {**before["programs"], **more["programs"]},
-        "rows": [row for row in before["rows"] if row["check"] not in renewed] + list(more["rows"]),
+        "rows": [row for row in before["rows"] if (row["check"], row["against"]) not in renewed] + list(more["rows"]),
     }
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import nearest
+from ..errors import UsageError, nearest
 from ..scenario import paths
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-PROVENANCE = ("engine", "wall_s", "cpu_s")
+PROVENANCE = ("engine", "wall_s", "cpu_s", "record_version")
 """Fields that say how a record came about and are no part of it: they may differ between two equal runs."""
 
 
@@ -32,6 +32,22 @@ class Record:
         self._series: Mapping[str, tuple[bytes, bytes]] = series or {}
         self.record_hash = record_hash
         """What must agree between machines, threads and event paths."""
+
+    def hash_as_of(self, version: int) -> str:
+        """The hash over the fields that records have had since a version of the record (docs/metrics.md, *Since*).
+
+        With the present version it is `record_hash`. An engine whose records have grown gives the hash of before for
+        a run that measured the same.
+
+        Raises:
+            UsageError: records have no such version.
+        """
+        from .. import _core
+
+        if not 1 <= version <= _core.RECORD_VERSION:
+            raise UsageError(f"records have no version {version}: there are 1 to {_core.RECORD_VERSION}.")
+        series = [(name, *self._series[name]) for name in self._series]
+        return _core.record_hash(self._text, series, version)
 
     @property
     def text(self) -> str:

@@ -3,7 +3,8 @@
 Nothing that was finished is lost when a process is killed or a disk is full, and nothing damaged is believed: every
 row and every file carries a checksum, and what does not match is computed again. Several processes may share a store.
 
-Layout of a store folder: `runs.sqlite3` (table `runs`, records as JSON text) and `series/ab/<key>.npz` (one array
+Layout of a store folder: `runs.sqlite3` (table `runs`, records as JSON text; `carried`, `provenance`: runs of earlier
+engines that stand for later ones) and `series/ab/<key>.npz` (one array
 of shape (2, n) for each
 series: times in s, values).
 """
@@ -14,16 +15,17 @@ import contextlib
 import errno
 import hashlib
 import io
+import json
 import logging
 import os
 import sqlite3
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import StoreError
 from .record import Record
@@ -48,6 +50,11 @@ CREATE TABLE IF NOT EXISTS runs (
     checksum TEXT NOT NULL
 ) WITHOUT ROWID
 """
+_CARRIED = (
+    "CREATE TABLE IF NOT EXISTS carried (key TEXT PRIMARY KEY, run TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS provenance (engine TEXT, source TEXT, document TEXT, PRIMARY KEY (engine, source))",
+)
+"""Keys of later engines that stand for a run of an earlier one, and by what right."""
 
 T = TypeVar("T")
 
@@ -105,7 +112,8 @@ class Store:
 
         row = self._guard(read)
         if row is None:
-            return None
+            carried = self._guard(lambda: self._db.execute("SELECT run FROM carried WHERE key = ?", (key,)).fetchone())
+            return None if carried is None or carried[0] == key else self.get(carried[0])
         seed, record_hash, series_sha256, record, checksum = row
         series = self._series(key, series_sha256)
         try:
@@ -132,6 +140,37 @@ class Store:
         row = (key, scenario_hash, seed, result.engine, result.record_hash, series_sha256, result.text, checksum)
         self._guard(lambda: self._db.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row))
         return Record(result.text, result.record_hash, SeriesFile(self._series_file(key)) if series_sha256 else {})
+
+    def made_by(self, engine: str) -> list[tuple[str, str, int, str]]:
+        """The runs of an engine: key, scenario hash, seed, record hash."""
+        ask = "SELECT key, scenario_hash, seed, record_hash FROM runs WHERE engine = ?"
+        return self._guard(lambda: self._db.execute(ask, (engine,)).fetchall())
+
+    def carry(self, aliases: Sequence[tuple[str, str]], provenance: Mapping[str, Any]) -> None:
+        """Let runs of an earlier engine stand for this one: all of them, or none.
+
+        Args:
+            aliases: (key of this engine, key of the run that stands for it).
+            provenance: by what right (`papers.carry.Carried.to_json`).
+        """
+        document = (provenance["to"], provenance["from"], json.dumps(provenance, ensure_ascii=False))
+
+        def write() -> None:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._db.executemany("INSERT OR REPLACE INTO carried VALUES (?, ?)", aliases)
+                self._db.execute("INSERT OR REPLACE INTO provenance VALUES (?, ?, ?)", document)
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+        self._guard(write)
+
+    def provenance(self, engine: str) -> list[dict[str, Any]]:
+        """By what right runs of earlier engines stand for this one, one document for each earlier engine."""
+        ask = "SELECT document FROM provenance WHERE engine = ? ORDER BY source"
+        return [json.loads(row[0]) for row in self._guard(lambda: self._db.execute(ask, (engine,)).fetchall())]
 
     def __len__(self) -> int:
         return int(self._guard(lambda: self._db.execute("SELECT count(*) FROM runs").fetchone()[0]))
@@ -166,7 +205,8 @@ class Store:
             # cannot; they get the rollback journal, which SQLite answers with by itself.
             _write_ahead(db)
             db.execute("PRAGMA synchronous = NORMAL")
-            db.execute(_SCHEMA)
+            for statement in (_SCHEMA, *_CARRIED):
+                db.execute(statement)
             found = db.execute("PRAGMA quick_check(1)").fetchone()
             if found is None or found[0] != "ok":
                 raise sqlite3.DatabaseError("database disk image is malformed")

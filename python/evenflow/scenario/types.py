@@ -969,8 +969,12 @@ class Wtp(Table):
             default: absent: as the form says, from the group's weight; more than 0)
         min_window: Least window. (packets; default: 1 packet; at least 1)
         max_window: Largest window. (packets; default: absent: unlimited; at least 1)
-        start: How a connection begins: with the least window, or by slow start until its first mark. (one of none,
-            slow-start-until-mark; default: none)
+        start: How a connection begins: with the least window, or by slow start until its first mark. After a timeout
+            slow start goes up to the threshold, half of the window, or until a mark, with either. (one of none, slow-
+            start-until-mark; default: none)
+        marked_ack: What an ACK with a mark adds to the window: the increase of any ACK, or none, as RFC 3168 section
+            6.1.2 has it for TCP. With none the mean window is weight * (1 - p) / p in place of weight / p. (one of
+            increase, none; default: increase)
     """
 
     KIND: ClassVar[str | None] = "wtp"
@@ -982,6 +986,7 @@ class Wtp(Table):
     min_window: Quantity | None = None
     max_window: Quantity | None = None
     start: Literal["none", "slow-start-until-mark"] | None = None
+    marked_ack: Literal["increase", "none"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,6 +75,7 @@ def render(done: Reproduction) -> str:
             provenance=_provenance()
             | {
                 "host": document["host"],
+                "carried": done.rights,
                 "jobs": done.jobs,
                 "elapsed": time_span(done.elapsed_s),
                 "cached": sum(e.table.cached for e in done.examined),

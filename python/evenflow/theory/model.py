@@ -53,6 +53,7 @@ class Control:
         gain: willingness-to-pay's gain a round trip; 1 for others.
         reaction: whether each mark counts, or those of one window as one event.
         least, most: bounds of the window in packets.
+        marked_increase: willingness-to-pay: whether an ACK that carries a mark adds to the window as well.
     """
 
     kind: Kind
@@ -62,21 +63,32 @@ class Control:
     reaction: Reaction = "every-mark"
     least: float = 1.0
     most: float = math.inf
+    marked_increase: bool = True
 
     @staticmethod
-    def wtp(increase: float = 1.0, decrease: float = 1.0, gain: float = 0.5, **bounds: float) -> Control:
+    def wtp(
+        increase: float = 1.0,
+        decrease: float = 1.0,
+        gain: float = 0.5,
+        *,
+        least: float = 1.0,
+        most: float = math.inf,
+        marked_increase: bool = True,
+    ) -> Control:
         """Willingness to pay (Siris et al. 2002, section 3)."""
-        return Control("wtp", increase, decrease, gain, "every-mark", **bounds)
+        return Control("wtp", increase, decrease, gain, "every-mark", least, most, marked_increase)
 
     @staticmethod
-    def multcp(n: float = 1.0, reaction: Reaction = "once-per-rtt", **bounds: float) -> Control:
+    def multcp(
+        n: float = 1.0, reaction: Reaction = "once-per-rtt", *, least: float = 1.0, most: float = math.inf
+    ) -> Control:
         """MulTCP (Crowcroft, Oechslin 1998): N packets a round trip are added, an event takes 1/(2N)."""
-        return Control("multcp", n, 1 / (2 * n), 1.0, reaction, **bounds)
+        return Control("multcp", n, 1 / (2 * n), 1.0, reaction, least, most)
 
     @staticmethod
-    def newreno(growth: float = 1.0, **bounds: float) -> Control:
+    def newreno(growth: float = 1.0, *, least: float = 1.0, most: float = math.inf) -> Control:
         """NewReno with ECN, which takes the marks of a window as one loss (RFC 3168 section 6.1.2)."""
-        return Control("newreno", growth, 0.5, 1.0, "once-per-rtt", **bounds)
+        return Control("newreno", growth, 0.5, 1.0, "once-per-rtt", least, most)
 
     @property
     def weight(self) -> float:
@@ -93,15 +105,15 @@ class Control:
     def window(self, price: ArrayLike) -> Floats:
         """Mean window in packets at a path price.
 
-        Willingness to pay: w_i w_d / p (Siris et al. 2002, section 3). MulTCP, every mark: N √(2/p) (section 2's double
-        decrease). Once a round trip: a cycle is a window, whose marks count as one, and 1/p packets more, in which N
-        packets a round trip grow what 1/(2N) of the window takes: W² = 2N² (W + 1/p) (docs/theory.md has what else was
-        tried).
+        Willingness to pay: w_i w_d / p (Siris et al. 2002, section 3); (1 - p) times that where only unmarked ACKs add.
+        MulTCP, every mark: N √(2/p) (section 2's double decrease). Once a round trip: a cycle is a window, whose marks
+        count as one, and 1/p packets more, in which N packets a round trip grow what 1/(2N) of the window takes:
+        W² = 2N² (W + 1/p) (docs/theory.md has what else was tried).
         """
         p = np.asarray(price, dtype=np.float64)
         with np.errstate(divide="ignore"):
             if self.kind == "wtp":
-                free = self.weight / p
+                free = self.weight / p if self.marked_increase else self.weight / p - self.weight
             elif self.reaction == "every-mark":
                 free = np.sqrt(self._squared / p)
             else:
@@ -112,7 +124,7 @@ class Control:
     def price(self, window: float) -> float:
         """The path price at which the window, were it not bounded, has this mean; infinite where no price is enough."""
         if self.kind == "wtp":
-            return self.weight / window
+            return self.weight / (window if self.marked_increase else window + self.weight)
         if self.reaction == "every-mark":
             return self._squared / (window * window)
         if window <= self._squared:
@@ -131,7 +143,7 @@ class Control:
     def _free_area(self, p: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             if self.kind == "wtp":
-                return self.weight * np.log(p)
+                return self.weight * (np.log(p) if self.marked_increase else np.log(p) - p)
             b = self._squared
             if self.reaction == "every-mark":
                 return 2 * np.sqrt(b * p)
@@ -141,11 +153,13 @@ class Control:
     def drift(self, window: ArrayLike, price: ArrayLike) -> Floats:
         """Mean change of the window in packets a round trip; zero at `window(price)`.
 
-        Willingness to pay: gain (w_i - W p / w_d) (Siris et al. 2002, equation 5).
+        Willingness to pay: gain (w_i - W p / w_d) (Siris et al. 2002, equation 5); w_i (1 - p) where only unmarked ACKs
+        add.
         """
         w, p = np.asarray(window, dtype=np.float64), np.asarray(price, dtype=np.float64)
         if self.kind == "wtp":
-            return np.asarray(self.gain * (self.increase - w * p / self.decrease))
+            added = self.increase if self.marked_increase else self.increase * (1 - p)
+            return np.asarray(self.gain * (added - w * p / self.decrease))
         if self.reaction == "every-mark":
             return np.asarray(self.increase - p * w * w * self.decrease)
         return np.asarray(self.increase - self.decrease * w * (w * p / (1 + w * p)))
@@ -429,7 +443,9 @@ class _Reader:
                 "inverse-decrease": (1.0, w),
                 "general": (table.get("increase_weight", 1.0), table.get("decrease_weight", 1.0)),
             }[form]
-            return Control.wtp(mean_of(pair[0]), mean_of(pair[1]), mean_of(table["gain"]), **bounds)
+            increase, decrease = (mean_of(weight) for weight in pair)
+            adds = table["marked_ack"] == "increase"
+            return Control.wtp(increase, decrease, mean_of(table["gain"]), marked_increase=adds, **bounds)
         if kind == "multcp":
             return Control.multcp(mean_of(table.get("weight", w)), table["react"], **bounds)
         counted_singly = not tcp["byte_counting"] and int(tcp["ack_every"]) > 1

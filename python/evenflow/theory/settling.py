@@ -114,6 +114,8 @@ def _parts(fluid: Fluid, equilibrium: Equilibrium) -> tuple[list[Route], list[Li
     other = sorted({r.control.kind for r in routes if r.control is not None and r.control.kind != "wtp"})
     if other:
         return routes, links, f"Kelly's equations are of willingness to pay, not of {', '.join(other)}"
+    if any(r.control is not None and not r.control.marked_increase for r in routes):
+        return routes, links, 'Kelly\'s equations have the increase of marked ACKs (marked_ack = "increase")'
     priced = [k.name for k in links if k.marker is not None and k.marker.kind == "rem"]
     if priced:
         return routes, links, f"the price of {', '.join(priced)} (rem) is a memory, no function of the load"

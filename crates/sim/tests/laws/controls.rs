@@ -137,6 +137,9 @@ fn willingness_to_pay_and_multcp_are_proportional_to_their_weights() {
     for weight in [1.0, 3.0] {
         close(window(r#"{ kind = "wtp" }"#, weight, 0.05), weight / 0.05, 0.06);
         close(window(r#"{ kind = "wtp", form = "inverse-decrease" }"#, weight, 0.05), weight / 0.05, 0.08);
+        // Only unmarked ACKs add: (1 - p) weight / p.
+        let unmarked = r#"{ kind = "wtp", marked_ack = "none" }"#;
+        close(window(unmarked, 2.0 * weight, 0.2), 0.8 * 2.0 * weight / 0.2, 0.06);
         let multcp = r#"{ kind = "multcp", react = "every-mark" }"#;
         close(window(multcp, weight, 0.02), weight * f64::sqrt(2.0 / 0.02), 0.15);
     }

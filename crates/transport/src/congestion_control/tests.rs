@@ -31,6 +31,7 @@ fn values(kind: &str, more: &[(&'static str, Value)]) -> Values {
             ("form", word("proportional-increase")),
             ("min_window", Value::Packets(1.0)),
             ("start", word("none")),
+            ("marked_ack", word("increase")),
         ],
         "constant" => vec![("window", Value::Packets(10.0))],
         "vegas" => vec![
@@ -173,10 +174,13 @@ fn controls() -> impl Strategy<Value = CongestionControl> {
     let wtp = (
         prop_oneof![Just("proportional-increase"), Just("inverse-decrease")],
         prop_oneof![Just("none"), Just("slow-start-until-mark")],
+        prop_oneof![Just("increase"), Just("none")],
         0.01..4.0,
     )
-        .prop_map(|(form, start, gain)| {
-            ("wtp", vec![("form", word(form)), ("start", word(start)), ("gain", number(gain))])
+        .prop_map(|(form, start, marked, gain)| {
+            let words =
+                [("form", form), ("start", start), ("marked_ack", marked)].map(|(name, of)| (name, word(of)));
+            ("wtp", words.into_iter().chain([("gain", number(gain))]).collect())
         });
     let plain = prop_oneof![
         Just("newreno"),

@@ -31,14 +31,17 @@ pub struct Wtp {
     max_window: Option<f64>,
     /// Slow start until the first mark.
     slow_start: bool,
+    /// An ACK that carries a mark adds to the window as any other.
+    marked_adds: bool,
     half_of: WindowBase,
 }
 
-/// What an ACK does to a window of `cwnd` packets: k (wi / cwnd - f / wd), the increase of a marked ACK included
-/// (Siris et al. 2002 equation 4).
+/// What an ACK does to a window of `cwnd` packets: k (wi / cwnd - f / wd), f being its marks (Siris et al. 2002, equation 4
+/// and the first of section 3). Unless `marked_adds`, an ACK with a mark only takes: - k f / wd.
 #[inline]
-pub fn step(cwnd: f64, marks: f64, gain: f64, weights: Weights) -> f64 {
-    gain * (weights.increase / cwnd - marks / weights.decrease)
+pub fn step(cwnd: f64, marks: f64, gain: f64, weights: Weights, marked_adds: bool) -> f64 {
+    let added = if marks > 0.0 && !marked_adds { 0.0 } else { weights.increase / cwnd };
+    gain * (added - marks / weights.decrease)
 }
 
 impl Wtp {
@@ -73,6 +76,7 @@ impl Wtp {
             min_window,
             max_window,
             slow_start: values.word("start") == "slow-start-until-mark",
+            marked_adds: values.word("marked_ack") == "increase",
             half_of: profile.half_of,
         })
     }
@@ -87,7 +91,7 @@ impl Wtp {
         }
     }
 
-    /// The law of the window, or slow start by one packet an ACK below the threshold. A mark ends slow start where it is:
+    /// The law of the window, or slow start by one packet per ACK below the threshold. A mark ends slow start where it is:
     /// there is no halving.
     pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
         if acked.segments == 0 && acked.marks == 0 {
@@ -97,11 +101,12 @@ impl Wtp {
         let grown = if w.cwnd < w.ssthresh && acked.marks == 0 {
             cwnd + 1.0
         } else {
-            cwnd + step(cwnd, f64::from(acked.marks), self.gain, self.weights)
+            cwnd + step(cwnd, f64::from(acked.marks), self.gain, self.weights, self.marked_adds)
         };
         w.cwnd = grown.max(self.min_window).min(self.max_window.unwrap_or(f64::INFINITY)) * acked.mss;
-        if acked.marks > 0 || w.ssthresh.is_finite() {
-            // What marks took off is not won back by slow start.
+        if acked.marks > 0 {
+            // What a mark took off is not won back by slow start. Nothing else moves the threshold: after a timeout slow
+            // start goes on up to it (RFC 5681 section 3.1).
             w.ssthresh = w.ssthresh.min(w.cwnd);
         }
     }
@@ -185,7 +190,17 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("none"),
             range: Range::ANY,
             source: "Siris et al. 2002 measure after 60 s and describe no start",
-            doc: "How a connection begins: with the least window, or by slow start until its first mark.",
+            doc: "How a connection begins: with the least window, or by slow start until its first mark. After a timeout \
+                  slow start goes up to the threshold, half of the window, or until a mark, with either.",
+        },
+        Param {
+            name: "marked_ack",
+            ty: Type::Choice(&["increase", "none"]),
+            default: Fallback::Text("increase"),
+            range: Range::ANY,
+            source: "Siris et al. 2002 equations 4 and 6: f is 1 or 0 in one formula that every ACK applies",
+            doc: "What an ACK with a mark adds to the window: the increase of any ACK, or none, as RFC 3168 section 6.1.2 \
+                  has it for TCP. With none the mean window is weight * (1 - p) / p in place of weight / p.",
         },
     ],
     observables: &[WINDOW],
@@ -219,6 +234,7 @@ mod tests {
                 ("form", word("proportional-increase")),
                 ("min_window", Value::Packets(1.0)),
                 ("start", word("none")),
+                ("marked_ack", word("increase")),
             ]
             .into(),
         );
@@ -271,6 +287,23 @@ mod tests {
     }
 
     #[test]
+    fn without_an_increase_a_marked_ack_only_takes() {
+        let none = ("marked_ack", Value::Word("none".into()));
+        // cwnd = 10, k = 1/2, weight 4: unmarked ACKs as ever; 10.2 and 10.05 lack the increase of a marked one.
+        let mut cc = wtp("proportional-increase", 4.0, std::slice::from_ref(&none));
+        assert_eq!(one(&mut cc, 10.0, 0), 10.2);
+        assert_eq!(one(&mut cc, 10.0, 1), 9.5); // - 0.5
+        let mut cc = wtp("inverse-decrease", 4.0, std::slice::from_ref(&none));
+        assert_eq!(one(&mut cc, 10.0, 0), 10.05);
+        assert_eq!(one(&mut cc, 10.0, 1), 9.875); // - 0.5 / 4
+        let weights =
+            [("increase_weight", Value::Number(3.0)), ("decrease_weight", Value::Number(2.0)), none];
+        let mut cc = wtp("general", 1.0, &weights);
+        assert_eq!(one(&mut cc, 10.0, 1), 9.75); // - 0.5 / 2
+        assert_eq!(one(&mut cc, 1.0, 1), 1.0); // 0.75, but for the least window
+    }
+
+    #[test]
     fn the_window_stays_between_its_bounds() {
         let mut cc = wtp("proportional-increase", 1.0, &[("max_window", Value::Packets(10.0))]);
         assert_eq!(one(&mut cc, 1.0, 2), 1.0); // 1 + 0.5 - 1 is half a packet
@@ -304,16 +337,38 @@ mod tests {
         assert_eq!(w.cwnd, 2.0 * MSS); // 1 + 0.5 * 2 / 1
     }
 
-    #[test]
-    fn a_loss_halves_and_slow_start_follows_a_timeout() {
-        let mut cc = wtp("proportional-increase", 1.0, &[]);
+    /// The window after each of `marks`' ACKs that follow a timeout at 20 packets, and the threshold after the last.
+    fn after_a_timeout(start: &str, marks: &[u32]) -> (Vec<f64>, f64) {
+        let mut cc = wtp("proportional-increase", 1.0, &[("start", Value::Word(start.into()))]);
         let mut w = Window { cwnd: 20.0 * MSS, ssthresh: MSS };
         let event = Congestion { signal: Signal::Timeout, now: Time::ZERO, flight: 0.0, mss: MSS };
         w.ssthresh = cc.reduce(&w, &event);
         assert_eq!(w.ssthresh, 10.0 * MSS);
         w.cwnd = cc.floor(MSS);
-        cc.grow(&mut w, &acked(0));
-        assert_eq!(w.cwnd, 2.0 * MSS);
+        let each = |marks: &u32| {
+            cc.grow(&mut w, &acked(*marks));
+            w.cwnd / MSS
+        };
+        let windows = marks.iter().map(each).collect();
+        (windows, w.ssthresh / MSS)
+    }
+
+    #[test]
+    fn a_loss_halves_and_slow_start_follows_a_timeout_up_to_the_threshold() {
+        for start in ["none", "slow-start-until-mark"] {
+            let (windows, ssthresh) = after_a_timeout(start, &[0; 10]);
+            // One packet per ACK to 10, then 0.5 / 10.
+            assert_eq!(windows, [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 10.05], "{start}");
+            assert_eq!(ssthresh, 10.0);
+        }
+    }
+
+    #[test]
+    fn a_mark_ends_the_slow_start_after_a_timeout() {
+        // At 4 packets the mark: + 0.5 / 4 - 0.5; then + 0.5 / 3.625.
+        let (windows, ssthresh) = after_a_timeout("none", &[0, 0, 0, 1, 0]);
+        assert_eq!(windows, [2.0, 3.0, 4.0, 3.625, 3.625 + 0.5 / 3.625]);
+        assert_eq!(ssthresh, 3.625);
     }
 
     #[test]
@@ -332,18 +387,22 @@ mod tests {
     }
 
     /// Mean W = wi wd / p, variance k wi / (2 p) (linear noise around Siris et al. 2002 equation 4; independent marks, one
-    /// packet at a time). Two million packets: at a relaxation of W / (k p) * wd packets at most 16000, standard errors
+    /// packet at a time). Without the increase of marked ACKs (1 - p) wi / W = p / wd, so the mean is (1 - p) as large;
+    /// the variance stays. Two million packets: at a relaxation of W / (k p) * wd packets at most 16000, standard errors
     /// are 1 % of the mean at most and 12 % of the variance.
     #[test]
     fn mean_and_variance_under_independent_marks() {
-        for (form, weight, p) in [
-            ("proportional-increase", 4.0, 0.05),
-            ("inverse-decrease", 4.0, 0.05),
-            ("inverse-decrease", 1.0, 0.02),
+        for (form, weight, p, marked) in [
+            ("proportional-increase", 4.0, 0.05, "increase"),
+            ("inverse-decrease", 4.0, 0.05, "increase"),
+            ("inverse-decrease", 1.0, 0.02, "increase"),
+            ("proportional-increase", 4.0, 0.2, "none"),
+            ("inverse-decrease", 4.0, 0.2, "none"),
         ] {
-            let mut cc = wtp(form, weight, &[]);
+            let mut cc = wtp(form, weight, &[("marked_ack", Value::Word(marked.into()))]);
             let Weights { increase, decrease } = cc.weights;
-            let predicted = increase * decrease / p;
+            let free = if marked == "none" { 1.0 - p } else { 1.0 };
+            let predicted = free * increase * decrease / p;
             let mut w = Window { cwnd: predicted * MSS, ssthresh: MSS };
             let mut stream = Stream::new(3, "marks");
             // Time goes on by 1 / W of a round trip for each packet: the mean over round trips, not over packets.

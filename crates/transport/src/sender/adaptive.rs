@@ -551,6 +551,8 @@ impl Sender {
     /// The window and threshold after a needless reduction, `before` being those before it.
     pub(super) fn restore(&mut self, before: &crate::Window, profile: &Profile) {
         let mss = profile.segment();
+        // The next loss or mark is an event of its own, though it may be of the same window of data.
+        self.marks.reduced_to = self.una;
         self.control.undo(&self.window, mss);
         let w = &mut self.window;
         match profile.undo_to {

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from evenflow.paper import Paper
+from collections.abc import Mapping
 
+from evenflow.paper import Paper, Parts
+
+from .beyond import runs as beyond
+from .choices import DEVIATIONS, OPTIONS, Options
 from .claims import CLAIMS
-from .deviations import DEVIATIONS
-from .experiments import EXPERIMENTS
+from .comparison import runs as comparison
+from .memories import runs as memories
+from .method import runs as method
+from .mixed import runs as mixed
+from .parameters import runs as parameters
+from .tcp import runs as tcp
+from .udp import runs as udp
 
 __all__ = ["PAPER"]
+
+TOPICS = (udp, tcp, mixed, parameters, memories, comparison, method, beyond)
+"""In the order of the paper's figures; what has no figure in the paper comes last."""
+
+
+def _build(chosen: Mapping[str, str]) -> Parts:
+    options = Options.chosen(chosen)
+    return tuple(experiment for topic in TOPICS for experiment in topic.experiments(options)), CLAIMS
+
+
+_EXPERIMENTS, _CLAIMS = _build({})
 
 PAPER = Paper(
     key="abc",
@@ -17,8 +37,8 @@ PAPER = Paper(
         "M. Menth and N. Zeitler, “Fair Resource Sharing for Stateless-Core Packet-Switched Networks With "
         "Prioritization”, IEEE Access 6 (2018)"
     ),
-    experiments=EXPERIMENTS,
-    claims=CLAIMS,
+    experiments=_EXPERIMENTS,
+    claims=_CLAIMS,
     deviations=DEVIATIONS,
     runs=10,
     summary=(
@@ -27,4 +47,6 @@ PAPER = Paper(
         "by simulation that users then share a bottleneck fairly whatever they send, with and without priority, "
         "and better than under core-stateless fair queueing. Every figure is drawn again here, every statement judged."
     ),
+    options=OPTIONS,
+    build=_build,
 )

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from evenflow.claims import Claim
 
-from . import claims_comparison, claims_method, claims_mixed, claims_parameters, claims_tcp, claims_udp
+from .beyond import claims as beyond
+from .comparison import claims as comparison
+from .memories import claims as memories
+from .method import claims as method
+from .mixed import claims as mixed
+from .parameters import claims as parameters
+from .tcp import claims as tcp
+from .udp import claims as udp
 
 CLAIMS: tuple[Claim, ...] = (
-    *claims_method.CLAIMS,
-    *claims_udp.CLAIMS,
-    *claims_tcp.CLAIMS,
-    *claims_mixed.CLAIMS,
-    *claims_parameters.CLAIMS,
-    *claims_comparison.CLAIMS,
+    *method.CLAIMS,
+    *udp.CLAIMS,
+    *tcp.CLAIMS,
+    *mixed.CLAIMS,
+    *parameters.CLAIMS,
+    *memories.CLAIMS,
+    *comparison.CLAIMS,
+    *beyond.CLAIMS,
 )

@@ -18,7 +18,7 @@ from evenflow.lab import Floats, Measure, Vocabulary, in_words, plain
 from evenflow.stats import Interval, ratio_of_means
 from evenflow.study import Run, Table
 
-from .scenarios import BUFFER_PACKETS
+from .network import BUFFER_PACKETS
 
 if TYPE_CHECKING:
     from evenflow.study import Label

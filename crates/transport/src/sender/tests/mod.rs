@@ -20,6 +20,7 @@ mod rack;
 mod sack;
 mod stories;
 mod tlp;
+mod wtp;
 
 use super::*;
 use crate::profile::LossDetection;
@@ -116,8 +117,12 @@ fn expanded(outputs: &str) -> String {
 
 impl Bench {
     fn new(profile: Profile, size: Option<u64>) -> Bench {
-        let control =
-            CongestionControl::build("newreno", &Values::default(), &profile, 1.0).expect("no parameters");
+        Bench::of("newreno", &Values::default(), profile, size)
+    }
+
+    /// With another congestion control, its weight being 1.
+    fn of(kind: &str, values: &Values, profile: Profile, size: Option<u64>) -> Bench {
+        let control = CongestionControl::build(kind, values, &profile, 1.0).expect("they are sound");
         let sender = Sender::new(&profile, control, size);
         Bench { profile, sender, out: Vec::new() }
     }

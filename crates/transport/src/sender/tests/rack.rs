@@ -188,3 +188,17 @@ fn a_needless_timeout_is_taken_back() {
          1051 | ack 1 echo 50  | 10       | open cwnd 10 ssthresh inf lost 0 pipe 10",
     );
 }
+
+/// With ECN a loss in the window of data of a reduction is the same event (RFC 3168 section 6.1.2), but not of one that was
+/// taken back: 5 to 10 are lost of the window that 0 was sent in, and the threshold is half of 11. Nor is a mark.
+#[test]
+fn what_follows_a_reduction_that_was_taken_back_is_an_event_of_its_own() {
+    let marking = || Bench::new(Profile { ecn: crate::profile::Ecn::Classic, ..undo() }, Some(40_000));
+    let taken_back = "  0 | open          | SYN/3                |
+                       50 | syn 1         | ACK 0..9/ect         | classic
+                       98 | ack 0 sack 1  | 10/ect               | early 110
+                      110 | timer         | 0*                   | recovery ssthresh 5
+                      111 | ack 5 echo 50 | 11/ect+cwr 12..15/ect | open cwnd 11 ssthresh inf";
+    marking().table(taken_back).table("161 | ack 5 sack 11..13 | 5* 6* 7* | recovery cwnd 5.5 ssthresh 5.5");
+    marking().table(taken_back).table("112 | ack 6 ece         |          | open cwnd 5.5 ssthresh 5.5");
+}

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evenflow.lab import quantity
 from evenflow.scenario import Scenario
 
 BOTTLENECK_MBPS = 10.0
@@ -43,11 +44,6 @@ NO_ABC_MEDF = "no ABC, heavy user EF, MEDF"
 
 AT_DROP = "links.bottleneck.queue.at_drop"
 QUEUE_LENGTHS = "links.bottleneck.queue.packets"
-
-
-def quantity(value: float, unit: str) -> str:
-    """``quantity(2.5, "Mbit/s") == "2.5 Mbit/s"``: as short as exact, so that equal settings are equal text."""
-    return f"{value:.12g} {unit}"
 
 
 @dataclass(frozen=True)
@@ -207,9 +203,9 @@ def tcp(
     return Users({"kind": "bulk", "flows": flows, "start": start}, stack, users, priority, weight)
 
 
-def upload(start_s: float) -> Users:
+def upload(start_s: float, **overrides: Any) -> Users:
     """One user whose single, endless upload begins at ``start_s``, after its meter has long been running."""
-    stack = {"congestion_control": "newreno", "stack": "ns3.26"}
+    stack = {"congestion_control": "newreno", "stack": "ns3.26", **overrides}
     return Users({"kind": "upload", "flows": 1, "start": quantity(start_s, "s")}, stack)
 
 
@@ -299,13 +295,16 @@ def udp_pair(scheme: Scheme, r0: float, r1: float, *, priority: bool = False) ->
     )
 
 
-def tcp_pair(scheme: Scheme, f0: int, delay_ms: float, *, priority: bool = False) -> Scenario:
-    """A heavy TCP user with ``f0`` flows against a light one with a single flow (figures 4, 5, 14b, 15b)."""
+def tcp_pair(scheme: Scheme, f0: int, delay_ms: float, *, priority: bool = False, **stack: Any) -> Scenario:
+    """A heavy TCP user with ``f0`` flows against a light one with a single flow (figures 4, 5, 14b, 15b).
+
+    ``stack`` changes lines of both users' stack.
+    """
     return dumbbell(
         scheme,
         delay_ms=delay_ms,
-        heavy=tcp(f0, priority=priority),
-        light=tcp(1),
+        heavy=tcp(f0, priority=priority, **stack),
+        light=tcp(1, **stack),
         title=f"TCP users with {f0} flows and one flow",
     )
 
@@ -321,7 +320,7 @@ def mixed_pair(scheme: Scheme, r0: float, delay_ms: float, *, priority: bool = F
     )
 
 
-def crowd(scheme: Scheme, delay_ms: float, **options: Any) -> Scenario:
+def crowd(scheme: Scheme, delay_ms: float, *, rate: Any = None, **stack: Any) -> Scenario:
     """One heavy user with 10 TCP flows and 10 light users with one each (figures 9, 10, 12, 16).
 
     The queue length at every drop is counted in each of them, so that they share runs at equal settings.
@@ -329,9 +328,9 @@ def crowd(scheme: Scheme, delay_ms: float, **options: Any) -> Scenario:
     return dumbbell(
         scheme,
         delay_ms=delay_ms,
-        heavy=tcp(10),
-        light=tcp(1, users=10),
+        heavy=tcp(10, **stack),
+        light=tcp(1, users=10, **stack),
         record={"histograms": [AT_DROP]},
+        rate=rate,
         title="One TCP user with 10 flows among 10 users with one flow",
-        **options,
     )

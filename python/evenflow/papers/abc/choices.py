@@ -1,8 +1,54 @@
-"""What the paper leaves open or contradicts itself about, what is done here, and how much the claims depend on it."""
+"""What the paper leaves open or contradicts itself about: choices one can make otherwise, and what is done here.
+
+An option is chosen with `evenflow reproduce abc --option NAME=VALUE`; `--sensitivity` tries each other value.
+"""
 
 from __future__ import annotations
 
-from evenflow.paper import Deviation
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from evenflow.paper import Deviation, Option
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        "write",
+        ("512", "any"),
+        "Bytes in which an application fills its TCP send buffer; “any”: it is always full, so every segment is whole",
+        "The paper says ns-3.26 and flows that “have always data to send”. ns-3's application for that is "
+        "BulkSendApplication, whose attribute SendSize is 512 B in every release, and whose write is refused whole "
+        "where it does not fit. The paper names neither the application nor the attribute.",
+    ),
+    Option(
+        "timeout_window_once",
+        ("true", "false"),
+        "Whether a timeout before the last one is repaired leaves the window as it is",
+        "NewReno of ns-3.26 does: its congestion state is still CA_LOSS then, and only entering that state "
+        "sets the window to one segment. RFC 5681 (section 3.1) sets it after every timeout.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """One choice for each option; the defaults are the first values above."""
+
+    write: str = "512"
+    timeout_window_once: str = "true"
+
+    @staticmethod
+    def chosen(values: Mapping[str, str]) -> Options:
+        """From names and values as typed; both are already known to be among `OPTIONS`."""
+        return Options(**values)
+
+    @property
+    def stack(self) -> Mapping[str, Any]:
+        """Lines of every TCP user's stack that differ from ns-3.26's; none by default, so that scenarios stay equal."""
+        usual = {line.name: line.default for line in fields(self)}
+        values: Mapping[str, Any] = {"write": "any", "timeout_window_once": False}
+        return {name: value for name, value in values.items() if getattr(self, name) != usual[name]}
+
 
 NOT_MEASURED = "Not varied in our runs; none of the claims is known to depend on it."
 

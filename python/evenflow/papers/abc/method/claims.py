@@ -11,10 +11,10 @@ from evenflow.claims import Check, Claim, Data
 from evenflow.lab import select, within
 from evenflow.study import Run
 
-from . import analytic, experiments
-from . import scenarios as net
-from .ledger import FIFTEEN, claim
-from .measures import PAPER_TOLERANCE, Lab, histogram, words
+from .. import network as net
+from ..ledger import FIFTEEN, claim
+from ..measures import PAPER_TOLERANCE, Lab, histogram, words
+from . import analytic, runs
 
 CROWD_EXPERIMENTS = ("fig09", "fig10", "fig12", "fig16")
 """Those that count the queue length at every drop."""
@@ -42,7 +42,7 @@ def _offered_mbps(run: Run) -> float:
 def _sources(data: Data) -> list[Check]:
     udp = Lab(data["abc-fig03"])
     # a flow's first round trips at 50 ms: nothing lost yet, and no window that would cut a segment short
-    tcp = Lab(data["abc-x-checks"]).at(what=experiments.CHECK_RTT, delay_ms=50)
+    tcp = Lab(data["abc-x-checks"]).at(what=runs.CHECK_RTT, delay_ms=50)
     sizes = [_packet_bytes(run) for run in udp.runs(scheme=net.ABC)]
     found = [
         Check(
@@ -66,7 +66,7 @@ def _payload_bytes(run: Run) -> float:
 
 def _variation(run: Run) -> float:
     """Coefficient of variation of the rate in intervals of 1 s; the first, in which the source starts, is left out."""
-    per_second = run.series(experiments.ARRIVED)[1][1:]
+    per_second = run.series(runs.ARRIVED)[1][1:]
     return float(per_second.std(ddof=1) / per_second.mean())
 
 
@@ -75,7 +75,7 @@ def _poisson(data: Data) -> list[Check]:
     return [
         Check(
             f"{rate:g} Mbit/s",
-            lab.at(what=experiments.CHECK_POISSON, rate_mbps=rate).of(_variation),
+            lab.at(what=runs.CHECK_POISSON, rate_mbps=rate).of(_variation),
             lo=paper - 0.01,
             hi=paper + 0.01,
         )
@@ -85,7 +85,7 @@ def _poisson(data: Data) -> list[Check]:
 
 def _round_trip_ms(run: Run) -> float | None:
     """Time from the first ACK of data, which opens the window to two packets, to the next one."""
-    times, packets = run.series(experiments.WINDOW)
+    times, packets = run.series(runs.WINDOW)
     opened = [np.flatnonzero(packets >= size) for size in (2, 3)]
     return float(times[opened[1][0]] - times[opened[0][0]]) * 1e3 if opened[1].size else None
 
@@ -93,9 +93,9 @@ def _round_trip_ms(run: Run) -> float | None:
 def _shortest_rtt(data: Data) -> list[Check]:
     lab = Lab(data["abc-x-checks"])
     found = []
-    for delay in lab.grid("delay_ms", what=experiments.CHECK_RTT):
+    for delay in lab.grid("delay_ms", what=runs.CHECK_RTT):
         least = 2 * (0.1 + delay)
-        rtt = lab.at(what=experiments.CHECK_RTT, delay_ms=delay).of(_round_trip_ms)
+        rtt = lab.at(what=runs.CHECK_RTT, delay_ms=delay).of(_round_trip_ms)
         found.append(Check(words(delay_ms=delay), rtt, lo=least, hi=least + 2.5, unit="ms"))
     return found
 

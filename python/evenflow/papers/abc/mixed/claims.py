@@ -8,9 +8,9 @@ from evenflow.claims import Check, Claim, Data
 from evenflow.lab import Floats, peak, select, trough, within
 from evenflow.stats import median_interval
 
-from . import scenarios as net
-from .ledger import FIFTEEN, SIGN, claim
-from .measures import Lab, Spot, delay_be, ratio, utilisation, words
+from .. import network as net
+from ..ledger import FIFTEEN, SIGN, claim
+from ..measures import Lab, Spot, delay_be, ratio, utilisation, words
 
 OVERLOAD_MBPS = 12.5
 """R0 from which the UDP user alone clearly overloads the link."""

@@ -9,10 +9,10 @@ from evenflow.claims import Check, Claim, Data
 from evenflow.lab import rank_correlation, select, within
 from evenflow.stats import ratio_of_means
 
-from . import scenarios as net
-from .claims_method import TCP_SHARES_NOTE, tcp_shares_without_abc
-from .ledger import FIFTEEN, SIGN, claim
-from .measures import PAPER_TOLERANCE, Lab, Spot, queue, words
+from .. import network as net
+from ..ledger import FIFTEEN, SIGN, claim
+from ..measures import PAPER_TOLERANCE, Lab, Spot, queue, words
+from ..method.claims import TCP_SHARES_NOTE, tcp_shares_without_abc
 
 Span: TypeAlias = "tuple[float, float | None]"
 

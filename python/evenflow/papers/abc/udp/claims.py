@@ -10,9 +10,9 @@ import numpy as np
 from evenflow.claims import Check, Claim, Data
 from evenflow.lab import argmax_by_seed, peak, rising, select
 
-from . import scenarios as net
-from .ledger import SIGN, claim
-from .measures import Lab, delay_be, delay_ef, loss, share_below, t0, words
+from .. import network as net
+from ..ledger import SIGN, claim
+from ..measures import Lab, delay_be, delay_ef, loss, share_below, t0, words
 
 OVERLOADED_MBPS = 12.5
 """Offered load from which the bottleneck counts as clearly overloaded: 1.25 times its capacity."""

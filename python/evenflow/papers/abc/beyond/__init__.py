@@ -1,0 +1,1 @@
+"""Beyond the figures: the earlier averager, a link of varying rate, queues per user, alternatives to open choices."""

@@ -1,0 +1,1 @@
+"""Figures 6 and 7: a UDP user who does not listen against a user with one TCP flow."""

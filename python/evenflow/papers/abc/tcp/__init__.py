@@ -1,0 +1,1 @@
+"""Figures 4 and 5: a heavy TCP user with many flows against a light one with a single flow."""

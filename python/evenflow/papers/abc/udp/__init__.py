@@ -1,0 +1,1 @@
+"""Figure 3: two users who send Poisson traffic whatever the network does."""

@@ -1,0 +1,150 @@
+"""Runs of an earlier engine stand for a later one if a sample gives the same numbers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from conftest import Cli
+from evenflow import papers
+from evenflow.errors import EvenflowError
+from evenflow.papers import carry
+from evenflow.run import store as store_module
+from test_reproduce import TINY
+
+OTHER = "b0b0b0b0b0b0b0b0"
+THIRD = "c0c0c0c0c0c0c0c0"
+
+
+@pytest.fixture
+def tiny(fake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("evenflow.papers.tiny")
+    module.PAPER = TINY  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "evenflow.papers.tiny", module)
+    monkeypatch.setattr(papers, "TITLES", {"tiny": "A tiny paper"})
+    monkeypatch.setattr(fake, "ENGINE_ID", fake.ENGINE_ID)  # put back at the end
+    store_module._engine.cache_clear()
+
+
+def become(fake: ModuleType, engine: str) -> None:
+    """This process has another engine from now on."""
+    fake.ENGINE_ID = engine
+    store_module._engine.cache_clear()
+
+
+def whole(cli: Cli) -> dict[str, object]:
+    done = cli("reproduce", "tiny", "--scale", "paper", "--json")
+    assert done.code == 0, done.err
+    document: dict[str, object] = json.loads(done.out)
+    return document
+
+
+@pytest.mark.usefixtures("tiny")
+class TestCarry:
+    def test_equal_runs_stand(self, cli: Cli, fake: ModuleType) -> None:
+        maker = fake.ENGINE_ID
+        before = whole(cli)
+        assert before["carried"] == []
+        runs = sum(e["runs"] for e in before["experiments"])  # type: ignore[attr-defined]
+        become(fake, OTHER)
+        ran = len(fake.calls)
+        done = cli("store", "carry", "--from", maker[:6], "--json")
+        assert done.code == 0, done.err
+        found = json.loads(done.out)
+        assert (found["from"], found["to"], found["of"], found["in_store"]) == (maker, OTHER, runs, runs)
+        assert found["repeated"] == len(fake.calls) - ran == 2, "one of each stratum at least"
+        assert found["fewer_than"] == pytest.approx(1 - 0.05**0.5)
+        # the ledger of before says so, and the next one is made without a run and says so too
+        assert f"Carried from engine {maker}: 2 of {runs} runs repeated" in cli("claims", "tiny").out
+        ran = len(fake.calls)
+        again = whole(cli)
+        assert len(fake.calls) == ran
+        assert again["claims"] == before["claims"]
+        assert [c["from"] for c in again["carried"]] == [maker]  # type: ignore[attr-defined]
+        assert "Carried from engine" in Path("out/tiny/report.html").read_text()
+        # a third engine is compared with the maker, not with the second
+        become(fake, THIRD)
+        assert cli("store", "carry", "--from", OTHER).code == 2
+        assert cli("store", "carry", "--from", maker).code == 0
+        ran = len(fake.calls)
+        whole(cli)
+        assert len(fake.calls) == ran
+
+    def test_one_difference_and_nothing_is_carried(
+        self, cli: Cli, fake: ModuleType, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        maker = fake.ENGINE_ID
+        runs = sum(e["runs"] for e in whole(cli)["experiments"])  # type: ignore[attr-defined]
+        become(fake, OTHER)
+        honest = fake.record_hash
+        calls = []
+
+        def wrong_once(text: str, series: list[tuple[str, bytes, bytes]], version: int | None = None) -> str:
+            calls.append(text)
+            return "0" * 16 if len(calls) == 3 else honest(text, series, version)
+
+        monkeypatch.setattr(fake, "record_hash", wrong_once)
+        done = cli("store", "carry", "--from", maker, "--sample", "100%")
+        assert done.code == 1
+        assert f"Nothing is carried: 1 of {runs} repeated runs differ from those of engine {maker}" in done.err
+        assert "tiny-one, delay_ms = " in done.err
+        assert not Path("out/tiny/carried.json").exists()
+        ran = len(fake.calls)
+        whole(cli)
+        assert len(fake.calls) == ran + len(set(fake.calls)), "every run is made again, once"
+
+    def test_a_clone_has_no_store(self, cli: Cli, fake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        maker = fake.ENGINE_ID
+        whole(cli)
+        become(fake, OTHER)
+        monkeypatch.setenv("EVENFLOW_STORE", "elsewhere")
+        done = cli("store", "carry", "--from", maker)
+        assert done.code == 0, done.err
+        assert "0 runs of the store" in done.out
+        assert "Carried from engine" in cli("claims", "tiny").out
+
+    def test_bad_input(self, cli: Cli, fake: ModuleType) -> None:
+        nothing = cli("store", "carry", "--from", "aaaa")
+        assert (nothing.code, "aaaa" in nothing.err) == (2, True)
+        whole(cli)
+        same = cli("store", "carry", "--from", fake.ENGINE_ID)
+        assert same.code == 2
+        assert "this engine" in same.err
+        for sample in ("0", "2 percent", "-1%", "101%", "nan"):
+            assert cli("store", "carry", "--from", fake.ENGINE_ID, "--sample", sample).code == 2
+        assert "tiny" in cli("store", "carry", "--from", fake.ENGINE_ID, "tinny").err
+        Path("out/tiny/runs.json.xz").write_bytes(b"no archive")
+        damaged = cli("store", "carry", "--from", fake.ENGINE_ID)
+        assert damaged.code == 1
+        assert "is damaged" in damaged.err
+
+    def test_quick_runs_are_not_carried(self, cli: Cli, fake: ModuleType) -> None:
+        assert cli("reproduce", "tiny", "--json").code == 0
+        assert carry.read_runs(Path("out/tiny/runs.json.xz")) == []
+
+
+def test_strata_and_the_share_of_each() -> None:
+    runs = [
+        carry.Planned(carry.Kept(name, "{}", seed, "e", 1, "h"), "p", None, (name, kind))  # type: ignore[arg-type]
+        for name, kind, count in (("a", "red", 100), ("a", "codel", 1), ("b", "red", 50))
+        for seed in range(count)
+    ]
+    drawn, strata = carry._drawn(runs, 0.02, "seed")
+    assert strata == 3
+    assert sorted(run.stratum for run in drawn) == [("a", "codel"), ("a", "red"), ("a", "red"), ("b", "red")]
+    assert carry._drawn(runs, 0.02, "seed") == (drawn, 3)
+    assert carry._drawn(runs, 0.02, "other")[0] != drawn
+    everything, _ = carry._drawn(runs, 1.0, "seed")
+    assert sorted(map(id, everything)) == sorted(map(id, runs)), "each once"
+
+
+def test_damaged_provenance_carries_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "carried.json"
+    for text in ("", "[]", "{}", '{"from": "a"}', '{"from": "a", "to": "b", "fewer_than": "x"}'):
+        path.write_text(text)
+        assert carry.read_carried(path) is None
+    with pytest.raises(EvenflowError):
+        carry.carry([], None)  # type: ignore[arg-type]

@@ -1,0 +1,73 @@
+"""The house: who may use whom, drawn from the imports; and what an import costs."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import environment
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import house  # noqa: E402
+
+ORDER = ("foundation", "scenario", "run", "judge", "show", "theory", "papers", "cli")
+"""Each room uses only rooms before it."""
+PUBLIC = {
+    "claims": "judge", "kit": "judge", "lab": "judge", "marking": "theory", "mechanism": "run", "paper": "judge",
+    "plots": "show", "record": "run", "reproduce": "papers", "store": "run", "study": "run", "sweep": "scenario", "types": "scenario",
+}  # fmt: skip
+
+
+def test_there_is_no_circle() -> None:
+    assert house.circles(house.crates()) == []
+    assert house.circles(house.python()) == []
+
+
+def test_rooms_are_used_in_one_direction() -> None:
+    for (user, used), files in house.python().items():
+        if (user, used) not in house.SHORTCUTS:
+            assert ORDER.index(used) < ORDER.index(user), f"{user} uses {used} in {sorted(files)}"
+
+
+def test_a_shortcut_is_taken_where_it_is_declared_only() -> None:
+    edges = house.python()
+    for pair in house.SHORTCUTS:
+        assert len(edges.get(pair, ())) <= 3, sorted(edges[pair])
+
+
+def test_mechanisms_know_no_simulator() -> None:
+    for user, used in house.crates():
+        if user in ("base", "queue", "stage", "transport", "traffic", "scenario"):
+            assert used not in ("sim", "python")
+
+
+def test_a_circle_would_be_found() -> None:
+    edges = {("a", "b"): {"x"}, ("b", "c"): {"x"}, ("c", "a"): {"x"}, ("c", "d"): {"x"}}
+    assert house.circles(edges) == [["a", "b", "c"]]
+
+
+def test_the_picture_is_that_of_the_imports() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert house.filled(page) == page, "Run: make generate"
+    for room in ORDER:
+        assert f"`{room}`" in page or f"`evenflow.{room}`" in page, f"CONTRIBUTING.md does not say what {room} is"
+
+
+@pytest.mark.parametrize(("name", "room"), PUBLIC.items())
+def test_public_names_stay(name: str, room: str) -> None:
+    assert importlib.import_module(f"evenflow.{name}") is importlib.import_module(f"evenflow.{room}.{name}")
+
+
+def test_an_import_is_quick_and_draws_nothing_heavy_in() -> None:
+    script = (
+        "import sys, evenflow\n"
+        "heavy = {'polars', 'matplotlib', 'scipy', 'rich', 'jinja2', 'typer'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "print(len([m for m in sys.modules if m.startswith('evenflow.papers')]))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, env=environment(), capture_output=True, text=True)
+    assert int(done.stdout) == 0, "no paper is imported before it is asked for"
