@@ -371,10 +371,8 @@ def sensitivity(key: str, text: str) -> str:
             changes = "; ".join(
                 f"{c['id'].removeprefix(key + '-')} {c['before']} → {c['after']}" for c in row["changes"]
             )
-            lines.append(
-                f"| `{row['option']}` | {row['default']} | {row['value']} | {row.get('scale', ledger['sensitivity_scale'])}"
-                f" | {changes or 'none'} |"
-            )
+            at = row.get("scale", ledger["sensitivity_scale"])
+            lines.append(f"| `{row['option']}` | {row['default']} | {row['value']} | {at} | {changes or 'none'} |")
         scale, engine = ledger["sensitivity_scale"], ledger["sensitivity_engine"][:16]
         lines += [
             "",

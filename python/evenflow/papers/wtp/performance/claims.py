@@ -56,12 +56,12 @@ def _cell(row: str, column: int) -> None:
     name, (what, _) = f"c{64 + 3 * perf.ROWS.index(row) + column}", perf.DELAYS[column]
 
     @claims.measure(name)
-    def _(data: Data, accept: Accept, o: Options) -> list[Check]:
+    def measured(data: Data, accept: Accept, o: Options) -> list[Check]:
         lab = _tab02(data)
         return [accept("cell", _place(o, lab, row, mix), _of(data, mix, row, what)) for mix in perf.mixes(o)]
 
     @claims.note(name)
-    def _(data: Data, judgement: Judgement, o: Options) -> str:
+    def noted(data: Data, judgement: Judgement, o: Options) -> str:
         return _cell_note(data, o, row, column)
 
 

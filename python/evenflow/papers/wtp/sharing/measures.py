@@ -21,7 +21,7 @@ from evenflow.lab import Floats, Measure
 from evenflow.stats import Interval, mean_interval, student_t
 
 from .. import network as net
-from ..measures import group_probability, marks_ratio, probability, throughput_ratio, window_ratio
+from ..measures import at_floor, group_probability, marks_ratio, probability, throughput_ratio, window_ratio
 
 
 def _share(chosen: NDArray[np.bool_]) -> float:
@@ -117,6 +117,8 @@ class Cell:
     """A point of the map of base weights: R/r under the virtual queue and under RED, one value a seed.
 
     Attributes:
+        p_high_over_p_low: marking probability of the high weight over that of the low under the virtual queue.
+        light_at_floor: share of the time that the low weight's windows stand at one packet under the virtual queue.
         beyond: the paired difference of the two, with its interval.
     """
 
@@ -126,6 +128,7 @@ class Cell:
     vq: Floats
     red: Floats
     p_high_over_p_low: Floats
+    light_at_floor: Floats
 
     @property
     def beyond(self) -> Interval:
@@ -150,7 +153,17 @@ def base_weight_cells(lab: Lab, o: Options, form: str) -> list[Cell]:
                 vq, red = (lab.at(**at, marker=marker, **_point_of(population, r)) for marker in (net.VQ, net.RED))
                 of_r = throughput_ratio(o, above, below)
                 prices = of_probabilities(o, above, below)
-                found.append(Cell(base, population, r, vq.of(of_r) / r, red.of(of_r) / r, vq.of(prices)))
+                found.append(
+                    Cell(
+                        base,
+                        population,
+                        r,
+                        vq.of(of_r) / r,
+                        red.of(of_r) / r,
+                        vq.of(prices),
+                        vq.of(partial(at_floor, below)),
+                    )
+                )
     return found
 
 
@@ -387,6 +400,11 @@ class Packets:
         return _share(close), _share(hit[close]), _share(hit[~close])
 
 
+def _quotient(above: float, below: float) -> float:
+    """Undefined where the class below was never marked."""
+    return above / below if below > 0 else math.nan
+
+
 def largest_over_smallest(run: Run) -> float:
     """Largest over smallest throughput of the connections of group ``equal``."""
     rates = run.json["groups"]["equal"]["flows_throughput_bps"]
@@ -410,6 +428,8 @@ def packet_numbers(spot: Spot) -> dict[str, Floats]:
             row[f"fluctuation_{group}"] = packets.fluctuation(group, ROUND_TRIP_S)
             close = packets.close_behind(group, CLOSE_S)
             row |= dict(zip((f"close_{group}", f"p_close_{group}", f"p_other_{group}"), close, strict=True))
+        row["p_high_over_p_low"] = _quotient(row["p_heavy"], row["p_light"])
+        row["p_high_over_p_low_if_alike"] = _quotient(row["p_heavy_if_alike"], row["p_light_if_alike"])
         for name, value in row.items():
             found.setdefault(name, []).append(value)
     return {name: np.array(values) for name, values in found.items()}

@@ -357,17 +357,18 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             f"forms and both markers. Left of the line the high weight is marked less. {BAND}",
             _numbers(o),
         ),
-        experiment(
-            "x-base-weight",
+        Experiment(
+            "wtp-x-base-weight",
             "Whom the virtual queue favours: base weight, population and weight ratio",
-            x_base_weight,
+            partial(x_base_weight, o),
+            net.SEEDS,
             partial(figures.x_base_weight, o=o),
             f"{SETTING} R over r under the virtual queue (filled) and under RED (hollow) over the weight ratio; "
             "columns: "
             "weight of the light connections; rows: proportional increase and inversely proportional decrease; "
             "colours: "
             f"populations A (5 and 5), B (9 and 1), C (a ladder of ten weights). {BAND}",
-            _numbers(o),
+            partial(figures.base_weight_data, o=o),
         ),
         experiment(
             "x-windows",

@@ -203,7 +203,7 @@ def _cell(index: int) -> None:
     cell: Cell = CELLS[index]
 
     @claims.measure(f"c{38 + index}")
-    def _(data: Data, accept: Accept, o: Options) -> list[Check]:
+    def measured(data: Data, accept: Accept, o: Options) -> list[Check]:
         spot = Lab(data["wtp-tab01"]).at(rtt12_ms=cell.rtt12_ms)
         return [accept("cell", "", spot.of(column(o, cell.column)))]
 
@@ -348,26 +348,34 @@ def _elsewhere_note(data: Data, judgement: Judgement, o: Options) -> str:
             off[name].append((float(ratio.mean()), measures.words(**labels)))
     far = max(off["price"])
     beyond = [f"{words} {short(value)}" for value, words in off["half"] if abs(value - 1) > 0.1]
-    full = lab.at(topology=NARROW, marker=net.LB, r=10)
-    locked = [lab.at(topology=CHAIN, marker=net.VQ, r=r) for r in (1, 4)]
-    return (
-        f"Largest R over the ratio by price alone: {short(far[0])} ({far[1]}): the short connections' windows are of "
-        "few "
-        f"packets, and sending whole packets costs half of one. With the half packet, beyond 10 %: "
-        f"{', '.join(beyond) or 'none'}. Load-based marking of 5 Mbit/s at r = 10 has ρ = "
-        f"{short(full.of(partial(measures.utilisation, link=net.R23)))} and p = "
-        f"{short(full.of(measures.probability_at(net.R23)))} there, no more than which it can mark, and "
-        f"{short(full.of(partial(measures.delay_ms, 'mean', link=net.R23)))} ms of waiting makes up for the price "
-        "that is "
-        f"missing. Over three links alone virtual queue gives R = {short(locked[0].of(measures.long_ratio(o)))} for "
-        "equal "
-        f"weights and {short(locked[1].of(measures.long_ratio(o)))} at r = 4, as the two classes, whose round trips "
-        "of 200 "
-        "and 400 ms lock, meet different prices: "
-        + " and ".join(
-            f"{short(s.of(partial(measures.group_probability, 'one')))} against "
-            f"{short(s.of(partial(measures.group_probability, 'all')))}"
-            for s in locked
+    said = [
+        f"Largest R over the ratio by price alone: {short(far[0])} ({far[1]}). Sending whole packets costs half of "
+        "one, and the "
+        "short connections' windows are of few packets.",
+        f"With the half packet, beyond 10 %: {', '.join(beyond) or 'none'}.",
+    ]
+    if lab.has(topology=NARROW, marker=net.LB, r=10):
+        full = lab.at(topology=NARROW, marker=net.LB, r=10)
+        rho, p, wait = (
+            short(full.of(measure))
+            for measure in (
+                partial(measures.utilisation, link=net.R23),
+                measures.probability_at(net.R23),
+                partial(measures.delay_ms, "mean", link=net.R23),
+            )
         )
-        + "."
-    )
+        said.append(
+            f"Load-based marking of 5 Mbit/s at r = 10 stands at ρ = {rho} and p = {p}, the most it can mark, and "
+            f"{wait} ms of "
+            "waiting makes up for the price that is missing."
+        )
+    for r in (1, 4):
+        if lab.has(topology=CHAIN, marker=net.VQ, r=r):
+            spot = lab.at(topology=CHAIN, marker=net.VQ, r=r)
+            one, every = (short(spot.of(partial(measures.group_probability, name))) for name in ("one", "all"))
+            said.append(
+                f"Over three links alone virtual queue gives R = {short(spot.of(measures.long_ratio(o)))} at r = {r}, "
+                "as the "
+                f"short connections meet a price of {one} and the long ones {every}."
+            )
+    return " ".join(said)
