@@ -1,8 +1,8 @@
 """The house: which room uses which, read off the code's imports, and drawn for CONTRIBUTING.md.
 
 Rust's rooms are the crates; who uses whom stands in their manifests, test dependencies left out. Python's are the
-folders of `python/evenflow` and the modules beside them that everybody may use. An import inside a function counts; one for
-type checking alone does not.
+folders of `python/evenflow` and the modules beside them that everybody may use. An import inside a function counts;
+one for type checking alone does not.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ ORDER = ("foundation", "scenario", "run", "judge", "show", "theory", "papers", "
 """Each room uses only rooms before it."""
 PUBLIC = {
     "claims": "judge", "kit": "judge", "lab": "judge", "marking": "theory", "mechanism": "run", "paper": "judge",
-    "plots": "show", "record": "run", "reproduce": "papers", "store": "run", "study": "run", "sweep": "scenario", "types": "scenario",
+    "plots": "show", "record": "run", "reproduce": "papers", "store": "run", "study": "run", "sweep": "scenario",
+    "types": "scenario",
 }  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def claim(name: str, literal: object, experiments: tuple[str, ...] = ("tiny-one"
 
 def heavy(data: Data, lo: float, hi: float) -> list[Check]:
     table = data["tiny-one"]
-    return [Check(f"{p['delay_ms']} ms", table.values(HEAVY, p) / 1e6, lo, hi, "Mbit/s") for p in table.points()]
+    return [Check(f"{d} ms", table.values(HEAVY, delay_ms=d) / 1e6, lo, hi, "Mbit/s") for d in (5, 50)]
 
 
 TINY = Paper(
@@ -273,6 +273,24 @@ class TestReport:
             if target.startswith("#"):
                 assert target[1:] in page.ids, target
         assert not re.search(r"https?://(?!www\.w3\.org)", html)
+
+    def test_figures_come_before_the_rows(self, html: str) -> None:
+        assert html.index('id="figures"') < html.index('id="ledger"')
+        assert html.index('href="#figures"') < html.index('href="#ledger"')
+
+    def test_headings_of_tables_say_what_they_head(self, html: str) -> None:
+        assert re.search(r"<th(?![^>]*scope=)[\s>]", html) is None
+
+    def test_alternative_texts_say_the_result_and_are_not_the_caption(self, html: str) -> None:
+        alt = re.search(r'<img [^>]*alt="([^"]+)"', html)
+        assert alt is not None
+        assert "What happens." not in alt[1]
+        assert re.search(r"Of (the claim|\d+ claims) on it: .*hold", alt[1])
+        assert "tiny-fails fails: " in alt[1]
+
+    def test_only_the_filter_in_focus_has_a_ring(self, html: str) -> None:
+        for name in ("all", "fails", "undecided", "holds", "differs"):
+            assert f"#{name}:focus-visible ~ .filters [for={name}]" in html
 
     def test_text_is_escaped(self, html: str) -> None:
         assert "Statement of holds &lt;with&gt; &amp; signs." in html

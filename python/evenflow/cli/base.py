@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import UsageError, nearest
+from ..errors import ScenarioError, UsageError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,21 +37,41 @@ Settings = Annotated[
         "--set", metavar="PATH=VALUE", help="Change a value by dotted path; read as TOML, else as text. Repeatable."
     ),
 ]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Leave out the notes below the tables.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit 3 if a claim is false, else 4 if one is undecided.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Runs at once; default: one a core.")]
 
 
 def load(file: Path, settings: Sequence[str] | None) -> tuple[Scenario, dict[str, Any]]:
-    """The scenario with every `--set` applied, and these settings."""
+    """The scenario with every `--set` applied, and these settings.
+
+    Raises:
+        ScenarioError: the file cannot be read, or a `--set` names a link, stage or group that there is not; then with
+            all other errors of the scenario.
+    """
     from ..scenario.scenario import Scenario, parse_setting
 
     pins = dict(parse_setting(text) for text in settings or [])
     scenario = Scenario.load(file)
-    for path in pins:
-        _ask_about_new(scenario.tree, path)
-    swept = {path: value for path, value in pins.items() if not path.startswith("sweep")}
-    return scenario.with_settings(pins), swept
+    unknown: list[tuple[str, str]] = []
+    for path, value in pins.items():
+        wrong = _no_such_component(scenario.tree, path)
+        if wrong is not None:
+            unknown.append(wrong)
+        else:
+            scenario = scenario.with_settings({path: value})
+    if unknown:
+        raise ScenarioError(list(dict.fromkeys([*unknown, *_other_errors(scenario)])), scenario.source)
+    return scenario, {path: value for path, value in pins.items() if not path.startswith("sweep")}
+
+
+def _other_errors(scenario: Scenario) -> list[tuple[str, str]]:
+    try:
+        scenario.check()
+    except ScenarioError as error:
+        return error.errors
+    return []
 
 
 def pairs(option: str, form: str, texts: Sequence[str] | None) -> dict[str, str]:
@@ -79,18 +99,25 @@ def share(option: str, text: str) -> float:
     return value
 
 
-def _ask_about_new(tree: Mapping[str, Any], text: str) -> None:
-    """`--set` may create keys; a new link, stage or group that resembles one there is is more likely a slip."""
+def _no_such_component(tree: Mapping[str, Any], text: str) -> tuple[str, str] | None:
+    """`--set` may create keys, and a whole new link, stage or group by its table; a key of one that there is not is a
+    slip, and would be a component that nobody uses."""
     from ..scenario import paths
 
     path = paths.parse(text)
-    if len(path) < 2 or path[0] not in ("links", "stages", "groups"):
-        return
-    there = paths.get(tree, path[:1]) if paths.has(tree, path[:1]) else {}
-    guess = nearest(str(path[1]), there) if path[1] not in there else None
-    if guess is not None:
-        above = paths.render(path[:2])
-        print(f"evenflow: --set: {above} is new; did you mean {paths.render((path[0], guess))}?", file=sys.stderr)
+    if len(path) < 3 or path[0] not in ("links", "stages", "groups"):
+        return None
+    known = paths.get(tree, path[:1]) if paths.has(tree, path[:1]) else {}
+    if path[1] in known:
+        return None
+    guess = nearest(str(path[1]), known)
+    hint = (
+        f"did you mean {paths.render((path[0], guess))}?"
+        if guess is not None
+        else f"there are: {', '.join(map(str, known)) or 'none'}."
+    )
+    above = paths.render(path[:2])
+    return above, f"--set: there is no {above} in the file; {hint}"
 
 
 def print_json(document: Any) -> None:

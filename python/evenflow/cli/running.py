@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, load, print_json, share
+from .base import LARGEST_SEED, File, Jobs, Json, Quiet, Settings, app, load, print_json, share
 
 
 @app.command()
@@ -16,18 +16,25 @@ def run(
     file: File,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
     settings: Settings = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """One run: rates, shares, delay, and where the queue was."""
     scenario, _ = load(file, settings)
     scenario.check()
     record = scenario.run(seed)
+    from ..run import notes
+
+    found = [*notes.left_out(scenario, record), *record.notes]
     if as_json:
-        print_json({**record.json, "record_hash": record.record_hash})
+        document = {**record.json, "record_hash": record.record_hash}
+        print_json({**document, "notes": [note.to_json() for note in found]})
     else:
         from ..show import screens
 
         screens.run(scenario, record)
+        if not quiet:
+            screens.notes(found)
 
 
 @app.command()
@@ -54,6 +61,7 @@ def study(
     settings: Settings = None,
     jobs: Jobs = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; default: ./out/<study>.")] = None,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run a scenario's [sweep]: every point with every seed, kept as it finishes, never computed twice."""
@@ -72,12 +80,16 @@ def study(
         table = run_study(planned, store=store, jobs=jobs, progress=not as_json, precision=wanted, what=file.stem)
         written = write_study(table, scenario, folder)
     if as_json:
-        print_json(table.to_json())
+        from ..show.export import notes_json
+
+        print_json({**table.to_json(), "notes": notes_json(table)})
         return
     from ..show import screens
     from ..show.console import time_span
 
     screens.study(table)
+    if not quiet:
+        screens.notes_of_study(table)
     stored = f", {table.cached} of them from the store" if table.cached else ""
     print(f"{len(table)} runs in {time_span(table.elapsed_s)}{stored}.")
     print(f"Results: {', '.join(str(path) for path in written)}")

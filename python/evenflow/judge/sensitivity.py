@@ -151,7 +151,7 @@ def _tables(
             varied[experiment.id] = tables[experiment.id]
             continue
         rerun.append(experiment.id)
-        varied[experiment.id] = run_study(
+        found = run_study(
             experiment.study(scale),
             store=store,
             jobs=jobs,
@@ -159,6 +159,8 @@ def _tables(
             progress=progress,
             what=f"{name} = {value}: {experiment.id}",
         )
+        found.left_out = tuple(experiment.left_out(scale))
+        varied[experiment.id] = found
     return varied, tuple(rerun)
 
 

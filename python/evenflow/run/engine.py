@@ -73,12 +73,14 @@ def run_here(scenario: Scenario, seed: int) -> Record:
     try:
         future: Future[Result] = pool.submit(execute, tree, seed)
         try:
-            return future.result().record()
+            record = future.result().record()
         except KeyboardInterrupt:
             _core.request_stop()
             raise Interrupted(
                 "Interrupted: the run was not finished and nothing of it is kept. Start it again."
             ) from None
+        record.scenario = scenario
+        return record
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
         _core.clear_stop()

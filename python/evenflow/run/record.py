@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from ..scenario.scenario import Scenario
+    from .notes import Note
+
 PROVENANCE = ("engine", "wall_s", "cpu_s", "record_version")
 """Fields that say how a record came about and are no part of it: they may differ between two equal runs."""
 
@@ -24,7 +27,7 @@ class Record:
     Rates are in bit/s, times in s, queue lengths in packets; a metric that a run could not define is None.
     """
 
-    __slots__ = ("_json", "_series", "_text", "record_hash")
+    __slots__ = ("_json", "_series", "_text", "record_hash", "scenario")
 
     def __init__(self, text: str, record_hash: str, series: Mapping[str, tuple[bytes, bytes]] | None = None) -> None:
         self._text = text
@@ -32,6 +35,8 @@ class Record:
         self._series: Mapping[str, tuple[bytes, bytes]] = series or {}
         self.record_hash = record_hash
         """What must agree between machines, threads and event paths."""
+        self.scenario: Scenario | None = None
+        """What was run, where that is known: a record from a run or a study knows it."""
 
     def hash_as_of(self, version: int) -> str:
         """The hash over the fields that records have had since a version of the record (docs/metrics.md, *Since*).
@@ -60,6 +65,14 @@ class Record:
         if self._json is None:
             self._json = json.loads(self._text)
         return self._json
+
+    @property
+    def notes(self) -> list[Note]:
+        """What this run did not do, or did for a reason its numbers do not show (docs/measuring.md); [] where the
+        scenario is not known."""
+        from . import notes
+
+        return notes.of_run(self.scenario, self) if self.scenario is not None else []
 
     def metric(self, name: str) -> float | None:
         """A number by its dotted name ("groups.heavy.throughput_bps", "groups.light.users_goodput_bps[3]"); None =

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from .notes import Note
     from .store import Store
 
 __all__ = ["Curve", "Label", "Labels", "Point", "Precision", "Progress", "Run", "Study", "Table", "run_study"]
@@ -155,13 +158,48 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
+_GAPS: ContextVar[list[Labels] | None] = ContextVar("gaps", default=None)
+
+
+@contextmanager
+def noticing_gaps() -> Iterator[list[Labels]]:
+    """A list that fills with the points that a table lacks where somebody asks it for all of a kind.
+
+    A claim about a grid cannot hold on a part of it, and nobody has to say which claims are about one.
+    """
+    gaps: list[Labels] = []
+    token = _GAPS.set(gaps)
+    try:
+        yield gaps
+    finally:
+        _GAPS.reset(token)
+
+
+def notice(left_out: Iterable[Labels]) -> None:
+    """These points were asked for and are not there."""
+    gaps = _GAPS.get()
+    if gaps is not None:
+        gaps.extend(left_out)
+
+
 class Table:
     """Finished runs in (point, seed) order, whatever finished first."""
 
-    def __init__(self, runs: Iterable[Run], *, elapsed_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        runs: Iterable[Run],
+        *,
+        elapsed_s: float = 0.0,
+        scenarios: Mapping[int, Scenario] | None = None,
+        left_out: Sequence[Labels] = (),
+    ) -> None:
         self.runs: list[Run] = sorted(runs, key=lambda run: (run.point, run.seed))
+        self.left_out = tuple(left_out)
+        """Labels of points that belong to the study but were left out at this scale."""
         self.elapsed_s = elapsed_s
         """Wall time this table took to compute here; small if most of it came from the store."""
+        self.scenarios: Mapping[int, Scenario] = scenarios or {}
+        """The scenario of each point, by its number; empty for a table put together by hand."""
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -186,6 +224,10 @@ class Table:
 
     def points(self) -> list[Labels]:
         """The distinct sets of labels, in order."""
+        notice(self.left_out)
+        return self._points()
+
+    def _points(self) -> list[Labels]:
         found: dict[int, Labels] = {}
         for run in self.runs:
             found.setdefault(run.point, run.labels)
@@ -194,7 +236,9 @@ class Table:
     def label_values(self, name: str) -> list[Label]:
         """The distinct values of one label, in order of appearance."""
         name = self._label(name)
-        return list(dict.fromkeys(labels[name] for labels in self.points() if name in labels))
+        found = list(dict.fromkeys(labels[name] for labels in self._points() if name in labels))
+        notice(labels for labels in self.left_out if name in labels and labels[name] not in found)
+        return found
 
     def where(self, where: Mapping[str, Label] | None = None, **labels: Label) -> Table:
         """The runs whose labels have these values. As a keyword a label's dots are written `_`.
@@ -206,14 +250,23 @@ class Table:
         found = [run for run in self.runs if all(run.labels.get(k) == v for k, v in wanted.items())]
         if not found:
             for name, value in wanted.items():
-                known = self.label_values(name)
+                known = list(dict.fromkeys(labels[name] for labels in self._points() if name in labels))
                 if value not in known:
                     raise KeyError(f"no point has {name} = {value!r}; there are {', '.join(map(repr, known))}")
             raise KeyError(f"no point has {wanted}")
-        return Table(found)
+        left_out = [labels for labels in self.left_out if all(labels.get(k) == v for k, v in wanted.items())]
+        return Table(found, scenarios=self.scenarios, left_out=left_out)
+
+    def notes(self) -> list[tuple[Note, list[int]]]:
+        """What the runs did not do, or did for a reason their numbers do not show (docs/measuring.md): each note once,
+        with the text of the first run that raised it and the places in `points()` at which it was raised. [] where the
+        scenarios are not known."""
+        from . import notes
+
+        return notes.of_study(self.scenarios, self.runs) if self.scenarios else []
 
     def _label(self, name: str) -> str:
-        known = list(dict.fromkeys(label for labels in self.points() for label in labels))
+        known = list(dict.fromkeys(label for labels in self._points() for label in labels))
         if name in known:
             return name
         by_keyword = {_keyword(label): label for label in known}
@@ -223,7 +276,7 @@ class Table:
 
     def _one_point(self, where: Mapping[str, Label] | None, labels: Mapping[str, Label]) -> Table:
         table = self.where(where, **labels)
-        points = table.points()
+        points = table._points()
         if len(points) > 1:
             free = sorted({k for p in points for k in p if any(q.get(k) != p[k] for q in points)})
             raise KeyError(f"{len(points)} points match { ({**(where or {}), **labels}) }; say also {', '.join(free)}")
@@ -273,6 +326,7 @@ class Table:
         import numpy as np
 
         chosen = self.where(where, **labels) if where or labels else self
+        notice(chosen.left_out)
         name = x if callable(x) else self._label(x)
         at: dict[float, list[Run]] = {}
         point_of: dict[float, int] = {}
@@ -519,6 +573,7 @@ def run_study(
     batches = dict.fromkeys(range(len(study.points)), 0)
 
     def keep(point: int, seed: int, record: Record, cached: bool) -> None:
+        record.scenario = study.points[point].scenario
         runs[point, seed] = Run(point, study.points[point].labels, seed, record, cached=cached)
         state.done += 1
         state.cached += cached
@@ -587,7 +642,8 @@ def run_study(
                 from .. import _core
 
                 _core.clear_stop()
-    return Table(runs.values(), elapsed_s=state.elapsed_s)
+    scenarios = {index: point.scenario for index, point in enumerate(study.points)}
+    return Table(runs.values(), elapsed_s=state.elapsed_s, scenarios=scenarios)
 
 
 def _checked(future: Future[Result]) -> Result:

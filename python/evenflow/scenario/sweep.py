@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -92,6 +93,17 @@ def expand(scenario: Scenario, pins: Mapping[str, Any]) -> Expansion:
     last = {path: value for path, value in pinned.items() if any(path[: len(p)] == p for p in swept)}
     _build(scenario, tree, axes, last, done)
     return done
+
+
+def outline(scenario: Scenario) -> tuple[int, int, list[paths.Path]]:
+    """How many points and replications a valid `[sweep]` has, and the paths it sets, without building the points."""
+    tree = scenario.tree
+    sweep = tree.pop("sweep", {})
+    done = Expansion()
+    axes = _read(sweep, tree, {}, done) if isinstance(sweep, dict) else []
+    points = math.prod(len(axis) for axis in axes)
+    swept = {path: None for axis in axes for choice in axis for path, _, _ in choice.settings}
+    return points, done.replications, list(swept)
 
 
 def _read(

@@ -5,11 +5,39 @@ Tables, a progress bar, colours where they are wanted. Never imported by library
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from ..words import plain, rate, share, time_span
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+__all__ = ["console", "plain", "rate", "share", "table", "time_span"]
+
+
+class _Stripped:
+    """A stream without blanks at the ends of lines, with which Rich fills every line of a table."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Rich writes whole lines."""
+        self._stream.write(_TRAILING.sub("", text))
+        return len(text)
+
+    def flush(self) -> None:
+        """To the stream."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Never: a terminal is written to as it is."""
+        return False
+
+
+_TRAILING = re.compile(r"[ \t]+(?=\n)")
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -17,8 +45,10 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else 120
-    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+    if stream.isatty():
+        return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    piped = cast("TextIO", _Stripped(stream))
+    return Console(file=piped, width=120, highlight=False, soft_wrap=False)
 
 
 def table(*columns: str, title: str | None = None, right: tuple[int, ...] = ()) -> Any:
@@ -30,39 +60,3 @@ def table(*columns: str, title: str | None = None, right: tuple[int, ...] = ()) 
     for index, name in enumerate(columns):
         made.add_column(name, justify="right" if index in right else "left", overflow="fold")
     return made
-
-
-def rate(bits_per_second: float | None) -> str:
-    """A rate for people: "9.71 Mbit/s"."""
-    if bits_per_second is None:
-        return "–"
-    for factor, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
-        if abs(bits_per_second) >= factor:
-            return f"{bits_per_second / factor:.3g} {unit}"
-    return f"{bits_per_second:.3g} bit/s"
-
-
-def time_span(seconds: float | None) -> str:
-    """A time for people: "17.2 ms", "3.4 s", "4 min 10 s"."""
-    if seconds is None:
-        return "–"
-    if seconds >= 60:
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} min {rest} s"
-    if seconds >= 1:
-        return f"{seconds:.3g} s"
-    if seconds == 0:
-        return "0 ms"
-    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.3g} µs"
-
-
-def share(part: float | None) -> str:
-    """A share for people: "61.3 %"."""
-    return "–" if part is None else f"{part * 100:.1f} %"
-
-
-def plain(value: float | None, digits: int = 3) -> str:
-    """A number for people; undefined = "–"."""
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"

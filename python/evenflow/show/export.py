@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..run.store import write_whole
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def write_study(table: Table, scenario: Scenario, folder: Path) -> list[Path]:
     """Write `results.csv` and `results.parquet` (one row a run), `summary.csv` (one row a point and metric),
-    `report.html`.
+    `notes.json`, `report.html`.
 
     Every file is the same whatever the number of jobs and however often the study was interrupted.
     """
@@ -28,8 +29,14 @@ def write_study(table: Table, scenario: Scenario, folder: Path) -> list[Path]:
         folder / "results.csv": runs.write_csv().encode(),
         folder / "results.parquet": parquet.getvalue(),
         folder / "summary.csv": table.summary().write_csv().encode(),
+        folder / "notes.json": (json.dumps(notes_json(table), ensure_ascii=False, indent=2) + "\n").encode(),
         folder / "report.html": render_study(table, scenario).encode(),
     }
     for path, data in files.items():
         write_whole(path, data)
     return list(files)
+
+
+def notes_json(table: Table) -> list[dict[str, Any]]:
+    """A study's notes as `--json` and `notes.json` have them; `points` are places in the list of points, from 0."""
+    return [{**note.to_json(), "points": points} for note, points in table.notes()]

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..judge import claims
+from . import one_claim
 from .console import time_span
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 LARGEST_EMBEDDED_CSV = 300_000
 """Bytes of data a figure may carry inside the page; more is a link to the file beside it."""
+MOST_IN_ALT = 3
+"""Claims that a figure's alternative text names."""
 
 
 @cache
@@ -33,6 +36,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["number"] = lambda value: "∞" if value is None else claims.number(value)
+    made.filters["by_mean"] = claims.by_mean
+    made.filters["axes"] = _axes
     made.filters["accepted"] = lambda pair: claims.Check("", 0.0, pair[0], pair[1]).accepted
     return made
 
@@ -63,6 +68,11 @@ def render(done: Reproduction) -> str:
             complete=document["complete"],
             warnings=[*done.warnings, *done.broken],
             counts=claims.count(rows),
+            shown=claims.count([{**row, "apart": None} for row in rows]),
+            history=done.paper.changes,
+            history_of=lambda name: [change for change in done.paper.changes if change.concerns(name)],
+            changes_of=lambda name: _changes_of(document["sensitivity"], name),
+            examined_options=bool(document["sensitivity"]),
             differing=sum(1 for row in rows if row["relaxed"] not in (None, row["verdict"])),
             rows=rows,
             runs=sum(len(e.table) for e in done.examined),
@@ -84,6 +94,45 @@ def render(done: Reproduction) -> str:
     )
 
 
+def _changes_of(sensitivity: Sequence[dict[str, Any]], name: str) -> list[tuple[str, dict[str, Any]]]:
+    """What options change about a claim: "option = value", and the change."""
+    return [
+        (f"{option['option']} = {option['value']}", change)
+        for option in sensitivity
+        for change in option["changes"]
+        if change["id"] == name
+    ]
+
+
+def _axes(checks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Comparisons with their places on an axis of 100, which those with the same unit and accepted set share."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for check in checks:
+        groups.setdefault((check["unit"], *check["accepted"]), []).append(check)
+    found = []
+    for group in groups.values():
+        lo, hi = one_claim.axis(group)
+
+        def at(value: float | None, lo: float = lo, hi: float = hi) -> float | None:
+            return None if value is None else round(min(100.0, max(0.0, 100 * (value - lo) / (hi - lo))), 2)
+
+        for check in group:
+            start, end = at(check["accepted"][0]) or 0.0, at(check["accepted"][1])
+            low, high = (at(bound) for bound in check["ci"])
+            places = {
+                "from": start,
+                "wide": round((100.0 if end is None else end) - start, 2),
+                "at": at(check["mean"]),
+                "low": 0.0 if low is None else low,
+                "high": 100.0 if high is None else high,
+                "mode_places": [at(mode["value"]) for mode in check["modes"] if mode["value"] is not None],
+                "said": one_claim.measured(check),
+                "accepted_words": one_claim.accepted(check),
+            }
+            found.append({**check, **places})
+    return found
+
+
 def _figure(found: Examined, done: Reproduction, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     data, download = found.data, False
     if data:
@@ -95,6 +144,7 @@ def _figure(found: Examined, done: Reproduction, rows: Sequence[dict[str, Any]])
         "title": found.experiment.title,
         "caption": found.experiment.caption,
         "image": _uri("image/svg+xml", found.svg.encode()) if found.svg else "",
+        "alt": _alt(found.experiment.title, [row for row in rows if found.experiment.id in row["experiments"]]),
         "broken": found.broken,
         "data": data,
         "download": download,
@@ -106,6 +156,23 @@ def _figure(found: Examined, done: Reproduction, rows: Sequence[dict[str, Any]])
         "elapsed": time_span(found.table.elapsed_s),
         "run_wall": time_span(found.table.run_wall_s),
     }
+
+
+def _alt(title: str, rows: Sequence[dict[str, Any]]) -> str:
+    """What a figure shows, for those who do not see it: which claims on it hold and which fail, worst first.
+
+    The caption, which they hear as well, says what is plotted.
+    """
+    if not rows:
+        return f"{title}. No claim is judged on it; the file of data has its numbers."
+    verdicts = [row["verdict"] for row in rows]
+    counts = [f"{verdicts.count(v)} {w}" for v, w in (("holds", "hold"), ("fails", "fail")) if v in verdicts]
+    if "undecided" in verdicts:
+        counts.append(f"{verdicts.count('undecided')} undecided")
+    worst = [f"{row['id']} {row['verdict']}: {row['statement'] or row['expected']}" for row in claims.worst_first(rows)]
+    told = "; ".join(text.rstrip(".") for text in worst[:MOST_IN_ALT])
+    claimed = "the claim" if len(rows) == 1 else f"{len(rows)} claims"
+    return f"{title}. Of {claimed} on it: {', '.join(counts)}. {told}{'; …' if len(worst) > MOST_IN_ALT else '.'}"
 
 
 def _seeds(table: Table) -> str:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from ..errors import EvenflowError
 from ..judge import claims
 from ..run import evidence
+from ..scenario.outline import mean_of
 from .console import console, plain, rate, share, table, time_span
 
 if TYPE_CHECKING:
+    from ..run.notes import Note
     from ..run.record import Record
     from ..run.study import Table
+    from ..scenario.outline import Outline, Source, Way
     from ..scenario.scenario import Scenario
     from ..theory import Prediction
 
@@ -78,6 +81,101 @@ def run(scenario: Scenario, record: Record) -> None:
 
     build = "" if _core.BUILD_PROFILE == "release" else f" · [yellow]{_core.BUILD_PROFILE} build: slow[/yellow]"
     out.print(f"[dim]{speed} · record {record.record_hash[:16]} · scenario {scenario.hash[:16]}[/dim]{build}")
+
+
+def notes(found: Sequence[Note]) -> None:
+    """What the run did not do, or did for a reason that its numbers do not show."""
+    _notes([(note, "") for note in found])
+
+
+def notes_of_study(results: Table) -> None:
+    """The same of a study, each note once, and at how many of its points."""
+    points = len(results.points())
+    _notes(
+        [
+            (note, "" if len(places) == points else f" (at {len(places)} of {points} points)")
+            for note, places in results.notes()
+        ]
+    )
+
+
+def _notes(found: Sequence[tuple[Note, str]]) -> None:
+    if not found:
+        return
+    from rich.padding import Padding
+
+    out = console()
+    out.print("\n[bold]Notes[/bold]")
+    for note, where in found:
+        path = f" [dim]{_escaped(note.path)}[/dim]" if note.path else ""
+        out.print(f"[yellow]{note.code}[/yellow]{path}{where}")
+        out.print(Padding(_escaped(note.text), (0, 0, 0, 2), expand=False))
+
+
+def check(outline: Outline) -> None:
+    """What was understood of a scenario: links and limits, groups and round trips, what is varied."""
+    out = console()
+    scenario = outline.scenario
+    title = _escaped(scenario.title or scenario.source or "Scenario")
+    out.print(f"[bold]{title}[/bold] · valid · {plain(outline.duration)} s, measured from {plain(outline.warmup)} s")
+    rows = table("link", "copies", "rate", "delay", "queue", "limit", "empties in", right=(2, 3, 5, 6))
+    for way in outline.described():
+        speed = rate(way.rate) if way.rate else "–"
+        rows.add_row(
+            _escaped(way.name if way.forward else f"{way.name}, reverse"),
+            f"per {way.per}" if way.per else "shared",
+            f"{speed}, steps" if len(way.steps) > 1 else speed,
+            time_span(way.delay),
+            _queue(way),
+            "none" if way.is_unlimited else way.limit or "–",
+            time_span(outline.full_s(way)),
+        )
+    out.print(rows)
+    rows = table("group", "users", "each sends", "path", "round trip", "rate × round trip", right=(1, 4, 5))
+    for source in outline.sources:
+        path = " → ".join(outline.tree["groups"][source.group]["path"])
+        fills = source.bandwidth_delay
+        rows.add_row(
+            _escaped(source.group),
+            plain(source.users),
+            _sends(source),
+            _escaped(path),
+            time_span(source.round_trip_s) if source.tcp else "–",
+            f"{plain(fills / source.packet)} packets" if fills is not None else "–",
+        )
+    out.print(rows)
+    from ..scenario.sweep import outline as planned
+
+    points, replications, _ = planned(scenario)
+    if "sweep" in scenario.tree:
+        out.print(f"\\[sweep] has {points:,} points and {replications:,} seeds: {points * replications:,} runs.")
+    random = outline.randomness()
+    if random:
+        more = f" and {len(random) - 3} more" if len(random) > 3 else ""
+        out.print(f"Random: {_escaped(', '.join(random[:3]))}{more}.")
+    out.print(
+        "[dim]round trip: of one packet where nothing waits; rate × round trip: what fills the narrowest link; "
+        f"scenario {scenario.hash[:16]}[/dim]"
+    )
+
+
+def _queue(way: Way) -> str:
+    """An admission rule and its scheduler: "red, drr per user"."""
+    if way.rate is None:
+        return "–"
+    scheduler = way.scheduler
+    served = "" if scheduler["kind"] == "fifo" else scheduler["kind"]
+    if served and "per" in scheduler:
+        served += f" per {scheduler['per']}"
+    return ", ".join(part for part in (way.kind or "fifo", served) if part)
+
+
+def _sends(source: Source) -> str:
+    """ "8 × bulk, newreno (rfc)", "poisson 7.5 Mbit/s"."""
+    many = f"{source.flows:,} × " if source.flows > 1 else ""
+    if source.tcp is not None:
+        return f"{many}{source.kind}, {source.control} ({source.tcp['stack']})"
+    return f"{many}{source.kind} {rate(mean_of(source.table['rate']))}"
 
 
 def _links(doc: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -205,12 +303,14 @@ def ledger(document: Mapping[str, Any], *, only_failing: bool = False) -> None:
     made = table("verdict", "claim", "what is claimed, what was measured")
     made.columns[0].min_width, made.columns[1].max_width = 16, 22
     for row in rows:
-        verdict = f"[{COLOUR[row['verdict']]}]{row['verdict']}[/]" + (" (close)" if row.get("close") else "")
+        verdict = f"[{COLOUR[row['verdict']]}]{row['verdict']}[/]" + (" (by mean)" if row.get("by_mean") else "")
+        if row.get("apart"):
+            verdict += f"\n[dim]{_escaped(row['apart'])}[/dim]"
         if row.get("relaxed"):
             verdict += f"\n[dim]wider:[/] [{COLOUR[row['relaxed']]}]{row['relaxed']}[/]"
         text = _escaped(row.get("statement") or row["expected"])
         text += f"\nmeasured {_escaped(_cut(row['measured'], 200))}; accepted {_escaped(_cut(_accepted(row), 160))}"
-        if row["verdict"] != "holds" and row.get("why"):
+        if row.get("why"):
             text += f"\n[dim]{_escaped(_cut(row['why']))}[/dim]"
         made.add_row(verdict, f"{_escaped(row['id'])}\n[dim]{_escaped(row['source'])}[/dim]", text)
     if rows:
@@ -244,13 +344,15 @@ def counts(document: Mapping[str, Any]) -> str:
     c = claims.count(document["claims"])
     scale = document.get("scale", "quick")
     lines = [
-        f"[bold]{c.total} claims at scale “{scale}”: {c.holds} hold, {c.fails} fail, {c.undecided} undecided[/bold] "
-        "by the paper's own words and numbers;",
-        f"with the wider reading where there is one: {c.relaxed_holds} hold, {c.relaxed_fails} fail, "
-        f"{c.relaxed_undecided} undecided.",
+        f"[bold]{c.judged} claims at scale “{scale}”: {c.holds} hold{claims.by_mean(c.holds_by_mean)}, {c.fails} fail"
+        f"{claims.by_mean(c.fails_by_mean)}, {c.undecided} undecided[/bold] by the paper's own words and numbers;",
+        f"with the wider reading where there is one: {c.relaxed_holds} hold{claims.by_mean(c.relaxed_holds_by_mean)}, "
+        f"{c.relaxed_fails} fail{claims.by_mean(c.relaxed_fails_by_mean)}, {c.relaxed_undecided} undecided.",
     ]
-    if c.close:
-        lines.append(f"{c.close} were decided by a mean although its interval straddles the edge (close).")
+    if c.apart:
+        lines.append(
+            f"{c.apart} more are counted apart: they hold by construction, are arithmetic, or were calibrated."
+        )
     if c.undecided and scale == "quick":
         lines.append("Undecided claims need more runs: --scale paper has the paper's own number.")
     return "\n".join(lines)
@@ -259,9 +361,16 @@ def counts(document: Mapping[str, Any]) -> str:
 def papers(rows: Sequence[Mapping[str, Any]]) -> None:
     """What can be reproduced."""
     out = console()
-    made = table("paper", "title", "experiments", "claims", "hold / fail / undecided", right=(2, 3))
+    made = table("paper", "title", "experiments", "claims", "hold / fail / undecided", "by means", right=(2, 3, 5))
     for row in rows:
-        made.add_row(row["key"], _escaped(row["title"]), str(row["experiments"]), str(row["claims"]), row["counts"])
+        made.add_row(
+            row["key"],
+            _escaped(row["title"]),
+            str(row["experiments"]),
+            str(row["claims"]),
+            row["counts"],
+            row["by_mean"],
+        )
     out.print(made)
     out.print("Start with: evenflow reproduce abc --scale quick")
 

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ScenarioError, nearest
 from ..scenario import paths
+from ..scenario.outline import mean_of
 from . import markers
 
 if TYPE_CHECKING:
@@ -283,20 +284,6 @@ def fluid(scenario: Scenario, curves: Curves | None = None) -> Fluid:
         ScenarioError: with everything that the model has not, each with its path, the reason and what it has instead.
     """
     return _Reader(scenario).read(curves)
-
-
-def mean_of(quantity: Any) -> float:
-    """The mean of a quantity of a canonical scenario, in SI units: "0.1 s", 3, {"uniform": ["0 s", "5 s"]}, …."""
-    if isinstance(quantity, Mapping):
-        ((law, value),) = quantity.items()
-        if law == "exponential":
-            return mean_of(value)
-        if law == "normal":
-            return mean_of(value[0])
-        return float(np.mean([mean_of(v) for v in value]))  # uniform: of both ends; values: of all
-    if isinstance(quantity, str):
-        return float(quantity.split()[0])
-    return float(quantity)
 
 
 @dataclass

@@ -1,0 +1,478 @@
+"""Notes: what a run did not do, or did for a reason that its numbers do not show.
+
+A note is a fact with the number that raised it and what to do about it. It is computed from the scenario and the
+record, is no part of either, and changes no hash. docs/measuring.md lists the codes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..scenario import paths
+from ..scenario.outline import DATAGRAMS, MARKERS, Outline, Source, Way, is_random, most_of
+from ..words import counted, listed, plain, rate, share, size, time_span
+
+if TYPE_CHECKING:
+    from ..scenario.scenario import Scenario
+    from .record import Record
+    from .study import Run
+
+LONG_QUEUE_S = 1.0
+"""A queue without a limit is noted when a packet waited longer."""
+FULL = 0.9
+"""Of a window or an access link: as good as all of it, given what averages leave out."""
+BUSY = 0.95
+"""A link used less than this was not what held its users back."""
+SHORT_WARMUP = 0.02
+"""Of the window: what slow start may take of it before a note is due."""
+ALIKE = 1e-3
+"""Rates of flows that differ by less, relative to their mean, are one rate."""
+LOCKED_OUT = 0.1
+"""Of the mean rate of like flows: who gets less is locked out."""
+ENOUGH_PACKETS = 100
+"""Of each flow, before its rate says anything about locking."""
+ENOUGH_ROUND_TRIPS = 200
+LOST_AT_ALL = 1e-3
+"""A loss ratio below which losses do not govern a window."""
+
+WITHOUT_SLOW_START = ("constant", "wtp", "")
+
+
+@dataclass(frozen=True)
+class Note:
+    """A note.
+
+    Attributes:
+        code: what kind it is, for programs; codes stay.
+        path: what it is about, a dotted path of the scenario; "" for the scenario as a whole.
+        text: a sentence with the number that raised it, and what to do.
+    """
+
+    code: str
+    path: str
+    text: str
+
+    def to_json(self) -> dict[str, str]:
+        """As `--json` prints it."""
+        return {"code": self.code, "path": self.path, "text": self.text}
+
+
+def of_scenario(scenario: Scenario, outline: Outline | None = None) -> list[Note]:
+    """What can be known without a run.
+
+    Raises:
+        ScenarioError: the scenario is not valid.
+    """
+    outline = outline or Outline(scenario)
+    return [note for find in _BEFORE for note in find(outline)]
+
+
+def of_run(scenario: Scenario, record: Record, outline: Outline | None = None) -> list[Note]:
+    """All notes on one run: those of its scenario, and those that its record raises."""
+    outline = outline or Outline(scenario)
+    return [*of_scenario(scenario, outline), *_measured(outline, record.json)]
+
+
+def left_out(scenario: Scenario, record: Record, *, written: bool = False) -> list[Note]:
+    """What the command `run` does not do with a file: its `[sweep]`, and series unless they are `written`."""
+    found = list(_sweep(scenario))
+    names = record.series_names
+    if names and not written:
+        path = "record.series" if scenario.tree.get("record", {}).get("series") else "record.events"
+        many = len(names) > 1
+        text = (
+            f"{len(names)} series {'were' if many else 'was'} recorded and {'are' if many else 'is'} not written. "
+            "Python reads them: ef.run(FILE).series(NAME)."
+        )
+        found.append(Note("series-not-written", path, text))
+    return found
+
+
+def of_study(scenarios: Mapping[int, Scenario], runs: Sequence[Run]) -> list[tuple[Note, list[int]]]:
+    """Notes on a study, each with the places of the points that raise it in the order of `runs`, and with the text of
+    the first such run.
+
+    That all seeds of a point gave one run is judged on the runs, not on the scenario.
+    """
+    found: dict[tuple[str, str], tuple[Note, dict[int, None]]] = {}
+
+    def add(note: Note, point: int) -> None:
+        found.setdefault((note.code, note.path), (note, {}))[1][point] = None
+
+    by_point: dict[int, list[Run]] = {}
+    for run in runs:
+        by_point.setdefault(run.point, []).append(run)
+    for place, (number, members) in enumerate(by_point.items()):
+        outline = Outline(scenarios[number])
+        for note in of_scenario(scenarios[number], outline):
+            if note.code != "no-randomness":
+                add(note, place)
+        for note in _all_alike(members):
+            add(note, place)
+        for run in members:
+            for note in _measured(outline, run.json):
+                add(note, place)
+    return [(note, list(points)) for note, points in found.values()]
+
+
+# Known without a run.
+
+
+def _no_randomness(outline: Outline) -> Iterator[Note]:
+    if not outline.sources or outline.randomness():
+        return
+    first = outline.sources[0]
+    yield Note(
+        "no-randomness",
+        "",
+        "Nothing here is drawn at random, so every seed gives this same run, and 10 replications show ± 0. Draw "
+        f'something, such as {first.path}.start = {{ uniform = ["0 s", "1 s"] }}.',
+    )
+
+
+def _not_ecn_capable(outline: Outline) -> Iterator[Note]:
+    for way in outline.ways.values():
+        if way.kind not in MARKERS or not way.marks():
+            continue
+        users = outline.crossing(way)
+        without = [source for source in users if not source.is_ecn_capable]
+        if not without or not any(source.tcp or len(without) == len(users) for source in without):
+            continue
+        groups = list(dict.fromkeys(source.group for source in without))
+        everybody = len(without) == len(users)
+        does = "drops their packets instead" if way.queue["action"] == "mark" else "lets their packets pass unmarked"
+        who = (
+            "Nobody who crosses this marker" if everybody else f"{len(without)} of {len(users)} that cross this marker"
+        )
+        cure = listed(list(dict.fromkeys(_capable(outline, source) for source in without)))
+        yield Note(
+            "not-ecn-capable",
+            f"{way.path}.queue",
+            f"{who} ({way.kind}) {'is' if everybody else 'are not'} ECN-capable ({listed(groups)}): it {does}. Set "
+            f'{cure}; or action = "drop".',
+        )
+
+
+def _capable(outline: Outline, source: Source) -> str:
+    if source.tcp is not None:
+        return f'{outline.place_of_tcp(source)}.ecn = "classic"'
+    return f"{source.path}.ecn_capable = true"
+
+
+def _never_marked(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        if not source.is_ecn_capable or not source.ways or any(way.marks() for way in source.ways):
+            continue
+        links = listed([way.name if way.forward else f"-{way.name}" for way in source.ways])
+        told = f'ecn = "{source.tcp["ecn"]}"' if source.tcp else "ecn_capable = true"
+        place = f"{outline.place_of_tcp(source)}.ecn" if source.tcp else f"{source.path}.ecn_capable"
+        yield Note(
+            "never-marked",
+            place,
+            f"{told}, but none of the {counted(len(source.ways), 'link')} on the path ({links}) ever marks: they only "
+            "drop. Give one a queue that marks (red, codel, pie, …), or leave this out.",
+        )
+
+
+def _slow_packet(outline: Outline) -> Iterator[Note]:
+    for way in outline.ways.values():
+        size_b = outline.largest_packet(way)
+        if not way.steps or not size_b or not (way.forward or way.is_written):
+            continue
+        steps = way.steps
+        changes = len(steps) > 1
+        worst: Note | None = None
+        for index, (since, speed) in enumerate(steps):
+            until = steps[index + 1][0] if index + 1 < len(steps) else outline.duration
+            takes = size_b * 8 / speed if speed else math.inf
+            if since >= outline.duration:
+                break
+            rest = outline.duration - since
+            if takes <= until - since:
+                continue
+            when = f" from {plain(since)} s on" if changes else ""
+            text = f"At {rate(speed)}{when} a packet of {size(size_b)} takes {time_span(takes)} to send, longer than "
+            enough = rate(math.ceil(size_b * 8 / (until - since)))
+            if takes > rest:
+                text += f"the {time_span(rest)} that are left of the run: nothing else leaves this link. "
+            elif index + 1 < len(steps):
+                text += (
+                    f"the {time_span(until - since)} for which this rate holds: it finishes at the old rate, and the "
+                    "others wait for it. "
+                )
+            outage = (
+                f"For an outage write {paths.render(('links', way.name, 'loss'))} = {{ probability = 1, from = "
+                f'"{plain(since)} s", until = "{plain(until)} s" }}; else use more than {enough}.'
+            )
+            worst = Note("slow-packet", f"{way.path}.rate", text + (outage if changes else f"Use more than {enough}."))
+            break
+        if worst is not None:
+            yield worst
+
+
+def _short_warmup(outline: Outline) -> Iterator[Note]:
+    window = outline.duration - outline.warmup
+    worst: tuple[float, Source, float] | None = None
+    for source in outline.sources:
+        if source.kind != "bulk" or source.control in WITHOUT_SLOW_START or source.tcp is None:
+            continue
+        start = source.table["start"]
+        last = most_of(start)
+        if not is_random(start) and last > outline.warmup:
+            continue  # a late start that was written down is meant
+        needs = last + _slow_start_s(outline, source)
+        missing = (needs - outline.warmup) / window
+        if missing > SHORT_WARMUP and (worst is None or needs > worst[0]):
+            worst = (needs, source, missing)
+    if worst is None:
+        return
+    needs, source, missing = worst
+    yield Note(
+        "short-warmup",
+        "warmup",
+        f"Group {source.group} needs about {time_span(needs)} to start and to fill its path in slow start, but "
+        f"measurement begins at {plain(outline.warmup)} s: {share(min(missing, 1.0))} of the window are start-up. "
+        f'Set warmup = "{math.ceil(needs * 10) / 10:g} s" or more.',
+    )
+
+
+def _slow_start_s(outline: Outline, source: Source) -> float:
+    """The least time from the SYN until the window fills a fair share of the narrowest link: doubling every round trip
+    (half as much again where ACKs are delayed and not counted by bytes)."""
+    tcp = source.tcp or {}
+    shares = [(way.rate or math.inf) / outline.sharing(way, source) for way in source.ways if way.rate]
+    trip = source.round_trip_s
+    if not shares or trip <= 0:
+        return 0.0
+    packets = min(shares) * trip / 8 / source.packet
+    packets = min(packets, _bytes(tcp["max_window"], source.packet) / source.packet)
+    first = _bytes(tcp["initial_window"], source.packet) / source.packet
+    grows = 2.0 if tcp.get("byte_counting") or tcp.get("ack_every", 1) == 1 else 1.5
+    rounds = math.ceil(math.log(packets / first) / math.log(grows)) if packets > first else 0
+    return trip * (1 + rounds)
+
+
+def _bytes(quantity: Any, packet: float) -> float:
+    """A canonical window in bytes on the wire: "10 packets", "65536 B"."""
+    number, unit = str(quantity).split()
+    return float(number) * (packet if unit == "packets" else 1)
+
+
+_BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
+    _no_randomness,
+    _not_ecn_capable,
+    _never_marked,
+    _slow_packet,
+    _short_warmup,
+)
+
+
+def _sweep(scenario: Scenario) -> Iterator[Note]:
+    sweep = scenario.tree.get("sweep")
+    if not sweep:
+        return
+    from ..scenario.sweep import outline
+
+    points, replications, swept = outline(scenario)
+    base = scenario.tree
+    only = [
+        paths.render(path)
+        for path in swept
+        if path[0] in ("links", "stages", "groups") and not paths.has(base, path) and paths.has(base, path[:-1])
+    ]
+    text = f"run leaves [sweep] out: {counted(points, 'point')}, {counted(points * replications, 'run')}"
+    if only:
+        text += f"; {listed(only)} {'is' if len(only) == 1 else 'are'} set only there, and absent in this run"
+    yield Note("sweep-left-out", "sweep", f"{text}. evenflow study FILE runs it.")
+
+
+# Raised by a record.
+
+
+def _measured(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
+    yield from _unlimited_queue(outline, record)
+    for source in outline.sources:
+        yield from _window_bound(outline, record, source)
+        yield from _access_bound(outline, record, source)
+        yield from _lockstep(outline, record, source)
+
+
+def _link(record: Mapping[str, Any], way: Way) -> Mapping[str, Any]:
+    link: Mapping[str, Any] = record.get("links", {}).get(way.name) or {}
+    return link if way.forward else link.get("reverse") or {}
+
+
+def _unlimited_queue(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
+    for way in outline.ways.values():
+        longest = _link(record, way).get("queue_delay_s_max") or 0.0
+        if way.is_unlimited and longest > LONG_QUEUE_S:
+            mean = _link(record, way).get("queue_packets_mean")
+            yield Note(
+                "unlimited-queue",
+                f"{way.path}.queue.limit",
+                f"Nothing limits this queue, and a packet waited {time_span(longest)} in it ({plain(mean)} packets "
+                f'were waiting on average). Set {way.path}.queue = {{ limit = "100 packets" }}, or as many as meant.',
+            )
+
+
+def _rates(record: Mapping[str, Any], outline: Outline, source: Source) -> list[float]:
+    """Throughput of every source of this kind, in bit/s: users one after the other."""
+    own = [other for other in outline.sources if other.group == source.group]
+    each = sum(other.flows for other in own)
+    before = sum(other.flows for other in own if other.index < source.index)
+    rates = record.get("groups", {}).get(source.group, {}).get("flows_throughput_bps") or []
+    return [
+        value or 0.0
+        for user in range(source.users)
+        for value in rates[user * each + before : user * each + before + source.flows]
+    ]
+
+
+def _round_trip_s(record: Mapping[str, Any], source: Source) -> float:
+    """Measured: what it takes where nothing waits, and the mean waiting times on the way and back."""
+    waits = [_link(record, way).get("queue_delay_s_mean") or 0.0 for way in (*source.ways, *source.back)]
+    return source.round_trip_s + sum(waits)
+
+
+def _window_bound(outline: Outline, record: Mapping[str, Any], source: Source) -> Iterator[Note]:
+    if source.tcp is None or source.kind != "bulk":
+        return
+    rates = _rates(record, outline, source)
+    group = record["groups"][source.group]
+    trip = _round_trip_s(record, source)
+    if not rates or trip <= 0 or source.control == "constant" or (group.get("loss_ratio") or 0.0) > LOST_AT_ALL:
+        return
+    payload = (source.packet - source.ack) / source.packet
+    bound = _bytes(source.tcp["max_window"], source.packet - source.ack)
+    flying = [value * payload * trip / 8 for value in rates]
+    full = [bytes_ for bytes_ in flying if bytes_ >= FULL * bound]
+    if 2 * len(full) < len(rates) or (group.get("marks") or 0) > LOST_AT_ALL * (group.get("delivered_packets") or 1):
+        return
+    mean, mean_flying = sum(rates) / len(rates), sum(full) / len(full)
+    yield Note(
+        "window-bound",
+        f"{outline.place_of_tcp(source)}.max_window",
+        f"{_part(len(full), len(rates), 'connection')} of group {source.group} had "
+        f"{share(min(1.0, mean_flying / bound))} of the receive window in flight on average: {size(bound)} in "
+        f"{time_span(trip)} of round trip are at most {rate(bound * 8 / trip)}, and {rate(mean * payload)} were "
+        f"measured (payload). A larger {outline.place_of_tcp(source)}.max_window lets the network decide.",
+    )
+
+
+def _part(count: int, of: int, noun: str) -> str:
+    if count == of:
+        return f"The {noun}" if of == 1 else f"All {of:,} {noun}s"
+    return f"{count:,} of {of:,} {noun}s"
+
+
+def _access_bound(outline: Outline, record: Mapping[str, Any], source: Source) -> Iterator[Note]:
+    access = next((way for way in source.ways if way.per and way.rate), None)
+    shared = [way for way in source.ways if not way.per and way.rate]
+    first = source.index == 0
+    if access is None or not shared or not first or source.kind in DATAGRAMS:
+        return
+    rate_of = access.table["rate"]
+    if isinstance(rate_of, Mapping):
+        return  # drawn, dealt or stepped: whose copy had which rate is not in the record
+    users = record["groups"][source.group].get("users_throughput_bps") or []
+    copies = _users_of_a_copy(access, source)
+    loads = [sum(v or 0.0 for v in users[i : i + copies]) for i in range(0, len(users), copies)]
+    if access.per == "flow":
+        loads = _rates(record, outline, source)
+    capacity = access.rate or math.inf
+    full = [load for load in loads if load >= BUSY * capacity]
+    used = {way.name: float(_link(record, way).get("utilisation") or 0.0) for way in shared}
+    if not full or 2 * len(full) < len(loads) or max(used.values()) >= BUSY:
+        return
+    name = max(used, key=lambda n: used[n])
+    yield Note(
+        "access-bound",
+        paths.render(("links", access.name, "rate")),
+        f"Group {source.group} got {share(sum(full) / len(full) / capacity)} of the {rate(capacity)} of its own "
+        f"{access.name} while the shared {name} was busy {share(used[name])} of the time: the access sets the rate. "
+        f"Raise {paths.render(('links', access.name, 'rate'))} if {name} is to be looked at.",
+    )
+
+
+def _users_of_a_copy(way: Way, source: Source) -> int:
+    if way.per == "group":
+        return source.users
+    return 1 if way.per in ("user", "flow") else min(source.users, int(way.per.split()[0]))
+
+
+def _lockstep(outline: Outline, record: Mapping[str, Any], source: Source) -> Iterator[Note]:
+    rates = _rates(record, outline, source)
+    group = record["groups"][source.group]
+    window = outline.duration - outline.warmup
+    if len(rates) < 2 or not group.get("loss_ratio") or source.kind not in ("bulk", "cbr"):
+        return
+    mean = sum(rates) / len(rates)
+    if mean * window / 8 < ENOUGH_PACKETS * source.packet:
+        return
+    bottleneck = _dropping(record, source)
+    if bottleneck is None or bottleneck.keeps_flows_apart or bottleneck.per or _jostled(outline, source, bottleneck):
+        return
+    spread = (max(rates) - min(rates)) / mean
+    starved = [value for value in rates if value < LOCKED_OUT * mean]
+    packet_s = source.packet * 8 / (bottleneck.rate or math.inf)
+    cure = (
+        f"Nothing on the way is random for each packet. Give the hosts a random "
+        f'{paths.render(("groups", source.group))}.processing = {{ uniform = ["0 s", "{packet_s * 1e3:.2g} ms"] }} '
+        f"(a packet's time on {bottleneck.name}) and compare."
+    )
+    path = paths.render(("groups", source.group))
+    if spread < ALIKE:
+        text = (
+            f"All {len(rates)} flows of group {source.group} got {rate(mean)} to within {spread * 100:.2g} % although "
+            f"{bottleneck.name} dropped packets: they lose in step. "
+        )
+    elif starved and window > ENOUGH_ROUND_TRIPS * _round_trip_s(record, source):
+        text = (
+            f"{len(starved)} of {len(rates)} like flows of group {source.group} got less than a tenth of their mean "
+            f"{rate(mean)}: {bottleneck.name} drops always the same flows' packets. "
+        )
+    else:
+        return
+    yield Note("lockstep", path, text + cure)
+
+
+def _dropping(record: Mapping[str, Any], source: Source) -> Way | None:
+    """The link on the way that dropped most, if its rule does so by the length of the queue alone."""
+    drops = [sum((_link(record, way).get("drops") or {}).values()) for way in source.ways]
+    if not any(drops):
+        return None
+    worst = source.ways[drops.index(max(drops))]
+    return worst if worst.kind == "droptail" else None
+
+
+def _jostled(outline: Outline, source: Source, bottleneck: Way) -> bool:
+    """Whether something random for each packet upsets the order at the bottleneck."""
+    for other in outline.crossing(bottleneck):
+        table = outline.tree["groups"][other.group]
+        if "processing" in table or other.kind == "poisson" or is_random(other.table.get("packet")):
+            return True
+    for way in source.ways:
+        link = outline.tree["links"][way.name]
+        if "jitter" in link or "probability" in (link.get("loss") or {}):
+            return True
+    return False
+
+
+def _all_alike(runs: Sequence[Run]) -> Iterator[Note]:
+    """All seeds of a point gave the same numbers."""
+    if len(runs) < 2:
+        return
+    from .record import flatten
+
+    first = dict(flatten(runs[0].json))
+    if any(dict(flatten(run.json)) != first for run in runs[1:]):
+        return
+    yield Note(
+        "no-randomness",
+        "",
+        f"All {len(runs)} seeds gave the same numbers: ± 0 is no precision, it is one run {len(runs)} times. Draw "
+        'something, such as the start of the flows: start = { uniform = ["0 s", "1 s"] }.',
+    )

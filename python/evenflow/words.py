@@ -1,0 +1,60 @@
+"""Numbers as people read them: rates, times, shares, sizes. Pure text; any room may use it."""
+
+from __future__ import annotations
+
+
+def rate(bits_per_second: float | None) -> str:
+    """A rate for people: "9.71 Mbit/s"."""
+    if bits_per_second is None:
+        return "–"
+    for factor, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
+        if abs(bits_per_second) >= factor:
+            return f"{bits_per_second / factor:.3g} {unit}"
+    return f"{bits_per_second:.3g} bit/s"
+
+
+def time_span(seconds: float | None) -> str:
+    """A time for people: "17.2 ms", "3.4 s", "4 min 10 s", "3 h 20 min"."""
+    if seconds is None:
+        return "–"
+    if seconds >= 3600:
+        hours, rest = divmod(round(seconds / 60), 60)
+        return f"{hours:,} h {rest} min"
+    if seconds >= 60:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s"
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
+    if seconds == 0:
+        return "0 ms"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-4 else f"{seconds * 1e6:.3g} µs"
+
+
+def share(part: float | None) -> str:
+    """A share for people: "61.3 %"."""
+    return "–" if part is None else f"{part * 100:.1f} %"
+
+
+def plain(value: float | None, digits: int = 3) -> str:
+    """A number for people; undefined = "–"."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+
+
+def size(count: float) -> str:
+    """Bytes for people: "1500 B", "64 kB"."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e4, "kB")):
+        if count >= factor:
+            return f"{count / min(factor, 1e3 if unit == 'kB' else factor):.3g} {unit}"
+    return f"{count:g} B"
+
+
+def counted(count: int, noun: str) -> str:
+    """ "1 flow", "8 flows"; the plural takes an s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(names: list[str] | tuple[str, ...]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
