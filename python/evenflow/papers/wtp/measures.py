@@ -159,6 +159,12 @@ def short(values: Floats | float) -> str:
     return number(float(f"{float(np.nanmean(found)):.3g}"))
 
 
+def ratio(values: Floats | float) -> str:
+    """The mean of a ratio near 1, to three decimals."""
+    found = np.asarray(values, dtype=np.float64)
+    return "undefined" if np.isnan(found).all() else f"{float(np.nanmean(found)):.3f}"
+
+
 def span(values: Sequence[float]) -> str:
     """From the least to the greatest that is defined, to three digits."""
     found = [value for value in values if not math.isnan(value)]

@@ -17,7 +17,7 @@ from .. import measures
 from .. import network as net
 from ..choices import Options
 from ..claims import claims
-from ..measures import percent, probability, short, span, window, words
+from ..measures import percent, probability, ratio, short, span, window, words
 from ..network import LEVEL
 from . import measures as sharing
 from .measures import CONSTANT, NETWORK, TAGGED
@@ -385,7 +385,7 @@ def _sides(o: Options, data: Data) -> str:
         shares = Shares(o, data, form)
         grid = select(shares.curve(net.VQ, sharing.of_throughput)[0], LARGE)
         rows = [
-            ", ".join(short(shares.at(marker, of, r) / (r if of is sharing.of_throughput else 1)) for r in grid)
+            ", ".join(ratio(shares.at(marker, of, r) / (r if of is sharing.of_throughput else 1)) for r in grid)
             for marker, of in (
                 (net.VQ, sharing.of_throughput),
                 (net.RED, sharing.of_throughput),
@@ -423,7 +423,7 @@ def _map_note(data: Data, o: Options) -> str:
     rows = []
     for base in lab.grid("base_weight"):
         mine = [c for c in cells if c.base_weight == base and c.population == "A"]
-        said = "; ".join(f"r = {c.r:g}: {short(c.vq)} against {short(c.red)}" for c in mine)
+        said = "; ".join(f"r = {c.r:g}: {ratio(c.vq)} against {ratio(c.red)}" for c in mine)
         rows.append(f"base weight {base:g}, {said}")
     return (
         f"Over base weights, populations and r (wtp-x-base-weight): with PI {_signs(data, o, net.PI)}; with IPD "
@@ -458,7 +458,7 @@ def _cause_note(data: Data, judgement: Judgement, o: Options) -> str:
 
     def over(above: Floats, below: Floats) -> str:
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing was marked the note says "undefined"
-            return short(above / below)
+            return ratio(above / below)
 
     def alike(packets: Mapping[str, Floats]) -> str:
         return over(packets["p_heavy_if_alike"], packets["p_light_if_alike"])
