@@ -126,7 +126,7 @@ OPTIONS: tuple[Option, ...] = (
         ("increase", "none"),
         "Whether an ACK that carries a mark adds to the window of willingness to pay as any other does",
         "Equation 4 is one formula: the increase does not depend on f. TCP's senders add nothing on such an ACK (RFC "
-        "3168, section 6.1.2); Table 1's marking probabilities are those of the formula.",
+        "3168, section 6.1.2). Table 1's ratios of throughput speak for the formula, its probabilities for the other.",
         paper_scale=("fig03", "fig04", "tab01"),
     ),
 )
@@ -226,7 +226,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
         we_do="As printed: every ACK adds, and one with a mark also takes.",
         alternatives="Nothing is added on a marked ACK, as TCP does (option marked_ack).",
         sensitivity=(
-            f"{_table_of('marked_ack')} Table 1, whose settings are all given, speaks against it (wtp-x-table)."
+            f"{_table_of('marked_ack')} Table 1's ratios of throughput speak against it, its marking probabilities "
+            "for it (wtp-x-table)."
         ),
     ),
     Deviation(
