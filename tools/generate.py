@@ -32,6 +32,7 @@ from typing import Any
 import house
 import validation_pages
 from evenflow import _core, claims
+from evenflow.judge.sensitivity import say_options
 from evenflow.papers import TITLES, carry, load
 from evenflow.papers.reproduce import LEDGER, read_ledger, ship, shipped_ledger
 from evenflow.run import evidence
@@ -377,8 +378,10 @@ def sensitivity(key: str, text: str) -> str:
             changes = "; ".join(
                 f"{c['id'].removeprefix(key + '-')} {c['before']} → {c['after']}" for c in row["changes"]
             )
-            at = row.get("scale", ledger["sensitivity_scale"])
-            lines.append(f"| `{row['option']}` | {row['default']} | {row['value']} | {at} | {changes or 'none'} |")
+            lines.append(
+                f"| `{row['option']}` | {row['default']} | {row['value']} "
+                f"| {row.get('scale', ledger['sensitivity_scale'])} | {changes or 'none'} |"
+            )
         scale, engine = ledger["sensitivity_scale"], ledger["sensitivity_engine"][:16]
         lines += [
             "",
@@ -469,6 +472,7 @@ def record_sensitivity(key: str) -> None:
             and (after != "undecided" or row.get("scale") == "paper")
         ]
     shipped |= dict(zip(SENSITIVITY, (found["sensitivity"], found["engine"], found["scale"]), strict=True))
+    shipped["claims"] = say_options(shipped["claims"], found["sensitivity"])
     shipped_ledger(key).write_text(json.dumps(shipped, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

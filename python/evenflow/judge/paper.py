@@ -65,7 +65,8 @@ class Experiment:
 class Deviation:
     """A choice the paper leaves open, or a place where we knowingly differ.
 
-    `sensitivity` says how much the claims depend on the choice, from runs.
+    `sensitivity` says how much the claims depend on the choice: text, or a function of the experiments shown that takes
+    its numbers from them.
     """
 
     id: str
@@ -73,7 +74,11 @@ class Deviation:
     paper_says: str
     we_do: str
     alternatives: str
-    sensitivity: str
+    sensitivity: str | Callable[[Mapping[str, Table]], str]
+
+    def said(self, data: Mapping[str, Table]) -> str:
+        """The sensitivity in words, from these experiments."""
+        return self.sensitivity if isinstance(self.sensitivity, str) else self.sensitivity(data)
 
 
 @dataclass(frozen=True)

@@ -184,3 +184,27 @@ def _changes(before: Sequence[Entry], after: Sequence[Entry]) -> tuple[Change, .
         for e in after
         if e.claim.id in usual and _verdicts(e) != _verdicts(usual[e.claim.id])
     )
+
+
+DECIDES = "An option decides it: "
+
+
+def say_options(rows: list[dict[str, Any]], sensitivity: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Ledger rows with `options`: what another choice makes of the claim; and a sentence in `why` where it decides it.
+
+    Args:
+        sensitivity: rows of `Varied.to_json`, of this examination or of the ledger that ships.
+    """
+    for row in rows:
+        row["why"] = row["why"].partition(DECIDES)[0].rstrip()
+        row["options"] = [
+            {"option": option["option"], "value": option["value"], "verdict": change["after"]}
+            for option in sensitivity
+            for change in option["changes"]
+            if change["id"] == row["id"]
+        ]
+        decisive = [it for it in row["options"] if it["verdict"].split()[0] not in (row["verdict"], "undecided")]
+        if decisive:
+            said = "; ".join(f"{it['option']} = {it['value']}: {it['verdict']}" for it in decisive)
+            row["why"] = f"{row['why']} {DECIDES}{said}.".strip()
+    return rows
