@@ -287,6 +287,17 @@ mod tests {
         assert_eq!(d.quantile(1.0), Some(1.0));
     }
 
+    /// 99 of 100 packets wait 1 ms, one 50 ms: 99 % wait no longer than 1 ms, whatever lies beyond the gap.
+    #[test]
+    fn a_quantile_before_a_gap_is_before_it() {
+        let mut d = Delays::default();
+        (0..99).for_each(|_| d.add(Duration::from_millis(1)));
+        d.add(Duration::from_millis(50));
+        let p99 = d.quantile(0.99).unwrap();
+        assert!((0.00097..=0.00104).contains(&p99), "{p99}");
+        assert!(d.quantile(0.991).unwrap() > 0.047);
+    }
+
     #[test]
     fn moments_by_hand() {
         let mut m = Moments::default();

@@ -229,3 +229,43 @@ impl Engine {
         self.probes.look(now, &mut self.net);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use evenflow_scenario::Scenario;
+
+    use crate::Options;
+
+    /// Files of which ACKs with SACK blocks are dropped, by a queue and at random: when all is over, no report is kept.
+    #[test]
+    fn the_reports_of_dropped_acks_are_given_up() {
+        let text = r#"
+duration = "100 s"
+[links.all]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = { limit = "10 packets" }
+reverse = { rate = "60 kbit/s", queue = { limit = "4 packets" } }
+loss = { probability = 0.02, direction = "both" }
+[groups.files]
+users = 3
+path = ["all"]
+traffic = { kind = "upload", size = "500 kB" }
+"#;
+        let scenario = Scenario::from_toml(text).unwrap_or_else(|e| panic!("{e}"));
+        for event_path in [false, true] {
+            let mut engine = crate::build::build(&scenario, 1, Options { event_path });
+            engine.run(&AtomicBool::new(false)).expect("it runs to its end");
+            engine.check_conservation().expect("nothing is lost");
+            assert_eq!(engine.created, engine.consumed + dropped(&engine), "packets are left");
+            assert!(dropped(&engine) > 100);
+            assert_eq!(engine.reports.len(), 0, "event path: {event_path}");
+        }
+    }
+
+    fn dropped(engine: &super::Engine) -> u64 {
+        engine.net.classes.iter().map(|class| class.all_dropped).sum()
+    }
+}

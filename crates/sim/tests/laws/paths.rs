@@ -79,7 +79,7 @@ const RULES: [(&str, &str, &str); 26] = [
         r#"{ kind = "rem", limit = "24 packets", period = "363636 ns", target = "8 packets", gain = 0.2 }"#,
     ),
     (
-        "rem, dropping",
+        "rem, marking",
         "rate-meter",
         r#"{ kind = "rem", limit = "24 packets", target = "8 packets", base = 1.01, action = "mark" }"#,
     ),
@@ -98,6 +98,15 @@ const RULES: [(&str, &str, &str); 26] = [
     ("random loss and red", "rate-meter", r#"{ kind = "red", limit = "24 packets", variant = "floyd" }"#),
 ];
 
+/// The rules among them whose marks come back one by one.
+const TOLD_OF_EACH_MARK: [&str; 5] = [
+    "red, ns2, marking from a length on",
+    "red, linux",
+    "virtual queue, overflow, bytes",
+    "load-based",
+    "constant probability",
+];
+
 /// What else a path may have.
 #[derive(Clone, Copy)]
 struct Extras<'a> {
@@ -111,10 +120,10 @@ const PLAIN: Extras = Extras { processing: "", access: r#"delay = "0.1 ms""#, bo
 
 fn scenario((name, stage, queue): (&str, &str, &str), with: Extras) -> String {
     let Extras { processing, access, bottleneck, groups } = with;
-    // Markers get something to mark: half of them meet connections that are told of each mark, half of them RFC 3168's.
+    // Markers get something to mark: some meet connections that are told of each mark, the others RFC 3168's.
     let (stack, ecn) = match name {
         _ if !queue.contains("mark") => ("ns3.26", "off"),
-        _ if name.len() % 2 == 0 => ("rfc", "accurate"),
+        _ if TOLD_OF_EACH_MARK.contains(&name) => ("rfc", "accurate"),
         _ => ("ns2", "classic"),
     };
     let loss = if name.contains("loss") {
@@ -284,6 +293,17 @@ events = ["drop", "mark", "arrival"]
         let of = |o: &str| format!("    {{ of = \"links.bottleneck.queue.{o}\", every = \"13 ms\" }},\n");
         let groups = &groups.replace("OBSERVED\n", &observables.into_iter().map(of).collect::<String>());
         same(&scenario((name, stage, queue), Extras { groups, ..PLAIN }), 8, name);
+    }
+}
+
+/// Packets that are lost on their way when the run ends have not crossed the link.
+#[test]
+fn both_paths_count_the_same_crossings_where_losses_go_on_to_the_end() {
+    let bottleneck = r#"loss = { probability = 0.3, direction = "both" }"#;
+    for seed in 1..=100 {
+        let text = scenario(RULES[0], Extras { bottleneck, ..PLAIN }).replace("12 s", "4 s");
+        let run = same(&text, seed, "losses to the end");
+        assert!(run.number("links.bottleneck.drops.loss") > 20.0);
     }
 }
 
