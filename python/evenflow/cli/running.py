@@ -8,10 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, File, Jobs, Json, Quiet, Settings, app, load, print_json, share
+from .base import LARGEST_SEED, File, Jobs, Json, Quiet, Settings, app, examples, load, print_json, share
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "evenflow run examples/scenarios/call.toml",
+        "evenflow run call.toml --seed 3 --set links.line.delay='\"50 ms\"'",
+        "evenflow run call.toml --set 'links.line.queue={kind=\"codel\"}' --json",
+    )
+)
 def run(
     file: File,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
@@ -37,7 +43,13 @@ def run(
             screens.notes(found)
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "evenflow study examples/scenarios/abc-default.toml",
+        "evenflow study abc.toml --replications 20 --out out/twenty",
+        "evenflow study abc.toml --precision 2% --precision-of 'groups.*.goodput_bps'",
+    )
+)
 def study(
     file: File,
     replications: Annotated[
@@ -64,7 +76,10 @@ def study(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run a scenario's [sweep]: every point with every seed, kept as it finishes, never computed twice."""
+    """Run a [sweep]: every point with every seed, none twice.
+
+    Each run is kept as it finishes: interrupted, the same command goes on from there.
+    """
     from ..run.store import Store
     from ..run.study import Study, run_study
 
@@ -92,7 +107,7 @@ def study(
         screens.notes_of_study(table)
     stored = f", {table.cached} of them from the store" if table.cached else ""
     print(f"{len(table)} runs in {time_span(table.elapsed_s)}{stored}.")
-    print(f"Results: {', '.join(str(path) for path in written)}")
+    print("Results:", *(f"  {path}" for path in written), sep="\n")
 
 
 def _precision(text: str | None, of: str | None, replications: int | None) -> Any:
