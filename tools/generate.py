@@ -13,7 +13,7 @@ docs/scenario.schema.json, the reasons in the validation that ships (validation/
 `<!-- profiles -->` and `<!-- /profiles -->`, docs/validation.md and docs/validation/*.md between
 `<!-- validation:CHECK -->` and `<!-- /validation:CHECK -->`, README.md and docs/validation/papers.md between
 `<!-- ledger:KEY -->` and `<!-- /ledger:KEY -->`, and the papers' READMEs between `<!-- sensitivity -->` and
-`<!-- /sensitivity -->`.
+`<!-- /sensitivity -->`, and between `<!-- history -->` and `<!-- /history -->`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from typing import Any
 import house
 import validation_pages
 from evenflow import _core, claims
-from evenflow.papers import TITLES, carry
-from evenflow.papers.reproduce import LEDGER, read_ledger, shipped_ledger
+from evenflow.papers import TITLES, carry, load
+from evenflow.papers.reproduce import LEDGER, read_ledger, ship, shipped_ledger
 from evenflow.run import evidence
 from evenflow.run.mechanism import METHODS
 
@@ -345,12 +345,18 @@ def ledgers(text: str) -> str:
         else:
             c = claims.count(ledger["claims"])
             runs = sum(e["runs"] for e in ledger["experiments"])
-            wider = f"{c.relaxed_holds} | {c.relaxed_fails} | {c.relaxed_undecided}"
+            literal = f"{c.holds} | {c.holds_by_mean} | {c.fails} | {c.fails_by_mean} | {c.undecided}"
+            wider = (
+                f"{c.relaxed_holds} | {c.relaxed_holds_by_mean} | {c.relaxed_fails} | {c.relaxed_fails_by_mean} "
+                f"| {c.relaxed_undecided}"
+            )
+            apart = f" {c.apart} more are counted apart: by construction, arithmetic or calibrated." if c.apart else ""
             block = (
-                f"| claims of `{key}` | hold | fail | undecided |\n| --- | --: | --: | --: |\n"
-                f"| by the paper's own words and numbers | {c.holds} | {c.fails} | {c.undecided} |\n"
+                f"| claims of `{key}` | hold | of them by means | fail | of them by means | undecided |\n"
+                "| --- | --: | --: | --: | --: | --: |\n"
+                f"| by the paper's own words and numbers | {literal} |\n"
                 f"| with the wider reading, where there is one | {wider} |\n\n"
-                f"{c.total} claims on {runs:,} runs at `--scale {ledger['scale']}`.\n"
+                f"{c.judged} claims on {runs:,} runs at `--scale {ledger['scale']}`.{apart}\n"
             )
         pattern = re.compile(rf"(<!-- ledger:{key} -->\n).*?(<!-- /ledger:{key} -->)", re.DOTALL)
         text = pattern.sub(lambda m, block=block: m[1] + block + m[2], text)  # type: ignore[misc]
@@ -383,6 +389,20 @@ def sensitivity(key: str, text: str) -> str:
     return before + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2] if found else text
 
 
+def changes(key: str, text: str) -> str:
+    """A paper's README with the table of every change of an expectation."""
+    found = load(key).changes
+    lines = ["No expectation has changed since it was first written down."]
+    if found:
+        lines = ["| date | claim | what changed | why | before | after |", "|---|---|---|---|---|---|"]
+        for change in found:
+            cells = (change.date, ", ".join(change.claims), change.what, change.why, change.before, change.after)
+            lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    start, end = "<!-- history -->", "<!-- /history -->"
+    before, there, rest = text.partition(start)
+    return before + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2] if there else text
+
+
 def record_validation() -> None:
     """Ship the results of a whole validation; those of some parts join what ships, where the engine is the same."""
     path = ROOT / "out" / "validation" / "validation.json"
@@ -405,12 +425,9 @@ def record(key: str) -> None:
     found = read_ledger(ROOT / "out" / key / LEDGER)
     if found is None or found["scale"] != "paper" or not found["complete"]:
         sys.exit(f"out/{key}/{LEDGER} is not that of a whole run; run: evenflow reproduce {key} --scale paper")
-    for row in found["claims"]:
-        del row["checks"], row["relaxed_checks"]
-    del found["report"]
     before = read_ledger(shipped_ledger(key)) or {}
     found |= {name: before[name] for name in SENSITIVITY if name in before}
-    shipped_ledger(key).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    ship(found, shipped_ledger(key).parent)
     shutil.copy(ROOT / "out" / key / carry.RUNS, shipped_ledger(key).parent / carry.RUNS)
     (shipped_ledger(key).parent / carry.CARRIED).unlink(missing_ok=True)
 
@@ -485,7 +502,7 @@ def wanted(only_readme: bool) -> dict[Path, str]:
             files[page] = ledgers(validation_pages.filled(text))
         for key in TITLES:
             page = ROOT / "python" / "evenflow" / "papers" / key / "README.md"
-            files[page] = sensitivity(key, page.read_text(encoding="utf-8"))
+            files[page] = changes(key, sensitivity(key, page.read_text(encoding="utf-8")))
         files[CONTRIBUTING] = house.filled(CONTRIBUTING.read_text(encoding="utf-8"))
     if README.exists():
         files[README] = ledgers(README.read_text(encoding="utf-8"))

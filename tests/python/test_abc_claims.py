@@ -164,7 +164,8 @@ def test_c69_takes_the_median_where_runs_are_bistable() -> None:
         )
 
     assert verdicts(69, fig06=fig06(1))[0] == "holds"
-    assert verdicts(69, fig06=fig06(6))[0] == "fails"
+    assert verdicts(69, fig06=fig06(6))[0] == "undecided"
+    assert verdicts(69, fig06=fig06(10))[0] == "fails"
 
 
 def test_c93_needs_no_drop_at_all_to_be_undefined() -> None:
@@ -250,5 +251,5 @@ def test_runs_without_a_single_light_packet_break_nothing() -> None:
     ratios = [run.metric("groups.heavy.throughput_bps") for run in starved.runs]
     assert np.isfinite(np.array(ratios, dtype=float)).all()
     entry = judge_claim(BY_NUMBER[38], {"abc-fig04": starved}, scale="paper", paper_runs=10)
-    assert entry.literal.verdict is Verdict.FAILS
+    assert entry.literal.verdict is Verdict.UNDECIDED
     assert math.isinf(entry.literal.outcomes[0].interval.mean)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from evenflow import kit
 from evenflow.claims import Check, Verdict, judge, judge_claim
-from evenflow.stats import Interval, difference, mean_of_ratios, median_interval, ratio_of_means
+from evenflow.stats import Interval, difference, mean_interval, mean_of_ratios, median_interval, ratio_of_means
 
 GOOD = """
 [c46]
@@ -263,6 +263,8 @@ def test_an_interval_can_be_had_at_any_level(made: Callable[[float], Interval]) 
     assert made(0.99).hi >= made(0.95).hi
 
 
-def test_an_interval_without_a_recipe_says_so() -> None:
-    with pytest.raises(ValueError, match="say how"):
-        Interval(1.0, 0.5, 1.5, 10, 0.2).at(0.99)
+def test_an_interval_put_together_by_hand_is_taken_for_students() -> None:
+    made = mean_interval(A)
+    by_hand = Interval(made.mean, made.lo, made.hi, made.n, made.sd).at(0.99)
+    assert by_hand.lo == pytest.approx(mean_interval(A, 0.99).lo)
+    assert by_hand.hi == pytest.approx(mean_interval(A, 0.99).hi)

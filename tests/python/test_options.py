@@ -6,6 +6,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -126,6 +127,7 @@ class TestCommand:
         assert [name in done.err for name in ("“oen”", "“tow”", "“7”")] == [True] * 3
 
     def test_a_paper_without_options_cannot_be_varied(self, cli: Cli) -> None:
-        done = cli("reproduce", "abc", "--sensitivity")
+        sys.modules["evenflow.papers.open"].PAPER = replace(PAPER, options=())  # type: ignore[attr-defined]
+        done = cli("reproduce", "open", "--sensitivity")
         assert done.code == 2
         assert "no options" in done.err

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use evenflow_base::schema::Sampler;
 use evenflow_base::{Duration, Ecn, Fine, Packet, Stream, Time, flags};
@@ -300,7 +300,7 @@ impl Engine {
     }
 
     /// Runs to the end of the window.
-    pub fn run(&mut self, stop: &AtomicBool) -> Result<(), RunError> {
+    pub fn run(&mut self, stop: &AtomicBool, clock: Option<&AtomicU64>) -> Result<(), RunError> {
         let end = key(self.window.to + Duration(1), Class::Service, 0);
         loop {
             let (next, place) = self.heads.first();
@@ -308,8 +308,13 @@ impl Engine {
                 break;
             }
             self.events += 1;
-            if self.events.is_multiple_of(STOP_EVERY) && stop.load(Ordering::Relaxed) {
-                return Err(RunError::Interrupted);
+            if self.events.is_multiple_of(STOP_EVERY) {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(RunError::Interrupted);
+                }
+                if let Some(clock) = clock {
+                    clock.store(time_of(next).seconds().to_bits(), Ordering::Relaxed);
+                }
             }
             let now = time_of(next);
             if place >= LANES {

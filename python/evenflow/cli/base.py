@@ -132,4 +132,6 @@ def print_json(document: Any) -> None:
 
 def complain(message: str) -> None:
     """A message on standard error, under the program's name."""
-    print(f"evenflow: {message}", file=sys.stderr)
+    from ..words import clean
+
+    print(f"evenflow: {clean(message)}", file=sys.stderr)

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import EvenflowError, UsageError
+from ..errors import EvenflowError, UsageError, unknown
 from .base import Jobs, Json, Strict, app, examples, pairs, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ..judge.paper import Paper
 
 
 class ScaleOption(StrEnum):
@@ -36,10 +38,13 @@ def papers(as_json: Json = False) -> None:
         row: dict[str, Any] = {"key": key, "title": title, "reference": paper.reference}
         row |= {"experiments": len(paper.experiments), "claims": len(paper.claims)}
         if shipped is None:
-            row["counts"] = "not run at full scale yet"
+            row |= {"counts": "not run at full scale yet", "by_mean": "–"}
         else:
             c = claims_module.count(shipped["claims"])
             row["counts"] = f"{c.holds} / {c.fails} / {c.undecided}"
+            row["by_mean"] = f"{c.holds_by_mean} / {c.fails_by_mean} / –"
+            if c.apart:
+                row["counts"] += f" ({c.apart} apart)"
         rows.append(row)
     if as_json:
         print_json({"papers": rows})
@@ -146,6 +151,10 @@ def reproduce(
 @app.command(epilog=examples("evenflow claims abc", "evenflow claims wtp --out out/wtp --strict"))
 def claims(
     paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper's key; see: evenflow papers.")],
+    claim: Annotated[
+        str | None,
+        typer.Option("--claim", metavar="NAME", help="One claim whole, with every comparison: c13, or abc-c13."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where `reproduce` wrote; default: ./out/<paper>.")
     ] = None,
@@ -158,14 +167,14 @@ def claims(
     """
     from .. import papers as registry
     from ..papers import carry
-    from ..papers.reproduce import LEDGER, read_ledger, shipped_ledger
+    from ..papers.reproduce import LEDGER, read_ledger, read_shipped, shipped_ledger
 
     key = registry.key_of(paper)
     folder = out or Path("out") / key
     document = read_ledger(folder / LEDGER)
     told = f"From {folder / LEDGER}."
     if document is None and out is None:
-        document = read_ledger(shipped_ledger(key))
+        document = read_shipped(key)
         told = (
             "Nothing was run here yet; this is the ledger that ships with Evenflow. "
             f"Run: evenflow reproduce {key} --scale quick"
@@ -181,16 +190,45 @@ def claims(
         told += f" {carry.sentence(right)}"
     if not document.get("complete", True):
         told += " Only some experiments were run; claims that need others are not listed."
+    if claim is not None:
+        document = _one(document, key, claim, registry.load(key))
     if as_json:
         from ..judge.claims import worst_first
 
         print_json({**document, "claims": worst_first(document["claims"])})
+    elif claim is not None:
+        from ..show import one_claim
+
+        (row,) = document["claims"]
+        shown = {name: document.get(name) or [] for name in ("sensitivity", "history")}
+        print(one_claim.claim(row, scale=document.get("scale", "quick"), told=told, **shown))
     else:
         from ..show import screens
 
         screens.ledger(document)
         print(told)
     _leave(document, strict)
+
+
+def _one(document: dict[str, Any], key: str, name: str, paper: Paper) -> dict[str, Any]:
+    """The document with one claim, and of the rest what is about it."""
+    rows = {row["id"]: row for row in document["claims"]}
+    short = {row_id.removeprefix(f"{key}-"): row_id for row_id in rows}
+    wanted = name.strip().casefold().removeprefix(f"{key}-")
+    if wanted not in short and wanted.removeprefix("c").isdigit():
+        wanted = f"c{int(wanted.removeprefix('c')):02d}"
+    if wanted not in short:
+        raise unknown(f"claim of {key}", name, list(short))
+    row = rows[short[wanted]]
+    return {
+        **document,
+        "claims": [row],
+        "sensitivity": [
+            {**option, "changes": [change for change in option["changes"] if change["id"] == row["id"]]}
+            for option in document.get("sensitivity") or []
+        ],
+        "history": [change.to_json() for change in paper.changes if change.concerns(row["id"])],
+    }
 
 
 def _leave(document: Mapping[str, Any], strict: bool) -> None:

@@ -28,7 +28,7 @@ def run(
     """One run: rates, shares, delay, and where the queue was."""
     scenario, _ = load(file, settings)
     scenario.check()
-    record = scenario.run(seed)
+    record = scenario.run(seed, progress=not as_json)
     from ..run import notes
 
     found = [*notes.left_out(scenario, record), *record.notes]

@@ -1,23 +1,31 @@
 """Claims: published statements as predicates over a study, judged *holds*, *fails* or *undecided*.
 
-The rule, for one comparison with confidence interval I and accepted set A = [lo, hi]: I inside A holds; I outside A
-fails; otherwise it is undecided with fewer runs than the paper's, and the row says how many runs would decide it;
-with the paper's number of runs the mean decides and the row is flagged *close*. A claim over many comparisons fails
-if any fails, else is undecided if any is. Runs shorter than the paper's decide nothing.
+The rule, for a claim of one or many comparisons, each with a confidence interval and an accepted set [lo, hi]:
 
-*Literal* is the paper's own words and numbers. *Relaxed* is a second reading, where there is reason for one; both are
-shown and the literal one is counted first.
+- it *holds* if every interval lies inside at the claim's level;
+- it *fails* if one lies outside at the confidence 1 − (1 − level)/m, m being its sampled comparisons;
+- otherwise it is undecided with fewer runs than the paper's, and the row says how many would decide it;
+- with as many the means decide (`by_mean`): all inside, it holds; outside, a claim of a single comparison fails, and
+  one of several stays undecided, because the largest of many means always strays.
+
+Undefined or infinite values leave a comparison undecided. Runs shorter than the paper's decide nothing. Fewer runs
+than the paper's decide neither that something is absent, nor that a count over all runs is as claimed, nor that a claim
+holds on a grid of which they have a part, nor anything where the runs of the ledger that ships fall into modes.
+
+*Literal* is the paper's own words and numbers. *Relaxed* is a wider reading, where there is reason for one; both are
+shown and the literal one is counted first. Where runs fall into modes the mean decides the literal reading, and the
+median may decide the wider one. docs/design.md has the reasons, and how often the rule errs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..stats import LEVEL, Interval, mean_interval, runs_needed
+from ..stats import LEVEL, Interval, Mode, mean_interval, median_interval, modes, runs_needed
 
 if TYPE_CHECKING:
     from ..run.study import Table
@@ -50,6 +58,8 @@ class Check:
         lo, hi: the accepted set, closed; None = open on that side.
         unit: shown behind the measured value.
         parts: of a comparison that counts others (`kit.most`), these.
+        left_out: runs in which the value is undefined are left out, as the claim says; otherwise they leave the
+            comparison undecided.
     """
 
     label: str
@@ -58,11 +68,28 @@ class Check:
     hi: float | None = None
     unit: str = ""
     parts: tuple[Check, ...] = ()
+    left_out: bool = False
+
+    @property
+    def runs(self) -> Floats | None:
+        """The value of each run, where there is one."""
+        import numpy as np
+
+        if isinstance(self.values, Interval):
+            return self.values.runs
+        if isinstance(self.values, (int, float)):
+            return None
+        return np.asarray(self.values, dtype=np.float64).ravel()
+
+    def by_median(self) -> Check:
+        """The same comparison of the median instead of the mean; itself where it has no values by run."""
+        runs = self.runs
+        return self if runs is None else replace(self, values=median_interval(runs))
 
     def interval(self, level: float = LEVEL) -> Interval:
         """The confidence interval judged."""
         if isinstance(self.values, Interval):
-            return self.values if level == LEVEL and self.values.again is None else self.values.at(level)
+            return self.values.at(level)
         if isinstance(self.values, (int, float)):
             return Interval.exact(float(self.values))
         return mean_interval(self.values, level)
@@ -84,13 +111,26 @@ class Check:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A check and what became of it."""
+    """A check and what became of it.
+
+    `interval` is at the claim's level, `to_fail` at the confidence at which one of its comparisons fails the claim.
+    `close`: neither wholly inside nor outside, with as many runs as the paper's. `modes`: what the runs fall into.
+    `open`: why nothing can be said, whatever the interval: undefined, infinite, bistable in fewer runs.
+    """
 
     check: Check
     interval: Interval
     verdict: Verdict
     close: bool = False
     runs_to_decide: int | None = None
+    to_fail: Interval | None = None
+    modes: tuple[Mode, ...] = ()
+    open: str = ""
+
+    @property
+    def mean_inside(self) -> bool:
+        """Whether the mean lies in the accepted set."""
+        return _lo(self.check) <= self.interval.mean <= _hi(self.check)
 
     @property
     def measured(self) -> str:
@@ -104,19 +144,33 @@ class Outcome:
         bounds = f" [{number(i.lo)}, {number(i.hi)}]" if math.isfinite(i.lo) and math.isfinite(i.hi) else ""
         return f"{number(i.mean)}{bounds}{unit}"
 
+    @property
+    def bistable(self) -> str:
+        """What the runs fall into, in words: "0.64 in 5 of 10 runs, 1.56 in 5"; empty if they are one heap."""
+        if not self.modes:
+            return ""
+        unit = f" {self.check.unit}" if self.check.unit else ""
+        first, *others = self.modes
+        said = [f"{number(first.value)}{unit} in {first.runs} of {first.of} runs"]
+        return ", ".join([*said, *(f"{number(m.value)}{unit} in {m.runs}" for m in others)])
+
     def to_json(self) -> dict[str, Any]:
         """Plain data for the ledger; a bound that is not finite becomes null."""
-        i = self.interval
+        i, wide = self.interval, self.to_fail or self.interval
         return {
             "label": self.check.label,
             "mean": _finite(i.mean),
             "ci": [_finite(i.lo), _finite(i.hi)],
+            "ci_to_fail": [_finite(wide.lo), _finite(wide.hi)],
             "n": i.n,
+            "undefined": i.undefined,
             "accepted": [self.check.lo, self.check.hi],
             "unit": self.check.unit,
             "verdict": str(self.verdict),
             "close": self.close,
             "runs_to_decide": self.runs_to_decide,
+            "modes": [{"value": _finite(m.value), "runs": m.runs, "share": m.share} for m in self.modes],
+            "open": self.open,
         }
 
 
@@ -124,8 +178,8 @@ class Outcome:
 class Judgement:
     """A claim's verdict with the numbers behind it.
 
-    `close`: decided by a mean although the interval straddles an edge. `runs_to_decide`: of the undecided checks,
-    the most expensive one's number; None if no number of runs is foreseeable.
+    `by_mean`: holds or fails by its means, although an interval straddles an edge. `close`: one does. `runs_to_decide`:
+    of the undecided checks, the most expensive one's number; None if no number of runs is foreseeable.
     """
 
     verdict: Verdict
@@ -135,11 +189,26 @@ class Judgement:
     outcomes: tuple[Outcome, ...] = ()
     close: bool = False
     runs_to_decide: int | None = None
+    by_mean: bool = False
 
     @property
     def worst(self) -> Outcome | None:
         """The comparison that decided the verdict, or the first one."""
-        return min(self.outcomes, key=lambda o: (WORST_FIRST[o.verdict], not o.close), default=None)
+        return min(self.outcomes, key=_worst, default=None)
+
+
+def _worst(o: Outcome) -> tuple[int, int, int]:
+    """Clearly outside, by the mean, undecided with the mean outside, what cannot be said, inside: in this order."""
+    astray = o.verdict is Verdict.UNDECIDED and not o.open and not o.mean_inside
+    return WORST_FIRST[o.verdict], int(o.close) if o.verdict is Verdict.FAILS else int(not astray), int(not o.close)
+
+
+def _lo(check: Check) -> float:
+    return -math.inf if check.lo is None else check.lo
+
+
+def _hi(check: Check) -> float:
+    return math.inf if check.hi is None else check.hi
 
 
 def number(value: float | None) -> str:
@@ -160,27 +229,92 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def judge_one(check: Check, *, paper_runs: int, level: float = LEVEL, shortened: bool = False) -> Outcome:
-    """The verdict rule for one comparison (module docstring)."""
-    i = check.interval(level)
-    lo = -math.inf if check.lo is None else check.lo
-    hi = math.inf if check.hi is None else check.hi
-    sampled = not (i.n == 0 and i.sd == 0.0)
-    if math.isnan(i.mean):
-        return Outcome(check, i, Verdict.UNDECIDED)
-    if sampled and shortened:
-        return Outcome(check, i, Verdict.UNDECIDED)
+@dataclass(frozen=True)
+class Circumstances:
+    """What bears on a claim besides its numbers.
+
+    Attributes:
+        scale: worded into `why`; what counts is the number of runs.
+        paper_runs: replications the paper used; with as many, the means decide where an interval straddles an edge.
+        level: the paper's confidence level, else 0.95.
+        shortened: the runs lasted less than the paper's, so that nothing sampled is decided by them.
+        thinner: the runs have a part of the grid that the claim is about, so that it cannot hold by them.
+        fewer: there are fewer runs than the paper's even if no comparison shows it: a count over all runs, which has no
+            interval, does not hold by them.
+        absence: the claim says that something is absent.
+        bistable: labels of comparisons whose runs, in the ledger that ships, fall into modes.
+    """
+
+    scale: Scale
+    paper_runs: int
+    level: float = LEVEL
+    shortened: bool = False
+    thinner: bool = False
+    fewer: bool = False
+    absence: bool = False
+    bistable: Collection[str] = ()
+
+
+def _outcome(check: Check, at: Circumstances, m: int) -> Outcome:
+    """One comparison of a claim with `m` sampled ones."""
+    i = check.interval(at.level)
+    sampled = _sampled(i)
+    wide = check.interval(1 - (1 - at.level) / m) if sampled and m > 1 else i
+    lo, hi = _lo(check), _hi(check)
+    few = sampled and i.n + (0 if check.left_out else i.undefined) < at.paper_runs
+    runs = check.runs
+    found = modes(runs) if runs is not None else ()
+    made = Outcome(check, i, Verdict.UNDECIDED, to_fail=wide, modes=found, open=_open(check, i, few, at))
+    if made.open:
+        return made
     # an open side accepts an infinite bound only if the interval is a real one: one run has no interval at all
     real = not sampled or math.isfinite(i.lo) or math.isfinite(i.hi)
     if real and lo <= i.lo and i.hi <= hi:
-        return Outcome(check, i, Verdict.HOLDS)
-    if real and (i.hi < lo or i.lo > hi):
-        return Outcome(check, i, Verdict.FAILS)
-    if sampled and i.n < min(2, paper_runs):
-        return Outcome(check, i, Verdict.UNDECIDED)  # the others are undefined: one value has no interval to speak of
-    if sampled and i.n + i.undefined < paper_runs:
-        return Outcome(check, i, Verdict.UNDECIDED, runs_to_decide=runs_needed(i, check.lo, check.hi, level))
-    return Outcome(check, i, Verdict.HOLDS if lo <= i.mean <= hi else Verdict.FAILS, close=sampled)
+        return replace(made, verdict=Verdict.HOLDS)
+    if real and (wide.hi < lo or wide.lo > hi):
+        return replace(made, verdict=Verdict.FAILS)
+    inside = made.mean_inside
+    needed = runs_needed(i, check.lo, check.hi, at.level if inside else 1 - (1 - at.level) / max(m, 1))
+    if few:
+        return replace(made, runs_to_decide=needed)
+    if inside:
+        return replace(made, verdict=Verdict.HOLDS, close=True)
+    single = m == 1 and len(check.parts) < 2
+    return replace(
+        made,
+        verdict=Verdict.FAILS if single else Verdict.UNDECIDED,
+        close=True,
+        runs_to_decide=None if single else needed,
+    )
+
+
+def _sampled(i: Interval) -> bool:
+    return not (i.n == 0 and i.sd == 0.0)
+
+
+def _open(check: Check, i: Interval, few: bool, at: Circumstances) -> str:
+    """Why nothing can be said whatever the interval; empty if something can."""
+    of = i.n + i.undefined
+    if not _sampled(i):
+        return "undefined" if math.isnan(i.mean) else ""
+    if i.n == 0:
+        return "undefined in every run" if of else "there is no run"
+    if i.undefined and not check.left_out:
+        return f"undefined in {i.undefined} of {of} runs"
+    if not math.isfinite(i.mean):
+        return "infinite in a run"
+    if at.shortened:
+        return f"runs at scale “{at.scale}” are shorter than the paper's and decide nothing"
+    if few and check.label in at.bistable:
+        return "its runs fall into modes in the ledger that ships, so that fewer than the paper's decide nothing"
+    if i.n < min(2, at.paper_runs):
+        return "one run has no interval"
+    return ""
+
+
+def judge_one(check: Check, *, paper_runs: int, level: float = LEVEL, shortened: bool = False) -> Outcome:
+    """The verdict rule for a claim of one comparison (module docstring)."""
+    return _outcome(check, Circumstances("paper", paper_runs, level, shortened), 1)
 
 
 def judge(
@@ -190,32 +324,74 @@ def judge(
     paper_runs: int,
     level: float = LEVEL,
     shortened: bool = False,
+    thinner: bool = False,
+    fewer: bool = False,
+    absence: bool = False,
+    bistable: Collection[str] = (),
 ) -> Judgement:
     """Judge a claim over one or many comparisons.
 
     Args:
         checks: at least one; none gives *undecided*.
-        scale: only worded into `why`: what counts is the number of runs.
-        paper_runs: replications the paper used; with as many, the mean decides where the interval straddles an edge.
-        level: the paper's confidence level, else 0.95.
-        shortened: the runs lasted less than the paper's, so that nothing sampled is decided by them.
+        scale, paper_runs, level, shortened, thinner, fewer, absence, bistable: see `Circumstances`.
     """
-    outcomes = tuple(judge_one(c, paper_runs=paper_runs, level=level, shortened=shortened) for c in checks)
+    at = Circumstances(scale, paper_runs, level, shortened, thinner, fewer, absence, bistable)
+    m = sum(_sampled(check.interval(level)) for check in checks)
+    outcomes = tuple(_outcome(check, at, m) for check in checks)
     if not outcomes:
         return Judgement(Verdict.UNDECIDED, "nothing", "", "Nothing was compared.")
-    order = sorted(outcomes, key=lambda o: (WORST_FIRST[o.verdict], not o.close))
-    verdict = order[0].verdict
+    order = sorted(outcomes, key=_worst)
+    clear = [o for o in outcomes if o.verdict is Verdict.FAILS and not o.close]
+    verdict, by_mean, guard = order[0].verdict, False, ""
+    if not clear and verdict is not Verdict.UNDECIDED:
+        by_mean = any(o.close for o in outcomes)
+    if verdict is Verdict.HOLDS:
+        guard = _guard(outcomes, at)
+        if guard:
+            verdict, by_mean = Verdict.UNDECIDED, False
     needed = [o.runs_to_decide for o in outcomes if o.verdict is Verdict.UNDECIDED]
-    runs = max((n for n in needed if n is not None), default=None) if None not in needed else None
+    runs = None
+    if verdict is Verdict.UNDECIDED and None not in needed:
+        runs = max((n for n in needed if n is not None), default=None)
     return Judgement(
         verdict=verdict,
         measured=_together([(o.check.label, o.measured) for o in order]),
         expected=_together(_distinct([(o.check.label, o.check.accepted) for o in order])),
-        why=_why(order, scale=scale, runs=runs, shortened=shortened, paper_runs=paper_runs),
+        why=" ".join(part for part in (guard or _why(order, at, m, verdict, runs, by_mean), _modes(order)) if part),
         outcomes=outcomes,
         close=any(o.close for o in outcomes),
         runs_to_decide=runs,
+        by_mean=by_mean,
     )
+
+
+def _guard(outcomes: Sequence[Outcome], at: Circumstances) -> str:
+    """Why runs that lie inside do not decide the claim; empty if they do."""
+    sampled = [o.interval for o in outcomes if _sampled(o.interval)]
+    few = at.fewer or any(i.n + i.undefined < at.paper_runs for i in sampled)
+    if at.absence and few:
+        return (
+            "Nothing contrary was seen; that something is absent is not shown by fewer runs than the paper's "
+            f"{at.paper_runs}."
+        )
+    if at.fewer and len(sampled) < len(outcomes):
+        return (
+            "Inside so far; a count over all runs has no interval, and does not hold by fewer of them than the paper's "
+            f"{at.paper_runs} a point."
+        )
+    if at.thinner:
+        return f"Inside at every point of scale “{at.scale}”, which are a part of the grid that the claim is about."
+    return ""
+
+
+def _modes(order: Sequence[Outcome], most: int = 3) -> str:
+    """The row's sentence about bistable points; empty if there are none."""
+    torn = [o for o in order if o.modes]
+    if not torn:
+        return ""
+    said = [f"{o.check.label}: {o.bistable}" if o.check.label else o.bistable for o in torn[:most]]
+    more = f"; and {len(torn) - most} more" if len(torn) > most else ""
+    return f"Bistable: {'; '.join(said)}{more}."
 
 
 def _together(parts: Sequence[tuple[str, str]], most: int = 3) -> str:
@@ -231,23 +407,41 @@ def _distinct(parts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [("", parts[0][1])] if len({text for _, text in parts}) == 1 else list(parts)
 
 
-def _why(order: Sequence[Outcome], *, scale: Scale, runs: int | None, shortened: bool, paper_runs: int) -> str:
-    verdict = order[0].verdict
-    mine = [o for o in order if o.verdict is verdict]
-    where = f" ({mine[0].check.label})" if mine[0].check.label else ""
-    of = f"{len(mine)} of {len(order)} comparisons" if len(order) > 1 else "The comparison"
+def _why(order: Sequence[Outcome], at: Circumstances, m: int, verdict: Verdict, runs: int | None, by_mean: bool) -> str:
+    first = order[0]
+    where = f" ({first.check.label})" if first.check.label else ""
     if verdict is Verdict.HOLDS:
-        return "Decided by the mean: an interval straddles the edge." if any(o.close for o in order) else ""
+        close = sum(o.close for o in order)
+        return f"Decided by the means: {_of(close, len(order), 'interval')} across the edge." if by_mean else ""
     if verdict is Verdict.FAILS:
-        how = "by the mean, its interval straddles the edge" if mine[0].close else "its interval lies outside"
-        return f"{of} outside what is accepted{where}: {how}."
-    if shortened:
-        return f"Runs at scale “{scale}” are shorter than the paper's and decide nothing."
-    if math.isnan(mine[0].interval.mean):
-        return f"Undefined in every run{where}."
+        if by_mean:
+            return f"The comparison outside what is accepted{where}: by the mean, its interval straddles the edge."
+        out = sum(o.verdict is Verdict.FAILS for o in order)
+        level = f" at the confidence {100 * (1 - (1 - at.level) / m):.4g} %" if m > 1 else ""
+        of = f"{out} of {len(order)} comparisons" if len(order) > 1 else "The comparison"
+        return f"{of} outside what is accepted{where}: its interval lies outside{level}."
+    if all(o.open for o in order if o.verdict is Verdict.UNDECIDED):
+        return f"{first.open[0].upper()}{first.open[1:]}{where}."
+    mine = [o for o in order if o.verdict is Verdict.UNDECIDED and not o.open]
+    need = f"about {runs} runs would decide it" if runs is not None else "no number of runs is foreseeable"
+    of = f"{len(mine)} of {len(order)} comparisons" if len(order) > 1 else "The comparison"
     count = mine[0].interval.n
-    need = f"about {runs} runs would decide it" if runs is not None else "no number of runs is foreseeable from so few"
-    return f"{of} undecided with {count} run{'s' if count != 1 else ''}{where}: {need} (the paper used {paper_runs})."
+    if mine[0].close:
+        return (
+            f"{of} with a mean outside, none of them clearly{where}: of many means one always strays, so that this is "
+            f"undecided; {need}."
+        )
+    if runs is None:
+        need += " from so few"
+    return (
+        f"{of} undecided with {count} run{'s' if count != 1 else ''}{where}: {need} (the paper used {at.paper_runs})."
+    )
+
+
+def _of(part: int, whole: int, what: str) -> str:
+    if whole == 1:
+        return f"the {what} lies"
+    return f"{part} of {whole} {what}s lie{'s' if part == 1 else ''}"
 
 
 @dataclass(frozen=True)
@@ -263,8 +457,8 @@ class Claim:
         experiments: ids of the experiments it is judged on; empty for an analytic claim.
         literal: the comparisons of the paper's own words and numbers.
         relaxed: those of a second reading, and `relaxed_reading`: what that reading is and why there is one.
-        note: the investigation: text, or a function of the data and the literal judgement; used as `why` of a claim
-            that does not hold, in front of what the verdict rule itself says.
+        note: the investigation: text, or a function of the data shown and the literal judgement; used as `why` of a
+            claim that does not hold, in front of what the verdict rule itself says. At scale quick it says so.
         paper_runs: replications in the paper; None = the paper's default (`Paper.runs`).
         quote: the paper's own sentence.
         judged: the predicate in words.
@@ -343,6 +537,10 @@ class Writer:
         )
 
 
+MEDIAN = "Where runs fall into modes, the median instead of the mean."
+"""The wider reading of a claim that has bistable points, by rule."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """A judged claim: one row of the ledger."""
@@ -352,6 +550,16 @@ class Entry:
     relaxed: Judgement | None = None
     broken: str = field(default="")
     """Not empty if the predicate itself failed: a defect of ours, reported and left undecided."""
+    median: bool = False
+    """The wider reading is the rule's own: the median at points where runs fall into modes."""
+
+    @property
+    def relaxed_reading(self) -> str | None:
+        """What the wider reading is."""
+        own = self.claim.relaxed_reading
+        if not self.median:
+            return own
+        return f"{own} {MEDIAN}" if own else MEDIAN
 
     def to_json(self) -> dict[str, Any]:
         """The row as `reproduce --json` and `claims --json` give it."""
@@ -368,37 +576,113 @@ class Entry:
             "experiments": list(self.claim.experiments),
             "close": self.literal.close,
             "runs_to_decide": self.literal.runs_to_decide,
-            "relaxed_reading": self.claim.relaxed_reading,
+            "by_mean": self.literal.by_mean,
+            "apart": self.claim.apart,
+            "relaxed_reading": self.relaxed_reading,
             "relaxed_measured": self.relaxed.measured if self.relaxed else None,
+            "relaxed_by_mean": self.relaxed.by_mean if self.relaxed else None,
+            "quote": self.claim.quote,
+            "judged": self.claim.judged,
             "checks": [o.to_json() for o in self.literal.outcomes],
             "relaxed_checks": [o.to_json() for o in self.relaxed.outcomes] if self.relaxed else None,
         }
         return row
 
 
-def judge_claim(claim: Claim, data: Data, *, scale: Scale, paper_runs: int, shortened: bool = False) -> Entry:
+def judge_claim(
+    claim: Claim,
+    data: Data,
+    *,
+    scale: Scale,
+    paper_runs: int,
+    shortened: bool = False,
+    fewer: bool = False,
+    bistable: Collection[str] = (),
+) -> Entry:
     """Judge both readings of a claim.
 
     A predicate that raises is a defect of ours: the row becomes *undecided* and says so, the others are still judged.
+    That a predicate asks for a grid of which `data` has a part is noticed by itself (`study.noticing_gaps`).
     """
+    from ..run.study import noticing_gaps
+
     runs = claim.paper_runs or paper_runs
 
-    def verdict_of(predicate: Callable[[Data], Sequence[Check]]) -> Judgement:
-        return judge(list(predicate(data)), scale=scale, paper_runs=runs, level=claim.level, shortened=shortened)
+    def verdict_of(predicate: Callable[[Data], Sequence[Check]], median: bool = False) -> Judgement:
+        with noticing_gaps() as gaps:
+            checks = list(predicate(data))
+        if median:
+            checks = [check.by_median() if check.label in torn else check for check in checks]
+        return judge(
+            checks,
+            scale=scale,
+            paper_runs=runs,
+            level=claim.level,
+            shortened=shortened,
+            thinner=bool(gaps),
+            fewer=fewer,
+            absence=claim.absence,
+            bistable=bistable,
+        )
 
     try:
         literal = verdict_of(claim.literal)
+        torn = {o.check.label for o in literal.outcomes if o.modes}
         relaxed = verdict_of(claim.relaxed) if claim.relaxed is not None else None
         if relaxed is not None and claim.relaxed_of is not None:
             relaxed = better(literal, relaxed)
+        by_rule = False
+        if torn and literal.verdict is not Verdict.HOLDS:
+            median = verdict_of(claim.relaxed or claim.literal, median=True)
+            by_rule = (
+                better(relaxed or literal, median) is median and median.verdict is not (relaxed or literal).verdict
+            )
+            relaxed = median if by_rule else relaxed
         if literal.verdict is not Verdict.HOLDS:
-            note = claim.note(data, literal) if callable(claim.note) else claim.note
-            literal = replace(literal, why=" ".join(part for part in (note.strip(), literal.why) if part))
-        return Entry(claim, literal, relaxed)
+            note = _noted(claim, data, literal, scale)
+            literal = replace(literal, why=" ".join(part for part in (note, literal.why) if part))
+        return Entry(claim, literal, relaxed, median=by_rule)
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
         why = f"Could not be judged, a defect of Evenflow: {said}"
         return Entry(claim, Judgement(Verdict.UNDECIDED, "nothing", "", why), broken=said)
+
+
+class NotRun(KeyError):
+    """A note asks for an experiment that is not among those shown."""
+
+
+class _Shown(dict[str, "Table"]):
+    def __missing__(self, name: str) -> Table:
+        raise NotRun(name)
+
+
+def _noted(claim: Claim, data: Data, literal: Judgement, scale: Scale) -> str:
+    """A claim's note. A computed one says on which runs, and nothing about fewer than three of several."""
+    if not callable(claim.note):
+        return claim.note.strip()
+    runs = [_runs(data[name]) for name in claim.experiments if name in data]
+    if scale == "quick" and runs and 1 < max(runs) < FEW_FOR_A_NOTE:
+        return ""
+    try:
+        note = claim.note(_Shown(data), literal).strip()
+    except NotRun as error:
+        return f"What was found out about it needs the experiment {error.args[0]}, which was not run."
+    if not note or scale == "paper" or not runs:
+        return note
+    several = f"{max(runs)} runs a point" if max(runs) > 1 else "one run a point"
+    return f"At scale “quick”, {several}: {note}"
+
+
+FEW_FOR_A_NOTE = 3
+"""With fewer runs than this a note about how runs differ is about nothing."""
+
+
+def _runs(table: Table) -> int:
+    counts: dict[int, int] = {}
+    for run in table.runs:
+        counts[run.point] = counts.get(run.point, 0) + 1
+    return max(counts.values(), default=0)
 
 
 def better(one: Judgement, other: Judgement) -> Judgement:
@@ -422,7 +706,10 @@ def worst_first(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many claims hold, fail and are undecided, by the literal reading and by the wider one where there is one."""
+    """How many claims hold, fail and are undecided, by the literal reading and by the wider one where there is one.
+
+    Those that are counted apart are in none of these but `apart` and `total`.
+    """
 
     holds: int
     fails: int
@@ -431,23 +718,76 @@ class Counts:
     relaxed_fails: int
     relaxed_undecided: int
     close: int
+    holds_by_mean: int = 0
+    fails_by_mean: int = 0
+    relaxed_holds_by_mean: int = 0
+    relaxed_fails_by_mean: int = 0
+    apart: int = 0
+
+    @property
+    def judged(self) -> int:
+        """Claims that count."""
+        return self.holds + self.fails + self.undecided
 
     @property
     def total(self) -> int:
-        """Claims judged."""
-        return self.holds + self.fails + self.undecided
+        """All claims, those counted apart too."""
+        return self.judged + self.apart
+
+    def to_json(self) -> dict[str, Any]:
+        """`counts` of a ledger."""
+        return {
+            "literal": {
+                "holds": self.holds,
+                "fails": self.fails,
+                "undecided": self.undecided,
+                "holds_by_mean": self.holds_by_mean,
+                "fails_by_mean": self.fails_by_mean,
+            },
+            "relaxed": {
+                "holds": self.relaxed_holds,
+                "fails": self.relaxed_fails,
+                "undecided": self.relaxed_undecided,
+                "holds_by_mean": self.relaxed_holds_by_mean,
+                "fails_by_mean": self.relaxed_fails_by_mean,
+            },
+            "close": self.close,
+            "by_mean": self.holds_by_mean + self.fails_by_mean,
+            "apart": self.apart,
+        }
+
+
+def by_mean(number: int) -> str:
+    """ ", 6 of them by their means", or nothing."""
+    return f", {number} of them by {'its mean' if number == 1 else 'their means'}" if number else ""
 
 
 def count(rows: Sequence[Mapping[str, Any]]) -> Counts:
     """Count ledger rows. A claim without a relaxed reading counts with its literal verdict in both."""
-    literal = [Verdict(row["verdict"]) for row in rows]
-    relaxed = [Verdict(row.get("relaxed") or row["verdict"]) for row in rows]
+    counted = [row for row in rows if not row.get("apart")]
+
+    def literal(row: Mapping[str, Any]) -> tuple[Verdict, bool]:
+        return Verdict(row["verdict"]), bool(row.get("by_mean"))
+
+    def relaxed(row: Mapping[str, Any]) -> tuple[Verdict, bool]:
+        return (Verdict(row["relaxed"]), bool(row.get("relaxed_by_mean"))) if row.get("relaxed") else literal(row)
+
+    one, other = [literal(row) for row in counted], [relaxed(row) for row in counted]
+
+    def of(found: Sequence[tuple[Verdict, bool]], verdict: Verdict, by_mean: bool = False) -> int:
+        return sum(v is verdict and (mean or not by_mean) for v, mean in found)
+
     return Counts(
-        holds=literal.count(Verdict.HOLDS),
-        fails=literal.count(Verdict.FAILS),
-        undecided=literal.count(Verdict.UNDECIDED),
-        relaxed_holds=relaxed.count(Verdict.HOLDS),
-        relaxed_fails=relaxed.count(Verdict.FAILS),
-        relaxed_undecided=relaxed.count(Verdict.UNDECIDED),
-        close=sum(1 for row in rows if row.get("close")),
+        holds=of(one, Verdict.HOLDS),
+        fails=of(one, Verdict.FAILS),
+        undecided=of(one, Verdict.UNDECIDED),
+        relaxed_holds=of(other, Verdict.HOLDS),
+        relaxed_fails=of(other, Verdict.FAILS),
+        relaxed_undecided=of(other, Verdict.UNDECIDED),
+        close=sum(1 for row in counted if row.get("close")),
+        holds_by_mean=of(one, Verdict.HOLDS, True),
+        fails_by_mean=of(one, Verdict.FAILS, True),
+        relaxed_holds_by_mean=of(other, Verdict.HOLDS, True),
+        relaxed_fails_by_mean=of(other, Verdict.FAILS, True),
+        apart=len(rows) - len(counted),
     )

@@ -14,6 +14,8 @@ Somebody who does not program can review a change of it. Python only measures:
 
 `build` checks both halves against each other, and says everything that is wrong at once.
 
+`history` reads `history.toml`, where every change of an expectation is told.
+
 Forms of comparison: `each` point, `most` points, an `order`, a `rank` correlation, an `extremum` inside a range.
 """
 
@@ -35,11 +37,28 @@ import numpy as np
 from ..errors import EvenflowError, nearest
 from ..stats import LEVEL, Interval
 from .claims import Check, Claim
+from .history import history
 from .lab import extremum_difference, plain, rank_correlation
 
 if TYPE_CHECKING:
     from ..stats import Floats
     from .claims import Data
+
+__all__ = [
+    "APART",
+    "OF",
+    "Accept",
+    "Claims",
+    "ClaimsError",
+    "MostOf",
+    "Set",
+    "each",
+    "extremum",
+    "history",
+    "most",
+    "order",
+    "rank",
+]
 
 Values: TypeAlias = "Floats | Sequence[float] | float | Interval"
 Measure: TypeAlias = "Callable[..., Sequence[Check]]"
@@ -549,9 +568,15 @@ def _walk(it: Any, seen: set[int]) -> Iterator[str]:
             yield from _walk(cell.cell_contents, seen)
         for name in _names(it.__code__):
             used = it.__globals__.get(name)
-            same = getattr(used, "__module__", "").rpartition(".")[0] == it.__module__.rpartition(".")[0]
+            same = _package(getattr(used, "__module__", None)) == _package(it.__module__)
             if isinstance(used, (str, tuple, list, set, frozenset, dict)) or same:
                 yield from _walk(used, seen)
+
+
+def _package(module: str | None) -> tuple[str, ...]:
+    """A paper's package: `evenflow.papers.abc`, or that of somebody else's paper."""
+    parts = tuple((module or "").split("."))
+    return parts[:3] if parts[:2] == ("evenflow", "papers") else parts[:1]
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..run.study import Curve, Run
+from ..run.study import Curve, Run, notice
 from ..stats import Interval, mean_interval
 from .claims import Check, Scale
 
@@ -96,6 +96,7 @@ class LabOf(Generic[S]):
 
     def __init__(self, table: Table, spot: Callable[[Sequence[Run]], S]) -> None:
         self._spot = spot
+        self._left_out = table.left_out
         self._points: dict[int, tuple[Mapping[str, Label], list[Run]]] = {}
         for run in table.runs:
             self._points.setdefault(run.point, (run.labels, []))[1].append(run)
@@ -104,6 +105,14 @@ class LabOf(Generic[S]):
         return [
             (labels, runs)
             for labels, runs in self._points.values()
+            if all(name in labels and labels[name] == value for name, value in wanted.items())
+        ]
+
+    def _missing(self, wanted: Mapping[str, Label]) -> list[Mapping[str, Label]]:
+        """The points with these labels that were left out at this scale."""
+        return [
+            labels
+            for labels in self._left_out
             if all(name in labels and labels[name] == value for name, value in wanted.items())
         ]
 
@@ -120,18 +129,25 @@ class LabOf(Generic[S]):
 
     def has(self, **labels: Label) -> bool:
         """Whether the grid of this scale has the point."""
-        return len(self._matching(labels)) == 1
+        found = len(self._matching(labels)) == 1
+        if not found:
+            notice(self._missing(labels))
+        return found
 
     def grid(self, name: str, **labels: Label) -> list[float]:
         """The values of a numeric label among the points with these labels, ascending, each once."""
-        return sorted({float(found[name]) for found, _ in self._matching(labels) if name in found})
+        there = {float(found[name]) for found, _ in self._matching(labels) if name in found}
+        notice(it for it in self._missing(labels) if name in it and float(it[name]) not in there)
+        return sorted(there)
 
     def points(self) -> list[tuple[Mapping[str, Label], S]]:
         """Every point with its labels, in order."""
+        notice(self._left_out)
         return [(labels, self._spot(runs)) for labels, runs in self._points.values()]
 
     def runs(self, **labels: Label) -> list[Run]:
         """Every run with these labels."""
+        notice(self._missing(labels))
         return [run for _, runs in self._matching(labels) for run in runs]
 
     def curve(self, name: str, measure: Measure | str, **labels: Label) -> tuple[list[float], Floats]:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..run.study import Point, Study, Table
+from ..run.study import Labels, Point, Study, Table
 from ..stats import LEVEL
 from .claims import Claim, Scale
+from .history import Change
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +48,17 @@ class Experiment:
     def study(self, scale: Scale) -> Study:
         """The runs of this experiment at a scale."""
         return Study(list(self.points(scale)), list(self.seeds(scale)))
+
+    def left_out(self, scale: Scale) -> list[Labels]:
+        """The labels of the paper's points that this scale leaves out."""
+        if scale == "paper":
+            return []
+        there = [dict(point.labels) for point in self.points(scale)]
+        return [point.labels for point in self.points("paper") if dict(point.labels) not in there]
+
+    def fewer(self, scale: Scale) -> bool:
+        """Whether this scale has fewer seeds than the paper's."""
+        return len(list(self.seeds(scale))) < len(list(self.seeds("paper")))
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,7 @@ class Paper:
         options: the choices it leaves open that can be made otherwise.
         build: experiments and claims for a choice of options (names and values that are not the default).
         chosen: the options of this examination that are not the default.
+        changes: every change of an expectation since it was first written down (`kit.history`).
     """
 
     key: str
@@ -117,6 +130,7 @@ class Paper:
     options: tuple[Option, ...] = ()
     build: Callable[[Mapping[str, str]], Parts] | None = None
     chosen: Mapping[str, str] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
 
     @property
     def folder(self) -> str:

@@ -134,7 +134,7 @@ def _tables(
             varied[experiment.id] = tables[experiment.id]
             continue
         rerun.append(experiment.id)
-        varied[experiment.id] = run_study(
+        found = run_study(
             experiment.study(scale),
             store=store,
             jobs=jobs,
@@ -142,6 +142,8 @@ def _tables(
             progress=progress,
             what=f"{name} = {value}: {experiment.id}",
         )
+        found.left_out = tuple(experiment.left_out(scale))
+        varied[experiment.id] = found
     return varied, tuple(rerun)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import platform
 import time
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from ..judge.sensitivity import Varied
 
 LEDGER = "ledger.json"
+COMPARISONS = "comparisons.json.gz"
+"""Beside a ledger that ships: every comparison of every row, packed."""
 REPORT = "report.html"
 
 
@@ -95,15 +98,7 @@ class Reproduction:
             "host": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
             "jobs": self.jobs,
             "elapsed_s": round(self.elapsed_s, 3),
-            "counts": {
-                "literal": {"holds": counts.holds, "fails": counts.fails, "undecided": counts.undecided},
-                "relaxed": {
-                    "holds": counts.relaxed_holds,
-                    "fails": counts.relaxed_fails,
-                    "undecided": counts.relaxed_undecided,
-                },
-                "close": counts.close,
-            },
+            "counts": counts.to_json(),
             "claims": self.rows,
             "experiments": [
                 {
@@ -119,6 +114,7 @@ class Reproduction:
                 for e in self.examined
             ],
             "sensitivity": [varied.to_json() for varied in self.varied],
+            "history": [change.to_json() for change in self.paper.changes],
             "report": str(self.out / REPORT),
         }
 
@@ -172,6 +168,7 @@ def reproduce(
                 progress=progress,
                 what=f"{number}/{len(chosen)} {experiment.id}",
             )
+            table.left_out = tuple(experiment.left_out(scale))
             found = Examined(experiment, table)
             _draw(found, out)
             examined.append(found)
@@ -254,19 +251,68 @@ def _draw(found: Examined, out: Path) -> None:
 
 
 def _judge(paper: Paper, tables: Mapping[str, Table], scale: Scale) -> list[Entry]:
-    shortened = {e.id for e in paper.experiments if e.id in tables and e.shortened and scale == "quick"}
+    examined = [e for e in paper.experiments if e.id in tables]
+    shortened = {e.id for e in examined if e.shortened and scale == "quick"}
+    fewer = {e.id for e in examined if e.fewer(scale)}
+    bistable = _bistable(paper) if fewer else {}
     return [
         claims.judge_claim(
-            claim, tables, scale=scale, paper_runs=paper.runs, shortened=not shortened.isdisjoint(claim.experiments)
+            claim,
+            tables,
+            scale=scale,
+            paper_runs=paper.runs,
+            shortened=not shortened.isdisjoint(claim.experiments),
+            fewer=not fewer.isdisjoint(claim.experiments),
+            bistable=bistable.get(claim.id, ()),
         )
         for claim in paper.claims
         if all(name in tables for name in claim.experiments)
     ]
 
 
+def _bistable(paper: Paper) -> dict[str, frozenset[str]]:
+    """For each claim the comparisons whose runs fall into modes in the ledger that ships."""
+    shipped = read_comparisons(paper.key)
+    return {
+        name: frozenset(check["label"] for part in parts.values() for check in part or () if check.get("modes"))
+        for name, parts in shipped.items()
+    }
+
+
 def shipped_ledger(key: str) -> Path:
     """The ledger that comes with the package: the maintainers' run at `--scale paper`."""
     return Path(__file__).parent / key / LEDGER
+
+
+def read_shipped(key: str) -> dict[str, Any] | None:
+    """The ledger that ships, each row with its comparisons; None if there is none."""
+    document = read_ledger(shipped_ledger(key))
+    if document is None:
+        return None
+    comparisons = read_comparisons(key)
+    empty: dict[str, Any] = {"checks": [], "relaxed_checks": None}
+    return {**document, "claims": [row | comparisons.get(row["id"], empty) for row in document["claims"]]}
+
+
+def read_comparisons(key: str) -> dict[str, dict[str, Any]]:
+    """By claim `checks` and `relaxed_checks`, as a ledger's rows have them; empty if they were not recorded."""
+    try:
+        found = json.loads(gzip.decompress(shipped_ledger(key).with_name(COMPARISONS).read_bytes()))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    return dict(found)
+
+
+def ship(document: Mapping[str, Any], folder: Path) -> None:
+    """Write a ledger to ship: `ledger.json` without its comparisons, and these packed beside it."""
+    rows, comparisons = [], {}
+    for row in document["claims"]:
+        comparisons[row["id"]] = {name: row.get(name) for name in ("checks", "relaxed_checks")}
+        rows.append({name: value for name, value in row.items() if name not in ("checks", "relaxed_checks")})
+    kept = {name: value for name, value in document.items() if name != "report"} | {"claims": rows}
+    packed = json.dumps(comparisons, ensure_ascii=False, separators=(",", ":")).encode()
+    write_whole(folder / COMPARISONS, gzip.compress(packed, mtime=0))
+    write_whole(folder / LEDGER, (json.dumps(kept, ensure_ascii=False, indent=1) + "\n").encode())
 
 
 def read_ledger(path: Path) -> dict[str, Any] | None:

@@ -170,9 +170,8 @@ def kinds() -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """The declarative table of a mechanism, with an `example` to copy and what it was checked against (`validation`, see
-    `evidence.of`); a stack
-    profile, its lines as parameters with its values as defaults; or the definition of a metric.
+    """The declarative table of a mechanism, an `example` to copy and what it was checked against (`validation`, see
+    `evidence.of`); a stack profile, its lines as parameters with its values as defaults; or the definition of a metric.
 
     Raises:
         UsageError: nothing is called so; the message names the nearest, or what has a parameter or an observable of

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["Curve", "Label", "Labels", "Point", "Precision", "Progress", "Run", "Study", "Table", "run_study"]
 
 BATCH = 10
+MOST_ROWS = 30
+"""Points that a notebook shows of a table."""
 MOST_REPLICATIONS = 200
 DEFAULT_PRECISION_OF = "groups.*.throughput_bps"
 
@@ -156,13 +160,44 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
+_GAPS: ContextVar[list[Labels] | None] = ContextVar("gaps", default=None)
+
+
+@contextmanager
+def noticing_gaps() -> Iterator[list[Labels]]:
+    """A list that fills with the points that a table lacks where somebody asks it for all of a kind.
+
+    A claim about a grid cannot hold on a part of it, and nobody has to say which claims are about one.
+    """
+    gaps: list[Labels] = []
+    token = _GAPS.set(gaps)
+    try:
+        yield gaps
+    finally:
+        _GAPS.reset(token)
+
+
+def notice(left_out: Iterable[Labels]) -> None:
+    """These points were asked for and are not there."""
+    gaps = _GAPS.get()
+    if gaps is not None:
+        gaps.extend(left_out)
+
+
 class Table:
     """Finished runs in (point, seed) order, whatever finished first."""
 
     def __init__(
-        self, runs: Iterable[Run], *, elapsed_s: float = 0.0, scenarios: Mapping[int, Scenario] | None = None
+        self,
+        runs: Iterable[Run],
+        *,
+        elapsed_s: float = 0.0,
+        scenarios: Mapping[int, Scenario] | None = None,
+        left_out: Sequence[Labels] = (),
     ) -> None:
         self.runs: list[Run] = sorted(runs, key=lambda run: (run.point, run.seed))
+        self.left_out = tuple(left_out)
+        """Labels of points that belong to the study but were left out at this scale."""
         self.elapsed_s = elapsed_s
         """Wall time this table took to compute here; small if most of it came from the store."""
         self.scenarios: Mapping[int, Scenario] = scenarios or {}
@@ -191,6 +226,10 @@ class Table:
 
     def points(self) -> list[Labels]:
         """The distinct sets of labels, in order."""
+        notice(self.left_out)
+        return self._points()
+
+    def _points(self) -> list[Labels]:
         found: dict[int, Labels] = {}
         for run in self.runs:
             found.setdefault(run.point, run.labels)
@@ -199,7 +238,9 @@ class Table:
     def label_values(self, name: str) -> list[Label]:
         """The distinct values of one label, in order of appearance."""
         name = self._label(name)
-        return list(dict.fromkeys(labels[name] for labels in self.points() if name in labels))
+        found = list(dict.fromkeys(labels[name] for labels in self._points() if name in labels))
+        notice(labels for labels in self.left_out if name in labels and labels[name] not in found)
+        return found
 
     def where(self, where: Mapping[str, Label] | None = None, **labels: Label) -> Table:
         """The runs whose labels have these values. As a keyword a label's dots are written `_`.
@@ -211,11 +252,32 @@ class Table:
         found = [run for run in self.runs if all(run.labels.get(k) == v for k, v in wanted.items())]
         if not found:
             for name, value in wanted.items():
-                known = self.label_values(name)
+                known = list(dict.fromkeys(labels[name] for labels in self._points() if name in labels))
                 if value not in known:
                     raise KeyError(f"no point has {name} = {value!r}; there are {', '.join(map(repr, known))}")
             raise KeyError(f"no point has {wanted}")
-        return Table(found, scenarios=self.scenarios)
+        left_out = [labels for labels in self.left_out if all(labels.get(k) == v for k, v in wanted.items())]
+        return Table(found, scenarios=self.scenarios, left_out=left_out)
+
+    def __repr__(self) -> str:
+        return f"<Table of {len(self.runs)} runs at {len(self.points())} points>"
+
+    def _repr_html_(self) -> str:
+        from ..words import html_table
+
+        names = [n for n in self.metric_names() if n.startswith("groups.") and n.endswith(".throughput_bps")]
+        labels = list(dict.fromkeys(label for point in self.points() for label in point))
+        rows = []
+        for index, (point, found) in enumerate(self.summaries(names)):
+            if index == MOST_ROWS:
+                rows.append(["…", *[""] * (len(labels) + len(names) - 1)])
+                break
+            cells = [f"{found[n].mean / 1e6:.4g} ± {found[n].half_width / 1e6:.2g}" for n in names if n in found]
+            rows.append([*(str(point.get(label, "–")) for label in labels), *cells] or ["–"])
+        headings = [*labels, *(f"{n.removeprefix('groups.').removesuffix('.throughput_bps')} (Mbit/s)" for n in names)]
+        caption = f"{len(self.runs)} runs at {len(self.points())} points: throughput, mean ± half the 95 % interval"
+        notes = " ".join(f"{note.code}: {note.text}" for note, _ in self.notes())
+        return html_table(caption, headings, rows, notes)
 
     def notes(self) -> list[tuple[Note, list[int]]]:
         """What the runs did not do, or did for a reason their numbers do not show (docs/measuring.md): each note once,
@@ -226,7 +288,7 @@ class Table:
         return notes.of_study(self.scenarios, self.runs) if self.scenarios else []
 
     def _label(self, name: str) -> str:
-        known = list(dict.fromkeys(label for labels in self.points() for label in labels))
+        known = list(dict.fromkeys(label for labels in self._points() for label in labels))
         if name in known:
             return name
         by_keyword = {_keyword(label): label for label in known}
@@ -236,7 +298,7 @@ class Table:
 
     def _one_point(self, where: Mapping[str, Label] | None, labels: Mapping[str, Label]) -> Table:
         table = self.where(where, **labels)
-        points = table.points()
+        points = table._points()
         if len(points) > 1:
             free = sorted({k for p in points for k in p if any(q.get(k) != p[k] for q in points)})
             raise KeyError(f"{len(points)} points match { ({**(where or {}), **labels}) }; say also {', '.join(free)}")
@@ -286,6 +348,7 @@ class Table:
         import numpy as np
 
         chosen = self.where(where, **labels) if where or labels else self
+        notice(chosen.left_out)
         name = x if callable(x) else self._label(x)
         at: dict[float, list[Run]] = {}
         point_of: dict[float, int] = {}

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 import sys
-import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from ..words import plain, rate, share, time_span
+from ..words import clean, plain, rate, share, time_span
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,16 +125,3 @@ def grid(
         for row in rows:
             made.add_row(*(row[i] for i in chosen))
         out.print(made)
-
-
-def clean(text: object) -> str:
-    """A text from a file, for a terminal: control characters, which may move the cursor or colour what follows, are
-    shown and do nothing."""
-    return "".join(
-        character if character == "\n" or unicodedata.category(character) not in ("Cc", "Cf") else _shown(character)
-        for character in str(text)
-    )
-
-
-def _shown(character: str) -> str:
-    return " " if character == "\t" else f"\\x{ord(character):02x}"

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..judge import claims
+from . import one_claim
 from .console import time_span
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["number"] = lambda value: "∞" if value is None else claims.number(value)
+    made.filters["by_mean"] = claims.by_mean
+    made.filters["axes"] = _axes
     made.filters["accepted"] = lambda pair: claims.Check("", 0.0, pair[0], pair[1]).accepted
     return made
 
@@ -65,6 +68,11 @@ def render(done: Reproduction) -> str:
             complete=document["complete"],
             warnings=[*done.warnings, *done.broken],
             counts=claims.count(rows),
+            shown=claims.count([{**row, "apart": None} for row in rows]),
+            history=done.paper.changes,
+            history_of=lambda name: [change for change in done.paper.changes if change.concerns(name)],
+            changes_of=lambda name: _changes_of(document["sensitivity"], name),
+            examined_options=bool(document["sensitivity"]),
             differing=sum(1 for row in rows if row["relaxed"] not in (None, row["verdict"])),
             rows=rows,
             runs=sum(len(e.table) for e in done.examined),
@@ -84,6 +92,45 @@ def render(done: Reproduction) -> str:
             },
         )
     )
+
+
+def _changes_of(sensitivity: Sequence[dict[str, Any]], name: str) -> list[tuple[str, dict[str, Any]]]:
+    """What options change about a claim: "option = value", and the change."""
+    return [
+        (f"{option['option']} = {option['value']}", change)
+        for option in sensitivity
+        for change in option["changes"]
+        if change["id"] == name
+    ]
+
+
+def _axes(checks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Comparisons with their places on an axis of 100, which those with the same unit and accepted set share."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for check in checks:
+        groups.setdefault((check["unit"], *check["accepted"]), []).append(check)
+    found = []
+    for group in groups.values():
+        lo, hi = one_claim.axis(group)
+
+        def at(value: float | None, lo: float = lo, hi: float = hi) -> float | None:
+            return None if value is None else round(min(100.0, max(0.0, 100 * (value - lo) / (hi - lo))), 2)
+
+        for check in group:
+            start, end = at(check["accepted"][0]) or 0.0, at(check["accepted"][1])
+            low, high = (at(bound) for bound in check["ci"])
+            places = {
+                "from": start,
+                "wide": round((100.0 if end is None else end) - start, 2),
+                "at": at(check["mean"]),
+                "low": 0.0 if low is None else low,
+                "high": 100.0 if high is None else high,
+                "mode_places": [at(mode["value"]) for mode in check["modes"] if mode["value"] is not None],
+                "said": one_claim.measured(check),
+                "accepted_words": one_claim.accepted(check),
+            }
+            found.append({**check, **places})
+    return found
 
 
 def _figure(found: Examined, done: Reproduction, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

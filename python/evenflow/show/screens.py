@@ -319,12 +319,14 @@ def ledger(document: Mapping[str, Any], *, only_failing: bool = False) -> None:
     made = table("verdict", "claim", "what is claimed, what was measured")
     made.columns[0].min_width, made.columns[1].max_width = 16, 22
     for row in rows:
-        verdict = f"[{COLOUR[row['verdict']]}]{row['verdict']}[/]" + (" (close)" if row.get("close") else "")
+        verdict = f"[{COLOUR[row['verdict']]}]{row['verdict']}[/]" + (" (by mean)" if row.get("by_mean") else "")
+        if row.get("apart"):
+            verdict += f"\n[dim]{_escaped(row['apart'])}[/dim]"
         if row.get("relaxed"):
             verdict += f"\n[dim]wider:[/] [{COLOUR[row['relaxed']]}]{row['relaxed']}[/]"
         text = _escaped(row.get("statement") or row["expected"])
         text += f"\nmeasured {_escaped(_cut(row['measured'], 200))}; accepted {_escaped(_cut(_accepted(row), 160))}"
-        if row["verdict"] != "holds" and row.get("why"):
+        if row.get("why"):
             text += f"\n[dim]{_escaped(_cut(row['why']))}[/dim]"
         made.add_row(verdict, f"{_escaped(row['id'])}\n[dim]{_escaped(row['source'])}[/dim]", text)
     if rows:
@@ -358,13 +360,15 @@ def counts(document: Mapping[str, Any]) -> str:
     c = claims.count(document["claims"])
     scale = document.get("scale", "quick")
     lines = [
-        f"[bold]{c.total} claims at scale “{scale}”: {c.holds} hold, {c.fails} fail, {c.undecided} undecided[/bold] "
-        "by the paper's own words and numbers;",
-        f"with the wider reading where there is one: {c.relaxed_holds} hold, {c.relaxed_fails} fail, "
-        f"{c.relaxed_undecided} undecided.",
+        f"[bold]{c.judged} claims at scale “{scale}”: {c.holds} hold{claims.by_mean(c.holds_by_mean)}, {c.fails} fail"
+        f"{claims.by_mean(c.fails_by_mean)}, {c.undecided} undecided[/bold] by the paper's own words and numbers;",
+        f"with the wider reading where there is one: {c.relaxed_holds} hold{claims.by_mean(c.relaxed_holds_by_mean)}, "
+        f"{c.relaxed_fails} fail{claims.by_mean(c.relaxed_fails_by_mean)}, {c.relaxed_undecided} undecided.",
     ]
-    if c.close:
-        lines.append(f"{c.close} were decided by a mean although its interval straddles the edge (close).")
+    if c.apart:
+        lines.append(
+            f"{c.apart} more are counted apart: they hold by construction, are arithmetic, or were calibrated."
+        )
     if c.undecided and scale == "quick":
         lines.append("Undecided claims need more runs: --scale paper has the paper's own number.")
     return "\n".join(lines)
@@ -374,10 +378,18 @@ def papers(rows: Sequence[Mapping[str, Any]]) -> None:
     """What can be reproduced."""
     out = console()
     cells = [
-        (row["key"], _escaped(row["title"]), str(row["experiments"]), str(row["claims"]), row["counts"]) for row in rows
+        (
+            row["key"],
+            _escaped(row["title"]),
+            str(row["experiments"]),
+            str(row["claims"]),
+            row["counts"],
+            row["by_mean"],
+        )
+        for row in rows
     ]
-    headings = ("paper", "title", "experiments", "claims", "hold / fail / undecided")
-    grid(out, headings, cells, right=(2, 3), text=(1,))
+    headings = ("paper", "title", "experiments", "claims", "hold / fail / undecided", "by means")
+    grid(out, headings, cells, right=(2, 3, 5), text=(1,))
     out.print("Start with: evenflow reproduce abc --scale quick")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evenflow.kit import history
 from evenflow.paper import Paper, Parts
 
 from .beyond import runs as beyond
@@ -40,6 +41,7 @@ PAPER = Paper(
     experiments=_EXPERIMENTS,
     claims=_CLAIMS,
     deviations=DEVIATIONS,
+    changes=history(__file__),
     runs=10,
     summary=(
         "Meters at the network's edge write into every packet how active its user has been; a queue in the core, which "

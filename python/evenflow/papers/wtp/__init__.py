@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evenflow.kit import history
 from evenflow.paper import Paper, Parts
 
 from . import fluid, marking, performance, sharing, two_links
@@ -39,6 +40,7 @@ PAPER = Paper(
     experiments=_EXPERIMENTS,
     claims=_CLAIMS,
     deviations=DEVIATIONS,
+    changes=history(__file__),
     runs=10,
     summary=(
         "Routers only mark packets; whoever is willing to pay more marks a second gets more of the link. The paper "

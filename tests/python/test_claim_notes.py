@@ -1,0 +1,163 @@
+"""A note's numbers come from the runs that are shown: none is typed, and a changed record changes the note."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evenflow import papers
+from evenflow.claims import Check, Claim, Data, Judgement, judge_claim
+from evenflow.judge.notes import printed_numbers, typed_numbers
+from evenflow.paper import Experiment, Paper
+from evenflow.record import Record
+from evenflow.study import Run, Table
+
+ALLOWED: dict[str, dict[str, str]] = {}
+"""By paper the decimals that its notes may type although `claims.toml` does not have them, and why."""
+
+
+def folder(key: str) -> Path:
+    found = importlib.util.find_spec(f"evenflow.papers.{key}")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent
+
+
+BY_KIT = [key for key in papers.TITLES if list(folder(key).rglob("claims.toml"))]
+"""Papers whose claims are written down with the kit."""
+
+
+# --- The lint itself ------------------------------------------------------------------------------------------------
+
+NOTES = '''
+NOTE_LOW = "it is 0.84 at most"
+OTHER = "it is 0.85"
+
+@claims.note("c1")
+def _(data, judgement):
+    """Of 0.7 and more."""
+    x = 3.5
+    return f"ratio {x:.3f}, which is 0.61 of v1.25b " + "as in section 5.1"
+
+def _cause_note(data):
+    return "1.2 s"
+
+def measure(data):
+    return "0.99 of all"
+'''
+
+
+def test_typed_numbers_are_found() -> None:
+    found = typed_numbers(NOTES, allowed={"5.1"})
+    assert [line.split()[2] for line in found] == ["0.84", "0.61", "1.2"]
+
+
+@pytest.mark.parametrize("key", BY_KIT)
+def test_no_note_has_a_typed_measurement(key: str) -> None:
+    allowed = set(ALLOWED.get(key, {}))
+    for file in folder(key).rglob("claims.toml"):
+        allowed |= printed_numbers(file)
+    wrong = [
+        f"{path.relative_to(folder(key))}, {line}"
+        for path in sorted(folder(key).rglob("*.py"))
+        for line in typed_numbers(path.read_text(encoding="utf-8"), allowed)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+# --- What the rule does with notes ----------------------------------------------------------------------------------
+
+
+def table(runs: int) -> Table:
+    return Table(Run(0, {"x": 1}, seed, Record(f'{{"v": {2 + 0.01 * seed}}}', "")) for seed in range(runs))
+
+
+def why(note: Any, runs: int = 3, scale: str = "quick", paper_runs: int = 10) -> str:
+    def predicate(data: Data) -> list[Check]:
+        return [Check("", data["t"].values("v", x=1), hi=1)]
+
+    claim = Claim("x", "s", "st", "e", "t", ("t",), literal=predicate, note=note)
+    entry = judge_claim(claim, {"t": table(runs)}, scale=scale, paper_runs=paper_runs)  # type: ignore[arg-type]
+    assert not entry.broken
+    return entry.literal.why
+
+
+def quoting(data: Data, judgement: Judgement) -> str:
+    return f"It is {data['t'].values('v', x=1).mean():.4f}."
+
+
+def test_a_note_at_quick_scale_says_so() -> None:
+    assert why(quoting).startswith("At scale “quick”, 3 runs a point: It is 2.0100.")
+    assert why(quoting, runs=10, scale="paper").startswith("It is 2.0450.")
+
+
+def test_a_note_about_runs_is_not_printed_under_three() -> None:
+    assert "It is" not in why(quoting, runs=2)
+
+
+def test_a_note_about_an_experiment_that_was_not_run_says_so() -> None:
+    assert "needs the experiment other, which was not run" in why(lambda data, judgement: str(data["other"]))
+
+
+# --- Every note of every paper --------------------------------------------------------------------------------------
+
+
+class Short(dict[str, Table]):
+    """A paper's experiments, each run for an instant when it is first asked for, with three seeds."""
+
+    def __init__(self, paper: Paper) -> None:
+        super().__init__()
+        self.paper = paper
+        self.known = {experiment.id: experiment for experiment in paper.experiments}
+
+    def __missing__(self, name: str) -> Table:
+        self[name] = self._run(self.known[name])
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.known
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self.known else default
+
+    def _run(self, experiment: Experiment) -> Table:
+        from evenflow.scenario import Scenario
+
+        runs = []
+        for number, point in enumerate(experiment.points("quick")):
+            short = Scenario({**point.scenario.tree, "warmup": "0.2 s", "duration": "1 s"})
+            record = short.run(1)
+            runs += [
+                Run(number, point.labels, seed, perturbed(record, f"{experiment.id} {number} {seed}"))
+                for seed in range(1, 4)
+            ]
+        return Table(runs)
+
+
+def perturbed(record: Record, key: str) -> Record:
+    """The same record with every number between half and three halves of itself."""
+    rng = random.Random(zlib.crc32(key.encode()))
+
+    def other(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: other(inside) for name, inside in value.items()}
+        if isinstance(value, list):
+            return [other(inside) for inside in value]
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return (value or 0.01) * rng.uniform(0.5, 1.5)
+        return value
+
+    return Record(json.dumps(other(record.json)), "", record.series)
+
+
+def of(data: Short, key: str) -> dict[str, Table]:
+    """The same tables with other numbers."""
+    return {
+        name: Table(Run(r.point, r.labels, r.seed, perturbed(r.record, f"{key} {i}")) for i, r in enumerate(found.runs))
+        for name, found in data.items()
+    }
