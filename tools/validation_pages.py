@@ -230,6 +230,16 @@ def releases_of(rows: Sequence[Row], names: Names) -> list[str]:
     for name in newer:
         new = {key(row): row for row in rows if row["against"] == name}
         both = [(old[k], new[k]) for k in old if k in new]
+        gone = [(b, a["verdict"] == "agrees") for b, a in both if b["verdict"] != "agrees"]
+        of_ns3 = [agrees for b, agrees in gone if b["reason"].startswith("theirs:")]
+        more = sum(b["verdict"] == "agrees" != a["verdict"] for b, a in both)
+        lines += [
+            f"Of {len(both)} numbers {len(gone)} differ from {names.of('ns-3')}. {sum(ok for _, ok in gone)} of these "
+            f"agree with {name}, {sum(not ok for _, ok in gone)} still differ, and {more} others differ from {name} "
+            f"only. Of the {len(of_ns3)} differences whose cause is in {names.of('ns-3')}, {sum(of_ns3)} vanish and "
+            f"{len(of_ns3) - sum(of_ns3)} remain.",
+            "",
+        ]
         lines += [
             f"| check | numbers | differ from {names.of('ns-3')} | of these agree with {name} | still differ | "
             f"only {name} differs |",

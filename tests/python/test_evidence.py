@@ -138,3 +138,15 @@ def test_a_part_joins_what_ships_and_replaces_its_own_checks() -> None:
         ("red", "ns-3-dev", 5),
     ]
     assert (both["parts"], both["programs"]) == (["a", "b"], {"a": "a", "b": "b"})
+
+
+def test_one_name_never_stands_for_two_releases() -> None:
+    def document(release: str, *checks: str) -> dict[str, object]:
+        rows = [{"check": check, "against": "ns-3-dev"} for check in checks]
+        return {"engine": "e", "parts": [], "programs": {"ns-3-dev": release}, "rows": rows}
+
+    with pytest.raises(ValueError, match=r"cubic was recorded with another ns-3-dev \(July\)"):
+        evidence.joined(document("July", "red", "cubic"), document("August", "red"))
+    both = evidence.joined(document("July", "red", "cubic"), document("August", "red", "cubic"))
+    assert both["programs"] == {"ns-3-dev": "August"}
+    assert len(both["rows"]) == 2

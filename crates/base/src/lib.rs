@@ -7,7 +7,9 @@ pub mod packet;
 pub mod random;
 pub mod schema;
 pub mod units;
+pub mod verdict;
 
 pub use packet::{Ecn, Packet, flags};
 pub use random::{Draw, Given, Stream};
 pub use units::{Duration, Fine, Rate, Time};
+pub use verdict::{Reason, Verdict};

@@ -222,6 +222,23 @@ pub struct Deviation {
     pub why: &'static str,
 }
 
+/// What a queue or scheduler can do, for those who must know it without knowing which one it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Traits {
+    /// It finds the queue of a packet by a hash.
+    pub hashes: bool,
+    /// It keeps packets back though its link is free.
+    pub shapes: bool,
+    /// It is an admission rule and a scheduler in one, and tolerates no other scheduler.
+    pub owns_queues: bool,
+    /// It is a tree of classes, each with observables of its own.
+    pub tree: bool,
+    /// It drops packets that have waited, when they are about to leave.
+    pub drops_at_departure: bool,
+    /// The packets that its queue holds where the scenario gives no limit; absent: any number.
+    pub default_limit: Option<f64>,
+}
+
 /// The table of one mechanism.
 #[derive(Clone, Copy, Debug)]
 pub struct Mechanism {
@@ -229,6 +246,8 @@ pub struct Mechanism {
     pub kind: &'static str,
     /// Where it lives.
     pub room: Room,
+    /// What it can do.
+    pub traits: Traits,
     /// A short title.
     pub title: &'static str,
     /// What it does, in a few sentences.
@@ -243,6 +262,18 @@ pub struct Mechanism {
     pub counters: &'static [Counter],
     /// Departures from its document.
     pub deviations: &'static [Deviation],
+}
+
+impl Mechanism {
+    /// The traits of a mechanism that has none.
+    pub const PLAIN: Traits = Traits {
+        hashes: false,
+        shapes: false,
+        owns_queues: false,
+        tree: false,
+        drops_at_departure: false,
+        default_limit: None,
+    };
 }
 
 /// A decoded value, in SI units.

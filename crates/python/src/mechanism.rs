@@ -1,21 +1,20 @@
 //! One mechanism stepped by hand from Python: the same objects that a run uses, JSON in and out.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
-use evenflow_base::schema::{Mechanism as Table, Room, Type, Value as Quantity};
-use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
-use evenflow_queue::scheduler::{Drr, Medf, Strict};
+use evenflow_base::schema::{Mechanism as Table, Room, Traits, Type, Value as Quantity};
+use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Stream, Time, Verdict, flags};
+use evenflow_queue::held::{self, Served};
 use evenflow_queue::{
-    Admission, FqCodel, Htb, Limit, Line, Occupancy, Queued, Reason, Scheduler, Sfq, Tbf, Verdict, fq_codel,
-    htb, owns_scheduler, sfq, tbf,
+    Admission, Dropped, Gate, Limit, LinkFacts, Next, Occupancy, Qdisc, Queued, Scheduler, default_limit,
+    droptail,
 };
 use evenflow_scenario::{catalogue, mechanism as decode, quantity};
-use evenflow_stage::Stage;
+use evenflow_stage::{Owner, Stage};
 use evenflow_transport::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
 use evenflow_transport::{MECHANISMS, Profile, profile};
 
@@ -38,7 +37,7 @@ struct Inner {
 
 enum Object {
     Queue(Box<Admission>, Limit),
-    Scheduler(Box<Scheduler>),
+    Scheduler(Box<Qdisc>, Traits),
     Stage(Box<Stage>),
     Control(Control),
 }
@@ -123,56 +122,36 @@ impl Inner {
         let problems = |list: Vec<(&str, String)>| {
             bad(list.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("\n"))
         };
-        let hash = || Stream::new(seed, "hash");
         let object = match table.room {
-            Room::Queue if owns_scheduler(kind) => {
-                let params = fq_codel::Params::new(&values).map_err(problems)?;
-                Object::Scheduler(Box::new(Scheduler::FqCodel(Box::new(FqCodel::new(params, hash())))))
+            Room::Queue | Room::Scheduler if table.room == Room::Scheduler || table.traits.owns_queues => {
+                let each = match values.get("each") {
+                    Some(Quantity::Table(each)) => Some(each.clone()),
+                    _ => None,
+                };
+                let served = Served {
+                    classes: &classes,
+                    owners: &vec![held::Owner { weight: 1.0, each }; users],
+                    keys: Arc::from([]),
+                    hash: &Stream::new(seed, "hash"),
+                };
+                let scheduler = Scheduler::build(kind, &values, &served).map_err(problems)?;
+                let link = LinkFacts { rate, delay: Duration::ZERO };
+                let rule = if table.traits.owns_queues { kind } else { droptail::TABLE.kind };
+                let rule = Admission::build(rule, &values, link).map_err(problems)?;
+                let limit = Limit::new(limit.or_else(|| default_limit(table, &values)).as_ref());
+                let gate = Gate::new(rule, limit, Stream::new(seed, "mechanism"), rate);
+                Object::Scheduler(Box::new(Qdisc::new(gate, scheduler).holding_all()), table.traits)
             }
             Room::Queue => Object::Queue(
                 Box::new(
-                    Admission::build(kind, &values, Line { rate, delay: Duration::ZERO })
+                    Admission::build(kind, &values, LinkFacts { rate, delay: Duration::ZERO })
                         .map_err(problems)?,
                 ),
                 Limit::new(limit.as_ref()),
             ),
-            Room::Stage => {
-                Object::Stage(Box::new(Stage::build(kind, &values, &classes, weight).map_err(problems)?))
-            }
-            Room::Scheduler => Object::Scheduler(Box::new(match kind {
-                "strict" => {
-                    let Some(Quantity::Names(order)) = values.get("order") else {
-                        return Err(bad("order is missing"));
-                    };
-                    let position = |n: &String| classes.iter().position(|c| c == n).unwrap_or(0);
-                    Scheduler::Strict(Strict::new(order.iter().map(position).collect()))
-                }
-                "medf" => {
-                    let table = match values.get("offsets") {
-                        Some(Quantity::SecondsPerClass(table)) => table.clone(),
-                        _ => BTreeMap::new(),
-                    };
-                    let offset = |c: &String| Duration::from_seconds(table.get(c).copied().unwrap_or(0.0));
-                    Scheduler::Medf(Medf::new(classes.iter().map(offset).collect()))
-                }
-                "drr" => {
-                    let quantum = values.number("quantum") as u64;
-                    Scheduler::Drr(Drr::new(vec![quantum; users], values.word("overflow") == "longest"))
-                }
-                "sfq" => Scheduler::Sfq(Box::new(Sfq::new(sfq::Params::new(&values), hash()))),
-                "htb" => {
-                    let params = match values.get("each") {
-                        Some(Quantity::Table(each)) => {
-                            htb::Params::by_owner(&values, &vec![htb::Owner { each, weight: 1.0 }; users])
-                        }
-                        _ => htb::Params::by_class(&values, &classes),
-                    };
-                    let keys = std::sync::Arc::from([]);
-                    Scheduler::Htb(Box::new(Htb::new(params.map_err(problems)?, keys, &hash())))
-                }
-                "tbf" => Scheduler::Tbf(Box::new(Tbf::new(tbf::Params::new(&values).map_err(problems)?))),
-                _ => Scheduler::Fifo(std::collections::VecDeque::new()),
-            })),
+            Room::Stage => Object::Stage(Box::new(
+                Stage::build(kind, &values, Owner { classes: &classes, weight }).map_err(problems)?,
+            )),
             Room::CongestionControl => {
                 let mut control =
                     CongestionControl::build(kind, &values, &profile, weight).map_err(problems)?;
@@ -235,7 +214,7 @@ impl Inner {
                 Object::Queue(rule, _) => rule.observe(name),
                 Object::Stage(stage) => stage.observe(name, now),
                 Object::Control(control) => control.control.observe(name),
-                Object::Scheduler(_) => None,
+                Object::Scheduler(..) => None,
             };
             if let Some(value) = value {
                 out.insert((*name).to_string(), json!(value));
@@ -280,7 +259,7 @@ impl Inner {
                 let bytes = not_negative(args, "queue_bytes", Some(0.0))? as u64;
                 let at = Time(now.0.saturating_sub(waited.0));
                 let behind = Occupancy { bytes, idle_since: None, ..self.seen };
-                let (verdict, reason) = match rule.leave(&mut packet, at, now, &behind) {
+                let (verdict, reason) = match rule.on_dequeue(&mut packet, at, now, &behind) {
                     Verdict::Accept => ("pass", None),
                     Verdict::Mark(reason) => ("mark", Some(reason)),
                     Verdict::Drop(reason) => ("drop", Some(reason)),
@@ -297,47 +276,40 @@ impl Inner {
                 rule.departed(packet.size, busy, now);
                 self.observe(&mut out, now);
             }
-            (Object::Scheduler(scheduler), "enqueue") => {
+            (Object::Scheduler(qdisc, traits), "enqueue") => {
                 let queue = number(args, "queue", Some(f64::from(packet.class)))? as usize;
-                let sequence = packet.seq;
-                let hashed = matches!(**scheduler, Scheduler::Sfq(_) | Scheduler::FqCodel(_));
-                let any = hashed
-                    || matches!(**scheduler, Scheduler::Fifo(_) | Scheduler::Tbf(_) | Scheduler::Htb(_));
-                if !any && queue >= self.classes.len().max(2) {
-                    return Err(bad(format!("there is no queue {queue}")));
+                if !qdisc.has(queue) {
+                    let what = if traits.tree { "is no leaf of the tree" } else { "is none of its queues" };
+                    return Err(bad(format!("queue {queue} {what}")));
                 }
-                if let Scheduler::Htb(tree) = &**scheduler
-                    && !tree.has(queue)
-                {
-                    return Err(bad(format!("queue {queue} is no leaf of the tree")));
-                }
-                if let Some(reason) = scheduler.refuses(packet.size) {
+                let (mut place, mut dropped) = (0, Vec::new());
+                let item = Queued { packet, at: now, sequence: packet.seq };
+                let verdict = qdisc.offer_shown(item, queue, &mut dropped, |_, queue, _, _| place = queue);
+                if let Verdict::Drop(reason) = verdict {
                     out.insert("refused".into(), reason.name().into());
-                    return Ok(out);
+                } else if traits.hashes {
+                    out.insert("queue".into(), place.into());
                 }
-                let queue = scheduler.place(queue, 0, now);
-                scheduler.enqueue(queue, Queued { packet, at: now, sequence });
-                if hashed {
-                    out.insert("queue".into(), queue.into());
+                if !dropped.is_empty() {
+                    out.insert("dropped".into(), ids(&dropped));
                 }
             }
-            (Object::Scheduler(scheduler), "dequeue") => {
-                let mut gone = Vec::new();
-                let served = scheduler.dequeue(now, &mut gone);
-                let item = served.map(|(item, _)| item);
+            (Object::Scheduler(qdisc, traits), "dequeue") => {
+                let mut dropped = Vec::new();
+                let (item, mark, next) = match qdisc.next(now, &mut dropped) {
+                    Next::Packet(item, mark) => (Some(item), mark, None),
+                    Next::At(at) => (None, None, Some(at)),
+                    Next::Nothing => (None, None, None),
+                };
                 out.insert("id".into(), item.map_or(Value::Null, |q| q.packet.seq.into()));
                 out.insert("bytes".into(), item.map_or(Value::Null, |q| q.packet.size.into()));
-                if let Scheduler::Htb(_) | Scheduler::Tbf(_) = **scheduler {
-                    let next = Some(scheduler.next_event()).filter(|at| *at != Time::NEVER);
+                if traits.shapes {
                     out.insert("next_s".into(), next.map_or(Value::Null, |at| at.seconds().into()));
                 }
-                let mark = served.and_then(|(_, mark)| mark);
                 // Of a tree only leaves with CoDel have something to say.
-                let said = mark.is_some() || !gone.is_empty();
-                if matches!(**scheduler, Scheduler::FqCodel(_)) || said {
+                if traits.owns_queues || mark.is_some() || !dropped.is_empty() {
                     out.insert("marked".into(), mark.map_or(Value::Null, |r| r.name().into()));
-                    let ids: Vec<u64> = gone.iter().map(|(item, _)| item.packet.seq).collect();
-                    out.insert("dropped".into(), ids.into());
+                    out.insert("dropped".into(), ids(&dropped));
                 }
             }
             (Object::Control(control), "ack" | "loss" | "mark" | "timeout" | "set") => {
@@ -349,7 +321,7 @@ impl Inner {
             (object, _) => {
                 let methods = match object {
                     Object::Queue(..) => "admit, leave, emptied, departed, observe",
-                    Object::Scheduler(_) => "enqueue, dequeue",
+                    Object::Scheduler(..) => "enqueue, dequeue",
                     Object::Stage(_) => "forward, observe",
                     Object::Control(_) => "ack, loss, mark, timeout, set",
                 };
@@ -358,6 +330,11 @@ impl Inner {
         }
         Ok(out)
     }
+}
+
+/// The numbers of dropped packets.
+fn ids(dropped: &[Dropped]) -> Value {
+    dropped.iter().map(|(item, _)| item.packet.seq).collect::<Vec<u64>>().into()
 }
 
 /// The codepoints that a packet may be given.

@@ -68,18 +68,7 @@ mod tests {
     use super::*;
 
     fn packet(ecn: Ecn) -> Packet {
-        Packet {
-            seq: 0,
-            label: 0.0,
-            flow: 0,
-            stamp: 0,
-            size: 1500,
-            payload: 1448,
-            hop: 0,
-            class: 0,
-            flags: 0,
-            ecn,
-        }
+        Packet { ecn, ..Packet::new(0, 1500, 1448) }
     }
 
     #[test]

@@ -12,10 +12,10 @@
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
 };
-use evenflow_base::{Duration, Packet, Time};
+use evenflow_base::{Draw, Duration, Packet, Time};
 
 use crate::averager::Averager;
-use crate::{Occupancy, Reason, Verdict};
+use crate::{LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Memory of the estimate of the departure rate: our choice, the paper leaves it open.
 const RATE_MEMORY: Duration = Duration::from_millis(100);
@@ -114,9 +114,31 @@ impl ActivityAqm {
         self.activities.mean().unwrap_or(0.0)
     }
 
-    /// See [`crate::Admission::admit`]. A full buffer counts as such even where the AQM would have dropped too.
+    /// Expected queueing delay in seconds: backlog over rate. With no waiting byte it is zero whatever the rate.
+    fn expected_delay(&self, seen: &Occupancy) -> f64 {
+        match self.departures.mean() {
+            Some(rate) if self.params.measure_rate => seen.bytes as f64 * 8.0 / rate,
+            _ => seen.wait(),
+        }
+    }
+}
+
+impl Rule for ActivityAqm {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _link: LinkFacts) -> Result<ActivityAqm, Vec<Problem>> {
+        Params::new(values).map(ActivityAqm::new)
+    }
+
+    /// A full buffer counts as such even where the AQM would have dropped too.
     #[inline]
-    pub fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy) -> Verdict {
+    fn admit<D: Draw>(
+        &mut self,
+        packet: &mut Packet,
+        now: Time,
+        seen: &Occupancy,
+        _draws: &mut D,
+    ) -> Verdict {
         let p = &self.params;
         let activity = packet.metered();
         self.threshold = drop_threshold(p, activity, self.average());
@@ -134,26 +156,16 @@ impl ActivityAqm {
         verdict
     }
 
-    /// Expected queueing delay in seconds: backlog over rate. With no waiting byte it is zero whatever the rate.
-    fn expected_delay(&self, seen: &Occupancy) -> f64 {
-        match self.departures.mean() {
-            Some(rate) if self.params.measure_rate => seen.bytes as f64 * 8.0 / rate,
-            _ => seen.wait(),
-        }
-    }
-
-    /// See [`crate::Admission::departed`].
-    pub fn departed(&mut self, size: u16, busy: Duration, now: Time) {
-        self.departures.add_weighted(f64::from(size) * 8.0, busy.seconds(), now);
-    }
-
     /// Whether it measures the departure rate.
-    pub fn watches_departures(&self) -> bool {
+    fn watches_departures(&self) -> bool {
         self.params.measure_rate
     }
 
-    /// See [`TABLE`].
-    pub fn observe(&self, name: &str) -> Option<f64> {
+    fn departed(&mut self, size: u16, busy: Duration, now: Time) {
+        self.departures.add_weighted(f64::from(size) * 8.0, busy.seconds(), now);
+    }
+
+    fn observe(&self, name: &str) -> Option<f64> {
         match name {
             "threshold" => Some(self.threshold),
             "average" => Some(self.average()),
@@ -168,6 +180,7 @@ const PAPER: &str = "Menth and Zeitler 2018, Table 1";
 pub static TABLE: Mechanism = Mechanism {
     kind: "activity-aqm",
     room: Room::Queue,
+    traits: Mechanism::PLAIN,
     title: "Activity AQM of activity-based congestion management (ABC)",
     doc: "Drops a packet when the queue is not shorter than max(q_min, q_base - gamma * (A - A_avg)), where A is the \
           activity a meter wrote into the packet and A_avg a moving average of the activities accepted.",
@@ -243,7 +256,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Ecn, Rate};
+    use evenflow_base::{Given, Rate};
 
     fn params() -> Params {
         Params {
@@ -258,18 +271,7 @@ mod tests {
     }
 
     fn packet(label: f64) -> Packet {
-        Packet {
-            seq: 0,
-            label,
-            flow: 0,
-            stamp: 0,
-            size: 1500,
-            payload: 1470,
-            hop: 0,
-            class: 0,
-            flags: 8,
-            ecn: Ecn::NotCapable,
-        }
+        Packet { label, flags: 8, ..Packet::new(0, 1500, 1470) }
     }
 
     fn seen(packets: u32) -> Occupancy {
@@ -283,7 +285,7 @@ mod tests {
     }
 
     fn decide(rule: &mut ActivityAqm, label: f64, packets: u32) -> Verdict {
-        rule.admit(&mut packet(label), Time(0), &seen(packets))
+        rule.admit(&mut packet(label), Time(0), &seen(packets), &mut Given::default())
     }
 
     #[test]
@@ -309,8 +311,14 @@ mod tests {
         // T = 20 - 16 * 0.38125 = 13.9: an integer-rounded 13 would already drop at 13.
         let mut rule = ActivityAqm::new(params());
         decide(&mut rule, 8.0, 0);
-        assert_eq!(rule.admit(&mut packet(8.38125), Time(0), &seen(14)), Verdict::Drop(Reason::Activity));
-        assert_eq!(rule.admit(&mut packet(8.38125), Time(0), &seen(13)), Verdict::Accept);
+        assert_eq!(
+            rule.admit(&mut packet(8.38125), Time(0), &seen(14), &mut Given::default()),
+            Verdict::Drop(Reason::Activity)
+        );
+        assert_eq!(
+            rule.admit(&mut packet(8.38125), Time(0), &seen(13), &mut Given::default()),
+            Verdict::Accept
+        );
     }
 
     #[test]
@@ -347,8 +355,8 @@ mod tests {
             let label = stream.uniform(5.0, 9.0);
             let packets = (stream.uniform(0.0, 25.0)) as u32;
             let now = Time(i * 1_000_000);
-            let a = by_packets.admit(&mut packet(label), now, &seen(packets));
-            let b = by_time.admit(&mut packet(label), now, &seen(packets));
+            let a = by_packets.admit(&mut packet(label), now, &seen(packets), &mut Given::default());
+            let b = by_time.admit(&mut packet(label), now, &seen(packets), &mut Given::default());
             assert_eq!(a, b, "packet {i}: activity {label}, queue {packets}");
         }
     }

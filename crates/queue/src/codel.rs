@@ -11,12 +11,14 @@
 //! Set up: the interval as long as the round trips of most users, the target 5 to 10 % of it (sections 4.2 and 4.3).
 
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Value, Values,
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Value,
+    Values,
 };
-use evenflow_base::{Duration, Packet, Time};
+use evenflow_base::{Draw, Duration, Packet, Reason, Time, Verdict};
 
 use crate::action::mark;
-use crate::{Reason, Verdict};
+use crate::droptail::admit_if_room;
+use crate::rule::{LinkFacts, Occupancy, Rule};
 
 /// Its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +36,15 @@ pub struct Params {
 }
 
 impl Params {
+    /// Those of RFC 8289 with RFC 8290's marking, which [`TABLE`] has as its defaults.
+    pub const DEFAULT: Params = Params {
+        target: Duration::from_millis(5),
+        interval: Duration::from_millis(100),
+        max_packet: 1500,
+        ecn: true,
+        ce_threshold: None,
+    };
+
     /// From decoded values.
     pub fn new(values: &Values) -> Params {
         Params {
@@ -198,6 +209,41 @@ impl Codel {
     }
 }
 
+impl Rule for Codel {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _link: LinkFacts) -> Result<Codel, Vec<Problem>> {
+        Ok(Codel::new(Params::new(values)))
+    }
+
+    #[inline]
+    fn admit<D: Draw>(
+        &mut self,
+        _packet: &mut Packet,
+        _now: Time,
+        seen: &Occupancy,
+        _draws: &mut D,
+    ) -> Verdict {
+        admit_if_room(seen)
+    }
+
+    fn sees_dequeue(&self) -> bool {
+        true
+    }
+
+    fn on_dequeue(&mut self, packet: &mut Packet, at: Time, now: Time, seen: &Occupancy) -> Verdict {
+        self.state.head(&self.params, packet, at, now, seen.bytes)
+    }
+
+    fn emptied(&mut self) {
+        self.state.emptied();
+    }
+
+    fn observe(&self, name: &str) -> Option<f64> {
+        self.state.observe(name)
+    }
+}
+
 /// `target`.
 pub const TARGET: Param = Param {
     name: "target",
@@ -258,6 +304,7 @@ pub const MARKING: Deviation = Deviation {
 pub static TABLE: Mechanism = Mechanism {
     kind: "codel",
     room: Room::Queue,
+    traits: Traits { drops_at_departure: true, ..Mechanism::PLAIN },
     title: "Controlled delay (CoDel)",
     doc: "Drops or marks at the head of the queue: once packets have waited longer than the target for a whole interval, then \
           again after interval / sqrt(2), interval / sqrt(3), and so on, until one has waited less.",

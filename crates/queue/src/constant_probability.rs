@@ -3,11 +3,11 @@
 //! No mechanism for a network but one for experiments: it opens the loop, so that a control's response to a known share of
 //! marks can be measured (Siris et al., Computer Communications 2002, figure 1). Random *loss* is a link's, not a queue's.
 
-use evenflow_base::schema::{Counter, Fallback, Mechanism, Param, Range, Room, Type, Values};
-use evenflow_base::{Draw, Packet};
+use evenflow_base::schema::{Counter, Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::{Draw, Packet, Time};
 
 use crate::action::ACTION;
-use crate::{Action, Occupancy, Reason, Verdict};
+use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,10 +36,24 @@ impl ConstantProbability {
     pub fn new(params: Params) -> ConstantProbability {
         ConstantProbability { params }
     }
+}
 
-    /// See [`crate::Admission::admit`]. One number is drawn for every packet.
+impl Rule for ConstantProbability {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _link: LinkFacts) -> Result<ConstantProbability, Vec<Problem>> {
+        Ok(ConstantProbability::new(Params::new(values)))
+    }
+
+    /// One number is drawn for every packet.
     #[inline]
-    pub fn admit<D: Draw>(&mut self, packet: &mut Packet, seen: &Occupancy, draws: &mut D) -> Verdict {
+    fn admit<D: Draw>(
+        &mut self,
+        packet: &mut Packet,
+        _now: Time,
+        seen: &Occupancy,
+        draws: &mut D,
+    ) -> Verdict {
         let picked = draws.open01() <= self.params.probability;
         match (seen.full, picked) {
             (true, _) => Verdict::Drop(Reason::Limit),
@@ -53,6 +67,7 @@ impl ConstantProbability {
 pub static TABLE: Mechanism = Mechanism {
     kind: "constant-probability",
     room: Room::Queue,
+    traits: Mechanism::PLAIN,
     title: "Constant-probability marking",
     doc: "Picks every packet with the same probability, whatever the queue: for experiments in which the share of marks is \
           to be known.",
@@ -87,19 +102,8 @@ mod tests {
         let seen = Occupancy { packets: 0, bytes: 0, rate: None, full, idle_since: None };
         let (mut marks, mut drops) = (0, 0);
         for seq in 0..100_000 {
-            let mut packet = Packet {
-                seq,
-                label: 0.0,
-                flow: 0,
-                stamp: 0,
-                size: 1500,
-                payload: 1448,
-                hop: 0,
-                class: 0,
-                flags: 0,
-                ecn: Ecn::Capable0,
-            };
-            match rule.admit(&mut packet, &seen, &mut stream) {
+            let mut packet = Packet { seq, ecn: Ecn::Capable0, ..Packet::new(0, 1500, 1448) };
+            match rule.admit(&mut packet, Time(0), &seen, &mut stream) {
                 Verdict::Mark(Reason::Constant) => marks += 1,
                 Verdict::Drop(Reason::Limit) => drops += 1,
                 other => assert_eq!(other, Verdict::Accept),

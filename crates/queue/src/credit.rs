@@ -4,6 +4,7 @@
 //! adding the time that has passed, whatever the rate. Linux does it so (`net/sched`: HTB, TBF), and so do we, in one of two
 //! [`Arithmetic`]s. In both a credit is a whole number, so that nothing drifts and nothing differs between machines.
 
+use evenflow_base::schema::{Fallback, Param, Range, Type, Values};
 use evenflow_base::{Duration, Fine, Rate, Time};
 
 /// In what credits are counted.
@@ -26,6 +27,11 @@ const TICKS_PER_MICROSECOND: f64 = 15.625;
 const ENTRIES: usize = 256;
 
 impl Arithmetic {
+    /// The one that `values` name.
+    pub fn of(values: &Values) -> Arithmetic {
+        if values.word("arithmetic") == "ticks" { Arithmetic::Ticks } else { Arithmetic::Real }
+    }
+
     /// What the clock shows at `now`.
     #[inline]
     pub fn clock(self, now: Time) -> i128 {
@@ -60,6 +66,17 @@ impl Arithmetic {
         }
     }
 }
+
+/// In what a token bucket counts.
+pub(crate) const ARITHMETIC: Param = Param {
+    name: "arithmetic",
+    ty: Type::Choice(&["real", "ticks"]),
+    default: Fallback::Text("real"),
+    range: Range::ANY,
+    source: "Linux 3.2 (ticks); since 3.10 the kernel counts nanoseconds, all but real",
+    doc: "Real numbers, or Linux 3.2's whole ones: ticks of 64 ns, packets in cells of 8 bytes (larger for a larger mtu), \
+          costs in whole microseconds.",
+};
 
 /// What sending at a rate costs.
 #[derive(Clone, Debug)]

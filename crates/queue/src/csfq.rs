@@ -11,7 +11,7 @@ use evenflow_base::schema::{
 };
 use evenflow_base::{Draw, Duration, Packet, Rate, Time};
 
-use crate::{Occupancy, Reason, Verdict};
+use crate::{LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Overflows that may lower α in one window: 0.99^29 is about 0.75, the cap of 25 %.
 const OVERFLOW_BUDGET: i32 = 29;
@@ -112,34 +112,6 @@ impl Csfq {
             accepted_bits: 0.0,
             budget: OVERFLOW_BUDGET,
         }
-    }
-
-    /// See [`crate::Admission::admit`].
-    pub fn admit<D: Draw>(
-        &mut self,
-        packet: &mut Packet,
-        now: Time,
-        seen: &Occupancy,
-        draws: &mut D,
-    ) -> Verdict {
-        let tosses = self.alpha > 0.0 && f64::from(seen.packets) >= self.params.q_min;
-        let probability = if tosses { drop_probability(self.alpha, packet.metered()) } else { 0.0 };
-        let dropped = probability > 0.0 && draws.open01() < probability;
-        self.estimate(packet, now, seen, dropped);
-        if dropped {
-            return Verdict::Drop(Reason::Csfq);
-        }
-        if self.alpha > 0.0 {
-            packet.lower_label(self.alpha);
-        }
-        if seen.full {
-            if self.budget >= 0 {
-                self.alpha *= OVERFLOW_FACTOR;
-            }
-            self.budget -= 1;
-            return Verdict::Drop(Reason::Limit);
-        }
-        Verdict::Accept
     }
 
     /// Updates Â, F̂ and α with one packet. One that then meets a full buffer counts as accepted: it passed the toss.
@@ -246,9 +218,37 @@ impl Csfq {
             self.largest_label = 0.0;
         }
     }
+}
 
-    /// See [`TABLE`].
-    pub fn observe(&self, name: &str) -> Option<f64> {
+impl Rule for Csfq {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, link: LinkFacts) -> Result<Csfq, Vec<Problem>> {
+        Params::new(values, link.rate).map(Csfq::new)
+    }
+
+    fn admit<D: Draw>(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut D) -> Verdict {
+        let tosses = self.alpha > 0.0 && f64::from(seen.packets) >= self.params.q_min;
+        let probability = if tosses { drop_probability(self.alpha, packet.metered()) } else { 0.0 };
+        let dropped = probability > 0.0 && draws.open01() < probability;
+        self.estimate(packet, now, seen, dropped);
+        if dropped {
+            return Verdict::Drop(Reason::Csfq);
+        }
+        if self.alpha > 0.0 {
+            packet.lower_label(self.alpha);
+        }
+        if seen.full {
+            if self.budget >= 0 {
+                self.alpha *= OVERFLOW_FACTOR;
+            }
+            self.budget -= 1;
+            return Verdict::Drop(Reason::Limit);
+        }
+        Verdict::Accept
+    }
+
+    fn observe(&self, name: &str) -> Option<f64> {
         match name {
             "alpha" => Some(self.alpha),
             "arrival_rate" => Some(self.arrival_rate),
@@ -262,6 +262,7 @@ impl Csfq {
 pub static TABLE: Mechanism = Mechanism {
     kind: "csfq",
     room: Room::Queue,
+    traits: Mechanism::PLAIN,
     title: "Core-stateless fair queueing",
     doc: "Drops a packet with probability max(0, 1 - alpha / label), where the label is the rate of its aggregate as \
           measured at the edge and alpha the fair rate that this link estimates.",
@@ -338,7 +339,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Ecn, Stream};
+    use evenflow_base::Stream;
 
     fn params(form: Form) -> Params {
         Params {
@@ -352,18 +353,7 @@ mod tests {
     }
 
     fn packet(label: f64) -> Packet {
-        Packet {
-            seq: 0,
-            label,
-            flow: 0,
-            stamp: 0,
-            size: 1500,
-            payload: 1470,
-            hop: 0,
-            class: 0,
-            flags: 8,
-            ecn: Ecn::NotCapable,
-        }
+        Packet { label, flags: 8, ..Packet::new(0, 1500, 1470) }
     }
 
     fn seen(packets: u32) -> Occupancy {

@@ -3,8 +3,10 @@
 //! Waiting packets count, the one in transmission does not, as in Linux and ns-3 (ns-2's `limit_` differs by one).
 //! Not here: any rule that drops earlier; those take the same [`Limit`] beside their own thresholds.
 
-use evenflow_base::Rate;
-use evenflow_base::schema::{Counter, Mechanism, Room, Value};
+use evenflow_base::schema::{Counter, Mechanism, Problem, Room, Value, Values};
+use evenflow_base::{Draw, Packet, Rate, Reason, Time, Verdict};
+
+use crate::rule::{LinkFacts, Occupancy, Rule};
 
 /// How much may wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,10 +46,41 @@ impl Limit {
     }
 }
 
+/// Takes a packet where there is room: all that drop-tail asks, and rules that decide later.
+#[inline]
+pub fn admit_if_room(seen: &Occupancy) -> Verdict {
+    if seen.full { Verdict::Drop(Reason::Limit) } else { Verdict::Accept }
+}
+
+/// The rule, which has no state.
+#[derive(Clone, Copy, Debug)]
+pub struct DropTail;
+
+impl Rule for DropTail {
+    const TABLE: &'static Mechanism = &TABLE;
+    const PLAIN: bool = true;
+
+    fn build(_values: &Values, _link: LinkFacts) -> Result<DropTail, Vec<Problem>> {
+        Ok(DropTail)
+    }
+
+    #[inline]
+    fn admit<D: Draw>(
+        &mut self,
+        _packet: &mut Packet,
+        _now: Time,
+        seen: &Occupancy,
+        _draws: &mut D,
+    ) -> Verdict {
+        admit_if_room(seen)
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "droptail",
     room: Room::Queue,
+    traits: Mechanism::PLAIN,
     title: "Drop-tail",
     doc: "Accepts every packet while the limit leaves room. Without a limit it never drops.",
     source: "RFC 7567 section 2",

@@ -12,13 +12,15 @@ use std::collections::VecDeque;
 
 use evenflow_base::random::salted;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Value,
+    Values,
 };
-use evenflow_base::{Stream, Time};
+use evenflow_base::{Draw, Packet, Reason, Stream, Time, Verdict};
 
 use crate::codel::{self, CE_THRESHOLD, ECN, INTERVAL, MARKING, MAX_PACKET, TARGET};
-use crate::scheduler::{COLLISIONS, Gone, Meetings, PUSHED_OUT, Queued};
-use crate::{Reason, Verdict};
+use crate::droptail::admit_if_room;
+use crate::held::{COLLISIONS, Dropped, HashStats, PUSHED_OUT, Queued, Schedule, Sent, Served};
+use crate::rule::{LinkFacts, Occupancy, Rule};
 
 /// What fills the buffer where the scenario gives no limit (RFC 8290 section 5.2.3), packets.
 pub const LIMIT: f64 = 10_240.0;
@@ -30,7 +32,7 @@ pub struct Params {
     pub codel: codel::Params,
     /// Queues.
     pub flows: usize,
-    /// Bytes a round.
+    /// Bytes per round.
     pub quantum: i64,
     /// Most packets that leave at once when the buffer is full.
     pub drop_batch: usize,
@@ -39,6 +41,15 @@ pub struct Params {
 }
 
 impl Params {
+    /// Those of RFC 8290, which [`TABLE`] has as its defaults.
+    pub const DEFAULT: Params = Params {
+        codel: codel::Params::DEFAULT,
+        flows: 1024,
+        quantum: 1514,
+        drop_batch: 64,
+        memory_limit: None,
+    };
+
     /// From decoded values.
     pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
         let max_packet = values.number("max_packet");
@@ -98,15 +109,15 @@ impl Flow {
         p: &codel::Params,
         now: Time,
         total: &mut u64,
-        gone: &mut Vec<Gone>,
-    ) -> Option<(Queued, Option<Reason>)> {
+        dropped: &mut Vec<Dropped>,
+    ) -> Option<Sent> {
         while let Some(mut item) = self.packets.pop_front() {
             self.bytes -= u64::from(item.packet.size);
             *total -= u64::from(item.packet.size);
             match self.codel.head(p, &mut item.packet, item.at, now, *total) {
                 Verdict::Accept => return Some((item, None)),
                 Verdict::Mark(reason) => return Some((item, Some(reason))),
-                Verdict::Drop(reason) => gone.push((item, reason)),
+                Verdict::Drop(reason) => dropped.push((item, reason)),
             }
         }
         self.codel.emptied();
@@ -125,7 +136,7 @@ pub struct FqCodel {
     bytes: u64,
     salt: u64,
     /// What it has counted.
-    pub(crate) meetings: Meetings,
+    pub(crate) stats: HashStats,
 }
 
 impl FqCodel {
@@ -138,26 +149,39 @@ impl FqCodel {
             old: VecDeque::with_capacity(params.flows),
             bytes: 0,
             salt: stream.bits(),
-            meetings: Meetings::default(),
+            stats: HashStats::default(),
         }
     }
 
-    /// The queue of the flow `key`, of which a packet arrives.
-    pub fn place(&mut self, key: usize) -> usize {
+    /// The queue with the most bytes, counting a newcomer's; of equals the first.
+    fn fattest(&self, queue: usize, size: u16) -> usize {
+        let bytes = |n: usize| self.flows[n].bytes + if n == queue { u64::from(size) } else { 0 };
+        (0..self.flows.len()).rev().max_by_key(|&n| bytes(n)).unwrap_or(queue)
+    }
+}
+
+impl Schedule for FqCodel {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, served: &Served) -> Result<FqCodel, Vec<Problem>> {
+        Params::new(values).map(|params| FqCodel::new(params, served.hash.clone()))
+    }
+
+    fn place(&mut self, key: usize, _packet: &Packet, _now: Time) -> usize {
         let queue = (salted(key as u64, self.salt) % self.params.flows as u64) as usize;
         let flow = &mut self.flows[queue];
-        self.meetings.collisions += u64::from(!flow.packets.is_empty() && flow.key != key);
+        self.stats.collisions += u64::from(!flow.packets.is_empty() && flow.key != key);
         flow.key = key;
         queue
     }
 
-    /// Takes a packet into `queue`: RFC 8290 section 4.1.
-    pub fn enqueue(&mut self, queue: usize, item: Queued) {
+    /// RFC 8290 section 4.1.
+    fn enqueue(&mut self, queue: usize, item: Queued) {
         let flow = &mut self.flows[queue];
         if flow.list == List::None {
             flow.list = List::New;
             flow.deficit = self.params.quantum;
-            self.meetings.new_flows += 1;
+            self.stats.new_flows += 1;
             self.new.push_back(queue as u32);
         }
         flow.bytes += u64::from(item.packet.size);
@@ -165,9 +189,8 @@ impl FqCodel {
         flow.packets.push_back(item);
     }
 
-    /// The packet to send next, and why it was marked if CoDel did so; what CoDel drops on the way is added to `gone`:
     /// RFC 8290 section 4.2.
-    pub fn dequeue(&mut self, now: Time, gone: &mut Vec<Gone>) -> Option<(Queued, Option<Reason>)> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
         loop {
             let list = if self.new.is_empty() { &mut self.old } else { &mut self.new };
             let queue = *list.front()?;
@@ -179,7 +202,7 @@ impl FqCodel {
                 self.old.push_back(queue);
                 continue;
             }
-            if let Some(next) = flow.next(&self.params.codel, now, &mut self.bytes, gone) {
+            if let Some(next) = flow.next(&self.params.codel, now, &mut self.bytes, dropped) {
                 flow.deficit -= i64::from(next.0.packet.size);
                 return Some(next);
             }
@@ -194,50 +217,75 @@ impl FqCodel {
         }
     }
 
-    /// Whether what waits leaves no room for `size` bytes more.
-    pub fn is_full(&self, bytes: u64, size: u16) -> bool {
+    fn sees_all(&self) -> bool {
+        true
+    }
+
+    fn is_full(&self, _queue: usize, bytes: u64, size: u16) -> bool {
         self.params.memory_limit.is_some_and(|limit| bytes + u64::from(size) > limit)
     }
 
-    /// The queue with the most bytes, counting a newcomer's; of equals the first.
-    fn fattest(&self, queue: usize, size: u16) -> usize {
-        let bytes = |n: usize| self.flows[n].bytes + if n == queue { u64::from(size) } else { 0 };
-        (0..self.flows.len()).rev().max_by_key(|&n| bytes(n)).unwrap_or(queue)
-    }
-
-    /// Whether [`FqCodel::push_out`] would remove something: not if the newcomer is the fattest queue by itself.
-    pub fn can_push_out(&self, queue: usize, size: u16) -> bool {
+    /// Not if the newcomer is the fattest queue by itself.
+    fn can_push_out(&self, queue: usize, size: u16) -> bool {
         !self.flows[self.fattest(queue, size)].packets.is_empty()
     }
 
-    /// Makes room for a packet of `size` bytes bound for `queue`: removes packets from the head of the fattest queue, the
-    /// newcomer counted, and says whether it did (RFC 8290 section 4.1).
-    pub fn push_out(&mut self, queue: usize, size: u16, gone: &mut Vec<Gone>) -> bool {
+    /// Removes packets from the head of the fattest queue, the newcomer counted (RFC 8290 section 4.1).
+    fn push_out(&mut self, queue: usize, size: u16, dropped: &mut Vec<Dropped>) -> bool {
         let fattest = self.fattest(queue, size);
         let flow = &mut self.flows[fattest];
         let leave = batch(flow.packets.len() + usize::from(fattest == queue), self.params.drop_batch);
-        let before = gone.len();
+        let before = dropped.len();
         for item in flow.packets.drain(..leave.min(flow.packets.len())) {
             flow.bytes -= u64::from(item.packet.size);
             self.bytes -= u64::from(item.packet.size);
-            gone.push((item, Reason::PushedOut));
+            dropped.push((item, Reason::PushedOut));
         }
-        self.meetings.pushed_out += (gone.len() - before) as u64;
-        gone.len() > before
+        self.stats.pushed_out += (dropped.len() - before) as u64;
+        dropped.len() > before
     }
 
-    /// An observable by name.
-    pub fn observe(&self, name: &str) -> Option<f64> {
+    fn observe(&self, _class: Option<usize>, name: &str, _now: Time) -> Option<f64> {
         match name {
             "active_queues" => Some((self.new.len() + self.old.len()) as f64),
             "new_queues" => Some(self.new.len() as f64),
-            _ => self.meetings.named(name).map(|count| count as f64),
+            _ => self.stats.named(name).map(|count| count as f64),
         }
     }
 
-    /// All packets that wait.
-    pub fn waiting(&self) -> impl Iterator<Item = &Queued> {
-        self.flows.iter().flat_map(|flow| &flow.packets)
+    fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
+        self.flows.iter().flat_map(|flow| &flow.packets).for_each(show);
+    }
+
+    fn hash_stats(&self) -> Option<&HashStats> {
+        Some(&self.stats)
+    }
+
+    fn memory(values: &Values, _owners: usize) -> u64 {
+        memory(values.maybe("flows").unwrap_or(0.0) as usize)
+    }
+}
+
+/// What FQ-CoDel says to an arriving packet: whether there is room. The rest is the scheduler's.
+#[derive(Clone, Copy, Debug)]
+pub struct Entrance;
+
+impl Rule for Entrance {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _link: LinkFacts) -> Result<Entrance, Vec<Problem>> {
+        Params::new(values).map(|_| Entrance)
+    }
+
+    #[inline]
+    fn admit<D: Draw>(
+        &mut self,
+        _packet: &mut Packet,
+        _now: Time,
+        seen: &Occupancy,
+        _draws: &mut D,
+    ) -> Verdict {
+        admit_if_room(seen)
     }
 }
 
@@ -245,6 +293,7 @@ impl FqCodel {
 pub static TABLE: Mechanism = Mechanism {
     kind: "fq-codel",
     room: Room::Queue,
+    traits: Traits { hashes: true, owns_queues: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
     title: "Flow queue CoDel (FQ-CoDel)",
     doc: "Hashes flows to queues, serves these by deficit round robin, new ones first, and has a CoDel of its own for each. It is \
           rule and scheduler in one. What waits behind a packet (max_packet) is what waits in all queues (RFC 8289 section 4.4). A \
@@ -335,7 +384,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Duration, Ecn, Packet};
+    use evenflow_base::{Duration, Packet};
 
     fn params() -> Params {
         Params {
@@ -358,26 +407,15 @@ mod tests {
     }
 
     fn item(id: u64, size: u16) -> Queued {
-        let packet = Packet {
-            seq: id,
-            label: 0.0,
-            flow: 0,
-            stamp: 0,
-            size,
-            payload: size,
-            hop: 0,
-            class: 0,
-            flags: 0,
-            ecn: Ecn::NotCapable,
-        };
+        let packet = Packet { seq: id, ..Packet::new(0, size, size) };
         Queued { packet, at: Time(0), sequence: id }
     }
 
     fn drain(q: &mut FqCodel, most: usize) -> Vec<u64> {
-        let mut gone = Vec::new();
-        let served = std::iter::from_fn(|| q.dequeue(Time(1), &mut gone)).take(most);
+        let mut dropped = Vec::new();
+        let served = std::iter::from_fn(|| q.dequeue(Time(1), &mut dropped)).take(most);
         let ids = served.map(|(item, _)| item.packet.seq).collect();
-        assert!(gone.is_empty());
+        assert!(dropped.is_empty());
         ids
     }
 
@@ -416,8 +454,9 @@ mod tests {
     #[test]
     fn an_emptied_new_flow_comes_back_as_an_old_one() {
         let mut q = queues(params());
-        let seen =
-            |q: &FqCodel| ["active_queues", "new_queues", "new_flows"].map(|name| q.observe(name).unwrap());
+        let seen = |q: &FqCodel| {
+            ["active_queues", "new_queues", "new_flows"].map(|name| q.observe(None, name, Time(0)).unwrap())
+        };
         assert_eq!(seen(&q), [0.0, 0.0, 0.0]);
         for n in 0..4 {
             q.enqueue(0, item(n, 1500));
@@ -445,12 +484,13 @@ mod tests {
             q.enqueue(0, item(n, 100));
         }
         q.enqueue(1, item(10, 650));
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         let mut push_out = |q: &mut FqCodel, queue, size| {
-            gone.clear();
-            let did = q.push_out(queue, size, &mut gone);
-            assert_eq!(did, !gone.is_empty());
-            gone.iter()
+            dropped.clear();
+            let did = q.push_out(queue, size, &mut dropped);
+            assert_eq!(did, !dropped.is_empty());
+            dropped
+                .iter()
                 .map(|(item, reason)| (*reason == Reason::PushedOut).then_some(item.packet.seq))
                 .collect()
         };
@@ -465,28 +505,28 @@ mod tests {
         let left: Vec<_> = push_out(&mut q, 3, 200); // a tie: the first
         assert_eq!(left, ids(&[5]));
         assert_eq!(q.flows[0].bytes, 100);
-        assert_eq!(q.observe("pushed_out"), Some(7.0));
+        assert_eq!(q.observe(None, "pushed_out", Time(0)), Some(7.0));
     }
 
     #[test]
     fn flows_that_meet_are_counted() {
         let mut q = queues(Params { flows: 1, ..params() });
         for (key, met) in [(7, 0.0), (7, 0.0), (8, 1.0), (8, 1.0), (7, 2.0)] {
-            let place = q.place(key);
+            let place = q.place(key, &Packet::new(0, 1500, 1500), Time(0));
             q.enqueue(place, item(0, 100));
-            assert_eq!(q.observe("collisions"), Some(met));
+            assert_eq!(q.observe(None, "collisions", Time(0)), Some(met));
         }
         assert_eq!(drain(&mut q, 9).len(), 5);
-        q.place(8); // nobody is there
-        assert_eq!(q.observe("collisions"), Some(2.0));
+        q.place(8, &Packet::new(0, 1500, 1500), Time(0)); // nobody is there
+        assert_eq!(q.observe(None, "collisions", Time(0)), Some(2.0));
     }
 
     #[test]
     fn the_memory_limit_counts_bytes() {
         let q = queues(Params { memory_limit: Some(3000), ..params() });
-        assert!(!q.is_full(1500, 1500));
-        assert!(q.is_full(1501, 1500));
-        assert!(!queues(params()).is_full(1 << 40, 1500));
+        assert!(!q.is_full(0, 1500, 1500));
+        assert!(q.is_full(0, 1501, 1500));
+        assert!(!queues(params()).is_full(0, 1 << 40, 1500));
     }
 
     #[test]
@@ -495,21 +535,21 @@ mod tests {
         for n in 0..60 {
             q.enqueue((n % 2) as usize, item(n, 1500));
         }
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         let ms = 1_000_000;
         // Both are above the target from 10 ms on; an interval later each drops its own head.
-        q.dequeue(Time(10 * ms), &mut gone);
-        q.dequeue(Time(10 * ms), &mut gone);
-        q.dequeue(Time(11 * ms), &mut gone);
-        q.dequeue(Time(12 * ms), &mut gone);
-        assert!(gone.is_empty());
+        q.dequeue(Time(10 * ms), &mut dropped);
+        q.dequeue(Time(10 * ms), &mut dropped);
+        q.dequeue(Time(11 * ms), &mut dropped);
+        q.dequeue(Time(12 * ms), &mut dropped);
+        assert!(dropped.is_empty());
         for n in 0..4 {
-            q.dequeue(Time((120 + n) * ms), &mut gone);
+            q.dequeue(Time((120 + n) * ms), &mut dropped);
         }
-        let lost: Vec<u64> = gone.iter().map(|(item, _)| item.packet.seq % 2).collect();
+        let lost: Vec<u64> = dropped.iter().map(|(item, _)| item.packet.seq % 2).collect();
         assert_eq!(lost.len(), 2);
         assert_eq!(lost[0] + lost[1], 1, "one of each");
-        assert!(gone.iter().all(|(_, reason)| *reason == Reason::Codel));
+        assert!(dropped.iter().all(|(_, reason)| *reason == Reason::Codel));
     }
 
     /// RFC 8289 section 4.4: whether an MTU waits behind a packet is asked of all queues of the link.
@@ -521,12 +561,12 @@ mod tests {
             q.enqueue(0, item(0, 1500));
             q.enqueue(0, item(1, 1500));
             (0..others).for_each(|n| q.enqueue(1, item(10 + n, 1500)));
-            let mut gone = Vec::new();
+            let mut dropped = Vec::new();
             // Both have waited longer than 5 ms, the second an interval of 100 ms after the first; nothing of their own
             // queue waits behind the second.
             let sent =
-                [10, 120].map(|at| q.dequeue(Time(at * ms), &mut gone).map(|(item, _)| item.packet.seq));
-            (sent, gone.iter().map(|(item, _)| item.packet.seq).collect::<Vec<_>>(), q.bytes)
+                [10, 120].map(|at| q.dequeue(Time(at * ms), &mut dropped).map(|(item, _)| item.packet.seq));
+            (sent, dropped.iter().map(|(item, _)| item.packet.seq).collect::<Vec<_>>(), q.bytes)
         };
         assert_eq!(run(0), ([Some(0), Some(1)], vec![], 0));
         // Behind the second wait 1500 bytes in all: no more than an MTU.
@@ -539,12 +579,20 @@ mod tests {
     fn the_hash_is_even_and_salted() {
         let p = Params { flows: 1024, ..params() };
         let (mut a, mut b) = (queues(p), FqCodel::new(p, Stream::new(2, "hash")));
-        assert_eq!(a.place(7), queues(p).place(7));
-        let differ = (0..1000).filter(|&key| a.place(key) != b.place(key)).count();
+        assert_eq!(
+            a.place(7, &Packet::new(0, 1500, 1500), Time(0)),
+            queues(p).place(7, &Packet::new(0, 1500, 1500), Time(0))
+        );
+        let differ = (0..1000)
+            .filter(|&key| {
+                a.place(key, &Packet::new(0, 1500, 1500), Time(0))
+                    != b.place(key, &Packet::new(0, 1500, 1500), Time(0))
+            })
+            .count();
         assert!(differ > 980, "{differ}");
         // 102400 keys in 1024 queues: 100 each, sd 10; chi-square has mean 1023, sd 45.
         let mut counts = vec![0.0f64; 1024];
-        (0..102_400).for_each(|key| counts[a.place(key)] += 1.0);
+        (0..102_400).for_each(|key| counts[a.place(key, &Packet::new(0, 1500, 1500), Time(0))] += 1.0);
         let chi: f64 = counts.iter().map(|n| (n - 100.0) * (n - 100.0) / 100.0).sum();
         assert!((chi - 1023.0).abs() < 4.0 * 45.0, "{chi}");
     }

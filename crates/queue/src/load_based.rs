@@ -11,7 +11,7 @@ use evenflow_base::schema::{
 use evenflow_base::{Draw, Duration, Packet, Rate, Time};
 
 use crate::action::ACTION;
-use crate::{Action, Occupancy, Reason, Verdict};
+use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Parts of a sliding interval.
 const PARTS: usize = 10;
@@ -87,15 +87,41 @@ impl LoadBased {
         let next = Time::ZERO + params.step();
         LoadBased { params, parts: [0; PARTS], next, load: 0.0, probability: 0.0 }
     }
+}
 
-    /// See [`crate::Admission::next_tick`].
+impl Rule for LoadBased {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, link: LinkFacts) -> Result<LoadBased, Vec<Problem>> {
+        Params::new(values, link.rate).map(LoadBased::new)
+    }
+
+    /// One number is drawn for every packet.
     #[inline]
-    pub fn next_tick(&self) -> Time {
+    fn admit<D: Draw>(
+        &mut self,
+        packet: &mut Packet,
+        _now: Time,
+        seen: &Occupancy,
+        draws: &mut D,
+    ) -> Verdict {
+        if !self.params.departures {
+            self.parts[0] += u64::from(packet.size);
+        }
+        let picked = draws.open01() <= self.probability;
+        match (seen.full, picked) {
+            (true, _) => Verdict::Drop(Reason::Limit),
+            (false, true) => self.params.action.apply(packet, Reason::Load),
+            (false, false) => Verdict::Accept,
+        }
+    }
+
+    #[inline]
+    fn next_tick(&self) -> Time {
         self.next
     }
 
-    /// See [`crate::Admission::tick`].
-    pub fn tick(&mut self) {
+    fn tick(&mut self, _seen: &Occupancy) {
         let p = &self.params;
         let (bytes, interval) = match p.sliding {
             true => (self.parts.iter().sum(), (p.step().0 * PARTS as u64) as f64 / 1e9),
@@ -108,34 +134,18 @@ impl LoadBased {
         self.next += p.step();
     }
 
-    /// See [`crate::Admission::departed`].
-    pub fn departed(&mut self, size: u16) {
+    /// Whether it counts departures.
+    fn watches_departures(&self) -> bool {
+        self.params.departures
+    }
+
+    fn departed(&mut self, size: u16, _busy: Duration, _now: Time) {
         if self.params.departures {
             self.parts[0] += u64::from(size);
         }
     }
 
-    /// Whether it counts departures.
-    pub fn watches_departures(&self) -> bool {
-        self.params.departures
-    }
-
-    /// See [`crate::Admission::admit`]. One number is drawn for every packet.
-    #[inline]
-    pub fn admit<D: Draw>(&mut self, packet: &mut Packet, seen: &Occupancy, draws: &mut D) -> Verdict {
-        if !self.params.departures {
-            self.parts[0] += u64::from(packet.size);
-        }
-        let picked = draws.open01() <= self.probability;
-        match (seen.full, picked) {
-            (true, _) => Verdict::Drop(Reason::Limit),
-            (false, true) => self.params.action.apply(packet, Reason::Load),
-            (false, false) => Verdict::Accept,
-        }
-    }
-
-    /// See [`TABLE`].
-    pub fn observe(&self, name: &str) -> Option<f64> {
+    fn observe(&self, name: &str) -> Option<f64> {
         match name {
             "load" => Some(self.load),
             "probability" => Some(self.probability),
@@ -150,6 +160,7 @@ const PAPER: &str = "Siris et al. 2002, section 5";
 pub static TABLE: Mechanism = Mechanism {
     kind: "load-based",
     room: Room::Queue,
+    traits: Mechanism::PLAIN,
     title: "Load-based marking",
     doc: "Picks every packet with probability gain * (load - target), where the load is the utilisation measured over the \
           interval before.",
@@ -228,6 +239,9 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const IDLE: Occupancy =
+        Occupancy { packets: 0, bytes: 0, rate: None, full: false, idle_since: Some(Time(0)) };
     use evenflow_base::{Ecn, Stream};
 
     fn params() -> Params {
@@ -243,20 +257,9 @@ mod tests {
     }
 
     fn arrive(rule: &mut LoadBased, size: u16) -> Verdict {
-        let mut packet = Packet {
-            seq: 0,
-            label: 0.0,
-            flow: 0,
-            stamp: 0,
-            size,
-            payload: size,
-            hop: 0,
-            class: 0,
-            flags: 0,
-            ecn: Ecn::Capable0,
-        };
+        let mut packet = Packet { ecn: Ecn::Capable0, ..Packet::new(0, size, size) };
         let seen = Occupancy { packets: 0, bytes: 0, rate: None, full: false, idle_since: None };
-        rule.admit(&mut packet, &seen, &mut Stream::new(1, "coin"))
+        rule.admit(&mut packet, Time(0), &seen, &mut Stream::new(1, "coin"))
     }
 
     #[test]
@@ -275,11 +278,11 @@ mod tests {
             assert_eq!(arrive(&mut rule, 625), Verdict::Accept); // no probability yet
         }
         assert_eq!(rule.next_tick(), Time::from_seconds(0.5));
-        rule.tick();
+        rule.tick(&IDLE);
         assert_eq!(rule.observe("load"), Some(1.0));
         assert!((rule.observe("probability").unwrap() - 0.71 * 0.4).abs() < 1e-12);
         assert_eq!(rule.next_tick(), Time::from_seconds(1.0));
-        rule.tick(); // an interval without packets
+        rule.tick(&IDLE); // an interval without packets
         assert_eq!((rule.observe("load"), rule.observe("probability")), (Some(0.0), Some(0.0)));
     }
 
@@ -292,10 +295,10 @@ mod tests {
         assert_eq!(rule.next_tick(), Time::from_seconds(0.05));
         // 62500 bytes are a tenth of what half a second carries, for ten ticks, and then no longer.
         for _ in 0..10 {
-            rule.tick();
+            rule.tick(&IDLE);
             assert!((rule.observe("load").unwrap() - 0.1).abs() < 1e-12);
         }
-        rule.tick();
+        rule.tick(&IDLE);
         assert_eq!(rule.observe("load"), Some(0.0));
     }
 
@@ -303,12 +306,12 @@ mod tests {
     fn departures_count_instead_of_arrivals() {
         let mut rule = LoadBased::new(Params { departures: true, ..params() });
         arrive(&mut rule, 1500);
-        rule.departed(625);
-        rule.tick();
+        rule.departed(625, Duration(0), Time(0));
+        rule.tick(&IDLE);
         assert_eq!(rule.observe("load"), Some(625.0 * 8.0 / 5e6));
         let mut arrivals = LoadBased::new(params());
-        arrivals.departed(625);
-        arrivals.tick();
+        arrivals.departed(625, Duration(0), Time(0));
+        arrivals.tick(&IDLE);
         assert_eq!(arrivals.observe("load"), Some(0.0));
     }
 }

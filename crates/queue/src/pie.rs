@@ -10,12 +10,12 @@
 //! Not here: turning PIE off while the queue is short (section 5.3), scaling by packet size.
 
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values,
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
 };
 use evenflow_base::{Draw, Duration, Packet, Time};
 
 use crate::action::mark;
-use crate::{Occupancy, Reason, Verdict};
+use crate::{LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// How the queueing delay is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,48 +190,6 @@ impl Pie {
         }
     }
 
-    /// See [`crate::Admission::next_tick`].
-    #[inline]
-    pub fn next_tick(&self) -> Time {
-        self.next
-    }
-
-    /// See [`crate::Admission::tick`]: `calculate_drop_prob` of appendix A.
-    pub fn tick(&mut self, seen: &Occupancy) {
-        let p = &self.params;
-        match p.latency {
-            Latency::Timestamps => {}
-            Latency::LinkRate => self.delay = seen.wait(),
-            Latency::DepartureRate => {
-                self.delay = seen.bytes as f64 * self.departures.average / p.rate_threshold as f64;
-            }
-        }
-        self.probability = next_probability(p, self.probability, self.delay, self.old);
-        self.old = self.delay;
-        self.burst = Duration(self.burst.0.saturating_sub(p.period.0));
-        self.next += p.period;
-    }
-
-    /// See [`crate::Admission::admit`]: `enque` of appendix A, with the options of section 5.
-    pub fn admit<D: Draw>(&mut self, packet: &mut Packet, seen: &Occupancy, draws: &mut D) -> Verdict {
-        let short = self.params.target / 2.0;
-        if self.probability == 0.0 && self.delay < short && self.old < short {
-            self.burst = self.params.max_burst;
-        }
-        if seen.full {
-            self.added_up = 0.0;
-            return Verdict::Drop(Reason::Limit);
-        }
-        if self.burst > Duration::ZERO || !self.drops_early(seen, draws) {
-            return Verdict::Accept;
-        }
-        self.added_up = 0.0;
-        if self.probability < self.params.ecn_threshold && mark(packet) {
-            return Verdict::Mark(Reason::Pie);
-        }
-        Verdict::Drop(Reason::Pie)
-    }
-
     /// `drop_early`: sections 4.1 and 5.4.
     fn drops_early<D: Draw>(&mut self, seen: &Occupancy, draws: &mut D) -> bool {
         let p = &self.params;
@@ -252,24 +210,80 @@ impl Pie {
         }
         draws.open01() < self.probability
     }
+}
+
+impl Rule for Pie {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _link: LinkFacts) -> Result<Pie, Vec<Problem>> {
+        Ok(Pie::new(Params::new(values)))
+    }
+
+    /// `enque` of appendix A, with the options of section 5.
+    fn admit<D: Draw>(
+        &mut self,
+        packet: &mut Packet,
+        _now: Time,
+        seen: &Occupancy,
+        draws: &mut D,
+    ) -> Verdict {
+        let short = self.params.target / 2.0;
+        if self.probability == 0.0 && self.delay < short && self.old < short {
+            self.burst = self.params.max_burst;
+        }
+        if seen.full {
+            self.added_up = 0.0;
+            return Verdict::Drop(Reason::Limit);
+        }
+        if self.burst > Duration::ZERO || !self.drops_early(seen, draws) {
+            return Verdict::Accept;
+        }
+        self.added_up = 0.0;
+        if self.probability < self.params.ecn_threshold && mark(packet) {
+            return Verdict::Mark(Reason::Pie);
+        }
+        Verdict::Drop(Reason::Pie)
+    }
+
+    #[inline]
+    fn next_tick(&self) -> Time {
+        self.next
+    }
+
+    /// `calculate_drop_prob` of appendix A.
+    fn tick(&mut self, seen: &Occupancy) {
+        let p = &self.params;
+        match p.latency {
+            Latency::Timestamps => {}
+            Latency::LinkRate => self.delay = seen.wait(),
+            Latency::DepartureRate => {
+                self.delay = seen.bytes as f64 * self.departures.average / p.rate_threshold as f64;
+            }
+        }
+        self.probability = next_probability(p, self.probability, self.delay, self.old);
+        self.old = self.delay;
+        self.burst = Duration(self.burst.0.saturating_sub(p.period.0));
+        self.next += p.period;
+    }
 
     /// Whether it must see packets leave.
-    pub fn sees_departures(&self) -> bool {
+    fn sees_dequeue(&self) -> bool {
         self.params.latency != Latency::LinkRate
     }
 
-    /// See [`crate::Admission::leave`]: `deque` of appendices A and B.
-    pub fn leave(&mut self, size: u16, at: Time, now: Time, behind: u64) {
+    /// `deque` of appendices A and B.
+    fn on_dequeue(&mut self, packet: &mut Packet, at: Time, now: Time, seen: &Occupancy) -> Verdict {
+        let (size, behind) = (packet.size, seen.bytes);
         match self.params.latency {
             Latency::Timestamps if behind == 0 => self.delay = 0.0,
             Latency::Timestamps => self.delay = now.since(at).seconds(),
             Latency::DepartureRate => self.departures.left(self.params.rate_threshold, size, behind, now),
             Latency::LinkRate => {}
         }
+        Verdict::Accept
     }
 
-    /// See [`TABLE`].
-    pub fn observe(&self, name: &str) -> Option<f64> {
+    fn observe(&self, name: &str) -> Option<f64> {
         match name {
             "probability" => Some(self.probability),
             "delay" => Some(self.delay),
@@ -287,6 +301,7 @@ impl Pie {
 pub static TABLE: Mechanism = Mechanism {
     kind: "pie",
     room: Room::Queue,
+    traits: Mechanism::PLAIN,
     title: "Proportional integral controller enhanced (PIE)",
     doc: "Drops or marks arriving packets with a probability that every period changes by alpha * (delay - target) + beta * \
           (delay - delay before), scaled down while it is small.",

@@ -10,7 +10,7 @@ use evenflow_base::schema::{
 use evenflow_base::{Draw, Duration, Packet, Rate, Time};
 
 use crate::action::ACTION;
-use crate::{Action, Occupancy, Reason, Verdict};
+use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,26 +81,24 @@ impl Rem {
     pub fn new(params: Params) -> Rem {
         Rem { params, price: 0.0, probability: 0.0, arrived: 0, next: Time::ZERO + params.period }
     }
+}
 
-    /// See [`crate::Admission::next_tick`].
-    #[inline]
-    pub fn next_tick(&self) -> Time {
-        self.next
+impl Rule for Rem {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, link: LinkFacts) -> Result<Rem, Vec<Problem>> {
+        Params::new(values, link.rate).map(Rem::new)
     }
 
-    /// See [`crate::Admission::tick`].
-    pub fn tick(&mut self, seen: &Occupancy) {
-        let p = &self.params;
-        let arrived = self.arrived as f64 / p.mean_packet;
-        self.price = next_price(p, self.price, f64::from(seen.packets), arrived);
-        self.probability = probability(p.base, self.price);
-        self.arrived = 0;
-        self.next += p.period;
-    }
-
-    /// See [`crate::Admission::admit`]. One number is drawn for every packet.
+    /// One number is drawn for every packet.
     #[inline]
-    pub fn admit<D: Draw>(&mut self, packet: &mut Packet, seen: &Occupancy, draws: &mut D) -> Verdict {
+    fn admit<D: Draw>(
+        &mut self,
+        packet: &mut Packet,
+        _now: Time,
+        seen: &Occupancy,
+        draws: &mut D,
+    ) -> Verdict {
         self.arrived += u64::from(packet.size);
         let picked = draws.open01() <= self.probability;
         match (seen.full, picked) {
@@ -110,8 +108,21 @@ impl Rem {
         }
     }
 
-    /// See [`TABLE`].
-    pub fn observe(&self, name: &str) -> Option<f64> {
+    #[inline]
+    fn next_tick(&self) -> Time {
+        self.next
+    }
+
+    fn tick(&mut self, seen: &Occupancy) {
+        let p = &self.params;
+        let arrived = self.arrived as f64 / p.mean_packet;
+        self.price = next_price(p, self.price, f64::from(seen.packets), arrived);
+        self.probability = probability(p.base, self.price);
+        self.arrived = 0;
+        self.next += p.period;
+    }
+
+    fn observe(&self, name: &str) -> Option<f64> {
         match name {
             "price" => Some(self.price),
             "probability" => Some(self.probability),
@@ -126,6 +137,7 @@ const PAPER: &str = "Athuraliya et al. 2001";
 pub static TABLE: Mechanism = Mechanism {
     kind: "rem",
     room: Room::Queue,
+    traits: Mechanism::PLAIN,
     title: "Random exponential marking (REM)",
     doc: "Picks every packet with probability 1 - base^(-price), where the price rises while the queue is above its target or \
           more arrives than the link carries, and falls otherwise.",
@@ -254,20 +266,9 @@ mod tests {
     fn a_period_counts_its_own_arrivals() {
         let mut rule = Rem::new(params());
         let mut stream = Stream::new(1, "coin");
-        let mut packet = Packet {
-            seq: 0,
-            label: 0.0,
-            flow: 0,
-            stamp: 0,
-            size: 1000,
-            payload: 1000,
-            hop: 0,
-            class: 0,
-            flags: 0,
-            ecn: Ecn::Capable0,
-        };
+        let mut packet = Packet { ecn: Ecn::Capable0, ..Packet::new(0, 1000, 1000) };
         for _ in 0..4 {
-            rule.admit(&mut packet, &seen(0), &mut stream);
+            rule.admit(&mut packet, Time(0), &seen(0), &mut stream);
         }
         assert_eq!(rule.next_tick(), Time(2_000_000));
         rule.tick(&seen(50));

@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 
 use evenflow_base::random::salted;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Value, Values,
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Value,
+    Values,
 };
-use evenflow_base::{Duration, Stream, Time};
+use evenflow_base::{Duration, Packet, Reason, Stream, Time};
 
-use crate::Reason;
-use crate::scheduler::{COLLISIONS, Gone, Meetings, PUSHED_OUT, Queued};
+use crate::held::{COLLISIONS, Dropped, HashStats, PUSHED_OUT, Queued, Schedule, Sent, Served};
 
 /// What fills the buffer where the scenario gives no limit (SFQ_DEPTH - 1), packets.
 pub const LIMIT: f64 = 127.0;
@@ -24,13 +24,16 @@ pub const LIMIT: f64 = 127.0;
 pub struct Params {
     /// Slots to which flows are hashed.
     pub divisor: usize,
-    /// Bytes a turn.
+    /// Bytes per turn.
     pub quantum: u64,
     /// Between changes of the hash.
     pub perturb: Option<Duration>,
 }
 
 impl Params {
+    /// Those of Linux 3.2, which [`TABLE`] has as its defaults.
+    pub const DEFAULT: Params = Params { divisor: 1024, quantum: 1514, perturb: None };
+
     /// From decoded values.
     pub fn new(values: &Values) -> Params {
         Params {
@@ -77,7 +80,7 @@ pub struct Sfq {
     perturbed: Time,
     stream: Stream,
     /// What it has counted.
-    pub(crate) meetings: Meetings,
+    pub(crate) stats: HashStats,
 }
 
 impl Sfq {
@@ -91,51 +94,7 @@ impl Sfq {
             salt: stream.bits(),
             perturbed: params.perturb.map_or(Time::NEVER, |period| Time::ZERO + period),
             stream,
-            meetings: Meetings::default(),
-        }
-    }
-
-    /// The slot of the flow `key` for a packet that arrives at `now`. What waits stays where it is when the hash changes.
-    pub fn place(&mut self, key: usize, now: Time) -> usize {
-        while let Some(period) = self.params.perturb.filter(|_| self.perturbed <= now) {
-            self.salt = self.stream.bits();
-            self.perturbed += period;
-        }
-        let queue = (salted(key as u64, self.salt) % self.params.divisor as u64) as usize;
-        let slot = &mut self.slots[queue];
-        self.meetings.collisions += u64::from(!slot.packets.is_empty() && slot.key != key);
-        slot.key = key;
-        queue
-    }
-
-    /// Takes a packet into slot `queue`.
-    pub fn enqueue(&mut self, queue: usize, item: Queued) {
-        let slot = &mut self.slots[queue];
-        if slot.packets.is_empty() {
-            slot.allot = cost(self.params.quantum);
-            self.ring.push_back(queue as u32);
-        }
-        slot.packets.push_back(item);
-        self.changed(queue);
-    }
-
-    /// The packet to send next.
-    pub fn dequeue(&mut self) -> Option<Queued> {
-        loop {
-            let queue = *self.ring.front()?;
-            let slot = &mut self.slots[queue as usize];
-            if slot.allot <= 0 {
-                slot.allot += cost(self.params.quantum);
-                self.ring.rotate_left(1);
-                continue;
-            }
-            let item = slot.packets.pop_front()?;
-            slot.allot -= cost(u64::from(item.packet.size));
-            if slot.packets.is_empty() {
-                self.ring.pop_front();
-            }
-            self.changed(queue as usize);
-            return Some(item);
+            stats: HashStats::default(),
         }
     }
 
@@ -159,36 +118,90 @@ impl Sfq {
             _ => None,
         }
     }
+}
 
-    /// Whether [`Sfq::push_out`] would remove something.
-    pub fn can_push_out(&self, queue: usize) -> bool {
+impl Schedule for Sfq {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, served: &Served) -> Result<Sfq, Vec<Problem>> {
+        Ok(Sfq::new(Params::new(values), served.hash.clone()))
+    }
+
+    /// The slot of the flow `key`. What waits stays where it is when the hash changes.
+    fn place(&mut self, key: usize, _packet: &Packet, now: Time) -> usize {
+        while let Some(period) = self.params.perturb.filter(|_| self.perturbed <= now) {
+            self.salt = self.stream.bits();
+            self.perturbed += period;
+        }
+        let queue = (salted(key as u64, self.salt) % self.params.divisor as u64) as usize;
+        let slot = &mut self.slots[queue];
+        self.stats.collisions += u64::from(!slot.packets.is_empty() && slot.key != key);
+        slot.key = key;
+        queue
+    }
+
+    fn enqueue(&mut self, queue: usize, item: Queued) {
+        let slot = &mut self.slots[queue];
+        if slot.packets.is_empty() {
+            slot.allot = cost(self.params.quantum);
+            self.ring.push_back(queue as u32);
+        }
+        slot.packets.push_back(item);
+        self.changed(queue);
+    }
+
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Sent> {
+        loop {
+            let queue = *self.ring.front()?;
+            let slot = &mut self.slots[queue as usize];
+            if slot.allot <= 0 {
+                slot.allot += cost(self.params.quantum);
+                self.ring.rotate_left(1);
+                continue;
+            }
+            let item = slot.packets.pop_front()?;
+            slot.allot -= cost(u64::from(item.packet.size));
+            if slot.packets.is_empty() {
+                self.ring.pop_front();
+            }
+            self.changed(queue as usize);
+            return Some((item, None));
+        }
+    }
+
+    fn can_push_out(&self, queue: usize, _size: u16) -> bool {
         self.victim(queue).is_some()
     }
 
-    /// Makes room for a newcomer to `queue`; says whether it did.
-    pub fn push_out(&mut self, queue: usize, gone: &mut Vec<Gone>) -> bool {
+    fn push_out(&mut self, queue: usize, _size: u16, dropped: &mut Vec<Dropped>) -> bool {
         let Some(victim) = self.victim(queue) else { return false };
         let Some(item) = self.slots[victim].packets.pop_back() else { return false };
         if self.slots[victim].packets.is_empty() {
             self.ring.retain(|&n| n as usize != victim);
         }
         self.changed(victim);
-        self.meetings.pushed_out += 1;
-        gone.push((item, Reason::PushedOut));
+        self.stats.pushed_out += 1;
+        dropped.push((item, Reason::PushedOut));
         true
     }
 
-    /// An observable by name.
-    pub fn observe(&self, name: &str) -> Option<f64> {
+    fn observe(&self, _class: Option<usize>, name: &str, _now: Time) -> Option<f64> {
         match name {
             "active_queues" => Some(self.ring.len() as f64),
-            _ => self.meetings.named(name).map(|count| count as f64),
+            _ => self.stats.named(name).map(|count| count as f64),
         }
     }
 
-    /// All packets that wait.
-    pub fn waiting(&self) -> impl Iterator<Item = &Queued> {
-        self.slots.iter().flat_map(|slot| &slot.packets)
+    fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
+        self.slots.iter().flat_map(|slot| &slot.packets).for_each(show);
+    }
+
+    fn hash_stats(&self) -> Option<&HashStats> {
+        Some(&self.stats)
+    }
+
+    fn memory(values: &Values, _owners: usize) -> u64 {
+        memory(values.maybe("divisor").unwrap_or(0.0) as usize)
     }
 }
 
@@ -196,6 +209,7 @@ impl Sfq {
 pub static TABLE: Mechanism = Mechanism {
     kind: "sfq",
     room: Room::Scheduler,
+    traits: Traits { hashes: true, default_limit: Some(LIMIT), ..Mechanism::PLAIN },
     title: "Stochastic fairness queueing (SFQ)",
     doc: "Hashes flows to slots and serves these in turn, a quantum each. A full buffer takes the last packet of the longest slot. \
           Without a limit, the queue's is 127 packets.",
@@ -262,36 +276,25 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Ecn, Packet};
+    use evenflow_base::Packet;
 
     fn slots(quantum: u64) -> Sfq {
         Sfq::new(Params { divisor: 8, quantum, perturb: None }, Stream::new(1, "hash"))
     }
 
     fn item(id: u64, size: u16) -> Queued {
-        let packet = Packet {
-            seq: id,
-            label: 0.0,
-            flow: 0,
-            stamp: 0,
-            size,
-            payload: size,
-            hop: 0,
-            class: 0,
-            flags: 0,
-            ecn: Ecn::NotCapable,
-        };
+        let packet = Packet { seq: id, ..Packet::new(0, size, size) };
         Queued { packet, at: Time(0), sequence: id }
     }
 
     fn drain(q: &mut Sfq) -> Vec<u64> {
-        std::iter::from_fn(|| q.dequeue()).map(|item| item.packet.seq).collect()
+        std::iter::from_fn(|| q.dequeue(Time(0), &mut Vec::new())).map(|(item, _)| item.packet.seq).collect()
     }
 
     fn pushed(q: &mut Sfq, queue: usize) -> Option<u64> {
-        let mut gone = Vec::new();
-        assert_eq!(q.can_push_out(queue), q.push_out(queue, &mut gone));
-        gone.pop().map(|(item, _)| item.packet.seq)
+        let mut dropped = Vec::new();
+        assert_eq!(q.can_push_out(queue, 1500), q.push_out(queue, 1500, &mut dropped));
+        dropped.pop().map(|(item, _)| item.packet.seq)
     }
 
     #[test]
@@ -365,23 +368,25 @@ mod tests {
         let second = Duration::from_millis(1000);
         let params = Params { divisor: 1024, quantum: 1514, perturb: Some(second) };
         let mut q = Sfq::new(params, Stream::new(1, "hash"));
-        let before: Vec<usize> = (0..100).map(|key| q.place(key, Time(999_999_999))).collect();
-        assert_eq!(before[0], q.place(0, Time(0)));
+        let before: Vec<usize> =
+            (0..100).map(|key| q.place(key, &Packet::new(0, 1500, 1500), Time(999_999_999))).collect();
+        assert_eq!(before[0], q.place(0, &Packet::new(0, 1500, 1500), Time(0)));
         q.enqueue(before[0], item(0, 100));
-        let after: Vec<usize> = (0..100).map(|key| q.place(key, Time(1_000_000_000))).collect();
+        let after: Vec<usize> =
+            (0..100).map(|key| q.place(key, &Packet::new(0, 1500, 1500), Time(1_000_000_000))).collect();
         let kept = before.iter().zip(&after).filter(|(a, b)| a == b).count();
         assert!(kept < 5, "{kept}");
         assert_eq!(q.perturbed, Time(2_000_000_000));
-        q.place(0, Time(7_300_000_000));
+        q.place(0, &Packet::new(0, 1500, 1500), Time(7_300_000_000));
         assert_eq!(q.perturbed, Time(8_000_000_000));
         assert_eq!(drain(&mut q), [0]);
     }
 
     #[test]
-    fn meetings_are_counted() {
+    fn stats_are_counted() {
         let mut q = Sfq::new(Params { divisor: 1, quantum: 1514, perturb: None }, Stream::new(1, "hash"));
         let arrive = |q: &mut Sfq, key: usize| {
-            let place = q.place(key, Time(0));
+            let place = q.place(key, &Packet::new(0, 1500, 1500), Time(0));
             q.enqueue(place, item(0, 100));
         };
         arrive(&mut q, 7); // alone
@@ -389,11 +394,20 @@ mod tests {
         arrive(&mut q, 8); // after 7's
         arrive(&mut q, 8); // after its own
         arrive(&mut q, 7); // after 8's
-        assert_eq!((q.observe("collisions"), q.observe("active_queues")), (Some(2.0), Some(1.0)));
-        while q.dequeue().is_some() {}
+        assert_eq!(
+            (q.observe(None, "collisions", Time(0)), q.observe(None, "active_queues", Time(0))),
+            (Some(2.0), Some(1.0))
+        );
+        while q.dequeue(Time(0), &mut Vec::new()).is_some() {}
         arrive(&mut q, 8); // nobody is there
-        assert_eq!((q.observe("collisions"), q.observe("new_flows")), (Some(2.0), Some(0.0)));
-        assert!(q.dequeue().is_some());
-        assert_eq!((q.observe("active_queues"), q.observe("pushed_out")), (Some(0.0), Some(0.0)));
+        assert_eq!(
+            (q.observe(None, "collisions", Time(0)), q.observe(None, "new_flows", Time(0))),
+            (Some(2.0), Some(0.0))
+        );
+        assert!(q.dequeue(Time(0), &mut Vec::new()).is_some());
+        assert_eq!(
+            (q.observe(None, "active_queues", Time(0)), q.observe(None, "pushed_out", Time(0))),
+            (Some(0.0), Some(0.0))
+        );
     }
 }

@@ -9,12 +9,12 @@
 use std::collections::VecDeque;
 
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Values,
+    Counter, Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Traits, Type, Value, Values,
 };
-use evenflow_base::{Rate, Time};
+use evenflow_base::{Rate, Reason, Time};
 
-use crate::credit::{Arithmetic, Price, depth};
-use crate::scheduler::Queued;
+use crate::credit::{ARITHMETIC, Arithmetic, Price, depth};
+use crate::held::{Dropped, Queued, Schedule, Sent, Served};
 
 /// The packet that iproute2 makes the table for where nobody says, bytes (tc_core.c: `tc_calc_rtable`).
 const TABLE_MTU: u32 = 2047;
@@ -47,14 +47,9 @@ impl Params {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let arithmetic = arithmetic(values);
+        let arithmetic = Arithmetic::of(values);
         Ok(Params { rate, burst, peak, arithmetic })
     }
-}
-
-/// The arithmetic that `values` name.
-pub(crate) fn arithmetic(values: &Values) -> Arithmetic {
-    if values.word("arithmetic") == "ticks" { Arithmetic::Ticks } else { Arithmetic::Real }
 }
 
 /// The bytes that may wait where nothing waits longer than `latency` seconds (tc-tbf(8)): what the bucket lets pass at once
@@ -111,20 +106,25 @@ impl Tbf {
         let largest = peak.as_ref().map_or(u64::MAX, largest).min(largest(&bucket));
         Tbf { packets: VecDeque::new(), arithmetic, bucket, peak, last: 0, largest, next: Time::NEVER }
     }
+}
 
-    /// Whether a packet of `size` bytes can never leave.
-    #[inline]
-    pub fn refuses(&self, size: u16) -> bool {
-        u64::from(size) > self.largest
+impl Schedule for Tbf {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _served: &Served) -> Result<Tbf, Vec<Problem>> {
+        Params::new(values).map(Tbf::new)
     }
 
-    /// Takes a packet.
-    pub fn enqueue(&mut self, item: Queued) {
+    #[inline]
+    fn refuses(&self, size: u16) -> Option<Reason> {
+        (u64::from(size) > self.largest).then_some(Reason::TooLarge)
+    }
+
+    fn enqueue(&mut self, _queue: usize, item: Queued) {
         self.packets.push_back(item);
     }
 
-    /// The first in line, if there are tokens for it at `now`.
-    pub fn dequeue(&mut self, now: Time) -> Option<Queued> {
+    fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Sent> {
         self.next = Time::NEVER;
         let size = self.packets.front()?.packet.size;
         let clock = self.arithmetic.clock(now);
@@ -141,35 +141,36 @@ impl Tbf {
         if let Some(peak) = &mut self.peak {
             peak.tokens = peak_left;
         }
-        self.packets.pop_front()
+        self.packets.pop_front().map(|item| (item, None))
     }
 
-    /// When the packet that [`Tbf::dequeue`] held back may leave.
-    pub fn next_event(&self) -> Time {
+    fn sees_all(&self) -> bool {
+        true
+    }
+
+    fn next_event(&self) -> Time {
         self.next
     }
 
-    /// All packets that wait.
-    pub fn waiting(&self) -> impl Iterator<Item = &Queued> {
-        self.packets.iter()
+    fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
+        self.packets.iter().for_each(show);
+    }
+
+    fn check(values: &Values) -> Vec<Problem> {
+        Params::new(values).err().unwrap_or_default()
+    }
+
+    fn limit(values: &Values) -> Option<Value> {
+        let (latency, params) = (values.maybe("latency")?, Params::new(values).ok()?);
+        Some(Value::Bytes(limit_of(&params, latency)))
     }
 }
-
-/// In what a token bucket counts.
-pub(crate) const ARITHMETIC: Param = Param {
-    name: "arithmetic",
-    ty: Type::Choice(&["real", "ticks"]),
-    default: Fallback::Text("real"),
-    range: Range::ANY,
-    source: "Linux 3.2 (ticks); since 3.10 the kernel counts nanoseconds, all but real",
-    doc: "Real numbers, or Linux 3.2's whole ones: ticks of 64 ns, packets in cells of 8 bytes (larger for a larger mtu), \
-          costs in whole microseconds.",
-};
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "tbf",
     room: Room::Scheduler,
+    traits: Traits { shapes: true, ..Mechanism::PLAIN },
     title: "Token-bucket filter (TBF)",
     doc: "A FIFO whose packets leave when a token bucket holds a token for each of their bytes; never more than rate * t + burst \
           bytes in any time t. A limit is the queue's, or follows from latency.",
@@ -234,7 +235,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Ecn, Packet};
+    use evenflow_base::Packet;
 
     const MBIT8: Rate = Rate(8e6); // a byte a microsecond
 
@@ -243,29 +244,18 @@ mod tests {
     }
 
     fn item(id: u64, size: u16) -> Queued {
-        let packet = Packet {
-            seq: id,
-            label: 0.0,
-            flow: 0,
-            stamp: 0,
-            size,
-            payload: size,
-            hop: 0,
-            class: 0,
-            flags: 0,
-            ecn: Ecn::NotCapable,
-        };
+        let packet = Packet { seq: id, ..Packet::new(0, size, size) };
         Queued { packet, at: Time(0), sequence: id }
     }
 
     /// When packets of these sizes leave, all there at the start, in microseconds.
     fn departures(mut q: Tbf, sizes: &[u16]) -> Vec<f64> {
         for (n, size) in sizes.iter().enumerate() {
-            q.enqueue(item(n as u64, *size));
+            q.enqueue(0, item(n as u64, *size));
         }
         let (mut now, mut left) = (Time(0), Vec::new());
-        while q.waiting().next().is_some() {
-            match q.dequeue(now) {
+        while !q.packets.is_empty() {
+            match q.dequeue(now, &mut Vec::new()) {
                 Some(_) => left.push(now.0 as f64 / 1e3),
                 None => {
                     assert!(q.next_event() > now);
@@ -293,14 +283,14 @@ mod tests {
     #[test]
     fn an_idle_bucket_fills_to_its_brim_and_no_further() {
         let mut q = filter(2000, None, Arithmetic::Real);
-        q.enqueue(item(0, 2000));
-        assert!(q.dequeue(Time(0)).is_some());
+        q.enqueue(0, item(0, 2000));
+        assert!(q.dequeue(Time(0), &mut Vec::new()).is_some());
         for n in 1..4 {
-            q.enqueue(item(n, 1000));
+            q.enqueue(0, item(n, 1000));
         }
         let later = Time(1_000_000_000);
-        assert!(q.dequeue(later).is_some() && q.dequeue(later).is_some());
-        assert!(q.dequeue(later).is_none());
+        assert!(q.dequeue(later, &mut Vec::new()).is_some() && q.dequeue(later, &mut Vec::new()).is_some());
+        assert!(q.dequeue(later, &mut Vec::new()).is_none());
         assert_eq!(q.next_event(), later + evenflow_base::Duration(1_000_000));
     }
 
@@ -316,11 +306,11 @@ mod tests {
     #[test]
     fn what_no_bucket_holds_is_refused() {
         let q = filter(1500, None, Arithmetic::Real);
-        assert!(!q.refuses(1500) && q.refuses(1501));
+        assert!(q.refuses(1500).is_none() && q.refuses(1501).is_some());
         let q = filter(9000, Some((Rate(16e6), 1514)), Arithmetic::Real);
-        assert!(!q.refuses(1514) && q.refuses(1515));
+        assert!(q.refuses(1514).is_none() && q.refuses(1515).is_some());
         let q = filter(1514, None, Arithmetic::Ticks);
-        assert!(!q.refuses(1511) && q.refuses(1512));
+        assert!(q.refuses(1511).is_none() && q.refuses(1512).is_some());
     }
 
     #[test]
@@ -333,12 +323,12 @@ mod tests {
     #[test]
     fn in_ticks_the_clock_stands_still_for_64_ns() {
         let mut q = filter(1600, None, Arithmetic::Ticks);
-        q.enqueue(item(0, 1600));
-        assert!(q.dequeue(Time(63)).is_some()); // still tick 0
-        q.enqueue(item(1, 7));
-        assert!(q.dequeue(Time(7999)).is_none()); // tick 124; a cell costs 125
+        q.enqueue(0, item(0, 1600));
+        assert!(q.dequeue(Time(63), &mut Vec::new()).is_some()); // still tick 0
+        q.enqueue(0, item(1, 7));
+        assert!(q.dequeue(Time(7999), &mut Vec::new()).is_none()); // tick 124; a cell costs 125
         assert_eq!(q.next_event(), Time(8000));
-        assert!(q.dequeue(Time(8000)).is_some());
+        assert!(q.dequeue(Time(8000), &mut Vec::new()).is_some());
     }
 
     #[test]

@@ -14,10 +14,10 @@ use std::collections::VecDeque;
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
 };
-use evenflow_base::{Packet, Rate, Time};
+use evenflow_base::{Draw, Packet, Rate, Time};
 
 use crate::action::{ACTION, mark};
-use crate::{Action, Occupancy, Reason, Verdict};
+use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Which packets are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,9 +182,22 @@ impl VirtualQueue {
         }
         false
     }
+}
 
-    /// See [`crate::Admission::admit`].
-    pub fn admit(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy) -> Verdict {
+impl Rule for VirtualQueue {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, link: LinkFacts) -> Result<VirtualQueue, Vec<Problem>> {
+        Params::new(values, link.rate).map(VirtualQueue::new)
+    }
+
+    fn admit<D: Draw>(
+        &mut self,
+        packet: &mut Packet,
+        now: Time,
+        seen: &Occupancy,
+        _draws: &mut D,
+    ) -> Verdict {
         let lost = self.arrive(packet.size, now);
         if seen.full {
             return Verdict::Drop(Reason::Limit);
@@ -197,22 +210,20 @@ impl VirtualQueue {
         if picked { self.params.action.apply(packet, Reason::Virtual) } else { Verdict::Accept }
     }
 
-    /// See [`crate::Admission::leave`].
-    pub fn leave(&mut self, packet: &mut Packet, now: Time) -> Option<Reason> {
-        if self.params.mark != Mark::BusyDeparture {
-            return None;
-        }
-        self.advance(now);
-        (self.overflowed && mark(packet)).then_some(Reason::Virtual)
-    }
-
     /// Whether it marks packets that leave.
-    pub fn marks_departures(&self) -> bool {
+    fn sees_dequeue(&self) -> bool {
         self.params.mark == Mark::BusyDeparture
     }
 
-    /// See [`TABLE`].
-    pub fn observe(&self, name: &str) -> Option<f64> {
+    fn on_dequeue(&mut self, packet: &mut Packet, _at: Time, now: Time, _seen: &Occupancy) -> Verdict {
+        if self.params.mark != Mark::BusyDeparture {
+            return Verdict::Accept;
+        }
+        self.advance(now);
+        if self.overflowed && mark(packet) { Verdict::Mark(Reason::Virtual) } else { Verdict::Accept }
+    }
+
+    fn observe(&self, name: &str) -> Option<f64> {
         match (name, self.params.room) {
             ("virtual_length", Size::Packets(_)) => Some(self.backlog.packets()),
             ("virtual_length", Size::Bytes(_)) => Some(self.backlog.bytes),
@@ -228,6 +239,7 @@ const FACTOR: Range = Range { min: 0.0, closed: false, max: 1.0 };
 pub static TABLE: Mechanism = Mechanism {
     kind: "virtual-queue",
     room: Room::Queue,
+    traits: Mechanism::PLAIN,
     title: "Virtual queue marking",
     doc: "Marks packets from the moment a slower and shorter virtual queue, fed with the same arrivals, overflows until it \
           has run empty.",
@@ -308,7 +320,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Duration, Ecn};
+    use evenflow_base::{Duration, Ecn, Given};
 
     /// 1000 bytes take 1 ms virtually.
     fn params(mark: Mark, room: Size) -> Params {
@@ -316,18 +328,7 @@ mod tests {
     }
 
     fn packet(size: u16) -> Packet {
-        Packet {
-            seq: 0,
-            label: 0.0,
-            flow: 0,
-            stamp: 0,
-            size,
-            payload: size,
-            hop: 0,
-            class: 0,
-            flags: 0,
-            ecn: Ecn::Capable0,
-        }
+        Packet { ecn: Ecn::Capable0, ..Packet::new(0, size, size) }
     }
 
     fn seen() -> Occupancy {
@@ -339,7 +340,10 @@ mod tests {
     }
 
     fn marks(rule: &mut VirtualQueue, size: u16, at: f64) -> bool {
-        matches!(rule.admit(&mut packet(size), ms(at), &seen()), Verdict::Mark(Reason::Virtual))
+        matches!(
+            rule.admit(&mut packet(size), ms(at), &seen(), &mut Given::default()),
+            Verdict::Mark(Reason::Virtual)
+        )
     }
 
     #[test]
@@ -380,14 +384,14 @@ mod tests {
         let mut rule = VirtualQueue::new(params(Mark::BusyDeparture, Size::Packets(2.5)));
         assert_eq!([0.0; 3].map(|t| marks(&mut rule, 1000, t)), [false; 3]);
         let mut leaving = packet(1000);
-        assert_eq!(rule.leave(&mut leaving, ms(1.9)), Some(Reason::Virtual));
+        assert_eq!(rule.on_dequeue(&mut leaving, ms(0.0), ms(1.9), &seen()), Verdict::Mark(Reason::Virtual));
         assert_eq!(leaving.ecn, Ecn::Congestion);
-        assert_eq!(rule.leave(&mut packet(1000), ms(2.0)), None);
+        assert_eq!(rule.on_dequeue(&mut packet(1000), ms(0.0), ms(2.0), &seen()), Verdict::Accept);
         let mut incapable = Packet { ecn: Ecn::NotCapable, ..packet(1000) };
         marks(&mut rule, 1000, 3.0);
         marks(&mut rule, 1000, 3.0);
         marks(&mut rule, 1000, 3.0);
-        assert_eq!(rule.leave(&mut incapable, ms(3.0)), None);
+        assert_eq!(rule.on_dequeue(&mut incapable, ms(0.0), ms(3.0), &seen()), Verdict::Accept);
     }
 
     #[test]

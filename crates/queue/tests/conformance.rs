@@ -9,7 +9,7 @@ use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Ecn, Given, Packet, Rate, Stream, Time};
 use evenflow_queue::credit::Arithmetic;
 use evenflow_queue::{
-    Admission, FqCodel, Htb, Limit, Line, MECHANISMS, Occupancy, Queued, Reason, Scheduler, Sfq, Tbf,
+    Admission, FqCodel, Htb, Limit, LinkFacts, MECHANISMS, Occupancy, Queued, Reason, Scheduler, Sfq, Tbf,
     Verdict, codel, complete, fq_codel, htb, sfq, tbf,
 };
 use serde_json::{Map, Value as Json};
@@ -94,16 +94,8 @@ fn seen(event: &Table, rate: Rate) -> Occupancy {
 
 fn packet(event: &Table) -> Packet {
     Packet {
-        seq: 0,
-        label: 0.0,
-        flow: 0,
-        stamp: 0,
-        size: whole(event, "bytes") as u16,
-        payload: 0,
-        hop: 0,
-        class: 0,
-        flags: 0,
         ecn: ecn(event["ecn"].as_str().expect("a codepoint")),
+        ..Packet::new(0, whole(event, "bytes") as u16, 0)
     }
 }
 
@@ -140,19 +132,19 @@ fn run_turns(vector: &Table) -> Result<(), String> {
     for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
         let event = event.as_object().expect("a table");
         let expect = event["expect"].as_object().expect("a table");
-        let mut gone = Vec::new();
+        let mut dropped = Vec::new();
         let (told, is) = if event["event"] == "depart" {
-            let served = scheduler.dequeue(Time::ZERO, &mut gone);
+            let served = scheduler.dequeue(Time::ZERO, &mut dropped);
             held -= u64::from(served.is_some());
-            assert!(gone.is_empty());
+            assert!(dropped.is_empty());
             ("id", served.map_or(Json::Null, |(item, _)| item.packet.seq.into()))
         } else {
             let (queue, id, size) =
                 (whole(event, "queue") as usize, whole(event, "id"), whole(event, "bytes"));
-            let room = held < limit || scheduler.push_out(queue, size as u16, &mut gone);
-            held -= gone.len() as u64;
-            let mut lost: Vec<u64> = gone.iter().map(|(item, _)| item.packet.seq).collect();
-            assert!(gone.iter().all(|(_, reason)| *reason == Reason::PushedOut));
+            let room = held < limit || scheduler.push_out(queue, size as u16, &mut dropped);
+            held -= dropped.len() as u64;
+            let mut lost: Vec<u64> = dropped.iter().map(|(item, _)| item.packet.seq).collect();
+            assert!(dropped.iter().all(|(_, reason)| *reason == Reason::PushedOut));
             if room {
                 let arrived =
                     Table::from_iter([("bytes".into(), size.into()), ("ecn".into(), "not-capable".into())]);
@@ -223,7 +215,7 @@ fn run_shaper(vector: &Table) -> Result<(), String> {
                 Table::from_iter([("bytes".into(), size.into()), ("ecn".into(), "not-capable".into())]);
             let packet = Packet { seq: whole(event, "id"), ..packet(&arrived) };
             assert!(shaper.refuses(packet.size).is_none());
-            let place = shaper.place(whole(event, "queue") as usize, 0, now);
+            let place = shaper.place(whole(event, "queue") as usize, &packet, now);
             shaper.enqueue(place, Queued { packet, at: now, sequence: packet.seq });
             held += 1;
             continue;
@@ -254,8 +246,8 @@ fn run(vector: &Table) -> Result<(), String> {
     let given = values(kind, vector["parameters"].as_object().expect("a table"));
     let rate = Rate(vector["link"]["rate_bps"].as_f64().expect("a rate"));
     let delay = Duration(vector["link"]["delay_ns"].as_u64().expect("a delay"));
-    let mut rule =
-        Admission::build(kind, &given, Line { rate: Some(rate), delay }).map_err(|e| format!("{e:?}"))?;
+    let mut rule = Admission::build(kind, &given, LinkFacts { rate: Some(rate), delay })
+        .map_err(|e| format!("{e:?}"))?;
     if let Some(lines) = vector.get("lines") {
         let lines = values(kind, lines.as_object().expect("a table"));
         let mut full = given.clone();
@@ -293,7 +285,7 @@ fn run(vector: &Table) -> Result<(), String> {
             Some("leave") => {
                 let mut packet = packet(event);
                 let at = event.get("accepted_at_ns").map_or(now, |_| Time(whole(event, "accepted_at_ns")));
-                let (verdict, reason) = match rule.leave(&mut packet, at, now, &seen(event, rate)) {
+                let (verdict, reason) = match rule.on_dequeue(&mut packet, at, now, &seen(event, rate)) {
                     Verdict::Accept => ("pass", None),
                     Verdict::Mark(reason) => ("mark", Some(reason)),
                     Verdict::Drop(reason) => ("drop", Some(reason)),

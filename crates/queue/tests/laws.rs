@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
+use evenflow_base::{Duration, Given, Packet, Rate, Stream, Time, flags};
 use evenflow_queue::csfq::{self, Csfq, Form};
-use evenflow_queue::scheduler::{Drr, Medf, Strict};
+use evenflow_queue::drr::Drr;
+use evenflow_queue::medf::Medf;
+use evenflow_queue::strict::Strict;
 use evenflow_queue::{
-    ActivityAqm, FqCodel, Limit, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, activity_aqm, codel,
-    fq_codel, sfq,
+    ActivityAqm, FqCodel, Limit, Occupancy, Queued, Reason, Rule, Scheduler, Sfq, Verdict, activity_aqm,
+    codel, fq_codel, sfq,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -23,18 +25,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 fn packet(size: u16, label: f64) -> Packet {
-    Packet {
-        seq: 0,
-        label,
-        flow: 0,
-        stamp: 0,
-        size,
-        payload: size,
-        hop: 0,
-        class: 0,
-        flags: flags::DATAGRAM,
-        ecn: Ecn::NotCapable,
-    }
+    Packet { label, flags: flags::DATAGRAM, ..Packet::new(0, size, size) }
 }
 
 fn item(at: u64, size: u16, id: u64) -> Queued {
@@ -45,9 +36,9 @@ fn item(at: u64, size: u16, id: u64) -> Queued {
 
 /// The next packet of a scheduler that drops none on the way.
 fn served(scheduler: &mut Scheduler) -> Option<Queued> {
-    let mut gone = Vec::new();
-    let next = scheduler.dequeue(Time(0), &mut gone);
-    assert!(gone.is_empty());
+    let mut dropped = Vec::new();
+    let next = scheduler.dequeue(Time(0), &mut dropped);
+    assert!(dropped.is_empty());
     next.map(|(item, mark)| {
         assert!(mark.is_none());
         item
@@ -56,10 +47,10 @@ fn served(scheduler: &mut Scheduler) -> Option<Queued> {
 
 /// The one packet that makes room.
 fn pushed_out(scheduler: &mut Scheduler, queue: usize, size: u16) -> Option<Queued> {
-    let mut gone = Vec::new();
-    assert_eq!(scheduler.push_out(queue, size, &mut gone), !gone.is_empty());
-    assert!(gone.len() <= 1);
-    gone.pop().map(|(item, reason)| {
+    let mut dropped = Vec::new();
+    assert_eq!(scheduler.push_out(queue, size, &mut dropped), !dropped.is_empty());
+    assert!(dropped.len() <= 1);
+    dropped.pop().map(|(item, reason)| {
         assert_eq!(reason, Reason::PushedOut);
         item
     })
@@ -89,12 +80,14 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 fn schedulers() -> impl Strategy<Value = Scheduler> {
     prop_oneof![
-        Just(Scheduler::Fifo(VecDeque::new())),
-        Just((0..QUEUES).collect::<Vec<_>>()).prop_shuffle().prop_map(|o| Scheduler::Strict(Strict::new(o))),
+        Just(Scheduler::Fifo(Box::default())),
+        Just((0..QUEUES).collect::<Vec<_>>())
+            .prop_shuffle()
+            .prop_map(|o| Scheduler::Strict(Box::new(Strict::new(o)))),
         prop::collection::vec(0u64..100, QUEUES)
-            .prop_map(|o| Scheduler::Medf(Medf::new(o.into_iter().map(Duration).collect()))),
+            .prop_map(|o| Scheduler::Medf(Box::new(Medf::new(o.into_iter().map(Duration).collect())))),
         (prop::collection::vec(1u64..3000, QUEUES), any::<bool>())
-            .prop_map(|(quanta, longest)| Scheduler::Drr(Drr::new(quanta, longest))),
+            .prop_map(|(quanta, longest)| Scheduler::Drr(Box::new(Drr::new(quanta, longest)))),
     ]
 }
 
@@ -168,7 +161,7 @@ proptest! {
     #[test]
     fn strict_never_lets_the_less_urgent_pass(ops in ops()) {
         let order = [2, 0, 3, 1];
-        let mut scheduler = Scheduler::Strict(Strict::new(order.to_vec()));
+        let mut scheduler = Scheduler::Strict(Box::new(Strict::new(order.to_vec())));
         let mut waiting = [0u32; QUEUES];
         let mut of = BTreeMap::new();
         for (id, op) in ops.into_iter().enumerate() {
@@ -195,7 +188,7 @@ proptest! {
     #[test]
     fn medf_bounds_the_wait_of_best_effort(ops in ops(), offset in 1u64..200) {
         let (be, ef) = (0, 1);
-        let mut scheduler = Scheduler::Medf(Medf::new(vec![Duration(offset), Duration(0)]));
+        let mut scheduler = Scheduler::Medf(Box::new(Medf::new(vec![Duration(offset), Duration(0)])));
         let mut waiting: [VecDeque<(u64, u64)>; 2] = Default::default();
         let mut now = 0;
         for (id, op) in ops.into_iter().enumerate() {
@@ -233,7 +226,7 @@ proptest! {
         seed: u64,
     ) {
         let n = quanta.len();
-        let mut drr = Scheduler::Drr(Drr::new(quanta.clone(), true));
+        let mut drr = Scheduler::Drr(Box::new(Drr::new(quanta.clone(), true)));
         let mut stream = Stream::new(seed, "sizes");
         let mut id = 0;
         let mut owner = BTreeMap::new();
@@ -347,7 +340,7 @@ proptest! {
         let mut model = Model::default();
         let (mut now, mut id) = (0, 0);
         for op in ops {
-            let mut gone = Vec::new();
+            let mut dropped = Vec::new();
             match op {
                 Op::Enqueue(queue, size, later) => {
                     now += later * 300_000; // up to 6 ms
@@ -357,10 +350,10 @@ proptest! {
                 }
                 Op::Dequeue => {
                     let waited = model.len();
-                    let next = scheduler.dequeue(Time(now), &mut gone);
+                    let next = scheduler.dequeue(Time(now), &mut dropped);
                     prop_assert_eq!(next.is_some(), waited > 0, "CoDel spares the last packet");
-                    prop_assert!(gone.iter().all(|(_, reason)| *reason == Reason::Codel));
-                    let out = gone.iter().map(|(item, _)| *item).chain(next.map(|(item, _)| item));
+                    prop_assert!(dropped.iter().all(|(_, reason)| *reason == Reason::Codel));
+                    let out = dropped.iter().map(|(item, _)| *item).chain(next.map(|(item, _)| item));
                     for item in out {
                         let queue = model.find(item.packet.seq).expect("held");
                         prop_assert_eq!(model.queues[queue].pop_front(), Some((item.packet.seq, item.packet.size)));
@@ -369,16 +362,16 @@ proptest! {
                 Op::PushOut(queue, size) => {
                     let bytes = |q| model.bytes(q) + if q == queue { u64::from(size) } else { 0 };
                     let most = (0..QUEUES).map(bytes).max();
-                    prop_assert_eq!(scheduler.can_push_out(queue, size), scheduler.push_out(queue, size, &mut gone));
-                    let Some((first, _)) = gone.first() else {
+                    prop_assert_eq!(scheduler.can_push_out(queue, size), scheduler.push_out(queue, size, &mut dropped));
+                    let Some((first, _)) = dropped.first() else {
                         prop_assert!(model.queues[queue].is_empty() && Some(bytes(queue)) == most);
                         continue;
                     };
                     let from = model.find(first.packet.seq).expect("held");
                     prop_assert_eq!(Some(bytes(from)), most);
                     let length = model.queues[from].len() + usize::from(from == queue);
-                    prop_assert_eq!(gone.len(), (length / 2).clamp(1, 64));
-                    for (item, reason) in gone {
+                    prop_assert_eq!(dropped.len(), (length / 2).clamp(1, 64));
+                    for (item, reason) in dropped {
                         prop_assert_eq!(reason, Reason::PushedOut);
                         prop_assert_eq!(model.queues[from].pop_front(), Some((item.packet.seq, item.packet.size)));
                     }
@@ -386,7 +379,7 @@ proptest! {
             }
         }
         let mut left = 0;
-        scheduler.for_each(|_| left += 1);
+        scheduler.for_each(&mut |_: &Queued| left += 1);
         prop_assert_eq!(left, model.len());
     }
 
@@ -426,7 +419,7 @@ proptest! {
             }
         }
         let mut left = 0;
-        scheduler.for_each(|_| left += 1);
+        scheduler.for_each(&mut |_: &Queued| left += 1);
         prop_assert_eq!(left, model.len());
     }
 }
@@ -434,7 +427,7 @@ proptest! {
 /// A queue that was away does not come back with the credit of its absence (Shreedhar and Varghese 1996, section 3).
 #[test]
 fn drr_forgets_the_deficit_of_an_empty_queue() {
-    let mut drr = Scheduler::Drr(Drr::new(vec![1500, 1500], true));
+    let mut drr = Scheduler::Drr(Box::new(Drr::new(vec![1500, 1500], true)));
     drr.enqueue(0, item(0, 100, 1));
     assert_eq!(served(&mut drr).map(|q| q.packet.seq), Some(1)); // 1400 would be left
     for id in 0..4 {
@@ -448,7 +441,7 @@ fn drr_forgets_the_deficit_of_an_empty_queue() {
 /// A queue pushed empty in the middle of its turn leaves the next one a whole turn.
 #[test]
 fn drr_starts_a_new_turn_after_pushing_out() {
-    let mut drr = Scheduler::Drr(Drr::new(vec![1500; 3], true));
+    let mut drr = Scheduler::Drr(Box::new(Drr::new(vec![1500; 3], true)));
     drr.enqueue(0, item(0, 100, 1));
     drr.enqueue(0, item(0, 1500, 2));
     drr.enqueue(1, item(0, 1000, 3));
@@ -504,7 +497,7 @@ proptest! {
         let mut now = Time::ZERO;
         let unit = if params.in_time { 1500.0 * 8.0 / RATE } else { 1.0 };
         let accepts = |rule: &ActivityAqm, activity: f64, queue: u32, now: Time| {
-            rule.clone().admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500)) == Verdict::Accept
+            rule.clone().admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Given::default()) == Verdict::Accept
         };
         let (mut low, mut high) = (f64::MAX, f64::MIN);
         for (activity, queue, gap) in arrivals {
@@ -513,7 +506,7 @@ proptest! {
                 prop_assert!((0..queue).all(|q| accepts(&rule, activity, q, now)));
                 prop_assert!([0.1, 1.0, 10.0].iter().all(|less| accepts(&rule, activity - less, queue, now)));
             }
-            let verdict = rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500));
+            let verdict = rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Given::default());
             let full = seen(queue, limit, 1500).full;
             prop_assert_eq!(verdict == Verdict::Drop(Reason::Limit), full);
             if f64::from(queue) * unit < params.q_min {
@@ -537,7 +530,7 @@ proptest! {
         let shift = f64::from(k);
         let mut now = Time(1);
         let admit = |rule: &mut ActivityAqm, activity: f64, queue, now| {
-            rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500))
+            rule.admit(&mut packet(1500, activity), now, &seen(queue, limit, 1500), &mut Given::default())
         };
         // An empty queue accepts whatever the average is.
         admit(&mut here, 5.0, 0, now);

@@ -1,13 +1,14 @@
 //! Laws of every admission rule, beside every scheduler, under any sequence of calls.
 
-use std::collections::VecDeque;
-
 use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
+use evenflow_queue::drr::Drr;
+use evenflow_queue::medf::Medf;
 use evenflow_queue::red::{self, Spread};
-use evenflow_queue::scheduler::{Drr, Medf, Strict};
+use evenflow_queue::strict::Strict;
 use evenflow_queue::{
-    Admission, FqCodel, Gone, Limit, Line, Occupancy, Queued, Reason, Scheduler, Sfq, Verdict, fq_codel, sfq,
+    Admission, Dropped, FqCodel, Limit, LinkFacts, Occupancy, Queued, Reason, Rule, Scheduler, Sfq, Verdict,
+    fq_codel, sfq,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -23,7 +24,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 const RATE: f64 = 10e6;
-const LINE: Line = Line { rate: Some(Rate(RATE)), delay: Duration::from_millis(5) };
+const LINK: LinkFacts = LinkFacts { rate: Some(Rate(RATE)), delay: Duration::from_millis(5) };
 const QUEUES: usize = 3;
 
 fn word(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
@@ -218,11 +219,13 @@ fn rules() -> impl Strategy<Value = (&'static str, Values)> {
 
 fn schedulers() -> impl Strategy<Value = Scheduler> {
     prop_oneof![
-        Just(Scheduler::Fifo(VecDeque::new())),
-        Just((0..QUEUES).collect::<Vec<_>>()).prop_shuffle().prop_map(|o| Scheduler::Strict(Strict::new(o))),
+        Just(Scheduler::Fifo(Box::default())),
+        Just((0..QUEUES).collect::<Vec<_>>())
+            .prop_shuffle()
+            .prop_map(|o| Scheduler::Strict(Box::new(Strict::new(o)))),
         prop::collection::vec(0u64..5_000_000, QUEUES)
-            .prop_map(|o| Scheduler::Medf(Medf::new(o.into_iter().map(Duration).collect()))),
-        prop::collection::vec(1u64..3000, QUEUES).prop_map(|q| Scheduler::Drr(Drr::new(q, false))),
+            .prop_map(|o| Scheduler::Medf(Box::new(Medf::new(o.into_iter().map(Duration).collect())))),
+        prop::collection::vec(1u64..3000, QUEUES).prop_map(|q| Scheduler::Drr(Box::new(Drr::new(q, false)))),
         (1u64..3000).prop_map(|quantum| {
             let params = sfq::Params { divisor: QUEUES, quantum, perturb: None };
             Scheduler::Sfq(Box::new(Sfq::new(params, Stream::new(1, "hash"))))
@@ -299,15 +302,15 @@ impl Queue {
         Ok(())
     }
 
-    /// The next packet for the wire; what is dropped on the way is added to `gone`.
-    fn serve(&mut self, gone: &mut Vec<Gone>) -> Option<Queued> {
+    /// The next packet for the wire; what is dropped on the way is added to `dropped`.
+    fn serve(&mut self, dropped: &mut Vec<Dropped>) -> Option<Queued> {
         if let Ok((size, since)) = self.sending {
             self.rule.departed(size, self.now.since(since), self.now);
         }
         let next = loop {
-            let before = gone.len();
-            let served = self.scheduler.dequeue(self.now, gone);
-            let lost = gone[before..].iter().map(|(item, _)| item.packet);
+            let before = dropped.len();
+            let served = self.scheduler.dequeue(self.now, dropped);
+            let lost = dropped[before..].iter().map(|(item, _)| item.packet);
             for packet in lost.chain(served.map(|(item, _)| item.packet)) {
                 self.packets -= 1;
                 self.bytes -= u64::from(packet.size);
@@ -318,15 +321,15 @@ impl Queue {
             };
             let before = item.packet.ecn;
             let seen = self.seen(false);
-            match self.rule.leave(&mut item.packet, item.at, self.now, &seen) {
+            match self.rule.on_dequeue(&mut item.packet, item.at, self.now, &seen) {
                 Verdict::Accept => assert_eq!(item.packet.ecn, before),
                 Verdict::Mark(_) => {
-                    assert!(self.rule.judges_departures() && before != Ecn::NotCapable);
+                    assert!(self.rule.sees_dequeue() && before != Ecn::NotCapable);
                     assert_eq!(item.packet.ecn, Ecn::Congestion);
                 }
                 Verdict::Drop(reason) => {
-                    assert!(self.rule.judges_departures());
-                    gone.push((item, reason));
+                    assert!(self.rule.sees_dequeue());
+                    dropped.push((item, reason));
                     continue;
                 }
             }
@@ -366,14 +369,14 @@ proptest! {
         seed: u64,
     ) {
         let problems = evenflow_queue::check(kind, &values);
-        let Ok(rule) = Admission::build(kind, &values, LINE) else {
+        let Ok(rule) = Admission::build(kind, &values, LINK) else {
             prop_assert!(!problems.is_empty());
             return Ok(()); // refused, and said so
         };
         prop_assert_eq!(problems, vec![]);
         let gentle = values.get("action") == Some(&Value::Word("mark-everything".into()));
         // PIE only looks on as packets leave.
-        let by_departures = rule.judges_departures() && kind != "pie";
+        let by_departures = rule.sees_dequeue() && kind != "pie";
         let fifo = matches!(scheduler, Scheduler::Fifo(_));
         let mut queue = Queue {
             rule,
@@ -389,23 +392,12 @@ proptest! {
         let codel_marks = kind == "codel"
             && values.flag("ecn")
             && !matches!(queue.scheduler, Scheduler::FqCodel(_));
-        let (mut offered, mut dropped, mut sent) = (0u64, 0u64, 0u64);
+        let (mut offered, mut lost, mut sent) = (0u64, 0u64, 0u64);
         for op in ops {
             match op {
                 Op::Arrive(size, ecn, lane, label, later) => {
                     queue.advance(later)?;
-                    let mut packet = Packet {
-                        seq: 0,
-                        label,
-                        flow: 0,
-                        stamp: 0,
-                        size,
-                        payload: 0,
-                        hop: 0,
-                        class: 0,
-                        flags: flags::DATAGRAM,
-                        ecn,
-                    };
+                    let mut packet = Packet { label, flags: flags::DATAGRAM, ecn, ..Packet::new(0, size, 0) };
                     offered += u64::from(size);
                     let full = queue.sending.is_ok()
                         && queue.limit.is_full(queue.packets, queue.bytes, size, Some(Rate(RATE)));
@@ -418,7 +410,7 @@ proptest! {
                             // CSFQ tosses its coin for a packet that finds no room, too.
                             prop_assert!(full == (reason == Reason::Limit) || (full && kind == "csfq"));
                             prop_assert!(full || !gentle, "{} dropped for {:?}", kind, reason);
-                            dropped += u64::from(size);
+                            lost += u64::from(size);
                             continue;
                         }
                         Verdict::Mark(_) => {
@@ -438,33 +430,33 @@ proptest! {
                 }
                 Op::Serve(later) => {
                     queue.advance(later)?;
-                    let mut gone = Vec::new();
+                    let mut dropped = Vec::new();
                     let waited = queue.packets;
-                    let next = queue.serve(&mut gone);
+                    let next = queue.serve(&mut dropped);
                     // Work is conserved: if packets wait, one leaves or all are dropped.
-                    prop_assert_eq!(next.is_some(), gone.len() < waited as usize);
-                    for (item, reason) in &gone {
+                    prop_assert_eq!(next.is_some(), dropped.len() < waited as usize);
+                    for (item, reason) in &dropped {
                         prop_assert_eq!(*reason, Reason::Codel);
                         prop_assert!(item.packet.ecn == Ecn::NotCapable || !codel_marks);
-                        dropped += u64::from(item.packet.size);
+                        lost += u64::from(item.packet.size);
                     }
                     sent += next.map_or(0, |item| u64::from(item.packet.size));
                     check_observables(&queue.rule, kind)?;
                 }
                 Op::Silence(later) => queue.advance(later)?,
             }
-            prop_assert_eq!(offered, sent + dropped + queue.bytes);
+            prop_assert_eq!(offered, sent + lost + queue.bytes);
         }
         let mut held = 0;
-        queue.scheduler.for_each(|item| held += u64::from(item.packet.size));
-        prop_assert_eq!(offered, sent + dropped + held);
+        queue.scheduler.for_each(&mut |item: &Queued| held += u64::from(item.packet.size));
+        prop_assert_eq!(offered, sent + lost + held);
     }
 
     /// RED's average lies between nothing and the longest queue it has seen, whatever the variant; nothing is picked while it is
     /// below the lower threshold, but by `mark_all_above`.
     #[test]
     fn the_average_lies_among_its_inputs(values in reds(), lengths in prop::collection::vec((0u32..60, 0u64..40_000_000), 1..200), seed: u64) {
-        let Ok(params) = red::Params::new(&values, LINE) else { return Ok(()) };
+        let Ok(params) = red::Params::new(&values, LINK) else { return Ok(()) };
         let unit = if params.unit == red::Unit::Bytes { 700.0 } else { 1.0 };
         let mut rule = red::Red::new(params.clone());
         let mut stream = Stream::new(seed, "red");
@@ -490,7 +482,7 @@ proptest! {
     /// p_b grows with the average and is continuous where `gentle`; p_a grows with p_b and with the count.
     #[test]
     fn probabilities_are_monotone(values in reds(), a in 0.0..100.0f64, b in 0.0..100.0f64, n in 0u32..400, p in 0.0..1.0f64, q in 0.0..1.0f64) {
-        let Ok(params) = red::Params::new(&values, LINE) else { return Ok(()) };
+        let Ok(params) = red::Params::new(&values, LINK) else { return Ok(()) };
         let scale = if params.unit == red::Unit::Bytes { 1000.0 } else { 1.0 };
         let (low, high) = (a.min(b) * scale, a.max(b) * scale);
         let (at_low, at_high) = (red::base_probability(&params, low), red::base_probability(&params, high));
@@ -523,7 +515,7 @@ proptest! {
             ("rate_factor", Value::Number(0.9)),
             ("buffer_factor", Value::Number(1.0)),
         ]);
-        let mut rule = Admission::build("virtual-queue", &values, LINE).expect("sound");
+        let mut rule = Admission::build("virtual-queue", &values, LINK).expect("sound");
         let mut stream = Stream::new(1, "unused");
         let mut now = Time::ZERO;
         for (size, later) in packets {

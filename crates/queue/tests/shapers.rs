@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use evenflow_base::{Ecn, Packet, Rate, Stream, Time, flags};
+use evenflow_base::{Packet, Rate, Stream, Time, flags};
 use evenflow_queue::credit::{Arithmetic, Price, depth};
 use evenflow_queue::htb::{ClassParams, Discipline, LeafParams};
 use evenflow_queue::{Htb, Limit, Queued, Scheduler, Tbf, htb, tbf};
@@ -40,15 +40,9 @@ struct Left {
 fn item(arrival: Arrival, at: u64, id: u64) -> Queued {
     let packet = Packet {
         seq: id,
-        label: 0.0,
-        flow: arrival.queue as u32,
-        stamp: 0,
-        size: arrival.size,
-        payload: arrival.size,
-        hop: 0,
         class: arrival.queue as u8,
         flags: flags::DATAGRAM,
-        ecn: Ecn::NotCapable,
+        ..Packet::new(arrival.queue as u32, arrival.size, arrival.size)
     };
     Queued { packet, at: Time(at), sequence: id }
 }
@@ -64,7 +58,7 @@ fn arrivals(queues: usize, most: u16) -> impl Strategy<Value = Vec<Arrival>> {
 /// Sends what arrives through `scheduler` over a link on which a byte takes `byte_ns`, and looks at each call: who is held
 /// back is so until the instant that was told and no longer.
 fn through(scheduler: &mut Scheduler, arrivals: &[Arrival], byte_ns: u64) -> Vec<Left> {
-    let (mut left, mut gone) = (Vec::new(), Vec::new());
+    let (mut left, mut dropped) = (Vec::new(), Vec::new());
     let mut times = Vec::new();
     let mut at = 0;
     for arrival in arrivals {
@@ -76,13 +70,15 @@ fn through(scheduler: &mut Scheduler, arrivals: &[Arrival], byte_ns: u64) -> Vec
         while next < arrivals.len() && times[next] <= now {
             let arrival = arrivals[next];
             assert!(scheduler.refuses(arrival.size).is_none());
-            let place = scheduler.place(arrival.queue, arrival.queue as u32, Time(now));
-            scheduler.enqueue(place, item(arrival, now, next as u64));
+            let item = item(arrival, now, next as u64);
+            let packet = Packet { flow: arrival.queue as u32, ..item.packet };
+            let place = scheduler.place(arrival.queue, &packet, Time(now));
+            scheduler.enqueue(place, item);
             (next, waiting) = (next + 1, waiting + 1);
         }
-        match scheduler.dequeue(Time(now), &mut gone) {
+        match scheduler.dequeue(Time(now), &mut dropped) {
             Some((item, mark)) => {
-                assert!(mark.is_none() && gone.is_empty());
+                assert!(mark.is_none() && dropped.is_empty());
                 let size = item.packet.size;
                 let queue = usize::from(item.packet.class);
                 left.push(Left { at: now, queue, size, id: item.packet.seq });

@@ -204,7 +204,7 @@ fn queue(queue: &Queue) -> Json {
         table.insert("limit".into(), value(limit));
     }
     let scheduler = match &queue.scheduler {
-        None => json!({ "kind": "fifo" }),
+        None => json!({ "kind": crate::catalogue::fifo().kind }),
         Some(scheduler) => Json::Object(spec(scheduler)),
     };
     table.insert("scheduler".into(), scheduler);

@@ -81,6 +81,11 @@ pub(crate) fn droptail() -> &'static Mechanism {
     &evenflow_queue::droptail::TABLE
 }
 
+/// The scheduler of a queue that names none.
+pub(crate) fn fifo() -> &'static Mechanism {
+    &evenflow_queue::fifo::TABLE
+}
+
 /// What a mechanism of a room is called in a message.
 pub(crate) fn noun(room: Room) -> &'static str {
     match room {

@@ -148,8 +148,8 @@ pub struct Queue {
 impl Queue {
     /// Whether packets find their queues by a hash.
     pub fn is_hashed(&self) -> bool {
-        let scheduler = self.scheduler.as_ref().map(|s| s.mechanism.kind);
-        scheduler == Some("sfq") || evenflow_queue::owns_scheduler(self.rule.mechanism.kind)
+        let scheduler = self.scheduler.as_ref().unwrap_or(&self.rule);
+        scheduler.mechanism.traits.hashes
     }
 }
 

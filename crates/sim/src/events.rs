@@ -1,6 +1,6 @@
 //! What happens next: delay lines and the order of events.
 //!
-//! A key orders events by time, then by class, then by a sequence number drawn when the packet entered the link (or the
+//! A key orders events by time, then by rank, then by a sequence number drawn when the packet entered the link (or the
 //! timer was set): never by an address or by unrelated traffic.
 
 use std::cmp::{Ordering, Reverse};
@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use evenflow_base::{Packet, Time};
 
-/// Time, class and sequence in one comparable number.
+/// Time, rank and sequence in one comparable number.
 pub type Key = u128;
 
 /// Later than any event.
@@ -17,7 +17,7 @@ pub const NEVER: Key = Key::MAX;
 /// What comes first among events at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Class {
+pub enum Rank {
     /// A queue's server becomes free.
     Service = 0,
     /// A packet arrives.
@@ -35,8 +35,8 @@ const SOURCE_MASK: u128 = (1 << SOURCE_BITS) - 1;
 
 /// Builds a key.
 #[inline]
-pub fn key(time: Time, class: Class, sequence: u64) -> Key {
-    (u128::from(time.0) << 64) | u128::from(u64::from(class as u8) << 62 | sequence << SOURCE_BITS)
+pub fn key(time: Time, rank: Rank, sequence: u64) -> Key {
+    (u128::from(time.0) << 64) | u128::from(u64::from(rank as u8) << 62 | sequence << SOURCE_BITS)
 }
 
 /// The instant of a key.
@@ -51,14 +51,14 @@ pub fn sequence_of(key: Key) -> u64 {
     (key as u64 & ((1 << 62) - 1)) >> SOURCE_BITS
 }
 
-/// The class of a key.
+/// The rank of a key.
 #[inline]
-pub fn class_of(key: Key) -> Class {
+pub fn rank_of(key: Key) -> Rank {
     match (key as u64) >> 62 {
-        0 => Class::Service,
-        1 => Class::Arrival,
-        2 => Class::Timer,
-        _ => Class::Probe,
+        0 => Rank::Service,
+        1 => Rank::Arrival,
+        2 => Rank::Timer,
+        _ => Rank::Probe,
     }
 }
 
@@ -227,33 +227,21 @@ impl Heads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::Ecn;
     use proptest::prelude::*;
 
     fn item(time: u64, sequence: u64) -> InFlight {
-        let packet = Packet {
-            seq: sequence,
-            label: 0.0,
-            flow: 0,
-            stamp: 0,
-            size: 1,
-            payload: 1,
-            hop: 0,
-            class: 0,
-            flags: 0,
-            ecn: Ecn::NotCapable,
-        };
-        InFlight { key: key(Time(time), Class::Arrival, sequence), packet }
+        let packet = Packet { seq: sequence, ..Packet::new(0, 1, 1) };
+        InFlight { key: key(Time(time), Rank::Arrival, sequence), packet }
     }
 
     #[test]
-    fn classes_order_events_of_one_instant() {
-        let at = |class| key(Time(5), class, 9);
-        assert!(at(Class::Service) < at(Class::Arrival));
-        assert!(at(Class::Arrival) < at(Class::Timer));
-        assert!(at(Class::Timer) < at(Class::Probe));
-        assert!(at(Class::Probe) < key(Time(6), Class::Service, 0));
-        assert_eq!(time_of(at(Class::Probe)), Time(5));
+    fn ranks_order_events_of_one_instant() {
+        let at = |rank| key(Time(5), rank, 9);
+        assert!(at(Rank::Service) < at(Rank::Arrival));
+        assert!(at(Rank::Arrival) < at(Rank::Timer));
+        assert!(at(Rank::Timer) < at(Rank::Probe));
+        assert!(at(Rank::Probe) < key(Time(6), Rank::Service, 0));
+        assert_eq!(time_of(at(Rank::Probe)), Time(5));
     }
 
     proptest! {
@@ -263,7 +251,7 @@ mod tests {
             let mut heads = Heads::new(5);
             let mut model = [NEVER; 5];
             for (i, (source, time, replace)) in changes.into_iter().enumerate() {
-                let new = if time == 0 { NEVER } else { key(Time(time), Class::Arrival, i as u64) };
+                let new = if time == 0 { NEVER } else { key(Time(time), Rank::Arrival, i as u64) };
                 let (least, first) = heads.first();
                 if replace && least != NEVER && new >= least {
                     model[first as usize] = new;

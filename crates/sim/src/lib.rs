@@ -11,6 +11,7 @@ mod build;
 mod engine;
 mod events;
 mod measure;
+mod network;
 mod port;
 mod probe;
 mod record;

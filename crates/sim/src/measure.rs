@@ -3,8 +3,7 @@
 //! Nothing is sampled: times are clipped to the window and added when they are known, which on the lazy path is when a
 //! packet is accepted.
 
-use evenflow_base::{Duration, Time};
-use evenflow_queue::Reason;
+use evenflow_base::{Duration, Reason, Time};
 
 /// The measuring window.
 #[derive(Clone, Copy, Debug)]

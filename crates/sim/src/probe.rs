@@ -2,12 +2,27 @@
 //!
 //! A run without one pays a flag test per packet.
 
-use evenflow_base::{Duration, Packet, Time, flags};
-use evenflow_queue::{Reason, Verdict};
+use evenflow_base::{Duration, Packet, Reason, Time, Verdict, flags};
 use evenflow_scenario::model::EventKind;
 
-use crate::engine::{Engine, StageSlot};
-use crate::events::{Class, Key, NEVER, key};
+use evenflow_transport::Window;
+
+use crate::events::{Key, NEVER, Rank, key};
+use crate::measure::PortCounters;
+
+/// What series can read of a network.
+pub trait Gauges {
+    /// An observable of a port's queue, or of a class of its scheduler, as of `now`.
+    fn queue(&mut self, port: usize, class: Option<u32>, name: &str, now: Time) -> Option<f64>;
+    /// The counters of a port.
+    fn port(&self, port: usize) -> &PortCounters;
+    /// An observable of a stage.
+    fn stage(&self, stage: usize, name: &str, now: Time) -> Option<f64>;
+    /// Application bytes that a flow has received so far.
+    fn received(&self, flow: usize) -> u64;
+    /// The congestion window and threshold of a TCP flow, packets.
+    fn window(&self, flow: usize) -> Window;
+}
 
 /// A recorded column: instants in seconds and values.
 #[derive(Clone, Debug, Default)]
@@ -104,27 +119,34 @@ pub struct Probes {
     /// Lists.
     pub lists: Vec<(EventKind, Vec<Happening>)>,
     window_at: Option<Time>,
+    /// When the next look is due: the least of what follows from `timed` and `window_at`.
+    due: Option<Time>,
 }
 
 impl Probes {
-    /// The window opens at `at`.
-    pub fn schedule_window(&mut self, at: Time) {
-        self.window_at = Some(at);
+    /// The window opens at `at`, unless it is open from the start.
+    pub fn schedule(&mut self, at: Option<Time>) {
+        self.window_at = at;
+        self.update();
     }
 
-    /// Whether the window opens now; true once.
+    /// Whether the window opens now; true once. A look follows.
     pub fn take_window(&mut self, now: Time) -> bool {
         self.window_at.take_if(|at| *at <= now).is_some()
     }
 
     /// When the next look is due.
+    #[inline]
     pub fn head(&self) -> Key {
-        let looks = self.timed.iter().map(|t| t.next);
-        looks.chain(self.window_at).min().map_or(NEVER, |t| key(t, Class::Probe, 0))
+        self.due.map_or(NEVER, |at| key(at, Rank::Probe, 0))
+    }
+
+    fn update(&mut self) {
+        self.due = self.timed.iter().map(|t| t.next).chain(self.window_at).min();
     }
 
     /// Takes every value that is due.
-    pub fn look(&mut self, now: Time, engine: &mut Engine) {
+    pub fn look(&mut self, now: Time, gauges: &mut impl Gauges) {
         for timed in &mut self.timed {
             if timed.next > now {
                 continue;
@@ -136,10 +158,10 @@ impl Probes {
                 rise
             };
             let value = match timed.source {
-                Source::Queue(port, class, name) => engine.observe(port, class, name, now),
-                Source::Count(port, class, name) => engine.observe(port, class, name, now).map(rise),
+                Source::Queue(port, class, name) => gauges.queue(port, class, name, now),
+                Source::Count(port, class, name) => gauges.queue(port, class, name, now).map(rise),
                 Source::Port(port, name) => {
-                    let c = &engine.ports[port].counters;
+                    let c = gauges.port(port);
                     Some(rise(match name {
                         "arrived_bytes" => c.arrived_bytes as f64,
                         "delivered_bytes" => c.delivered_bytes as f64,
@@ -148,15 +170,16 @@ impl Probes {
                         _ => c.drops as f64,
                     }))
                 }
-                Source::Stage(stage, name) => engine.stages[stage].stage.observe(name, now),
-                Source::Window(flow) => Some(engine.window(flow).cwnd),
-                Source::Threshold(flow) => Some(engine.window(flow).ssthresh).filter(|x| x.is_finite()),
-                Source::Received(flow) => Some(rise(engine.received(flow) as f64)),
+                Source::Stage(stage, name) => gauges.stage(stage, name, now),
+                Source::Window(flow) => Some(gauges.window(flow).cwnd),
+                Source::Threshold(flow) => Some(gauges.window(flow).ssthresh).filter(|x| x.is_finite()),
+                Source::Received(flow) => Some(rise(gauges.received(flow) as f64)),
                 Source::Logged(..) => None, // taken with each segment
             };
             self.series[timed.column].times.push(now.seconds());
             self.series[timed.column].values.push(value.unwrap_or(f64::NAN));
         }
+        self.update();
     }
 
     /// A sender is about to receive a segment: its window and remembered threshold, packets.
@@ -205,11 +228,11 @@ impl Probes {
     }
 
     /// A packet passed a stage.
-    pub fn at_stage(&mut self, slot: &StageSlot, now: Time) {
-        for &(class, copy, name, column) in &self.stage_series {
-            if class == slot.class && copy == slot.copy {
+    pub fn at_stage(&mut self, stage: u32, copy: u32, observe: impl Fn(&str) -> Option<f64>, now: Time) {
+        for &(of, number, name, column) in &self.stage_series {
+            if of == stage && number == copy {
                 self.series[column].times.push(now.seconds());
-                self.series[column].values.push(slot.stage.observe(name, now).unwrap_or(f64::NAN));
+                self.series[column].values.push(observe(name).unwrap_or(f64::NAN));
             }
         }
     }

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use evenflow_base::Reason;
 use evenflow_base::schema::Observable;
-use evenflow_queue::scheduler::is_counter;
-use evenflow_queue::{Reason, Scheduler, htb};
+use evenflow_queue::held::{ClassCounts, is_counter};
+use evenflow_queue::htb;
 use evenflow_scenario::metrics;
 use evenflow_scenario::model::{EventKind, Histogram, Queue as QueueSpec, RateSpec, Scenario};
 use evenflow_transport::sender::Life;
@@ -15,6 +16,7 @@ use evenflow_transport::sender::Life;
 use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
 use crate::port::{Events, Port, Queue};
+use crate::probe::Gauges;
 
 /// A recorded column.
 #[derive(Clone, Debug)]
@@ -40,11 +42,11 @@ pub struct Outcome {
 
 /// Builds the record of a finished run.
 pub fn record(engine: &Engine, scenario: &Scenario, seed: u64) -> Outcome {
-    let seconds = engine.window.to.since(engine.window.from).seconds();
+    let seconds = engine.net.window.to.since(engine.net.window.from).seconds();
     let mut out = Map::new();
     out.insert("scenario_hash".into(), scenario.hash.clone().into());
     out.insert("seed".into(), seed.into());
-    out.insert("window_s".into(), json!([engine.window.from.seconds(), engine.window.to.seconds()]));
+    out.insert("window_s".into(), json!([engine.net.window.from.seconds(), engine.net.window.to.seconds()]));
     out.insert("events".into(), engine.events.into());
     out.insert("packet_hops".into(), engine.packet_hops().into());
     out.insert("groups".into(), groups(engine, scenario, seconds));
@@ -146,7 +148,7 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
         for _ in 0..users {
             let (mut good, mut through) = (0.0, 0.0);
             for _ in 0..per_user {
-                let c = &engine.counters[flow];
+                let c = &engine.net.counters[flow];
                 total.throughput_bytes += c.throughput_bytes;
                 total.delivered += c.delivered;
                 total.marks += c.marks;
@@ -155,13 +157,13 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 total.retransmits += c.retransmits;
                 let rate = c.throughput_bytes as f64 * 8.0 / seconds;
                 through += rate;
-                good += (engine.received(flow) - c.received_before) as f64 * 8.0 / seconds;
+                good += (engine.net.received(flow) - c.received_before) as f64 * 8.0 / seconds;
                 flow_rates.push(rate);
-                let info = &engine.flows[flow];
+                let info = &engine.net.flows[flow];
                 if info.tcp {
-                    let connection = &engine.connections[info.endpoint as usize];
+                    let connection = &engine.net.connections[info.endpoint as usize];
                     dead += u64::from(connection.sender.life() == Life::Dead);
-                    let mss = engine.profiles[connection.profile as usize].mss as f64;
+                    let mss = engine.net.profiles[connection.profile as usize].mss as f64;
                     meters.push((connection.meter, mss));
                 }
                 flow += 1;
@@ -199,7 +201,7 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
 
 fn links(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
     let mut by_class: Vec<Vec<&Port>> = vec![Vec::new(); 2 * scenario.links.len()];
-    for port in &engine.ports {
+    for port in &engine.net.ports {
         by_class[port.class as usize].push(port);
     }
     let mut out = Map::new();
@@ -230,7 +232,7 @@ fn direction(
     rated: bool,
     seconds: f64,
 ) -> Map<String, Value> {
-    let c = &engine.classes[class];
+    let c = &engine.net.classes[class];
     let ns = seconds * 1e9;
     let over = |f: &dyn Fn(&Port) -> Option<f64>| mean(ports.iter().map(|p| f(p)));
     let classes: Map<String, Value> = scenario
@@ -280,36 +282,36 @@ fn scheduled(engine: &Engine, ports: &[&Port], spec: &QueueSpec) -> Option<Map<S
             copies.push(q);
         }
     }
-    match &copies.first()?.scheduler {
-        Scheduler::Htb(tree) => {
-            let values = &spec.scheduler.as_ref()?.values;
-            Some(classes(engine, &copies, htb::class_names(values).collect(), tree.counts().len()))
-        }
-        Scheduler::Sfq(_) => Some(meetings(engine, &copies, spec.scheduler.as_ref()?.mechanism.observables)),
-        Scheduler::FqCodel(_) => Some(meetings(engine, &copies, spec.rule.mechanism.observables)),
-        _ => None,
+    let first = copies.first()?.qdisc.scheduler();
+    let own = spec.scheduler.as_ref().unwrap_or(&spec.rule);
+    if own.mechanism.traits.tree {
+        return Some(classes(
+            engine,
+            &copies,
+            htb::class_names(&own.values).collect(),
+            first.class_counts().len(),
+        ));
     }
+    own.mechanism.traits.hashes.then(|| hash_stats(engine, &copies, own.mechanism.observables))
 }
 
 /// Counts of schedulers that hash flows, summed over copies, and means of where they stand.
-fn meetings(engine: &Engine, copies: &[&Events], observables: &[Observable]) -> Map<String, Value> {
+fn hash_stats(engine: &Engine, copies: &[&Events], observables: &[Observable]) -> Map<String, Value> {
     let count = |q: &Events, name: &str| {
-        let now = q.scheduler.meetings().and_then(|m| m.named(name)).unwrap_or(0);
-        now - q.opened.meetings.named(name).unwrap_or(0)
+        let now = q.qdisc.scheduler().hash_stats().and_then(|m| m.named(name)).unwrap_or(0);
+        now - q.opened.hash_stats.named(name).unwrap_or(0)
     };
     let value = |name: &str| match is_counter(name) {
         true => json!(copies.iter().map(|q| count(q, name)).sum::<u64>()),
-        false => number(mean(copies.iter().map(|q| q.observe(None, name, engine.window.to)))),
+        false => number(mean(copies.iter().map(|q| q.qdisc.observe(None, name, engine.net.window.to)))),
     };
     observables.iter().map(|o| (o.name.to_owned(), value(o.name))).collect()
 }
 
 /// The same of a tree's classes: of each by its name, and of those without names, the leaves of users or flows, in lists.
 fn classes(engine: &Engine, copies: &[&Events], names: Vec<&str>, count: usize) -> Map<String, Value> {
-    let none = htb::Counts::default();
-    let counts = |q: &Events, n: usize| match &q.scheduler {
-        Scheduler::Htb(tree) => (tree.counts()[n], q.opened.classes.get(n).copied().unwrap_or(none)),
-        _ => (none, none),
+    let counts = |q: &Events, n: usize| {
+        (q.qdisc.scheduler().class_counts()[n], q.opened.classes.get(n).copied().unwrap_or_default())
     };
     let value = |n: usize, name: &str| match is_counter(name) {
         true => {
@@ -319,11 +321,11 @@ fn classes(engine: &Engine, copies: &[&Events], names: Vec<&str>, count: usize) 
             };
             json!(copies.iter().filter_map(rise).sum::<u64>())
         }
-        false => number(mean(copies.iter().map(|q| q.observe(Some(n as u32), name, engine.window.to)))),
+        false => number(mean(copies.iter().map(|q| q.qdisc.observe(Some(n), name, engine.net.window.to)))),
     };
     let drops = |n: usize| -> [u64; Reason::ALL.len()] {
         std::array::from_fn(|reason| {
-            let rise = |(now, before): (htb::Counts, htb::Counts)| now.drops[reason] - before.drops[reason];
+            let rise = |(now, before): (ClassCounts, ClassCounts)| now.drops[reason] - before.drops[reason];
             copies.iter().map(|q| rise(counts(q, n))).sum()
         })
     };
@@ -358,14 +360,14 @@ fn stages(engine: &Engine, scenario: &Scenario) -> Value {
     let mut out = Map::new();
     for (i, stage) in scenario.stages.iter().enumerate() {
         let mut entry = Map::new();
-        let copies: Vec<_> = engine.stages.iter().filter(|s| s.class == i as u32).collect();
+        let copies: Vec<_> = engine.net.stages.iter().filter(|s| s.class == i as u32).collect();
         entry.insert("copies".into(), copies.len().into());
         entry.insert("passed_packets".into(), copies.iter().map(|s| s.passed.0).sum::<u64>().into());
         entry.insert("passed_bytes".into(), copies.iter().map(|s| s.passed.1).sum::<u64>().into());
         entry.insert("drops".into(), json!({}));
         entry.insert("marks".into(), json!({}));
         for observable in stage.spec.mechanism.observables {
-            let value = mean(copies.iter().map(|s| s.stage.observe(observable.name, engine.window.to)));
+            let value = mean(copies.iter().map(|s| s.stage.observe(observable.name, engine.net.window.to)));
             entry.insert(observable.name.into(), number(value));
         }
         out.insert(stage.name.clone(), Value::Object(entry));
@@ -385,12 +387,8 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
             }
             Histogram::Packets => {
                 let mut time: Vec<u64> = Vec::new();
-                for port in engine.ports.iter().filter(|p| p.class as usize == 2 * link) {
-                    let lengths = match &port.queue {
-                        Queue::Open => None,
-                        Queue::Fifo(q) => q.gate.lengths.as_ref(),
-                        Queue::Events(q) => q.gate.lengths.as_ref(),
-                    };
+                for port in engine.net.ports.iter().filter(|p| p.class as usize == 2 * link) {
+                    let lengths = port.queue.lengths();
                     for (n, t) in lengths.map(|l| l.time.as_slice()).unwrap_or_default().iter().enumerate() {
                         if time.len() <= n {
                             time.resize(n + 1, 0);

@@ -10,6 +10,7 @@ use evenflow_base::schema::{
 use evenflow_base::{Duration, Packet, Stream, Time};
 
 use crate::rate_meter::{RateMeter, START, Start};
+use crate::station::{Owner, Station};
 
 /// The least rate an activity is computed from, bit/s: a rate of zero would poison every average for ever.
 const RATE_FLOOR: f64 = 1.0;
@@ -73,10 +74,18 @@ impl ActivityMeter {
         let rate = RateMeter::new(params.memory, params.start);
         ActivityMeter { params, rate, activity: 0.0, floored: 0 }
     }
+}
+
+impl Station for ActivityMeter {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<ActivityMeter, Vec<Problem>> {
+        Params::new(values, owner.classes, owner.weight, false).map(ActivityMeter::new)
+    }
 
     /// Meters the packet, whatever becomes of it, and writes its activity.
     #[inline]
-    pub fn forward(&mut self, packet: &mut Packet, now: Time, stream: &mut Stream) {
+    fn forward(&mut self, packet: &mut Packet, now: Time, stream: &mut Stream) {
         let factor = self.params.accounting.get(usize::from(packet.class)).copied().unwrap_or(1.0);
         let mut rate = self.rate.add(factor * f64::from(packet.size), now);
         if self.params.fair {
@@ -90,8 +99,7 @@ impl ActivityMeter {
         packet.label = self.activity;
     }
 
-    /// See [`TABLE`].
-    pub fn observe(&self, name: &str, now: Time) -> Option<f64> {
+    fn observe(&self, name: &str, now: Time) -> Option<f64> {
         match name {
             "activity" => Some(self.activity),
             "rate" => Some(self.rate.rate(now)),
@@ -99,6 +107,27 @@ impl ActivityMeter {
             "floored" => Some(self.floored as f64),
             _ => None,
         }
+    }
+}
+
+/// The same with a draw.
+#[derive(Clone, Debug)]
+pub struct FairMeter(ActivityMeter);
+
+impl Station for FairMeter {
+    const TABLE: &'static Mechanism = &FAIR_TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<FairMeter, Vec<Problem>> {
+        Params::new(values, owner.classes, owner.weight, true).map(|p| FairMeter(ActivityMeter::new(p)))
+    }
+
+    #[inline]
+    fn forward(&mut self, packet: &mut Packet, now: Time, stream: &mut Stream) {
+        self.0.forward(packet, now, stream);
+    }
+
+    fn observe(&self, name: &str, now: Time) -> Option<f64> {
+        self.0.observe(name, now)
     }
 }
 
@@ -148,6 +177,7 @@ const DEVIATIONS: &[Deviation] = &[Deviation {
 pub static TABLE: Mechanism = Mechanism {
     kind: "activity-meter",
     room: Room::Stage,
+    traits: Mechanism::PLAIN,
     title: "Activity meter",
     doc: "Measures the rate of a user and writes log2(rate / reference rate) into each packet, before any decision on it.",
     source: "Menth and Zeitler 2018, section III-B, equations 1 to 5",
@@ -161,6 +191,7 @@ pub static TABLE: Mechanism = Mechanism {
 pub static FAIR_TABLE: Mechanism = Mechanism {
     kind: "fair-activity-meter",
     room: Room::Stage,
+    traits: Mechanism::PLAIN,
     title: "Fair activity meter",
     doc: "Like the activity meter, with the measured rate multiplied by a uniform draw from (0, 1) for each packet.",
     source: "Menth and Zeitler 2018, section III-E",
@@ -173,7 +204,7 @@ pub static FAIR_TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Ecn, flags};
+    use evenflow_base::flags;
 
     fn params() -> Params {
         Params {
@@ -186,18 +217,7 @@ mod tests {
     }
 
     fn packet(class: u8) -> Packet {
-        Packet {
-            seq: 0,
-            label: f64::NAN,
-            flow: 0,
-            stamp: 0,
-            size: 1500,
-            payload: 1470,
-            hop: 0,
-            class,
-            flags: flags::DATAGRAM,
-            ecn: Ecn::NotCapable,
-        }
+        Packet { label: f64::NAN, class, flags: flags::DATAGRAM, ..Packet::new(0, 1500, 1470) }
     }
 
     fn label_after(meter: &mut ActivityMeter, class: u8, seconds: f64) -> f64 {

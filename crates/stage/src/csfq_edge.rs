@@ -4,8 +4,12 @@
 //! The label is an exponential average whose constant is the gap itself, so it does not depend on packet sizes. One edge
 //! a *user*, not a flow, in Menth and Zeitler's use. A weight divides the label. The core is queue `csfq`.
 
-use evenflow_base::schema::{Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type};
-use evenflow_base::{Duration, Packet, Time};
+use evenflow_base::schema::{
+    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
+};
+use evenflow_base::{Duration, Packet, Stream, Time};
+
+use crate::station::{Owner, Station};
 
 /// Its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,9 +38,22 @@ impl CsfqEdge {
         CsfqEdge { params, rate: 0.0, last: None, pending: 0.0 }
     }
 
+    /// r_i / w_i, bit/s.
+    pub fn label(&self) -> f64 {
+        self.rate / self.params.weight
+    }
+}
+
+impl Station for CsfqEdge {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<CsfqEdge, Vec<Problem>> {
+        Ok(CsfqEdge::new(Params { memory: values.duration("memory"), weight: owner.weight }))
+    }
+
     /// Updates the estimate and writes it into the packet. The first packet's gap counts from the start of the run.
     #[inline]
-    pub fn forward(&mut self, packet: &mut Packet, now: Time) {
+    fn forward(&mut self, packet: &mut Packet, now: Time, _stream: &mut Stream) {
         let gap = now.since(self.last.unwrap_or(Time::ZERO)).seconds();
         self.pending += f64::from(packet.size) * 8.0;
         if gap > 0.0 {
@@ -48,9 +65,8 @@ impl CsfqEdge {
         packet.label = self.label();
     }
 
-    /// r_i / w_i, bit/s.
-    pub fn label(&self) -> f64 {
-        self.rate / self.params.weight
+    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
+        (name == "label").then(|| self.label())
     }
 }
 
@@ -58,6 +74,7 @@ impl CsfqEdge {
 pub static TABLE: Mechanism = Mechanism {
     kind: "csfq-edge",
     room: Room::Stage,
+    traits: Mechanism::PLAIN,
     title: "Edge of core-stateless fair queueing",
     doc: "Writes the estimated rate of the aggregate, divided by its weight, into each packet.",
     source: "Stoica, Shenker, Zhang 1998, equation 3",
@@ -81,22 +98,10 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::Ecn;
 
     fn pass(edge: &mut CsfqEdge, now: u64) -> f64 {
-        let mut p = Packet {
-            seq: 0,
-            label: 0.0,
-            flow: 0,
-            stamp: 0,
-            size: 1500,
-            payload: 1470,
-            hop: 0,
-            class: 0,
-            flags: 8,
-            ecn: Ecn::NotCapable,
-        };
-        edge.forward(&mut p, Time(now));
+        let mut p = Packet { flags: 8, ..Packet::new(0, 1500, 1470) };
+        edge.forward(&mut p, Time(now), &mut Stream::new(1, "own"));
         p.label
     }
 

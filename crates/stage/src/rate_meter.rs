@@ -3,8 +3,10 @@
 //!
 //! One parameter, the memory M: how far back, how smooth and how late the measurement is are all M.
 
-use evenflow_base::schema::{Fallback, Mechanism, Observable, Param, Range, Room, Type};
-use evenflow_base::{Duration, Time};
+use evenflow_base::schema::{Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::{Duration, Packet, Stream, Time};
+
+use crate::station::{Owner, Station};
 
 /// Beyond so many memories the weighted time equals M to the last bit of an f64: 1 - exp(-x) is 1 for x > 37.
 const SATURATED: f64 = 38.0;
@@ -102,10 +104,28 @@ pub(crate) const START: Param = Param {
     doc: "When the measurement begins (t0).",
 };
 
+impl Station for RateMeter {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<RateMeter, Vec<Problem>> {
+        Ok(RateMeter::new(values.duration("memory"), Start::from_word(values.word("start"))))
+    }
+
+    #[inline]
+    fn forward(&mut self, packet: &mut Packet, now: Time, _stream: &mut Stream) {
+        self.add(f64::from(packet.size), now);
+    }
+
+    fn observe(&self, name: &str, now: Time) -> Option<f64> {
+        (name == "rate").then(|| self.rate(now))
+    }
+}
+
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "rate-meter",
     room: Room::Stage,
+    traits: Mechanism::PLAIN,
     title: "Rate meter (TDRM-UTEMA)",
     doc: "Measures the rate of everything that passes and changes nothing.",
     source: "Menth and Hauser 2017; Menth and Zeitler 2018, equations 1 to 4",

@@ -1,6 +1,7 @@
 //! Laws of meters: what their definitions promise for any arrivals.
 
-use evenflow_base::{Duration, Ecn, Packet, Stream, Time, flags};
+use evenflow_base::{Duration, Packet, Stream, Time, flags};
+use evenflow_stage::Station;
 use evenflow_stage::activity_meter::{self, ActivityMeter};
 use evenflow_stage::csfq_edge::{self, CsfqEdge};
 use evenflow_stage::rate_meter::{RateMeter, Start};
@@ -17,18 +18,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 fn packet(size: u16) -> Packet {
-    Packet {
-        seq: 0,
-        label: 0.0,
-        flow: 0,
-        stamp: 0,
-        size,
-        payload: size,
-        hop: 0,
-        class: 0,
-        flags: flags::DATAGRAM,
-        ecn: Ecn::NotCapable,
-    }
+    Packet { flags: flags::DATAGRAM, ..Packet::new(0, size, size) }
 }
 
 fn meter(reference_rate: f64, fair: bool) -> ActivityMeter {
@@ -123,7 +113,7 @@ proptest! {
             let before = edge.label();
             pending += f64::from(size) * 8.0;
             let mut p = packet(size);
-            edge.forward(&mut p, now);
+            edge.forward(&mut p, now, &mut Stream::new(1, "none"));
             prop_assert!(p.label.is_finite() && p.label >= 0.0);
             if now > last {
                 let rate = pending / now.since(last).seconds();

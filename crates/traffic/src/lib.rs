@@ -158,6 +158,7 @@ const ECN_CAPABLE: Param = Param {
 pub static BULK: Mechanism = Mechanism {
     kind: "bulk",
     room: Room::Traffic,
+    traits: Mechanism::PLAIN,
     title: "Bulk transfer",
     doc: "TCP connections that always have data to send.",
     source: "Menth and Zeitler 2018, section IV-A3 (\"saturated\")",
@@ -171,6 +172,7 @@ pub static BULK: Mechanism = Mechanism {
 pub static UPLOAD: Mechanism = Mechanism {
     kind: "upload",
     room: Room::Traffic,
+    traits: Mechanism::PLAIN,
     title: "Upload",
     doc: "TCP connections that each carry one file and then fall silent.",
     source: "Menth and Zeitler 2018, section IV-G2",
@@ -195,6 +197,7 @@ pub static UPLOAD: Mechanism = Mechanism {
 pub static POISSON: Mechanism = Mechanism {
     kind: "poisson",
     room: Room::Traffic,
+    traits: Mechanism::PLAIN,
     title: "Poisson datagrams",
     doc: "Datagrams with independent exponential gaps, deaf to the network.",
     source: "Menth and Zeitler 2018, section IV-A1",
@@ -208,6 +211,7 @@ pub static POISSON: Mechanism = Mechanism {
 pub static CBR: Mechanism = Mechanism {
     kind: "cbr",
     room: Room::Traffic,
+    traits: Mechanism::PLAIN,
     title: "Constant-rate datagrams",
     doc: "Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness.",
     source: "Menth and Zeitler 2018, section IV-A1",

@@ -856,6 +856,7 @@ impl Profile {
 pub static TCP: Mechanism = Mechanism {
     kind: "tcp",
     room: Room::Stack,
+    traits: Mechanism::PLAIN,
     title: "TCP of a group",
     doc: "A stack profile, any line of which may be overridden, and a congestion control.",
     source: "docs/tcp.md",

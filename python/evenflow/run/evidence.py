@@ -55,14 +55,23 @@ def packed(document: Mapping[str, Any]) -> dict[str, Any]:
 def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """The first document with the second's rows in place of its own of the same check against the same program.
 
-    Both are of one engine.
+    Both are of one engine. Raises `ValueError` where rows of another release of one program would remain.
     """
     renewed = {(row["check"], row["against"]) for row in more["rows"]}
+    kept = [row for row in before["rows"] if (row["check"], row["against"]) not in renewed]
+    programs = {**before["programs"], **more["programs"]}
+    for row in kept:
+        name = row.get("program", row["against"])
+        if programs.get(name) != before["programs"].get(name):
+            raise ValueError(
+                f"{row['check']} was recorded with another {name} ({before['programs'].get(name)}) than the new rows "
+                f"({programs[name]}): run all parts with one of them"
+            )
     return {
         "engine": more["engine"],
         "parts": list(dict.fromkeys([*before["parts"], *more["parts"]])),
-        "programs": {**before["programs"], **more["programs"]},
-        "rows": [row for row in before["rows"] if (row["check"], row["against"]) not in renewed] + list(more["rows"]),
+        "programs": programs,
+        "rows": [*kept, *more["rows"]],
     }
 
 

@@ -19,18 +19,7 @@ fn params() -> Params {
 }
 
 fn packet(ecn: Ecn) -> Packet {
-    Packet {
-        seq: 0,
-        label: 0.0,
-        flow: 0,
-        stamp: 0,
-        size: 1500,
-        payload: 1448,
-        hop: 0,
-        class: 0,
-        flags: 0,
-        ecn,
-    }
+    Packet { ecn, ..Packet::new(0, 1500, 1448) }
 }
 
 /// Shows a head that has waited `waited` ms at `now` ms, with plenty behind it.

@@ -1,7 +1,13 @@
 //! Numbers worked out by hand from the kernel's rules, one test a branch. 8 Mbit/s is a byte a microsecond.
 
+use super::params::leaf;
 use super::*;
-use evenflow_base::{Ecn, Packet};
+use crate::held::Owner;
+use crate::{Limit, Qdisc, codel, fq_codel, sfq};
+use evenflow_base::schema::Value;
+
+type Htb = super::Htb<Qdisc>;
+use evenflow_base::Packet;
 
 const MBIT: f64 = 1e6;
 const BYTE_A_US: f64 = 8.0 * MBIT;
@@ -32,33 +38,22 @@ fn real(classes: Vec<ClassParams>) -> Htb {
 }
 
 fn item(queue: usize, size: u16, id: u64) -> Queued {
-    let packet = Packet {
-        seq: id,
-        label: 0.0,
-        flow: queue as u32,
-        stamp: 0,
-        size,
-        payload: size,
-        hop: 0,
-        class: queue as u8,
-        flags: 0,
-        ecn: Ecn::NotCapable,
-    };
+    let packet = Packet { seq: id, class: queue as u8, ..Packet::new(queue as u32, size, size) };
     Queued { packet, at: Time(0), sequence: id }
 }
 
 fn put(q: &mut Htb, queue: usize, size: u16, count: usize) {
     for n in 0..count {
-        let place = q.place(queue, queue as u32, Time(0));
+        let place = q.place(queue, &Packet::new(queue as u32, 1000, 1000), Time(0));
         q.enqueue(place, item(queue, size, n as u64));
     }
 }
 
 /// Who leaves at `now`; no leaf may drop or mark.
 fn next(q: &mut Htb, now: Time) -> Option<Queued> {
-    let mut gone = Vec::new();
-    let served = q.dequeue(now, &mut gone);
-    assert!(gone.is_empty() && served.is_none_or(|(_, mark)| mark.is_none()));
+    let mut dropped = Vec::new();
+    let served = q.dequeue(now, &mut dropped);
+    assert!(dropped.is_empty() && served.is_none_or(|(_, mark)| mark.is_none()));
     served.map(|(item, _)| item)
 }
 
@@ -68,7 +63,7 @@ fn departures(q: &mut Htb, end: f64) -> Vec<(u8, f64)> {
     while (now.0 as f64) < end * 1e3 {
         match next(q, now) {
             Some(item) => left.push((item.packet.class, now.0 as f64 / 1e3)),
-            None if q.waiting().next().is_none() => break,
+            None if q.leaves.iter().all(|leaf| leaf.queue.packets() == 0) => break,
             None => {
                 assert!(q.next_event() > now && q.next_event() != Time::NEVER);
                 now = q.next_event();
@@ -228,7 +223,7 @@ fn alone_a_leaf_borrows_all() {
     put(&mut q, 0, 1000, 2000);
     let sent = departures(&mut q, 1e6).len();
     assert!((sent as f64 - 1000.0).abs() < 5.0, "{sent}");
-    let (own, borrowed) = (q.counts()[1].lent.packets, q.counts()[1].borrowed.packets);
+    let (own, borrowed) = (q.counts[1].lent.packets, q.counts[1].borrowed.packets);
     assert_eq!((own + borrowed) as usize, sent);
     // An eighth is its own.
     assert!((own as f64 - 125.0).abs() < 5.0, "{own} {borrowed}");
@@ -267,7 +262,7 @@ fn a_lower_level_lends_first() {
     put(&mut q, 1, 1000, 8);
     let order: Vec<u8> = departures(&mut q, 1.0).into_iter().map(|(class, _)| class).collect();
     // Each sends a packet of its own (a byte, overdrawn). The inner class, charged with its leaf's, has 3000 left: 2000, 1000,
-    // 0 and -1000 after four that it lends. Then both borrow from the root in turns until its 10000 and one more are gone.
+    // 0 and -1000 after four that it lends. Then both borrow from the root in turns until its 10000 and one more are dropped.
     assert_eq!(order[..6], [0, 1, 0, 0, 0, 0]);
     assert_eq!(order.len(), 11);
     assert_eq!(order[6..].iter().filter(|class| **class == 1).count(), 3);
@@ -277,7 +272,7 @@ fn a_lower_level_lends_first() {
 
 /// Packets sent, and of them those with own tokens and with borrowed ones.
 fn counted(q: &Htb, n: usize) -> [u64; 3] {
-    let counts = &q.counts()[n];
+    let counts = &q.counts[n];
     let tallies = [counts.sent, counts.lent, counts.borrowed];
     assert!(tallies.iter().all(|tally| tally.bytes == 1000 * tally.packets));
     tallies.map(|tally| tally.packets)
@@ -300,7 +295,7 @@ fn who_lent_and_who_borrowed() {
     assert_eq!([0, 1, 2, 3].map(|n| counted(&q, n)), [[11, 5, 0], [7, 4, 2], [7, 1, 6], [4, 1, 3]]);
     // What all buckets hold: 10000 - 11 * 1000. 4000 less its leaf's own packet and four that it lent, as borrowing costs the
     // lender's; 9000 - 7 * 1000 of its ceiling. A byte less a packet.
-    let state = |n: usize, name: &str, us: u64| q.observe(n, name, Time(us * 1000)).unwrap();
+    let state = |n: usize, name: &str, us: u64| q.observe(Some(n), name, Time(us * 1000)).unwrap();
     let near =
         |value: f64, expected: f64| assert!((value - expected).abs() < 1e-6, "{value}, not {expected}");
     near(state(0, "tokens", 0), -1000.0);
@@ -314,7 +309,7 @@ fn who_lent_and_who_borrowed() {
     near(state(2, "tokens", 2000), -997.0);
     near(state(0, "tokens", 1_000_000), 10_000.0);
     assert_eq!((state(2, "packets", 0), state(3, "bytes", 0)), (1.0, 4000.0));
-    assert_eq!((q.observe(1, "packets", Time(0)), q.observe(1, "loans", Time(0))), (None, None));
+    assert_eq!((q.observe(Some(1), "packets", Time(0)), q.observe(Some(1), "loans", Time(0))), (None, None));
     assert_eq!((state(1, "lent_bytes", 0), state(2, "borrowed_packets", 0)), (4000.0, 6.0));
 }
 
@@ -325,13 +320,13 @@ fn drops_are_the_leafs() {
     classes[2].leaf = LeafParams { limit: Limit::Packets(1), discipline: Discipline::Sfq(sfq) };
     let mut q = real(classes);
     put(&mut q, 1, 1000, 1);
-    let places = [0, 1].map(|queue| q.place(queue, 0, Time(0)));
+    let places = [0, 1].map(|queue| q.place(queue, &Packet::new(0, 1000, 1000), Time(0)));
     q.turned_away(places[0], Reason::Limit);
     q.turned_away(places[0], Reason::Early);
     assert!(!q.push_out(places[1], 1000, &mut Vec::new()), "the newcomer's own slot is the longest");
-    let drops = |n: usize, reason: Reason| q.counts()[n].drops[reason as usize];
+    let drops = |n: usize, reason: Reason| q.counts[n].drops[reason as usize];
     assert_eq!((drops(1, Reason::Limit), drops(1, Reason::Early), drops(2, Reason::PushedOut)), (1, 1, 0));
-    assert_eq!([0, 1, 2].map(|n| q.observe(n, "drops", Time(0))), [Some(0.0), Some(2.0), Some(0.0)]);
+    assert_eq!([0, 1, 2].map(|n| q.observe(Some(n), "drops", Time(0))), [Some(0.0), Some(2.0), Some(0.0)]);
 }
 
 // --- frames ---------------------------------------------------------------------------------------------------------
@@ -341,7 +336,7 @@ fn framed(arithmetic: Arithmetic, burst: u64, overhead: u32, mpu: u32, size: u16
     let mut q = htb(arithmetic, vec![bucket]);
     put(&mut q, 0, size, 4);
     let times = departures(&mut q, 1e6).into_iter().map(|(_, t)| t).collect();
-    assert_eq!(q.counts()[0].sent.bytes, 4 * u64::from(size), "counts are of packets");
+    assert_eq!(q.counts[0].sent.bytes, 4 * u64::from(size), "counts are of packets");
     times
 }
 
@@ -381,9 +376,9 @@ fn a_leaf_has_its_own_limit() {
     let mut q = real(classes);
     put(&mut q, 0, 1000, 2);
     put(&mut q, 1, 1000, 1);
-    let places = [0, 1].map(|queue| q.place(queue, 0, Time(0)));
-    assert!(q.is_full(places[0], 40) && !q.can_push_out(places[0], 1000));
-    assert!(!q.is_full(places[1], 1000) && q.is_full(places[1], 1001));
+    let places = [0, 1].map(|queue| q.place(queue, &Packet::new(0, 1000, 1000), Time(0)));
+    assert!(q.is_full(places[0], 0, 40) && !q.can_push_out(places[0], 1000));
+    assert!(!q.is_full(places[1], 0, 1000) && q.is_full(places[1], 0, 1001));
 }
 
 #[test]
@@ -393,20 +388,20 @@ fn a_leaf_may_be_sfq() {
     leaf.leaf = LeafParams { limit: Limit::Packets(3), discipline: Discipline::Sfq(sfq) };
     let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
-    let places = [0, 1].map(|flow| q.place(0, flow, Time(0)));
+    let places = [0, 1].map(|flow| q.place(0, &Packet::new(flow, 1000, 1000), Time(0)));
     assert_ne!(places[0], places[1]);
     for id in 0..3 {
         q.enqueue(places[0], item(0, 1000, id));
     }
-    assert!(q.is_full(places[1], 1000) && !q.can_push_out(places[0], 1000));
-    let mut gone = Vec::new();
-    assert!(q.push_out(places[1], 1000, &mut gone));
+    assert!(q.is_full(places[1], 0, 1000) && !q.can_push_out(places[0], 1000));
+    let mut dropped = Vec::new();
+    assert!(q.push_out(places[1], 1000, &mut dropped));
     assert_eq!(
-        gone.pop().map(|(item, reason)| (item.packet.seq, reason)),
+        dropped.pop().map(|(item, reason)| (item.packet.seq, reason)),
         Some((2, crate::Reason::PushedOut))
     );
-    assert!(!q.is_full(places[1], 1000));
-    assert_eq!(q.counts()[0].drops[Reason::PushedOut as usize], 1);
+    assert!(!q.is_full(places[1], 0, 1000));
+    assert_eq!(q.counts[0].drops[Reason::PushedOut as usize], 1);
     q.enqueue(places[1], item(1, 1000, 10));
     // A quantum of 1514 bytes allows each flow two packets of 1000 before its turn is over.
     let order: Vec<u64> = std::iter::from_fn(|| next(&mut q, Time(0))).map(|item| item.packet.seq).collect();
@@ -421,10 +416,10 @@ fn a_leaf_emptied_by_pushing_out_can_come_back() {
     leaf.leaf = LeafParams { limit: Limit::Packets(1), discipline: Discipline::Sfq(sfq) };
     let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
-    let places = [0, 1].map(|flow| q.place(0, flow, Time(0)));
+    let places = [0, 1].map(|flow| q.place(0, &Packet::new(flow, 1000, 1000), Time(0)));
     q.enqueue(places[0], item(0, 1000, 1));
-    let mut gone = Vec::new();
-    assert!(q.push_out(places[1], 1000, &mut gone));
+    let mut dropped = Vec::new();
+    assert!(q.push_out(places[1], 1000, &mut dropped));
     assert!(next(&mut q, Time(0)).is_none());
     q.enqueue(places[1], item(1, 1000, 2));
     assert!(next(&mut q, Time(0)).is_some_and(|item| item.packet.seq == 2));
@@ -472,7 +467,7 @@ fn users_have_leaves_by_weight() {
     let values = given("user", &[("all", root)], Some(with_parent("all")));
     assert_eq!(tree_problems(&values), []);
     let each = with_parent("all");
-    let owners = [Owner { each: &each, weight: 1.0 }, Owner { each: &each, weight: 2.0 }];
+    let owners = [1.0, 2.0].map(|weight| Owner { weight, each: Some(each.clone()) });
     let params = Params::by_owner(&values, &owners).expect("sound");
     assert_eq!(params.leaves, [Some(1), Some(2)]);
     let told: Vec<(f64, i64)> = params.classes[1..].iter().map(|c| (c.rate.0, c.quantum)).collect();

@@ -27,18 +27,7 @@ fn seen(bytes: u64) -> Occupancy {
 }
 
 fn packet(ecn: Ecn) -> Packet {
-    Packet {
-        seq: 0,
-        label: 0.0,
-        flow: 0,
-        stamp: 0,
-        size: 1500,
-        payload: 1448,
-        hop: 0,
-        class: 0,
-        flags: 0,
-        ecn,
-    }
+    Packet { ecn, ..Packet::new(0, 1500, 1448) }
 }
 
 #[track_caller]
@@ -98,7 +87,7 @@ fn departures_are_measured_while_there_are_enough() {
     let p = Params { latency: Latency::DepartureRate, ..params() };
     let mut rule = Pie::new(p);
     let mut leave = |ms: u64, behind: u64| {
-        rule.leave(1500, Time(0), Time(ms * MS), behind);
+        rule.on_dequeue(&mut packet(Ecn::NotCapable), Time(0), Time(ms * MS), &seen(behind));
         rule.observe("departure_rate").unwrap()
     };
     assert_eq!(leave(1, 16_383), 0.0); // too little to begin with
@@ -138,7 +127,7 @@ fn pressed(params: Params, probability: f64) -> Pie {
 }
 
 fn asked(rule: &mut Pie, bytes: u64, ecn: Ecn, draws: &mut Given) -> Verdict {
-    rule.admit(&mut packet(ecn), &seen(bytes), draws)
+    rule.admit(&mut packet(ecn), Time(0), &seen(bytes), draws)
 }
 
 #[test]
@@ -218,18 +207,18 @@ fn a_full_buffer_starts_the_sum_again() {
     asked(&mut rule, 9000, Ecn::NotCapable, &mut Given::default());
     assert_eq!(rule.added_up, 0.5);
     let full = Occupancy { full: true, ..seen(9000) };
-    let verdict = rule.admit(&mut packet(Ecn::Capable0), &full, &mut Given::default());
+    let verdict = rule.admit(&mut packet(Ecn::Capable0), Time(0), &full, &mut Given::default());
     assert_eq!((verdict, rule.added_up), (Verdict::Drop(Reason::Limit), 0.0));
 }
 
 #[test]
 fn timestamps_tell_the_delay_of_the_last_departure() {
     let mut rule = Pie::new(Params { latency: Latency::Timestamps, ..params() });
-    rule.leave(1500, Time(MS), Time(23 * MS), 3000);
+    rule.on_dequeue(&mut packet(Ecn::NotCapable), Time(MS), Time(23 * MS), &seen(3000));
     near(rule.observe("delay").unwrap(), 0.022);
     rule.tick(&seen(0)); // what waits does not matter
     near(rule.observe("probability").unwrap(), (0.125 * 0.007 + 1.25 * 0.022) / 2048.0);
-    rule.leave(1500, Time(MS), Time(30 * MS), 0); // nothing behind it
+    rule.on_dequeue(&mut packet(Ecn::NotCapable), Time(MS), Time(30 * MS), &seen(0)); // nothing behind it
     assert_eq!(rule.observe("delay"), Some(0.0));
 }
 
@@ -249,7 +238,7 @@ fn the_delay_settles_at_the_target() {
                 at_rest.push((rule.probability, rule.delay)); // the delays that the controller sums
             }
         }
-        if rule.admit(&mut packet(Ecn::NotCapable), &seen(bytes), &mut draws) == Verdict::Accept {
+        if rule.admit(&mut packet(Ecn::NotCapable), Time(0), &seen(bytes), &mut draws) == Verdict::Accept {
             bytes += 1500;
         }
     }

@@ -15,7 +15,7 @@ fn values(variant: &str, given: &[(&'static str, Value)]) -> Values {
 }
 
 /// A link of 10 Mbit/s and 5 ms.
-const LINK: Line = Line { rate: Some(Rate(10e6)), delay: Duration::from_millis(5) };
+const LINK: LinkFacts = LinkFacts { rate: Some(Rate(10e6)), delay: Duration::from_millis(5) };
 
 fn params(variant: &str, given: &[(&'static str, Value)]) -> Params {
     Params::new(&values(variant, given), LINK).unwrap_or_else(|e| panic!("{e:?}"))
@@ -388,24 +388,25 @@ fn bytes_measure_the_queue_and_favour_small_packets() {
 
 #[test]
 fn every_line_of_a_preset_is_a_parameter_and_every_parameter_by_variant_a_line() {
-    for line in LINES {
-        let param = TABLE.params.iter().find(|p| p.name == line).unwrap_or_else(|| panic!("{line}"));
-        assert_eq!(param.default, BY_VARIANT, "{line}");
+    for name in SETTINGS {
+        let param = TABLE.params.iter().find(|p| p.name == name).unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(param.default, BY_VARIANT, "{name}");
     }
     let by_variant = TABLE.params.iter().filter(|p| p.default == BY_VARIANT).count();
-    assert_eq!(by_variant, LINES.len());
+    assert_eq!(by_variant, SETTINGS.len());
     for p in &PRESETS {
-        for (line, setting) in LINES.iter().zip(p.settings) {
+        for name in &SETTINGS {
+            let setting = p.settings.named(name).expect("a setting");
             if let (Setting::Word(word), Some(param)) =
-                (setting, TABLE.params.iter().find(|p| p.name == *line))
+                (setting, TABLE.params.iter().find(|p| p.name == *name))
             {
-                let Type::Choice(words) = param.ty else { panic!("{line} is no choice") };
-                assert!(words.contains(&word), "{} {line}: {word}", p.name);
+                let Type::Choice(words) = param.ty else { panic!("{name} is no choice") };
+                assert!(words.contains(&word), "{} {name}: {word}", p.name);
             }
         }
     }
-    let rows = presets();
-    assert_eq!((rows.len(), rows[0].join(" ")), (LINES.len() + 2, "line ns2 ns3 linux floyd".into()));
+    let rows = presets::rows();
+    assert_eq!((rows.len(), rows[0].join(" ")), (SETTINGS.len() + 2, "line ns2 ns3 linux floyd".into()));
 }
 
 #[test]
@@ -427,7 +428,7 @@ fn a_completed_table_says_the_same() {
             let mut long = short.clone();
             complete(&mut long);
             assert_eq!(Params::new(&short, LINK), Params::new(&long, LINK), "{variant} {given:?}");
-            let open: Vec<&str> = LINES.into_iter().filter(|l| !long.0.contains_key(l)).collect();
+            let open: Vec<&str> = SETTINGS.into_iter().filter(|l| !long.0.contains_key(l)).collect();
             let automatic = variant == "ns2" && !long.0.contains_key("weight");
             assert_eq!(open, if automatic { vec!["weight"] } else { vec![] }, "{variant}");
             let mut twice = long.clone();

@@ -296,7 +296,7 @@ fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> 
         return None;
     }
     let rule = rule?;
-    if evenflow_queue::owns_scheduler(rule.mechanism.kind) {
+    if rule.mechanism.traits.owns_queues {
         if scheduler.is_some() {
             let path = join(&path, "scheduler");
             errors.push(path, format!("{} is a scheduler itself; leave this out", rule.mechanism.kind));
@@ -304,14 +304,14 @@ fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> 
         }
         scheduler_per = SchedulerPer::Flow;
     }
-    let clash = scheduler.as_ref().and_then(|s| evenflow_queue::clash(rule.mechanism.kind, s.mechanism.kind));
+    let clash = scheduler.as_ref().and_then(|s| evenflow_queue::clash(rule.mechanism, s.mechanism));
     if let Some(why) = clash {
         errors.push(join(&path, "scheduler"), why);
         return None;
     }
     (has_rate && limit_sound).then_some(())?;
-    let kinds = [Some(&rule), scheduler.as_ref()].into_iter().flatten().map(|spec| spec.mechanism.kind);
-    let limit = limit.or_else(|| kinds.rev().find_map(evenflow_queue::default_limit).map(Value::Packets));
+    let traits = [scheduler.as_ref(), Some(&rule)].into_iter().flatten().map(|spec| spec.mechanism.traits);
+    let limit = limit.or_else(|| traits.into_iter().find_map(|t| t.default_limit).map(Value::Packets));
     Some(Some(Queue { rule, limit, scheduler, scheduler_per }))
 }
 
@@ -363,7 +363,7 @@ fn scheduler(json: &Json, path: &str, errors: &mut Errors) -> Option<(Option<Spe
     let table = as_table(json, path, errors)?;
     let mechanism = table::kind(table, Room::Scheduler, path, errors)?;
     let spec = table::spec(table, mechanism, &["kind"], path, errors)?;
-    if mechanism.kind == "fifo" {
+    if std::ptr::eq(mechanism, catalogue::fifo()) {
         return Some((None, SchedulerPer::Class)); // what an absent scheduler means
     }
     let per = match spec.values.get("per") {

@@ -136,7 +136,7 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
     let probed = matches!(target, Some(Target::Flow { observable: PROBED_WINDOW | PROBED_THRESHOLD, .. }));
     if let Some(Target::Queue { observable, .. } | Target::Class { observable, .. }) = target
         && every == Some(Every::Packet)
-        && evenflow_queue::scheduler::is_counter(observable)
+        && evenflow_queue::held::is_counter(observable)
     {
         errors.push(every_path, format!("{} is a counter; a duration is needed here", quoted(observable)));
         return None;
@@ -287,8 +287,12 @@ fn in_range(index: Option<Copies>, count: Option<u64>, what: &str) -> Result<Cop
 /// The tree of classes of a link; what is wrong with the link itself is told elsewhere.
 fn tree(link: Option<&Link>) -> Result<&Spec, Trouble> {
     let queue = link.ok_or(None)?.forward.queue.as_ref();
-    let tree = queue.and_then(|q| q.scheduler.as_ref()).filter(|s| s.mechanism.kind == "htb");
-    tree.ok_or_else(|| Some("only the scheduler \"htb\" has classes to observe".into()))
+    let tree = queue.and_then(|q| q.scheduler.as_ref()).filter(|s| s.mechanism.traits.tree);
+    tree.ok_or_else(|| {
+        let all = crate::catalogue::all(evenflow_base::schema::Room::Scheduler);
+        let trees: Vec<String> = all.iter().filter(|m| m.traits.tree).map(|m| quoted(m.kind)).collect();
+        Some(format!("only the scheduler {} has classes to observe", trees.join(" or ")))
+    })
 }
 
 impl Network<'_> {
@@ -375,7 +379,7 @@ impl Network<'_> {
         let rule = queue.map(|q| q.rule.mechanism);
         let scheduler = queue.and_then(|q| q.scheduler.as_ref()).map(|s| s.mechanism);
         // A tree's observables are its classes'.
-        let tree = scheduler.filter(|m| m.kind == "htb");
+        let tree = scheduler.filter(|m| m.traits.tree);
         if let Some(tree) = tree
             && named(tree.observables).any(|o| o == name)
             && !named(QUEUE.observables).any(|o| o == name)

@@ -208,6 +208,7 @@ const SHARE: Range = Range { min: 0.0, closed: false, max: 0.99 };
 pub static TABLE: Mechanism = Mechanism {
     kind: "compound",
     room: Room::CongestionControl,
+    traits: Mechanism::PLAIN,
     title: "Compound TCP",
     doc: "NewReno's window and a second one on top, which grows fast while few packets of the connection wait in the queue and \
           gives way when there are gamma of them. Below low_window packets it is NewReno. On stacks of whole segments its \

@@ -34,6 +34,7 @@ impl Constant {
 pub static TABLE: Mechanism = Mechanism {
     kind: "constant",
     room: Room::CongestionControl,
+    traits: Mechanism::PLAIN,
     title: "Constant window",
     doc: "The window never moves, neither with acknowledgements nor at losses, marks or timeouts; for tests and for fixed \
           loads. During a recovery without SACK duplicate ACKs still let packets out, as RFC 6582 has it.",

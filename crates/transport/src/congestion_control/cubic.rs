@@ -418,6 +418,7 @@ impl Cubic {
 pub static TABLE: Mechanism = Mechanism {
     kind: "cubic",
     room: Room::CongestionControl,
+    traits: Mechanism::PLAIN,
     title: "CUBIC",
     doc: "After a congestion event the window rises along a cubic in time to where the event was, levels off and probes \
           beyond; never slower than NewReno would. A loss and a mark both leave beta of the window.",

@@ -93,6 +93,7 @@ impl Dctcp {
 pub static TABLE: Mechanism = Mechanism {
     kind: "dctcp",
     room: Room::CongestionControl,
+    traits: Mechanism::PLAIN,
     title: "Data Center TCP",
     doc: "The first mark of a window takes alpha / 2 of it, alpha being the moving average of the share of marked bytes. \
           Growth and losses as with NewReno. Needs ecn = \"accurate\" or \"per-packet\".",

@@ -242,6 +242,7 @@ const SHARE: Range = Range { min: 0.0, closed: false, max: 0.99 };
 pub static TABLE: Mechanism = Mechanism {
     kind: "illinois",
     room: Room::CongestionControl,
+    traits: Mechanism::PLAIN,
     title: "TCP-Illinois",
     doc: "The window grows by alpha packets a round trip and gives up beta of itself at a loss: the longer the queueing delay, \
           as a share of the longest seen, the smaller alpha and the larger beta. On stacks of whole segments in the kernel's \

@@ -212,6 +212,7 @@ impl Ledbat {
 pub static TABLE: Mechanism = Mechanism {
     kind: "ledbat",
     room: Room::CongestionControl,
+    traits: Mechanism::PLAIN,
     title: "LEDBAT",
     doc: "A background transfer: the window grows while the queueing delay, told by the one-way delay over its least, is below \
           the target, and shrinks above it.",

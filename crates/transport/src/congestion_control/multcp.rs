@@ -83,6 +83,7 @@ impl MulTcp {
 pub static TABLE: Mechanism = Mechanism {
     kind: "multcp",
     room: Room::CongestionControl,
+    traits: Mechanism::PLAIN,
     title: "MulTCP",
     doc: "One connection that behaves like N: N packets a round trip are added, and a congestion event takes 1/(2N) of the \
           window. N is the group's weight.",

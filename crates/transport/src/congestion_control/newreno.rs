@@ -139,6 +139,7 @@ pub fn slow_start(w: &mut Window, bytes: f64, most: f64) -> f64 {
 pub static TABLE: Mechanism = Mechanism {
     kind: "newreno",
     room: Room::CongestionControl,
+    traits: Mechanism::PLAIN,
     title: "NewReno",
     doc: "Additive increase of one segment a round-trip time (half of that with delayed ACKs counted one by one), halving on loss.",
     source: "RFC 5681, RFC 6582",

@@ -249,6 +249,7 @@ const fn packets(name: &'static str, default: &'static str, doc: &'static str) -
 pub static TABLE: Mechanism = Mechanism {
     kind: "vegas",
     room: Room::CongestionControl,
+    traits: Mechanism::PLAIN,
     title: "TCP Vegas",
     doc: "Once a round trip the window grows by a packet where fewer than alpha packets of the connection's own wait in the \
           queue, and shrinks by one where there are more than beta, told by the round-trip time over its least. On stacks of \

@@ -142,6 +142,7 @@ const fn weight(name: &'static str, doc: &'static str) -> Param {
 pub static TABLE: Mechanism = Mechanism {
     kind: "wtp",
     room: Room::CongestionControl,
+    traits: Mechanism::PLAIN,
     title: "Willingness to pay",
     doc: "Each ACK adds gain * (increase weight / window), each mark takes gain / decrease weight off; rates become \
           proportional to the group's weight. Needs ecn = \"per-packet\". A loss halves the window as with NewReno.",

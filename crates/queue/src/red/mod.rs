@@ -2,225 +2,30 @@
 //! that senders slow down before the buffer is full (Floyd and Jacobson, IEEE/ACM ToN 1993, here \[FJ93\]).
 //!
 //! Programs that are called RED differ in a dozen small ways, and results depend on them: the same average can mean
-//! rates of marking that differ by a factor of three. Each difference is a *line*, a parameter of its own; the
-//! [`PRESETS`] `ns2`, `ns3`, `linux` and `floyd` set all of them, and any line may be overridden. ECN: RFC 3168
+//! rates of marking that differ by a factor of three. Each difference is a parameter of its own, a *setting*; the
+//! [`PRESETS`] `ns2`, `ns3`, `linux` and `floyd` set all of them, and any may be overridden. ECN: RFC 3168
 //! sections 5 and 7. Not here: adaptive RED (which moves `max_probability`), RED for several classes.
 //!
 //! Set up: `max_threshold` two to three times `min_threshold`, `weight` so that the average follows over several round
 //! trips, `limit` well above `max_threshold`, so that the rule and not the buffer decides (\[FJ93\] section 6).
+
+mod presets;
 
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
 };
 use evenflow_base::{Draw, Packet, Time};
 
+pub use presets::{PRESETS, Preset, SETTINGS, Setting, Settings};
+use presets::{is_linux, number, preset, setting};
+
 use crate::action::ACTION;
-use crate::{Action, Line, Occupancy, Reason, Verdict};
-
-// --- presets ----------------------------------------------------------------------------------------------------------
-
-/// What a preset says about a line.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Setting {
-    /// A truth value.
-    Flag(bool),
-    /// A pure number.
-    Number(f64),
-    /// Bytes.
-    Bytes(f64),
-    /// A word.
-    Word(&'static str),
-    /// It follows from other lines, in words.
-    Rule(&'static str),
-}
-
-impl Setting {
-    /// As a decoded value; a rule has none.
-    fn value(self) -> Option<Value> {
-        match self {
-            Setting::Flag(flag) => Some(Value::Flag(flag)),
-            Setting::Number(x) => Some(Value::Number(x)),
-            Setting::Bytes(x) => Some(Value::Bytes(x)),
-            Setting::Word(word) => Some(Value::Word(word.into())),
-            Setting::Rule(_) => None,
-        }
-    }
-
-    fn words(self) -> String {
-        match self {
-            Setting::Flag(flag) => flag.to_string(),
-            Setting::Number(x) => x.to_string(),
-            Setting::Bytes(x) => format!("{x} B"),
-            Setting::Word(word) | Setting::Rule(word) => word.into(),
-        }
-    }
-}
-
-/// The lines on which presets differ, in the order of [`Preset::settings`].
-pub const LINES: [&str; 15] = [
-    "max_probability",
-    "weight",
-    "mean_packet",
-    "gentle",
-    "hard_drop",
-    "spread",
-    "draw",
-    "crossing",
-    "after_forced",
-    "limit_restarts",
-    "spare_short_queue",
-    "size_scaling",
-    "idle",
-    "idle_factor",
-    "arithmetic",
-];
-
-/// One of the programs called RED.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Preset {
-    /// Its name.
-    pub name: &'static str,
-    /// What it reproduces.
-    pub of: &'static str,
-    /// What it says about each of [`LINES`].
-    pub settings: [Setting; LINES.len()],
-}
-
-const SCALED_IN_BYTES: &str = "mean where thresholds are in bytes, else none";
-
-/// All of them.
-pub static PRESETS: [Preset; 4] = {
-    use Setting::{Bytes, Flag, Number, Rule, Word};
-    [
-        Preset {
-            name: "ns2",
-            of: "ns-2 2.35, queue/red.cc, with use_mark_p_ false and thresholds given",
-            settings: [
-                Number(0.1),
-                Rule("1 - exp(-1 / (10 R C)), R = max(0.1 s, 3 (delay + 1 / C))"),
-                Bytes(500.0),
-                Flag(true),
-                Flag(true),
-                Word("ns2"),
-                Word("packet"),
-                Word("exempt-counted"),
-                Word("restart"),
-                Flag(true),
-                Flag(true),
-                Rule(SCALED_IN_BYTES),
-                Word("whole"),
-                Number(1.0),
-                Word("real"),
-            ],
-        },
-        Preset {
-            name: "ns3",
-            of: "ns-3.37, RedQueueDisc",
-            settings: [
-                Number(0.02),
-                Number(0.002),
-                Bytes(500.0),
-                Flag(true),
-                Flag(true),
-                Word("ns2"),
-                Word("packet"),
-                Word("exempt-counted"),
-                Word("keep"),
-                Flag(false),
-                Flag(true),
-                Rule(SCALED_IN_BYTES),
-                Word("whole"),
-                Number(1.0),
-                Word("real"),
-            ],
-        },
-        Preset {
-            name: "linux",
-            of: "Linux 6, sch_red, configured by tc of iproute2 6",
-            settings: [
-                Number(0.02),
-                Rule("2^-k, the largest that spares a burst of (2 min + max) / 3"),
-                Bytes(1000.0),
-                Flag(false),
-                Flag(false),
-                Word("floyd"),
-                Rule("interval where spread is floyd, else packet"),
-                Word("exempt"),
-                Word("crossing"),
-                Flag(false),
-                Flag(false),
-                Word("none"),
-                Word("table"),
-                Number(15.625),
-                Rule("fixed where thresholds are in bytes and the weight is a power of 2, else real"),
-            ],
-        },
-        Preset {
-            name: "floyd",
-            of: "Floyd and Jacobson 1993, figure 2 and section 4",
-            settings: [
-                Number(0.02),
-                Number(0.002),
-                Bytes(500.0),
-                Flag(false),
-                Flag(false),
-                Word("floyd"),
-                Word("packet"),
-                Word("judged"),
-                Word("restart"),
-                Flag(false),
-                Flag(false),
-                Rule("maximum where thresholds are in bytes, else none"),
-                Word("exact"),
-                Number(1.0),
-                Word("real"),
-            ],
-        },
-    ]
-};
-
-fn preset(values: &Values) -> &'static Preset {
-    let name = values.word("variant");
-    PRESETS.iter().find(|p| p.name == name).unwrap_or(&PRESETS[0])
-}
-
-/// The value of a line: as given, else as its preset says; `None` where that is a rule.
-fn line(values: &Values, name: &str) -> Option<Value> {
-    if let Some(given) = values.get(name) {
-        return Some(given.clone());
-    }
-    match name {
-        // What never drops does not drop hard either.
-        "hard_drop" if values.word("action") == "mark-everything" => Some(Value::Flag(false)),
-        "draw" if preset(values).name == "linux" => {
-            let uniform = line(values, "spread") == Some(Value::Word("floyd".into()));
-            Some(Value::Word(if uniform { "interval" } else { "packet" }.into()))
-        }
-        _ => {
-            let at = LINES.iter().position(|l| *l == name)?;
-            preset(values).settings[at].value()
-        }
-    }
-}
-
-fn number(values: &Values, name: &str) -> Option<f64> {
-    line(values, name).and_then(|v| v.number())
-}
-
-/// See [`crate::presets`].
-pub fn presets() -> Vec<Vec<String>> {
-    let row = |name: &str, of: &dyn Fn(&Preset) -> String| {
-        std::iter::once(name.to_owned()).chain(PRESETS.iter().map(of)).collect::<Vec<_>>()
-    };
-    let mut rows = vec![row("line", &|p| p.name.into()), row("reproduces", &|p| p.of.into())];
-    rows.extend(LINES.iter().enumerate().map(|(i, name)| row(name, &|p| p.settings[i].words())));
-    rows
-}
+use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// See [`crate::complete`]. What is drawn for each copy stays open, and so does what follows from it.
 pub fn complete(values: &mut Values) {
-    for name in LINES {
-        if let Some(value) = line(values, name) {
+    for name in SETTINGS {
+        if let Some(value) = setting(values, name) {
             values.0.insert(name, value);
         }
     }
@@ -231,7 +36,7 @@ pub fn complete(values: &mut Values) {
     }
     let (low, high) = thresholds(values);
     let bytes = matches!(low, Value::Bytes(_));
-    if !values.0.contains_key("weight") && preset(values).name == "linux" {
+    if !values.0.contains_key("weight") && is_linux(values) {
         let found = tc_weight(&low, &high, values.number("mean_packet"));
         values.0.extend(found.map(|w| ("weight", Value::Number(w))));
     }
@@ -381,7 +186,7 @@ fn thresholds(values: &Values) -> (Value, Value) {
         (Some(low), Some(high)) => (low.clone(), high.clone()),
         (Some(low), None) => (low.clone(), low.with(3.0 * low.number().unwrap_or(0.0))),
         (None, Some(high)) => (high.with(high.number().unwrap_or(0.0) / 3.0), high.clone()),
-        (None, None) if preset(values).name == "linux" => {
+        (None, None) if is_linux(values) => {
             let mean = number(values, "mean_packet").unwrap_or(1.0);
             (Value::Bytes(5.0 * mean), Value::Bytes(15.0 * mean))
         }
@@ -390,7 +195,7 @@ fn thresholds(values: &Values) -> (Value, Value) {
 }
 
 fn size_scaling(values: &Values, bytes: bool) -> Scaling {
-    match line(values, "size_scaling") {
+    match setting(values, "size_scaling") {
         Some(Value::Word(word)) if word == "mean" => Scaling::Mean,
         Some(Value::Word(word)) if word == "maximum" => Scaling::Maximum,
         Some(_) => Scaling::None,
@@ -401,7 +206,7 @@ fn size_scaling(values: &Values, bytes: bool) -> Scaling {
 }
 
 fn is_fixed(values: &Values, bytes: bool, weight: Option<f64>) -> bool {
-    match line(values, "arithmetic") {
+    match setting(values, "arithmetic") {
         Some(Value::Word(word)) => word == "fixed",
         _ => bytes && weight.is_some_and(|w| binary_places(w).is_some()),
     }
@@ -472,15 +277,15 @@ pub fn threshold_problems(values: &Values) -> Vec<Problem> {
 
 impl Params {
     /// From decoded values; what they leave open follows from the link.
-    pub fn new(values: &Values, link: Line) -> Result<Params, Vec<Problem>> {
+    pub fn new(values: &Values, link: LinkFacts) -> Result<Params, Vec<Problem>> {
         let mut problems = threshold_problems(values);
         let (low, high) = thresholds(values);
         let bytes = matches!(low, Value::Bytes(_));
-        let word = |name: &str| match line(values, name) {
+        let word = |name: &str| match setting(values, name) {
             Some(Value::Word(word)) => word,
             _ => String::new(),
         };
-        let flag = |name: &str| line(values, name) == Some(Value::Flag(true));
+        let flag = |name: &str| setting(values, name) == Some(Value::Flag(true));
         let of = |name: &str| number(values, name).unwrap_or(0.0);
         let mean_packet = of("mean_packet");
         let packet = values.rate("capacity").or(link.rate).map(|rate| 8.0 * mean_packet / rate.0);
@@ -718,40 +523,6 @@ impl Red {
         }
     }
 
-    /// See [`crate::Admission::admit`]. A full buffer counts as such, whatever the rule would have done.
-    pub fn admit<D: Draw>(
-        &mut self,
-        packet: &mut Packet,
-        now: Time,
-        seen: &Occupancy,
-        draws: &mut D,
-    ) -> Verdict {
-        let queue = match self.params.unit {
-            Unit::Packets => f64::from(seen.packets),
-            Unit::Bytes => seen.bytes as f64,
-        };
-        self.average = self.next_average(queue, now, seen.idle_since);
-        self.count += 1.0;
-        self.count_bytes += u64::from(packet.size);
-        let decision = self.decide(queue, packet.size, draws);
-        if seen.full {
-            if self.params.limit_restarts {
-                self.restart();
-            }
-            return Verdict::Drop(Reason::Limit);
-        }
-        if self.params.mark_all_above.is_some_and(|all| queue >= all) {
-            self.restart();
-            return self.params.action.apply(packet, Reason::Forced);
-        }
-        match decision {
-            Decision::Pass => Verdict::Accept,
-            Decision::Early => self.params.action.apply(packet, Reason::Early),
-            Decision::Forced if self.params.hard_drop => Verdict::Drop(Reason::Forced),
-            Decision::Forced => self.params.action.apply(packet, Reason::Forced),
-        }
-    }
-
     /// The average with the packet that arrives now.
     #[inline]
     fn next_average(&self, queue: f64, now: Time, idle_since: Option<Time>) -> f64 {
@@ -850,9 +621,44 @@ impl Red {
         }
         draws.open01() <= self.spread
     }
+}
 
-    /// See [`TABLE`].
-    pub fn observe(&self, name: &str) -> Option<f64> {
+impl Rule for Red {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, link: LinkFacts) -> Result<Red, Vec<Problem>> {
+        Params::new(values, link).map(Red::new)
+    }
+
+    /// A full buffer counts as such, whatever the rule would have done.
+    fn admit<D: Draw>(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut D) -> Verdict {
+        let queue = match self.params.unit {
+            Unit::Packets => f64::from(seen.packets),
+            Unit::Bytes => seen.bytes as f64,
+        };
+        self.average = self.next_average(queue, now, seen.idle_since);
+        self.count += 1.0;
+        self.count_bytes += u64::from(packet.size);
+        let decision = self.decide(queue, packet.size, draws);
+        if seen.full {
+            if self.params.limit_restarts {
+                self.restart();
+            }
+            return Verdict::Drop(Reason::Limit);
+        }
+        if self.params.mark_all_above.is_some_and(|all| queue >= all) {
+            self.restart();
+            return self.params.action.apply(packet, Reason::Forced);
+        }
+        match decision {
+            Decision::Pass => Verdict::Accept,
+            Decision::Early => self.params.action.apply(packet, Reason::Early),
+            Decision::Forced if self.params.hard_drop => Verdict::Drop(Reason::Forced),
+            Decision::Forced => self.params.action.apply(packet, Reason::Forced),
+        }
+    }
+
+    fn observe(&self, name: &str) -> Option<f64> {
         match name {
             "average" => Some(self.average),
             "probability" => Some(self.probability),
@@ -860,6 +666,18 @@ impl Red {
             "count" => Some(self.count),
             _ => None,
         }
+    }
+
+    fn check_partly(values: &Values) -> Vec<Problem> {
+        threshold_problems(values)
+    }
+
+    fn complete(values: &mut Values) {
+        complete(values);
+    }
+
+    fn presets() -> Option<Vec<Vec<String>>> {
+        Some(presets::rows())
     }
 }
 
@@ -881,6 +699,7 @@ const fn flag(name: &'static str, doc: &'static str) -> Param {
 pub static TABLE: Mechanism = Mechanism {
     kind: "red",
     room: Room::Queue,
+    traits: Mechanism::PLAIN,
     title: "Random early detection (RED)",
     doc: "Drops or marks an arriving packet with a probability that grows from 0 to max_probability while an exponential \
           average of the queue length goes from min_threshold to max_threshold, and every packet above. The variants are \

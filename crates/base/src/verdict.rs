@@ -1,0 +1,78 @@
+//! What becomes of a packet, and why.
+
+/// The reasons, each with its name in counters: a new one is one line, at the end, for the order is that of the codes in
+/// recorded events.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $reason:ident = $name:literal,)*) => {
+        /// Why a packet was dropped or marked.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Reason {
+            $($(#[$doc])* $reason,)*
+        }
+
+        impl Reason {
+            /// All of them, in the order of their codes.
+            pub const ALL: [Reason; [$($name),*].len()] = [$(Reason::$reason),*];
+
+            /// Its name in counters.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Reason::$reason => $name,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The queue was full.
+    Limit = "limit",
+    /// The activity AQM: too active for the queue of that moment.
+    Activity = "activity",
+    /// CSFQ: above the fair rate; dropped with the computed probability.
+    Csfq = "csfq",
+    /// Taken out of the longest queue to make room.
+    PushedOut = "pushed_out",
+    /// RED: the average is between the thresholds; picked with the computed probability.
+    Early = "early",
+    /// RED: the average is above its top, or the queue at `mark_all_above`.
+    Forced = "forced",
+    /// The virtual queue has overflowed.
+    Virtual = "virtual",
+    /// Load-based marking: picked with the probability that the measured load gives.
+    Load = "load",
+    /// Constant-probability marking.
+    Constant = "constant",
+    /// REM: picked with the probability that the price gives.
+    Price = "price",
+    /// CoDel: packets had waited too long for too long.
+    Codel = "codel",
+    /// CoDel: this packet had waited longer than `ce_threshold`.
+    CeThreshold = "ce_threshold",
+    /// PIE: picked with the computed probability.
+    Pie = "pie",
+    /// Larger than the scheduler could ever send.
+    TooLarge = "too_large",
+    /// Lost on the link at random, whatever its queue.
+    Loss = "loss",
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may wait.
+    Accept,
+    /// It may wait and now carries a congestion mark.
+    Mark(Reason),
+    /// It is gone.
+    Drop(Reason),
+}
+
+impl Verdict {
+    /// Whether the packet is gone.
+    #[inline]
+    pub fn is_drop(self) -> bool {
+        matches!(self, Verdict::Drop(_))
+    }
+}

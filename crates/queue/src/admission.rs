@@ -1,0 +1,139 @@
+//! The admission rules, dispatched statically: whether an arriving packet may wait.
+
+use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::{Draw, Duration, Packet, Time, Verdict};
+
+use crate::rule::{LinkFacts, Occupancy, Rule};
+
+/// The places of the rules: variant, type, and what calls them by name.
+macro_rules! rules {
+    ($($(#[$doc:meta])* $name:ident($rule:ty),)*) => {
+        /// An admission rule.
+        #[derive(Clone, Debug)]
+        pub enum Admission {
+            $($(#[$doc])* $name(Box<$rule>),)*
+        }
+
+        /// The tables of all admission rules.
+        pub static MECHANISMS: &[&Mechanism] = &[$(<$rule as Rule>::TABLE,)*];
+
+        impl Admission {
+            /// The rule called `kind`. What is rule and scheduler in one has nothing to say when a packet arrives but whether there
+            /// is room.
+            pub fn build(kind: &str, values: &Values, link: LinkFacts) -> Result<Admission, Vec<Problem>> {
+                $(if kind == <$rule as Rule>::TABLE.kind {
+                    return <$rule as Rule>::build(values, link).map(|rule| Admission::$name(Box::new(rule)));
+                })*
+                panic!("no admission rule is called {kind}")
+            }
+
+            /// Whether it asks for nothing but room: see [`Rule::PLAIN`].
+            pub fn is_plain(&self) -> bool {
+                match self { $(Admission::$name(_) => <$rule as Rule>::PLAIN,)* }
+            }
+
+            /// See [`Rule::admit`].
+            #[inline]
+            pub fn admit<D: Draw>(
+                &mut self,
+                packet: &mut Packet,
+                now: Time,
+                seen: &Occupancy,
+                draws: &mut D,
+            ) -> Verdict {
+                match self { $(Admission::$name(rule) => rule.admit(packet, now, seen, draws),)* }
+            }
+
+            /// See [`Rule::next_tick`].
+            #[inline]
+            pub fn next_tick(&self) -> Time {
+                match self { $(Admission::$name(rule) => rule.next_tick(),)* }
+            }
+
+            /// See [`Rule::tick`]; `now` is [`Admission::next_tick`].
+            pub fn tick(&mut self, now: Time, seen: &Occupancy) {
+                debug_assert_eq!(now, self.next_tick());
+                match self { $(Admission::$name(rule) => rule.tick(seen),)* }
+            }
+
+            /// See [`Rule::sees_dequeue`].
+            pub fn sees_dequeue(&self) -> bool {
+                match self { $(Admission::$name(rule) => rule.sees_dequeue(),)* }
+            }
+
+            /// See [`Rule::on_dequeue`].
+            pub fn on_dequeue(&mut self, packet: &mut Packet, at: Time, now: Time, seen: &Occupancy) -> Verdict {
+                match self { $(Admission::$name(rule) => rule.on_dequeue(packet, at, now, seen),)* }
+            }
+
+            /// See [`Rule::emptied`].
+            pub fn emptied(&mut self) {
+                match self { $(Admission::$name(rule) => rule.emptied(),)* }
+            }
+
+            /// See [`Rule::watches_departures`].
+            pub fn watches_departures(&self) -> bool {
+                match self { $(Admission::$name(rule) => rule.watches_departures(),)* }
+            }
+
+            /// See [`Rule::departed`].
+            pub fn departed(&mut self, size: u16, busy: Duration, now: Time) {
+                match self { $(Admission::$name(rule) => rule.departed(size, busy, now),)* }
+            }
+
+            /// See [`Rule::observe`].
+            pub fn observe(&self, name: &str) -> Option<f64> {
+                match self { $(Admission::$name(rule) => rule.observe(name),)* }
+            }
+        }
+
+        /// See [`Rule::check_partly`].
+        pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
+            $(if kind == <$rule as Rule>::TABLE.kind {
+                return <$rule as Rule>::check_partly(values);
+            })*
+            Vec::new()
+        }
+
+        /// See [`Rule::complete`].
+        pub fn complete(kind: &str, values: &mut Values) {
+            $(if kind == <$rule as Rule>::TABLE.kind {
+                <$rule as Rule>::complete(values);
+            })*
+        }
+
+        /// See [`Rule::presets`].
+        pub fn presets(kind: &str) -> Option<Vec<Vec<String>>> {
+            $(if kind == <$rule as Rule>::TABLE.kind {
+                return <$rule as Rule>::presets();
+            })*
+            None
+        }
+    };
+}
+
+// A new rule is a line here, in the order in which documents list them.
+rules! {
+    /// See [`crate::activity_aqm`].
+    Activity(crate::activity_aqm::ActivityAqm),
+    /// See [`crate::codel`].
+    Codel(crate::codel::Codel),
+    /// See [`crate::constant_probability`].
+    Constant(crate::constant_probability::ConstantProbability),
+    /// See [`crate::csfq`].
+    Csfq(crate::csfq::Csfq),
+    /// See [`crate::droptail`].
+    DropTail(crate::droptail::DropTail),
+    /// See [`crate::fq_codel`].
+    FqCodel(crate::fq_codel::Entrance),
+    /// See [`crate::load_based`].
+    Load(crate::load_based::LoadBased),
+    /// See [`crate::pie`].
+    Pie(crate::pie::Pie),
+    /// See [`crate::red`].
+    Red(crate::red::Red),
+    /// See [`crate::rem`].
+    Rem(crate::rem::Rem),
+    /// See [`crate::virtual_queue`].
+    Virtual(crate::virtual_queue::VirtualQueue),
+}

@@ -1,0 +1,227 @@
+//! Deficit round robin (Shreedhar and Varghese 1996, section 3), with buffer stealing from the longest queue (section 3.2).
+
+use std::collections::VecDeque;
+
+use evenflow_base::schema::{Counter, Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::{Reason, Time};
+
+use crate::held::{Dropped, PER, Queued, Schedule, Sent, Served};
+
+/// The queues.
+#[derive(Clone, Debug)]
+pub struct Drr {
+    queues: Vec<Backlog>,
+    /// Queues with packets, in the order of their turns.
+    active: VecDeque<u32>,
+    /// Whether the queue at the front has had its quantum for this turn.
+    served: bool,
+    longest_queue_drop: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Backlog {
+    packets: VecDeque<Queued>,
+    bytes: u64,
+    deficit: u64,
+    /// Bytes per turn: the scheduler's quantum times the owner's weight.
+    quantum: u64,
+}
+
+impl Drr {
+    /// One queue for each quantum (bytes, at least 1).
+    pub fn new(quanta: Vec<u64>, longest_queue_drop: bool) -> Drr {
+        let queues =
+            quanta.into_iter().map(|q| Backlog { quantum: q.max(1), ..Backlog::default() }).collect();
+        Drr { queues, active: VecDeque::new(), served: false, longest_queue_drop }
+    }
+
+    fn put(&mut self, queue: usize, item: Queued) {
+        let q = &mut self.queues[queue];
+        if q.packets.is_empty() {
+            q.deficit = 0;
+            self.active.push_back(queue as u32);
+        }
+        q.bytes += u64::from(item.packet.size);
+        q.packets.push_back(item);
+    }
+
+    fn take(&mut self) -> Option<Queued> {
+        loop {
+            let turn = *self.active.front()?;
+            let q = &mut self.queues[turn as usize];
+            if !self.served {
+                q.deficit += q.quantum;
+                self.served = true;
+            }
+            // A queue emptied by pushing out leaves the round here.
+            let fits = q.packets.front().map(|head| u64::from(head.packet.size) <= q.deficit);
+            if fits == Some(true) {
+                let item = q.packets.pop_front()?;
+                let size = u64::from(item.packet.size);
+                q.deficit -= size;
+                q.bytes -= size;
+                if q.packets.is_empty() {
+                    self.active.pop_front();
+                    self.served = false;
+                }
+                return Some(item);
+            }
+            self.active.pop_front();
+            self.served = false;
+            if fits == Some(false) {
+                self.active.push_back(turn);
+            }
+        }
+    }
+
+    /// The longest queue, if it is longer than the newcomer's would be.
+    fn victim(&self, queue: usize, size: u16) -> Option<usize> {
+        let own = self.queues[queue].bytes + u64::from(size);
+        let longest =
+            self.active.iter().copied().max_by_key(|&q| (self.queues[q as usize].bytes, q))? as usize;
+        (longest != queue && self.queues[longest].bytes > own).then_some(longest)
+    }
+
+    fn steal(&mut self, queue: usize, size: u16) -> Option<Queued> {
+        let longest = self.victim(queue, size)?;
+        let q = &mut self.queues[longest];
+        let item = q.packets.pop_back()?;
+        q.bytes -= u64::from(item.packet.size);
+        if q.packets.is_empty() {
+            // Leave the round, so that a later arrival does not enter it twice.
+            let front = self.active.front() == Some(&(longest as u32));
+            self.active.retain(|&a| a as usize != longest);
+            self.served &= !front;
+        }
+        Some(item)
+    }
+}
+
+impl Schedule for Drr {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, served: &Served) -> Result<Drr, Vec<Problem>> {
+        let quantum = values.number("quantum");
+        let quanta = served.owners.iter().map(|owner| (quantum * owner.weight).round() as u64).collect();
+        Ok(Drr::new(quanta, values.word("overflow") == "longest"))
+    }
+
+    fn has(&self, key: usize) -> bool {
+        key < self.queues.len()
+    }
+
+    fn enqueue(&mut self, queue: usize, item: Queued) {
+        self.put(queue, item);
+    }
+
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Sent> {
+        self.take().map(|item| (item, None))
+    }
+
+    fn can_push_out(&self, queue: usize, size: u16) -> bool {
+        self.longest_queue_drop && self.victim(queue, size).is_some()
+    }
+
+    fn push_out(&mut self, queue: usize, size: u16, dropped: &mut Vec<Dropped>) -> bool {
+        let item = if self.longest_queue_drop { self.steal(queue, size) } else { None };
+        dropped.extend(item.map(|item| (item, Reason::PushedOut)));
+        item.is_some()
+    }
+
+    fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
+        self.queues.iter().flat_map(|q| &q.packets).for_each(show);
+    }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "drr",
+    room: Room::Scheduler,
+    traits: Mechanism::PLAIN,
+    title: "Deficit round robin",
+    doc: "Serves queues in turn, each up to its quantum times the weight of its owner, and carries over what is left.",
+    source: "Shreedhar and Varghese, IEEE/ACM ToN 1996",
+    params: &[
+        Param { default: Fallback::Text("user"), ..PER },
+        Param {
+            name: "quantum",
+            ty: Type::Bytes,
+            default: Fallback::Text("1500 B"),
+            range: Range::FROM_ONE,
+            source: "Shreedhar and Varghese 1996, section 3: one packet of largest size keeps the work per packet constant",
+            doc: "Bytes a turn for weight 1.",
+        },
+        Param {
+            name: "overflow",
+            ty: Type::Choice(&["longest", "arriving"]),
+            default: Fallback::Text("longest"),
+            range: Range::ANY,
+            source: "Shreedhar and Varghese 1996, section 3.2 (buffer stealing)",
+            doc: "Who goes when the buffer is full: the last packet of the longest queue, or the arriving one.",
+        },
+    ],
+    observables: &[],
+    counters: &[Counter { name: "pushed_out", doc: "Taken out of the longest queue to make room." }],
+    deviations: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::held::drained;
+    use evenflow_base::Packet;
+
+    fn item(at: u64, size: u16, id: u64) -> Queued {
+        Queued { packet: Packet { seq: id, ..Packet::new(0, size, size) }, at: Time(at), sequence: id }
+    }
+
+    #[test]
+    fn drr_shares_bytes_not_packets() {
+        let mut s = Drr::new(vec![1500, 1500], true);
+        for i in 0..4 {
+            s.enqueue(0, item(0, 1500, i));
+        }
+        for i in 0..8 {
+            s.enqueue(1, item(0, 750, 100 + i));
+        }
+        assert_eq!(drained(s), [0, 100, 101, 1, 102, 103, 2, 104, 105, 3, 106, 107]);
+    }
+
+    #[test]
+    fn drr_carries_the_deficit_over() {
+        // Quantum 1000, packets of 1500: nothing in the first round, one in the second with 500 left.
+        let mut s = Drr::new(vec![1000, 1000], true);
+        s.enqueue(0, item(0, 1500, 1));
+        s.enqueue(0, item(0, 1500, 2));
+        s.enqueue(1, item(0, 400, 3));
+        assert_eq!(s.take().unwrap().packet.seq, 3);
+        assert_eq!(s.take().unwrap().packet.seq, 1);
+        assert_eq!(s.queues[0].deficit, 500);
+        assert_eq!(s.take().unwrap().packet.seq, 2);
+        assert!(s.take().is_none());
+    }
+
+    #[test]
+    fn drr_pushes_out_of_the_longest_queue() {
+        let mut s = Drr::new(vec![1500, 1500], true);
+        for i in 0..3 {
+            s.enqueue(0, item(0, 1500, i));
+        }
+        let mut dropped = Vec::new();
+        assert!(s.push_out(1, 1500, &mut dropped));
+        assert_eq!((dropped[0].0.packet.seq, dropped[0].1), (2, Reason::PushedOut));
+        assert!(!s.push_out(0, 1500, &mut dropped), "the newcomer's own queue is the longest");
+        assert_eq!(dropped.len(), 1);
+    }
+
+    #[test]
+    fn a_queue_emptied_by_pushing_out_can_come_back() {
+        let mut s = Drr::new(vec![1500, 1500], true);
+        s.enqueue(0, item(0, 1500, 1));
+        assert_eq!(s.steal(1, 100).unwrap().packet.seq, 1);
+        assert!(s.take().is_none());
+        s.enqueue(0, item(0, 1500, 2));
+        assert_eq!(s.active.len(), 1);
+        assert_eq!(s.take().unwrap().packet.seq, 2);
+    }
+}

@@ -1,0 +1,53 @@
+//! First in, first out: the scheduler of a queue that has none, and the shortest there is.
+
+use std::collections::VecDeque;
+
+use evenflow_base::schema::{Mechanism, Problem, Room, Values};
+use evenflow_base::{Packet, Time};
+
+use crate::held::{Dropped, Queued, Schedule, Sent, Served};
+
+/// One queue, in order of arrival.
+#[derive(Clone, Debug, Default)]
+pub struct Fifo {
+    packets: VecDeque<Queued>,
+}
+
+impl Schedule for Fifo {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(_values: &Values, _served: &Served) -> Result<Fifo, Vec<Problem>> {
+        Ok(Fifo::default())
+    }
+
+    #[inline]
+    fn place(&mut self, _key: usize, _packet: &Packet, _now: Time) -> usize {
+        0
+    }
+
+    fn enqueue(&mut self, _queue: usize, item: Queued) {
+        self.packets.push_back(item);
+    }
+
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Sent> {
+        self.packets.pop_front().map(|item| (item, None))
+    }
+
+    fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
+        self.packets.iter().for_each(show);
+    }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "fifo",
+    room: Room::Scheduler,
+    traits: Mechanism::PLAIN,
+    title: "First in, first out",
+    doc: "One queue, in order of arrival.",
+    source: "RFC 7567 section 2",
+    params: &[],
+    observables: &[],
+    counters: &[],
+    deviations: &[],
+};

@@ -1,0 +1,306 @@
+//! What is held: waiting packets, what schedulers have in common, and what they count.
+
+use std::sync::Arc;
+
+use evenflow_base::schema::{Fallback, Mechanism, Observable, Param, Problem, Range, Type, Value, Values};
+use evenflow_base::{Packet, Reason, Stream, Time, Verdict};
+
+/// A waiting packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued {
+    /// The packet.
+    pub packet: Packet,
+    /// When it was accepted.
+    pub at: Time,
+    /// A number of whoever brings it, which it keeps; a simulation orders ties by it.
+    pub sequence: u64,
+}
+
+/// A packet that was held and is dropped, and why.
+pub type Dropped = (Queued, Reason);
+
+/// A packet that leaves its queue, and why it was marked, if it was marked on its way out.
+pub type Sent = (Queued, Option<Reason>);
+
+/// Whom the queues of a scheduler stand for.
+#[derive(Clone, Debug)]
+pub struct Served<'a> {
+    /// All traffic classes, by number.
+    pub classes: &'a [String],
+    /// A user or flow for each queue, in the order of the queues' numbers. With a queue per class: an owner for each class.
+    pub owners: &'a [Owner],
+    /// By flow: what a hash tells flows apart by.
+    pub keys: Arc<[u32]>,
+    /// Salts of hashes.
+    pub hash: &'a Stream,
+}
+
+/// A user, flow or class that has a queue of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Owner {
+    /// Scales its share.
+    pub weight: f64,
+    /// The parameter `each` of a scheduler that has one, drawn for this owner.
+    pub each: Option<Values>,
+}
+
+/// What may be changed while packets wait.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Setting {
+    /// The link's rate from now on, which a limit in time and many rules depend on.
+    LinkRate(evenflow_base::Rate),
+    /// How much may wait. What waits already stays.
+    Limit(crate::Limit),
+}
+
+/// Who goes next among several queues. All have defaults but what holds packets: see [`crate::fifo`] for the shortest.
+///
+/// A packet is placed, then taken or not: between [`Schedule::place`] and [`Schedule::enqueue`] others may be pushed out.
+pub trait Schedule: Clone + std::fmt::Debug + Sized {
+    /// Its table.
+    const TABLE: &'static Mechanism;
+
+    /// Without packets, from decoded values, for those whom it serves.
+    fn build(values: &Values, served: &Served) -> Result<Self, Vec<Problem>>;
+
+    /// Takes a packet into queue number `queue`.
+    fn enqueue(&mut self, queue: usize, item: Queued);
+
+    /// The packet to send next at `now`. What is dropped on the way is added to `dropped`. `None` where none waits, or none may
+    /// be sent before [`Schedule::next_event`].
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent>;
+
+    /// Shows all packets that wait, in no order.
+    fn for_each(&self, show: &mut dyn FnMut(&Queued));
+
+    /// The queue of a packet that arrives at `now`, where its link tells it from others by `key`: the key itself, or where it
+    /// is hashed to.
+    #[inline]
+    fn place(&mut self, key: usize, _packet: &Packet, _now: Time) -> usize {
+        key
+    }
+
+    /// Whether a packet with that key has a queue.
+    fn has(&self, _key: usize) -> bool {
+        true
+    }
+
+    /// When it may send one of the packets that it keeps back, after [`Schedule::dequeue`] has given none; [`Time::NEVER`] where
+    /// an arrival must come first.
+    fn next_event(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Whether it remembers packets that did not have to wait: they must pass it too.
+    fn sees_all(&self) -> bool {
+        false
+    }
+
+    /// Whether it has no room for a packet of `size` bytes bound for `queue` behind the `bytes` that wait, beside the limit of
+    /// the queue that it is part of.
+    fn is_full(&self, _queue: usize, _bytes: u64, _size: u16) -> bool {
+        false
+    }
+
+    /// Why a packet of `size` bytes can never be sent, if it cannot.
+    #[inline]
+    fn refuses(&self, _size: u16) -> Option<Reason> {
+        None
+    }
+
+    /// A rule within, if there is one: decides on a packet bound for `queue` that the rule before the scheduler has let pass.
+    #[inline]
+    fn admit(&mut self, _queue: usize, _packet: &mut Packet, _now: Time) -> Verdict {
+        Verdict::Accept
+    }
+
+    /// Whether [`Schedule::push_out`] would remove something.
+    fn can_push_out(&self, _queue: usize, _size: u16) -> bool {
+        false
+    }
+
+    /// Makes room for a packet of `size` bytes bound for `queue` by moving others to `dropped`. `false` where the newcomer itself
+    /// must go.
+    fn push_out(&mut self, _queue: usize, _size: u16, _dropped: &mut Vec<Dropped>) -> bool {
+        false
+    }
+
+    /// A packet bound for `queue` was dropped for `reason` instead of being taken.
+    fn turned_away(&mut self, _queue: usize, _reason: Reason) {}
+
+    /// An observable by name, at `now`; of a class, where it is a tree's.
+    fn observe(&self, _class: Option<usize>, _name: &str, _now: Time) -> Option<f64> {
+        None
+    }
+
+    /// What it has counted, if it hashes flows.
+    fn hash_stats(&self) -> Option<&HashStats> {
+        None
+    }
+
+    /// What the classes of a tree have counted: those with names first, in their order, then the leaves of users or flows.
+    fn class_counts(&self) -> &[ClassCounts] {
+        &[]
+    }
+
+    /// What is wrong with several parameters together.
+    fn check(_values: &Values) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    /// The limit that its parameters imply, if they do.
+    fn limit(_values: &Values) -> Option<Value> {
+        None
+    }
+
+    /// About how many bytes it takes that has room for packets which are not there; `owners` are those it tells apart. The lists of
+    /// others are no longer than their packets.
+    fn memory(_values: &Values, _owners: usize) -> u64 {
+        0
+    }
+}
+
+/// What a class of a scheduler can hold in place of packets: a queue discipline with a limit and a rule of its own.
+pub trait Nested: Clone + std::fmt::Debug {
+    /// What it is made of.
+    type Params;
+
+    /// Without packets, of a class that may send at `rate`; `hash` salts its hashes.
+    fn nested(params: &Self::Params, rate: evenflow_base::Rate, hash: &Stream) -> Self;
+
+    /// Waiting packets.
+    fn packets(&self) -> u32;
+
+    /// Their bytes.
+    fn bytes(&self) -> u64;
+
+    /// See [`Schedule::place`].
+    fn place(&mut self, key: usize, packet: &Packet, now: Time) -> usize;
+
+    /// Whether what waits leaves no room for a packet of `size` bytes bound for `queue`.
+    fn is_full(&self, queue: usize, size: u16) -> bool;
+
+    /// See [`Schedule::admit`].
+    fn admit(&mut self, queue: usize, packet: &mut Packet, now: Time) -> Verdict;
+
+    /// See [`Schedule::can_push_out`].
+    fn can_push_out(&self, queue: usize, size: u16) -> bool;
+
+    /// See [`Schedule::push_out`].
+    fn push_out(&mut self, queue: usize, size: u16, dropped: &mut Vec<Dropped>) -> bool;
+
+    /// See [`Schedule::enqueue`].
+    fn enqueue(&mut self, queue: usize, item: Queued);
+
+    /// See [`Schedule::dequeue`].
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent>;
+
+    /// See [`Schedule::for_each`].
+    fn for_each(&self, show: &mut dyn FnMut(&Queued));
+}
+
+/// What a scheduler that hashes flows has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HashStats {
+    /// Packets that came to where another flow's packet had come last and packets waited.
+    pub collisions: u64,
+    /// How often an inactive queue became a new one.
+    pub new_flows: u64,
+    /// Packets pushed out.
+    pub pushed_out: u64,
+}
+
+impl HashStats {
+    /// A counter by its name among the observables.
+    pub fn named(&self, name: &str) -> Option<u64> {
+        match name {
+            "collisions" => Some(self.collisions),
+            "new_flows" => Some(self.new_flows),
+            "pushed_out" => Some(self.pushed_out),
+            _ => None,
+        }
+    }
+}
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// One more, of `size` bytes.
+    #[inline]
+    pub fn add(&mut self, size: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+}
+
+/// What a class of a tree has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounts {
+    /// What it, or a leaf below it, has sent.
+    pub sent: Tally,
+    /// Of that, with its own tokens (`lends`).
+    pub lent: Tally,
+    /// Of that, with those of a class above it (`borrows`). The rest was sent with the tokens of a class below it.
+    pub borrowed: Tally,
+    /// Packets dropped at a leaf, by reason.
+    pub drops: [u64; Reason::ALL.len()],
+}
+
+impl ClassCounts {
+    /// A counter by its name among the observables.
+    pub fn named(&self, name: &str) -> Option<u64> {
+        Some(match name {
+            "sent_packets" => self.sent.packets,
+            "sent_bytes" => self.sent.bytes,
+            "lent_packets" => self.lent.packets,
+            "lent_bytes" => self.lent.bytes,
+            "borrowed_packets" => self.borrowed.packets,
+            "borrowed_bytes" => self.borrowed.bytes,
+            "drops" => self.drops.iter().sum(),
+            _ => return None,
+        })
+    }
+}
+
+/// Whether an observable of a scheduler is a count of what has been: its series gives the increase, a record what came in the
+/// window.
+pub fn is_counter(name: &str) -> bool {
+    ClassCounts::default().named(name).or(HashStats::default().named(name)).is_some()
+}
+
+/// The observable of that name.
+pub(crate) const COLLISIONS: Observable = Observable {
+    name: "collisions",
+    unit: "packets",
+    doc: "Packets that met packets where the last to come had been another flow's; a counter.",
+};
+
+/// The observable of that name.
+pub(crate) const PUSHED_OUT: Observable = Observable {
+    name: "pushed_out",
+    unit: "packets",
+    doc: "Packets pushed out of a full buffer; a counter.",
+};
+
+/// The parameter by which a scheduler is told whom its queues stand for.
+pub(crate) const PER: Param = Param {
+    name: "per",
+    ty: Type::Choice(&["class", "user", "flow"]),
+    default: Fallback::Text("class"),
+    range: Range::ANY,
+    source: "docs/scenarios.md",
+    doc: "By what packets are told apart.",
+};
+
+/// The numbers of all packets that a scheduler sends, in its order, where it may send them at once.
+#[cfg(test)]
+pub(crate) fn drained(mut scheduler: impl Schedule) -> Vec<u64> {
+    std::iter::from_fn(|| scheduler.dequeue(Time(0), &mut Vec::new())).map(|(q, _)| q.packet.seq).collect()
+}

@@ -1,0 +1,595 @@
+//! Hierarchical token bucket: a tree of classes, each with a rate of its own and a ceiling, that lend each other what they do
+//! not use (`net/sched/sch_htb.c` of Linux 3.2 and tc-htb(8), by their behaviour; M. Devera, "HTB Linux queuing discipline
+//! manual", 2002).
+//!
+//! A leaf whose own bucket is not empty may send. One whose own bucket is empty, but not that of its ceiling, may borrow: it
+//! hangs below its parent and is served when the parent may send, or the parent's parent. Each level is a round in which
+//! leaves take turns by quantum, a round for each priority; lower levels go first, and on a level smaller priorities. What is
+//! sent is charged to the leaf's ceiling and to all its ancestors, and to the rate of the class that lent and of those above.
+//! A class sends while its bucket is not below zero, so it may overdraw by one packet. Tokens are paid for what the wire needs:
+//! the packet and `overhead`, at least `mpu`; quanta, limits and counts are in the packet's own bytes.
+//!
+//! Not here: cells of ATM (`linklayer`), hysteresis (off in 3.2 too), the direct queue of packets without a class, filters,
+//! changes of classes while a run goes on, rules in leaves but drop-tail, SFQ, CoDel and FQ-CoDel.
+
+mod params;
+mod rounds;
+mod tables;
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::{Duration, Packet, Rate, Reason, Stream, Time, Verdict};
+
+pub use params::{
+    ClassParams, Discipline, LeafParams, Params, class_names, default_burst, default_quantum, leaf_names,
+    tree_problems,
+};
+use rounds::{Numbers, Round, Rounds};
+pub use tables::{CLASS, LEAF, TABLE};
+
+use crate::credit::{Arithmetic, Cells, Price, depth};
+use crate::held::{ClassCounts, Dropped, Nested, Queued, Schedule, Sent, Served};
+
+/// Levels of a tree (TC_HTB_MAXDEPTH): leaves are on level 0, a root with children on the highest.
+pub const LEVELS: usize = 8;
+/// Priorities (TC_HTB_NUMPRIO).
+pub const PRIORITIES: usize = 8;
+/// The longest time that is credited at once, and the deepest debt: a minute (`mbuffer`).
+const MEMORY: Duration = Duration(60_000_000_000);
+/// The packet for which iproute2 makes a class's tables and its default bursts, bytes (tc's q_htb.c: `mtu`).
+const TABLE_MTU: u32 = 1600;
+/// Ticks a second of a kernel's timer, by which iproute2 makes default bursts: with high resolution a nanosecond each.
+const HZ: f64 = 1e9;
+/// Between these the kernel keeps a quantum that follows from `r2q`, bytes.
+const QUANTA: (f64, f64) = (1000.0, 200_000.0);
+/// Packets that a leaf holds where nobody says: the length of a device's queue.
+pub const LIMIT: f64 = 1000.0;
+
+/// What a class may do (`htb_class_mode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing: its ceiling's bucket is below zero.
+    Cannot,
+    /// Send with what another lends.
+    MayBorrow,
+    /// Send.
+    Can,
+}
+
+/// The mode of a class with these credits, and what it lacks for a better one.
+pub fn mode(tokens: i128, ctokens: i128) -> (Mode, i128) {
+    match (ctokens, tokens) {
+        (ctokens, _) if ctokens < 0 => (Mode::Cannot, -ctokens),
+        (_, tokens) if tokens < 0 => (Mode::MayBorrow, -tokens),
+        _ => (Mode::Can, 0),
+    }
+}
+
+/// A bucket of `depth` after `passed` and a packet that costs `cost`; no debt is older than `memory` (`htb_accnt_tokens`).
+pub fn charged(tokens: i128, passed: i128, depth: i128, cost: i128, memory: i128) -> i128 {
+    ((tokens + passed).min(depth) - cost).max(1 - memory)
+}
+
+#[derive(Clone, Debug)]
+struct Class {
+    parent: Option<u32>,
+    level: usize,
+    /// Where the rounds of those who borrow from it are.
+    rounds: u32,
+    /// Priorities on which it, or somebody below it, has something to send (`prio_activity`).
+    active: u8,
+    mode: Mode,
+    tokens: i128,
+    ctokens: i128,
+    /// The clock at the last charge.
+    charged: i128,
+    /// Its place in the queue of those who wait for a better mode; 0: none.
+    ticket: u64,
+    price: Price,
+    ceil_price: Price,
+    depth: i128,
+    ceil_depth: i128,
+    overhead: u32,
+    /// 0 where the tables have it.
+    mpu: u32,
+}
+
+/// A class that holds packets.
+#[derive(Clone, Debug)]
+struct Leaf<Q> {
+    class: u32,
+    priority: usize,
+    quantum: i64,
+    /// What is left of its turn, by level.
+    deficit: [i64; LEVELS],
+    /// Its queue.
+    queue: Q,
+}
+
+/// ClassCounts what leaf `class` has dropped.
+fn count_drops(class: u32, dropped: &[Dropped], counts: &mut [ClassCounts]) {
+    for (_, reason) in dropped {
+        counts[class as usize].drops[*reason as usize] += 1;
+    }
+}
+
+/// The scheduler.
+#[derive(Clone, Debug)]
+pub struct Htb<Q> {
+    arithmetic: Arithmetic,
+    memory: i128,
+    classes: Vec<Class>,
+    /// By class; `u32::MAX` for those that are no leaf.
+    leaf_of: Vec<u32>,
+    leaves: Vec<Leaf<Q>>,
+    /// By queue: the leaf.
+    queues: Vec<u32>,
+    /// First one of each level, then one of each class that has others below it.
+    rounds: Vec<Rounds>,
+    /// Who waits for a better mode, by level: the clock, a ticket, the class. A class that no longer has the ticket is stale.
+    waits: Vec<BinaryHeap<Reverse<(i128, u64, u32)>>>,
+    tickets: u64,
+    /// By flow: what a leaf's SFQ hashes.
+    keys: Arc<[u32]>,
+    next: Time,
+    /// By class: rate and ceiling.
+    rates: Vec<(Rate, Rate)>,
+    /// By class.
+    counts: Vec<ClassCounts>,
+}
+
+/// Bits of a place that tell the slot in a leaf's queue.
+const SLOT_BITS: u32 = 16;
+/// These bits.
+const SLOT: usize = (1 << SLOT_BITS) - 1;
+
+impl<Q: Nested<Params = LeafParams>> Htb<Q> {
+    /// Classes with full buckets. `keys` tells the flows apart that a leaf's SFQ hashes, `hash` salts these.
+    pub fn new(params: Params, keys: Arc<[u32]>, hash: &Stream) -> Htb<Q> {
+        let count = params.classes.len();
+        let a = params.arithmetic;
+        let mut inner = vec![false; count];
+        for class in &params.classes {
+            if let Some(parent) = class.parent {
+                inner[parent] = true;
+            }
+        }
+        let depth_of = |mut n: usize| {
+            let mut above = 0;
+            while let Some(parent) = params.classes[n].parent {
+                (n, above) = (parent, above + 1);
+            }
+            above
+        };
+        let mut prios = [false; PRIORITIES];
+        for class in &params.classes {
+            prios[class.priority] = true;
+        }
+        let rounds_of = |bound: usize| -> Rounds {
+            std::array::from_fn(|p| Round {
+                members: if prios[p] { Numbers::below(bound) } else { Numbers::default() },
+                ..Round::default()
+            })
+        };
+        let price = |rate: Rate, mpu: u32| match a {
+            Arithmetic::Real => Price::new(a, rate, TABLE_MTU),
+            Arithmetic::Ticks => Price::Cells(Box::new(Cells::new(rate, TABLE_MTU, mpu))),
+        };
+        let mut rounds = Vec::new();
+        let used: Vec<bool> = (0..LEVELS)
+            .map(|l| l == 0 || (0..count).any(|n| inner[n] && LEVELS - 1 - depth_of(n) == l))
+            .collect();
+        rounds.extend(used.iter().map(|used| if *used { rounds_of(count) } else { Rounds::default() }));
+        let mut classes = Vec::with_capacity(count);
+        let mut leaves: Vec<Leaf<Q>> = Vec::new();
+        let mut leaf_of = vec![u32::MAX; count];
+        for (n, class) in params.classes.iter().enumerate() {
+            let (depth, ceil_depth) = (depth(a, class.rate, class.burst), depth(a, class.ceil, class.cburst));
+            classes.push(Class {
+                parent: class.parent.map(|p| p as u32),
+                level: if inner[n] { LEVELS - 1 - depth_of(n) } else { 0 },
+                rounds: rounds.len() as u32,
+                active: 0,
+                mode: Mode::Can,
+                tokens: depth,
+                ctokens: ceil_depth,
+                charged: 0,
+                ticket: 0,
+                price: price(class.rate, class.mpu),
+                ceil_price: price(class.ceil, class.mpu),
+                depth,
+                ceil_depth,
+                overhead: class.overhead,
+                mpu: if a == Arithmetic::Real { class.mpu } else { 0 },
+            });
+            if inner[n] {
+                rounds.push(rounds_of(count));
+                continue;
+            }
+            leaf_of[n] = leaves.len() as u32;
+            leaves.push(Leaf {
+                class: n as u32,
+                priority: class.priority,
+                quantum: class.quantum,
+                deficit: [0; LEVELS],
+                queue: Q::nested(&class.leaf, class.rate, hash),
+            });
+        }
+        let queues =
+            params.leaves.iter().map(|class| class.map_or(u32::MAX, |class| leaf_of[class])).collect();
+        Htb {
+            arithmetic: a,
+            memory: a.credit(MEMORY),
+            rates: params.classes.iter().map(|class| (class.rate, class.ceil)).collect(),
+            counts: vec![ClassCounts::default(); count],
+            classes,
+            leaf_of,
+            leaves,
+            queues,
+            rounds,
+            waits: vec![BinaryHeap::new(); LEVELS],
+            tickets: 0,
+            keys,
+            next: Time::NEVER,
+        }
+    }
+
+    /// Gives the classes of a level whose time has come their better mode (`htb_do_events`); says when the next comes.
+    fn improve(&mut self, level: usize, clock: i128) -> i128 {
+        while let Some(&Reverse((due, ticket, n))) = self.waits[level].peek() {
+            let class = &self.classes[n as usize];
+            let stale = class.ticket != ticket;
+            if !stale && due > clock {
+                return due;
+            }
+            self.waits[level].pop();
+            if stale {
+                continue;
+            }
+            let passed = (clock - class.charged).min(self.memory);
+            let lack = self.change_mode(n, passed);
+            if self.classes[n as usize].mode == Mode::Can {
+                self.classes[n as usize].ticket = 0;
+            } else {
+                self.wait(n, clock, lack);
+            }
+        }
+        i128::MAX
+    }
+
+    /// Class `n` waits until what it lacks at `clock` has come; a moment at least (`htb_add_to_wait_tree`).
+    fn wait(&mut self, n: u32, clock: i128, lack: i128) {
+        self.tickets += 1;
+        let class = &mut self.classes[n as usize];
+        class.ticket = self.tickets;
+        self.waits[class.level].push(Reverse((clock + lack.max(1), self.tickets, n)));
+    }
+
+    /// Serves the leaf whose turn it is on a level (`htb_dequeue_tree`), which has one.
+    fn serve(
+        &mut self,
+        level: usize,
+        priority: usize,
+        clock: i128,
+        now: Time,
+        dropped: &mut Vec<Dropped>,
+    ) -> Option<Sent> {
+        let n = self.turn(level, priority)?;
+        let leaf = &mut self.leaves[self.leaf_of[n as usize] as usize];
+        // A leaf that has packets gives one: CoDel never drops the last.
+        let before = dropped.len();
+        let (item, mark) = leaf.queue.dequeue(now, dropped)?;
+        count_drops(n, &dropped[before..], &mut self.counts);
+        let size = item.packet.size;
+        leaf.deficit[level] -= i64::from(size);
+        let over = leaf.deficit[level] < 0;
+        if over {
+            leaf.deficit[level] += leaf.quantum;
+        }
+        let empty = leaf.queue.packets() == 0;
+        if over {
+            let round = match self.classes[n as usize].parent {
+                Some(parent) if level > 0 => self.classes[parent as usize].rounds as usize,
+                _ => 0,
+            };
+            self.rounds[round][priority].pass_on();
+        }
+        if empty {
+            self.deactivate(n);
+        }
+        self.charge(n, level, size, clock);
+        Some((item, mark))
+    }
+
+    /// The leaf whose turn it is (`htb_lookup_leaf`): down from the round of the level through those who borrow. A round at its
+    /// end starts anew and hands the turn of the round above on.
+    fn turn(&mut self, level: usize, priority: usize) -> Option<u32> {
+        let mut path = [level; LEVELS + 1];
+        let mut at = 0;
+        loop {
+            let round = &mut self.rounds[path[at]][priority];
+            if round.turn.is_none()
+                && let Some(left) = round.left
+            {
+                round.turn = round.members.next(left);
+            }
+            round.left = None;
+            match round.turn {
+                None => {
+                    round.turn = Some(round.members.next(0)?);
+                    if at > 0 {
+                        at -= 1;
+                        self.rounds[path[at]][priority].pass_on();
+                    }
+                }
+                Some(n) if self.leaf_of[n as usize] != u32::MAX => return Some(n),
+                Some(n) => {
+                    at += 1;
+                    path[at] = self.classes[n as usize].rounds as usize;
+                }
+            }
+        }
+    }
+
+    /// Charges a packet of `size` bytes of the leaf `n`, which borrowed on `level`, to it and those above
+    /// (`htb_charge_class`).
+    fn charge(&mut self, n: u32, level: usize, size: u16, clock: i128) {
+        let mut up = Some(n);
+        while let Some(n) = up {
+            let class = &mut self.classes[n as usize];
+            let passed = (clock - class.charged).min(self.memory);
+            let counts = &mut self.counts[n as usize];
+            counts.sent.add(size);
+            match class.level.cmp(&level) {
+                Ordering::Less => counts.borrowed.add(size),
+                Ordering::Equal => counts.lent.add(size),
+                Ordering::Greater => {}
+            }
+            let framed = (u32::from(size) + class.overhead).max(class.mpu);
+            if class.level >= level {
+                let cost = class.price.cost(framed);
+                class.tokens = charged(class.tokens, passed, class.depth, cost, self.memory);
+            } else {
+                class.tokens += passed; // time goes on for borrowers, too
+            }
+            let cost = class.ceil_price.cost(framed);
+            class.ctokens = charged(class.ctokens, passed, class.ceil_depth, cost, self.memory);
+            class.charged = clock;
+            let old = class.mode;
+            up = class.parent;
+            let lack = self.change_mode(n, 0);
+            let class = &mut self.classes[n as usize];
+            if class.mode != old {
+                class.ticket = 0;
+                if class.mode != Mode::Can {
+                    self.wait(n, clock, lack);
+                }
+            }
+        }
+    }
+
+    /// Finds the mode of class `n`, `passed` after its last charge, and what it lacks for a better one
+    /// (`htb_change_class_mode`).
+    fn change_mode(&mut self, n: u32, passed: i128) -> i128 {
+        let class = &self.classes[n as usize];
+        let (new, lack) = mode(class.tokens + passed, class.ctokens + passed);
+        if new == class.mode {
+            return lack;
+        }
+        let (old, active) = (class.mode, class.active != 0);
+        if active && old != Mode::Cannot {
+            self.unlink(n);
+        }
+        self.classes[n as usize].mode = new;
+        if active && new != Mode::Cannot {
+            self.activate(n);
+        }
+        lack
+    }
+
+    /// Puts an active class where its mode says: into its level's round, or below those from whom it may borrow
+    /// (`htb_activate_prios`).
+    fn activate(&mut self, n: u32) {
+        let (mut n, mut mask) = (n, self.classes[n as usize].active);
+        while mask != 0 {
+            let class = &self.classes[n as usize];
+            match (class.mode, class.parent) {
+                (Mode::Can, _) => {
+                    let level = class.level;
+                    return self.on_each(mask, |rounds, p| rounds[level][p].members.insert(n));
+                }
+                (Mode::MayBorrow, Some(parent)) => {
+                    let rounds = self.classes[parent as usize].rounds as usize;
+                    let mut news = mask;
+                    self.on_each(mask, |all, p| {
+                        let round = &mut all[rounds][p];
+                        // Where somebody borrows already, all above know it.
+                        if !round.members.is_empty() {
+                            news &= !(1 << p);
+                        }
+                        round.members.insert(n);
+                    });
+                    self.classes[parent as usize].active |= news;
+                    (n, mask) = (parent, news);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Takes a class out of where its mode had put it (`htb_deactivate_prios`).
+    fn unlink(&mut self, n: u32) {
+        let (mut n, mut mask) = (n, self.classes[n as usize].active);
+        while mask != 0 {
+            let class = &self.classes[n as usize];
+            match (class.mode, class.parent) {
+                (Mode::Can, _) => {
+                    let level = class.level;
+                    return self.on_each(mask, |rounds, p| {
+                        let round = &mut rounds[level][p];
+                        if round.turn == Some(n) {
+                            round.pass_on();
+                        }
+                        round.members.remove(n);
+                    });
+                }
+                (Mode::MayBorrow, Some(parent)) => {
+                    let rounds = self.classes[parent as usize].rounds as usize;
+                    let mut empty = 0;
+                    self.on_each(mask, |all, p| {
+                        let round = &mut all[rounds][p];
+                        if round.turn == Some(n) {
+                            (round.turn, round.left) = (None, Some(n));
+                        }
+                        round.members.remove(n);
+                        if round.members.is_empty() {
+                            empty |= 1 << p;
+                        }
+                    });
+                    self.classes[parent as usize].active &= !empty;
+                    (n, mask) = (parent, empty);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// A leaf has nothing to send any more (`htb_deactivate`).
+    fn deactivate(&mut self, n: u32) {
+        self.unlink(n);
+        self.classes[n as usize].active = 0;
+    }
+
+    fn on_each(&mut self, mask: u8, mut act: impl FnMut(&mut [Rounds], usize)) {
+        for p in (0..PRIORITIES).filter(|p| mask & (1 << p) != 0) {
+            act(&mut self.rounds, p);
+        }
+    }
+}
+
+impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, served: &Served) -> Result<Htb<Q>, Vec<Problem>> {
+        let params = match values.get("each") {
+            None => Params::by_class(values, served.classes),
+            Some(_) => Params::by_owner(values, served.owners),
+        };
+        Ok(Htb::new(params?, served.keys.clone(), served.hash))
+    }
+
+    fn has(&self, key: usize) -> bool {
+        self.queues.get(key).is_some_and(|leaf| *leaf != u32::MAX)
+    }
+
+    /// The leaf, and the slot in its queue, which is hashed by the flow.
+    fn place(&mut self, key: usize, packet: &Packet, now: Time) -> usize {
+        let leaf = self.queues[key] as usize;
+        let flow = self.keys.get(packet.flow as usize).copied().unwrap_or(packet.flow) as usize;
+        leaf << SLOT_BITS | self.leaves[leaf].queue.place(flow, packet, now)
+    }
+
+    fn is_full(&self, place: usize, _bytes: u64, size: u16) -> bool {
+        self.leaves[place >> SLOT_BITS].queue.is_full(place & SLOT, size)
+    }
+
+    fn admit(&mut self, place: usize, packet: &mut Packet, now: Time) -> Verdict {
+        self.leaves[place >> SLOT_BITS].queue.admit(place & SLOT, packet, now)
+    }
+
+    fn sees_all(&self) -> bool {
+        true
+    }
+
+    fn can_push_out(&self, place: usize, size: u16) -> bool {
+        self.leaves[place >> SLOT_BITS].queue.can_push_out(place & SLOT, size)
+    }
+
+    fn push_out(&mut self, place: usize, size: u16, dropped: &mut Vec<Dropped>) -> bool {
+        let leaf = &mut self.leaves[place >> SLOT_BITS];
+        let before = dropped.len();
+        let did = leaf.queue.push_out(place & SLOT, size, dropped);
+        let (class, empty) = (leaf.class, leaf.queue.packets() == 0);
+        count_drops(class, &dropped[before..], &mut self.counts);
+        if empty {
+            self.deactivate(class);
+        }
+        did
+    }
+
+    fn turned_away(&mut self, place: usize, reason: Reason) {
+        let class = self.leaves[place >> SLOT_BITS].class;
+        self.counts[class as usize].drops[reason as usize] += 1;
+    }
+
+    fn enqueue(&mut self, place: usize, item: Queued) {
+        let leaf = &mut self.leaves[place >> SLOT_BITS];
+        leaf.queue.enqueue(place & SLOT, item);
+        let (class, priority) = (leaf.class, leaf.priority);
+        if self.classes[class as usize].active == 0 {
+            self.classes[class as usize].active = 1 << priority;
+            self.activate(class);
+        }
+    }
+
+    /// The packet of a class that may send (`htb_dequeue`).
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
+        let clock = self.arithmetic.clock(now);
+        let mut next = i128::MAX;
+        for level in 0..LEVELS {
+            next = next.min(self.improve(level, clock));
+            for priority in 0..PRIORITIES {
+                if !self.rounds[level][priority].members.is_empty() {
+                    self.next = Time::NEVER;
+                    return self.serve(level, priority, clock, now, dropped);
+                }
+            }
+        }
+        self.next = if next == i128::MAX { Time::NEVER } else { self.arithmetic.instant(next) };
+        None
+    }
+
+    fn next_event(&self) -> Time {
+        self.next
+    }
+
+    /// What waits is a leaf's alone.
+    fn observe(&self, class: Option<usize>, name: &str, now: Time) -> Option<f64> {
+        let n = class?;
+        let class = &self.classes[n];
+        let bucket = |credit: i128, depth: i128, rate: Rate| {
+            let passed = (self.arithmetic.clock(now) - class.charged).min(self.memory);
+            Some(self.arithmetic.seconds((credit + passed).min(depth)) * rate.0 / 8.0)
+        };
+        let leaf = self.leaves.get(self.leaf_of[n] as usize);
+        match name {
+            "packets" => leaf.map(|leaf| f64::from(leaf.queue.packets())),
+            "bytes" => leaf.map(|leaf| leaf.queue.bytes() as f64),
+            "tokens" => bucket(class.tokens, class.depth, self.rates[n].0),
+            "ctokens" => bucket(class.ctokens, class.ceil_depth, self.rates[n].1),
+            _ => self.counts[n].named(name).map(|count| count as f64),
+        }
+    }
+
+    fn class_counts(&self) -> &[ClassCounts] {
+        &self.counts
+    }
+
+    fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
+        self.leaves.iter().for_each(|leaf| leaf.queue.for_each(show));
+    }
+
+    fn check(values: &Values) -> Vec<Problem> {
+        tree_problems(values)
+    }
+
+    fn memory(values: &Values, owners: usize) -> u64 {
+        params::memory(values, owners, size_of::<Class>(), size_of::<Leaf<Q>>())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,407 @@
+//! The queue discipline of a link: an admission rule, a limit, a scheduler, and what joins them.
+//!
+//! ```text
+//! offer: clock → place → rule → push out → hold        next: clock → scheduler → rule → to the wire
+//! ```
+//!
+//! Packets go in with [`Qdisc::offer`] and come out with [`Qdisc::next`], which whoever owns the transmitter calls when it is
+//! free. A discipline knows no wire: a simulated link, a test, Python and real packets use the same object, and a class of HTB
+//! holds one ([`Nested`]). Not here: loss and delay on the wire, and the short cut of a FIFO whose rule decides at arrival, by
+//! which a simulated link needs no event; it shares the [`Gate`].
+
+use evenflow_base::{Packet, Rate, Reason, Stream, Time, Verdict};
+
+use crate::admission::Admission;
+use crate::codel::Codel;
+use crate::droptail::{DropTail, Limit};
+use crate::fq_codel::{Entrance, FqCodel};
+use crate::held::{Dropped, Nested, Queued, Sent, Setting};
+use crate::htb::{Discipline, LeafParams};
+use crate::rule::Occupancy;
+use crate::scheduler::Scheduler;
+use crate::sfq::Sfq;
+
+/// What decides on arriving packets: the rule, the limit, and what waits behind them.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    /// The rule.
+    pub rule: Admission,
+    /// How much may wait.
+    pub limit: Limit,
+    /// The rule's own stream.
+    pub stream: Stream,
+    /// Waiting packets.
+    pub packets: u32,
+    /// Waiting bytes.
+    pub bytes: u64,
+    /// The link's rate now; absent: pure delay.
+    pub rate: Option<Rate>,
+}
+
+impl Gate {
+    /// With nothing behind it.
+    pub fn new(rule: Admission, limit: Limit, stream: Stream, rate: Option<Rate>) -> Gate {
+        Gate { rule, limit, stream, packets: 0, bytes: 0, rate }
+    }
+
+    /// What waits, for a rule that asks at any time.
+    #[inline]
+    pub fn occupancy(&self, full: bool, idle_since: Option<Time>) -> Occupancy {
+        Occupancy { packets: self.packets, bytes: self.bytes, rate: self.rate, full, idle_since }
+    }
+
+    /// Whether a packet of `size` bytes finds no room behind what waits.
+    #[inline]
+    pub fn is_full(&self, size: u16) -> bool {
+        self.limit.is_full(self.packets, self.bytes, size, self.rate)
+    }
+
+    /// Decides on `packet` by the limit alone: for a plain rule.
+    #[inline]
+    pub fn ask_plain(&self, packet: &Packet, busy: bool) -> Verdict {
+        if busy && self.is_full(packet.size) { Verdict::Drop(Reason::Limit) } else { Verdict::Accept }
+    }
+
+    /// Asks the rule; its clock must have been brought to `now`.
+    #[inline]
+    pub fn ask(&mut self, packet: &mut Packet, now: Time, full: bool, idle_since: Option<Time>) -> Verdict {
+        let seen = self.occupancy(full, idle_since);
+        self.rule.admit(packet, now, &seen, &mut self.stream)
+    }
+
+    /// One packet of `size` bytes more waits.
+    #[inline]
+    pub fn add(&mut self, size: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+
+    /// One packet of `size` bytes less waits.
+    #[inline]
+    pub fn remove(&mut self, size: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(size);
+    }
+
+    fn remove_all(&mut self, dropped: &[Dropped]) {
+        for (item, _) in dropped {
+            self.remove(u32::from(item.packet.size));
+        }
+    }
+
+    /// The value of an observable: of the queue itself or of its rule.
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "packets" => Some(f64::from(self.packets)),
+            "bytes" => Some(self.bytes as f64),
+            "wait" => Some(self.occupancy(false, None).wait()),
+            _ => self.rule.observe(name),
+        }
+    }
+
+    /// See [`Qdisc::set`].
+    pub fn set(&mut self, setting: Setting) {
+        match setting {
+            Setting::LinkRate(rate) => self.rate = Some(rate),
+            Setting::Limit(limit) => self.limit = limit,
+        }
+    }
+}
+
+/// What [`Qdisc::next`] has for the transmitter.
+#[derive(Clone, Copy, Debug)]
+pub enum Next {
+    /// This packet, and why it was marked, if it was marked on its way out.
+    Packet(Queued, Option<Reason>),
+    /// Nothing before this instant: packets wait, but none may leave yet.
+    At(Time),
+    /// Nothing before a packet arrives.
+    Nothing,
+}
+
+/// What is on the wire.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    size: u16,
+    since: Time,
+}
+
+/// A queue discipline.
+#[derive(Clone, Debug)]
+pub struct Qdisc {
+    gate: Gate,
+    scheduler: Scheduler<Qdisc>,
+    /// Rule or scheduler must see every packet leave, also one that need not wait.
+    sees_all: bool,
+    /// A packet that finds the transmitter free and need not be seen: it goes out with the next call.
+    passing: Option<Queued>,
+    /// What is on the wire; absent: the transmitter is free.
+    sending: Option<Sending>,
+    /// When the transmitter became free.
+    free_since: Time,
+}
+
+impl Qdisc {
+    /// Without packets; the transmitter has been free since the beginning of time.
+    pub fn new(gate: Gate, scheduler: Scheduler<Qdisc>) -> Qdisc {
+        let sees_all = gate.rule.sees_dequeue() || scheduler.sees_all();
+        Qdisc { gate, scheduler, sees_all, passing: None, sending: None, free_since: Time::ZERO }
+    }
+
+    /// The same, where every packet waits until it is asked for, even behind a free transmitter.
+    pub fn holding_all(self) -> Qdisc {
+        Qdisc { sees_all: true, ..self }
+    }
+
+    /// A packet arrives at `item.at`, and its link tells it from others by `key`. Says what becomes of it; what is pushed out to
+    /// make room is added to `dropped`. If the transmitter is free, [`Qdisc::next`] is to be called.
+    #[inline]
+    pub fn offer(&mut self, item: Queued, key: usize, dropped: &mut Vec<Dropped>) -> Verdict {
+        self.offer_shown(item, key, dropped, |_, _, _, _| {})
+    }
+
+    /// The same; and `show` sees the number of its queue and the packet when it has been decided on and does not wait yet.
+    pub fn offer_shown(
+        &mut self,
+        mut item: Queued,
+        key: usize,
+        dropped: &mut Vec<Dropped>,
+        show: impl FnOnce(&Qdisc, usize, &mut Packet, Verdict),
+    ) -> Verdict {
+        let now = item.at;
+        self.advance(now);
+        let queue = self.scheduler.place(key, &item.packet, now);
+        let verdict = self.decide(queue, &mut item.packet, now, dropped);
+        show(self, queue, &mut item.packet, verdict);
+        match verdict {
+            Verdict::Drop(reason) => self.scheduler.turned_away(queue, reason),
+            _ if self.is_occupied() || self.sees_all => self.hold(queue, item),
+            _ => self.passing = Some(item),
+        }
+        verdict
+    }
+
+    /// The rule decides first, about a queue that has room where somebody else can be pushed out; then room is made.
+    fn decide(
+        &mut self,
+        queue: usize,
+        packet: &mut Packet,
+        now: Time,
+        dropped: &mut Vec<Dropped>,
+    ) -> Verdict {
+        let size = packet.size;
+        let verdict = match self.scheduler.refuses(size) {
+            Some(reason) => return Verdict::Drop(reason),
+            None => {
+                let full = self.lacks_room(queue, size) && !self.scheduler.can_push_out(queue, size);
+                self.gate.ask(packet, now, full, self.idle_since())
+            }
+        };
+        let verdict = match verdict {
+            Verdict::Drop(_) => verdict,
+            passed => match self.scheduler.admit(queue, packet, now) {
+                Verdict::Accept => passed,
+                within => within,
+            },
+        };
+        while !verdict.is_drop() && self.lacks_room(queue, size) {
+            let before = dropped.len();
+            let did = self.scheduler.push_out(queue, size, dropped);
+            self.gate.remove_all(&dropped[before..]);
+            if !did {
+                return Verdict::Drop(Reason::Limit);
+            }
+        }
+        verdict
+    }
+
+    /// The transmitter is free at `now`: what was on the wire has left it, and the next packet that may leave is given. What is
+    /// dropped on the way is added to `dropped`.
+    pub fn next(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Next {
+        // A clock that strikes at this very instant does so when all that happens at it has happened.
+        self.advance(Time(now.0.saturating_sub(1)));
+        if let Some(sent) = self.sending.take() {
+            self.gate.rule.departed(sent.size, now.since(sent.since), now);
+            self.free_since = now;
+        }
+        let next = match self.passing.take() {
+            Some(item) => Some((item, None)),
+            None => self.take(now, dropped),
+        };
+        match next {
+            Some((item, mark)) => {
+                self.sending = Some(Sending { size: item.packet.size, since: now });
+                Next::Packet(item, mark)
+            }
+            None if self.gate.packets == 0 => Next::Nothing,
+            None => match self.scheduler.next_event() {
+                Time::NEVER => Next::Nothing,
+                at => Next::At(at),
+            },
+        }
+    }
+
+    /// The first that scheduler and rule let go.
+    fn take(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
+        loop {
+            let before = dropped.len();
+            let served = self.scheduler.dequeue(now, dropped);
+            self.gate.remove_all(&dropped[before..]);
+            let Some((mut item, mark)) = served else {
+                if self.gate.packets == 0 {
+                    self.gate.rule.emptied();
+                }
+                return None;
+            };
+            self.gate.remove(u32::from(item.packet.size));
+            if !self.sees_all {
+                return Some((item, mark));
+            }
+            let seen = self.gate.occupancy(false, None);
+            match self.gate.rule.on_dequeue(&mut item.packet, item.at, now, &seen) {
+                Verdict::Accept => return Some((item, mark)),
+                Verdict::Mark(reason) => return Some((item, Some(reason))),
+                Verdict::Drop(reason) => dropped.push((item, reason)),
+            }
+        }
+    }
+
+    fn hold(&mut self, queue: usize, item: Queued) {
+        self.gate.add(u32::from(item.packet.size));
+        self.scheduler.enqueue(queue, item);
+    }
+
+    /// Lets the rule's clock strike up to and including `now`; nothing has changed since the last call.
+    pub fn advance(&mut self, now: Time) {
+        while self.gate.rule.next_tick() <= now {
+            let at = self.gate.rule.next_tick();
+            let seen = self.gate.occupancy(false, self.idle_since());
+            self.gate.rule.tick(at, &seen);
+        }
+    }
+
+    /// Changes a setting at `now`, whatever waits.
+    pub fn set(&mut self, setting: Setting, now: Time) {
+        self.advance(Time(now.0.saturating_sub(1)));
+        self.gate.set(setting);
+    }
+
+    /// Whether a packet of `size` bytes bound for `queue` finds no room behind what waits. A free transmitter takes any packet.
+    fn lacks_room(&self, queue: usize, size: u16) -> bool {
+        (self.is_occupied() || self.gate.packets > 0)
+            && (self.gate.is_full(size) || self.scheduler.is_full(queue, self.gate.bytes, size))
+    }
+
+    /// Since when there has been nothing to do.
+    fn idle_since(&self) -> Option<Time> {
+        (!self.is_occupied() && self.gate.packets == 0).then_some(self.free_since)
+    }
+
+    /// Whether a packet is on the wire.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        self.sending.is_some()
+    }
+
+    /// Whether an arriving packet must wait for another, though none may wait yet.
+    fn is_occupied(&self) -> bool {
+        self.is_busy() || self.passing.is_some()
+    }
+
+    /// Waiting packets.
+    #[inline]
+    pub fn packets(&self) -> u32 {
+        self.gate.packets
+    }
+
+    /// Whether a packet that its link tells from others by `key` has a queue.
+    pub fn has(&self, key: usize) -> bool {
+        self.scheduler.has(key)
+    }
+
+    /// The scheduler, for what it has counted.
+    pub fn scheduler(&self) -> &Scheduler<Qdisc> {
+        &self.scheduler
+    }
+
+    /// The value of an observable at `now`: of the queue, its rule or its scheduler; or of the scheduler's class, where there is
+    /// one. The clock must have been brought to `now`.
+    pub fn observe(&self, class: Option<usize>, name: &str, now: Time) -> Option<f64> {
+        let own = if class.is_none() { self.gate.observe(name) } else { None };
+        own.or_else(|| self.scheduler.observe(class, name, now))
+    }
+
+    /// Shows all packets that wait, in no order.
+    pub fn for_each(&self, mut show: impl FnMut(&Queued)) {
+        self.scheduler.for_each(&mut show);
+    }
+}
+
+/// In a class of a tree: what is outside has the transmitter, so that there always is something to wait for.
+impl Nested for Qdisc {
+    type Params = LeafParams;
+
+    fn nested(params: &LeafParams, rate: Rate, hash: &Stream) -> Qdisc {
+        let droptail = || Admission::DropTail(Box::new(DropTail));
+        let fifo = || Scheduler::Fifo(Box::default());
+        let (rule, scheduler) = match params.discipline {
+            Discipline::Fifo => (droptail(), fifo()),
+            Discipline::Sfq(sfq) => (droptail(), Scheduler::Sfq(Box::new(Sfq::new(sfq, hash.clone())))),
+            Discipline::Codel(codel) => (Admission::Codel(Box::new(Codel::new(codel))), fifo()),
+            Discipline::FqCodel(params) => {
+                let queues = Scheduler::FqCodel(Box::new(FqCodel::new(params, hash.clone())));
+                (Admission::FqCodel(Box::new(Entrance)), queues)
+            }
+        };
+        Qdisc::new(Gate::new(rule, params.limit, hash.clone(), Some(rate)), scheduler)
+    }
+
+    fn packets(&self) -> u32 {
+        self.gate.packets
+    }
+
+    fn bytes(&self) -> u64 {
+        self.gate.bytes
+    }
+
+    fn place(&mut self, key: usize, packet: &Packet, now: Time) -> usize {
+        self.scheduler.place(key, packet, now)
+    }
+
+    fn is_full(&self, queue: usize, size: u16) -> bool {
+        self.gate.is_full(size) || self.scheduler.is_full(queue, self.gate.bytes, size)
+    }
+
+    /// There is room: what is outside has seen to it, or will.
+    fn admit(&mut self, queue: usize, packet: &mut Packet, now: Time) -> Verdict {
+        self.advance(now);
+        match self.gate.ask(packet, now, false, None) {
+            Verdict::Accept => self.scheduler.admit(queue, packet, now),
+            verdict => verdict,
+        }
+    }
+
+    fn can_push_out(&self, queue: usize, size: u16) -> bool {
+        self.scheduler.can_push_out(queue, size)
+    }
+
+    fn push_out(&mut self, queue: usize, size: u16, dropped: &mut Vec<Dropped>) -> bool {
+        let before = dropped.len();
+        let did = self.scheduler.push_out(queue, size, dropped);
+        self.gate.remove_all(&dropped[before..]);
+        did
+    }
+
+    fn enqueue(&mut self, queue: usize, item: Queued) {
+        self.hold(queue, item);
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
+        self.advance(Time(now.0.saturating_sub(1)));
+        self.take(now, dropped)
+    }
+
+    fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
+        self.scheduler.for_each(show);
+    }
+}

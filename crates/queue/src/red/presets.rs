@@ -1,0 +1,230 @@
+//! The programs called RED, and what each says about the parameters on which they differ.
+
+use evenflow_base::schema::{Value, Values};
+
+/// What a preset says about a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Setting {
+    /// A truth value.
+    Flag(bool),
+    /// A pure number.
+    Number(f64),
+    /// Bytes.
+    Bytes(f64),
+    /// A word.
+    Word(&'static str),
+    /// It follows from other parameters, in words.
+    Rule(&'static str),
+}
+
+impl Setting {
+    /// As a decoded value; a rule has none.
+    fn value(self) -> Option<Value> {
+        match self {
+            Setting::Flag(flag) => Some(Value::Flag(flag)),
+            Setting::Number(x) => Some(Value::Number(x)),
+            Setting::Bytes(x) => Some(Value::Bytes(x)),
+            Setting::Word(word) => Some(Value::Word(word.into())),
+            Setting::Rule(_) => None,
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            Setting::Flag(flag) => flag.to_string(),
+            Setting::Number(x) => x.to_string(),
+            Setting::Bytes(x) => format!("{x} B"),
+            Setting::Word(word) | Setting::Rule(word) => word.into(),
+        }
+    }
+}
+
+/// The parameters on which presets differ, as fields that can be found by name too.
+macro_rules! settings {
+    ($($name:ident),* $(,)?) => {
+        /// What a preset says about each of [`SETTINGS`].
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[expect(missing_docs, reason = "the parameters' own docs are in the table")]
+        pub struct Settings {
+            $(pub $name: Setting,)*
+        }
+
+        /// The parameters on which presets differ.
+        pub const SETTINGS: [&str; [$(stringify!($name)),*].len()] = [$(stringify!($name)),*];
+
+        impl Settings {
+            /// The one of that name.
+            pub fn named(&self, name: &str) -> Option<Setting> {
+                $(if name == stringify!($name) {
+                    return Some(self.$name);
+                })*
+                None
+            }
+        }
+    };
+}
+
+settings! {
+    max_probability,
+    weight,
+    mean_packet,
+    gentle,
+    hard_drop,
+    spread,
+    draw,
+    crossing,
+    after_forced,
+    limit_restarts,
+    spare_short_queue,
+    size_scaling,
+    idle,
+    idle_factor,
+    arithmetic,
+}
+
+/// One of the programs called RED.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// What it reproduces.
+    pub of: &'static str,
+    /// What it says about the parameters on which presets differ.
+    pub settings: Settings,
+}
+
+const SCALED_IN_BYTES: &str = "mean where thresholds are in bytes, else none";
+
+/// All of them.
+pub static PRESETS: [Preset; 4] = {
+    use Setting::{Bytes, Flag, Number, Rule, Word};
+    [
+        Preset {
+            name: "ns2",
+            of: "ns-2 2.35, queue/red.cc, with use_mark_p_ false and thresholds given",
+            settings: Settings {
+                max_probability: Number(0.1),
+                weight: Rule("1 - exp(-1 / (10 R C)), R = max(0.1 s, 3 (delay + 1 / C))"),
+                mean_packet: Bytes(500.0),
+                gentle: Flag(true),
+                hard_drop: Flag(true),
+                spread: Word("ns2"),
+                draw: Word("packet"),
+                crossing: Word("exempt-counted"),
+                after_forced: Word("restart"),
+                limit_restarts: Flag(true),
+                spare_short_queue: Flag(true),
+                size_scaling: Rule(SCALED_IN_BYTES),
+                idle: Word("whole"),
+                idle_factor: Number(1.0),
+                arithmetic: Word("real"),
+            },
+        },
+        Preset {
+            name: "ns3",
+            of: "ns-3.37, RedQueueDisc",
+            settings: Settings {
+                max_probability: Number(0.02),
+                weight: Number(0.002),
+                mean_packet: Bytes(500.0),
+                gentle: Flag(true),
+                hard_drop: Flag(true),
+                spread: Word("ns2"),
+                draw: Word("packet"),
+                crossing: Word("exempt-counted"),
+                after_forced: Word("keep"),
+                limit_restarts: Flag(false),
+                spare_short_queue: Flag(true),
+                size_scaling: Rule(SCALED_IN_BYTES),
+                idle: Word("whole"),
+                idle_factor: Number(1.0),
+                arithmetic: Word("real"),
+            },
+        },
+        Preset {
+            name: "linux",
+            of: "Linux 6, sch_red, configured by tc of iproute2 6",
+            settings: Settings {
+                max_probability: Number(0.02),
+                weight: Rule("2^-k, the largest that spares a burst of (2 min + max) / 3"),
+                mean_packet: Bytes(1000.0),
+                gentle: Flag(false),
+                hard_drop: Flag(false),
+                spread: Word("floyd"),
+                draw: Rule("interval where spread is floyd, else packet"),
+                crossing: Word("exempt"),
+                after_forced: Word("crossing"),
+                limit_restarts: Flag(false),
+                spare_short_queue: Flag(false),
+                size_scaling: Word("none"),
+                idle: Word("table"),
+                idle_factor: Number(15.625),
+                arithmetic: Rule(
+                    "fixed where thresholds are in bytes and the weight is a power of 2, else real",
+                ),
+            },
+        },
+        Preset {
+            name: "floyd",
+            of: "Floyd and Jacobson 1993, figure 2 and section 4",
+            settings: Settings {
+                max_probability: Number(0.02),
+                weight: Number(0.002),
+                mean_packet: Bytes(500.0),
+                gentle: Flag(false),
+                hard_drop: Flag(false),
+                spread: Word("floyd"),
+                draw: Word("packet"),
+                crossing: Word("judged"),
+                after_forced: Word("restart"),
+                limit_restarts: Flag(false),
+                spare_short_queue: Flag(false),
+                size_scaling: Rule("maximum where thresholds are in bytes, else none"),
+                idle: Word("exact"),
+                idle_factor: Number(1.0),
+                arithmetic: Word("real"),
+            },
+        },
+    ]
+};
+
+pub(super) fn preset(values: &Values) -> &'static Preset {
+    let name = values.word("variant");
+    PRESETS.iter().find(|p| p.name == name).unwrap_or(&PRESETS[0])
+}
+
+/// The value of a setting: as given, else as its preset says; `None` where that is a rule.
+pub(super) fn setting(values: &Values, name: &str) -> Option<Value> {
+    if let Some(given) = values.get(name) {
+        return Some(given.clone());
+    }
+    match name {
+        // What never drops does not drop hard either.
+        "hard_drop" if values.word("action") == "mark-everything" => Some(Value::Flag(false)),
+        "draw" if is_linux(values) => {
+            let uniform = setting(values, "spread") == Some(Value::Word("floyd".into()));
+            Some(Value::Word(if uniform { "interval" } else { "packet" }.into()))
+        }
+        _ => preset(values).settings.named(name)?.value(),
+    }
+}
+
+pub(super) fn number(values: &Values, name: &str) -> Option<f64> {
+    setting(values, name).and_then(|v| v.number())
+}
+
+/// Whether the preset is that of Linux, where some settings follow from others.
+pub(super) fn is_linux(values: &Values) -> bool {
+    preset(values).name == "linux"
+}
+
+/// See [`crate::presets`].
+pub fn rows() -> Vec<Vec<String>> {
+    let row = |name: &str, of: &dyn Fn(&Preset) -> String| {
+        std::iter::once(name.to_owned()).chain(PRESETS.iter().map(of)).collect::<Vec<_>>()
+    };
+    let words = |p: &Preset, name: &str| p.settings.named(name).map_or_else(String::new, Setting::words);
+    let mut rows = vec![row("line", &|p| p.name.into()), row("reproduces", &|p| p.of.into())];
+    rows.extend(SETTINGS.iter().map(|name| row(name, &|p| words(p, name))));
+    rows
+}

@@ -1,0 +1,104 @@
+//! What every admission rule can do.
+
+use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::{Draw, Duration, Packet, Rate, Time, Verdict};
+
+/// The link that a rule is built for: what its parameters may default to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinkFacts {
+    /// Its rate at the start; absent for a link that is pure delay.
+    pub rate: Option<Rate>,
+    /// Its propagation delay.
+    pub delay: Duration,
+}
+
+/// What waits at a link at the instant of a decision.
+#[derive(Clone, Copy, Debug)]
+pub struct Occupancy {
+    /// Waiting packets; the one in service does not count.
+    pub packets: u32,
+    /// Waiting bytes.
+    pub bytes: u64,
+    /// The link's rate now; absent for a link that is pure delay.
+    pub rate: Option<Rate>,
+    /// Whether the queue's limit leaves no room for this packet.
+    pub full: bool,
+    /// Since when the transmitter has had nothing to do; absent while it is busy.
+    pub idle_since: Option<Time>,
+}
+
+impl Occupancy {
+    /// How long the waiting bytes take at line rate, seconds.
+    #[inline]
+    pub fn wait(&self) -> f64 {
+        self.rate.map_or(0.0, |rate| self.bytes as f64 * 8.0 / rate.0)
+    }
+}
+
+/// An admission rule: decides whether an arriving packet may wait. Rules with a clock, and those that see packets leave, say more.
+pub trait Rule: Clone + std::fmt::Debug + Sized {
+    /// Its table.
+    const TABLE: &'static Mechanism;
+
+    /// Whether it asks for nothing but room, so that a link may leave it out where there is any.
+    const PLAIN: bool = false;
+
+    /// From decoded values, for a link.
+    fn build(values: &Values, link: LinkFacts) -> Result<Self, Vec<Problem>>;
+
+    /// Decides on `packet` at `now`. `draws` are the rule's own. Every [`Rule::next_tick`] up to `now` must have been given
+    /// before.
+    fn admit<D: Draw>(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut D) -> Verdict;
+
+    /// When the rule's own clock strikes next; [`Time::NEVER`] for a rule without one.
+    #[inline]
+    fn next_tick(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// The clock strikes, at [`Rule::next_tick`], and the queue is as `seen`. A packet that begins its transmission at that very
+    /// instant waits no longer; one that arrives at it is not there yet.
+    fn tick(&mut self, _seen: &Occupancy) {}
+
+    /// Whether the rule must see each packet leave the queue ([`Rule::on_dequeue`]), to judge it or to learn from it; a simulated
+    /// link needs an event for that.
+    fn sees_dequeue(&self) -> bool {
+        false
+    }
+
+    /// A packet accepted at `at` is first in line and would leave for the wire at `now`; `seen` is what waits behind it. It
+    /// leaves, perhaps marked, or is dropped; then the next is first in line, or [`Rule::emptied`] is called.
+    fn on_dequeue(&mut self, _packet: &mut Packet, _at: Time, _now: Time, _seen: &Occupancy) -> Verdict {
+        Verdict::Accept
+    }
+
+    /// A packet was wanted for the wire, and none waits (any more).
+    fn emptied(&mut self) {}
+
+    /// Whether the rule must see the end of each transmission ([`Rule::departed`]), and therefore needs an event for it.
+    fn watches_departures(&self) -> bool {
+        false
+    }
+
+    /// A packet of `size` bytes has been on the wire for `busy`.
+    fn departed(&mut self, _size: u16, _busy: Duration, _now: Time) {}
+
+    /// An observable of the rule by name, as of its last decision or tick.
+    fn observe(&self, _name: &str) -> Option<f64> {
+        None
+    }
+
+    /// What can be said about several parameters together though some could not be decoded and are missing.
+    fn check_partly(_values: &Values) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    /// Fills in what a preset decides about parameters that were not given, so that a canonical scenario says it all.
+    fn complete(_values: &mut Values) {}
+
+    /// How its presets differ, for the documentation: rows of a parameter and its value in each preset, the first row their
+    /// names.
+    fn presets() -> Option<Vec<Vec<String>>> {
+        None
+    }
+}

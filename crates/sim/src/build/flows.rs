@@ -1,0 +1,175 @@
+//! Users, their hosts, and the flows between their endpoints.
+
+use evenflow_base::schema::{Law, Sampler, Value};
+use evenflow_base::{Stream, Time};
+use evenflow_scenario::model::{Component, Group, Per, Traffic};
+use evenflow_traffic::Application;
+use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
+
+use super::Builder;
+use super::copies::{Place, Places, stream};
+use crate::measure::WindowMeter;
+use crate::network::{Connection, Datagrams, Flow, Host, Network, PORT};
+
+/// How many flows a user of `group` has.
+pub(super) fn flows_per_user(group: &Group) -> usize {
+    group.traffic.iter().map(|t| evenflow_traffic::flows(&t.spec.values) as usize).sum()
+}
+
+/// Whether connections of a user of `group` leave metrics to each other: they have profiles of their own then.
+pub(super) fn saves_metrics(group: &Group) -> bool {
+    group.traffic.iter().filter_map(|t| t.tcp.as_ref()).any(|tcp| tcp.profile.save_metrics)
+}
+
+/// Adds the profiles of a group's traffic to `list`; gives the place of each.
+fn add_profiles(group: &Group, list: &mut Vec<Profile>) -> Vec<u32> {
+    let place = |t: &Traffic| {
+        list.extend(t.tcp.as_ref().map(|tcp| tcp.profile.clone()));
+        list.len().saturating_sub(1) as u32
+    };
+    group.traffic.iter().map(place).collect()
+}
+
+impl Builder<'_> {
+    /// Adds all users with their hosts, routes and flows.
+    pub(super) fn add_users(&self, net: &mut Network, places: &Places) {
+        let scenario = self.scenario;
+        for (g, group) in scenario.groups.iter().enumerate() {
+            let per_flow = group.path.iter().any(|hop| match hop.component {
+                Component::Link(i) => scenario.links[i].per == Per::Flow,
+                Component::Stage(i) => scenario.stages[i].per == Per::Flow,
+            });
+            let mut profiles = Vec::new();
+            let shares = saves_metrics(group);
+            for user in 0..group.users as usize {
+                let host = net.hosts.len() as u32;
+                let owner = format!("{}/{user}", group.name);
+                let mut own = self.host(group, user, &owner);
+                if shares || user == 0 {
+                    let first = net.profiles.len();
+                    profiles = add_profiles(group, &mut net.profiles);
+                    own.profiles = first..net.profiles.len();
+                }
+                net.hosts.push(own);
+                let mut number = 0;
+                let mut route = net.routes.len() as u32;
+                for (t, traffic) in group.traffic.iter().enumerate() {
+                    for _ in 0..evenflow_traffic::flows(&traffic.spec.values) {
+                        if per_flow || number == 0 {
+                            route = net.routes.len() as u32;
+                            let owner = Place { group: g, user, flow: number };
+                            self.way_there(group, owner, places, &mut net.routes);
+                            self.complete(group, &mut net.routes, route as usize, &net.ports);
+                        }
+                        let place = Place { group: g, user, flow: number };
+                        let profile = profiles.get(t).copied().unwrap_or_default();
+                        self.add_flow(net, group, traffic, place, route, host, profile);
+                        number += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the flow at `place`, whose packets take `route` and whose stack is `profile_index`.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a flow is made of is many things, gathered in one place"
+    )]
+    pub(super) fn add_flow(
+        &self,
+        net: &mut Network,
+        group: &Group,
+        traffic: &Traffic,
+        place: Place,
+        route: u32,
+        host: u32,
+        profile_index: u32,
+    ) {
+        let Place { group: g, user, flow: number } = place;
+        let kind = traffic.spec.mechanism.kind;
+        let owner = format!("{}/{user}", group.name);
+        let of = |purpose: &str| stream(self.seed, "groups", &format!("{owner}/{number}"), purpose);
+        let mut values = traffic.spec.values.clone();
+        if let Some(Value::Random(law)) = values.0.get("rate") {
+            let drawn = law.draw(&mut of("rate"), user);
+            values.0.insert("rate", drawn);
+        }
+        if let Some(Value::Random(law)) = values.0.get("size") {
+            let drawn = law.draw(&mut of("size"), user);
+            values.0.insert("size", drawn);
+        }
+        let start = evenflow_traffic::start(&values, &mut of("start"), user * self.flows[g] + number);
+        net.starts.push(Time::ZERO + start);
+        let (tcp, endpoint) = match evenflow_traffic::application(kind, &values) {
+            Application::Bytes(size) => {
+                let profile = &net.profiles[profile_index as usize];
+                let control = self.control(profile, traffic, self.weights[g][user], &of, user);
+                net.connections.push(connection(profile, control, profile_index, size));
+                (true, net.connections.len() - 1)
+            }
+            Application::Datagrams(source) => {
+                net.datagrams.push(Datagrams {
+                    source,
+                    gaps: of("gap"),
+                    sizes: of("packet"),
+                    sent: 0,
+                    received: 0,
+                });
+                (false, net.datagrams.len() - 1)
+            }
+        };
+        let folded = self.folds(group, net.ports.get((net.routes[route as usize] & PORT) as usize));
+        net.flows.push(Flow {
+            folded,
+            route,
+            back: group.path.len() as u8 + 1,
+            lost: (net.routes.len() - 1 - route as usize) as u8,
+            class: traffic.class,
+            tcp,
+            tells_clock: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
+            endpoint: endpoint as u32,
+            host,
+        });
+    }
+
+    /// The congestion control of a flow of user number `user`; `of` makes the flow's streams.
+    pub(super) fn control(
+        &self,
+        profile: &Profile,
+        traffic: &Traffic,
+        weight: f64,
+        of: &dyn Fn(&str) -> Stream,
+        user: usize,
+    ) -> CongestionControl {
+        let spec = &traffic.tcp.as_ref().expect("it goes over TCP").congestion_control;
+        let drawn = spec.values.is_random().then(|| spec.values.drawn(of, user));
+        CongestionControl::build(spec.mechanism.kind, drawn.as_ref().unwrap_or(&spec.values), profile, weight)
+            .expect("the scenario was checked")
+    }
+
+    pub(super) fn host(&self, group: &Group, user: usize, owner: &str) -> Host {
+        let law = match &group.processing {
+            // Dealt values go to the users in turn; everything else is drawn for each packet.
+            Some(Value::Random(Law::Dealt(values))) => {
+                values[user % values.len()].number().map(Sampler::Fixed)
+            }
+            Some(Value::Random(law)) => Some(law.sampler()),
+            Some(fixed) => fixed.number().filter(|x| *x > 0.0).map(Sampler::Fixed),
+            None => None,
+        };
+        let processing = law.map(|law| (law, stream(self.seed, "groups", owner, "processing")));
+        Host { processing, left: Time::ZERO, profiles: 0..0 }
+    }
+}
+
+fn connection(profile: &Profile, control: CongestionControl, index: u32, size: Option<u64>) -> Connection {
+    Connection {
+        sender: Sender::new(profile, control, size),
+        receiver: Receiver::new(profile),
+        profile: index,
+        sender_wake: Time::NEVER,
+        receiver_wake: Time::NEVER,
+        meter: WindowMeter::default(),
+    }
+}

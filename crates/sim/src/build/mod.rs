@@ -1,0 +1,127 @@
+//! From a scenario to a network at rest: copies, draws, queues, routes, flows, probes.
+
+mod copies;
+mod flows;
+mod memory;
+mod probes;
+mod queues;
+mod routes;
+
+use evenflow_base::Time;
+use evenflow_base::schema::Values;
+use evenflow_scenario::model::{Component, Scenario};
+use evenflow_stage::{Owner, Stage};
+
+use crate::Options;
+use crate::engine::Engine;
+use crate::measure::{ClassCounters, FlowCounters, Window};
+use crate::network::{Network, StageSlot};
+use copies::{Copies, Copy, Places, draw, stream};
+use flows::flows_per_user;
+
+pub use memory::memory_bytes;
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    options: Options,
+    flows: Vec<usize>,
+    weights: Vec<Vec<f64>>,
+    /// First flow of each group.
+    first_flow: Vec<usize>,
+}
+
+/// Builds the network.
+pub fn build(scenario: &Scenario, seed: u64, options: Options) -> Engine {
+    let flows: Vec<usize> = scenario.groups.iter().map(flows_per_user).collect();
+    let mut first_flow = Vec::new();
+    let mut total = 0;
+    for (g, group) in scenario.groups.iter().enumerate() {
+        first_flow.push(total);
+        total += group.users as usize * flows[g];
+    }
+    let weights = scenario
+        .groups
+        .iter()
+        .map(|group| {
+            (0..group.users as usize)
+                .map(|user| {
+                    let of = || stream(seed, "groups", &format!("{}/{user}", group.name), "weight");
+                    draw(&group.weight, of, user).number().unwrap_or(1.0)
+                })
+                .collect()
+        })
+        .collect();
+    Builder { scenario, seed, options, flows, weights, first_flow }.build(total)
+}
+
+impl Builder<'_> {
+    fn build(&self, total_flows: usize) -> Engine {
+        let scenario = self.scenario;
+        let window = Window { from: Time(scenario.warmup.0), to: Time(scenario.duration.0) };
+        let copies = |per, component| {
+            let used: Vec<bool> =
+                scenario.groups.iter().map(|g| g.path.iter().any(|hop| hop.component == component)).collect();
+            Copies::new(per, &used, &scenario.groups, &self.flows, &self.weights)
+        };
+        let links: Vec<Copies> =
+            scenario.links.iter().enumerate().map(|(i, l)| copies(l.per, Component::Link(i))).collect();
+        let stage_copies: Vec<Copies> =
+            scenario.stages.iter().enumerate().map(|(i, s)| copies(s.per, Component::Stage(i))).collect();
+
+        let (ports, first_port, lanes) = self.ports(&links);
+        let (stages, first_stage) = self.stages(&stage_copies);
+        let places = Places { links, stages: stage_copies, first_port, first_stage };
+        let mut net = Network {
+            window,
+            classes: vec![ClassCounters::new(scenario.classes.len()); 2 * scenario.links.len()],
+            ports,
+            lanes,
+            stages,
+            routes: Vec::new(),
+            flows: Vec::with_capacity(total_flows),
+            connections: Vec::new(),
+            datagrams: Vec::new(),
+            profiles: Vec::new(),
+            hosts: Vec::new(),
+            starts: Vec::with_capacity(total_flows),
+            counters: vec![FlowCounters::default(); total_flows],
+        };
+        self.add_users(&mut net, &places);
+        let probes = self.probes(&places);
+        Engine::new(net, probes)
+    }
+
+    /// All stages, and the first copy of each.
+    fn stages(&self, copies: &[Copies]) -> (Vec<StageSlot>, Vec<usize>) {
+        let scenario = self.scenario;
+        let mut stages = Vec::new();
+        let mut first_stage = Vec::new();
+        for (i, stage) in scenario.stages.iter().enumerate() {
+            first_stage.push(stages.len());
+            let name = format!("stages.{}", stage.name);
+            for (number, copy) in copies[i].list.iter().enumerate() {
+                let owner = Owner { classes: &scenario.classes, weight: copy.weight };
+                let values = self.drawn(&stage.spec.values, &name, copy);
+                let built = Stage::build(stage.spec.mechanism.kind, &values, owner)
+                    .expect("the scenario was checked");
+                let stream = stream(self.seed, &name, &copy.owner, "own");
+                stages.push(StageSlot {
+                    stage: built,
+                    stream,
+                    class: i as u32,
+                    copy: number as u32,
+                    passed: (0, 0),
+                });
+            }
+        }
+        (stages, first_stage)
+    }
+
+    fn drawn(&self, values: &Values, name: &str, copy: &Copy) -> Values {
+        if !values.is_random() {
+            return values.clone();
+        }
+        values.drawn(&|purpose| stream(self.seed, name, &copy.owner, purpose), copy.index)
+    }
+}

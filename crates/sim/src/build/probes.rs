@@ -1,0 +1,153 @@
+//! What a `[record]` section asks for.
+
+use evenflow_base::Time;
+use evenflow_queue::held::is_counter;
+use evenflow_queue::htb;
+use evenflow_scenario::model::{Copies as Which, EventKind, Every, Histogram, Per, Target, TreeClass};
+
+use super::Builder;
+use super::copies::Places;
+use crate::probe::{Log, Probes, Series, Source, Timed};
+
+impl Builder<'_> {
+    pub(super) fn probes(&self, places: &Places) -> Probes {
+        let record = &self.scenario.record;
+        let mut probes = Probes::default();
+        for series in &record.series {
+            for (name, source, packet) in self.sources(&series.target, places) {
+                let column = probes.series.len();
+                probes.series.push(Series { name, ..Series::default() });
+                probes.watches_links |= matches!(source, Source::Port(..));
+                match series.every {
+                    Every::Interval(every) => {
+                        let next = Time::ZERO + every;
+                        probes.timed.push(Timed { source, every, next, before: 0.0, column });
+                    }
+                    Every::Packet => match source {
+                        Source::Queue(_, class, name) => {
+                            probes.port_series.push((packet.0, packet.1, class, name, column));
+                        }
+                        Source::Stage(_, name) => {
+                            probes.stage_series.push((packet.0, packet.1, name, column))
+                        }
+                        Source::Logged(flow, what) => {
+                            probes.flow_series.push((flow, what, column, f64::NAN));
+                        }
+                        _ => {}
+                    },
+                }
+            }
+        }
+        for &(link, what) in &record.histograms {
+            if what == Histogram::AtDrop {
+                probes.at_drop.push((2 * link as u32, Vec::new()));
+            }
+        }
+        for &kind in &record.events {
+            probes.lists.push((kind, Vec::new()));
+        }
+        let lists = |kind| record.events.contains(&kind);
+        probes.watches_drops = !probes.at_drop.is_empty() || lists(EventKind::Drop);
+        probes.watches_ports =
+            !probes.port_series.is_empty() || lists(EventKind::Mark) || lists(EventKind::Arrival);
+        probes.watches_stages = !probes.stage_series.is_empty();
+        probes
+    }
+
+    /// The expanded sources of a series: name, what to read, and (class, copy) for series by packet.
+    pub(super) fn sources(&self, target: &Target, places: &Places) -> Vec<(String, Source, (u32, u32))> {
+        let scenario = self.scenario;
+        let Places { links, stages, first_port, first_stage } = places;
+        let numbers = |copies: Which, count: usize| match copies {
+            Which::All => (0..count).collect::<Vec<_>>(),
+            Which::One(n) => vec![n as usize],
+        };
+        let index = |per: Per, n: usize| if per == Per::Shared { String::new() } else { format!("[{n}]") };
+        match *target {
+            Target::Queue { link, copies, observable } => {
+                let spec = &scenario.links[link];
+                numbers(copies, links[link].list.len())
+                    .into_iter()
+                    .map(|n| {
+                        let name = format!("links.{}{}.queue.{observable}", spec.name, index(spec.per, n));
+                        let source = queue_source(first_port[link] + 2 * n, None, observable);
+                        (name, source, (2 * link as u32, n as u32))
+                    })
+                    .collect()
+            }
+            Target::Class { link, copies, class, observable } => {
+                let spec = &scenario.links[link];
+                let tree = spec.forward.queue.as_ref().and_then(|q| q.scheduler.as_ref());
+                let names: Vec<&str> = tree.into_iter().flat_map(|s| htb::class_names(&s.values)).collect();
+                let classes: Vec<(String, u32)> = match class {
+                    TreeClass::Named(n) => vec![(format!("classes.{}", names[n as usize]), n)],
+                    TreeClass::Leaves(leaves) => {
+                        numbers(leaves, self.owners(link, spec.scheduler_per()).len())
+                            .into_iter()
+                            .map(|n| (format!("leaves[{n}]"), (names.len() + n) as u32))
+                            .collect()
+                    }
+                };
+                let mut out = Vec::new();
+                for n in numbers(copies, links[link].list.len()) {
+                    for (class, number) in &classes {
+                        let name =
+                            format!("links.{}{}.queue.{class}.{observable}", spec.name, index(spec.per, n));
+                        let source = queue_source(first_port[link] + 2 * n, Some(*number), observable);
+                        out.push((name, source, (2 * link as u32, n as u32)));
+                    }
+                }
+                out
+            }
+            Target::Link { link, copies, counter } => {
+                let spec = &scenario.links[link];
+                numbers(copies, links[link].list.len())
+                    .into_iter()
+                    .map(|n| {
+                        let name = format!("links.{}{}.{counter}", spec.name, index(spec.per, n));
+                        let port = first_port[link] + 2 * n;
+                        (name, Source::Port(port, counter), (2 * link as u32, n as u32))
+                    })
+                    .collect()
+            }
+            Target::Stage { stage, copies, observable } => {
+                let spec = &scenario.stages[stage];
+                numbers(copies, stages[stage].list.len())
+                    .into_iter()
+                    .map(|n| {
+                        let name = format!("stages.{}{}.{observable}", spec.name, index(spec.per, n));
+                        (name, Source::Stage(first_stage[stage] + n, observable), (stage as u32, n as u32))
+                    })
+                    .collect()
+            }
+            Target::Flow { group, users, flows, observable } => {
+                let spec = &scenario.groups[group];
+                let mut out = Vec::new();
+                for user in numbers(users, spec.users as usize) {
+                    for flow in numbers(flows, self.flows[group]) {
+                        let id = self.first_flow[group] + user * self.flows[group] + flow;
+                        let name = format!("groups.{}.users[{user}].flows[{flow}].{observable}", spec.name);
+                        let source = match observable {
+                            "window" => Source::Window(id),
+                            "ssthresh" => Source::Threshold(id),
+                            "probed_window" => Source::Logged(id, Log::Window),
+                            "probed_ssthresh" => Source::Logged(id, Log::Threshold),
+                            _ => Source::Received(id),
+                        };
+                        out.push((name, source, (0, 0)));
+                    }
+                }
+                out
+            }
+        }
+    }
+}
+
+/// What a series reads of a port's queue, or of a class of its scheduler.
+fn queue_source(port: usize, class: Option<u32>, observable: &'static str) -> Source {
+    if is_counter(observable) {
+        Source::Count(port, class, observable)
+    } else {
+        Source::Queue(port, class, observable)
+    }
+}

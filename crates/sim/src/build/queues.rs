@@ -1,0 +1,309 @@
+//! Ports, their queues, and whom these serve.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use evenflow_base::random::key_of;
+use evenflow_base::schema::{Value, Values};
+use evenflow_base::{Duration, Fine, Rate, Stream, Time};
+use evenflow_queue::held::{Owner, Served};
+use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, implied_limit};
+use evenflow_scenario::model::{
+    Component, Direction, EventKind, Histogram, Jitter as JitterSpec, Lost, Queue as QueueSpec, RateSpec,
+    SchedulerPer, Spec, Target,
+};
+
+use super::Builder;
+use super::copies::{Copies, Copy, draw, stream};
+use crate::events::Lane;
+use crate::measure::PortCounters;
+use crate::port::{Events, Fifo, Impairments, Jitter, Lengths, Loses, Loss, Port, Queue, Select};
+
+impl Builder<'_> {
+    /// All ports, the first of each link, and a lane for each link and direction; behind them that of the hosts, where some
+    /// group has processing.
+    pub(super) fn ports(&self, links: &[Copies]) -> (Vec<Port>, Vec<usize>, Vec<Lane>) {
+        let scenario = self.scenario;
+        let mut ports = Vec::new();
+        let mut lanes = Vec::new();
+        let mut first_port = Vec::new();
+        for (i, link) in scenario.links.iter().enumerate() {
+            first_port.push(ports.len());
+            let selects = [Some(&link.forward), link.reverse.as_ref()].map(|d| self.select(d, i));
+            for (number, copy) in links[i].list.iter().enumerate() {
+                self.add_ports(&mut ports, i, number, copy, &selects);
+            }
+            for direction in [&link.forward, link.reverse.as_ref().unwrap_or(&link.forward)] {
+                let random_rate = matches!(&direction.rate, Some(RateSpec::Constant(Value::Random(_))));
+                let jitters =
+                    link.jitter.as_ref().is_some_and(|jitter| jitter.ways.contains(&(lanes.len() % 2)));
+                let unordered = random_rate || jitters || matches!(direction.delay, Value::Random(_));
+                lanes.push(Lane::new(unordered));
+            }
+        }
+        if scenario.groups.iter().any(|g| g.processing.is_some()) {
+            lanes.push(Lane::new(false)); // the hosts'
+        }
+        (ports, first_port, lanes)
+    }
+
+    /// The table by which a scheduler of a link finds the queue of a flow; queues are numbered over all copies.
+    pub(super) fn select(&self, direction: Option<&Direction>, link: usize) -> (Select, Vec<f64>) {
+        let queue = direction.and_then(|d| d.queue.as_ref());
+        let scheduled = |q: &&QueueSpec| q.scheduler.is_some() || q.rule.mechanism.traits.owns_queues;
+        let Some(queue) = queue.filter(scheduled) else { return (Select::One, Vec::new()) };
+        if queue.scheduler_per == SchedulerPer::Class {
+            return (Select::Class, vec![1.0; self.scenario.classes.len()]);
+        }
+        if queue.is_hashed() {
+            return (Select::Flow(self.keys(queue.scheduler_per)), Vec::new());
+        }
+        let mut table = Vec::new();
+        let mut weights = Vec::new();
+        for (g, group) in self.scenario.groups.iter().enumerate() {
+            let crosses = group.path.iter().any(|hop| hop.component == Component::Link(link));
+            for user in 0..group.users as usize {
+                for flow in 0..self.flows[g] {
+                    let own = crosses && (flow == 0 || queue.scheduler_per == SchedulerPer::Flow);
+                    if own {
+                        weights.push(self.weights[g][user]);
+                    }
+                    table.push(weights.len().saturating_sub(1) as u32);
+                }
+            }
+        }
+        (Select::Flow(Arc::from(table)), weights)
+    }
+
+    /// What a hash tells flows or users apart by: their names, so that nobody else decides on whom they meet.
+    pub(super) fn keys(&self, per: SchedulerPer) -> Arc<[u32]> {
+        let mut keys = Vec::new();
+        for (g, group) in self.scenario.groups.iter().enumerate() {
+            for user in 0..group.users as usize {
+                let owner = format!("{}/{user}", group.name);
+                keys.extend((0..self.flows[g]).map(|flow| match per {
+                    SchedulerPer::Flow => key_of(&format!("{owner}/{flow}")) as u32,
+                    _ => key_of(&owner) as u32,
+                }));
+            }
+        }
+        Arc::from(keys)
+    }
+
+    pub(super) fn add_ports(
+        &self,
+        ports: &mut Vec<Port>,
+        link: usize,
+        number: usize,
+        copy: &Copy,
+        selects: &[(Select, Vec<f64>); 2],
+    ) {
+        let spec = &self.scenario.links[link];
+        let name = format!("links.{}", spec.name);
+        let of = |purpose: &str| stream(self.seed, &name, &copy.owner, purpose);
+        let physical = |d: &Direction, prefix: &str| {
+            let rate = match &d.rate {
+                None => None,
+                Some(RateSpec::Constant(value)) => {
+                    let rate = draw(value, || of(&format!("{prefix}rate")), copy.index);
+                    // A normal or exponential draw may come near zero.
+                    Some(Rate(rate.number().unwrap_or(1.0).max(1.0)))
+                }
+                Some(RateSpec::Steps(steps)) => steps.first().map(|s| s.1),
+            };
+            let delay = draw(&d.delay, || of(&format!("{prefix}delay")), copy.index);
+            (rate, Duration::from_seconds(delay.number().unwrap_or(0.0)))
+        };
+        let (rate, delay) = physical(&spec.forward, "");
+        let mut add = |direction: usize, rate: Option<Rate>, delay: Duration, spec: Option<&Direction>| {
+            let facts = LinkFacts { rate, delay };
+            let queue = match spec {
+                Some(d) => self.queue(d, facts, &name, copy, direction, link, &selects[direction]),
+                None => Queue::Open,
+            };
+            ports.push(Port {
+                free_at: Fine::default(),
+                byte_time: rate.map_or(Fine::default(), Rate::byte_time),
+                delay,
+                class: (2 * link + direction) as u32,
+                copy: number as u32,
+                queue,
+                counters: PortCounters::default(),
+            });
+        };
+        add(0, rate, delay, Some(&spec.forward));
+        match &spec.reverse {
+            None => {
+                // A rate that changes does so in both directions; and loss may be of both.
+                let back = Direction { queue: None, ..spec.forward.clone() };
+                let own = matches!(back.rate, Some(RateSpec::Steps(_)))
+                    || self.loses(link, 1)
+                    || self.jitter(link, 1).is_some();
+                add(1, rate, delay, own.then_some(&back));
+            }
+            Some(reverse) => {
+                let (rate, delay) = physical(reverse, "reverse.");
+                add(1, rate, delay, Some(reverse));
+            }
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what decides on a queue is many things, gathered in one place"
+    )]
+    pub(super) fn queue(
+        &self,
+        direction: &Direction,
+        link_facts: LinkFacts,
+        name: &str,
+        copy: &Copy,
+        way: usize,
+        link: usize,
+        select: &(Select, Vec<f64>),
+    ) -> Queue {
+        let steps = match &direction.rate {
+            Some(RateSpec::Steps(steps)) => steps.iter().skip(1).rev().copied().collect(),
+            _ => Vec::new(),
+        };
+        let purpose = |what: &str| format!("{}{what}", if way == 1 { "reverse." } else { "" });
+        let own = |what: &str| stream(self.seed, name, &copy.owner, &purpose(what));
+        let loss =
+            self.scenario.links[link].loss.as_ref().filter(|_| self.loses(link, way)).map(|loss| Loss {
+                loses: match &loss.which {
+                    Lost::Random(probability) => Loses::Random(
+                        draw(probability, || own("loss.probability"), copy.index).number().unwrap_or(0.0),
+                        own("loss"),
+                    ),
+                    Lost::Every(nth) => Loses::Every(*nth, 0),
+                },
+                from: Time(loss.from.0),
+                until: loss.until.map_or(Time::NEVER, |until| Time(until.0)),
+            });
+        let jitter = self.jitter(link, way).map(|jitter| Jitter {
+            mean: link_facts.delay.seconds(),
+            deviation: draw(&jitter.deviation, || own("jitter.normal"), copy.index).number().unwrap_or(0.0),
+            last: jitter.keeps_order.then_some(Time::ZERO),
+            stream: own("jitter"),
+        });
+        let free = steps.is_empty() && loss.is_none() && jitter.is_none() && !self.options.event_path;
+        let (rule, limit, spec) = match &direction.queue {
+            None if free && (way == 1 || !self.observed(link)) => return Queue::Open,
+            None => {
+                let kind = evenflow_queue::droptail::TABLE.kind;
+                (
+                    Admission::build(kind, &Values::default(), link_facts).expect("it has no parameters"),
+                    Limit::None,
+                    None,
+                )
+            }
+            Some(q) => {
+                let values = self.drawn(&q.rule.values, name, copy);
+                let rule = Admission::build(q.rule.mechanism.kind, &values, link_facts)
+                    .expect("the scenario was checked");
+                let limit = q.limit.as_ref().map(|l| draw(l, || own("limit"), copy.index));
+                let limit = limit.or_else(|| {
+                    let spec = q.scheduler.as_ref()?;
+                    let values = spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index);
+                    implied_limit(spec.mechanism.kind, &values)
+                });
+                (rule, Limit::new(limit.as_ref()), Some(q))
+            }
+        };
+        let wants_lengths = way == 0
+            && self.scenario.record.histograms.iter().any(|&(l, h)| l == link && h == Histogram::Packets);
+        let impairments = Impairments { loss, jitter };
+        let lengths = wants_lengths.then(Lengths::default);
+        let scheduler = spec.and_then(|q| match q.rule.mechanism.traits.owns_queues {
+            true => Some(&q.rule),
+            false => q.scheduler.as_ref(),
+        });
+        let decides_at_arrival = !rule.sees_dequeue() && !rule.watches_departures();
+        let lazy = scheduler.is_none() && steps.is_empty() && decides_at_arrival;
+        let (plain, impaired) = (rule.is_plain() && !impairments.any(), impairments.any());
+        let gate = Gate::new(rule, limit, own("queue"), link_facts.rate);
+        if lazy && !self.options.event_path {
+            let waiting = VecDeque::new();
+            return Queue::Fifo(Box::new(Fifo { gate, impairments, impaired, plain, lengths, waiting }));
+        }
+        let (scheduler, select) = match (scheduler, spec) {
+            (Some(spec), Some(q)) => {
+                let values = match q.rule.mechanism.traits.owns_queues {
+                    true => self.drawn(&spec.values, name, copy),
+                    false => spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index),
+                };
+                (self.scheduler(spec, &values, q.scheduler_per, link, &select.1, &own), select.0.clone())
+            }
+            _ => (Scheduler::Fifo(Box::default()), Select::One),
+        };
+        let qdisc = Qdisc::new(gate, scheduler);
+        Queue::Events(Box::new(Events { impairments, lengths, steps, ..Events::new(qdisc, select) }))
+    }
+
+    /// How a link's delay varies in one of its directions.
+    pub(super) fn jitter(&self, link: usize, way: usize) -> Option<&JitterSpec> {
+        self.scenario.links[link].jitter.as_ref().filter(|jitter| jitter.ways.contains(&way))
+    }
+
+    /// Whether a link loses packets at random in one of its directions.
+    pub(super) fn loses(&self, link: usize, way: usize) -> bool {
+        self.scenario.links[link].loss.as_ref().is_some_and(|loss| loss.ways.contains(&way))
+    }
+
+    /// The scheduler of a link's copy; `own` makes the copy's streams.
+    pub(super) fn scheduler(
+        &self,
+        spec: &Spec,
+        values: &Values,
+        per: SchedulerPer,
+        link: usize,
+        weights: &[f64],
+        own: &dyn Fn(&str) -> Stream,
+    ) -> Scheduler {
+        let mut owners: Vec<Owner> =
+            weights.iter().map(|weight| Owner { weight: *weight, each: None }).collect();
+        if let Some(Value::Table(each)) = spec.values.get("each") {
+            let of = |owner: &str, what: &str| own(&format!("scheduler.each.{what}/{owner}"));
+            for (place, (owner, index)) in owners.iter_mut().zip(self.owners(link, per)) {
+                place.each = Some(each.drawn(&|what| of(&owner, what), index));
+            }
+        }
+        let served = Served {
+            classes: &self.scenario.classes,
+            owners: &owners,
+            keys: if spec.mechanism.traits.tree { self.keys(SchedulerPer::Flow) } else { Arc::from([]) },
+            hash: &own("hash"),
+        };
+        Scheduler::build(spec.mechanism.kind, values, &served).expect("the scenario was checked")
+    }
+
+    /// Whose the queues of a scheduler by user or flow are, in the order of their numbers: names, and numbers in their groups.
+    pub(super) fn owners(&self, link: usize, per: SchedulerPer) -> Vec<(String, usize)> {
+        let mut owners = Vec::new();
+        for (g, group) in self.scenario.groups.iter().enumerate() {
+            if !group.path.iter().any(|hop| hop.component == Component::Link(link)) {
+                continue;
+            }
+            for user in 0..group.users as usize {
+                match per {
+                    SchedulerPer::Flow => owners.extend(
+                        (0..self.flows[g]).map(|flow| (format!("{}/{user}/{flow}", group.name), user)),
+                    ),
+                    _ => owners.push((format!("{}/{user}", group.name), user)),
+                }
+            }
+        }
+        owners
+    }
+
+    /// Whether a `[record]` section looks at the queue of a link, which must then exist as one.
+    pub(super) fn observed(&self, link: usize) -> bool {
+        let record = &self.scenario.record;
+        record.histograms.iter().any(|h| h.0 == link)
+            || record.series.iter().any(|s| match s.target {
+                Target::Queue { link: l, .. } | Target::Class { link: l, .. } => l == link,
+                _ => false,
+            })
+            || record.events.contains(&EventKind::Arrival)
+    }
+}

@@ -1,0 +1,256 @@
+//! Endpoints: what senders, receivers and sources do when they are called, and what they send.
+
+use std::cmp::Reverse;
+
+use evenflow_base::{Ecn, Packet, Time, flags};
+use evenflow_transport::sender::Life;
+use evenflow_transport::sender::metrics::Metrics;
+use evenflow_transport::{Profile, Report};
+
+use super::{Engine, Wake};
+use crate::events::{Key, Rank, key, time_of};
+use crate::measure::Window;
+use crate::network::{Connection, Flow, PORT};
+
+impl Engine {
+    pub(super) fn timer(&mut self, fired: Key, now: Time) {
+        let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
+        let info = self.net.flows[flow as usize];
+        let endpoint = info.endpoint as usize;
+        match wake {
+            Wake::Start => self.start(flow, now),
+            Wake::Source => self.datagram(flow, now),
+            Wake::Sender => {
+                let (c, profiles) = (&mut self.net.connections[endpoint], &self.net.profiles);
+                // A wake-up that is not the one on record is stale: its deadline moved earlier once.
+                if c.sender_wake != time_of(fired) {
+                    return;
+                }
+                c.sender_wake = Time::NEVER;
+                let profile = &profiles[c.profile as usize];
+                if now >= c.sender.deadline() {
+                    advance(c, profile, now, &self.net.window);
+                    c.sender.wake(now, profile, &mut self.outbox);
+                    if c.sender.life() == Life::Done {
+                        return self.save_metrics(endpoint, info.host);
+                    }
+                }
+                let (profile, due) = (c.profile, c.sender_due());
+                self.after(flow, info, profile, Wake::Sender, due, now);
+            }
+            Wake::Receiver => {
+                let c = &mut self.net.connections[endpoint];
+                if c.receiver_wake != time_of(fired) {
+                    return;
+                }
+                c.receiver_wake = Time::NEVER;
+                c.receiver.wake(now, &mut self.outbox);
+                let (profile, due) = (c.profile, c.receiver_due());
+                self.after(flow, info, profile, Wake::Receiver, due, now);
+            }
+        }
+    }
+
+    /// A connection is over, in order, and leaves its metrics to those of its host.
+    #[cold]
+    fn save_metrics(&mut self, endpoint: usize, host: u32) {
+        let c = &self.net.connections[endpoint];
+        let profile = &self.net.profiles[c.profile as usize];
+        let mut metrics = Metrics::of(profile);
+        metrics.learn(&c.sender, profile);
+        let own = self.net.hosts[host as usize].profiles.clone();
+        self.net.profiles[own].iter_mut().filter(|p| p.save_metrics).for_each(|p| metrics.keep(p));
+    }
+
+    fn start(&mut self, flow: u32, now: Time) {
+        let info = self.net.flows[flow as usize];
+        let endpoint = info.endpoint as usize;
+        if info.tcp {
+            let c = &mut self.net.connections[endpoint];
+            let profile = &self.net.profiles[c.profile as usize];
+            c.sender.open(now, profile, &mut self.outbox);
+            let (profile, due) = (c.profile, c.sender_due());
+            self.after(flow, info, profile, Wake::Sender, due, now);
+        } else {
+            let d = &mut self.net.datagrams[endpoint];
+            d.source.start(now);
+            let next = d.source.next(&mut d.gaps);
+            self.set_timer(next, flow, Wake::Source);
+        }
+    }
+
+    fn datagram(&mut self, flow: u32, now: Time) {
+        let info = self.net.flows[flow as usize];
+        let d = &mut self.net.datagrams[info.endpoint as usize];
+        let size = d.source.size(&mut d.sizes, d.sent);
+        let packet = Packet {
+            seq: d.sent,
+            class: info.class,
+            flags: flags::DATAGRAM,
+            ecn: d.source.ecn,
+            ..Packet::new(flow, size, size.saturating_sub(evenflow_traffic::UDP_HEADER))
+        };
+        d.sent += 1;
+        let next = d.source.next(&mut d.gaps);
+        self.set_timer(next, flow, Wake::Source);
+        self.created += 1;
+        self.launch(packet, info, now);
+    }
+
+    /// After a call of an endpoint: sets the wake-up that it wants and sends what it left in the outbox.
+    #[inline(always)]
+    fn after(&mut self, flow: u32, info: Flow, profile: u32, wake: Wake, due: Option<Time>, now: Time) {
+        if let Some(at) = due {
+            self.set_timer(at, flow, wake);
+        }
+        self.send(flow, info, profile, now);
+    }
+
+    #[inline(never)]
+    fn send(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+        if self.outbox.is_empty() {
+            return;
+        }
+        if info.tells_clock {
+            return self.send_telling(flow, info, profile, now);
+        }
+        self.send_all::<false>(flow, info, profile, now);
+    }
+
+    /// The same where ACKs tell the receiver's clock. Apart, so that others do not pay for it.
+    #[inline(never)]
+    fn send_telling(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+        self.send_all::<true>(flow, info, profile, now);
+    }
+
+    #[inline(always)]
+    fn send_all<const CLOCK: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+        let mut outbox = std::mem::take(&mut self.outbox);
+        self.created += outbox.len() as u64;
+        for segment in &outbox {
+            let back = segment.flags & flags::BACKWARD != 0;
+            let mut packet = Packet {
+                seq: segment.seq,
+                stamp: segment.stamp,
+                hop: if back { info.back } else { 0 },
+                class: info.class,
+                flags: segment.flags,
+                ecn: segment.ecn,
+                ..Packet::new(flow, segment.size(&self.net.profiles[profile as usize]), segment.payload)
+            };
+            if back
+                && self.net.profiles[profile as usize].sack
+                && let Some(report) = self.net.connections[info.endpoint as usize].receiver.report()
+            {
+                packet.set_report(self.reports.keep(report));
+            }
+            if back && CLOCK {
+                packet.tell(self.net.profiles[profile as usize].clock_at(now));
+            }
+            self.launch(packet, info, now);
+        }
+        outbox.clear();
+        self.outbox = outbox;
+    }
+
+    /// A packet leaves its endpoint: at once, or after the host's processing.
+    #[inline(always)]
+    fn launch(&mut self, mut packet: Packet, info: Flow, now: Time) {
+        let sequence = self.draw_sequence();
+        if packet.is(flags::BACKWARD) {
+            return self.enter(&mut packet, now, sequence);
+        }
+        if packet.is_data() && self.window_open {
+            let counters = &mut self.net.counters[packet.flow as usize];
+            counters.sent += 1;
+            if packet.is(flags::RETRANSMIT) {
+                counters.retransmits += 1;
+            }
+        }
+        let Some(left) = self.net.hosts[info.host as usize].process(&packet, now) else {
+            return self.enter(&mut packet, now, sequence);
+        };
+        if !info.folded {
+            return self.fly(self.net.classes.len(), key(left, Rank::Arrival, sequence), &packet);
+        }
+        packet.hop = 1;
+        let first = self.net.routes[info.route as usize] & PORT;
+        if let Some((lane, arrival)) = self.cross(first, &mut packet, left, sequence) {
+            self.fly(lane, key(arrival, Rank::Arrival, sequence), &packet);
+        }
+    }
+
+    /// A packet that was just made begins its way.
+    #[inline(never)]
+    fn enter(&mut self, packet: &mut Packet, now: Time, sequence: u64) {
+        self.carry(packet, now, sequence);
+    }
+
+    #[inline(never)]
+    pub(super) fn at_sender(&mut self, packet: &Packet, info: Flow, now: Time) {
+        self.consumed += 1;
+        if !self.probes.flow_series.is_empty() {
+            self.log_sender(packet.flow, info, now);
+        }
+        let c = &mut self.net.connections[info.endpoint as usize];
+        let profile = &self.net.profiles[c.profile as usize];
+        advance(c, profile, now, &self.net.window);
+        let taken;
+        let report = match packet.report() {
+            0 => Report::NONE,
+            place => {
+                taken = self.reports.take(place);
+                &taken
+            }
+        };
+        c.sender.receive(packet, report, now, profile, &mut self.outbox);
+        let (profile, due) = (c.profile, c.sender_due());
+        self.after(packet.flow, info, profile, Wake::Sender, due, now);
+    }
+
+    /// What Linux's probe sees of a sender that is about to receive a segment. Apart, so that others do not pay for it.
+    #[cold]
+    #[inline(never)]
+    fn log_sender(&mut self, flow: u32, info: Flow, now: Time) {
+        let c = &self.net.connections[info.endpoint as usize];
+        if c.sender.life() == Life::Opening {
+            return;
+        }
+        let profile = &self.net.profiles[c.profile as usize];
+        let (window, threshold) = (c.sender.window().cwnd, c.sender.remembered_threshold(profile));
+        let mss = profile.mss as f64;
+        self.probes.at_sender(flow as usize, window / mss, threshold / mss, now);
+    }
+
+    #[inline(never)]
+    pub(super) fn at_receiver(&mut self, packet: &Packet, info: Flow, now: Time) {
+        self.consumed += 1;
+        if packet.is_data() && self.window_open {
+            let counters = &mut self.net.counters[packet.flow as usize];
+            counters.throughput_bytes += u64::from(packet.size);
+            counters.delivered += 1;
+            if packet.ecn == Ecn::Congestion {
+                counters.marks += 1;
+            }
+        }
+        if !info.tcp {
+            self.net.datagrams[info.endpoint as usize].received += u64::from(packet.payload);
+            return;
+        }
+        let c = &mut self.net.connections[info.endpoint as usize];
+        let profile = &self.net.profiles[c.profile as usize];
+        c.receiver.receive(packet, now, profile, &mut self.outbox);
+        let (profile, due) = (c.profile, c.receiver_due());
+        self.after(packet.flow, info, profile, Wake::Receiver, due, now);
+    }
+}
+
+/// Integrates a connection's window up to `now`.
+#[inline]
+pub(super) fn advance(c: &mut Connection, profile: &Profile, now: Time, window: &Window) {
+    if c.sender.life() == Life::Open {
+        c.meter.advance(c.sender.window().cwnd, profile.segment(), now, window);
+    } else {
+        c.meter.skip(now);
+    }
+}

@@ -1,0 +1,236 @@
+//! The event loop: what happens next, until the window ends.
+//!
+//! Endpoints send and receive in [`endpoints`]; packets move from link to link in [`path`]; what both act on is the
+//! [`Network`].
+//!
+//! Few things stand in line for the next event: one head per delay line, and one for timers, servers and probes together.
+
+mod endpoints;
+mod path;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use evenflow_base::{Duration, Time};
+use evenflow_queue::Dropped;
+use evenflow_transport::{Reports, Segment};
+
+use crate::RunError;
+use crate::events::{Heads, Key, Lane, NEVER, Rank, key, rank_of, time_of};
+use crate::network::Network;
+use crate::port::Queue;
+use crate::probe::{Gauges, Probes};
+
+/// Set in the index of a service that is a scheduler's wake-up, not the end of a transmission.
+const WAKE: u32 = 1 << 31;
+
+/// Events between looks at the stop flag.
+const STOP_EVERY: u64 = 1 << 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wake {
+    Start,
+    Sender,
+    Receiver,
+    Source,
+}
+
+/// Everything a run is made of.
+#[derive(Debug)]
+pub struct Engine {
+    /// What it moves packets through.
+    pub net: Network,
+    /// Series, histograms, lists.
+    pub probes: Probes,
+    /// Events so far.
+    pub events: u64,
+    heads: Heads,
+    agenda: Key,
+    timers: BinaryHeap<Reverse<(Key, u32, Wake)>>,
+    services: BinaryHeap<Reverse<(Key, u32)>>,
+    sequence: u64,
+    outbox: Vec<Segment>,
+    /// SACK options of ACKs under way.
+    reports: Reports,
+    /// What ports drop after they had accepted it, until it is booked.
+    dropped: Vec<Dropped>,
+    created: u64,
+    consumed: u64,
+    window_open: bool,
+}
+
+/// Place of the head that is no lane's: the next of timers, servers and probes; the key's class tells which.
+const AGENDA: u32 = 0;
+/// Place of the first lane's head.
+const LANES: u32 = 1;
+
+impl Engine {
+    /// A network at rest, its flows' starts in the timers.
+    pub fn new(net: Network, probes: Probes) -> Engine {
+        let mut engine = Engine {
+            heads: Heads::new(LANES as usize + net.lanes.len()),
+            agenda: NEVER,
+            timers: BinaryHeap::with_capacity(net.flows.len() + 1),
+            services: BinaryHeap::new(),
+            window_open: net.window.from == Time::ZERO,
+            net,
+            probes,
+            events: 0,
+            sequence: 0,
+            outbox: Vec::new(),
+            reports: Reports::default(),
+            dropped: Vec::new(),
+            created: 0,
+            consumed: 0,
+        };
+        for flow in 0..engine.net.flows.len() as u32 {
+            let start = engine.net.starts[flow as usize];
+            engine.set_timer(start, flow, Wake::Start);
+        }
+        let opens = (!engine.window_open).then_some(engine.net.window.from);
+        engine.probes.schedule(opens);
+        engine.update_agenda();
+        engine
+    }
+
+    /// Runs to the end of the window. Apart, so that the loop keeps its registers.
+    #[inline(never)]
+    pub fn run(&mut self, stop: &AtomicBool, clock: Option<&AtomicU64>) -> Result<(), RunError> {
+        let end = key(self.net.window.to + Duration(1), Rank::Service, 0);
+        loop {
+            let (next, place) = self.heads.first();
+            if next >= end {
+                break;
+            }
+            self.events += 1;
+            if self.events.is_multiple_of(STOP_EVERY) {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(RunError::Interrupted);
+                }
+                if let Some(clock) = clock {
+                    clock.store(time_of(next).seconds().to_bits(), Ordering::Relaxed);
+                }
+            }
+            let now = time_of(next);
+            if place >= LANES {
+                self.arrival((place - LANES) as usize, now);
+                continue;
+            }
+            match rank_of(next) {
+                Rank::Service => self.service(now),
+                Rank::Probe => self.probe(now),
+                _ => self.timer(next, now),
+            }
+            self.update_agenda();
+        }
+        self.finish();
+        Ok(())
+    }
+
+    /// Closes every integral at the end of the window.
+    fn finish(&mut self) {
+        let (end, window) = (self.net.window.to, self.net.window);
+        for port in &mut self.net.ports {
+            match &mut port.queue {
+                Queue::Open => {}
+                Queue::Fifo(q) => {
+                    q.release(end, &window);
+                    if let Some(lengths) = &mut q.lengths {
+                        lengths.advance(q.gate.packets, end, &window);
+                    }
+                }
+                Queue::Events(q) => {
+                    // What still waits has waited since it was accepted; the lazy path knew that at once.
+                    let counters = &mut port.counters;
+                    q.qdisc.for_each(|item| counters.queue_time += window.overlap(item.at, end));
+                    q.note_length(end, &window);
+                }
+            }
+        }
+        for connection in &mut self.net.connections {
+            endpoints::advance(connection, &self.net.profiles[connection.profile as usize], end, &window);
+        }
+    }
+
+    /// Packets made = packets arrived + dropped + still inside, for the network and for each link and direction.
+    pub fn check_conservation(&self) -> Result<(), String> {
+        let mut held = vec![0u64; self.net.classes.len()];
+        for port in &self.net.ports {
+            if let Queue::Events(q) = &port.queue {
+                held[port.class as usize] += u64::from(q.qdisc.packets());
+            }
+        }
+        let mut inside = self.net.lanes.get(self.net.classes.len()).map_or(0, Lane::len) as u64;
+        let mut dropped = 0;
+        for (i, class) in self.net.classes.iter().enumerate() {
+            let here = self.net.lanes[i].len() as u64 + held[i];
+            if class.all_offered != class.all_delivered + class.all_dropped + here {
+                return Err(format!(
+                    "link class {i}: {} packets offered, {} delivered, {} dropped, {here} inside",
+                    class.all_offered, class.all_delivered, class.all_dropped
+                ));
+            }
+            inside += here;
+            dropped += class.all_dropped;
+        }
+        if self.created != self.consumed + dropped + inside {
+            return Err(format!(
+                "network: {} packets sent, {} arrived, {dropped} dropped, {inside} inside",
+                self.created, self.consumed
+            ));
+        }
+        Ok(())
+    }
+
+    /// Link crossings so far.
+    pub fn packet_hops(&self) -> u64 {
+        self.net.classes.iter().map(|class| class.all_delivered - class.ahead).sum()
+    }
+
+    /// Something new is due at `key`.
+    fn advance_agenda(&mut self, key: Key) {
+        if key < self.agenda {
+            self.agenda = key;
+            self.heads.set(AGENDA, key);
+        }
+    }
+
+    fn update_agenda(&mut self) {
+        let timer = self.timers.peek().map_or(NEVER, |t| t.0.0);
+        let service = self.services.peek().map_or(NEVER, |s| s.0.0);
+        self.agenda = timer.min(service).min(self.probes.head());
+        self.heads.set(AGENDA, self.agenda);
+    }
+
+    #[inline(always)]
+    fn draw_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    fn set_timer(&mut self, at: Time, flow: u32, wake: Wake) {
+        let sequence = self.draw_sequence();
+        let key = key(at, Rank::Timer, sequence);
+        self.timers.push(Reverse((key, flow, wake)));
+        self.advance_agenda(key);
+    }
+
+    // Apart, so that the loop keeps its registers.
+    #[cold]
+    #[inline(never)]
+    fn probe(&mut self, now: Time) {
+        if self.probes.take_window(now) {
+            self.window_open = true;
+            for flow in 0..self.net.flows.len() {
+                self.net.counters[flow].received_before = self.net.received(flow);
+            }
+            for port in &mut self.net.ports {
+                if let Queue::Events(q) = &mut port.queue {
+                    q.open_window();
+                }
+            }
+        }
+        self.probes.look(now, &mut self.net);
+    }
+}

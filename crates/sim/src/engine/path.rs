@@ -1,0 +1,435 @@
+//! The way of a packet: from its host over links and stages to its end, by the short cut of a lazy FIFO or by events.
+
+use std::cmp::Reverse;
+
+use evenflow_base::{Duration, Fine, Packet, Reason, Time, Verdict, flags};
+use evenflow_queue::{Dropped, Next, Qdisc, Queued};
+
+use super::{Engine, LANES, WAKE};
+use crate::events::{InFlight, Key, Rank, key, sequence_of};
+use crate::measure::{ClassCounters, Window};
+use crate::network::{DISCARD, FOLD, Flow, KEEP, PORT, RECEIVER, SENDER, STAGE};
+use crate::port::{Port, Queue};
+use crate::probe::Happening;
+
+impl Engine {
+    /// Puts a packet into a lane, out of which it comes at `key`.
+    #[inline(always)]
+    pub(super) fn fly(&mut self, lane: usize, key: Key, packet: &Packet) {
+        if self.net.lanes[lane].push(key, packet) {
+            self.heads.set(LANES + lane as u32, key);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn arrival(&mut self, lane: usize, now: Time) {
+        let line = &mut self.net.lanes[lane];
+        let Some(&InFlight { key, mut packet }) = line.next() else { return };
+        let head = line.take();
+        self.heads.set(LANES + lane as u32, head);
+        // The hosts' lane is no link's.
+        if let Some(class) = self.net.classes.get_mut(lane) {
+            class.all_delivered += 1;
+            if self.probes.watches_links {
+                self.delivered(&packet);
+            }
+        }
+        self.carry(&mut packet, now, sequence_of(key));
+    }
+
+    /// Counts what a port has handed over, where a series asks for it.
+    #[inline(never)]
+    fn delivered(&mut self, packet: &Packet) {
+        let info = &self.net.flows[packet.flow as usize];
+        if packet.hop == info.lost {
+            return;
+        }
+        let route = info.route as usize + usize::from(packet.hop);
+        let port = &mut self.net.ports[(self.net.routes[route - 1] & PORT) as usize];
+        port.counters.delivered += 1;
+        port.counters.delivered_bytes += u64::from(packet.size);
+    }
+
+    /// Takes a packet to the next link on its way, through the stages before it, or to its end. `number` is the sequence
+    /// number it comes with.
+    #[inline(always)]
+    pub(super) fn carry(&mut self, packet: &mut Packet, mut now: Time, mut number: u64) {
+        let info = self.net.flows[packet.flow as usize];
+        loop {
+            let entry = self.net.routes[info.route as usize + usize::from(packet.hop)];
+            packet.hop += 1;
+            if entry & STAGE != 0 {
+                match entry {
+                    RECEIVER => return self.at_receiver(packet, info, now),
+                    SENDER => return self.at_sender(packet, info, now),
+                    DISCARD => return self.arrive_lost(packet, now),
+                    stage => self.pass(stage & !STAGE, packet, now),
+                }
+                continue;
+            }
+            if entry & KEEP == 0 {
+                number = self.draw_sequence();
+            }
+            let Some((lane, arrival)) = self.cross(entry & PORT, packet, now, number) else { return };
+            if entry & FOLD == 0 {
+                return self.fly(lane, key(arrival, Rank::Arrival, number), packet);
+            }
+            let class = &mut self.net.classes[lane];
+            class.all_delivered += 1;
+            if arrival > self.net.window.to {
+                class.ahead += 1;
+            }
+            now = arrival;
+        }
+    }
+
+    /// A packet passes a stage.
+    #[inline(never)]
+    fn pass(&mut self, stage: u32, packet: &mut Packet, now: Time) {
+        let slot = &mut self.net.stages[stage as usize];
+        slot.stage.forward(packet, now, &mut slot.stream);
+        slot.passed.0 += u64::from(self.window_open);
+        slot.passed.1 += u64::from(packet.size) * u64::from(self.window_open);
+        if self.probes.watches_stages {
+            let observe = |name: &str| slot.stage.observe(name, now);
+            self.probes.at_stage(slot.class, slot.copy, observe, now);
+        }
+    }
+
+    /// A packet asks for a link. Gives the link's lane and the packet's arrival at the far end, if that is known by now.
+    #[inline(always)]
+    pub(super) fn cross(
+        &mut self,
+        index: u32,
+        packet: &mut Packet,
+        now: Time,
+        sequence: u64,
+    ) -> Option<(usize, Time)> {
+        let port = &mut self.net.ports[index as usize];
+        let lane = port.class as usize;
+        let class = &mut self.net.classes[lane];
+        class.all_offered += 1;
+        port.counters.arrived_bytes += u64::from(packet.size);
+        let free = port.free_at.ceil();
+        match &mut port.queue {
+            Queue::Open => {}
+            Queue::Fifo(q) if free <= now && q.plain && !self.probes.watches_ports => {}
+            Queue::Fifo(q) if q.plain => {
+                q.release(now, &self.net.window);
+                let verdict = q.gate.ask_plain(packet, free > now);
+                if verdict == Verdict::Accept && !self.probes.watches_ports {
+                    q.wait(free, packet.size, now, &self.net.window);
+                } else if !self.judged(index, packet, verdict, now, free) {
+                    return None;
+                }
+            }
+            Queue::Fifo(_) => {
+                if !self.ask(index, packet, now, free) {
+                    return None;
+                }
+            }
+            Queue::Events(_) => {
+                self.offer_by_events(index, *packet, sequence, now);
+                return None;
+            }
+        }
+        let (port, class) = (&mut self.net.ports[index as usize], &mut self.net.classes[lane]);
+        let start = if free > now { (port.free_at, free) } else { (Fine::at(now), now) };
+        let times = transmit(port, packet.size, start);
+        if now > self.net.window.from && times.ended <= self.net.window.to {
+            book(port, class, packet.class, now, times);
+        } else {
+            if !self.net.window.holds(now) {
+                class.outside += 1;
+            }
+            book_clipped(port, class, packet.class, now, times, &self.net.window);
+        }
+        Some((lane, times.ended + port.delay))
+    }
+
+    /// A packet asks a lazy FIFO that has more than a limit, and is free at `free`; says whether it may go on.
+    #[inline(never)]
+    fn ask(&mut self, index: u32, packet: &mut Packet, now: Time, free: Time) -> bool {
+        let Queue::Fifo(q) = &mut self.net.ports[index as usize].queue else { return false };
+        q.advance(now, free, &self.net.window);
+        let full = free > now && q.gate.is_full(packet.size);
+        let verdict = q.gate.ask(packet, now, full, (free <= now).then_some(free));
+        let impaired = q.impaired;
+        if verdict == Verdict::Accept && !self.probes.watches_ports {
+            q.wait(free, packet.size, now, &self.net.window);
+        } else if !self.judged(index, packet, verdict, now, free) {
+            return false;
+        }
+        if impaired {
+            self.impair(index, packet, now, free);
+        }
+        true
+    }
+
+    /// What a lazy FIFO, free at `free`, does at random to a packet that it has accepted.
+    #[inline(never)]
+    fn impair(&mut self, index: u32, packet: &mut Packet, now: Time, free: Time) {
+        let port = &mut self.net.ports[index as usize];
+        let Queue::Fifo(q) = &mut port.queue else { return };
+        if let Some(jitter) = &mut q.impairments.jitter {
+            let start = if free > now { port.free_at } else { Fine::at(now) };
+            port.delay = jitter.delay((start + port.byte_time.times(u32::from(packet.size))).ceil());
+        }
+        if q.impairments.lose(now) {
+            mark_lost(packet, index, &self.net.flows);
+        }
+    }
+
+    /// Books what the rule of a lazy FIFO, free at `free`, has decided, where it is more than a plain yes; says whether the
+    /// packet may go on.
+    #[inline(never)]
+    fn judged(&mut self, index: u32, packet: &Packet, verdict: Verdict, now: Time, free: Time) -> bool {
+        let port = &mut self.net.ports[index as usize];
+        let class = &mut self.net.classes[port.class as usize];
+        let Queue::Fifo(q) = &mut port.queue else { return false };
+        if self.probes.watches_ports {
+            let observe = |_, name: &str| q.gate.observe(name);
+            self.probes.at_port(port.class, port.copy, observe, packet, verdict, now);
+        }
+        match verdict {
+            Verdict::Accept => {}
+            Verdict::Mark(reason) => {
+                port.counters.marks += 1;
+                class.marks[reason as usize] += u64::from(self.net.window.holds(now));
+            }
+            Verdict::Drop(reason) => {
+                class.outside += u64::from(!self.net.window.holds(now));
+                self.book_drop(index, packet, reason, now);
+                return false;
+            }
+        }
+        q.wait(free, packet.size, now, &self.net.window);
+        true
+    }
+
+    #[inline(never)]
+    fn offer_by_events(&mut self, index: u32, packet: Packet, sequence: u64, now: Time) {
+        let window = self.net.window;
+        let port = &mut self.net.ports[index as usize];
+        let lane = port.class as usize;
+        if !window.holds(now) {
+            self.net.classes[lane].outside += 1;
+        }
+        let Queue::Events(q) = &mut port.queue else { return };
+        if let Some(rate) = q.step(now) {
+            port.byte_time = rate.byte_time();
+        }
+        q.note_length(now, &window);
+        let (copy, flows, probes) = (port.copy, &self.net.flows, &mut self.probes);
+        let mut dropped = std::mem::take(&mut self.dropped);
+        let impairments = &mut q.impairments;
+        let show = |qdisc: &Qdisc, _: usize, packet: &mut Packet, verdict: Verdict| {
+            if probes.watches_ports {
+                let observe = |class: Option<u32>, name: &str| {
+                    qdisc.observe(class.map(|class| class as usize), name, now)
+                };
+                probes.at_port(lane as u32, copy, observe, packet, verdict, now);
+            }
+            if !verdict.is_drop() && impairments.lose(now) {
+                mark_lost(packet, index, flows);
+            }
+        };
+        let key = q.select.key(&packet);
+        let verdict = q.qdisc.offer_shown(Queued { packet, at: now, sequence }, key, &mut dropped, show);
+        match verdict {
+            Verdict::Drop(reason) => self.book_drop(index, &packet, reason, now),
+            accepted => {
+                if let Verdict::Mark(reason) = accepted {
+                    port.counters.marks += 1;
+                    self.net.classes[lane].marks[reason as usize] += u64::from(window.holds(now));
+                }
+                if !q.qdisc.is_busy() {
+                    let start = port.free_at.max(Fine::at(now));
+                    self.serve_next(index, start, now, &mut dropped);
+                }
+            }
+        }
+        self.book_drops(index, now, dropped);
+    }
+
+    /// Books what a port has dropped at `now` after it had accepted it.
+    fn book_drops(&mut self, index: u32, now: Time, mut dropped: Vec<Dropped>) {
+        for (item, reason) in dropped.drain(..) {
+            self.net.ports[index as usize].counters.queue_time += self.net.window.overlap(item.at, now);
+            self.book_drop(index, &item.packet, reason, now);
+        }
+        self.dropped = dropped;
+    }
+
+    /// Puts the next packet of an event-path port on the wire, if one waits and may leave; or sees to it that the port is
+    /// asked again when one may.
+    fn serve_next(&mut self, index: u32, start: Fine, now: Time, dropped: &mut Vec<Dropped>) {
+        let Queue::Events(q) = &mut self.net.ports[index as usize].queue else { return };
+        let at = match q.qdisc.next(now, dropped) {
+            Next::Packet(item, mark) => return self.serve(index, item, mark, start),
+            Next::At(at) => at,
+            Next::Nothing => Time::NEVER,
+        };
+        if q.arm_wakeup(at) {
+            let key = key(at, Rank::Service, self.draw_sequence());
+            self.services.push(Reverse((key, index | WAKE)));
+            self.advance_agenda(key);
+        }
+    }
+
+    /// A scheduler that kept its packets back is asked again.
+    #[inline(never)]
+    fn wake(&mut self, index: u32, now: Time) {
+        let Queue::Events(q) = &mut self.net.ports[index as usize].queue else { return };
+        // A wake-up that is not the one on record is stale, and a busy port asks anyway.
+        if q.wake != now {
+            return;
+        }
+        q.wake = Time::NEVER;
+        if !q.qdisc.is_busy() {
+            self.ask_again(index, Fine::at(now), now);
+        }
+    }
+
+    /// The transmitter of an event-path port is free at `start`, which is at or just before `now`.
+    fn ask_again(&mut self, index: u32, start: Fine, now: Time) {
+        let Queue::Events(q) = &mut self.net.ports[index as usize].queue else { return };
+        q.note_length(now, &self.net.window);
+        let mut dropped = std::mem::take(&mut self.dropped);
+        self.serve_next(index, start, now, &mut dropped);
+        self.book_drops(index, now, dropped);
+    }
+
+    /// Puts a packet of an event-path port on the wire, which was marked on its way out for `mark`.
+    fn serve(&mut self, index: u32, item: Queued, mark: Option<Reason>, start: Fine) {
+        let window = self.net.window;
+        let port = &mut self.net.ports[index as usize];
+        let lane = port.class as usize;
+        let began = start.ceil();
+        if let Queue::Events(q) = &mut port.queue
+            && let Some(rate) = q.step(began)
+        {
+            port.byte_time = rate.byte_time();
+        }
+        if let Some(reason) = mark {
+            port.counters.marks += 1;
+            self.net.classes[lane].marks[reason as usize] += u64::from(window.holds(began));
+            if self.probes.watches_ports {
+                self.probes.marked(lane as u32, &item.packet, reason, began);
+            }
+        }
+        let class = &mut self.net.classes[lane];
+        let times = transmit(port, item.packet.size, (start, began));
+        book_clipped(port, class, item.packet.class, item.at, times, &window);
+        if let Queue::Events(q) = &mut port.queue
+            && let Some(jitter) = &mut q.impairments.jitter
+        {
+            port.delay = jitter.delay(times.ended);
+        }
+        let arrival = times.ended + port.delay;
+        let free = port.free_at.ceil();
+        let key = key(free, Rank::Service, item.sequence);
+        self.services.push(Reverse((key, index)));
+        self.advance_agenda(key);
+        self.fly(lane, self::key(arrival, Rank::Arrival, item.sequence), &item.packet);
+    }
+
+    /// The server of an event-path port is free.
+    pub(super) fn service(&mut self, now: Time) {
+        let Some(Reverse((_, index))) = self.services.pop() else { return };
+        if index & WAKE != 0 {
+            return self.wake(index & !WAKE, now);
+        }
+        self.ask_again(index, self.net.ports[index as usize].free_at, now);
+    }
+
+    /// A packet that was lost at random would arrive now.
+    #[inline(never)]
+    fn arrive_lost(&mut self, packet: &Packet, now: Time) {
+        let index = packet.stamp;
+        let class = &mut self.net.classes[self.net.ports[index as usize].class as usize];
+        class.all_delivered -= 1;
+        class.ahead -= u64::from(now > self.net.window.to);
+        self.book_drop(index, packet, Reason::Loss, now);
+    }
+
+    /// Books a dropped packet.
+    #[inline(never)]
+    fn book_drop(&mut self, index: u32, packet: &Packet, reason: Reason, now: Time) {
+        let port = &mut self.net.ports[index as usize];
+        port.counters.drops += 1;
+        let class = &mut self.net.classes[port.class as usize];
+        class.all_dropped += 1;
+        if packet.is(flags::BACKWARD) && packet.report() != 0 {
+            self.reports.take(packet.report());
+        }
+        let inside = self.net.window.holds(now);
+        if inside {
+            class.drops[reason as usize] += 1;
+            self.net.counters[packet.flow as usize].losses +=
+                u64::from(packet.is_data() && !packet.is(flags::BACKWARD));
+        }
+        if self.probes.watches_drops {
+            let length = port.queue.packets();
+            let drop = Happening { time: now, flow: packet.flow, class: port.class, code: reason as u8 };
+            let met = (inside && reason != Reason::Loss).then_some(length);
+            self.probes.dropped(drop, met);
+        }
+    }
+}
+
+/// From here on the packet's way leads to [`DISCARD`].
+fn mark_lost(packet: &mut Packet, port: u32, flows: &[Flow]) {
+    packet.hop = flows[packet.flow as usize].lost;
+    packet.stamp = port;
+}
+
+/// When a transmission begins and ends, in whole nanoseconds.
+#[derive(Clone, Copy)]
+struct Times {
+    began: Time,
+    ended: Time,
+}
+
+/// Puts `size` bytes on the wire at `start` (exactly, and in whole nanoseconds).
+#[inline(always)]
+fn transmit(port: &mut Port, size: u16, (start, began): (Fine, Time)) -> Times {
+    let end = start + port.byte_time.times(u32::from(size));
+    port.free_at = end;
+    Times { began, ended: end.ceil() }
+}
+
+/// Books a transmission of a packet accepted at `accepted`, all of it inside the window: nearly every one.
+#[inline(always)]
+fn book(port: &mut Port, class: &mut ClassCounters, kind: u8, accepted: Time, times: Times) {
+    let own = &mut class.by_class[usize::from(kind)];
+    let waited = Duration(times.began.0 - accepted.0);
+    port.counters.busy += times.ended.0 - times.began.0;
+    port.counters.queue_time += waited.0;
+    port.counters.waits.add(waited);
+    class.delays.add(waited);
+    own.0.add(waited);
+    own.1 += 1;
+}
+
+/// The same for one that may lie across an edge of the window or outside.
+#[inline(never)]
+fn book_clipped(
+    port: &mut Port,
+    class: &mut ClassCounters,
+    kind: u8,
+    accepted: Time,
+    Times { began, ended }: Times,
+    window: &Window,
+) {
+    let own = &mut class.by_class[usize::from(kind)];
+    port.counters.queue_time += window.overlap(accepted, began);
+    port.counters.busy += window.overlap(began, ended);
+    if window.holds(began) {
+        let waited = began.since(accepted);
+        port.counters.waits.add(waited);
+        class.delays.add(waited);
+        own.0.add(waited);
+    }
+    own.1 += u64::from(window.holds(ended));
+}

@@ -1,0 +1,226 @@
+//! The network of a run: ports, lanes, stages, routes, flows and their endpoints, as data. What happens in it is the
+//! engine's affair.
+
+use std::ops::Range;
+
+use evenflow_base::schema::Sampler;
+use evenflow_base::{Duration, Packet, Stream, Time};
+use evenflow_stage::Stage;
+use evenflow_traffic::Source;
+use evenflow_transport::{Profile, Receiver, Sender};
+
+use crate::events::Lane;
+use crate::measure::{ClassCounters, FlowCounters, PortCounters, Window, WindowMeter};
+use crate::port::{Port, Queue};
+use crate::probe::Gauges;
+
+/// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port, with [`KEEP`]
+/// and [`FOLD`].
+pub const STAGE: u32 = 1 << 31;
+/// The port hears from one host, receiver or link alone: a packet keeps the sequence number it comes with.
+pub const KEEP: u32 = 1 << 30;
+/// The next port on the route hears from this one alone, in the order in which this one accepts: its work is done at once,
+/// with the instant at which the packet will reach it, and needs no event.
+pub const FOLD: u32 = 1 << 29;
+/// The port itself.
+pub const PORT: u32 = FOLD - 1;
+/// The route entry where the way to the receiver ends and the way back begins.
+pub const RECEIVER: u32 = u32::MAX;
+/// The route entry where the way back ends.
+pub const SENDER: u32 = u32::MAX - 1;
+
+/// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken,
+/// and their stamp, which nobody will read, says on which port they were lost.
+pub const DISCARD: u32 = u32::MAX - 2;
+
+/// What a flow is and where its packets go.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// Where its route begins in [`Network::routes`].
+    pub route: u32,
+    /// Where on it the way back begins.
+    pub back: u8,
+    /// Where on it [`DISCARD`] stands.
+    pub lost: u8,
+    /// Its traffic class.
+    pub class: u8,
+    /// Whether it is a TCP connection.
+    pub tcp: bool,
+    /// ACKs tell the receiver's clock: the sender's congestion control wants one-way delays.
+    pub tells_clock: bool,
+    /// Its first link hears from its host alone and is FIFO: the link's work is done when the packet is launched, with the
+    /// instant at which it will leave the host.
+    pub folded: bool,
+    /// Index into [`Network::connections`] or [`Network::datagrams`].
+    pub endpoint: u32,
+    /// Index into [`Network::hosts`].
+    pub host: u32,
+}
+
+/// Both ends of a TCP connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// The sending end.
+    pub sender: Sender,
+    /// The receiving end.
+    pub receiver: Receiver,
+    /// Index into [`Network::profiles`].
+    pub profile: u32,
+    /// The sender's wake-up on record; any other is stale.
+    pub sender_wake: Time,
+    /// The receiver's.
+    pub receiver_wake: Time,
+    /// Integrals of the congestion window.
+    pub meter: WindowMeter,
+}
+
+impl Connection {
+    /// When to wake the sender, if that is earlier than the wake-up on record, which it then replaces.
+    #[inline]
+    pub fn sender_due(&mut self) -> Option<Time> {
+        earlier(self.sender.deadline(), &mut self.sender_wake)
+    }
+
+    /// The same for the receiver.
+    #[inline]
+    pub fn receiver_due(&mut self) -> Option<Time> {
+        earlier(self.receiver.deadline(), &mut self.receiver_wake)
+    }
+}
+
+#[inline]
+fn earlier(deadline: Time, wake: &mut Time) -> Option<Time> {
+    (deadline < *wake).then(|| {
+        *wake = deadline;
+        deadline
+    })
+}
+
+/// A datagram flow.
+#[derive(Debug)]
+pub struct Datagrams {
+    /// When and how large.
+    pub source: Source,
+    /// Draws of gaps.
+    pub gaps: Stream,
+    /// Draws of sizes.
+    pub sizes: Stream,
+    /// Packets sent.
+    pub sent: u64,
+    /// Application bytes received in the whole run.
+    pub received: u64,
+}
+
+/// The machine of one user.
+#[derive(Debug)]
+pub struct Host {
+    /// Time it spends on a data packet; absent: none.
+    pub processing: Option<(Sampler, Stream)>,
+    /// When its last packet left it; order is kept.
+    pub left: Time,
+    /// The profiles of its own, in [`Network::profiles`], where its connections share metrics.
+    pub profiles: Range<usize>,
+}
+
+impl Host {
+    /// When a packet handed to the machine at `now` leaves it; `None`: at once, for the machine takes no time.
+    #[inline]
+    pub fn process(&mut self, packet: &Packet, now: Time) -> Option<Time> {
+        let (law, stream) = self.processing.as_mut()?;
+        let spent = match packet.is_data() {
+            true => Duration::from_seconds(law.draw(stream, 0)),
+            false => Duration::ZERO,
+        };
+        self.left = self.left.max(now + spent);
+        Some(self.left)
+    }
+}
+
+/// A stage with its stream.
+#[derive(Debug)]
+pub struct StageSlot {
+    /// The stage.
+    pub stage: Stage,
+    /// Its own stream.
+    pub stream: Stream,
+    /// Index of its class in the scenario, for probes.
+    pub class: u32,
+    /// Number among its copies.
+    pub copy: u32,
+    /// Packets and bytes that passed forward in the window.
+    pub passed: (u64, u64),
+}
+
+/// A network.
+#[derive(Debug)]
+pub struct Network {
+    /// The measuring window; the run ends where it ends.
+    pub window: Window,
+    /// Ports: forward and backward of each copy beside each other.
+    pub ports: Vec<Port>,
+    /// One lane a link and direction; behind them that of the hosts, where some group has processing.
+    pub lanes: Vec<Lane>,
+    /// Counters by link and direction.
+    pub classes: Vec<ClassCounters>,
+    /// Stages.
+    pub stages: Vec<StageSlot>,
+    /// All routes, one after the other. Each goes there and back: ports and stages, [`RECEIVER`], ports, [`SENDER`]. One
+    /// position on it says all about where a packet is, so that little is left to decide at each hop.
+    pub routes: Vec<u32>,
+    /// Flows.
+    pub flows: Vec<Flow>,
+    /// What flows counted.
+    pub counters: Vec<FlowCounters>,
+    /// TCP connections.
+    pub connections: Vec<Connection>,
+    /// Datagram flows.
+    pub datagrams: Vec<Datagrams>,
+    /// TCP configurations.
+    pub profiles: Vec<Profile>,
+    /// Users' machines.
+    pub hosts: Vec<Host>,
+    /// When each flow starts.
+    pub starts: Vec<Time>,
+}
+
+impl Gauges for Network {
+    fn queue(&mut self, port: usize, class: Option<u32>, name: &str, now: Time) -> Option<f64> {
+        let port = &mut self.ports[port];
+        let free = port.free_at.ceil();
+        match &mut port.queue {
+            Queue::Open => None,
+            Queue::Fifo(q) => {
+                q.advance(now, free, &self.window);
+                q.gate.observe(name)
+            }
+            Queue::Events(q) => {
+                q.qdisc.advance(now);
+                q.qdisc.observe(class.map(|class| class as usize), name, now)
+            }
+        }
+    }
+
+    fn port(&self, port: usize) -> &PortCounters {
+        &self.ports[port].counters
+    }
+
+    fn stage(&self, stage: usize, name: &str, now: Time) -> Option<f64> {
+        self.stages[stage].stage.observe(name, now)
+    }
+
+    fn received(&self, flow: usize) -> u64 {
+        let info = &self.flows[flow];
+        if info.tcp {
+            self.connections[info.endpoint as usize].receiver.delivered()
+        } else {
+            self.datagrams[info.endpoint as usize].received
+        }
+    }
+
+    fn window(&self, flow: usize) -> evenflow_transport::Window {
+        let connection = &self.connections[self.flows[flow].endpoint as usize];
+        let mss = self.profiles[connection.profile as usize].mss as f64;
+        let window = connection.sender.window();
+        evenflow_transport::Window { cwnd: window.cwnd / mss, ssthresh: window.ssthresh / mss }
+    }
+}

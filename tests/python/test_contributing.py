@@ -1,0 +1,70 @@
+"""The steps in CONTRIBUTING.md, done to a copy of the sources: they compile, and their tests pass."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CARGO = shutil.which("cargo") or shutil.which(Path.home() / ".cargo/bin/cargo")
+BLOCK = re.compile(r"^<!-- (file|in): ([^,\n]+?)(?:, (before|after): ([^\n]+))? -->\n```\w+\n(.*?)^```$", re.M | re.S)
+
+
+def section(title: str) -> str:
+    """The text under a heading of CONTRIBUTING.md."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    parts = text.split(f"\n## {title}\n")
+    assert len(parts) == 2, f"one section is called {title!r}"
+    return parts[1].split("\n## ")[0]
+
+
+def follow(title: str, copy: Path) -> int:
+    """Does what the section says to the sources in `copy`; gives the number of steps."""
+    steps = BLOCK.findall(section(title))
+    for what, file, side, line, code in steps:
+        path = copy / file
+        if what == "file":
+            assert not path.exists(), f"{file} is there already"
+            path.write_text(code, encoding="utf-8")
+            continue
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found = [n for n, text in enumerate(lines) if text.strip() == line]
+        assert len(found) == 1, f"one line of {file} is {line!r}"
+        at = found[0] + (side == "after")
+        path.write_text("\n".join([*lines[:at], *code.splitlines(), *lines[at:], ""]), encoding="utf-8")
+    return len(steps)
+
+
+@pytest.mark.skipif(CARGO is None, reason="cargo is not there")
+@pytest.mark.parametrize(
+    ("title", "crate", "filter", "steps"),
+    [
+        ("How to add a queue", "queue", "random_drop", 4),
+        ("How to add a stage", "stage", "packet_counter", 3),
+    ],
+)
+def test_the_steps_compile_and_their_tests_pass(title: str, crate: str, filter: str, steps: int) -> None:
+    # Beside the usual target folder, so that a second run compiles little.
+    copy = ROOT / "target/contributing" / crate
+    shutil.rmtree(copy, ignore_errors=True)
+    for folder in ["base", crate]:
+        # Without integration tests, which read files elsewhere in the repository.
+        without = shutil.ignore_patterns("tests" if folder != crate else "none")
+        shutil.copytree(ROOT / "crates" / folder, copy / "crates" / folder, ignore=without)
+    shutil.rmtree(copy / "crates" / crate / "tests", ignore_errors=True)
+    for file in ["Cargo.toml", "Cargo.lock", "clippy.toml"]:
+        shutil.copy(ROOT / file, copy / file)
+    assert follow(title, copy) == steps
+    command = [str(CARGO), "test", "--offline", "--lib", "-p", f"evenflow-{crate}", "--target-dir"]
+    done = subprocess.run(
+        [*command, str(ROOT / "target/contributing/target"), filter],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-2000:]
+    assert "warning" not in done.stderr, done.stderr[-3000:]
+    assert re.search(r"test result: ok\. [1-9]", done.stdout), done.stdout
