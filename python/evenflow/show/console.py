@@ -118,7 +118,7 @@ def grid(
         spare = max(0, out.width - sum(least[i] + GAP for i in chosen))
         given = {i: least[i] for i in chosen}
         while spare > 0 and (short := {i: natural[i] - given[i] for i in chosen if given[i] < natural[i]}):
-            given[max(short, key=lambda i: (i in text, short[i]))] += 1
+            given[min(short, key=lambda i: (i not in text, short[i]))] += 1
             spare -= 1
         for column, i in zip(made.columns, chosen, strict=True):
             column.width = given[i]
