@@ -77,7 +77,7 @@ def render(done: Reproduction) -> str:
             rows=rows,
             runs=sum(len(e.table) for e in done.examined),
             figures=[_figure(e, done, rows) for e in done.examined],
-            deviations=done.paper.deviations,
+            deviations=[(d, d.said({e.experiment.id: e.table for e in done.examined})) for d in done.paper.deviations],
             options=done.paper.options,
             chosen=done.paper.chosen,
             level=f"{100 * done.paper.level:g} %",
