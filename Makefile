@@ -89,7 +89,8 @@ papers: $(BUILT) ## every paper at its own scale
 
 ledger: $(BUILT) ## every paper (or PAPER=wtp) at its own scale, recorded as the ledgers that ship
 	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do \
-		$(BIN)/evenflow reproduce $$paper --scale paper && $(BIN)/python tools/generate.py --record $$paper || exit 1; done
+		$(BIN)/evenflow reproduce $$paper --scale paper && $(BIN)/python tools/generate.py --record $$paper || exit 1; \
+		if [ $$paper = wtp ]; then $(BIN)/python tools/findings.py --take out/wtp || exit 1; fi; done
 
 carry: $(BUILT) ## let the ledgers of an earlier engine (FROM=id) stand, if a sample gives the same; recorded
 	@$(BIN)/evenflow store carry --from $(FROM) $(PAPER)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from evenflow.claims import Verdict, judge_claim
 from evenflow.errors import UsageError
+from evenflow.papers.wtp import PAPER as WTP
 from evenflow.papers.wtp.choices import Options
-from evenflow.papers.wtp.fluid import claims as claims_fluid
 from evenflow.papers.wtp.fluid import equations as fluid
 from evenflow.papers.wtp.fluid import runs as experiments_fluid
 from evenflow.papers.wtp.fluid.figures import load_sd
@@ -463,7 +463,7 @@ def test_roots_and_trajectories_agree_on_a_network() -> None:
 
 
 def test_delay_and_critical_gains_are_as_section_2_says() -> None:
-    by_number = {c.id: c for c in claims_fluid.claims(DEFAULTS)}
+    by_number = {c.id: c for c in WTP.claims}
     for name in ("wtp-c103", "wtp-c105"):
         entry = judge_claim(by_number[name], {}, scale="quick", paper_runs=10)
         assert not entry.broken
@@ -498,7 +498,7 @@ def test_packets_follow_the_equation(tmp_path: Path) -> None:
     experiment = experiments_fluid.experiments(DEFAULTS)[0]
     with Store(tmp_path) as store:
         table = run_study(experiment.study("quick"), store=store, jobs=2)
-    claim = next(c for c in claims_fluid.claims(DEFAULTS) if c.id == "wtp-c104")
+    claim = next(c for c in WTP.claims if c.id == "wtp-c104")
     entry = judge_claim(claim, {experiment.id: table}, scale="quick", paper_runs=10)
     assert not entry.broken
     assert entry.literal.verdict is not Verdict.FAILS, entry.literal.measured

@@ -103,6 +103,25 @@ class TestCommand:
         ]
         assert "open-c1" in Path("out/open/report.html").read_text().partition('id="sensitivity"')[2]
 
+    def test_an_option_may_ask_for_the_papers_scale(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """At quick scale there are too few runs to decide, at the paper's there are enough: the row says which it "
+        "is."""
+        one = PAPER.experiments[0]
+        few = replace(one, seeds=lambda scale: range(1, 4 if scale == "paper" else 2))
+        asked = replace(OPTIONS[1], paper_scale=("one",))
+
+        def thin(chosen: Mapping[str, str]) -> Parts:
+            (first, second), found = build(chosen)
+            return (replace(first, seeds=few.seeds), second), found
+
+        other = replace(PAPER, experiments=(few, PAPER.experiments[1]), options=(OPTIONS[0], asked), build=thin)
+        monkeypatch.setattr(sys.modules["evenflow.papers.open"], "PAPER", other)
+        rows = {
+            r["option"]: r for r in json.loads(cli("reproduce", "open", "--sensitivity", "--json").out)["sensitivity"]
+        }
+        assert (rows["delay"]["scale"], rows["least"]["scale"]) == ("quick", "paper")
+        assert [(c["id"], c["before"], c["after"]) for c in rows["least"]["changes"]] == [("open-c1", "holds", "fails")]
+
     def test_sensitivity_of_another_choice_starts_from_that_choice(self, cli: Cli) -> None:
         document = json.loads(cli("reproduce", "open", "--option", "delay=50", "--sensitivity", "--json").out)
         rows = {row["option"]: (row["value"], row["instead_of"]) for row in document["sensitivity"]}

@@ -22,7 +22,7 @@ from evenflow.record import Record
 from evenflow.study import Run, Study, Table, run_study
 
 USUAL = Options()
-CLAIMS = {int(c.id.rpartition("c")[2]): c for c in cm.claims(USUAL)}
+CLAIMS = {n: c for c in PAPER.claims if 49 <= (n := int(c.id.rpartition("c")[2])) < 64 or 82 <= n < 92}
 Law = Callable[[float], tuple[float, float]]
 
 
@@ -269,16 +269,39 @@ def test_deviations_name_claims_that_there_are() -> None:
 
 def test_what_no_curve_reaches_is_open_and_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     # round trips of 100 and 200 ms: RED from 0.9 on and from 0.82 on, so that neither 0.80 nor 0.85 has both
-    reds = {100.0: curve([0.9, 0.95], [0.2, 0.3]), 200.0: curve([0.82, 0.95], [0.2, 0.3])}
-    wide = {100.0: curve([0.7, 0.9], [0.1, 0.3]), 200.0: curve([0.7, 0.9], [0.2, 0.4])}
+    reds = (curve([0.9, 0.95], [0.2, 0.3]), curve([0.82, 0.95], [0.2, 0.3]))
+    wide = (curve([0.7, 0.9], [0.2, 0.4]), curve([0.7, 0.9], [0.21, 0.42]))
 
-    def curves_of(data: Any, o: Options, marker: str) -> list[tuple[str, float, LoadCurve]]:
-        found = reds if marker == cm.RED else wide if marker == cm.VQ else {100.0: wide[100.0], 200.0: wide[100.0]}
-        return [("", rtt, found[rtt]) for rtt in found]
+    def steps_of(data: Any, o: Options, marker: str) -> list[tuple[str, LoadCurve, LoadCurve]]:
+        shorter, longer = reds if marker == cm.RED else wide if marker == cm.VQ else (wide[0], wide[0])
+        return [(marker, shorter, longer)]
 
-    monkeypatch.setattr(cm, "_rtt_curves", curves_of)
-    checks = cm._rtt_higher({}, USUAL)
+    monkeypatch.setattr(cm, "_rtt_steps", steps_of)
+    checks = CLAIMS[59].literal({})
     assert len(checks) == 6
     red = [c for c in checks if c.label.startswith("RED")]
     assert [np.isnan(np.asarray(c.values)).all() for c in red] == [True, True]
     assert judge(checks, scale="paper", paper_runs=1).verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("rise", "expected"), [(1.05, ("holds", "holds")), (1.3, ("fails", "holds")), (0.95, ("fails", "fails"))]
+)
+def test_slightly_higher_is_higher_and_by_no_more_than_15_percent(
+    rise: float, expected: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def curves(factor: float) -> LoadCurve:
+        return LoadCurve(
+            np.array([4.0, 8.0]), np.array([[0.7] * 3, [0.9] * 3]), factor * np.array([[0.2] * 3, [0.4] * 3])
+        )
+
+    flat = [("", curves(1), curves(1))]
+    monkeypatch.setattr(
+        cm, "_rtt_steps", lambda d, o, marker: flat if marker == cm.LB else [("", curves(1), curves(rise))]
+    )
+    found = [
+        judge(read({}), scale="paper", paper_runs=3).verdict
+        for read in (CLAIMS[59].literal, CLAIMS[59].relaxed)
+        if read
+    ]
+    assert tuple(map(str, found)) == expected

@@ -9,6 +9,7 @@ from evenflow.paper import Paper, Parts
 
 from . import fluid, marking, performance, sharing, two_links
 from .choices import DEVIATIONS, OPTIONS, Options
+from .claims import claims
 from .network import LEVEL
 
 __all__ = ["PAPER"]
@@ -20,11 +21,7 @@ TOPICS = (sharing, two_links, marking, performance, fluid)
 
 def _build(chosen: Mapping[str, str]) -> Parts:
     o = Options.chosen(chosen)
-    found = (claim for topic in TOPICS for claim in topic.claims.claims(o))
-    return (
-        tuple(experiment for topic in TOPICS for experiment in topic.runs.experiments(o)),
-        tuple(sorted(found, key=lambda claim: int(claim.id.rpartition("c")[2]))),
-    )
+    return tuple(experiment for topic in TOPICS for experiment in topic.runs.experiments(o)), claims.build(o)
 
 
 _EXPERIMENTS, _CLAIMS = _build({})

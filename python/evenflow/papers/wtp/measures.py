@@ -8,11 +8,14 @@ delay: waiting time before transmission, ms (Table 2). All of [60, 180] s.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from evenflow.lab import Measure, Vocabulary, in_words, plain
+import numpy as np
+
+from evenflow.claims import number
+from evenflow.lab import Floats, Measure, Vocabulary, in_words, plain
 
 from .network import LINK
 
@@ -112,9 +115,9 @@ def utilisation(run: Run, link: str = LINK) -> float | None:
     return run.metric(f"links.{link}.utilisation")
 
 
-def delay_ms(what: str, run: Run) -> float | None:
-    """Queueing delay at the link, ms; `what` is mean, max, sd or p99."""
-    value = run.metric(f"links.{LINK}.queue_delay_s_{what}")
+def delay_ms(what: str, run: Run, link: str = LINK) -> float | None:
+    """Queueing delay at a link, ms; `what` is mean, max, sd or p99."""
+    value = run.metric(f"links.{link}.queue_delay_s_{what}")
     return None if value is None else value * 1e3
 
 
@@ -129,6 +132,7 @@ _WORDS: Vocabulary = {
     "topology": str,
     "control": str,
     "population": lambda v: f"population {v}",
+    "base_weight": lambda v: f"base weight {plain(v)}",
     "r": lambda v: f"r = {plain(v)}",
     "w": lambda v: f"weight {plain(v)}",
     "n": lambda v: f"{plain(v)} connections",
@@ -142,3 +146,31 @@ _WORDS: Vocabulary = {
 def words(**labels: Label) -> str:
     """Labels as a reader says them: "VQ, r = 10"."""
     return in_words(_WORDS, labels)
+
+
+# --- Numbers in notes -----------------------------------------------------------------------------------------------
+
+
+def short(values: Floats | float) -> str:
+    """A mean over what is defined, to three digits."""
+    found = np.asarray(values, dtype=np.float64)
+    if np.isnan(found).all():
+        return "undefined"
+    return number(float(f"{float(np.nanmean(found)):.3g}"))
+
+
+def ratio(values: Floats | float) -> str:
+    """The mean of a ratio near 1, to three decimals."""
+    found = np.asarray(values, dtype=np.float64)
+    return "undefined" if np.isnan(found).all() else f"{float(np.nanmean(found)):.3f}"
+
+
+def span(values: Sequence[float]) -> str:
+    """From the least to the greatest that is defined, to three digits."""
+    found = [value for value in values if not math.isnan(value)]
+    return f"{short(min(found))} to {short(max(found))}" if found else "undefined"
+
+
+def percent(share: float) -> str:
+    """A share in whole percent."""
+    return f"{100 * share:.0f} %"

@@ -123,6 +123,8 @@ def standard(o: Options) -> Mapping[str, Table]:
 def wtp(o: Options, form: str = PI, *, gain: float = GAIN, weights: tuple[float, float] | None = None) -> Table:
     """Willingness to pay with its per-packet feedback; `weights` are (increase, decrease), else the group's weight."""
     control: dict[str, Any] = {"kind": "wtp", "gain": gain, "start": o.start}
+    if o.marked_ack != "increase":
+        control["marked_ack"] = o.marked_ack
     if weights is None:
         control["form"] = FORMS[form]
     else:
@@ -157,15 +159,15 @@ class Connections:
     start: Any = field(default_factory=lambda: dict(START))
 
 
-def pair(o: Options, population: str, r: float, tcp: Table) -> dict[str, Connections]:
-    """Figs. 3, 4 and 11a: groups ``light`` (weight 1) and ``heavy`` (weight r); population A is 5 + 5, B is 9 + 1."""
+def pair(o: Options, population: str, r: float, tcp: Table, base: float = 1.0) -> dict[str, Connections]:
+    """Figs. 3, 4 and 11a: groups ``light`` (weight `base`) and ``heavy`` (r times that); A is 5 + 5, B is 9 + 1."""
     light, heavy = {"A": (5, 5), "B": (9, 1)}[population]
-    return {"light": Connections(light, tcp), "heavy": Connections(heavy, tcp, r)}
+    return {"light": Connections(light, tcp, base), "heavy": Connections(heavy, tcp, r * base)}
 
 
-def ladder(tcp: Table, most: int = CONNECTIONS) -> dict[str, Connections]:
-    """Population C: one connection of each weight 1 to `most`, groups ``w1``, ``w2``, …"""
-    return {f"w{weight}": Connections(1, tcp, weight) for weight in range(1, most + 1)}
+def ladder(tcp: Table, base: float = 1.0, most: int = CONNECTIONS) -> dict[str, Connections]:
+    """Population C: one connection of each weight from `base` to `most` times that, groups ``w1``, ``w2``, …"""
+    return {f"w{weight}": Connections(1, tcp, weight * base) for weight in range(1, most + 1)}
 
 
 def halves(n: int, tcp: Table, weights: tuple[float, float] = (1.0, 6.0)) -> dict[str, Connections]:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenflow.claims import WORST_FIRST, Check, Claim, Data, Judgement, Predicate, Verdict
-from evenflow.lab import Floats, Lab, rising, select
-from evenflow.stats import Interval
+from evenflow import kit
+from evenflow.claims import Check, Data, Judgement
+from evenflow.kit import Accept
+from evenflow.lab import Floats, Lab, select
+from evenflow.stats import ratio_of_means
 
 from .. import measures
 from .. import network as net
-from ..ledger import claim
-from ..sharing import claims as sharing
+from ..choices import Options
+from ..claims import claims
+from ..measures import short, span
+from ..sharing import measures as sharing
 from . import measures as perf
 
-if TYPE_CHECKING:
-    from ..choices import Options
-
-STRICT = "strict, paired by seed"
 NEIGHBOURS = 2
 """Points of the scan to either side of a row's N over which its local slope is taken."""
 
@@ -35,7 +32,7 @@ def _tab02(data: Data) -> Lab:
     return Lab(data["wtp-tab02"])
 
 
-def _of(o: Options, data: Data, mix: str, row: str, what: str) -> Floats:
+def _of(data: Data, mix: str, row: str, what: str) -> Floats:
     """A column of Table 2 in every run of a row, ms, shape (seeds,)."""
     lab = _tab02(data)
     n = perf.operating_point(lab, marker=row, mix=mix)
@@ -54,65 +51,62 @@ def _place(o: Options, lab: Lab, row: str, mix: str) -> str:
     return words
 
 
-def _cell(o: Options, data: Data, row: str, column: int) -> list[Check]:
+def _cell(row: str, column: int) -> None:
+    """Measure and note of one cell of Table 2."""
+    name, (what, _) = f"c{64 + 3 * perf.ROWS.index(row) + column}", perf.DELAYS[column]
+
+    @claims.measure(name)
+    def measured(data: Data, accept: Accept, o: Options) -> list[Check]:
+        lab = _tab02(data)
+        return [accept("cell", _place(o, lab, row, mix), _of(data, mix, row, what)) for mix in perf.mixes(o)]
+
+    @claims.note(name)
+    def noted(data: Data, judgement: Judgement, o: Options) -> str:
+        return _cell_note(data, o, row, column)
+
+
+for _row in perf.ROWS:
+    for _column in range(len(perf.DELAYS)):
+        _cell(_row, _column)
+
+
+def _cell_note(data: Data, o: Options, row: str, column: int) -> str:
     lab, (what, _) = _tab02(data), perf.DELAYS[column]
-    lo, hi = _factor(row, column)
-    return [
-        Check(_place(o, lab, row, mix), _of(o, data, mix, row, what), lo=lo, hi=hi, unit="ms") for mix in perf.mixes(o)
+    mix = perf.mixes(o)[0]
+    spot = lab.at(marker=row, mix=mix, n=perf.operating_point(lab, marker=row, mix=mix))
+    paper = perf.PAPER[row][column]
+    _, scan = lab.curve("n", partial(measures.delay_ms, what), marker=row, mix=mix)
+    over = paper / float(np.nanmean(_of(data, mix, row, what)))
+    said = [
+        f"The paper's {paper:g} ms over what is measured: {short(over)}. Over "
+        f"all numbers of connections it is {span([float(np.nanmean(values)) for values in scan])} ms."
     ]
+    if what == "mean":
+        said.append(f"With the packet's own transmission {short(spot.of(perf.delay_with_service('mean', o)))} ms.")
+    if what == "max":
+        said.append(f"The longest wait of all runs together is {short(float(_of(data, mix, row, what).max()))} ms.")
+    if row == perf.RED_5 and "wtp-x-load" in data:
+        said.append(_otherwise(Lab(data["wtp-x-load"]), what))
+    return " ".join(said)
 
 
-def _factor(row: str, column: int) -> tuple[float, float]:
-    paper, factor = perf.PAPER[row][column], perf.FACTOR[row]
-    return paper / factor, paper * factor
+def _otherwise(lab: Lab, what: str) -> str:
+    """Row 1 with one thing done otherwise, each at its own N for 0.90."""
+    rows = []
+    for variant in perf.VARIANTS:
+        n = perf.operating_point(lab, variant=variant, marker=perf.RED_5)
+        spot = lab.at(variant=variant, marker=perf.RED_5, n=n)
+        rho = spot.of(measures.utilisation)
+        rows.append(f"{variant} {short(spot.of(partial(measures.delay_ms, what)))} (ρ = {short(rho)})")
+    return f"One thing done otherwise at a time (wtp-x-load), ms: {', '.join(rows)}."
 
 
-def _cell_with_service(o: Options, data: Data, row: str) -> list[Check]:
-    lab = _tab02(data)
-    lo, hi = _factor(row, 0)
+def _less(
+    accept: Accept, name: str, o: Options, data: Data, what: str, pairs: Sequence[tuple[str, str]]
+) -> list[Check]:
+    """The first row's delay less the second's; both at the same seeds."""
     return [
-        Check(
-            f"{_place(o, lab, row, mix)}, with its own transmission",
-            lab.at(marker=row, mix=mix, n=perf.operating_point(lab, marker=row, mix=mix)).of(
-                perf.delay_with_service("mean", o)
-            ),
-            lo=lo,
-            hi=hi,
-            unit="ms",
-        )
-        for mix in perf.mixes(o)
-    ]
-
-
-def longest(values: Floats) -> Interval:
-    """The greatest of all runs: one number that has no interval and grows with the number of runs."""
-    return Interval(float(np.nanmax(values)), -math.inf, math.inf, int(values.size), math.nan)
-
-
-def _cell_longest(o: Options, data: Data, row: str) -> list[Check]:
-    lab = _tab02(data)
-    lo, hi = _factor(row, 1)
-    return [
-        Check(
-            f"{_place(o, lab, row, mix)}, longest of all runs",
-            longest(_of(o, data, mix, row, "max")),
-            lo=lo,
-            hi=hi,
-            unit="ms",
-        )
-        for mix in perf.mixes(o)
-    ]
-
-
-def _less(o: Options, data: Data, what: str, pairs: Sequence[tuple[str, str]]) -> list[Check]:
-    """The first row's delay below the second's; both at the same seeds."""
-    return [
-        Check(
-            f"{_short(mix, o)}{below} − {above}",
-            _of(o, data, mix, below, what) - _of(o, data, mix, above, what),
-            hi=0.0,
-            unit="ms",
-        )
+        accept(name, f"{_short(mix, o)}{below} − {above}", _of(data, mix, below, what) - _of(data, mix, above, what))
         for mix in perf.mixes(o)
         for below, above in pairs
     ]
@@ -122,46 +116,61 @@ def _short(mix: str, o: Options) -> str:
     return f"{mix}: " if len(perf.mixes(o)) > 1 else ""
 
 
-def _smaller_than_vq(o: Options, data: Data, what: str) -> list[Check]:
-    return _less(o, data, what, [(perf.RED_3, perf.VQ), (perf.LB, perf.VQ)])
+PROBABILISTIC = ((perf.RED_3, perf.VQ), (perf.LB, perf.VQ))
 
 
-def _maxima(o: Options, data: Data) -> list[Check]:
-    return _less(o, data, "max", [(perf.RED_3, perf.LB)]) + [
-        Check(
+@claims.measure("c76")
+def _shorter_than_vq(data: Data, accept: Accept, o: Options) -> list[Check]:
+    return _less(accept, "difference", o, data, "mean", PROBABILISTIC)
+
+
+@claims.measure("c77")
+def _steadier_than_vq(data: Data, accept: Accept, o: Options) -> list[Check]:
+    return _less(accept, "difference", o, data, "sd", PROBABILISTIC)
+
+
+@claims.measure("c78")
+def _maxima(data: Data, accept: Accept, o: Options) -> list[Check]:
+    return _less(accept, "red", o, data, "max", [(perf.RED_3, perf.LB)]) + [
+        accept(
+            "ratio",
             f"{_short(mix, o)}{perf.LB} / {perf.VQ}",
-            _of(o, data, mix, perf.LB, "max") / _of(o, data, mix, perf.VQ, "max"),
-            hi=1.05,
+            _of(data, mix, perf.LB, "max") / _of(data, mix, perf.VQ, "max"),
         )
         for mix in perf.mixes(o)
     ]
 
 
-def _averages(o: Options, data: Data) -> list[Check]:
-    ties = [
-        Check(
-            f"{_short(mix, o)}{perf.RED_3} / {perf.LB}",
-            _of(o, data, mix, perf.RED_3, "mean") / _of(o, data, mix, perf.LB, "mean"),
-            hi=1.2,
-        )
-        for mix in perf.mixes(o)
-    ]
-    return ties + _less(o, data, "mean", [(perf.LB, perf.VQ), (perf.VQ, perf.RED_5)])
-
-
-def _two_reds(o: Options, data: Data) -> list[Check]:
+@claims.measure("c79")
+def _averages(data: Data, accept: Accept, o: Options) -> list[Check]:
     return [
-        Check(
-            f"{_short(mix, o)}{words}, {perf.RED_5} / {perf.RED_3}",
-            _of(o, data, mix, perf.RED_5, what) / _of(o, data, mix, perf.RED_3, what),
-            lo=least,
-        )
+        check
         for mix in perf.mixes(o)
-        for (what, words), least in zip(perf.DELAYS, (2.0, 1.4, 2.0), strict=True)
+        for check in kit.order(
+            accept,
+            "step",
+            [
+                (f"{_short(mix, o)}{row}", _of(data, mix, row, "mean"))
+                for row in (perf.RED_3, perf.LB, perf.VQ, perf.RED_5)
+            ],
+        )
     ]
 
 
-def local_slope(o: Options, lab: Lab, row: str, mix: str) -> Floats:
+@claims.measure("c80")
+def _two_reds(data: Data, accept: Accept, o: Options) -> list[Check]:
+    return [
+        accept(
+            name,
+            f"{_short(mix, o)}{words}, {perf.RED_5} / {perf.RED_3}",
+            _of(data, mix, perf.RED_5, what) / _of(data, mix, perf.RED_3, what),
+        )
+        for mix in perf.mixes(o)
+        for (what, words), name in zip(perf.DELAYS, ("average", "maximum", "deviation"), strict=True)
+    ]
+
+
+def local_slope(lab: Lab, row: str, mix: str) -> Floats:
     """dp/dρ of a row around its N, one value a seed.
 
     The quotient of the least-squares trends of p and of ρ over the nearest N of the scan: both follow N, so that the
@@ -177,28 +186,33 @@ def local_slope(o: Options, lab: Lab, row: str, mix: str) -> Floats:
     return slope
 
 
-def _steep(o: Options, data: Data) -> list[Check]:
+@claims.measure("c81")
+def _steep(data: Data, accept: Accept, o: Options) -> list[Check]:
     lab = _tab02(data)
     return [
-        Check(
-            f"{_short(mix, o)}dp/dρ of {perf.RED_5} − twice that of {perf.VQ}",
-            local_slope(o, lab, perf.RED_5, mix) - 2 * local_slope(o, lab, perf.VQ, mix),
-            lo=0.0,
+        accept(
+            "ratio",
+            f"{_short(mix, o)}{perf.RED_5} over {perf.VQ}",
+            ratio_of_means(local_slope(lab, perf.RED_5, mix), local_slope(lab, perf.VQ, mix), net.LEVEL),
         )
         for mix in perf.mixes(o)
     ]
 
 
-def _steeper(o: Options, data: Data) -> list[Check]:
+@claims.note("c81")
+def _steep_note(data: Data, judgement: Judgement, o: Options) -> str:
     lab = _tab02(data)
-    return [
-        Check(
-            f"{_short(mix, o)}dp/dρ of {perf.RED_5} − that of {perf.VQ}",
-            local_slope(o, lab, perf.RED_5, mix) - local_slope(o, lab, perf.VQ, mix),
-            lo=0.0,
-        )
-        for mix in perf.mixes(o)
-    ]
+    mix = perf.mixes(o)[0]
+    grid, rho = lab.curve("n", measures.utilisation, marker=perf.RED_5, mix=mix)
+    mean = rho.mean(axis=1)
+    lowest = int(np.argmin(mean))
+    return (
+        f"dp/dρ is {short(local_slope(lab, perf.RED_5, mix))} under RED and {short(local_slope(lab, perf.VQ, mix))} "
+        "under "
+        f"the virtual queue. RED's curve is not convex here but folded: ρ is {short(float(mean[0]))} at N = "
+        f"{grid[0]:g}, "
+        f"least, {short(float(mean[lowest]))}, at N = {grid[lowest]:g}, and from there p rises with ρ."
+    )
 
 
 # --- Fig. 11 --------------------------------------------------------------------------------------------------------
@@ -208,27 +222,27 @@ def _fig11(data: Data) -> Lab:
     return Lab(data["wtp-fig11"])
 
 
-def _above_diagonal(o: Options, data: Data) -> list[Check]:
+@claims.measure("c92")
+def _above_diagonal(data: Data, accept: Accept, o: Options) -> list[Check]:
     found = perf.ratio_curve(o, _fig11(data), net.MULTCP, o.population)
-    return [Check(f"{measures.words(r=r)}: R − r", values - r, lo=0.0) for r, values in found.items() if r >= 2]
+    return [accept("gap", measures.words(r=r), values - r) for r, values in found.items() if r >= 2]
 
 
-def _less_fair(o: Options, data: Data) -> list[Check]:
+@claims.measure("c93")
+def _less_fair(data: Data, accept: Accept, o: Options) -> list[Check]:
     multcp, wtp = (perf.ratio_curve(o, _fig11(data), control, o.population) for control in (net.MULTCP, net.WTP))
     return [
-        Check(
-            f"{measures.words(r=r)}: |R − r| of MulTCP − of WTP",
-            _distance(multcp[r] - r) - _distance(wtp[r] - r),
-            lo=0.0,
-        )
+        accept("difference", measures.words(r=r), distance(multcp[r] - r) - distance(wtp[r] - r))
         for r in multcp
         if r >= 2
     ]
 
 
-def _distance(gap: Floats) -> Floats:
-    """Each run's gap, counted along the sign of their mean: it averages to |mean gap|, not to the mean |gap|."""
-    return gap * (1.0 if float(gap.mean()) >= 0 else -1.0)
+def distance(gap: Floats) -> Floats:
+    """Each run's gap, counted along the sign of the other runs' mean: |mean gap|, not chosen by the value itself."""
+    others = (np.nansum(gap) - gap) / max(1, gap.size - 1)
+    found: Floats = np.where(others < 0, -gap, gap)
+    return found
 
 
 def _use(data: Data, control: str, w: float) -> Floats:
@@ -239,49 +253,67 @@ def _gap(data: Data, w: float) -> Floats:
     return _use(data, net.WTP, w) - _use(data, net.MULTCP, w)
 
 
-def _small_weights(data: Data) -> list[Check]:
-    return [Check("weight 1: ρ of WTP − of MulTCP", _gap(data, 1), lo=0.05)]
+@claims.measure("c94")
+def _small_weights(data: Data, accept: Accept) -> list[Check]:
+    return [accept("gap", "weight 1", _gap(data, 1))]
 
 
-def _gap_shrinks(data: Data) -> list[Check]:
+@claims.measure("c95")
+def _gap_shrinks(data: Data, accept: Accept) -> list[Check]:
     return [
-        Check(
-            f"{measures.words(w=w)}: |gap| at weight 1 − here",
-            _distance(_gap(data, 1)) - _distance(_gap(data, w)),
-            lo=0.0,
-        )
+        accept("difference", measures.words(w=w), distance(_gap(data, 1)) - distance(_gap(data, w)))
         for w in select(_fig11(data).grid("w", panel="b", control=net.WTP), 6)
     ]
 
 
-def _from_one_to_four(data: Data, control: str, lo: float | None, hi: float | None) -> list[Check]:
-    return [Check("ρ at weight 4 − at weight 1", _use(data, control, 4) - _use(data, control, 1), lo=lo, hi=hi)]
+def _from_one_to_four(accept: Accept, data: Data, control: str) -> list[Check]:
+    return [accept("change", "", _use(data, control, 4) - _use(data, control, 1))]
+
+
+@claims.measure("c96")
+def _wtp_falls(data: Data, accept: Accept) -> list[Check]:
+    return _from_one_to_four(accept, data, net.WTP)
+
+
+@claims.measure("c97")
+def _multcp_rises(data: Data, accept: Accept) -> list[Check]:
+    return _from_one_to_four(accept, data, net.MULTCP)
 
 
 def _bursts(o: Options, data: Data, control: str, w: float) -> Floats:
     return _fig11(data).at(panel="c", control=control, w=w).of(perf.dispersion(o))
 
 
-def _burstier_at_one(o: Options, data: Data) -> Check:
-    return Check(
-        "weight 1: dispersion of MulTCP − of WTP",
-        _bursts(o, data, net.MULTCP, 1) - _bursts(o, data, net.WTP, 1),
-        lo=0.0,
-    )
+def _burstier_at_one(accept: Accept, o: Options, data: Data) -> Check:
+    difference = _bursts(o, data, net.MULTCP, 1) - _bursts(o, data, net.WTP, 1)
+    return accept("first", "weight 1: MulTCP − WTP", difference)
 
 
-def _conjecture(o: Options, data: Data) -> list[Check]:
+@claims.measure("c106")
+def _conjecture(data: Data, accept: Accept, o: Options) -> list[Check]:
     grid, curve = _fig11(data).curve("w", perf.dispersion(o), panel="c", control=net.WTP)
-    return [_burstier_at_one(o, data), *rising("WTP, weight", grid, curve)]
+    steps = kit.order(accept, "step", [(f"weight {w:g}", row) for w, row in zip(grid, curve, strict=True)])
+    return [_burstier_at_one(accept, o, data), *steps]
 
 
-def _conjecture_from_one(o: Options, data: Data) -> list[Check]:
+@claims.measure("c106", reading="wider")
+def _conjecture_from_one(data: Data, accept: Accept, o: Options) -> list[Check]:
     grid = select(_fig11(data).grid("w", panel="c", control=net.WTP), 2)
     first = _bursts(o, data, net.WTP, 1)
     return [
-        _burstier_at_one(o, data),
-        *(Check(f"WTP, weight {w:g} − weight 1", _bursts(o, data, net.WTP, w) - first, lo=0.0) for w in grid),
+        _burstier_at_one(accept, o, data),
+        *(accept("step", f"WTP, weight {w:g} − weight 1", _bursts(o, data, net.WTP, w) - first) for w in grid),
     ]
+
+
+@claims.note("c106")
+def _conjecture_note(data: Data, judgement: Judgement, o: Options) -> str:
+    grid, curve = _fig11(data).curve("w", perf.dispersion(o), panel="c", control=net.WTP)
+    rows = ", ".join(f"{short(row)} at weight {w:g}" for w, row in zip(grid, curve, strict=True))
+    return (
+        f"The index of dispersion under willingness to pay is {rows}: it grows and then stays, as the windows swing "
+        "together."
+    )
 
 
 # --- The laws of both controls --------------------------------------------------------------------------------------
@@ -296,276 +328,51 @@ def law_slope(lab: Lab, control: str, reaction: str, w: float) -> Floats:
     return slope
 
 
-def _laws(data: Data) -> list[Check]:
+@claims.measure("c98")
+def _laws(data: Data, accept: Accept) -> list[Check]:
     lab = Lab(data["wtp-x-multcp"])
-    found = []
-    for control, reaction, exponent, slack in ((net.WTP, "", -1.0, 0.05), (net.MULTCP, perf.EVERY, -0.5, 0.08)):
-        found += [
-            Check(
-                f"{control}{', ' + reaction if reaction else ''}, {measures.words(w=w)}: exponent",
-                law_slope(lab, control, reaction, w),
-                lo=exponent - slack,
-                hi=exponent + slack,
-            )
-            for w in perf.LAW_WEIGHTS
-        ]
-    return found
+    return [
+        accept(name, f"{control}{', ' + reaction if reaction else ''}, {measures.words(w=w)}", slope)
+        for name, control, reaction in (("wtp", net.WTP, ""), ("multcp", net.MULTCP, perf.EVERY))
+        for w in perf.LAW_WEIGHTS
+        for slope in [law_slope(lab, control, reaction, w)]
+    ]
 
 
 # --- The virtual queue, all in all ----------------------------------------------------------------------------------
 
+TOP = 10.0
+FORMS = {net.PI: "fig03", net.IPD: "fig04"}
 
-UNION = (13, 14, 15, 16, 76, 77)
-"""Claims that section 7 sums up: sharing under the virtual queue, and its delay."""
+
+def _unfairness(data: Data, o: Options, form: str, marker: str) -> Floats:
+    """|R − r| at the largest r, one value a seed."""
+    lab = Lab(data[f"wtp-{FORMS[form]}"])
+    return distance(sharing.at_r(lab, o, o.population, marker, sharing.of_throughput, TOP) - TOP)
 
 
-def _sums_up(members: Sequence[Claim], data: Data) -> list[Check]:
-    return [
-        replace(check, label=f"{member.id}, {check.label}" if check.label else member.id)
-        for member in members
-        for check in member.literal(data)
+def _marked_as_bursty(data: Data, form: str) -> Floats:
+    """log(p_light/p_heavy) under the virtual queue, counted along the sign by which the light class varies more."""
+    found = sharing.packet_numbers(Lab(data["wtp-x-marks"]).at(form=form, marker=net.VQ, r=TOP))
+    varies = float((found["fluctuation_light"] - found["fluctuation_heavy"]).mean())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Floats = np.log(found["p_light"] / found["p_heavy"])
+    return ratio if varies >= 0 else -ratio
+
+
+@claims.measure("c99")
+def _can_be_worse(data: Data, accept: Accept, o: Options) -> list[Check]:
+    delays = _less(accept, "delay", o, data, "mean", [(vq, other) for other, vq in PROBABILISTIC])
+    forms = [
+        kit.most(
+            accept,
+            "exists",
+            f"|R − r| under VQ − under {other}, forms of {len(FORMS)} with more",
+            [(form, _unfairness(data, o, form, net.VQ) - _unfairness(data, o, form, other)) for form in FORMS],
+            share=1 / len(FORMS),
+        )
+        for other in (net.RED, net.LB)
     ]
-
-
-def _sums_up_note(data: Data, judgement: Judgement) -> str:
-    found: dict[str, set[Verdict]] = {}
-    for outcome in judgement.outcomes:
-        found.setdefault(outcome.check.label.split(",")[0], set()).add(outcome.verdict)
-    words = [f"{name.removeprefix('wtp-')} {min(each, key=WORST_FIRST.__getitem__)}" for name, each in found.items()]
-    return f"Of its parts, {', '.join(words)}; the investigations are there."
-
-
-def _all_in_all(members: Sequence[Claim]) -> Claim:
-    needed = dict.fromkeys(name.removeprefix("wtp-") for member in members for name in member.experiments)
-    return claim(
-        99,
-        "section 7",
-        "The virtual queue is worse than RED and load-based marking in queueing delay and in sharing, but can tell "
-        "flows apart by their burstiness.",
-        expected="c13 to c16 and c76, c77 together",
-        tolerance="that of each",
-        on=tuple(needed),
-        literal=partial(_sums_up, members),
-        note=_sums_up_note,
-    )
-
-
-# --- Investigations -------------------------------------------------------------------------------------------------
-
-VQ_SD_NOTE = (
-    "Just above the factor of 1.6 (9.9 ms). One thing varied at a time, each at its own N for ρ = 0.90: round trips "
-    "equal 10.7 ms, spread by 25 % 10.7; all connections of weight 1 9.8, of weight 6 10.0; access at 20 Mbit/s 10.3, "
-    "at 1 Gbit/s 10.1; marking of departures 9.7; a virtual buffer of 20 packets instead of 30 7.3; a gain of 0.25 "
-    "4.2. Averaged over time instead of over packets it is 10.1 as well. So nothing that the paper leaves open brings "
-    "it near 6.2 ms but a shorter virtual buffer or a smaller gain, which the caption of Fig. 9 rules out."
-)
-CONJECTURE_NOTE = (
-    "Burstiness grows up to weight 4 and then stays: the ten windows swing together, and the coefficient of variation "
-    "of arrivals in a bin is 0.03 at weight 1, 0.10 at 2, 0.20 at 4, 6, 8 and 10, and 0.16 at 15. Bins of 10 and 200 "
-    "ms and round trips spread by 5 % level off at the same weights."
-)
-
-
-def _steep_note(o: Options, data: Data, judgement: Judgement) -> str:
-    lab = _tab02(data)
-    parts = [
-        f"{_short(mix, o)}dp/dρ is {float(local_slope(o, lab, perf.RED_5, mix).mean()):.1f} under RED and "
-        f"{float(local_slope(o, lab, perf.VQ, mix).mean()):.1f} under the virtual queue."
-        for mix in perf.mixes(o)
-    ]
-    return (
-        " ".join(parts) + " RED is the steeper one, by a factor of 1.4 with the default options. Its curve is not "
-        "convex here but folded: with few connections it runs full (ρ = 0.99 at N = 4), least at 0.86 near N = 12, "
-        "and from there p rises with ρ at 4 and a little more, as far as 0.93. Varied: ns-2's count rule 4.4, "
-        "independent marks 4.6, a gain of 1 5.0, equal round trips 3.0, Fig. 8's parameters (2, 6, 0.1, w_q 0.02) 4.0; "
-        "the virtual queue's is 2.3 with equal round trips."
-    )
-
-
-# --- The claims -----------------------------------------------------------------------------------------------------
-
-TABLE, FIGURE, LAWS = ("tab02",), ("fig11",), ("x-multcp",)
-
-SERVICE = "With the packet's own transmission: the paper does not say whether its delay ends where it begins."
-LONGEST = (
-    "The longest wait of all runs together instead of the mean of the runs' longest: the paper does not say which its "
-    "maximum is, and that three of its four are whole numbers of packets speaks for a single value."
-)
-
-
-def _cells(o: Options) -> list[Claim]:
-    found = []
-    for place, row in enumerate(perf.ROWS):
-        factor = f"factor {perf.FACTOR[row]:g} either way, at the N whose mean utilisation is nearest to 0.90"
-        for column, (_, words) in enumerate(perf.DELAYS):
-            relaxed: Predicate | None = None
-            if column < 2:
-                relaxed = partial(_cell_with_service if column == 0 else _cell_longest, o, row=row)
-            found.append(
-                claim(
-                    64 + 3 * place + column,
-                    f"Table 2, row {place + 1}",
-                    f"At a utilisation of 0.90 the {words} of the queueing delay under {row} is "
-                    f"{perf.PAPER[row][column]:g} ms.",
-                    expected=f"{perf.PAPER[row][column]:g} ms",
-                    tolerance=factor,
-                    on=TABLE,
-                    literal=partial(_cell, o, row=row, column=column),
-                    relaxed=relaxed,
-                    reading=(SERVICE, LONGEST, None)[column],
-                    note=VQ_SD_NOTE if (row, column) == (perf.VQ, 2) else "",
-                )
-            )
-    return found
-
-
-def claims(o: Options) -> tuple[Claim, ...]:
-    """This block's claims."""
-    found = _own(o)
-    known = {judged.id: judged for judged in (*sharing.claims(o), *found)}
-    members = [known[f"wtp-c{number}"] for number in UNION if f"wtp-c{number}" in known]
-    return (*found, _all_in_all(members))
-
-
-def _own(o: Options) -> tuple[Claim, ...]:
-    return (
-        *_cells(o),
-        claim(
-            76,
-            "section 5.3, Table 2",
-            "The average queueing delay is smaller under RED (3, 9, 0.95) and under load-based marking than under the "
-            "virtual queue.",
-            expected="5.3 and 6.3 ms below 8.6 ms",
-            tolerance=STRICT,
-            on=TABLE,
-            literal=partial(_smaller_than_vq, o, what="mean"),
-        ),
-        claim(
-            77,
-            "section 5.3, Table 2",
-            "The queueing delay fluctuates less under RED (3, 9, 0.95) and under load-based marking than under the "
-            "virtual queue.",
-            expected="standard deviations of 3.6 and 4.8 ms below 6.2 ms",
-            tolerance=STRICT,
-            on=TABLE,
-            literal=partial(_smaller_than_vq, o, what="sd"),
-        ),
-        claim(
-            78,
-            "Table 2",
-            "The longest delay is shorter under RED (3, 9, 0.95) than under load-based marking, and there no longer "
-            "than under the virtual queue.",
-            expected="22.4 < 38.4 ≤ 39.4 ms",
-            tolerance=f"{STRICT}; 5 % for the second",
-            on=TABLE,
-            literal=partial(_maxima, o),
-        ),
-        claim(
-            79,
-            "Table 2",
-            "The average delay is least under RED (3, 9, 0.95), then under load-based marking, then under the virtual "
-            "queue, and greatest under RED (5, 15, 0.1).",
-            expected="5.3 < 6.3 < 8.6 < 26.9 ms",
-            tolerance=f"{STRICT}; the first two within 20 % are a tie",
-            on=TABLE,
-            literal=partial(_averages, o),
-        ),
-        claim(
-            80,
-            "section 5.3, Table 2",
-            "At the same utilisation RED's delay depends much on its parameters: (5, 15, 0.1) is worse than "
-            "(3, 9, 0.95) in average, maximum and standard deviation.",
-            expected="5.1, 4.0 and 7.3 times",
-            tolerance="at least 2, 1.4 and 2 times, as the paper's number of connections is not known",
-            on=TABLE,
-            literal=partial(_two_reds, o),
-        ),
-        claim(
-            81,
-            "section 5.3",
-            "RED (5, 15, 0.1) stands on the steep part of its curve of marking probability over utilisation.",
-            expected="steep",
-            tolerance="local dp/dρ at least twice the virtual queue's, strict",
-            on=TABLE,
-            literal=partial(_steep, o),
-            relaxed=partial(_steeper, o),
-            reading="Steeper than the virtual queue's, by whatever factor: the paper gives none.",
-            note=partial(_steep_note, o),
-        ),
-        claim(
-            92,
-            "Fig. 11a, section 5.5",
-            "Under MulTCP the throughput ratio is higher than the weight ratio.",
-            expected="R > r",
-            tolerance="beyond the interval, r ≥ 2",
-            on=FIGURE,
-            literal=partial(_above_diagonal, o),
-        ),
-        claim(
-            93,
-            "Fig. 11a, section 7",
-            "MulTCP is less fair than willingness to pay: its throughput ratio is farther from the weight ratio.",
-            expected="|R − r| greater",
-            tolerance=f"{STRICT}, r ≥ 2",
-            on=FIGURE,
-            literal=partial(_less_fair, o),
-        ),
-        claim(
-            94,
-            "Fig. 11b, section 5.5",
-            "With small weights willingness to pay uses the link better than MulTCP.",
-            expected="higher utilisation",
-            tolerance="by at least 0.05 at weight 1",
-            on=FIGURE,
-            literal=_small_weights,
-        ),
-        claim(
-            95,
-            "Fig. 11b, section 5.5",
-            "The difference in utilisation becomes smaller as weights increase.",
-            expected="smaller",
-            tolerance=f"{STRICT}, weights from 6 on against weight 1",
-            on=FIGURE,
-            literal=_gap_shrinks,
-        ),
-        claim(
-            96,
-            "Fig. 11b, section 5.5",
-            "The utilisation under willingness to pay falls as weights increase from small values.",
-            expected="falls",
-            tolerance=f"{STRICT}, weight 4 against weight 1",
-            on=FIGURE,
-            literal=partial(_from_one_to_four, control=net.WTP, lo=None, hi=0.0),
-        ),
-        claim(
-            97,
-            "Fig. 11b, section 5.5",
-            "The utilisation under MulTCP rises with the weights.",
-            expected="rises",
-            tolerance=f"{STRICT}, weight 4 against weight 1",
-            on=FIGURE,
-            literal=partial(_from_one_to_four, control=net.MULTCP, lo=0.0, hi=None),
-        ),
-        claim(
-            98,
-            "sections 1 and 5.5",
-            "Willingness to pay gives a rate in proportion to 1/p, MulTCP one in proportion to 1/√p.",
-            expected="exponents −1 and −0.5",
-            tolerance="±0.05 and ±0.08, independent marks, MulTCP reacting to every mark",
-            on=LAWS,
-            literal=_laws,
-        ),
-        claim(
-            106,
-            "section 5.5",
-            "With weight 1 MulTCP's connections are burstier than those of willingness to pay, which become burstier "
-            "as weights increase (a conjecture of the paper).",
-            expected="greater; growing",
-            tolerance=f"{STRICT}: index of dispersion of arrivals in bins of 50 ms, every step of the weight",
-            on=FIGURE,
-            literal=partial(_conjecture, o),
-            relaxed=partial(_conjecture_from_one, o),
-            reading="Every weight against weight 1: the paper says that bursts grow, not that they never level off.",
-            note=CONJECTURE_NOTE,
-        ),
-    )
+    bursts = [(form, _marked_as_bursty(data, form)) for form in FORMS]
+    label = f"forms of {len(FORMS)} in which the class that varies more is marked more"
+    return [*delays, *forms, kit.most(accept, "exists", label, bursts, share=1 / len(FORMS))]

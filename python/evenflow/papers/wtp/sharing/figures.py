@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenflow import plots
-from evenflow.lab import Floats, Lab, Spot, curve_of
+from evenflow.lab import Floats, Lab, Spot, cells, curve_of, frame
 from evenflow.stats import mean_interval
 from evenflow.study import Labels, Table
 
@@ -20,6 +20,7 @@ from . import measures as sharing
 from .measures import CONSTANT, NETWORK, SETTLED, WINDOW
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -242,6 +243,55 @@ def x_burst(table: Table, o: Options) -> Figure:
     axes[0].invert_yaxis()
     _legend_below(figure, axes[0], 4)
     return figure
+
+
+def x_base_weight(table: Table, o: Options) -> Figure:
+    """R over r under the virtual queue and under RED: a column for each base weight, a row for each form."""
+    lab = Lab(table)
+    bases = lab.grid("base_weight")
+    figure, axes = plots.figure(2, len(bases), size=(2.6 * len(bases), 6.2), sharex=True, sharey=True)
+    forms = ((net.PI, "proportional increase"), (net.IPD, "inverse decrease"))
+    for row, (form, words) in enumerate(forms):
+        found = sharing.base_weight_cells(lab, o, form)
+        for column, base in enumerate(bases):
+            ax = axes[row * len(bases) + column]
+            for index, population in enumerate(POPULATIONS):
+                mine = [cell for cell in found if cell.base_weight == base and cell.population == population]
+                grid = [cell.r for cell in mine]
+                for marker, values in ((net.VQ, [c.vq for c in mine]), (net.RED, [c.red for c in mine])):
+                    plots.band(
+                        ax,
+                        curve_of(grid, np.array(values), LEVEL),
+                        label=f"{marker}, population {population}",
+                        index=index,
+                        dashes="-" if marker == net.VQ else ":",
+                    )
+            ax.axhline(1, color=GREY, linewidth=0.8, zorder=0)
+            title = f"{words}\nbase weight {base:g}"
+            plots.name_axes(ax, R if row else "", "" if column else "R over r", title=title, zero=False, legend=False)
+    _legend_below(figure, axes[0], 3)
+    return figure
+
+
+def base_weight_data(table: Table, o: Options) -> pl.DataFrame:
+    """The map's numbers, one row a cell: R/r under both markers, their paired difference, p_high/p_low under VQ."""
+    lab, rows = Lab(table), []
+    for form in (net.PI, net.IPD):
+        for cell in sharing.base_weight_cells(lab, o, form):
+            row: dict[str, Any] = {
+                "form": form,
+                "base_weight": cell.base_weight,
+                "population": cell.population,
+                "r": cell.r,
+                "runs": int(cell.vq.size),
+            }
+            for name, values in (("vq", cell.vq), ("red", cell.red)):
+                row |= cells(f"{name}_R_over_r", mean_interval(values, LEVEL))
+            row |= cells("vq_minus_red", cell.beyond)
+            row |= cells("p_high_over_p_low", mean_interval(cell.p_high_over_p_low, LEVEL))
+            row |= cells("light_at_floor", mean_interval(cell.light_at_floor, LEVEL))
+            rows.append(row)
+    return frame(rows)
 
 
 def x_windows(table: Table) -> Figure:

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from evenflow import theory
 from evenflow.errors import EvenflowError
 from evenflow.lab import Floats, Measure
-from evenflow.stats import Interval, student_t
+from evenflow.stats import Interval, mean_interval, student_t
 
 from .. import network as net
-from ..measures import group_probability, marks_ratio, probability, throughput_ratio, window_ratio
+from ..measures import at_floor, group_probability, marks_ratio, probability, throughput_ratio, window_ratio
 
 
 def _share(chosen: NDArray[np.bool_]) -> float:
@@ -31,7 +31,7 @@ def _share(chosen: NDArray[np.bool_]) -> float:
 
 if TYPE_CHECKING:
     from evenflow.lab import Lab, Spot
-    from evenflow.study import Run
+    from evenflow.study import Label, Run
 
     from ..choices import Options
 
@@ -112,9 +112,72 @@ def of_variant(lab: Lab, o: Options, variant: str, form: str, marker: str, r: fl
     return lab.at(**wanted, r=r).of(of(o, "heavy", "light")) if lab.has(**wanted, r=r) else None
 
 
-def with_half_a_packet(r: float, p_high: float, p_low: float) -> float:
-    """(r/p_high − ½)/(1/p_low − ½): the throughput ratio of windows whose fraction of a packet is never sent."""
-    return (r / p_high - 0.5) / (1 / p_low - 0.5)
+@dataclass(frozen=True)
+class Cell:
+    """A point of the map of base weights: R/r under the virtual queue and under RED, one value a seed.
+
+    Attributes:
+        p_high_over_p_low: marking probability of the high weight over that of the low under the virtual queue.
+        light_at_floor: share of the time that the low weight's windows stand at one packet under the virtual queue.
+        beyond: the paired difference of the two, with its interval.
+    """
+
+    base_weight: float
+    population: str
+    r: float
+    vq: Floats
+    red: Floats
+    p_high_over_p_low: Floats
+    light_at_floor: Floats
+
+    @property
+    def beyond(self) -> Interval:
+        """R/r under the virtual queue less that under RED, paired by seed."""
+        return mean_interval(self.vq - self.red, net.LEVEL)
+
+
+LEAST_R = 5.0
+"""The map's weight ratios begin here."""
+
+
+def base_weight_cells(lab: Lab, o: Options, form: str) -> list[Cell]:
+    """Every point of the map (`wtp-x-base-weight`) for one form of control, by base weight, population and r."""
+    found = []
+    for base in lab.grid("base_weight", form=form):
+        for population in "ABC":
+            at: dict[str, Label] = {"form": form, "base_weight": base, "population": population}
+            for r in LADDER:
+                if r < LEAST_R or not lab.has(**at, marker=net.VQ, **_point_of(population, r)):
+                    continue
+                above, below = (f"w{r:g}", "w1") if population == "C" else ("heavy", "light")
+                vq, red = (lab.at(**at, marker=marker, **_point_of(population, r)) for marker in (net.VQ, net.RED))
+                of_r = throughput_ratio(o, above, below)
+                prices = of_probabilities(o, above, below)
+                found.append(
+                    Cell(
+                        base,
+                        population,
+                        r,
+                        vq.of(of_r) / r,
+                        red.of(of_r) / r,
+                        vq.of(prices),
+                        vq.of(partial(at_floor, below)),
+                    )
+                )
+    return found
+
+
+def _point_of(population: str, r: float) -> dict[str, Label]:
+    """A ladder is one point for every r."""
+    return {} if population == "C" else {"r": r}
+
+
+def with_half_a_packet(r: float, p_high: float, p_low: float, base: float = 1.0) -> float:
+    """(r w/p_high − ½)/(w/p_low − ½): the throughput ratio of windows whose fraction of a packet is never sent.
+
+    `base` is w, the lower weight.
+    """
+    return (r * base / p_high - 0.5) / (base / p_low - 0.5)
 
 
 def over_predicted(lab: Lab, o: Options, population: str, marker: str, *, own: bool) -> tuple[list[float], Floats]:
@@ -130,7 +193,9 @@ def over_predicted(lab: Lab, o: Options, population: str, marker: str, *, own: b
         else:
             spot, above, below = lab.at(population=population, marker=marker, r=r), "heavy", "light"
         prices = [spot.of(partial(group_probability, name) if own else probability) for name in (above, below)]
-        found.append([x / with_half_a_packet(r, high, low) for x, high, low in zip(row, *prices, strict=True)])
+        found.append(
+            [x / with_half_a_packet(r, high, low, o.base_weight) for x, high, low in zip(row, *prices, strict=True)]
+        )
     return grid, np.array(found)
 
 
@@ -157,7 +222,7 @@ def predicted(o: Options, form: str, marker: str, r: float) -> tuple[Predicted, 
 
     None where the marker's curve is not known (with other options than the usual ones): a figure measures none.
     """
-    scenario = net.single_link(o, net.standard(o)[marker], net.pair(o, "A", r, net.wtp(o, form)))
+    scenario = net.single_link(o, net.standard(o)[marker], net.pair(o, "A", r, net.wtp(o, form), o.base_weight))
     try:
         found = theory(scenario, measure=False)
     except EvenflowError:
@@ -335,6 +400,11 @@ class Packets:
         return _share(close), _share(hit[close]), _share(hit[~close])
 
 
+def _quotient(above: float, below: float) -> float:
+    """Undefined where the class below was never marked."""
+    return above / below if below > 0 else math.nan
+
+
 def largest_over_smallest(run: Run) -> float:
     """Largest over smallest throughput of the connections of group ``equal``."""
     rates = run.json["groups"]["equal"]["flows_throughput_bps"]
@@ -358,6 +428,8 @@ def packet_numbers(spot: Spot) -> dict[str, Floats]:
             row[f"fluctuation_{group}"] = packets.fluctuation(group, ROUND_TRIP_S)
             close = packets.close_behind(group, CLOSE_S)
             row |= dict(zip((f"close_{group}", f"p_close_{group}", f"p_other_{group}"), close, strict=True))
+        row["p_high_over_p_low"] = _quotient(row["p_heavy"], row["p_light"])
+        row["p_high_over_p_low_if_alike"] = _quotient(row["p_heavy_if_alike"], row["p_light_if_alike"])
         for name, value in row.items():
             found.setdefault(name, []).append(value)
     return {name: np.array(values) for name, values in found.items()}

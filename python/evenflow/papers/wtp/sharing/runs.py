@@ -31,6 +31,12 @@ RATIOS_QUICK = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
 LOOKED_AT = (4.0, 10.0)
 """Weight ratios at which marks and windows are looked at one by one."""
 BURST_RATIOS = (6.0, 10.0)
+GAINS = (0.25, 1.0, 2.0)
+"""Beside the paper's 0.5."""
+BASE_WEIGHTS = (0.25, 0.5, 1.0, 2.0)
+"""Of the connections of lower weight (figures 3 and 4)."""
+MAP_RATIOS = (5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
+MAP_RATIOS_QUICK = (6.0, 10.0)
 
 # --- Figure 1 -------------------------------------------------------------------------------------------------------
 
@@ -102,9 +108,9 @@ def _shares(o: Options, form: str, scale: Scale) -> Iterator[Point]:
         for population, r in product("AB", at(scale, RATIOS, RATIOS_QUICK)):
             yield Point(
                 {"marker": marker, "population": population, "r": r},
-                net.single_link(o, table, net.pair(o, population, r, tcp)),
+                net.single_link(o, table, net.pair(o, population, r, tcp, o.base_weight)),
             )
-        yield Point({"marker": marker, "population": "C"}, net.single_link(o, table, net.ladder(tcp)))
+        yield Point({"marker": marker, "population": "C"}, net.single_link(o, table, net.ladder(tcp, o.base_weight)))
 
 
 def fig03(o: Options, scale: Scale) -> list[Point]:
@@ -138,6 +144,7 @@ class Variant:
     spread: float | None = None
     red: bool = True
     """Whether it also changes anything for RED."""
+    gain: float = net.GAIN
 
 
 def variants(o: Options) -> dict[str, Variant]:
@@ -155,7 +162,7 @@ def variants(o: Options) -> dict[str, Variant]:
     found |= {f"access at {mbps} Mbit/s": replace(usual, options=replace(o, access=mbps)) for mbps in (20, 1000)}
     found |= {f"packets of {size} B": replace(usual, options=replace(o, packet=size)) for size in (500, 1500)}
     found["slow start until a mark"] = replace(usual, options=replace(o, start="slow-start-until-mark"))
-    return found
+    return found | {f"gain {gain:g}": replace(usual, gain=gain) for gain in GAINS}
 
 
 def x_burst(o: Options, scale: Scale) -> list[Point]:
@@ -166,15 +173,34 @@ def x_burst(o: Options, scale: Scale) -> list[Point]:
         for form, marker in product((net.PI, net.IPD), (net.VQ, net.RED)):
             if marker == net.RED and not variant.red:
                 continue
-            table, tcp = net.standard(mine)[marker], net.wtp(mine, form)
+            table, tcp = net.standard(mine)[marker], net.wtp(mine, form, gain=variant.gain)
             labels = {"variant": name, "population": variant.population, "form": form, "marker": marker}
             if variant.population == "C":
-                points.append(Point(labels, net.single_link(mine, table, net.ladder(tcp), spread=variant.spread)))
+                points.append(
+                    Point(labels, net.single_link(mine, table, net.ladder(tcp, o.base_weight), spread=variant.spread))
+                )
                 continue
             for r in at(scale, BURST_RATIOS, BURST_RATIOS[-1:]) if marker == net.VQ else BURST_RATIOS[-1:]:
-                groups = net.pair(mine, variant.population, r, tcp)
+                groups = net.pair(mine, variant.population, r, tcp, o.base_weight)
                 points.append(Point(labels | {"r": r}, net.single_link(mine, table, groups, spread=variant.spread)))
     return points
+
+
+def x_base_weight(o: Options, scale: Scale) -> list[Point]:
+    """Figures 3 and 4 at large r, the lower weight varied: virtual queue and RED, every population."""
+    found = []
+    for form, base, marker in product((net.PI, net.IPD), BASE_WEIGHTS, (net.VQ, net.RED)):
+        table, tcp = net.standard(o)[marker], net.wtp(o, form)
+        labels: Labels = {"form": form, "base_weight": base, "marker": marker}
+        found += [
+            Point(
+                {**labels, "population": population, "r": r},
+                net.single_link(o, table, net.pair(o, population, r, tcp, base)),
+            )
+            for population, r in product("AB", at(scale, MAP_RATIOS, MAP_RATIOS_QUICK))
+        ]
+        found.append(Point({**labels, "population": "C"}, net.single_link(o, table, net.ladder(tcp, base))))
+    return found
 
 
 def x_windows(o: Options, scale: Scale) -> list[Point]:
@@ -185,7 +211,7 @@ def x_windows(o: Options, scale: Scale) -> list[Point]:
     return [
         Point(
             {"marker": marker, "form": form, "r": r},
-            net.single_link(o, table, net.pair(o, "A", r, net.wtp(o, form)), record=look),
+            net.single_link(o, table, net.pair(o, "A", r, net.wtp(o, form), o.base_weight), record=look),
         )
         for form, r, (marker, table) in product((net.PI, net.IPD), LOOKED_AT, net.standard(o).items())
     ]
@@ -201,7 +227,7 @@ def x_marks(o: Options, scale: Scale) -> list[Point]:
             net.single_link(
                 o,
                 net.standard(o)[marker],
-                net.pair(o, "A", r, net.wtp(o, form)),
+                net.pair(o, "A", r, net.wtp(o, form), o.base_weight),
                 record={"events": ["arrival"]},
                 warmup_s=PACKETS_WARMUP_S[form],
                 duration_s=PACKETS_WARMUP_S[form] + PACKETS_S,
@@ -330,6 +356,19 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             f"{SETTING} Marking probability of a connection of the high weight over that of one of weight 1, for both "
             f"forms and both markers. Left of the line the high weight is marked less. {BAND}",
             _numbers(o),
+        ),
+        Experiment(
+            "wtp-x-base-weight",
+            "Whom the virtual queue favours: base weight, population and weight ratio",
+            partial(x_base_weight, o),
+            net.SEEDS,
+            partial(figures.x_base_weight, o=o),
+            f"{SETTING} R over r under the virtual queue (filled) and under RED (hollow) over the weight ratio; "
+            "columns: "
+            "weight of the light connections; rows: proportional increase and inversely proportional decrease; "
+            "colours: "
+            f"populations A (5 and 5), B (9 and 1), C (a ladder of ten weights). {BAND}",
+            partial(figures.base_weight_data, o=o),
         ),
         experiment(
             "x-windows",

@@ -442,3 +442,27 @@ def _largest(ax: Axes, found: Sequence[Pair]) -> None:
                     )
     ax.set_xticks(range(len(FIGURES)), list(FIGURES.values()), fontsize=7)
     plots.name_axes(ax, "filled: corrected, hollow: pure", "largest difference of rates (%)", title="c", legend=False)
+
+
+# --- Table 1 otherwise ----------------------------------------------------------------------------------------------
+
+
+def x_table(table: Table) -> Figure:
+    """Marking probabilities of Table 1 with one thing done otherwise: a panel a cell, a row a way."""
+    lab = Lab(table)
+    cells_of_p = [cell for cell in CELLS if cell.column != "R"]
+    ways = list(dict.fromkeys(str(labels["how"]) for labels, _ in lab.points()))
+    figure, axes = plots.figure(1, len(cells_of_p), size=(10.4, 0.3 * len(ways) + 1.4), sharey=True)
+    for ax, cell in zip(axes, cells_of_p, strict=True):
+        link = net.R12 if cell.column == "p12" else net.R23
+        ax.axvspan(cell.paper - cell.slack, cell.paper + cell.slack, color="0.88", zorder=0)
+        ax.axvline(cell.paper, color="0.4", linewidth=0.8, zorder=1)
+        for row, how in enumerate(ways):
+            i = mean_interval(lab.at(how=how, rtt12_ms=cell.rtt12_ms).of(measures.probability_at(link)), LEVEL)
+            half = i.half_width if math.isfinite(i.half_width) else 0.0
+            ax.errorbar(i.mean, row, xerr=half, fmt="o", color=plots.COLOURS[0])
+        title = f"{cell.column}, {measures.words(rtt12_ms=cell.rtt12_ms)}"
+        plots.name_axes(ax, "marking probability", "", title=title, zero=False, legend=False)
+    axes[0].set_yticks(range(len(ways)), ways)
+    axes[0].invert_yaxis()
+    return figure
