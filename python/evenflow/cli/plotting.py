@@ -46,7 +46,7 @@ class Seeds(StrEnum):
 @app.command(
     epilog=examples(
         "evenflow plot call.toml",
-        "evenflow plot out/call --metric queue_delay_s_p99 --by scheme --out figure.pdf",
+        "evenflow plot out/call --metric queue_delay_s_p99 --by scheme --out f.pdf",
     )
 )
 def plot(
@@ -87,7 +87,9 @@ def plot(
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """A figure of a run (rates, queue, windows over time) or of a finished study (means with 95 % intervals).
+    """A figure of a run or of a finished study.
+
+    Of a run: rates, queue and windows over time; of a study: means with 95 % intervals.
 
     With --x, --by, --rows or --columns the file's [sweep] is run as a study, as far as the store does not hold it.
     """
