@@ -157,9 +157,10 @@ def _from_file(
 
     scenario, pins = load(file, settings)
     scenario.check()
-    swept = bool(choice.x or choice.by or choice.rows or choice.columns) and choice.kind != "scatter"
-    swept = swept or replications is not None or (choice.kind in ("line", "interval", "box", "scatter"))
-    if swept and "sweep" not in scenario.tree and replications is None:
+    by_label = bool(choice.by or choice.rows or choice.columns or (choice.x and choice.kind != "scatter"))
+    over_points = "sweep" in scenario.tree and choice.kind in ("line", "interval", "box", "scatter")
+    swept = by_label or over_points or replications is not None
+    if by_label and "sweep" not in scenario.tree:
         problems.append(f"{file} has no [sweep]: --x, --by, --rows and --columns are for studies.")
     _raise(problems)
     where = Path("out") / file.stem / "plot"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,12 +49,30 @@ def draw(picture: Picture, width: float | None = None, height: float | None = No
         columns = fits
     rows = math.ceil(len(picture.panels) / columns)
     tall = height if height is not None else sum(_row_height(picture, r, columns, wide) for r in range(rows))
-    made = _drawn(picture, wide, tall, rows, columns)
+    made, fit = _fitted(picture, wide, tall, rows, columns)
     below = made.legends[0] if made.legends else None
     if below is not None and height is None and getattr(made, "_legend_below", False):
         extra = plots.extent(below)[1]
-        made = _drawn(picture, wide, tall + extra, rows, columns)
+        made, fit = _fitted(picture, wide, tall + extra, rows, columns)
+    if not fit:
+        wide, tall = made.get_size_inches()
+        raise UsageError(
+            f"titles and legends leave no room for the data in {wide:.3g} by {tall:.3g} inches: make the figure "
+            "larger, or draw fewer lines or panels."
+        )
     return made
+
+
+def _fitted(picture: Picture, width: float, height: float, rows: int, columns: int) -> tuple[Figure, bool]:
+    """The figure, and whether everything has room in it."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        made = _drawn(picture, width, height, rows, columns)
+    crowded = [one for one in said if "constrained_layout not applied" in str(one.message)]
+    for one in said:
+        if one not in crowded:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return made, not crowded
 
 
 def _row_height(picture: Picture, row: int, columns: int, width: float) -> float:
