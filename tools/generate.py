@@ -149,7 +149,7 @@ def types_py(schema: dict[str, Any]) -> str:
             have = {p["name"] for p in params}
             shared = sections[OF_ROOM[room]]["params"]
             params += [p for p in shared if p["name"] != "kind" and p["name"] not in have]
-        params = [p for p in params if p["type"] != "not yet known"]
+        params = [p for p in params if p["type"] != "planned, not built"]
         name = class_name(kind)
         if name in names:
             name += class_name(room)

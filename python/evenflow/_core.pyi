@@ -14,6 +14,7 @@ __all__ = [
     "__version__",
     "clear_stop",
     "json_schema",
+    "reached_s",
     "record_hash",
     "request_stop",
     "run",
@@ -79,6 +80,8 @@ def request_stop() -> None:
     """All runs under way in this process raise Interrupted soon."""
 
 def clear_stop() -> None: ...
+def reached_s() -> float:
+    """The simulated instant that the run under way has reached, in s; of several, the one that last looked."""
 
 @final
 class Mechanism:

@@ -77,6 +77,15 @@ class Interval:
         """Half the interval's length, in the unit of the values."""
         return (self.hi - self.lo) / 2
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        if self.n == 0 and self.lo == self.hi:
+            return escape(f"{self.mean:.4g} (exact)")
+        left_out = f", {self.undefined} undefined" if self.undefined else ""
+        bounds = f"[{self.lo:.4g}, {self.hi:.4g}]" if math.isfinite(self.half_width) else "no interval"
+        return escape(f"{self.mean:.4g} {bounds} (95 % unless asked otherwise, n = {self.n}{left_out})")
+
     @staticmethod
     def exact(value: float) -> Interval:
         """A number known without sampling, such as the result of a formula: an interval of no length."""

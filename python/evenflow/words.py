@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Sequence
+
 
 def rate(bits_per_second: float | None) -> str:
     """A rate for people: "9.71 Mbit/s"."""
@@ -58,3 +61,32 @@ def counted(count: int, noun: str) -> str:
 def listed(names: list[str] | tuple[str, ...]) -> str:
     """ "a", "a and b", "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def clean(text: object) -> str:
+    """A text from a file, for a terminal: control characters, which may move the cursor or colour what follows, are
+    shown and do nothing."""
+    return "".join(
+        character if character == "\n" or unicodedata.category(character) not in ("Cc", "Cf") else _shown(character)
+        for character in str(text)
+    )
+
+
+def _shown(character: str) -> str:
+    return " " if character == "\t" else f"\\x{ord(character):02x}"
+
+
+def html_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], below: str = "") -> str:
+    """A table for a notebook; all texts are escaped. The first column heads its row, the others are numbers."""
+    from html import escape
+
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
+    body = "".join(
+        f'<tr><th scope="row" style="text-align:left">{escape(row[0])}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+        + "</tr>"
+        for row in rows
+    )
+    after = f'<div style="font-size:smaller">{escape(below)}</div>' if below else ""
+    top = f'<caption style="text-align:left">{escape(caption)}</caption>'
+    return f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{after}"

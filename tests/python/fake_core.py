@@ -131,6 +131,10 @@ def request_stop() -> None:
     _stop.set()
 
 
+def reached_s() -> float:
+    return 0.0
+
+
 def clear_stop() -> None:
     _stop.clear()
 

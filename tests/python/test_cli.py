@@ -284,7 +284,7 @@ def test_a_reader_that_leaves_is_no_error(small: Path) -> None:
 def test_a_defect_is_a_sentence_too(cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from evenflow.scenario import scenario
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
     monkeypatch.setattr(scenario.Scenario, "run", broken)

@@ -315,7 +315,14 @@ def test_all_that_is_wrong_is_said_at_once(table: Table) -> None:
     with pytest.raises(UsageError) as caught:
         table.plot("utilisatoin", x="flws", by="schem", columns="dely", kind="lines", seeds="all")  # type: ignore[arg-type]
     text = str(caught.value)
-    for part in ("utilisation", "groups.heavy.traffic.flows", "scheme", "links.bottleneck.delay", "line", "mean"):
+    for part in (
+        "links.bottleneck.utilisation",
+        "groups.heavy.traffic.flows",
+        "scheme",
+        "links.bottleneck.delay",
+        "line",
+        "mean",
+    ):
         assert part in text
     with pytest.raises(UsageError, match=r"several points .* differ in links\.bottleneck\.delay"):
         table.plot("utilisation", x="flows", by="scheme")

@@ -3,7 +3,7 @@
 mod mechanism;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use pyo3::create_exception;
@@ -25,6 +25,9 @@ create_exception!(_core, Interrupted, PyException, "A run that `request_stop` en
 
 /// Raised by `request_stop`: every run of this process looks at it.
 static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Seconds, as bits of an f64: the instant that the run which last looked at the stop flag has reached.
+static CLOCK: AtomicU64 = AtomicU64::new(0);
 
 /// A decoded and checked scenario.
 #[pyclass(frozen, module = "evenflow._core")]
@@ -129,7 +132,9 @@ fn thread_cpu_seconds(py: Python<'_>) -> PyResult<f64> {
 fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyResult<Record> {
     #[expect(clippy::disallowed_methods, reason = "what a run took is provenance, outside the record")]
     let (started, cpu_before) = (Instant::now(), thread_cpu_seconds(py)?);
-    let result = py.detach(|| evenflow_sim::run(&scenario.inner, seed, Options { event_path }, &STOP));
+    let options = Options { event_path, clock: Some(&CLOCK) };
+    CLOCK.store(0, Ordering::Relaxed);
+    let result = py.detach(|| evenflow_sim::run(&scenario.inner, seed, options, &STOP));
     let (wall, cpu) = (started.elapsed().as_secs_f64(), thread_cpu_seconds(py)? - cpu_before);
     let result = result.map(|outcome| {
         let mut record = outcome.record.clone();
@@ -172,6 +177,12 @@ fn request_stop() {
     STOP.store(true, Ordering::Relaxed);
 }
 
+/// The simulated instant that the run under way has reached, in seconds; of several, the one that last looked.
+#[pyfunction]
+fn reached_s() -> f64 {
+    f64::from_bits(CLOCK.load(Ordering::Relaxed))
+}
+
 /// Lets runs go on again.
 #[pyfunction]
 fn clear_stop() {
@@ -209,6 +220,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("RECORD_VERSION", metrics::VERSION)?;
     m.add_function(wrap_pyfunction!(request_stop, m)?)?;
     m.add_function(wrap_pyfunction!(clear_stop, m)?)?;
+    m.add_function(wrap_pyfunction!(reached_s, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(json_schema, m)?)
 }

@@ -100,26 +100,56 @@ pub(crate) fn noun(room: Room) -> &'static str {
     }
 }
 
-/// Mechanisms that are announced and do not exist yet: their names are not mistakes.
-pub fn announced(room: Room) -> &'static [&'static str] {
+/// Mechanisms that are announced, or that people look for, and do not exist: their names are not mistakes. Each with what
+/// comes nearest.
+pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
+    const SHAPERS: &str = "a link's scheduler tbf or htb";
+    const WIRE: &str = "a link with delay alone";
     match room {
-        Room::Queue => &[],
-        Room::Scheduler => &["token-bucket"],
-        Room::Stage => &[
-            "policer",
-            "congestion-policer",
-            "auditor",
-            "rewriter",
-            "tunnel",
-            "tunnel-ingress",
-            "tunnel-egress",
-            "shaper",
-            "token-bucket",
-            "bandwidth-manager",
+        Room::Queue => &[
+            ("cake", "fq-codel as a leaf of the scheduler htb"),
+            ("dualpi2", "pie, or red with action \"mark\""),
+            ("fq-pie", "fq-codel, or pie"),
+            ("blue", "pie"),
+            ("l4s", "red with action \"mark\", and congestion_control \"dctcp\""),
         ],
-        Room::Traffic => &["short-flows", "web", "youtube", "has"],
-        Room::CongestionControl | Room::Stack | Room::Scenario => &[],
+        Room::Scheduler => {
+            &[("token-bucket", "tbf"), ("wfq", "drr"), ("cake", "htb with leaves of fq-codel")]
+        }
+        Room::Stage => &[
+            ("policer", "a link's scheduler tbf with a small limit"),
+            ("congestion-policer", "the queue csfq, or activity-aqm"),
+            ("auditor", "rate-meter"),
+            ("rewriter", WIRE),
+            ("tunnel", WIRE),
+            ("tunnel-ingress", WIRE),
+            ("tunnel-egress", WIRE),
+            ("shaper", SHAPERS),
+            ("token-bucket", SHAPERS),
+            ("bandwidth-manager", SHAPERS),
+            ("window-tuner", "a group's tcp.max_window"),
+            ("congestion-meter", "activity-meter"),
+        ],
+        Room::Traffic => &[
+            ("short-flows", "upload"),
+            ("request-response", "upload"),
+            ("web", "upload"),
+            ("ping", "cbr with a small rate and packet"),
+            ("youtube", "upload"),
+            ("has", "upload"),
+        ],
+        Room::CongestionControl => {
+            &[("bbr", "vegas, or cubic"), ("prague", "dctcp"), ("hybla", "cubic"), ("westwood", "newreno")]
+        }
+        Room::Stack | Room::Scenario => &[],
     }
+}
+
+/// What answers a name that is no mistake: that it is not built, and what comes nearest.
+pub fn not_built(room: Room, name: &str) -> Option<String> {
+    let plain = name.to_lowercase().replace('_', "-");
+    let (known, near) = announced(room).iter().find(|(known, _)| *known == plain)?;
+    Some(format!("{} \"{known}\": planned, not built; nearest: {near}", noun(room)))
 }
 
 /// Everything that `describe`, the documentation and the Python types are made of, as JSON.
@@ -272,7 +302,7 @@ mod tests {
         for room in ROOMS {
             assert!(!all(room).is_empty(), "{room:?}");
             for m in all(room) {
-                assert!(!announced(room).contains(&m.kind), "{} exists", m.kind);
+                assert!(announced(room).iter().all(|(name, _)| *name != m.kind), "{} exists", m.kind);
             }
         }
     }

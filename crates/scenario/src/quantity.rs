@@ -278,6 +278,11 @@ pub(crate) fn single(json: &Json, ty: Type, range: &Range) -> Result<Value, Stri
         }
     };
     match value.number() {
+        Some(0.0) if ty == Type::Rate && range.min >= 1.0 => Err(format!(
+            "a rate of {} would keep the packet that is being sent for ever; for an outage write the link's loss = \
+             {{ probability = 1, from = …, until = … }}",
+            shown(json)
+        )),
         Some(x) if !range.holds(x) => {
             Err(format!("must be {}{}, not {}", range.words(), unit_of(ty), shown(json)))
         }
@@ -307,6 +312,11 @@ const LAWS: [&str; 4] = ["uniform", "normal", "exponential", "values"];
 
 fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Law> {
     for key in table.keys().filter(|key| !LAWS.contains(&key.as_str())) {
+        if key == "trace" && ty == Type::Rate {
+            let near = "{ steps = [[\"0 s\", \"10 Mbit/s\"], …] }, a rate for each interval";
+            errors.push(join(path, key), format!("trace: planned, not built; nearest: {near}"));
+            continue;
+        }
         let message = format!("unknown law {}{}", quoted(key), suggestion(key, LAWS));
         errors.push(join(path, key), message);
     }

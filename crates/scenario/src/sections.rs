@@ -91,7 +91,7 @@ impl Shape {
             Shape::Words(words) => format!("list out of {}", words.join(", ")),
             Shape::Every => "duration or \"packet\"".into(),
             Shape::Elsewhere => "table".into(),
-            Shape::Later => "not yet known".into(),
+            Shape::Later => "planned, not built".into(),
         }
     }
 }

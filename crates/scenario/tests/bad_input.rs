@@ -276,7 +276,7 @@ fn kinds_are_known_or_announced_or_mistyped() {
     one(
         "groups.heavy.traffic",
         json!({ "kind": "web" }),
-        "groups.heavy.traffic.kind: not yet known: traffic kind \"web\"",
+        "groups.heavy.traffic.kind: traffic kind \"web\": planned, not built; nearest: upload",
     );
     one(
         "groups.heavy.traffic",
@@ -313,11 +313,11 @@ fn kinds_are_known_or_announced_or_mistyped() {
         json!(true),
         "groups.heavy.tcp.save_metric: unknown key \"save_metric\"; did you mean \"save_metrics\"?",
     );
-    one("stages.meter.peer", json!("x"), "stages.meter.peer: not yet known: peer");
+    one("stages.meter.peer", json!("x"), "stages.meter.peer: peer: planned, not built; leave it out");
     one(
         "links.bottleneck.queue.scheduler",
         json!({ "kind": "token-bucket" }),
-        "links.bottleneck.queue.scheduler.kind: not yet known: scheduler \"token-bucket\"",
+        "links.bottleneck.queue.scheduler.kind: scheduler \"token-bucket\": planned, not built; nearest: tbf",
     );
 }
 
@@ -600,7 +600,8 @@ fn rates_in_steps_begin_at_zero_and_go_forward() {
     one(
         "links.bottleneck.rate",
         steps(json!([["0 s", "0 bit/s"]])),
-        "links.bottleneck.rate.steps[0][1]: must be at least 1 bit/s, not \"0 bit/s\"",
+        "links.bottleneck.rate.steps[0][1]: a rate of \"0 bit/s\" would keep the packet that is being sent for ever; for \
+         an outage write the link's loss = { probability = 1, from = …, until = … }",
     );
     one(
         "links.bottleneck.rate",

@@ -178,7 +178,7 @@ fn a_single_mechanism_is_decoded_alone() {
     let errors = evenflow_scenario::mechanism("activty-aqm", "{}").expect_err("an error");
     assert_eq!(errors.to_string(), "unknown mechanism \"activty-aqm\"; did you mean \"activity-aqm\"?");
     let errors = evenflow_scenario::mechanism("web", "{}").expect_err("an error");
-    assert_eq!(errors.to_string(), "not yet known: traffic kind \"web\"");
+    assert_eq!(errors.to_string(), "traffic kind \"web\": planned, not built; nearest: upload");
 }
 
 /// What is rule and scheduler in one, and what has a limit where the file gives none.

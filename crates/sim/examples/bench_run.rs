@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Duration::from_seconds(args.get(at + 1).ok_or("--duration wants seconds")?.parse()?);
     }
     let start = Instant::now();
-    let options = Options { event_path: args.iter().any(|a| a == "--event-path") };
+    let options = Options { event_path: args.iter().any(|a| a == "--event-path"), ..Options::default() };
     let outcome = evenflow_sim::run(&scenario, seed, options, &AtomicBool::new(false))?;
     let mut record = outcome.record;
     record.insert("record_hash".into(), outcome.record_hash.into());

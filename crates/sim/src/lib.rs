@@ -16,7 +16,7 @@ mod port;
 mod probe;
 mod record;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use evenflow_scenario::model::Scenario;
 
@@ -28,6 +28,8 @@ pub use record::{Column, Outcome, hash as record_hash};
 pub struct Options {
     /// Every queue takes the event path, even where one event a hop would do. For the test that both agree.
     pub event_path: bool,
+    /// Where the loop writes, whenever it looks at the stop flag, which instant it has reached: seconds, as bits of an f64.
+    pub clock: Option<&'static AtomicU64>,
 }
 
 /// Why there is no record.
@@ -44,7 +46,7 @@ pub enum RunError {
 /// Runs `scenario` with `seed`. The flag is looked at every 2^16 events.
 pub fn run(scenario: &Scenario, seed: u64, options: Options, stop: &AtomicBool) -> Result<Outcome, RunError> {
     let mut engine = build::build(scenario, seed, options);
-    engine.run(stop)?;
+    engine.run(stop, options.clock)?;
     engine.check_conservation().map_err(RunError::Invariant)?;
     Ok(record::record(&engine, scenario, seed))
 }

@@ -7,6 +7,7 @@ Everything heavy is imported inside the commands, so that `--help` answers at on
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -29,7 +30,7 @@ def start(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
-from . import running, plotting, papers, new, looking, theory, store  # isort: skip  # noqa: E402, F401  order of --help
+from . import running, plotting, checking, papers, new, looking, theory, store  # isort: skip  # noqa: E402, F401
 
 COMMANDS = (
     *(command.name or command.callback.__name__ for command in app.registered_commands if command.callback),
@@ -37,10 +38,26 @@ COMMANDS = (
 )
 
 
+SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
+
+
+def _as_meant(arguments: Sequence[str]) -> list[str]:
+    """Nothing at all asks for help, and so does `help COMMAND`; a shell may be named where it cannot be found out."""
+    if not arguments:
+        return ["--help"]
+    first, *rest = arguments
+    if first == "help":
+        return [*rest, "--help"]
+    if first in ("--show-completion", "--install-completion") and rest and rest[0] in SHELLS:
+        # Typer then takes the shell's name instead of looking at the parent process.
+        os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
+    return list(arguments)
+
+
 def _unknown_command(arguments: Sequence[str]) -> str | None:
     """Typer says “No such command”; we say which one is near."""
     word = next((a for a in arguments if not a.startswith("-")), None)
-    if word is None or word in COMMANDS:
+    if word is None or word in COMMANDS or arguments[0].endswith("-completion"):
         return None
     guess = nearest(word, COMMANDS)
     return f"There is no command “{word}”. " + (
@@ -57,6 +74,7 @@ def invoke(arguments: Sequence[str]) -> int:
 
     Never raises, never prints a traceback (`EVENFLOW_DEBUG=1` lets it through).
     """
+    arguments = _as_meant(arguments)
     wrong = _unknown_command(arguments)
     if wrong is not None:
         complain(wrong)
@@ -94,12 +112,39 @@ def invoke(arguments: Sequence[str]) -> int:
 
 def _usage(error: Exception) -> int:
     message = error.format_message() if hasattr(error, "format_message") else str(error)
+    message = _plainly(message)
     if message:
         complain(message)
     context = getattr(error, "ctx", None)
     if context is not None and type(error).__name__ != "NoArgsIsHelpError":
         print(f"Try: {context.command_path} --help", file=sys.stderr)
     return int(getattr(error, "exit_code", 2))
+
+
+_PLAINLY = (
+    (r"Invalid value for (.*?): Input should be a valid integer.*", r"\1 must be a whole number"),
+    (r"Invalid value for (.*?): Input should be a valid number.*", r"\1 must be a number"),
+    (r"Invalid value for (.*?): Input should be greater than or equal to (.*)", r"\1 must be at least \2"),
+    (r"Invalid value for (.*?): Input should be less than or equal to (.*)", r"\1 must be at most \2"),
+    (
+        r"Invalid value for (.*?): (?:Value error, )?'(.*)' is not one of (.*?)\.?",
+        r"\1 cannot be “\2”; it is one of \3",
+    ),
+    (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"“\1” is one argument too many"),
+    (r"Missing argument '(.*)'\.?", r"\1 is missing"),
+    (r"No such option: (\S+) \(Possible options: (.*)\)", r"There is no option \1; did you mean \2?"),
+    (r"No such option: (\S+)(.*)", r"There is no option \1\2"),
+    (r"Option '(.*)' requires an argument\.?", r"\1 needs a value"),
+)
+
+
+def _plainly(message: str) -> str:
+    """What Click and its checks of types say, in the words of the other messages."""
+    for pattern, said in _PLAINLY:
+        if re.fullmatch(pattern, message.strip(), re.DOTALL):
+            told = re.sub(pattern, said, message.strip(), flags=re.DOTALL).replace("'", "")
+            return told if told.endswith((".", "?", "…")) else f"{told}."
+    return message.removeprefix("Value error, ")
 
 
 def main() -> NoReturn:

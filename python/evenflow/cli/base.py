@@ -23,11 +23,16 @@ app = typer.Typer(
     help="When a network is full, who gets the bandwidth, and what does it feel like to them?",
     epilog="Exit codes: 0 done, whatever the verdicts; 1 the tool failed; 2 bad usage or bad scenario; "
     "130 interrupted; with --strict: 3 a claim is false, 4 one is undecided.",
-    add_completion=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def examples(*lines: str) -> str:
+    """What stands at the end of a command's --help, one line each, as it can be typed."""
+    return "\b\n" + "\n".join(["Examples:" if len(lines) > 1 else "Example:", *(f"  {line}" for line in lines)])
 
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file (TOML).")]
@@ -137,4 +142,6 @@ def print_json(document: Any) -> None:
 
 def complain(message: str) -> None:
     """A message on standard error, under the program's name."""
-    print(f"evenflow: {message}", file=sys.stderr)
+    from ..words import clean
+
+    print(f"evenflow: {clean(message)}", file=sys.stderr)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .base import Json, app, print_json
+from .base import Json, app, examples, print_json
 
 
 class Listed(StrEnum):
@@ -19,11 +19,25 @@ class Listed(StrEnum):
     metrics = "metrics"
 
 
-@app.command("list")
-def list_(what: Annotated[Listed, typer.Argument(help="What to list.")], as_json: Json = False) -> None:
+@app.command("list", epilog=examples("evenflow list", "evenflow list tcp"))
+def list_(
+    what: Annotated[Listed | None, typer.Argument(help="What to list; default: everything.")] = None,
+    as_json: Json = False,
+) -> None:
     """What there is: mechanisms, traffic, tcp, metrics."""
-    from ..run.mechanism import schema
     from ..show import screens
+
+    found = {each: _listed(each) for each in ([what] if what is not None else list(Listed))}
+    if as_json:
+        print_json({each.value: rows for each, (rows, _) in found.items()})
+        return
+    for each, (rows, columns) in found.items():
+        screens.listing(each.value.capitalize() if each is not Listed.tcp else "TCP", rows, columns)
+    screens.more("evenflow describe NAME")
+
+
+def _listed(what: Listed) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    from ..run.mechanism import schema
 
     rooms = {
         Listed.mechanisms: ("queue", "scheduler", "stage"),
@@ -39,17 +53,27 @@ def list_(what: Annotated[Listed, typer.Argument(help="What to list.")], as_json
         if what is Listed.tcp:
             rows += [{"kind": p["name"], "room": "stack profile", "title": p["doc"]} for p in schema()["profiles"]]
         columns = ("kind", "room", "title")
-    if as_json:
-        print_json({what.value: rows})
-    else:
-        screens.listing(what.value.capitalize(), rows, columns)
+    return rows, columns
 
 
-@app.command()
+def _names(incomplete: str) -> list[str]:
+    """What `describe` knows, for a shell that completes."""
+    from ..run.mechanism import schema
+
+    tables = [*schema()["mechanisms"], *schema()["profiles"], *schema()["metrics"]]
+    names = [str(table.get("kind") or table["name"]) for table in tables]
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+@app.command(epilog=examples("evenflow describe codel", "evenflow describe links.L.queue_delay_s_p99"))
 def describe(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A mechanism or a metric.")], as_json: Json = False
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A mechanism or a metric.", autocompletion=_names)],
+    as_json: Json = False,
 ) -> None:
-    """Parameters, units, defaults and sources of a mechanism; formula and window of a metric."""
+    """A mechanism's parameters and sources, or a metric's formula.
+
+    Parameters with units, ranges and defaults, a line to copy, and what it was checked against.
+    """
     from ..run.mechanism import describe as look_up
 
     found = look_up(name)
@@ -61,7 +85,7 @@ def describe(
         screens.mechanism(found)
 
 
-@app.command()
+@app.command(epilog=examples("evenflow doctor"))
 def doctor(as_json: Json = False) -> None:
     """What this host can do."""
     from .doctor import examine

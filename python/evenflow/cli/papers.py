@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import EvenflowError, UsageError, unknown
-from .base import Jobs, Json, Strict, app, pairs, print_json
+from .base import Jobs, Json, Strict, app, examples, pairs, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ class ScaleOption(StrEnum):
     paper = "paper"
 
 
-@app.command()
+@app.command(epilog=examples("evenflow papers"))
 def papers(as_json: Json = False) -> None:
     """What can be reproduced."""
     from .. import papers as registry
@@ -60,7 +60,13 @@ def papers(as_json: Json = False) -> None:
         screens.papers(rows)
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "evenflow reproduce abc --scale quick",
+        "evenflow reproduce abc fig04 fig08 --scale paper",
+        "evenflow reproduce wtp --option red_spread=ns2",
+    )
+)
 def reproduce(
     paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper's key; see: evenflow papers.")],
     experiments: Annotated[
@@ -88,7 +94,10 @@ def reproduce(
     as_json: Json = False,
     strict: Strict = False,
 ) -> None:
-    """Run a paper's experiments, draw its figures, judge its claims, write one report."""
+    """Re-examine a paper: figures, judged claims, one report.
+
+    Its experiments are run, its figures drawn, its claims judged.
+    """
     from .. import papers as registry
     from ..papers import reproduce as work
 
@@ -145,7 +154,7 @@ def reproduce(
     _leave(document, strict)
 
 
-@app.command()
+@app.command(epilog=examples("evenflow claims abc", "evenflow claims wtp --out out/wtp --strict"))
 def claims(
     paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper's key; see: evenflow papers.")],
     claim: Annotated[
@@ -158,7 +167,10 @@ def claims(
     as_json: Json = False,
     strict: Strict = False,
 ) -> None:
-    """The ledger: a paper's claims, worst first, as last judged here, else as shipped."""
+    """A paper's claims with their numbers, worst first.
+
+    As last judged here; where nothing was run yet, the ledger that ships with Evenflow.
+    """
     from .. import papers as registry
     from ..papers import carry
     from ..papers.reproduce import LEDGER, read_ledger, read_shipped, shipped_ledger

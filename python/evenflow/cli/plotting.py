@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError, nearest
-from .base import LARGEST_SEED, By, Jobs, Metric, Settings, X, app, load
+from .base import LARGEST_SEED, By, Jobs, Metric, Settings, X, app, examples, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,8 +44,10 @@ class Seeds(StrEnum):
 
 
 @app.command(
-    epilog="Examples: evenflow plot call.toml · evenflow plot out/call --metric queue_delay_s_p99 --by scheme "
-    "--width 3.5in --out delay.pdf"
+    epilog=examples(
+        "evenflow plot call.toml",
+        "evenflow plot out/call --metric queue_delay_s_p99 --by scheme --out f.pdf",
+    )
 )
 def plot(
     target: Annotated[
@@ -85,7 +87,9 @@ def plot(
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """A figure of a run (rates, queue, windows over time) or of a finished study (means with 95 % intervals).
+    """A figure of a run or of a finished study.
+
+    Of a run: rates, queue and windows over time; of a study: means with 95 % intervals.
 
     With --x, --by, --rows or --columns the file's [sweep] is run as a study, as far as the store does not hold it.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, By, File, Jobs, Json, Metric, Quiet, Settings, X, app, load, print_json, share
+from .base import LARGEST_SEED, By, File, Jobs, Json, Metric, Quiet, Settings, X, app, examples, load, print_json, share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from ..show.pictures import Choice
 
 
-@app.command(epilog="Example: evenflow run call.toml --set links.line.queue.kind=codel --plot")
+@app.command(
+    epilog=examples(
+        "evenflow run examples/scenarios/call.toml",
+        "evenflow run call.toml --seed 3 --set links.line.delay='\"50 ms\"'",
+        "evenflow run call.toml --set links.line.queue.kind=codel --plot",
+    )
+)
 def run(
     file: File,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
@@ -42,7 +48,7 @@ def run(
         from ..run.store import prepare
 
         prepare(out)
-    record = scenario.run(seed)
+    record = scenario.run(seed, progress=not as_json)
     from ..run import notes
 
     found = [*notes.left_out(scenario, record, written=out is not None), *record.notes]
@@ -85,7 +91,14 @@ def _write_run(
     return [*written, *write(picture, None, folder / "plot", (None, None))]
 
 
-@app.command(epilog="Example: evenflow study sweep.toml --metric queue_delay_s_p99 --x delay --by scheme")
+@app.command(
+    epilog=examples(
+        "evenflow study examples/scenarios/abc-default.toml",
+        "evenflow study abc.toml --replications 20 --out out/twenty",
+        "evenflow study abc.toml --metric queue_delay_s_p99 --x delay",
+        "evenflow study abc.toml --precision 2% --precision-of 'groups.*.goodput_bps'",
+    )
+)
 def study(
     file: File,
     replications: Annotated[
@@ -115,7 +128,10 @@ def study(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run a scenario's [sweep]: every point with every seed, kept as it finishes, never computed twice."""
+    """Run a [sweep]: every point with every seed, none twice.
+
+    Each run is kept as it finishes: interrupted, the same command goes on from there.
+    """
     from ..run.store import Store
     from ..run.study import Study as Planned
     from ..run.study import run_study
@@ -148,7 +164,7 @@ def study(
         screens.notes_of_study(table)
     stored = f", {table.cached} of them from the store" if table.cached else ""
     print(f"{len(table)} runs in {time_span(table.elapsed_s)}{stored}.")
-    print(f"Results: {', '.join(str(path) for path in written)}")
+    print("Results:", *(f"  {path}" for path in written), sep="\n")
 
 
 def _names_of_sweep(planned: Study, x: str | None, by: list[str] | None) -> None:

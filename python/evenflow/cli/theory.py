@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, load, pairs, print_json
+from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, examples, load, pairs, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,12 @@ MOST_POINTS = 2001
 TRAJECTORY_S = 60.0
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "evenflow theory examples/scenarios/two-bottlenecks.toml --composed",
+        "evenflow theory two-bottlenecks.toml --no-run --out out/theory",
+    )
+)
 def theory(
     file: File,
     settings: Settings = None,
@@ -56,7 +61,10 @@ def theory(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """The fluid prediction of weighted windows over links that mark, beside the run; and whether it settles."""
+    """The fluid model's prediction beside the run.
+
+    Rates, windows and prices of weighted windows over links that mark, and whether they settle.
+    """
     import evenflow
 
     from ..run.store import Store

@@ -60,11 +60,20 @@ def execute(tree_json: str, seed: int) -> Result:
     return Result(done.json, done.record_hash, _core.ENGINE_ID, series)
 
 
-def run_here(scenario: Scenario, seed: int) -> Record:
-    """One run in a worker thread, so that the main thread can hear Ctrl-C."""
-    from concurrent.futures import ThreadPoolExecutor
+POLL_S = 0.2
+"""Between looks at how far a run is."""
+
+
+def run_here(scenario: Scenario, seed: int, *, progress: bool = False) -> Record:
+    """One run in a worker thread, so that the main thread can hear Ctrl-C.
+
+    Args:
+        progress: a bar on the terminal, from two seconds on.
+    """
+    from concurrent.futures import ThreadPoolExecutor, wait
 
     from .. import _core
+    from .progress import RunBar
 
     scenario.core  # noqa: B018  (raises with every error before anything starts)
     require_memory(scenario)
@@ -73,6 +82,9 @@ def run_here(scenario: Scenario, seed: int) -> Record:
     try:
         future: Future[Result] = pool.submit(execute, tree, seed)
         try:
+            with RunBar(scenario.core.duration_s, progress) as bar:
+                while wait([future], POLL_S if bar.wanted else None).not_done:
+                    bar.show(_core.reached_s())
             record = future.result().record()
         except KeyboardInterrupt:
             _core.request_stop()

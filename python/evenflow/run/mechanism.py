@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import UsageError, unknown
 from . import evidence
+from .samples import sample
 
 _PACKET = {
     "now_s": "time in s; 0",
@@ -169,8 +170,8 @@ def kinds() -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """The declarative table of a mechanism with what it was checked against (`validation`, see `evidence.of`); a stack
-    profile, its lines as parameters with its values as defaults; or the definition of a metric.
+    """The declarative table of a mechanism, an `example` to copy and what it was checked against (`validation`, see
+    `evidence.of`); a stack profile, its lines as parameters with its values as defaults; or the definition of a metric.
 
     Raises:
         UsageError: nothing is called so; the message names the nearest, or what has a parameter or an observable of
@@ -183,10 +184,13 @@ def describe(name: str) -> dict[str, Any]:
     tables: list[dict[str, Any]] = [*schema()["mechanisms"], *schema()["metrics"]]
     for table in tables:
         if plain(str(table.get("kind") or table["name"])) == plain(name):
-            return {**table, "validation": evidence.of(table["kind"])} if "kind" in table else table
+            if "kind" not in table:
+                return table
+            return {**table, "example": sample(table), "validation": evidence.of(table["kind"])}
     for profile in schema()["profiles"]:
         if profile["name"] == plain(name):
-            return {**_profile(profile), "validation": evidence.of(profile["name"])}
+            made = _profile(profile)
+            return {**made, "example": sample(made), "validation": evidence.of(profile["name"])}
     last = name.rpartition(".")[2]
     for table in schema()["metrics"]:
         if table["name"].rpartition(".")[2] == last:

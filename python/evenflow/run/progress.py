@@ -83,3 +83,43 @@ class ProgressBar(Bar):
 def progress_bar(what: str, wanted: bool) -> Bar:
     """A bar on the terminal if one is wanted, else none."""
     return ProgressBar(what) if wanted else Bar()
+
+
+class RunBar:
+    """How much of a single run's simulated time has passed: on a terminal, once two seconds have."""
+
+    def __init__(self, duration_s: float, wanted: bool) -> None:
+        self.wanted = wanted and sys.stderr.isatty()
+        self._duration = duration_s
+        self._started = time.perf_counter()
+        self._rich: RichProgress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> RunBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._rich is not None:
+            self._rich.stop()
+
+    def show(self, reached_s: float) -> None:
+        """Show how far it is."""
+        if not self.wanted or time.perf_counter() - self._started < PATIENCE_S:
+            return
+        if self._rich is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as RichProgress
+
+            self._rich = RichProgress(
+                TextColumn("run"),
+                BarColumn(),
+                TextColumn("{task.completed:.0f} of {task.total:g} s simulated, left:"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True, highlight=False),
+                transient=True,
+            )
+            self._rich.start()
+            self._task = self._rich.add_task("run", total=self._duration)
+        if self._task is not None:
+            self._rich.update(self._task, completed=min(reached_s, self._duration))

@@ -172,6 +172,37 @@ class Record:
         """The series as little-endian f64 bytes: (times, values)."""
         return dict(self._series)
 
+    def _repr_html_(self) -> str:
+        from ..words import html_table, rate, share
+
+        rows = [
+            [
+                name,
+                str(g.get("users", "–")),
+                rate(g.get("throughput_bps")),
+                rate(g.get("goodput_bps")),
+                share(g.get("loss_ratio")),
+                "–",
+            ]
+            for name, g in self.json.get("groups", {}).items()
+        ]
+        rows += [
+            [name, "–", "–", "–", f"{sum((link.get('drops') or {}).values()):,} dropped", self._waited(link)]
+            for name, link in self.json.get("links", {}).items()
+        ]
+        title = (self.scenario.title if self.scenario is not None else "") or "A run"
+        headings = ("", "users", "throughput each", "goodput each", "lost", "mean wait")
+        notes = " ".join(f"{note.code}: {note.text}" for note in self.notes)
+        return html_table(
+            f"{title} · seed {self.json.get('seed')} · record {self.record_hash[:12]}", headings, rows, notes
+        )
+
+    @staticmethod
+    def _waited(link: Mapping[str, Any]) -> str:
+        from ..words import share, time_span
+
+        return f"{time_span(link.get('queue_delay_s_mean'))}, busy {share(link.get('utilisation'))}"
+
     def __repr__(self) -> str:
         scenario = str(self.json.get("scenario_hash", ""))[:12]
         return f"<Record seed {self.json.get('seed')} of {scenario}: {self.record_hash[:12]}>"

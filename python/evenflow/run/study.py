@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Curve", "Label", "Labels", "Origin", "Point", "Precision", "Progress", "Run", "Study", "Table", "run_study"]
 
 BATCH = 10
+MOST_ROWS = 30
+"""Points that a notebook shows of a table."""
 MOST_REPLICATIONS = 200
 DEFAULT_PRECISION_OF = "groups.*.throughput_bps"
 
@@ -271,6 +273,26 @@ class Table:
             raise KeyError(f"no point has {wanted}")
         left_out = [labels for labels in self.left_out if all(labels.get(k) == v for k, v in wanted.items())]
         return Table(found, scenarios=self.scenarios, left_out=left_out)
+
+    def __repr__(self) -> str:
+        return f"<Table of {len(self.runs)} runs at {len(self.points())} points>"
+
+    def _repr_html_(self) -> str:
+        from ..words import html_table
+
+        names = [n for n in self.metric_names() if n.startswith("groups.") and n.endswith(".throughput_bps")]
+        labels = list(dict.fromkeys(label for point in self.points() for label in point))
+        rows = []
+        for index, (point, found) in enumerate(self.summaries(names)):
+            if index == MOST_ROWS:
+                rows.append(["…", *[""] * (len(labels) + len(names) - 1)])
+                break
+            cells = [f"{found[n].mean / 1e6:.4g} ± {found[n].half_width / 1e6:.2g}" for n in names if n in found]
+            rows.append([*(str(point.get(label, "–")) for label in labels), *cells] or ["–"])
+        headings = [*labels, *(f"{n.removeprefix('groups.').removesuffix('.throughput_bps')} (Mbit/s)" for n in names)]
+        caption = f"{len(self.runs)} runs at {len(self.points())} points: throughput, mean ± half the 95 % interval"
+        notes = " ".join(f"{note.code}: {note.text}" for note, _ in self.notes())
+        return html_table(caption, headings, rows, notes)
 
     def notes(self) -> list[tuple[Note, list[int]]]:
         """What the runs did not do, or did for a reason their numbers do not show (docs/measuring.md): each note once,

@@ -407,9 +407,16 @@ class Outline:
             return f"{source.path}.tcp"
         return paths.render(("groups", source.group, "tcp"))
 
+    def _as_written(self, path: paths.Path) -> str:
+        """A path of the canonical scenario as the file has it: a single table of traffic is no list there."""
+        is_traffic = len(path) > 3 and path[0] == "groups" and path[2] == "traffic"
+        if is_traffic and not isinstance(self.scenario.tree["groups"][path[1]].get("traffic"), list):
+            path = (*path[:3], *path[4:])
+        return paths.render(path)
+
     def randomness(self) -> list[str]:
         """What in the scenario is drawn, by path; empty where every seed gives the same run."""
-        found = [paths.render(path) for path in _laws(self.tree)]
+        found = [self._as_written(path) for path in _laws(self.tree)]
         found += [source.path for source in self.sources if source.kind == "poisson"]
         for way in self.ways.values():
             flows = sum(source.count for source in self.crossing(way))

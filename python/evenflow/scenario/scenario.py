@@ -49,7 +49,7 @@ class Scenario:
         Raises:
             ScenarioError: no such file, a folder, not UTF-8, or not TOML (with the line).
         """
-        name = str(path)
+        name, text = str(path), ""
         try:
             text = Path(path).read_text(encoding="utf-8")
             return Scenario(tomllib.loads(text), source=name)
@@ -60,7 +60,9 @@ class Scenario:
         except UnicodeDecodeError as error:
             raise ScenarioError([("", f"is not UTF-8 text (byte {error.start}).")], name) from None
         except tomllib.TOMLDecodeError as error:
-            raise ScenarioError([("", f"is not valid TOML: {error}.")], name) from None
+            from .toml_errors import told
+
+            raise ScenarioError([told(text, error)], name) from None
         except OSError as error:
             raise ScenarioError([("", f"cannot be read: {error.strerror or error}.")], name) from None
 
@@ -141,8 +143,11 @@ class Scenario:
         """The canonical scenario's hash: units, defaults, key order, title and `[sweep]` do not matter."""
         return self.core.hash
 
-    def run(self, seed: int = 1) -> Record:
+    def run(self, seed: int = 1, *, progress: bool = False) -> Record:
         """One run: the same scenario and seed give the same record on any machine.
+
+        Args:
+            progress: a bar on the terminal, from two seconds on.
 
         Raises:
             ScenarioError: it is not valid.
@@ -151,7 +156,7 @@ class Scenario:
         """
         from ..run.engine import run_here
 
-        return run_here(self, seed)
+        return run_here(self, seed, progress=progress)
 
     def plot(
         self,
@@ -186,6 +191,36 @@ class Scenario:
         groups = self._tree.get("groups")
         names = ", ".join(groups) if isinstance(groups, dict) else ""
         return f"<Scenario {self.title or self.source or 'untitled'!r}: groups {names or 'none'}>"
+
+    def _repr_html_(self) -> str:
+        from ..words import html_table, plain, rate, time_span
+        from .outline import Outline
+
+        title = self.title or self.source or "A scenario"
+        try:
+            outline = Outline(self)
+        except ScenarioError as error:
+            return html_table(title, ("", "what is wrong"), [[path, message] for path, message in error.errors])
+        rows = [
+            [
+                way.name if way.forward else f"{way.name}, reverse",
+                rate(way.rate),
+                time_span(way.delay),
+                way.limit or "–",
+            ]
+            for way in outline.described()
+        ]
+        rows += [
+            [
+                f"{source.group}: {plain(source.users)} × {source.flows} {source.kind}",
+                source.control or "–",
+                time_span(source.round_trip_s) if source.tcp else "–",
+                "–",
+            ]
+            for source in outline.sources
+        ]
+        headings = ("", "rate, or control", "delay, or round trip", "limit")
+        return html_table(f"{title} · {plain(outline.duration)} s from {plain(outline.warmup)} s", headings, rows)
 
     def __getstate__(self) -> tuple[dict[str, Any], str | None]:
         return self._tree, self.source

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from ..words import plain, rate, share, time_span
+from ..words import clean, plain, rate, share, time_span
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "plain", "rate", "share", "table", "time_span"]
+__all__ = ["clean", "console", "grid", "plain", "rate", "share", "table", "time_span"]
 
 
 class _Stripped:
@@ -60,3 +61,67 @@ def table(*columns: str, title: str | None = None, right: tuple[int, ...] = ()) 
     for index, name in enumerate(columns):
         made.add_column(name, justify="right" if index in right else "left", overflow="fold")
     return made
+
+
+GAP = 3
+"""Blanks between columns."""
+LONG_TEXT, NARROWEST_TEXT = 40, 20
+"""A column of text with cells longer than the first is not made narrower than the second; others may be as narrow as
+their longest word."""
+
+
+def grid(
+    out: Console,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    keys: int = 1,
+    right: tuple[int, ...] = (),
+    text: tuple[int, ...] = (),
+) -> None:
+    """Print a table that fits the width: headings break between words, never inside; columns of `text` wrap; and where
+    that is not enough, the table comes in parts, each with the first `keys` columns again.
+
+    Args:
+        rows: cells, with Rich's markup.
+        keys: how many columns say what a row is about.
+        right: the columns of numbers.
+        text: the columns of running text.
+    """
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    count = len(headings)
+    cells = [[Text.from_markup(row[i]).plain for row in rows] for i in range(count)]
+    longest = [max([0, *(cell_len(line) for cell in column for line in cell.split("\n"))]) for column in cells]
+    natural = [max(len(headings[i]), longest[i]) for i in range(count)]
+    if sum(natural) + GAP * count <= out.width:
+        made = table(*headings, right=right)
+        for row in rows:
+            made.add_row(*row)
+        out.print(made)
+        return
+    words = [max(map(len, heading.split()), default=0) for heading in headings]
+    least = [max(words[i], longest[i]) for i in range(count)]
+    for i in text:
+        word = max([0, *(cell_len(word) for cell in cells[i] for word in cell.split())])
+        least[i] = max(words[i], min(longest[i], NARROWEST_TEXT if longest[i] > LONG_TEXT else word))
+    parts: list[list[int]] = [[]]
+    room = out.width - sum(least[:keys]) - GAP * keys
+    for i in range(keys, count):
+        if parts[-1] and sum(least[j] + GAP for j in parts[-1]) + least[i] + GAP > room:
+            parts.append([])
+        parts[-1].append(i)
+    for part in parts:
+        chosen = [*range(keys), *part]
+        made = table(*(headings[i] for i in chosen), right=tuple(n for n, i in enumerate(chosen) if i in right))
+        spare = max(0, out.width - sum(least[i] + GAP for i in chosen))
+        given = {i: least[i] for i in chosen}
+        while spare > 0 and (short := {i: natural[i] - given[i] for i in chosen if given[i] < natural[i]}):
+            given[min(short, key=lambda i: (i not in text, short[i]))] += 1
+            spare -= 1
+        for column, i in zip(made.columns, chosen, strict=True):
+            column.width = given[i]
+        for row in rows:
+            made.add_row(*(row[i] for i in chosen))
+        out.print(made)

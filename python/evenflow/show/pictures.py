@@ -208,7 +208,7 @@ def _scaled(line: Line, by: float) -> Line:
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
     guess = nearest(name, known)
     if guess is None:  # people type the end of a name
-        ends = {k.rpartition(".")[2]: k for k in reversed(known)}
+        ends = {k.rpartition(".")[2]: k for k in sorted(known, key=lambda k: -k.count("."))}
         end = nearest(name.rpartition(".")[2], ends)
         guess = None if end is None else ends[end]
     if guess is not None:

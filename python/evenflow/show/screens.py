@@ -11,7 +11,7 @@ from ..judge import claims
 from ..run import evidence
 from ..scenario.outline import mean_of
 from . import names
-from .console import console, plain, rate, share, table, time_span
+from .console import clean, console, grid, plain, rate, share, table, time_span
 
 if TYPE_CHECKING:
     from ..run.notes import Note
@@ -27,7 +27,7 @@ COLOUR = {"fails": "bold red", "undecided": "yellow", "holds": "green"}
 def _escaped(text: object) -> str:
     from rich.markup import escape
 
-    return escape(str(text))
+    return escape(clean(text))
 
 
 def run(scenario: Scenario, record: Record) -> None:
@@ -40,29 +40,29 @@ def run(scenario: Scenario, record: Record) -> None:
 
     groups: Mapping[str, Any] = doc.get("groups", {})
     total = sum((g.get("throughput_bps") or 0.0) * (g.get("users") or 0) for g in groups.values())
-    rows = table(
-        "group", "users", "throughput each", "share of all", "goodput each", "lost", "marked", right=(1, 2, 3, 4, 5, 6)
-    )
+    rows: list[Sequence[str]] = []
     for name, g in groups.items():
         users = g.get("users") or 0
         part = (g.get("throughput_bps") or 0.0) * users / total if total else None
         delivered = (g.get("delivered_packets") or 0) or None
         marked = (g.get("marks") or 0) / delivered if delivered else None
-        rows.add_row(
-            _escaped(name),
-            plain(users),
-            rate(g.get("throughput_bps")),
-            share(part),
-            rate(g.get("goodput_bps")),
-            share(g.get("loss_ratio")),
-            share(marked) if g.get("marks") else "–",
+        rows.append(
+            (
+                _escaped(name),
+                plain(users),
+                rate(g.get("throughput_bps")),
+                share(part),
+                rate(g.get("goodput_bps")),
+                share(g.get("loss_ratio")),
+                share(marked) if g.get("marks") else "–",
+            )
         )
-    out.print(rows)
+    headings = ("group", "users", "throughput each", "share of all", "goodput each", "lost", "marked")
+    grid(out, headings, rows, right=(1, 2, 3, 4, 5, 6))
 
     links = list(_links(doc))
-    rows = table("link", "used", "queue, mean", "delay, mean", "99 %", "longest", "dropped", right=(1, 2, 3, 4, 5, 6))
-    for name, link in links:
-        rows.add_row(
+    rows = [
+        (
             _escaped(name),
             share(link.get("utilisation")),
             f"{plain(link.get('queue_packets_mean'))} packets",
@@ -71,7 +71,10 @@ def run(scenario: Scenario, record: Record) -> None:
             time_span(link.get("queue_delay_s_max")),
             _reasons(link.get("drops")),
         )
-    out.print(rows)
+        for name, link in links
+    ]
+    headings = ("link", "used", "queue, mean", "delay, mean", "99 %", "longest", "dropped")
+    grid(out, headings, rows, right=(1, 2, 3, 4, 5, 6), text=(2, 6))
     out.print(_where_the_queue_was(links))
     dead = sum(g.get("flows_dead") or 0 for g in groups.values())
     if dead:
@@ -120,32 +123,28 @@ def check(outline: Outline) -> None:
     scenario = outline.scenario
     title = _escaped(scenario.title or scenario.source or "Scenario")
     out.print(f"[bold]{title}[/bold] · valid · {plain(outline.duration)} s, measured from {plain(outline.warmup)} s")
-    rows = table("link", "copies", "rate", "delay", "queue", "limit", "empties in", right=(2, 3, 5, 6))
-    for way in outline.described():
-        speed = rate(way.rate) if way.rate else "–"
-        rows.add_row(
+    rows = [
+        (
             _escaped(way.name if way.forward else f"{way.name}, reverse"),
             f"per {way.per}" if way.per else "shared",
-            f"{speed}, steps" if len(way.steps) > 1 else speed,
+            (rate(way.rate) if way.rate else "–") + (", steps" if len(way.steps) > 1 else ""),
             time_span(way.delay),
             _queue(way),
-            "none" if way.is_unlimited else way.limit or "–",
-            time_span(outline.full_s(way)),
+            _limit(outline, way),
         )
-    out.print(rows)
-    rows = table("group", "users", "each sends", "path", "round trip", "rate × round trip", right=(1, 4, 5))
+        for way in outline.described()
+    ]
+    headings: tuple[str, ...] = ("link", "copies", "rate", "delay", "queue", "limit (empties in)")
+    grid(out, headings, rows, right=(2, 3, 5), text=(4, 5))
+    lines = []
     for source in outline.sources:
         path = " → ".join(outline.tree["groups"][source.group]["path"])
         fills = source.bandwidth_delay
-        rows.add_row(
-            _escaped(source.group),
-            plain(source.users),
-            _sends(source),
-            _escaped(path),
-            time_span(source.round_trip_s) if source.tcp else "–",
-            f"{plain(fills / source.packet)} packets" if fills is not None else "–",
-        )
-    out.print(rows)
+        trip = time_span(source.round_trip_s) if source.tcp else "–"
+        filled = f"{plain(fills / source.packet)} packets" if fills is not None else "–"
+        lines.append((_escaped(source.group), plain(source.users), _sends(source), _escaped(path), trip, filled))
+    headings = ("group", "users", "each sends", "path", "round trip", "rate × round trip")
+    grid(out, headings, lines, right=(1, 4, 5), text=(2, 3))
     from ..scenario.sweep import outline as planned
 
     points, replications, _ = planned(scenario)
@@ -159,6 +158,14 @@ def check(outline: Outline) -> None:
         "[dim]round trip: of one packet where nothing waits; rate × round trip: what fills the narrowest link; "
         f"scenario {scenario.hash[:16]}[/dim]"
     )
+
+
+def _limit(outline: Outline, way: Way) -> str:
+    """ "50 packets (6 ms)"."""
+    if way.limit is None:
+        return "none" if way.is_unlimited else "–"
+    full = outline.full_s(way)
+    return way.limit if full is None or way.limit.endswith(" s") else f"{way.limit} ({time_span(full)})"
 
 
 def _queue(way: Way) -> str:
@@ -216,16 +223,25 @@ def study(results: Table, metrics: Sequence[str] | None = None) -> None:
     labels = list(dict.fromkeys(name for point in results.points() for name in point))
     short = short_labels(labels)
     headings = [heading(name) for name in chosen]
-    first_number = len(labels)
-    rows = table(
-        *(short[n] for n in labels), "n", *headings, right=tuple(range(first_number, first_number + 1 + len(chosen)))
-    )
+    keys = len(labels) + 1
     points = results.to_json()["points"]
     most = 60
-    for point in points[:most]:
-        cells = [_escaped(names.value(point["set"][name]) if name in point["set"] else "–") for name in labels]
-        rows.add_row(*cells, str(point["n"]), *(interval(name, point["metrics"].get(name)) for name in chosen))
-    out.print(rows)
+    rows = [
+        (
+            *(_escaped(names.value(point["set"][name]) if name in point["set"] else "–") for name in labels),
+            str(point["n"]),
+            *(interval(name, point["metrics"].get(name)) for name in chosen),
+        )
+        for point in points[:most]
+    ]
+    grid(
+        out,
+        [*(short[n].replace(".", " ").replace("_", " ") for n in labels), "n", *headings],
+        rows,
+        keys=keys,
+        right=tuple(range(len(labels), keys + len(chosen))),
+        text=tuple(range(len(labels))),
+    )
     if len(points) > most:
         out.print(f"… and {len(points) - most} more points; all are in results.csv.")
     out.print("[dim]mean ± half the 95 % Student-t interval over replications[/dim]")
@@ -377,9 +393,8 @@ def counts(document: Mapping[str, Any]) -> str:
 def papers(rows: Sequence[Mapping[str, Any]]) -> None:
     """What can be reproduced."""
     out = console()
-    made = table("paper", "title", "experiments", "claims", "hold / fail / undecided", "by means", right=(2, 3, 5))
-    for row in rows:
-        made.add_row(
+    cells = [
+        (
             row["key"],
             _escaped(row["title"]),
             str(row["experiments"]),
@@ -387,18 +402,23 @@ def papers(rows: Sequence[Mapping[str, Any]]) -> None:
             row["counts"],
             row["by_mean"],
         )
-    out.print(made)
+        for row in rows
+    ]
+    headings = ("paper", "title", "experiments", "claims", "hold / fail / undecided", "by means")
+    grid(out, headings, cells, right=(2, 3, 5), text=(1,))
     out.print("Start with: evenflow reproduce abc --scale quick")
 
 
 def listing(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Names and one line each."""
     out = console()
-    made = table(*columns)
-    for row in rows:
-        made.add_row(*(_escaped(row.get(c, "")) for c in columns))
-    out.print(made)
-    out.print(f"[dim]{title}; more with: evenflow describe NAME[/dim]")
+    out.print(f"\n[bold]{title}[/bold]")
+    grid(out, columns, [[_escaped(row.get(c, "")) for c in columns] for row in rows], text=(len(columns) - 1,))
+
+
+def more(command: str) -> None:
+    """Where to read on."""
+    console().print(f"[dim]More with: {_escaped(command)}[/dim]")
 
 
 def mechanism(found: Mapping[str, Any]) -> None:
@@ -414,23 +434,23 @@ def mechanism(found: Mapping[str, Any]) -> None:
     for text in (found.get("doc"), f"Source: {found['source']}" if found.get("source") else ""):
         if text:
             out.print(_escaped(text))
+    if found.get("example"):
+        out.print("\n[bold]To copy[/bold]")
+        out.print(_escaped(found["example"]), soft_wrap=True)  # never broken, so that it can be copied
     if found.get("params"):
-        made = table("parameter", "type", "default", "range", "meaning")
+        cells = []
         for p in found["params"]:
             meaning = _escaped(p["doc"]) + (f" [dim]({_escaped(p['source'])})[/dim]" if p.get("source") else "")
-            made.add_row(*(_escaped(p.get(k) or "–") for k in ("name", "type", "default", "range")), meaning)
-        out.print(made)
+            cells.append([*(_escaped(p.get(k) or "–") for k in ("name", "type", "default", "range")), meaning])
+        grid(out, ("parameter", "type", "default", "range", "meaning"), cells, text=(1, 2, 3, 4))
     if found.get("presets"):
         names, *rows = found["presets"]
-        made = table(*names)
-        for row in rows:
-            made.add_row(*(_escaped(cell) for cell in row))
-        out.print(made)
+        grid(out, names, [[_escaped(cell) for cell in row] for row in rows], text=tuple(range(1, len(names))))
     if found.get("observables"):
-        made = table("observable", "unit", "meaning")
-        for o in found["observables"]:
-            made.add_row(_escaped(o["name"]), _escaped(o.get("unit") or "–"), _escaped(o["doc"]))
-        out.print(made)
+        cells = [
+            [_escaped(o["name"]), _escaped(o.get("unit") or "–"), _escaped(o["doc"])] for o in found["observables"]
+        ]
+        grid(out, ("observable", "unit", "meaning"), cells, text=(2,))
     for heading, key in (("Counters", "counters"), ("Deviations", "deviations")):
         if found.get(key):
             out.print(f"[bold]{heading}[/bold]")
@@ -447,15 +467,15 @@ def validation(found: Mapping[str, Any]) -> None:
     """What a mechanism was checked against, and where the two differ and why."""
     out = console()
     out.print(f"[bold]Validation[/bold] [dim](engine {found['engine'][:16]}; docs/validation.md)[/dim]")
-    made = table("check", "against", "agree", "farthest: ours to theirs", right=(2,))
+    cells = []
     for line in evidence.summary(found["rows"]):
         row = line["farthest"]
         where = f"{row['metric']}{' at ' if row['point'] else ''}{evidence.place(row)}"
         away = evidence.difference(row)
         far = f"{away:+.1%}, {where}" if away is not None else where
         agree = f"{line['agree']} of {line['numbers']}"
-        made.add_row(_escaped(line["check"]), _escaped(line["against"]), agree, _escaped(far))
-    out.print(made)
+        cells.append([_escaped(line["check"]), _escaped(line["against"]), agree, _escaped(far)])
+    grid(out, ("check", "against", "agree", "farthest: ours to theirs"), cells, right=(2,), text=(0, 1, 3))
     for reason, rows in evidence.differing(found["rows"]).items():
         against = ", ".join(dict.fromkeys(f"{row['check']} against {row['against']}" for row in rows))
         out.print(f"  [yellow]{len(rows)} differ[/yellow], {_escaped(against)}: {_escaped(reason)}")
@@ -474,53 +494,38 @@ def theory(found: Prediction) -> None:
         told = f"{_seeds(seeds)}, measured from {window}"
     out.print(f"[bold]{title}[/bold] · fluid model · {told}\n")
 
-    rows = table(
-        *(
-            "route",
-            "flows",
-            "round trip",
-            "weight",
-            "rate: pure",
-            "corrected",
-            "simulated",
-            "pure off",
-            "corrected off",
-        ),
-        right=tuple(range(1, 9)),
-    )
+    rows: list[list[str]] = []
     for name, r in document["routes"].items():
         measured = r["simulated"]
-        rows.add_row(
-            _escaped(name),
-            str(r["flows"]),
-            time_span(r["rtt_s"]),
-            plain(r["weight"]),
-            rate(r["pure"]["rate_bps"]),
-            rate(r["corrected"]["rate_bps"]),
-            _with_interval(measured and measured["rate_bps"], rate),
-            *(_off(r["difference"][column]) for column in ("pure", "corrected")),
+        rows.append(
+            [
+                _escaped(name),
+                str(r["flows"]),
+                time_span(r["rtt_s"]),
+                plain(r["weight"]),
+                rate(r["pure"]["rate_bps"]),
+                rate(r["corrected"]["rate_bps"]),
+                _with_interval(measured and measured["rate_bps"], rate),
+                *(_off(r["difference"][column]) for column in ("pure", "corrected")),
+            ]
         )
-    out.print(rows)
+    rates = ("flows", "round trip", "weight", "rate: pure", "corrected", "simulated", "pure off", "corrected off")
+    grid(out, ("route", *rates), rows, right=tuple(range(1, 9)))
 
-    rows = table(
-        *("route", "window: pure", "corrected", "simulated", "price: pure", "corrected", "simulated"),
-        right=tuple(range(1, 7)),
-    )
+    rows = []
     halves: tuple[tuple[str, Callable[[float | None], str]], ...] = (("window_packets", plain), ("price", _price))
     for name, r in document["routes"].items():
         measured = r["simulated"] or {}
         cells = []
         for what, show in halves:
             cells += [show(r["pure"][what]), show(r["corrected"][what]), _with_interval(measured.get(what), show)]
-        rows.add_row(_escaped(name), *cells)
-    out.print(rows)
+        rows.append([_escaped(name), *cells])
+    windows = ("window: pure", "corrected", "simulated", "price: pure", "corrected", "simulated")
+    grid(out, ("route", *windows), rows, right=tuple(range(1, 7)))
 
     shown = {n: k for n, k in document["links"].items() if k["marking"] is not None or k["pure"]["saturated"]}
     if shown:
-        rows = table(
-            *("link", "load: predicted", "simulated", "price: predicted", "simulated", "queue: predicted", "simulated"),
-            right=tuple(range(1, 7)),
-        )
+        rows = []
         thirds = (("utilisation", share), ("price", _price), ("queue_delay_s", time_span))
         for name, k in shown.items():
             measured = k["simulated"] or {}
@@ -529,8 +534,9 @@ def theory(found: Prediction) -> None:
                 columns = ("corrected",) if what == "queue_delay_s" else ("pure", "corrected")
                 cells.append(" / ".join(_held(k[column], what, show) for column in columns))
                 cells.append(_with_interval(measured.get(what), show))
-            rows.add_row(_escaped(name), *cells)
-        out.print(rows)
+            rows.append([_escaped(name), *cells])
+        loads = ("load: predicted", "simulated", "price: predicted", "simulated", "queue: predicted", "simulated")
+        grid(out, ("link", *loads), rows, right=tuple(range(1, 7)))
         for line in _marking(shown):
             out.print(line)
     _settles(out, document["stability"])

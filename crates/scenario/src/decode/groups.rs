@@ -364,7 +364,8 @@ fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     let congestion_control = congestion_control(table.get(CONGESTION_CONTROL.name), path, errors);
     let Some(Value::Word(stack)) = values.get("stack") else { return None };
     let Some(mut profile) = Profile::named(stack) else {
-        errors.push(join(path, "stack"), format!("not yet known: stack {}", quoted(stack)));
+        errors
+            .push(join(path, "stack"), format!("stack {}: planned, not built; nearest: rfc", quoted(stack)));
         return None;
     };
     if !lines_sound {

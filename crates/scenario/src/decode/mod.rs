@@ -58,11 +58,8 @@ pub fn mechanism(kind: &str, params_json: &str) -> Result<Spec, Errors> {
     let Some(mechanism) = catalogue::mechanisms().find(|m| m.kind == kind) else {
         let named = Json::String(kind.into());
         let mut errors = Errors::default();
-        let announced = catalogue::ROOMS.iter().find(|room| catalogue::announced(**room).contains(&kind));
-        match announced {
-            Some(room) => {
-                table::named(&named, *room, "", &mut errors);
-            }
+        match catalogue::ROOMS.iter().find_map(|room| catalogue::not_built(*room, kind)) {
+            Some(message) => errors.push("", message),
             None => {
                 let valid = catalogue::mechanisms().map(|m| m.kind);
                 let near = suggestion(kind, valid);
@@ -237,7 +234,7 @@ fn nothing() -> &'static Table {
 fn refuse_later(table: &Table, section: &Section, path: &str, errors: &mut Errors) {
     for key in section.keys.iter().filter(|key| matches!(key.shape, Shape::Later)) {
         if table.contains_key(key.name) {
-            errors.push(join(path, key.name), format!("not yet known: {}", key.name));
+            errors.push(join(path, key.name), format!("{}: planned, not built; leave it out", key.name));
         }
     }
 }

@@ -281,12 +281,10 @@ pub(crate) fn named(json: &Json, room: Room, path: &str, errors: &mut Errors) ->
     };
     let found = catalogue::all(room).into_iter().find(|m| m.kind == name);
     if found.is_none() {
-        let message = if catalogue::announced(room).contains(&name.as_str()) {
-            format!("not yet known: {what} {}", quoted(name))
-        } else {
+        let message = catalogue::not_built(room, name).unwrap_or_else(|| {
             let valid = catalogue::all(room).into_iter().map(|m| m.kind);
             format!("unknown {what} {}{}", quoted(name), suggestion(name, valid))
-        };
+        });
         errors.push(path, message);
     }
     found

@@ -10,7 +10,7 @@ mod path;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use evenflow_base::{Duration, Time};
 use evenflow_queue::Dropped;
@@ -96,7 +96,7 @@ impl Engine {
 
     /// Runs to the end of the window. Apart, so that the loop keeps its registers.
     #[inline(never)]
-    pub fn run(&mut self, stop: &AtomicBool) -> Result<(), RunError> {
+    pub fn run(&mut self, stop: &AtomicBool, clock: Option<&AtomicU64>) -> Result<(), RunError> {
         let end = key(self.net.window.to + Duration(1), Rank::Service, 0);
         loop {
             let (next, place) = self.heads.first();
@@ -104,8 +104,13 @@ impl Engine {
                 break;
             }
             self.events += 1;
-            if self.events.is_multiple_of(STOP_EVERY) && stop.load(Ordering::Relaxed) {
-                return Err(RunError::Interrupted);
+            if self.events.is_multiple_of(STOP_EVERY) {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(RunError::Interrupted);
+                }
+                if let Some(clock) = clock {
+                    clock.store(time_of(next).seconds().to_bits(), Ordering::Relaxed);
+                }
             }
             let now = time_of(next);
             if place >= LANES {

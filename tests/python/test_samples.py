@@ -1,0 +1,42 @@
+"""The line that `describe` gives to copy is a scenario's, for every mechanism there is."""
+
+from __future__ import annotations
+
+import tomllib
+
+import evenflow as ef
+import pytest
+from conftest import Cli
+from evenflow.mechanism import schema
+
+BASE = """\
+duration = "2 s"
+groups.users.users = 2
+groups.users.path = ["bottleneck"]
+groups.users.traffic.kind = "bulk"
+links.bottleneck.rate = "10 Mbit/s"
+links.bottleneck.delay = "5 ms"
+"""
+NAMES = [t["kind"] for t in schema()["mechanisms"] if t["kind"] != "scenario"]
+NAMES += [p["name"] for p in schema()["profiles"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_valid_and_names_the_mechanism(name: str) -> None:
+    line = ef.describe(name)["example"]
+    assert "\n" not in line
+    ((path, value),) = [(line.partition(" = ")[0], tomllib.loads("x = " + line.partition(" = ")[2])["x"])]
+    scenario = ef.Scenario(tomllib.loads(BASE)).set(path, value)
+    if path.startswith("stages."):
+        scenario = scenario.set("groups.users.path", [path.split(".")[1], "bottleneck"])
+    scenario.check()
+    assert scenario.run(1).json["packet_hops"] > 0
+    room = next((t["room"] for t in schema()["mechanisms"] if t["kind"] == name), "stack profile")
+    if room not in ("scenario", "stack"):
+        assert f'"{name}"' in line
+        assert name in scenario.core.canonical
+
+
+def test_describe_prints_it_whole(cli: Cli) -> None:
+    done = cli("describe", "red")
+    assert ef.describe("red")["example"] in done.out.splitlines()
