@@ -1,5 +1,6 @@
 """The steps in CONTRIBUTING.md, done to a copy of the sources: they compile, and their tests pass."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -70,3 +71,45 @@ def test_the_steps_compile_and_their_tests_pass(title: str, crate: str, filter: 
     assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-2000:]
     assert "warning" not in done.stderr, done.stderr[-3000:]
     assert re.search(r"test result: ok\. [1-9]", done.stdout), done.stdout
+
+
+@pytest.mark.skipif(CARGO is None, reason="cargo is not there")
+def test_new_mechanisms_have_rows_in_the_golden_table_and_change_no_other() -> None:
+    copy = ROOT / "target/contributing/golden"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(ROOT / "crates", copy / "crates")
+    for file in ["Cargo.toml", "Cargo.lock", "clippy.toml"]:
+        shutil.copy(ROOT / file, copy / file)
+    for what in ["queue", "congestion control", "stage"]:
+        follow(f"How to add a {what}", copy)
+    assert "\nINSTA_UPDATE=always cargo test -p evenflow-sim --test golden\n" in section("How to add a queue")
+    command = [str(CARGO), "test", "--offline", "-p", "evenflow-sim", "--test", "golden", "--target-dir"]
+    done = subprocess.run(
+        [*command, str(ROOT / "target/contributing/target"), "every_"],
+        cwd=copy,
+        env={**os.environ, "INSTA_UPDATE": "always"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-2000:]
+    for table, kind in [
+        ("every_queue", "random-drop"),
+        ("every_congestion_control", "scalable"),
+        ("every_stage", "packet-counter"),
+    ]:
+        file = Path("crates/sim/tests/snapshots") / f"golden__{table}.snap"
+        before = (ROOT / file).read_text(encoding="utf-8").splitlines()
+        after = iter((copy / file).read_text(encoding="utf-8").splitlines())
+        new = []
+        for line in before:
+            for other in after:
+                if other == line:
+                    break
+                new.append(other)
+            else:
+                pytest.fail(f"{table}: {line}")
+        new += after
+        assert new, table
+        assert all(line.startswith((kind, "  ")) for line in new), new
+        assert any(line.startswith(kind) for line in new), new

@@ -261,8 +261,8 @@ traffic = { kind = "upload", size = "500 kB" }
 "#;
         let scenario = Scenario::from_toml(text).unwrap_or_else(|e| panic!("{e}"));
         for event_path in [false, true] {
-            let mut engine = crate::build::build(&scenario, 1, Options { event_path });
-            engine.run(&AtomicBool::new(false)).expect("it runs to its end");
+            let mut engine = crate::build::build(&scenario, 1, Options { event_path, ..Options::default() });
+            engine.run(&AtomicBool::new(false), None).expect("it runs to its end");
             engine.check_conservation().expect("nothing is lost");
             assert_eq!(engine.created, engine.consumed + dropped(&engine), "packets are left");
             assert!(dropped(&engine) > 100);
