@@ -242,6 +242,17 @@ def test_a_hundred_flows_are_a_mean_and_a_range() -> None:
     assert figure.get_figwidth() == 3.5
 
 
+def test_users_of_a_run_are_not_replications(table: Table) -> None:
+    chosen = {"scheme": SCHEMES[0], "links.bottleneck.delay": "5 ms", "groups.heavy.traffic.flows": 1}
+    runs = table.where(chosen)
+    choice = pictures.Choice(metric=("users_throughput_bps",), kind="box")
+    (line,) = pictures.of_table(runs, choice).panels[0].lines
+    means = [np.mean(run.json["groups"]["light"]["users_throughput_bps"]) / 1e6 for run in runs]
+    wanted = ef.stats.mean_interval(means)
+    assert (line.y[0], line.lo[0], line.hi[0], line.n[0]) == pytest.approx((wanted.mean, wanted.lo, wanted.hi, 4))
+    assert len(line.samples[0]) == 4 * 20
+
+
 @pytest.mark.parametrize("kind", ["interval", "box", "cdf"])
 def test_one_point_one_run_and_nothing_defined(kind: str) -> None:
     alone = Table([Run(0, {}, 1, record(1, 1, 1, 5.0))])
@@ -304,7 +315,14 @@ def test_all_that_is_wrong_is_said_at_once(table: Table) -> None:
     with pytest.raises(UsageError) as caught:
         table.plot("utilisatoin", x="flws", by="schem", columns="dely", kind="lines", seeds="all")  # type: ignore[arg-type]
     text = str(caught.value)
-    for part in ("utilisation", "groups.heavy.traffic.flows", "scheme", "links.bottleneck.delay", "line", "mean"):
+    for part in (
+        "links.bottleneck.utilisation",
+        "groups.heavy.traffic.flows",
+        "scheme",
+        "links.bottleneck.delay",
+        "line",
+        "mean",
+    ):
         assert part in text
     with pytest.raises(UsageError, match=r"several points .* differ in links\.bottleneck\.delay"):
         table.plot("utilisation", x="flows", by="scheme")
@@ -318,6 +336,11 @@ def test_all_that_is_wrong_is_said_at_once(table: Table) -> None:
         record(1, 1, 1, 5.0).plot("utilisation", kind="interval").savefig("a.png") if False else pictures.of_record(
             record(1, 1, 1, 5.0), pictures.Choice(x="flows")
         )
+
+
+def test_a_figure_too_small_for_its_legend_says_so(table: Table) -> None:
+    with pytest.raises(UsageError, match="no room for the data"):
+        table.plot("throughput_bps", x="flows", by=("scheme", "delay"), width=3.5, height=1.2)
 
 
 def test_series_are_found_without_looking_at_all_others(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,6 +415,8 @@ def test_plot_a_file(cli: Cli, small: Path, work: Path) -> None:
     done = cli("plot", small, "--width", "3.5in", "--height", "4in", "--out", "fig.pdf")
     assert (done.code, done.out) == (0, "fig.pdf\n"), done.err
     assert media_box((work / "fig.pdf").read_bytes()) == (252, 288)
+    assert cli("plot", small, "--kind", "box", "--metric", "users_throughput_bps", "--out", "box.png").code == 0
+    assert cli("plot", small, "--replications", 2, "--out", "few.png").code == 0
     done = cli("plot", small)
     assert done.out.split() == ["out/small/plot.svg", "out/small/plot.pdf"]
     svg = (work / "out/small/plot.svg").read_text()

@@ -21,13 +21,15 @@ EXAMPLES = ROOT / "examples" / "scenarios"
 COMMAND = [sys.executable, "-m", "evenflow"]
 
 
-def on_a_terminal(*arguments: object, columns: int = 80, cwd: Path | None = None, term: str = "dumb") -> list[str]:
+def on_a_terminal(
+    *arguments: object, columns: int = 80, cwd: Path | None = None, term: str = "dumb", start: list[str] = COMMAND
+) -> list[str]:
     """What a terminal of that width shows of a command, line by line, without colours."""
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     kept = {name: value for name, value in environment(TERM=term).items() if name not in ("COLUMNS", "LINES")}
     child = subprocess.Popen(
-        [*COMMAND, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs, env=kept, cwd=cwd
+        [*start, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs, env=kept, cwd=cwd
     )
     os.close(theirs)
     said = b""
@@ -134,7 +136,8 @@ def test_list_lists_everything(cli: Cli) -> None:
         (("run",), "FILE is missing."),
         (("run", "x", "y"), "“y” is one argument too many."),
         (("run", "x", "--set"), "--set needs a value."),
-        (("run", "x", "--bogus"), "There is no option --bogus."),
+        (("run", "x", "--bogus"), "There is no option --bogus"),
+        (("run", "x", "--sed", "3"), "There is no option --sed; did you mean --seed"),
     ],
 )
 def test_usage_errors_are_plain(cli: Cli, arguments: tuple[str, ...], told: str) -> None:
@@ -284,12 +287,19 @@ def test_nothing_ends_in_blanks_in_a_pipe(cli: Cli, small: Path) -> None:
 
 # A long run.
 
+IMPATIENT = [
+    sys.executable,
+    "-c",
+    "import sys; from evenflow.run import engine, progress; progress.PATIENCE_S = 0; engine.POLL_S = 0.01; "
+    "from evenflow.cli import main; main()",
+]
+
 
 def test_a_long_run_says_how_far_it_is(work: Path) -> None:
-    text = SMALL.replace('duration = "4 s"', 'duration = "25000 s"')
+    text = SMALL.replace('duration = "4 s"', 'duration = "4000 s"')
     (work / "long.toml").write_text(text, encoding="utf-8")
-    said = "\n".join(on_a_terminal("run", "long.toml", "--quiet", columns=120, cwd=work, term="xterm"))
-    assert "of 25000 s simulated" in said
+    said = "\n".join(on_a_terminal("run", "long.toml", "--quiet", columns=120, cwd=work, term="xterm", start=IMPATIENT))
+    assert "of 4000 s simulated" in said
 
 
 def test_a_pipe_has_no_bar(cli: Cli, small: Path) -> None:

@@ -40,7 +40,7 @@ struct Marks {
     /// Accurate: the counter r.cep, modulo 8 (RFC 9768 section 3.2.1).
     counter: u8,
     /// Accurate: marked packets since the last ACK.
-    untold: u8,
+    unreported: u8,
     /// The last data packet was marked.
     last: bool,
 }
@@ -78,35 +78,35 @@ pub struct Receiver {
 struct Spacing {
     /// At most; zero: it follows nothing.
     most: Duration,
-    /// What it is; zero before the first segment.
-    is: Duration,
+    /// Zero before the first segment.
+    current: Duration,
     /// When a segment last came in order.
     last: Time,
 }
 
 impl Spacing {
     /// A segment came in order. Halved, and half of `least`, or of the gap where that is more, is added; a gap longer than
-    /// `is` says nothing.
+    /// `current` says nothing.
     fn arrived(&mut self, now: Time, least: Duration) {
         let gap = now.since(self.last);
         self.last = now;
-        if self.is == Duration::ZERO {
-            self.is = least;
+        if self.current == Duration::ZERO {
+            self.current = least;
         } else if gap.0 <= least.0 / 2 {
-            self.is = Duration(self.is.0 / 2 + least.0 / 2);
-        } else if gap < self.is {
-            self.is = Duration(self.is.0 / 2 + gap.0);
+            self.current = Duration(self.current.0 / 2 + least.0 / 2);
+        } else if gap < self.current {
+            self.current = Duration(self.current.0 / 2 + gap.0);
         }
     }
 
     /// An ACK was held back in vain: the next one longer.
     fn waited(&mut self) {
-        self.is = Duration(self.is.0.saturating_mul(2)).min(self.most);
+        self.current = Duration(self.current.0.saturating_mul(2)).min(self.most);
     }
 
     /// How long to hold one back.
     fn delay(&self, least: Duration) -> Duration {
-        self.is.min(self.most).max(least)
+        self.current.min(self.most).max(least)
     }
 }
 
@@ -124,14 +124,14 @@ impl Receiver {
             last_ack: 0,
             duplicate: None,
             ahead_since: 0,
-            spacing: Spacing { most: profile.ack_delay_max, is: Duration::ZERO, last: Time::ZERO },
+            spacing: Spacing { most: profile.ack_delay_max, current: Duration::ZERO, last: Time::ZERO },
             growing: profile.ack_growing_window.then(|| Box::new(Growing::new(profile))),
             marks: Marks {
                 mode: Ecn::Off,
                 settled: false,
                 latched: false,
                 counter: ecn::FIRST,
-                untold: 0,
+                unreported: 0,
                 last: false,
             },
         }
@@ -190,7 +190,7 @@ impl Receiver {
         if !in_order {
             if from > self.next {
                 self.keep(from, to);
-                self.let_grow(packet, now, profile);
+                self.quick_ack_if_growing(packet, now, profile);
                 self.ahead_since = self.ahead_since.saturating_add(1);
                 let later = self.ahead_since > AT_ONCE && self.quick == 0 && !told_at_once;
                 if later && profile.ack_compression > Duration::ZERO {
@@ -210,7 +210,7 @@ impl Receiver {
             self.next = self.next.max(to);
             self.ahead.remove(0);
         }
-        self.let_grow(packet, now, profile);
+        self.quick_ack_if_growing(packet, now, profile);
         if let Some(growing) = &mut self.growing {
             let ahead = self.ahead.last().map_or(0, |island| island.to - self.next);
             growing.read(self.next, ahead, now, profile);
@@ -231,7 +231,7 @@ impl Receiver {
 
     /// Linux: a segment that lets the window grow is acknowledged alone.
     #[inline]
-    fn let_grow(&mut self, packet: &Packet, now: Time, profile: &Profile) {
+    fn quick_ack_if_growing(&mut self, packet: &Packet, now: Time, profile: &Profile) {
         let Some(growing) = &mut self.growing else { return };
         growing.arrived(packet.stamp, now, profile);
         let held: u64 = self.ahead.iter().map(|island| island.to - island.from).sum();
@@ -271,9 +271,9 @@ impl Receiver {
             }
             Ecn::Accurate => {
                 m.counter = (m.counter + u8::from(marked)) & 7;
-                m.untold += u8::from(marked);
+                m.unreported += u8::from(marked);
                 // RFC 9768 section 3.2.2.5.1: on the first mark after none, and on every second one since the last ACK.
-                changed || m.untold >= 2
+                changed || m.unreported >= 2
             }
             Ecn::PerPacket => true,
         }
@@ -343,7 +343,7 @@ impl Receiver {
     /// The three flags of an ACK.
     fn feedback(&mut self) -> u8 {
         let m = &mut self.marks;
-        m.untold = 0;
+        m.unreported = 0;
         match m.mode {
             Ecn::Off => 0,
             Ecn::Classic if m.latched => flags::ECE,

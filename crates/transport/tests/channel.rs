@@ -373,7 +373,7 @@ proptest! {
         world.run();
         // Not if two SYNs were lost (section 3.1.4.1).
         let known = if world.sender.ecn() == Mode::Accurate { world.marks } else { 0 };
-        prop_assert_eq!(world.sender.marks_told(), known);
+        prop_assert_eq!(world.sender.marks_reported(), known);
     }
 
     /// Six retries: it is done or dead at the end, never stuck.

@@ -132,6 +132,7 @@ _PLAINLY = (
     ),
     (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"“\1” is one argument too many"),
     (r"Missing argument '(.*)'\.?", r"\1 is missing"),
+    (r"No such option: (\S+) \(Possible options: (.*)\)", r"There is no option \1; did you mean \2?"),
     (r"No such option: (\S+)(.*)", r"There is no option \1\2"),
     (r"Option '(.*)' requires an argument\.?", r"\1 needs a value"),
 )

@@ -46,7 +46,7 @@ class Seeds(StrEnum):
 @app.command(
     epilog=examples(
         "evenflow plot call.toml",
-        "evenflow plot out/call --metric queue_delay_s_p99 --by scheme --out figure.pdf",
+        "evenflow plot out/call --metric queue_delay_s_p99 --by scheme --out f.pdf",
     )
 )
 def plot(
@@ -87,7 +87,9 @@ def plot(
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """A figure of a run (rates, queue, windows over time) or of a finished study (means with 95 % intervals).
+    """A figure of a run or of a finished study.
+
+    Of a run: rates, queue and windows over time; of a study: means with 95 % intervals.
 
     With --x, --by, --rows or --columns the file's [sweep] is run as a study, as far as the store does not hold it.
     """
@@ -155,9 +157,10 @@ def _from_file(
 
     scenario, pins = load(file, settings)
     scenario.check()
-    swept = bool(choice.x or choice.by or choice.rows or choice.columns) and choice.kind != "scatter"
-    swept = swept or replications is not None or (choice.kind in ("line", "interval", "box", "scatter"))
-    if swept and "sweep" not in scenario.tree and replications is None:
+    by_label = bool(choice.by or choice.rows or choice.columns or (choice.x and choice.kind != "scatter"))
+    over_points = "sweep" in scenario.tree and choice.kind in ("line", "interval", "box", "scatter")
+    swept = by_label or over_points or replications is not None
+    if by_label and "sweep" not in scenario.tree:
         problems.append(f"{file} has no [sweep]: --x, --by, --rows and --columns are for studies.")
     _raise(problems)
     where = Path("out") / file.stem / "plot"

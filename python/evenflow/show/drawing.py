@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ LEAST_PANEL = 1.9
 """Inches that a panel must keep beside a legend."""
 NARROW_WORDS = 24
 """Letters in a line of a narrow figure's legends."""
+BESIDE_WORDS = 16
+"""The same of a legend beside its panel, so that the data keep most of the width."""
 LEAST_COLUMN = 1.1
 """Inches that a column of panels needs."""
 ROW = 0.24
@@ -48,12 +51,30 @@ def draw(picture: Picture, width: float | None = None, height: float | None = No
         columns = fits
     rows = math.ceil(len(picture.panels) / columns)
     tall = height if height is not None else sum(_row_height(picture, r, columns, wide) for r in range(rows))
-    made = _drawn(picture, wide, tall, rows, columns)
+    made, fit = _fitted(picture, wide, tall, rows, columns)
     below = made.legends[0] if made.legends else None
     if below is not None and height is None and getattr(made, "_legend_below", False):
         extra = plots.extent(below)[1]
-        made = _drawn(picture, wide, tall + extra, rows, columns)
+        made, fit = _fitted(picture, wide, tall + extra, rows, columns)
+    if not fit:
+        wide, tall = made.get_size_inches()
+        raise UsageError(
+            f"titles and legends leave no room for the data in {wide:.3g} by {tall:.3g} inches: make the figure "
+            "larger, or draw fewer lines or panels."
+        )
     return made
+
+
+def _fitted(picture: Picture, width: float, height: float, rows: int, columns: int) -> tuple[Figure, bool]:
+    """The figure, and whether everything has room in it."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        made = _drawn(picture, width, height, rows, columns)
+    crowded = [one for one in said if "constrained_layout not applied" in str(one.message)]
+    for one in said:
+        if one not in crowded:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return made, not crowded
 
 
 def _row_height(picture: Picture, row: int, columns: int, width: float) -> float:
@@ -427,6 +448,7 @@ def _legends(made: Figure, axes: Sequence[Axes], picture: Picture, width: float)
             if len(words) < 2 and not any(":" in text for text in words):
                 continue  # whose it is stands on the axis
             if width > NARROW:
+                words = [plots.folded(text, BESIDE_WORDS) for text in words]
                 ax.legend(handles, words, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
             else:
                 words = [plots.folded(text, NARROW_WORDS) for text in words]

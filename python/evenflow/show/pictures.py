@@ -208,7 +208,7 @@ def _scaled(line: Line, by: float) -> Line:
 def _did_you_mean(name: str, known: Sequence[str]) -> str:
     guess = nearest(name, known)
     if guess is None:  # people type the end of a name
-        ends = {k.rpartition(".")[2]: k for k in reversed(known)}
+        ends = {k.rpartition(".")[2]: k for k in sorted(known, key=lambda k: -k.count("."))}
         end = nearest(name.rpartition(".")[2], ends)
         guess = None if end is None else ends[end]
     if guess is not None:
@@ -455,7 +455,9 @@ def _time_panel(named: Named, paths: Sequence[_Path], owners: Sequence[str]) -> 
                 dash=0 if len(paths) == 1 else index,
             )
         )
-    return Panel(Quantity("time", "s", "s"), quantity, lines, link=lines[0].words if len(lines) == 1 else "")
+    # a mean and range says in the legend what it is of; a single thing is named on the axis
+    only = lines[0].words if len(lines) == 1 and paths[0].lo is None else ""
+    return Panel(Quantity("time", "s", "s"), quantity, lines, link=only)
 
 
 # --- Tables --------------------------------------------------------------------------------------------------------
@@ -737,18 +739,17 @@ def _over(
     panels = []
     for cell in cells:
         for members in by_quantity.values():
-            found: dict[tuple[int, int], dict[float, Floats]] = {}
+            found: dict[tuple[int, int], dict[float, list[Floats]]] = {}
             for point, runs in points:
                 if any(point.get(name) != value for name, value in cell.where.items()):
                     continue
                 at = places[point[x]] if x and x in point else 0.0
                 for owner, (metric, _) in enumerate(members):
-                    sample = np.array(
-                        [v for run in runs for v in (_list(run, metric) if kind == "box" else [_number(run, metric)])]
-                    )
-                    found.setdefault((settings.index(_key(point, by)), owner), {})[at] = sample
+                    values_of = _list if kind == "box" else _single
+                    each = [np.array(values_of(run, metric)) for run in runs]
+                    found.setdefault((settings.index(_key(point, by)), owner), {})[at] = each
             named = members[0][1]
-            means = [float(np.nanmean(s)) for group in found.values() for s in group.values() if np.isfinite(s).any()]
+            means = [_mean(values) for group in found.values() for each in group.values() for values in each]
             quantity = named.quantity.fitted(means)
             lines = []
             for (setting, owner), group in found.items():
@@ -811,12 +812,20 @@ def _call(
     line.dash = setting if most == 1 else owner
 
 
-def _line(group: Mapping[float, Floats], factor: float, kind: str, seeds: str) -> Line:
+def _mean(values: Floats) -> float:
+    import numpy as np
+
+    defined = values[np.isfinite(values)]
+    return float(defined.mean()) if len(defined) else math.nan
+
+
+def _line(group: Mapping[float, list[Floats]], factor: float, kind: str, seeds: str) -> Line:
+    """Means over runs. Several values of a run depend on each other: its mean counts once."""
     import numpy as np
 
     xs = sorted(group)
-    samples = [group[x] * factor for x in xs]
-    found = [stats.mean_interval(sample) for sample in samples]
+    samples = [np.concatenate(group[x]) * factor for x in xs]
+    found = [stats.mean_interval([_mean(values) * factor for values in group[x]]) for x in xs]
     shown = kind == "box" or seeds == "each"
     return Line(
         "",

@@ -11,17 +11,17 @@ use super::*;
 #[test]
 fn how_long_an_ack_is_held_back_follows_the_segments() {
     let ms = Duration::from_millis;
-    let mut s = Spacing { most: ms(200), is: Duration::ZERO, last: Time::ZERO };
+    let mut s = Spacing { most: ms(200), current: Duration::ZERO, last: Time::ZERO };
     for (at, expected) in [(100, 40), (110, 40), (140, 50), (200, 50), (220, 45)] {
         s.arrived(Time(at * 1_000_000), ms(40));
-        assert_eq!(s.is, ms(expected), "at {at}");
+        assert_eq!(s.current, ms(expected), "at {at}");
     }
     s.waited();
     assert_eq!(s.delay(ms(40)), ms(90));
     s.waited();
     s.waited();
     assert_eq!(s.delay(ms(40)), ms(200));
-    s.is = ms(30);
+    s.current = ms(30);
     assert_eq!(s.delay(ms(40)), ms(40));
 }
 use evenflow_base::Ecn;

@@ -8,11 +8,11 @@
 use evenflow_base::{Duration, Packet, Time};
 
 use crate::congestion_control::{Congestion, Signal};
-use crate::profile::UndoTo;
+use crate::profile::{LossDetection, UndoTo};
 use crate::report::Report;
 use crate::{Profile, Segment};
 
-use super::board::{Delivered, Foreseen};
+use super::board::{AckPreview, Delivered};
 use super::selective::proportional_share;
 use super::{Growth, Recovery, Sender};
 
@@ -24,7 +24,7 @@ const MOST_REORDERING: u32 = 127;
 struct News<'a> {
     ack: &'a Packet,
     delivered: Delivered,
-    seen: Foreseen,
+    seen: AckPreview,
     advanced: bool,
 }
 
@@ -57,8 +57,43 @@ pub(super) struct Adaptive {
     pub(super) full: Time,
 }
 
+/// [`Adaptive`] of a sender that finds losses so, or whose window decays; other senders have none.
+#[derive(Clone, Debug)]
+pub(super) struct Kept(Option<Box<Adaptive>>);
+
+impl Kept {
+    pub(super) fn new(profile: &Profile) -> Kept {
+        let needed = profile.loss_detection == LossDetection::FackAdaptive || profile.window_decay;
+        Kept(needed.then(|| Box::new(Adaptive::new(profile))))
+    }
+
+    /// Where there is one.
+    pub(super) fn get(&self) -> Option<&Adaptive> {
+        self.0.as_deref()
+    }
+
+    /// Where there is one.
+    pub(super) fn get_mut(&mut self) -> Option<&mut Adaptive> {
+        self.0.as_deref_mut()
+    }
+}
+
+impl std::ops::Deref for Kept {
+    type Target = Adaptive;
+
+    fn deref(&self) -> &Adaptive {
+        self.0.as_deref().expect("the profile asks for it")
+    }
+}
+
+impl std::ops::DerefMut for Kept {
+    fn deref_mut(&mut self) -> &mut Adaptive {
+        self.0.as_deref_mut().expect("the profile asks for it")
+    }
+}
+
 impl Adaptive {
-    pub(super) fn new(profile: &Profile) -> Adaptive {
+    fn new(profile: &Profile) -> Adaptive {
         Adaptive {
             reordering: profile.cached_reordering.unwrap_or(profile.duplicate_threshold),
             forward: profile.cached_reordering.is_none_or(|seen| seen == profile.duplicate_threshold),
@@ -95,7 +130,7 @@ impl Sender {
         }
         let was = self.recovery;
         let flight = s.board.pipe();
-        let seen = s.board.foresee(ack.seq, report, s.adaptive.mark);
+        let seen = s.board.preview(ack.seq, report, s.adaptive.mark);
         let delivered = s.board.acknowledge(ack.seq, report, now, Duration::ZERO);
         let advanced = ack.seq > self.una;
         let bytes = ack.seq - self.una;
@@ -128,7 +163,7 @@ impl Sender {
         }
         let in_doubt = self.selective().adaptive.frto != Frto::Off && self.step_frto(&news, profile);
         let una = self.una;
-        let a = &mut self.selective().adaptive;
+        let a = &mut *self.selective().adaptive;
         if a.mark < una {
             a.mark = 0;
         }
@@ -153,7 +188,7 @@ impl Sender {
 
     /// A hole that was filled without being sent again, or a duplicate of what was reported, shows how far the network
     /// reorders.
-    fn learn_reordering(&mut self, seen: &Foreseen, una: u64) {
+    fn learn_reordering(&mut self, seen: &AckPreview, una: u64) {
         let in_loss = self.recovery == Recovery::Loss;
         let s = self.selective();
         let settled = s.adaptive.mark == 0 || una > s.adaptive.mark;
@@ -168,7 +203,7 @@ impl Sender {
         let mss = profile.segment();
         let una = self.una;
         let s = self.selective();
-        let Adaptive { frto, mark, .. } = s.adaptive;
+        let Adaptive { frto, mark, .. } = *s.adaptive;
         if news.seen.resent_beyond_head || (frto == Frto::Second && news.seen.resent) {
             s.undo = None;
         }
@@ -356,7 +391,7 @@ impl Sender {
     /// Whether a loss is certain enough (the kernel's `tcp_time_to_recover`).
     fn is_time_to_recover(&self, now: Time, profile: &Profile) -> bool {
         let Some(s) = &self.selective else { return false };
-        let Adaptive { reordering, forward, frto, .. } = s.adaptive;
+        let Adaptive { reordering, forward, frto, .. } = *s.adaptive;
         if frto != Frto::Off {
             return false;
         }
@@ -526,7 +561,7 @@ impl Sender {
         let idle = self.size == Some(self.next);
         let s = self.selective();
         let out = s.board.len();
-        let a = &mut s.adaptive;
+        let a = &mut *s.adaptive;
         if s.board.outstanding() as f64 >= cwnd {
             (a.used, a.full) = (0, now);
             return;

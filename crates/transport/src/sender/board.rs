@@ -101,7 +101,7 @@ pub struct Board {
 
 /// What an ACK is about to show, for detections that count segments from the first outstanding one (Linux 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Foreseen {
+pub struct AckPreview {
     /// Segments that the cumulative part covers.
     pub acknowledged: usize,
     /// Whether one of those was sent again at some time.
@@ -119,9 +119,9 @@ pub struct Foreseen {
 }
 
 impl Board {
-    /// What an ACK of everything before `una` with its report will show; `mark`: see [`Foreseen::originals_only`].
-    pub fn foresee(&self, una: u64, report: &Report, mark: u64) -> Foreseen {
-        let mut seen = Foreseen::default();
+    /// What an ACK of everything before `una` with its report will show; `mark`: see [`AckPreview::originals_only`].
+    pub fn preview(&self, una: u64, report: &Report, mark: u64) -> AckPreview {
+        let mut seen = AckPreview::default();
         let known = self.forward();
         let highest = self.ranges.last().map_or(0, |range| range.1);
         let (mut forward, mut late) = (known, usize::MAX);

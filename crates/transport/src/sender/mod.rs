@@ -18,7 +18,7 @@ use crate::report::Report;
 use crate::rtt::{RttEstimator, Timed};
 use crate::{Profile, Segment, ecn};
 
-use adaptive::Adaptive;
+use adaptive::Kept;
 use selective::Selective;
 
 /// Where the connection is in its life.
@@ -107,11 +107,11 @@ struct Marks {
     /// Accurate: the counter s.cep, modulo 8.
     counter: u8,
     /// Classic: the next new segment says that the window was reduced.
-    tell: bool,
-    /// Marks told by ACKs up to here belong to a reduction that was made.
+    send_cwr: bool,
+    /// Marks reported by ACKs up to here belong to a reduction that was made.
     reduced_to: u64,
-    /// Marks that ACKs told.
-    told: u64,
+    /// Marks that ACKs reported.
+    reported: u64,
 }
 
 impl Sender {
@@ -143,7 +143,7 @@ impl Sender {
             retransmitted: 0,
             clock: 0,
             selective: profile.sack.then(|| Box::new(Selective::new(profile))),
-            marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, tell: false, reduced_to: 0, told: 0 },
+            marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, send_cwr: false, reduced_to: 0, reported: 0 },
             timed: None,
             last_sent: Time::ZERO,
         }
@@ -175,9 +175,9 @@ impl Sender {
         self.marks.mode
     }
 
-    /// Congestion marks that ACKs told so far.
-    pub fn marks_told(&self) -> u64 {
-        self.marks.told
+    /// Congestion marks that ACKs reported so far.
+    pub fn marks_reported(&self) -> u64 {
+        self.marks.reported
     }
 
     /// Segments sent again so far.
@@ -196,7 +196,7 @@ impl Sender {
 
     /// By how many segments the network was seen to reorder, where the stack learns it.
     pub fn reordering(&self) -> Option<u32> {
-        self.selective.as_ref().map(|s| s.adaptive.reordering)
+        self.selective.as_ref()?.adaptive.get().map(|adaptive| adaptive.reordering)
     }
 
     /// The smoothed round-trip time, if there was a sample.
@@ -317,8 +317,8 @@ impl Sender {
             left = left.saturating_sub(self.rto.0);
         }
         self.window.cwnd = segments.max(restart) as f64 * mss;
-        if let Some(s) = &mut self.selective {
-            (s.adaptive.used, s.adaptive.full) = (0, Time(self.last_sent.0 + idle.0));
+        if let Some(adaptive) = self.selective.as_mut().and_then(|s| s.adaptive.get_mut()) {
+            (adaptive.used, adaptive.full) = (0, Time(self.last_sent.0 + idle.0));
         }
     }
 
@@ -392,7 +392,7 @@ impl Sender {
         self.window.ssthresh = first_threshold(profile);
         self.control.start(&mut self.window, profile.segment());
         if let Some(s) = &mut self.selective {
-            s.adaptive = Adaptive::new(profile);
+            s.adaptive = Kept::new(profile);
         }
     }
 
@@ -430,7 +430,7 @@ impl Sender {
         segments
     }
 
-    /// Congestion marks that an ACK tells, which newly covers `packets` segments. The first of a round trip is a congestion
+    /// Congestion marks that an ACK reports, which newly covers `packets` segments. The first of a round trip is a congestion
     /// event, unless the control deals with each of them.
     #[inline(never)]
     fn congestion_marks(&mut self, ack: &Packet, packets: u32, now: Time, profile: &Profile) -> u32 {
@@ -444,7 +444,7 @@ impl Sender {
                 marks
             }
         };
-        self.marks.told += u64::from(marks);
+        self.marks.reported += u64::from(marks);
         let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
         if marks > 0 && calm && ack.seq > self.marks.reduced_to && !self.takes_every_mark {
             self.reduce_for_marks(now, profile);
@@ -489,7 +489,7 @@ impl Sender {
     #[inline]
     fn reduced(&mut self) {
         self.marks.reduced_to = self.high;
-        self.marks.tell = true;
+        self.marks.send_cwr = true;
     }
 
     /// A mark has lowered the threshold in this window of data: a loss in it is the same event (RFC 3168 section 6.1.2).
@@ -537,8 +537,8 @@ impl Sender {
     fn third_is_used(&self, flight: f64, profile: &Profile) -> bool {
         let cwnd = self.window.cwnd;
         let left = cwnd - flight;
-        let reordering =
-            self.selective.as_ref().map_or(profile.duplicate_threshold, |s| s.adaptive.reordering);
+        let given = profile.cached_reordering.filter(|_| self.selective.is_some());
+        let reordering = self.reordering().or(given).unwrap_or(profile.duplicate_threshold);
         left <= f64::from(reordering) * profile.segment() || (3.0 * left < cwnd && left < 65_536.0)
     }
 
@@ -678,9 +678,9 @@ impl Sender {
         let mut field = Field::NotCapable;
         if self.marks.mode != Ecn::Off && !again {
             field = Field::Capable0;
-            if self.marks.tell && self.marks.mode == Ecn::Classic {
+            if self.marks.send_cwr && self.marks.mode == Ecn::Classic {
                 bits |= flags::CWR;
-                self.marks.tell = false;
+                self.marks.send_cwr = false;
             }
         }
         out.push(Segment { seq, payload: payload as u16, flags: bits, ecn: field, stamp: self.clock });

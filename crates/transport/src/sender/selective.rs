@@ -8,7 +8,7 @@ use crate::profile::{Ecn, LossDetection, Reduction, RttSource};
 use crate::report::Report;
 use crate::{Profile, Segment};
 
-use super::adaptive::Adaptive;
+use super::adaptive::Kept;
 use super::board::{Board, Delivered};
 use super::{Growth, Life, Recovery, Sender};
 
@@ -86,8 +86,7 @@ pub(super) struct Selective {
     rescued: bool,
     reordering: Reordering,
     pub(super) undo: Option<Undo>,
-    /// What Linux 3.2's detection remembers.
-    pub(super) adaptive: Adaptive,
+    pub(super) adaptive: Kept,
     /// TLP.end_seq, and whether the probe was a retransmission.
     probe: Option<(u64, bool)>,
 }
@@ -104,7 +103,7 @@ impl Selective {
             rescued: false,
             reordering: Reordering { seen: false, steps: 1, persist: PERSIST, round: None },
             undo: None,
-            adaptive: Adaptive::new(profile),
+            adaptive: Kept::new(profile),
             probe: None,
         }
     }

@@ -82,3 +82,19 @@ fn an_offer_beyond_the_window_waits() {
          110 | ack 10   | 10..20 | cwnd 11",
     );
 }
+
+/// The window grows where nothing more of a full segment fitted beside what was in flight (RFC 7661 section 4.3; Linux's
+/// `tcp_is_cwnd_limited`). In congestion avoidance with eight in flight: a window of nine had room for one more, one of nine
+/// less a byte had not.
+#[test]
+fn a_window_with_room_for_a_whole_segment_was_not_used() {
+    for (cwnd, grown) in [(9.0, "9"), (8.999, "10")] {
+        let profile = Profile { window_validation: true, byte_counting: false, ..thousand() };
+        let mut b = Bench::new(profile, Some(8000));
+        b.table("0 | open | SYN |\n50 | syn | ACK 0..7 |");
+        let mut b = b.with_window(cwnd, 2.0);
+        b.table("100 | ack 8 | | done");
+        let grew = b.sender.window().cwnd > cwnd * 1000.0;
+        assert_eq!(grew, grown == "10", "{cwnd}");
+    }
+}

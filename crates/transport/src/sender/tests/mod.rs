@@ -209,10 +209,10 @@ impl Bench {
                     "early" => (time(s.selective.as_ref().expect("SACK").early), value().into()),
                     "reo" => (time(Time(s.reordering_window(false).0)), value().into()),
                     "reordering" => {
-                        let adaptive = s.selective.as_ref().expect("SACK").adaptive;
+                        let adaptive = &s.selective.as_ref().expect("SACK").adaptive;
                         (adaptive.reordering.to_string(), value().into())
                     }
-                    "marks" => (s.marks.told.to_string(), value().into()),
+                    "marks" => (s.marks.reported.to_string(), value().into()),
                     "done" | "dead" | "opening" => (format!("{:?}", s.life).to_lowercase(), word.into()),
                     "off" | "classic" | "accurate" | "per-packet" => (s.ecn().word().into(), word.into()),
                     _ => (format!("{:?}", s.recovery).to_lowercase(), word.into()),
