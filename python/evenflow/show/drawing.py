@@ -25,6 +25,8 @@ LEAST_PANEL = 1.9
 """Inches that a panel must keep beside a legend."""
 NARROW_WORDS = 24
 """Letters in a line of a narrow figure's legends."""
+BESIDE_WORDS = 16
+"""The same of a legend beside its panel, so that the data keep most of the width."""
 LEAST_COLUMN = 1.1
 """Inches that a column of panels needs."""
 ROW = 0.24
@@ -446,6 +448,7 @@ def _legends(made: Figure, axes: Sequence[Axes], picture: Picture, width: float)
             if len(words) < 2 and not any(":" in text for text in words):
                 continue  # whose it is stands on the axis
             if width > NARROW:
+                words = [plots.folded(text, BESIDE_WORDS) for text in words]
                 ax.legend(handles, words, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
             else:
                 words = [plots.folded(text, NARROW_WORDS) for text in words]
