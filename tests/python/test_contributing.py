@@ -98,9 +98,9 @@ def test_new_mechanisms_have_rows_in_the_golden_table_and_change_no_other() -> N
         ("every_congestion_control", "scalable"),
         ("every_stage", "packet-counter"),
     ]:
-        file = Path("crates/sim/tests/snapshots") / f"golden__{table}.snap"
-        before = (ROOT / file).read_text(encoding="utf-8").splitlines()
-        after = iter((copy / file).read_text(encoding="utf-8").splitlines())
+        snapshot = Path("crates/sim/tests/snapshots") / f"golden__{table}.snap"
+        before = (ROOT / snapshot).read_text(encoding="utf-8").splitlines()
+        after = iter((copy / snapshot).read_text(encoding="utf-8").splitlines())
         new = []
         for line in before:
             for other in after:
