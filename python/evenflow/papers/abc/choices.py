@@ -26,8 +26,9 @@ OPTIONS: tuple[Option, ...] = (
         ("512", "any"),
         "Bytes in which an application fills its TCP send buffer; “any”: it is always full, so every segment is whole",
         "The paper says ns-3.26 and flows that “have always data to send”. ns-3's application for that is "
-        "BulkSendApplication, whose attribute SendSize is 512 B in every release, and whose write is refused whole "
-        "where it does not fit. The paper names neither the application nor the attribute.",
+        "BulkSendApplication, whose attribute SendSize is 512 B by default (read in ns-3.43; 3.26's own file was not "
+        "at hand), so that a short segment follows where a write does not fit. The paper names neither the "
+        "application nor the attribute.",
         paper_scale=("fig04", "fig06", "fig08", "fig13"),
     ),
     Option(
