@@ -1,14 +1,15 @@
 //! What happens next: delay lines and the order of events.
 //!
-//! A key orders events by time, then by rank, then by a sequence number drawn when the packet entered the link (or the
-//! timer was set): never by an address or by unrelated traffic.
+//! Events are ordered by time, then by rank, then by what they are about: arrivals by lane, flow and the packet's number, timers
+//! by flow, services by port. A packet's number is drawn where it is made, from a count of its host's or its receiver's own. So
+//! order depends neither on unrelated traffic nor on whether work was done when it was due or early.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
 use evenflow_base::{Packet, Time};
 
-/// Time, rank and sequence in one comparable number.
+/// Time, rank, lane and order in one comparable number.
 pub type Key = u128;
 
 /// Later than any event.
@@ -28,15 +29,34 @@ pub enum Rank {
     Probe = 3,
 }
 
-/// The lowest bits of a key, below the sequence number: zero, or in [`Heads`] the number of a source. No two events have
-/// the same sequence number, so these bits never decide on an order.
-const SOURCE_BITS: u32 = 16;
-const SOURCE_MASK: u128 = (1 << SOURCE_BITS) - 1;
+/// Bits of a key below its time: rank, lane, flow, and the number among the packets of the flow or its host.
+const LANE_BITS: u32 = 14;
+const FLOW_BITS: u32 = 22;
+const COUNT_BITS: u32 = 26;
+const ORDER_BITS: u32 = FLOW_BITS + COUNT_BITS;
+
+/// Lanes that a run can have, and flows.
+pub const MOST_LANES: usize = 1 << LANE_BITS;
+/// See [`MOST_LANES`].
+pub const MOST_FLOWS: usize = 1 << FLOW_BITS;
+
+/// The order of packet number `count` of `flow` among others of the same instant and lane. Counts go round after 67 million: far
+/// more than can arrive at once.
+#[inline]
+pub fn order(flow: u32, count: u32) -> u64 {
+    u64::from(flow) << COUNT_BITS | u64::from(count) & ((1 << COUNT_BITS) - 1)
+}
+
+/// The count in an order.
+#[inline]
+pub fn count_of(order: u64) -> u32 {
+    (order & ((1 << COUNT_BITS) - 1)) as u32
+}
 
 /// Builds a key.
 #[inline]
-pub fn key(time: Time, rank: Rank, sequence: u64) -> Key {
-    (u128::from(time.0) << 64) | u128::from(u64::from(rank as u8) << 62 | sequence << SOURCE_BITS)
+pub fn key(time: Time, rank: Rank, lane: usize, order: u64) -> Key {
+    (u128::from(time.0) << 64) | u128::from(u64::from(rank as u8) << 62 | (lane as u64) << ORDER_BITS | order)
 }
 
 /// The instant of a key.
@@ -45,10 +65,16 @@ pub fn time_of(key: Key) -> Time {
     Time((key >> 64) as u64)
 }
 
-/// The sequence number of a key.
+/// The order of a key within its lane.
 #[inline]
-pub fn sequence_of(key: Key) -> u64 {
-    (key as u64 & ((1 << 62) - 1)) >> SOURCE_BITS
+pub fn order_of(key: Key) -> u64 {
+    key as u64 & ((1 << ORDER_BITS) - 1)
+}
+
+/// The lane of a key.
+#[inline]
+pub fn lane_of(key: Key) -> usize {
+    (key as u64 >> ORDER_BITS) as usize & (MOST_LANES - 1)
 }
 
 /// The rank of a key.
@@ -184,36 +210,35 @@ impl Lane {
 /// Which of a few sources of events comes next: their heads, as far as sources ever had one.
 ///
 /// All are looked at each time: keeping them sorted takes fewer instructions but more time, for how far a new head moves
-/// is hard to foretell. A head is the event's key with the number of its source in the lowest bits.
+/// is hard to foretell.
 #[derive(Debug, Default)]
 pub struct Heads(Vec<Key>);
 
 impl Heads {
     /// Sources 0 to `count` - 1, none with an event.
     pub fn new(count: usize) -> Heads {
-        assert!(count < 1 << SOURCE_BITS, "{count} links: more than a run can have");
+        assert!(count < MOST_LANES, "{count} links: more than a run can have");
         Heads(Vec::with_capacity(count))
     }
 
-    /// The next event and its source; [`NEVER`] if there is none.
+    /// The next event; [`NEVER`] if there is none.
     #[inline(always)]
-    pub fn first(&self) -> (Key, u32) {
+    pub fn first(&self) -> Key {
         let mut least = NEVER;
         for &head in &self.0 {
             if head < least {
                 least = head;
             }
         }
-        (least, (least & SOURCE_MASK) as u32)
+        least
     }
 
     /// The head of `source` is now `key`; [`NEVER`]: it has none.
     #[inline(always)]
     pub fn set(&mut self, source: u32, key: Key) {
-        let head = key | u128::from(source);
         match self.0.get_mut(source as usize) {
-            Some(place) => *place = head,
-            None => self.add(source, head),
+            Some(place) => *place = key,
+            None => self.add(source, key),
         }
     }
 
@@ -231,17 +256,29 @@ mod tests {
 
     fn item(time: u64, sequence: u64) -> InFlight {
         let packet = Packet { seq: sequence, ..Packet::new(0, 1, 1) };
-        InFlight { key: key(Time(time), Rank::Arrival, sequence), packet }
+        InFlight { key: key(Time(time), Rank::Arrival, 0, sequence), packet }
     }
 
     #[test]
     fn ranks_order_events_of_one_instant() {
-        let at = |rank| key(Time(5), rank, 9);
+        let at = |rank| key(Time(5), rank, 9, 9);
         assert!(at(Rank::Service) < at(Rank::Arrival));
         assert!(at(Rank::Arrival) < at(Rank::Timer));
         assert!(at(Rank::Timer) < at(Rank::Probe));
-        assert!(at(Rank::Probe) < key(Time(6), Rank::Service, 0));
+        assert!(at(Rank::Probe) < key(Time(6), Rank::Service, 0, 0));
         assert_eq!(time_of(at(Rank::Probe)), Time(5));
+    }
+
+    #[test]
+    fn one_instant_goes_by_lane_flow_and_count() {
+        let at = |lane, flow, count| key(Time(5), Rank::Arrival, lane, order(flow, count));
+        let sorted = [at(0, 7, 9), at(1, 0, 9), at(1, 1, 0), at(1, 1, 1), at(2, 0, 0)];
+        assert!(sorted.is_sorted());
+        assert_eq!((lane_of(sorted[3]), order_of(sorted[3]), count_of(order(1, 1))), (1, order(1, 1), 1));
+        let (lane, flow) = (MOST_LANES - 1, MOST_FLOWS as u32 - 1);
+        let last = at(lane, flow, u32::MAX);
+        assert_eq!((time_of(last), rank_of(last) as u8, lane_of(last)), (Time(5), Rank::Arrival as u8, lane));
+        assert!(last < key(Time(5), Rank::Timer, 0, 0));
     }
 
     proptest! {
@@ -251,19 +288,17 @@ mod tests {
             let mut heads = Heads::new(5);
             let mut model = [NEVER; 5];
             for (i, (source, time, replace)) in changes.into_iter().enumerate() {
-                let new = if time == 0 { NEVER } else { key(Time(time), Rank::Arrival, i as u64) };
-                let (least, first) = heads.first();
+                let new = if time == 0 { NEVER } else { key(Time(time), Rank::Arrival, source as usize, i as u64) };
+                let least = heads.first();
                 if replace && least != NEVER && new >= least {
-                    model[first as usize] = new;
-                    heads.set(first, new);
+                    let first = lane_of(least);
+                    model[first] = new;
+                    heads.set(first as u32, new);
                 } else {
                     model[source as usize] = new;
                     heads.set(source, new);
                 }
-                let (least, first) = heads.first();
-                let expected = *model.iter().min().unwrap();
-                prop_assert_eq!(time_of(least), time_of(expected));
-                prop_assert!(expected == NEVER || model[first as usize] == expected);
+                prop_assert_eq!(heads.first(), *model.iter().min().unwrap());
             }
         }
 

@@ -14,14 +14,11 @@ use crate::measure::{ClassCounters, FlowCounters, PortCounters, Window, WindowMe
 use crate::port::{Port, Queue};
 use crate::probe::Gauges;
 
-/// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port, with [`KEEP`]
-/// and [`FOLD`].
+/// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port, with [`FOLD`].
 pub const STAGE: u32 = 1 << 31;
-/// The port hears from one host, receiver or link alone: a packet keeps the sequence number it comes with.
-pub const KEEP: u32 = 1 << 30;
 /// The next port on the route hears from this one alone, in the order in which this one accepts: its work is done at once,
 /// with the instant at which the packet will reach it, and needs no event.
-pub const FOLD: u32 = 1 << 29;
+pub const FOLD: u32 = 1 << 30;
 /// The port itself.
 pub const PORT: u32 = FOLD - 1;
 /// The route entry where the way to the receiver ends and the way back begins.
@@ -66,6 +63,8 @@ pub struct Connection {
     pub receiver: Receiver,
     /// Index into [`Network::profiles`].
     pub profile: u32,
+    /// Packets that the receiving end has made.
+    pub sent_back: u32,
     /// The sender's wake-up on record; any other is stale.
     pub sender_wake: Time,
     /// The receiver's.
@@ -116,6 +115,8 @@ pub struct Datagrams {
 pub struct Host {
     /// Time it spends on a data packet; absent: none.
     pub processing: Option<(Sampler, Stream)>,
+    /// Packets that it has been handed.
+    pub sent: u32,
     /// When its last packet left it; order is kept.
     pub left: Time,
     /// The profiles of its own, in [`Network::profiles`], where its connections share metrics.

@@ -159,7 +159,7 @@ impl Builder<'_> {
             None => None,
         };
         let processing = law.map(|law| (law, stream(self.seed, "groups", owner, "processing")));
-        Host { processing, left: Time::ZERO, profiles: 0..0 }
+        Host { processing, sent: 0, left: Time::ZERO, profiles: 0..0 }
     }
 }
 
@@ -168,6 +168,7 @@ fn connection(profile: &Profile, control: CongestionControl, index: u32, size: O
         sender: Sender::new(profile, control, size),
         receiver: Receiver::new(profile),
         profile: index,
+        sent_back: 0,
         sender_wake: Time::NEVER,
         receiver_wake: Time::NEVER,
         meter: WindowMeter::default(),

@@ -8,7 +8,7 @@ use evenflow_transport::sender::metrics::Metrics;
 use evenflow_transport::{Profile, Report};
 
 use super::{Engine, Wake};
-use crate::events::{Key, Rank, key, time_of};
+use crate::events::{Key, Rank, key, order, time_of};
 use crate::measure::Window;
 use crate::network::{Connection, Flow, PORT};
 
@@ -156,34 +156,42 @@ impl Engine {
     /// A packet leaves its endpoint: at once, or after the host's processing.
     #[inline(always)]
     fn launch(&mut self, mut packet: Packet, info: Flow, now: Time) {
-        let sequence = self.draw_sequence();
+        let flow = packet.flow;
         if packet.is(flags::BACKWARD) {
-            return self.enter(&mut packet, now, sequence);
+            let c = &mut self.net.connections[info.endpoint as usize];
+            c.sent_back = c.sent_back.wrapping_add(1);
+            let order = order(flow, c.sent_back);
+            return self.enter(&mut packet, now, order);
         }
         if packet.is_data() && self.window_open {
-            let counters = &mut self.net.counters[packet.flow as usize];
+            let counters = &mut self.net.counters[flow as usize];
             counters.sent += 1;
             if packet.is(flags::RETRANSMIT) {
                 counters.retransmits += 1;
             }
         }
-        let Some(left) = self.net.hosts[info.host as usize].process(&packet, now) else {
-            return self.enter(&mut packet, now, sequence);
+        let host = &mut self.net.hosts[info.host as usize];
+        host.sent = host.sent.wrapping_add(1);
+        let (count, left) = (host.sent, host.process(&packet, now));
+        let Some(left) = left else {
+            return self.enter(&mut packet, now, order(flow, count));
         };
         if !info.folded {
-            return self.fly(self.net.classes.len(), key(left, Rank::Arrival, sequence), &packet);
+            // A host keeps the order in which it is handed packets, whatever their flows.
+            let lane = self.net.classes.len();
+            return self.fly(lane, key(left, Rank::Arrival, lane, order(info.host, count)), &packet);
         }
         packet.hop = 1;
         let first = self.net.routes[info.route as usize] & PORT;
-        if let Some((lane, arrival)) = self.cross(first, &mut packet, left, sequence) {
-            self.fly(lane, key(arrival, Rank::Arrival, sequence), &packet);
+        if let Some((lane, arrival)) = self.cross(first, &mut packet, left, order(flow, count)) {
+            self.fly(lane, key(arrival, Rank::Arrival, lane, order(flow, count)), &packet);
         }
     }
 
     /// A packet that was just made begins its way.
     #[inline(never)]
-    fn enter(&mut self, packet: &mut Packet, now: Time, sequence: u64) {
-        self.carry(packet, now, sequence);
+    fn enter(&mut self, packet: &mut Packet, now: Time, order: u64) {
+        self.carry(packet, now, order);
     }
 
     #[inline(never)]

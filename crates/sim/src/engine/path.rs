@@ -6,9 +6,9 @@ use evenflow_base::{Duration, Fine, Packet, Reason, Time, Verdict, flags};
 use evenflow_queue::{Dropped, Next, Qdisc, Queued};
 
 use super::{Engine, LANES, WAKE};
-use crate::events::{InFlight, Key, Rank, key, sequence_of};
+use crate::events::{InFlight, Key, Rank, count_of, key, order, order_of};
 use crate::measure::{ClassCounters, Window};
-use crate::network::{DISCARD, FOLD, Flow, KEEP, PORT, RECEIVER, SENDER, STAGE};
+use crate::network::{DISCARD, FOLD, Flow, PORT, RECEIVER, SENDER, STAGE};
 use crate::port::{Port, Queue};
 use crate::probe::Happening;
 
@@ -34,7 +34,11 @@ impl Engine {
                 self.delivered(&packet);
             }
         }
-        self.carry(&mut packet, now, sequence_of(key));
+        let mut order = order_of(key);
+        if lane == self.net.classes.len() {
+            order = self::order(packet.flow, count_of(order)); // among hosts it was by host
+        }
+        self.carry(&mut packet, now, order);
     }
 
     /// Counts what a port has handed over, where a series asks for it.
@@ -50,10 +54,10 @@ impl Engine {
         port.counters.delivered_bytes += u64::from(packet.size);
     }
 
-    /// Takes a packet to the next link on its way, through the stages before it, or to its end. `number` is the sequence
-    /// number it comes with.
+    /// Takes a packet to the next link on its way, through the stages before it, or to its end. `order` is its
+    /// order among others of one instant and lane.
     #[inline(always)]
-    pub(super) fn carry(&mut self, packet: &mut Packet, mut now: Time, mut number: u64) {
+    pub(super) fn carry(&mut self, packet: &mut Packet, mut now: Time, order: u64) {
         let info = self.net.flows[packet.flow as usize];
         loop {
             let entry = self.net.routes[info.route as usize + usize::from(packet.hop)];
@@ -67,12 +71,9 @@ impl Engine {
                 }
                 continue;
             }
-            if entry & KEEP == 0 {
-                number = self.draw_sequence();
-            }
-            let Some((lane, arrival)) = self.cross(entry & PORT, packet, now, number) else { return };
+            let Some((lane, arrival)) = self.cross(entry & PORT, packet, now, order) else { return };
             if entry & FOLD == 0 {
-                return self.fly(lane, key(arrival, Rank::Arrival, number), packet);
+                return self.fly(lane, key(arrival, Rank::Arrival, lane, order), packet);
             }
             let class = &mut self.net.classes[lane];
             class.all_delivered += 1;
@@ -103,7 +104,7 @@ impl Engine {
         index: u32,
         packet: &mut Packet,
         now: Time,
-        sequence: u64,
+        order: u64,
     ) -> Option<(usize, Time)> {
         let port = &mut self.net.ports[index as usize];
         let lane = port.class as usize;
@@ -129,7 +130,7 @@ impl Engine {
                 }
             }
             Queue::Events(_) => {
-                self.offer_by_events(index, *packet, sequence, now);
+                self.offer_by_events(index, *packet, order, now);
                 return None;
             }
         }
@@ -208,7 +209,7 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn offer_by_events(&mut self, index: u32, packet: Packet, sequence: u64, now: Time) {
+    fn offer_by_events(&mut self, index: u32, packet: Packet, order: u64, now: Time) {
         let window = self.net.window;
         let port = &mut self.net.ports[index as usize];
         let lane = port.class as usize;
@@ -235,7 +236,8 @@ impl Engine {
             }
         };
         let key = q.select.key(&packet);
-        let verdict = q.qdisc.offer_shown(Queued { packet, at: now, sequence }, key, &mut dropped, show);
+        let verdict =
+            q.qdisc.offer_shown(Queued { packet, at: now, sequence: order }, key, &mut dropped, show);
         match verdict {
             Verdict::Drop(reason) => self.book_drop(index, &packet, reason, now),
             accepted => {
@@ -271,7 +273,7 @@ impl Engine {
             Next::Nothing => Time::NEVER,
         };
         if q.arm_wakeup(at) {
-            let key = key(at, Rank::Service, self.draw_sequence());
+            let key = key(at, Rank::Service, 0, u64::from(index));
             self.services.push(Reverse((key, index | WAKE)));
             self.advance_agenda(key);
         }
@@ -328,10 +330,10 @@ impl Engine {
         }
         let arrival = times.ended + port.delay;
         let free = port.free_at.ceil();
-        let key = key(free, Rank::Service, item.sequence);
+        let key = key(free, Rank::Service, 0, u64::from(index));
         self.services.push(Reverse((key, index)));
         self.advance_agenda(key);
-        self.fly(lane, self::key(arrival, Rank::Arrival, item.sequence), &item.packet);
+        self.fly(lane, self::key(arrival, Rank::Arrival, lane, item.sequence), &item.packet);
     }
 
     /// The server of an event-path port is free.
