@@ -9,6 +9,8 @@ endif
 CARGO := $(shell command -v cargo 2>/dev/null || { test -x $$HOME/.cargo/bin/cargo && echo $$HOME/.cargo/bin/cargo; })
 RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
 WITH_CARGO := PATH="$(dir $(CARGO)):$$PATH" PYO3_PYTHON="$(CURDIR)/$(VENV)/bin/python" cargo
+# By file: `cargo fmt` does not find modules that a macro declares.
+RUSTFMT := PATH="$(dir $(CARGO)):$$PATH" rustfmt --edition $(shell sed -n 's/^edition *= *"\(.*\)"/\1/p' Cargo.toml)
 MATURIN_FLAGS ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
@@ -61,7 +63,7 @@ test-python: $(BUILT)
 	$(BIN)/python -m pytest
 
 lint: $(BUILT) ## formatting, clippy, ruff, mypy
-	$(WITH_CARGO) fmt --all --check
+	$(RUSTFMT) --check $(filter %.rs,$(RUST))
 	$(WITH_CARGO) clippy --workspace --all-targets --quiet --locked -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -69,7 +71,7 @@ lint: $(BUILT) ## formatting, clippy, ruff, mypy
 	$(BIN)/python -m mypy.stubtest evenflow._core
 
 format: $(BUILT) ## format all sources
-	$(WITH_CARGO) fmt --all
+	$(RUSTFMT) $(filter %.rs,$(RUST))
 	$(BIN)/ruff check --fix --quiet
 	$(BIN)/ruff format
 

@@ -32,6 +32,7 @@ from typing import Any
 import house
 import validation_pages
 from evenflow import _core, claims
+from evenflow.judge.sensitivity import say_options
 from evenflow.papers import TITLES, carry, load
 from evenflow.papers.reproduce import LEDGER, read_ledger, ship, shipped_ledger
 from evenflow.run import evidence
@@ -370,19 +371,23 @@ def sensitivity(key: str, text: str) -> str:
     lines = ["Not examined yet."]
     if rows:
         lines = [
-            "| option | default | instead | verdicts that change |",
-            "|---|---|---|---|",
+            "| option | default | instead | scale | verdicts that change |",
+            "|---|---|---|---|---|",
         ]
         for row in rows:
             changes = "; ".join(
                 f"{c['id'].removeprefix(key + '-')} {c['before']} → {c['after']}" for c in row["changes"]
             )
-            lines.append(f"| `{row['option']}` | {row['default']} | {row['value']} | {changes or 'none'} |")
+            lines.append(
+                f"| `{row['option']}` | {row['default']} | {row['value']} "
+                f"| {row.get('scale', ledger['sensitivity_scale'])} | {changes or 'none'} |"
+            )
         scale, engine = ledger["sensitivity_scale"], ledger["sensitivity_engine"][:16]
         lines += [
             "",
-            f"By the paper's own words and numbers: the verdict at full scale → one decided at `--scale {scale}` with "
-            f"that choice (engine {engine}). What is undecided there is left out.",
+            f"By the paper's own words and numbers: the verdict at full scale → one decided with that choice, at "
+            f"`--scale {scale}` or where the column says so at the paper's (engine {engine}). What is undecided with "
+            "few runs is left out.",
         ]
     start, end = "<!-- sensitivity -->", "<!-- /sensitivity -->"
     before, found, rest = text.partition(start)
@@ -463,9 +468,11 @@ def record_sensitivity(key: str) -> None:
         row["changes"] = [
             change | {"before": usual[change["id"]], "after": after}
             for change in row["changes"]
-            if (after := change["after"].split()[0]) != "undecided" and after != usual[change["id"]]
+            if (after := change["after"].split()[0]) != usual[change["id"]]
+            and (after != "undecided" or row.get("scale") == "paper")
         ]
     shipped |= dict(zip(SENSITIVITY, (found["sensitivity"], found["engine"], found["scale"]), strict=True))
+    shipped["claims"] = say_options(shipped["claims"], found["sensitivity"])
     shipped_ledger(key).write_text(json.dumps(shipped, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -57,6 +57,7 @@ __all__ = [
     "load",
     "marking",
     "mechanism",
+    "open",
     "paper",
     "papers",
     "plots",
@@ -99,11 +100,23 @@ def run(scenario: Scenario | str | Path | Mapping[str, Any], seed: int = 1) -> R
     return _scenario(scenario).run(seed)
 
 
+def open(path: str | Path) -> Table | Record:
+    """Finished work: a study's `Table` from the folder that `evenflow study` wrote (out/STUDY), or a run's `Record`
+    from that of `evenflow run --out`.
+
+    >>> ef.open("out/abc-default").plot("utilisation")  # doctest: +SKIP
+    """
+    from .run.saved import open_
+
+    return open_(path)
+
+
 def study(
     scenario: Scenario | str | Path | Mapping[str, Any] | Study,
     *,
     replications: int | None = None,
     settings: Mapping[str, Any] | None = None,
+    store: Store | bool | None = None,
     **options: Any,
 ) -> Table:
     """Run a scenario's `[sweep]`, or a ready `Study`, and return its table.
@@ -111,12 +124,23 @@ def study(
     Args:
         replications: seeds 1…n for every point; default: the file's, else 10.
         settings: dotted path -> value, as `--set`: changes the scenario and pins swept paths.
-        options: of `run_study`: `store`, `jobs`, `executor`, `progress`, `precision`.
+        store: where finished runs are kept, so that none is computed twice; default: the command line's store
+            (`EVENFLOW_STORE`, else `./out/store`). False: none, runs are kept in memory only.
+        options: of `run_study`: `jobs`, `executor`, `progress`, `on_run`, `precision`.
     """
     if isinstance(scenario, Study):
-        return run_study(scenario, **options)
-    base = _scenario(scenario).with_settings(settings or {})
-    return run_study(Study.from_scenario(base, replications, settings), **options)
+        planned = scenario
+    else:
+        base = _scenario(scenario).with_settings(settings or {})
+        planned = Study.from_scenario(base, replications, settings)
+    if store is False:
+        return run_study(planned, store=None, **options)
+    if store is None or store is True:
+        from .run.store import Store as RunStore
+
+        with RunStore() as opened:
+            return run_study(planned, store=opened, **options)
+    return run_study(planned, store=store, **options)
 
 
 def theory(

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from evenflow.claims import Check, Claim, Verdict, judge_claim
+from evenflow.claims import Claim, Verdict, judge_claim
 from evenflow.paper import Experiment
+from evenflow.papers import abc
 from evenflow.papers.abc import PAPER
 from evenflow.papers.abc import network as net
 from evenflow.papers.abc.comparison.claims import max_min_share
-from evenflow.papers.abc.ledger import claim
+from evenflow.papers.abc.comparison.figures import drop_shares
+from evenflow.papers.abc.memories.figures import received_curve
+from evenflow.papers.reproduce import read_ledger, shipped_ledger
 from evenflow.plots import style, svg
 from evenflow.record import Record
 from evenflow.scenario import Scenario
@@ -78,11 +83,6 @@ def test_ids_of_experiments_and_their_panels() -> None:
     assert PAPER.experiment("fig05n").id == "abc-fig05n"
 
 
-def test_a_relaxed_reading_needs_its_reason() -> None:
-    with pytest.raises(ValueError, match="explanation"):
-        claim(1, "", "", expected="", tolerance="", literal=lambda _: [], relaxed=lambda _: [Check("", 1.0)])
-
-
 def test_analytic_claims_hold_but_for_the_misprint() -> None:
     found = {
         c.id: judge_claim(c, {}, scale="paper", paper_runs=10).literal.verdict
@@ -110,36 +110,59 @@ def test_c39_fails_at_1_1_and_holds_at_1_5() -> None:
 
 def test_c37_is_judged_per_flow() -> None:
     ratios = {(net.NO_ABC, f0, delay): 1.18 * f0 for f0 in (2, 10) for delay in (5, 50)}
-    assert verdicts(37, fig04=fig04(ratios)) == ("fails", "holds")
+    assert verdicts(37, fig04=fig04(ratios)) == ("fails", None)
+    assert verdicts(37, fig04=fig04({k: v * 1.1 / 1.18 for k, v in ratios.items()})) == ("holds", None)
 
 
-@pytest.mark.parametrize(("q5", "q50", "expected"), [(18, 10, ("fails", "holds")), (9, 10, ("holds", "fails"))])
-def test_c41_the_order_of_the_queues(q5: float, q50: float, expected: tuple[str, str]) -> None:
+@pytest.mark.parametrize(("short", "expected"), [(1.2, "holds"), (1.0, "fails"), (1.4, "fails")])
+def test_c40_slightly_is_not_zero_and_within_15_percent(short: float, expected: str) -> None:
+    ratios = {(net.ABC, 10, delay): ratio for delay, ratio in ((5, short), (50, 1.3))}
+    assert verdicts(40, fig04=fig04(ratios))[0] == expected
+
+
+@pytest.mark.parametrize(("q5", "q50", "expected"), [(18, 10, "fails"), (9, 10, "holds")])
+def test_c41_the_order_of_the_queues_as_printed(q5: float, q50: float, expected: str) -> None:
     points = [
         ({"scheme": scheme, "f0": 2, "delay_ms": delay}, {"t0": 1.0, "t1": 1.0, "q": noisy(q)})
         for scheme in (net.NO_ABC, net.ABC)
         for delay, q in ((5, q5), (50, q50))
     ]
-    assert verdicts(41, fig04=table(points)) == expected
+    assert verdicts(41, fig04=table(points)) == (expected, None)
 
 
-@pytest.mark.parametrize(("apart", "expected"), [(0.05, "holds"), (-0.05, "holds"), (0.01, "fails")])
-def test_c46_the_exception_may_go_either_way(apart: float, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("apart", "expected"), [(0.05, ("fails", "holds")), (-0.05, ("holds", "holds")), (0.01, ("fails", "fails"))]
+)
+def test_c46_is_lower_with_abc_and_wider_either_way(apart: float, expected: tuple[str, str]) -> None:
     points = [
-        ({"scheme": scheme, "f0": f0, "delay_ms": 50}, {"u": noisy(u, 1e-4)})
+        ({"scheme": scheme, "f0": f0, "delay_ms": 50}, {"u": noisy(u, spread)})
         for f0, gap in ((1, apart), (2, 0.0))
-        for scheme, u in ((net.NO_ABC, 0.9), (net.ABC, 0.9 + gap))
+        for scheme, u, spread in ((net.NO_ABC, 0.9, 1e-4), (net.ABC, 0.9 + gap, 2e-4))
     ]
-    assert verdicts(46, fig04=table(points))[0] == expected
+    assert verdicts(46, fig04=table(points)) == expected
+
+
+def test_c47_compares_with_and_without_priority_under_both_schedulers() -> None:
+    def priority(strict: float, medf: float) -> Table:
+        return table(
+            [
+                ({"scheme": scheme, "f0": 5, "delay_ms": 50}, {"t0": noisy(times * 4), "t1": 1.0})
+                for scheme, times in ((net.NO_ABC_STRICT, strict), (net.NO_ABC_MEDF, medf))
+            ]
+        )
+
+    plain = fig04({(net.NO_ABC, 5, 50): 4.0})
+    assert verdicts(47, fig04=plain, fig05n=priority(1.05, 2.0)) == ("holds", "holds")
+    assert verdicts(47, fig04=plain, fig05n=priority(1.5, 1.05)) == ("fails", "holds")
+    assert verdicts(47, fig04=plain, fig05n=priority(1.5, 1.5)) == ("fails", "fails")
 
 
 def test_c48_stays_finite_where_the_light_user_gets_nothing() -> None:
     def one(t1: float) -> Table:
         return table([({"scheme": net.NO_ABC_STRICT, "f0": 2, "delay_ms": 5}, {"t0": noisy(9.9), "t1": t1})])
 
-    assert verdicts(48, fig05n=one(0.0)) == ("holds", "holds")
-    assert verdicts(48, fig05n=one(9.9 / 120)) == ("fails", "holds")
-    assert verdicts(48, fig05n=one(9.9 / 20)) == ("fails", "fails")
+    assert verdicts(48, fig05n=one(0.0))[0] == "holds"
+    assert verdicts(48, fig05n=one(9.9 / 120))[0] == "fails"
 
 
 def test_c21_the_height_and_place_of_the_peak() -> None:
@@ -147,14 +170,14 @@ def test_c21_the_height_and_place_of_the_peak() -> None:
         t0 = {3.0: 3.0, 6.0: 5.95, 7.0: height, 7.5: 5.0, 9.0: 2.6}
         return table([({"scheme": net.ABC, "r0": r0, "r1": 7.5}, {"t0": noisy(t), "t1": 1.0}) for r0, t in t0.items()])
 
-    assert verdicts(21, fig03=curve(6.9)) == ("holds", "holds")
-    assert verdicts(21, fig03=curve(6.2)) == ("fails", "holds")
+    assert verdicts(21, fig03=curve(6.9)) == ("holds", None)
+    assert verdicts(21, fig03=curve(6.2)) == ("fails", None)
 
 
-def test_c69_takes_the_median_where_runs_are_bistable() -> None:
+def test_c69_the_mean_decides_and_the_median_is_the_wider_reading() -> None:
     def fig06(outliers: int) -> Table:
         def t1(seed: int) -> float:
-            return 0.2 if seed <= outliers else 5.0
+            return 0.2 + 0.001 * seed if seed <= outliers else 5.0 + 0.01 * seed
 
         return table(
             [
@@ -163,9 +186,22 @@ def test_c69_takes_the_median_where_runs_are_bistable() -> None:
             ]
         )
 
-    assert verdicts(69, fig06=fig06(1))[0] == "holds"
-    assert verdicts(69, fig06=fig06(6))[0] == "undecided"
+    assert verdicts(69, fig06=fig06(0)) == ("holds", None)
+    assert verdicts(69, fig06=fig06(2)) == ("undecided", "holds")
     assert verdicts(69, fig06=fig06(10))[0] == "fails"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "use", "expected"), [(2.5, 0.99, "holds"), (2.0, 0.8, "holds"), (2.1, 0.97, "fails")]
+)
+def test_c127_either_fairness_or_utilisation_suffers(ratio: float, use: float, expected: str) -> None:
+    points = [
+        ({"told": told, "delay_ms": delay}, {"t0": noisy(r), "t1": 1.0, "u": u})
+        for delay in (5, 50)
+        for told, r, u in ((10.0, 2.0, 0.99), (12.0, ratio, use))
+    ]
+    data = {"x-capacity": table(points)}
+    assert verdicts(127, **data)[0] == expected
 
 
 def test_c93_needs_no_drop_at_all_to_be_undefined() -> None:
@@ -176,6 +212,8 @@ def test_c93_needs_no_drop_at_all_to_be_undefined() -> None:
     ]
     assert verdicts(93, fig10=table(points))[0] == "holds"
     points.append(({"gamma": 4, "q_base": 22, "delay_ms": 5}, {"drops": {"activity": 90, "limit": 10}}))
+    assert verdicts(93, fig10=table(points))[0] == "fails"
+    points[-1] = ({"gamma": 4, "q_base": 23, "delay_ms": 5}, {"drops": {"activity": 60, "limit": 40}})
     assert verdicts(93, fig10=table(points))[0] == "fails"
 
 
@@ -193,6 +231,42 @@ def test_c123_one_early_drop_in_any_run_decides() -> None:
 
     assert verdicts(123, fig16=fig16(0))[0] == "holds"
     assert verdicts(123, fig16=fig16(1))[0] == "fails"
+
+
+@pytest.mark.parametrize("name", ["c26", "c29", "c40", "c43", "c53", "c67", "c73", "c85", "c116"])
+def test_words_of_size_mean_15_percent(name: str) -> None:
+    expected = tomllib.loads((Path(abc.__file__).parent / "claims.toml").read_text(encoding="utf-8"))[name]
+    relative = expected["literal"]["accepted"]["relative"]
+    slightly = "slightly" in expected["literal"]["tolerance"]
+    assert {round(edge, 2) for edge in relative.values()} <= ({0.85, 1, 1.15} if slightly else {0.85})
+    assert len(relative) == (2 if slightly else 1)
+
+
+def test_the_last_change_of_an_expectation_led_to_the_verdict_that_ships() -> None:
+    document = read_ledger(shipped_ledger("abc"))
+    assert document is not None
+    rows = {row["id"]: row for row in document["claims"]}
+    last = {name: change for change in PAPER.changes for name in change.claims if name != "all"}
+    assert len(last) > 70
+    wrong = [name for name, change in last.items() if not change.after.startswith(rows[f"abc-{name}"]["verdict"])]
+    assert wrong == []
+
+
+def test_a_claim_that_an_option_decides_says_so() -> None:
+    document = read_ledger(shipped_ledger("abc"))
+    assert document is not None
+    rows = {row["id"]: row for row in document["claims"]}
+    assert {option["option"] for option in document["sensitivity"]} == {"write", "timeout_window_once"}
+    assert {option["scale"] for option in document["sensitivity"]} == {"paper"}
+    decided = {row["id"] for row in rows.values() if "An option decides it" in row["why"]}
+    changed = {
+        change["id"]
+        for option in document["sensitivity"]
+        for change in option["changes"]
+        if change["after"] != "undecided" and change["after"] != rows[change["id"]]["verdict"]
+    }
+    assert decided == changed
+    assert "write = any" in rows["abc-c80"]["why"]
 
 
 @pytest.mark.parametrize(
@@ -231,6 +305,41 @@ def test_every_claim_can_be_judged(finished: dict[str, tuple[Experiment, Table]]
         assert entry.literal.outcomes, entry.claim.id
         if entry.literal.verdict is not Verdict.HOLDS:
             assert entry.literal.why, entry.claim.id
+
+
+def test_ratios_are_drawn_on_a_linear_axis_too(finished: dict[str, tuple[Experiment, Table]]) -> None:
+    for name in ("abc-fig06", "abc-fig15"):
+        experiment, found = finished[name]
+        assert experiment.figure is not None
+        with style():
+            axes = experiment.figure(found).axes
+        assert "log" in {ax.get_yscale() for ax in axes}
+        (linear,) = (ax for ax in axes if ax.get_title(loc="left").endswith("0 to 3") or "0 to 3" in ax.get_title())
+        assert (linear.get_yscale(), linear.get_ylim()) == ("linear", (0.0, 3.0))
+
+
+def test_bands_and_bars(finished: dict[str, tuple[Experiment, Table]]) -> None:
+    experiment, found = finished["abc-fig16"]
+    assert experiment.figure is not None
+    with style():
+        axes = experiment.figure(found).axes
+    assert all(any(c.__class__.__name__ == "ErrorbarContainer" for c in ax.containers) for ax in axes)
+    runs = [run for run in found.runs if run.labels["scheme"] == net.CSFQ]
+    shares = drop_shares(runs)
+    assert shares.shape == (25, len(runs))
+    assert np.nansum(shares, axis=0) == pytest.approx([1.0] * len(runs), abs=1)
+    _, uploads = finished["abc-fig11"]
+    some = [run for run in uploads.runs if run.point == 0]
+    curve = received_curve(some, "groups.heavy.users[0].flows[0].received_bytes", 115.0, 100.0)
+    drawn = np.isfinite(curve.mean)
+    assert (curve.lo[drawn] > 0).all()
+    _, other = finished["abc-fig11"]
+    assert experiment.figure is not None
+    with style():
+        figure = PAPER.experiment("fig11").figure
+        assert figure is not None
+        a, b = figure(other).axes
+    assert (a.get_xlim(), a.get_ylim()) == (b.get_xlim(), b.get_ylim())
 
 
 def test_every_figure_can_be_drawn(finished: dict[str, tuple[Experiment, Table]]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from evenflow import lab as lab_module
+from evenflow.errors import UsageError
 from evenflow.papers.abc import PAPER, measures
 from evenflow.papers.abc import network as net
 from evenflow.papers.abc.grids import DELAYS_MS, R0_MIXED, R0_UDP
@@ -156,3 +157,39 @@ def test_aqm_by_hand() -> None:
     assert analytic.drops_below_q_min() == 0
     assert analytic.changed_decisions(0.0) == 0
     assert analytic.shift_error(2.0) < 1e-12
+
+
+# --- options and deviations -----------------------------------------------------------------------------------------
+
+
+def test_an_option_changes_the_stack_of_tcp_users_alone() -> None:
+    for name, value, line in (("write", "any", "any"), ("timeout_window_once", "false", False)):
+        other = PAPER.with_options({name: value})
+        for experiment, tcp in (("fig03", False), ("fig04", True), ("fig06", True), ("fig11", True), ("fig16", True)):
+            usual, changed = (it.experiment(experiment).points("paper") for it in (PAPER, other))
+            assert [p.labels for p in usual] == [p.labels for p in changed]
+            assert all((a.scenario.hash != b.scenario.hash) == tcp for a, b in zip(usual, changed, strict=True))
+        stack = other.experiment("fig06").points("paper")[0].scenario.tree["groups"]["light"]["tcp"]
+        assert stack[name] == line
+        assert name not in PAPER.experiment("fig06").points("paper")[0].scenario.tree["groups"]["light"]["tcp"]
+
+
+def test_a_wrong_option_names_the_nearest() -> None:
+    with pytest.raises(UsageError, match="write"):
+        PAPER.with_options({"writes": "any"})
+    with pytest.raises(UsageError, match="any"):
+        PAPER.with_options({"write": "all"})
+
+
+def test_deviations_take_their_numbers_from_runs() -> None:
+    computed = {d.id: d for d in PAPER.deviations if not isinstance(d.sensitivity, str)}
+    assert set(computed) == {"be-offset", "meter-start", "tcp-window", "csfq-form", "processing"}
+    assert all("abc-x-sensitivity" in d.said({}) for d in computed.values())
+    labels = {"what": "TCP window", "setting": "figure 8, s = 16, flows: 1", "delay_ms": 50}
+
+    def said(t0: float) -> str:
+        found = table([({**labels, "how": "131072 B"}, {"t0": t0, "t1": 1.0})])
+        return computed["tcp-window"].said({"abc-x-sensitivity": found})
+
+    assert "3.6 with 131072 B" in said(3.6)
+    assert "13 with 131072 B" in said(13.0)

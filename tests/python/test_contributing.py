@@ -42,6 +42,8 @@ def follow(title: str, copy: Path) -> int:
     ("title", "crate", "filter", "steps"),
     [
         ("How to add a queue", "queue", "random_drop", 4),
+        # With the laws of all controls, which find the new one in the register.
+        ("How to add a congestion control", "transport", "congestion_control::", 2),
         ("How to add a stage", "stage", "packet_counter", 3),
     ],
 )

@@ -100,6 +100,7 @@ def test_a_wider_reading_keeps_the_literal_sets_it_does_not_name(tmp_path: Path)
         ("{ it = 2 }", "{ it = 2, other = 3 }", "nothing is compared with the set “other”"),
         ("[c47", "[c48", "c47: it is measured, but claims.toml has no such claim"),
         ("runs = 5", "runs = 0", "a number of runs"),
+        ("runs = 5", 'undefined = "zero"', "c46.undefined: “left out”, or nothing"),
         ('reading = "read off a curve"', 'reading = "x"\nof = "other runs"', "needs a function that measures it"),
         ('reading = "read off a curve"', 'reading = "x"\nof = "taste"', "other runs or another quantity"),
     ],
@@ -152,6 +153,19 @@ def test_a_wider_reading_of_another_quantity_is_the_better_of_two(tmp_path: Path
     it._measures["c46", "literal"] = lambda data, accept: [accept("alone", "", -1.0), accept("elsewhere", "", 0.0)]
     entry = judge_claim(it.build()[0], {}, scale="paper", paper_runs=2)
     assert (entry.literal.verdict, entry.relaxed and entry.relaxed.verdict) == (Verdict.HOLDS, Verdict.HOLDS)
+
+
+def test_a_claim_may_leave_undefined_runs_out(tmp_path: Path) -> None:
+    for text, verdict in (
+        (GOOD, Verdict.UNDECIDED),
+        (GOOD.replace("runs = 5", 'undefined = "left out"'), Verdict.HOLDS),
+    ):
+        it = sound(tmp_path, text)
+        it._measures["c46", "literal"] = lambda data, accept: [
+            accept("alone", "", -1.0),
+            accept("elsewhere", "", [0.0, 0.01, 0.02, math.nan]),
+        ]
+        assert judge_claim(it.build()[0], {}, scale="paper", paper_runs=3).literal.verdict is verdict
 
 
 def test_options_reach_those_who_ask(tmp_path: Path) -> None:
@@ -232,6 +246,12 @@ def test_most_errs_rarely() -> None:
             check = kit.most(ANY, "up", "", noisy(rng, means), share=0.8)
             wrong[asserted] += judge([check], scale="quick", paper_runs=20).verdict is asserted
     assert max(wrong.values()) / tries < 0.07  # 5 % and what 400 tries scatter
+
+
+def test_an_undefined_point_is_neither_inside_nor_outside() -> None:
+    torn = [("a", [9.0, 9.1, math.nan])] + [(str(i), [9.0, 9.1, 9.2]) for i in range(9)]
+    assert judge([kit.most(ANY, "up", "", torn, share=0.9)], scale="paper", paper_runs=3).verdict is Verdict.HOLDS
+    assert judge([kit.most(ANY, "up", "", torn, share=1)], scale="paper", paper_runs=3).verdict is Verdict.UNDECIDED
 
 
 def test_most_of_all_is_every_one() -> None:

@@ -243,8 +243,10 @@ def test_modules_and_functions_of_one_name() -> None:
 
 
 def test_everything_public_exists() -> None:
+    assert set(ef.__all__) <= set(dir(ef))
     for name in ef.__all__:
-        assert getattr(ef, name) is not None
+        thing = getattr(ef, name)
+        assert isinstance(thing, str) or thing.__doc__, name
     with pytest.raises(AttributeError, match="nosuch"):
         _ = ef.nosuch
 

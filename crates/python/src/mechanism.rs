@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
-use evenflow_base::schema::{Mechanism as Table, Room, Traits, Type, Value as Quantity};
+use evenflow_base::schema::{Room, Traits, Type, Value as Quantity};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Stream, Time, Verdict, flags};
 use evenflow_queue::held::{self, Served};
 use evenflow_queue::{
@@ -15,8 +15,9 @@ use evenflow_queue::{
 };
 use evenflow_scenario::{catalogue, mechanism as decode, quantity};
 use evenflow_stage::{Owner, Stage};
-use evenflow_transport::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
-use evenflow_transport::{MECHANISMS, Profile, profile};
+use evenflow_transport::congestion_control::stepper::{Step, Stepper};
+use evenflow_transport::congestion_control::{CongestionControl, Signal};
+use evenflow_transport::{CONTROLS, Profile, profile};
 
 /// A queue, scheduler, stage or congestion control with its state.
 #[pyclass(frozen, module = "evenflow._core")]
@@ -39,17 +40,7 @@ enum Object {
     Queue(Box<Admission>, Limit),
     Scheduler(Box<Qdisc>, Traits),
     Stage(Box<Stage>),
-    Control(Control),
-}
-
-/// A congestion control, with the little of a sender that it needs.
-struct Control {
-    control: CongestionControl,
-    window: Window,
-    /// Bytes of a full segment where a call does not say.
-    mss: f64,
-    /// Bytes acknowledged so far where a call does not say.
-    una: u64,
+    Control(Stepper),
 }
 
 type Args = Map<String, Value>;
@@ -84,8 +75,8 @@ fn classes(params: &Args) -> Vec<String> {
 
 impl Inner {
     fn new(kind: &str, mut params: Args) -> PyResult<Inner> {
-        let is_control = |m: &&Table| m.kind == kind && m.room == Room::CongestionControl;
-        let stack = match MECHANISMS.iter().copied().find(is_control).and(params.remove("stack")) {
+        let control = CONTROLS.iter().find(|m| m.kind == kind);
+        let stack = match control.and(params.remove("stack")) {
             Some(Value::String(name)) => name,
             Some(other) => return Err(bad(format!("stack must be text such as \"linux\", not {other}"))),
             None => "ns3.26".into(),
@@ -153,12 +144,8 @@ impl Inner {
                 Stage::build(kind, &values, Owner { classes: &classes, weight }).map_err(problems)?,
             )),
             Room::CongestionControl => {
-                let mut control =
-                    CongestionControl::build(kind, &values, &profile, weight).map_err(problems)?;
-                let mss = profile.mss as f64;
-                let mut window = Window { cwnd: profile.initial_window * mss, ssthresh: f64::INFINITY };
-                control.start(&mut window, mss);
-                Object::Control(Control { control, window, mss, una: 0 })
+                let control = CongestionControl::build(kind, &values, &profile, weight).map_err(problems)?;
+                Object::Control(Stepper::new(control, profile.initial_window, profile.segment()))
             }
             other => return Err(bad(format!("a {} cannot be stepped by itself", other.name()))),
         };
@@ -213,7 +200,7 @@ impl Inner {
             let value = match &self.object {
                 Object::Queue(rule, _) => rule.observe(name),
                 Object::Stage(stage) => stage.observe(name, now),
-                Object::Control(control) => control.control.observe(name),
+                Object::Control(stepper) => stepper.control().observe(name),
                 Object::Scheduler(..) => None,
             };
             if let Some(value) = value {
@@ -312,9 +299,12 @@ impl Inner {
                     out.insert("dropped".into(), ids(&dropped));
                 }
             }
-            (Object::Control(control), "ack" | "loss" | "mark" | "timeout" | "set") => {
-                control.call(kind, method, args, now)?;
-                control.show(&mut out);
+            (Object::Control(stepper), "ack" | "loss" | "mark" | "timeout" | "set") => {
+                step(stepper, kind, method, args, now)?;
+                let window = stepper.window();
+                out.insert("cwnd".into(), json!(window.cwnd));
+                let threshold = window.ssthresh.is_finite().then_some(window.ssthresh);
+                out.insert("ssthresh".into(), json!(threshold));
                 self.observe(&mut out, now);
             }
             (Object::Queue(..) | Object::Stage(_), "observe") => self.observe(&mut out, now),
@@ -351,77 +341,37 @@ fn tell(out: &mut Args, verdict: &str, reason: Option<Reason>, packet: &Packet) 
     out.insert("ecn".into(), ecn.into());
 }
 
-impl Control {
-    /// Does what a sender does that follows no recovery: the window is the threshold at once.
-    fn call(&mut self, kind: &str, method: &str, args: &Args, now: Time) -> PyResult<()> {
-        let mss = not_negative(args, "mss", Some(self.mss))?;
-        let window = &mut self.window;
-        let control = &mut self.control;
-        let signal = match method {
-            "ack" => {
-                let segments = not_negative(args, "segments", Some(1.0))?;
-                let marks = not_negative(args, "marks", Some(0.0))? as u32;
-                let bytes = (segments * mss) as u64;
-                let una = not_negative(args, "una", Some((self.una + bytes) as f64))? as u64;
-                let next = not_negative(args, "next", Some(una as f64 + window.cwnd))? as u64;
-                let rtt = match args.get("rtt_s") {
-                    None => None,
-                    Some(_) => Some(Duration::from_seconds(not_negative(args, "rtt_s", None)?)),
-                };
-                let one_way = match args.get("one_way_s") {
-                    None => None,
-                    Some(_) => Some(Duration::from_seconds(not_negative(args, "one_way_s", None)?)),
-                };
-                self.una = una;
-                let acked = Acked {
-                    now,
-                    una,
-                    next,
-                    bytes,
-                    segments: segments as u64,
-                    mss,
-                    flight: f64::INFINITY,
-                    rtt,
-                    one_way,
-                    marks,
-                };
-                if control.listens() {
-                    control.heard(window, &acked, true);
-                }
-                if marks == 0 || control.takes_every_mark() {
-                    control.grow(window, &acked);
-                }
-                return Ok(());
-            }
-            "set" => {
-                window.cwnd = not_negative(args, "cwnd", Some(window.cwnd))?;
-                window.ssthresh = not_negative(args, "ssthresh", Some(window.ssthresh))?;
-                return Ok(());
-            }
-            "mark" if control.takes_every_mark() => {
-                return Err(bad(format!("{kind} takes marks with their acknowledgements: ack(marks=1)")));
-            }
-            "mark" => Signal::Mark,
-            "loss" => Signal::Loss,
-            _ => Signal::Timeout,
-        };
-        let flight = not_negative(args, "flight", Some(window.cwnd))?;
-        let event = Congestion { signal, now, flight, mss };
-        let ssthresh = control.reduce(window, &event);
-        let cwnd = match signal {
-            Signal::Loss => ssthresh,
-            Signal::Mark => control.after_mark(window, &event, ssthresh),
-            Signal::Timeout => control.floor(mss),
-        };
-        *window = Window { cwnd, ssthresh };
-        Ok(())
-    }
-
-    fn show(&self, out: &mut Args) {
-        out.insert("cwnd".into(), json!(self.window.cwnd));
-        let threshold = self.window.ssthresh;
-        out.insert("ssthresh".into(), if threshold.is_finite() { json!(threshold) } else { Value::Null });
-    }
+/// Steps a congestion control.
+fn step(stepper: &mut Stepper, kind: &str, method: &str, args: &Args, now: Time) -> PyResult<()> {
+    let given = |name| args.get(name).map(|_| not_negative(args, name, None)).transpose();
+    let mss = given("mss")?;
+    let signal = match method {
+        "ack" => {
+            let step = Step {
+                segments: given("segments")?.unwrap_or(1.0),
+                mss,
+                una: given("una")?.map(|una| una as u64),
+                next: given("next")?.map(|next| next as u64),
+                rtt: given("rtt_s")?.map(Duration::from_seconds),
+                one_way: given("one_way_s")?.map(Duration::from_seconds),
+                marks: given("marks")?.unwrap_or(0.0) as u32,
+            };
+            stepper.ack(step, now);
+            return Ok(());
+        }
+        "set" => {
+            stepper.set(given("cwnd")?, given("ssthresh")?);
+            return Ok(());
+        }
+        "mark" if stepper.takes_every_mark() => {
+            return Err(bad(format!("{kind} takes marks with their acknowledgements: ack(marks=1)")));
+        }
+        "mark" => Signal::Mark,
+        "loss" => Signal::Loss,
+        _ => Signal::Timeout,
+    };
+    stepper.event(signal, given("flight")?, mss, now);
+    Ok(())
 }
 
 fn object(text: &str, what: &str) -> PyResult<Args> {

@@ -26,7 +26,8 @@ pub fn mechanisms() -> impl Iterator<Item = &'static Mechanism> {
         evenflow_queue::SCHEDULERS,
         evenflow_stage::MECHANISMS,
         evenflow_traffic::MECHANISMS,
-        evenflow_transport::MECHANISMS,
+        evenflow_transport::CONTROLS,
+        evenflow_transport::STACKS,
     ]
     .into_iter()
     .flatten()

@@ -540,13 +540,13 @@ fn losses_are_probabilities() {
     one(
         "links.bottleneck.loss",
         json!({ "probabilty": 0.1 }),
-        "links.bottleneck.loss: give either the probability of each packet, or every how manieth is lost\n\
+        "links.bottleneck.loss: give either `probability` (of each packet) or `every` (the n-th packet is lost)\n\
          links.bottleneck.loss.probabilty: unknown key \"probabilty\"; did you mean \"probability\"?",
     );
     one(
         "links.bottleneck.loss",
         json!({ "probability": 0.1, "every": 10 }),
-        "links.bottleneck.loss: give either the probability of each packet, or every how manieth is lost",
+        "links.bottleneck.loss: give either `probability` (of each packet) or `every` (the n-th packet is lost)",
     );
     one(
         "links.bottleneck.loss",

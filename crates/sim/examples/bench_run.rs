@@ -2,7 +2,12 @@
 //!
 //! `bench_run FILE.toml [SEED] [--duration SECONDS] [--event-path] [--unfolded]`
 
-#![allow(clippy::print_stdout, missing_docs, reason = "it is a command")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    missing_docs,
+    reason = "it is a command, which times the run"
+)]
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

@@ -15,7 +15,7 @@ pub mod sender;
 use evenflow_base::schema::{Mechanism, Problem, Values};
 use evenflow_base::{Ecn, flags};
 
-pub use congestion_control::{CongestionControl, Window};
+pub use congestion_control::{CONTROLS, CongestionControl, Window};
 pub use profile::Profile;
 pub use receiver::Receiver;
 pub use report::{Report, Reports};
@@ -45,20 +45,8 @@ impl Segment {
     }
 }
 
-/// The tables of congestion controls and stacks.
-pub static MECHANISMS: &[&Mechanism] = &[
-    &congestion_control::newreno::TABLE,
-    &congestion_control::cubic::TABLE,
-    &congestion_control::multcp::TABLE,
-    &congestion_control::wtp::TABLE,
-    &congestion_control::constant::TABLE,
-    &congestion_control::vegas::TABLE,
-    &congestion_control::illinois::TABLE,
-    &congestion_control::compound::TABLE,
-    &congestion_control::ledbat::TABLE,
-    &congestion_control::dctcp::TABLE,
-    &profile::TCP,
-];
+/// The tables of stacks.
+pub static STACKS: &[&Mechanism] = &[&profile::TCP];
 
 /// What is wrong with several parameters together. The lines of a profile are checked where it is known: [`Profile::apply`].
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {

@@ -29,7 +29,7 @@ def start(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
-from . import running, papers, looking, theory, store  # isort: skip  # noqa: E402, F401  the order of --help
+from . import running, plotting, papers, new, looking, theory, store  # isort: skip  # noqa: E402, F401  order of --help
 
 COMMANDS = (
     *(command.name or command.callback.__name__ for command in app.registered_commands if command.callback),

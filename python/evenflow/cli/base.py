@@ -41,6 +41,16 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Leave out the notes below 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit 3 if a claim is false, else 4 if one is undecided.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Runs at once; default: one a core.")]
+Metric = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="What is drawn: a dotted name, * allowed, or its end. Repeatable."),
+]
+X = Annotated[
+    str | None, typer.Option("--x", metavar="PATH", help="The swept path along the axis; for scatter a metric.")
+]
+By = Annotated[
+    list[str] | None, typer.Option("--by", metavar="PATH", help="A swept path that makes the lines. Repeatable.")
+]
 
 
 def load(file: Path, settings: Sequence[str] | None) -> tuple[Scenario, dict[str, Any]]:

@@ -3,41 +3,89 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, File, Jobs, Json, Quiet, Settings, app, load, print_json, share
+from .base import LARGEST_SEED, By, File, Jobs, Json, Metric, Quiet, Settings, X, app, load, print_json, share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..run.notes import Note
+    from ..run.record import Record
+    from ..run.study import Study
+    from ..scenario.scenario import Scenario
+    from ..show.pictures import Choice
 
 
-@app.command()
+@app.command(epilog="Example: evenflow run call.toml --set links.line.queue.kind=codel --plot")
 def run(
     file: File,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
     settings: Settings = None,
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Also draw rates, queue and windows over time: an SVG and a PDF.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the record, its series (Parquet, CSV) and the figure here."),
+    ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """One run: rates, shares, delay, and where the queue was."""
     scenario, _ = load(file, settings)
     scenario.check()
+    if out is not None:
+        from ..run.store import prepare
+
+        prepare(out)
     record = scenario.run(seed)
     from ..run import notes
 
-    found = [*notes.left_out(scenario, record), *record.notes]
+    found = [*notes.left_out(scenario, record, written=out is not None), *record.notes]
+    written = _write_run(scenario, record, seed, file, out, found) if plot or out is not None else []
     if as_json:
         document = {**record.json, "record_hash": record.record_hash}
         print_json({**document, "notes": [note.to_json() for note in found]})
-    else:
-        from ..show import screens
+        return
+    from ..show import screens
 
-        screens.run(scenario, record)
-        if not quiet:
-            screens.notes(found)
+    screens.run(scenario, record)
+    if not quiet:
+        screens.notes(found)
+    if written:
+        print("Written:", *written, sep="\n  ")
 
 
-@app.command()
+def _write_run(
+    scenario: Scenario, record: Record, seed: int, file: Path, out: Path | None, notes: Sequence[Note]
+) -> list[Path]:
+    """The figure, and with a folder the record and its series too.
+
+    A run without series is repeated for the figure with series that are chosen for it: same seed, same packets, but the
+    record that is shown stays that of the file.
+    """
+    from ..run.saved import run_files
+    from ..run.store import write_whole
+    from ..show import pictures
+    from .plotting import watched, write
+
+    folder = out if out is not None else Path("out") / file.stem
+    written = []
+    if out is not None:
+        for name, data in run_files(record, notes).items():
+            write_whole(folder / name, data)
+            written.append(folder / name)
+    choice = pictures.Choice()
+    drawn, telling = (record, False) if pictures.drawable(record) else watched(scenario, seed, choice)
+    picture = pictures.of_record(drawn, choice, telling=telling)
+    return [*written, *write(picture, None, folder / "plot", (None, None))]
+
+
+@app.command(epilog="Example: evenflow study sweep.toml --metric queue_delay_s_p99 --x delay --by scheme")
 def study(
     file: File,
     replications: Annotated[
@@ -59,6 +107,9 @@ def study(
         ),
     ] = None,
     settings: Settings = None,
+    metric: Metric = None,
+    x: X = None,
+    by: By = None,
     jobs: Jobs = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; default: ./out/<study>.")] = None,
     quiet: Quiet = False,
@@ -66,19 +117,24 @@ def study(
 ) -> None:
     """Run a scenario's [sweep]: every point with every seed, kept as it finishes, never computed twice."""
     from ..run.store import Store
-    from ..run.study import Study, run_study
+    from ..run.study import Study as Planned
+    from ..run.study import run_study
 
     scenario, pins = load(file, settings)
     wanted = _precision(precision, precision_of, replications)
-    planned = Study.from_scenario(scenario, replications, pins)
+    planned = Planned.from_scenario(scenario, replications, pins)
     folder = out or Path("out") / file.stem
     from ..run.store import prepare
+    from ..show import pictures
     from ..show.export import write_study
 
+    _names_of_sweep(planned, x, by)
     prepare(folder)
+    choice = pictures.Choice(tuple(metric or ()), x, None if by is None else tuple(by))
     with Store() as store:
         table = run_study(planned, store=store, jobs=jobs, progress=not as_json, precision=wanted, what=file.stem)
-        written = write_study(table, scenario, folder)
+        command = _command(file, settings, replications, precision, precision_of, choice)
+        written = write_study(table, scenario, folder, choice=choice, command=command, store=store)
     if as_json:
         from ..show.export import notes_json
 
@@ -87,12 +143,45 @@ def study(
     from ..show import screens
     from ..show.console import time_span
 
-    screens.study(table)
+    screens.study(table, pictures.metrics_of(table, choice))
     if not quiet:
         screens.notes_of_study(table)
     stored = f", {table.cached} of them from the store" if table.cached else ""
     print(f"{len(table)} runs in {time_span(table.elapsed_s)}{stored}.")
     print(f"Results: {', '.join(str(path) for path in written)}")
+
+
+def _names_of_sweep(planned: Study, x: str | None, by: list[str] | None) -> None:
+    """Misspelt labels are found before anything runs, all of them."""
+    from ..show import pictures
+
+    labels = list(dict.fromkeys(name for point in planned.points for name in point.labels))
+    pictures.check_labels(labels, x, by or ())
+
+
+def _command(
+    file: Path,
+    settings: list[str] | None,
+    replications: int | None,
+    precision: str | None,
+    precision_of: str | None,
+    choice: Choice,
+) -> str:
+    """The command that gives these results again, without what changes nothing in them."""
+    import shlex
+
+    words = ["evenflow", "study", str(file)]
+    for option, given in (
+        ("--replications", replications),
+        ("--precision", precision),
+        ("--precision-of", precision_of),
+        ("--x", choice.x),
+    ):
+        words += [option, str(given)] if given is not None else []
+    for option, several in (("--set", settings), ("--metric", choice.metric), ("--by", choice.by)):
+        for given in several or ():
+            words += [option, given]
+    return shlex.join(words)
 
 
 def _precision(text: str | None, of: str | None, replications: int | None) -> Any:

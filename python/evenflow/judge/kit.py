@@ -73,7 +73,11 @@ calibrated on what is claimed."""
 OF = ("other runs", "another quantity")
 """What a wider reading may be of, if it is not a larger set for the same comparisons."""
 
-CLAIM = ("source", "quote", "statement", "expected", "judged", "on", "apart", "runs", "absence", "literal", "wider")
+LEFT_OUT = "left out"
+CLAIM = (
+    *("source", "quote", "statement", "expected", "judged", "on"),
+    *("apart", "runs", "absence", "undefined", "literal", "wider"),
+)
 LITERAL = ("tolerance", "accepted")
 WIDER = ("reading", "accepted", "of")
 SET = ("min", "max", "unit", "about", "share", "by")
@@ -109,7 +113,8 @@ class Accept:
 
     claim: str
     sets: Mapping[str, Set]
-    used: set[str] = field(default_factory=set, compare=False)
+    left_out: bool = False
+    """Runs in which a value is undefined are left out, as the claim says; otherwise they leave it undecided."""
 
     def __call__(self, name: str, label: str, values: Values, *, unit: str = "", times: float = 1.0) -> Check:
         """Compare `values` with the set `name`.
@@ -123,7 +128,7 @@ class Accept:
         accepted = self.set(name)
         lo = None if accepted.lo is None else accepted.lo * times
         hi = None if accepted.hi is None else accepted.hi * times
-        return Check(label, values, lo=lo, hi=hi, unit=unit or accepted.unit)
+        return Check(label, values, lo=lo, hi=hi, unit=unit or accepted.unit, left_out=self.left_out)
 
     def set(self, name: str) -> Set:
         """The set itself: the range of an `extremum`, say.
@@ -133,7 +138,6 @@ class Accept:
         """
         if name not in self.sets:
             raise ClaimsError(f"{self.claim}: no accepted set is called “{name}”.{_meant(name, self.sets)}")
-        self.used.add(name)
         return self.sets[name]
 
 
@@ -180,7 +184,7 @@ def extremum(
     where = f"{plain(grid[0]) if it.lo is None else plain(lo)} to {plain(grid[-1]) if it.hi is None else plain(hi)}"
     what = "lowest" if lowest else "highest"
     difference = "outside − inside" if lowest else "inside − outside"
-    return Check(f"{label}: {what} at {where}, {difference}", values, lo=0.0, unit=unit)
+    return Check(f"{label}: {what} at {where}, {difference}", values, lo=0.0, unit=unit, left_out=accept.left_out)
 
 
 def most(
@@ -206,7 +210,10 @@ def most(
 
 @dataclass(frozen=True)
 class MostOf:
-    """The share of comparisons that lie inside their sets, with an interval at any level (`most`)."""
+    """The share of comparisons that lie inside their sets, with an interval at any level (`most`).
+
+    One that is undefined or infinite in a run is neither surely inside nor surely outside.
+    """
 
     checks: Sequence[Check]
     share: float
@@ -219,14 +226,20 @@ class MostOf:
         k = max(1, math.ceil(self.share * of - 1e-9))
         surely = [c.interval(1 - (1 - level) / (of - k + 1)) for c in self.checks]
         surely_not = [c.interval(1 - (1 - level) / k) for c in self.checks]
-        inside = sum(_lo(c) <= i.lo and i.hi <= _hi(c) for c, i in zip(self.checks, surely, strict=True))
-        outside = sum(i.hi < _lo(c) or i.lo > _hi(c) for c, i in zip(self.checks, surely_not, strict=True))
-        mean = sum(_lo(c) <= i.mean <= _hi(c) for c, i in zip(self.checks, surely, strict=True))
+        known = [
+            math.isfinite(i.mean) and (c.left_out or not i.undefined) for c, i in zip(self.checks, surely, strict=True)
+        ]
+        inside = sum(
+            k and _lo(c) <= i.lo and i.hi <= _hi(c) for k, c, i in zip(known, self.checks, surely, strict=True)
+        )
+        outside = sum(
+            k and (i.hi < _lo(c) or i.lo > _hi(c)) for k, c, i in zip(known, self.checks, surely_not, strict=True)
+        )
+        mean = sum(k and _lo(c) <= i.mean <= _hi(c) for k, c, i in zip(known, self.checks, surely, strict=True))
         sampled = [i for i in surely if not (i.n == 0 and i.sd == 0.0)]
-        n = min((i.n for i in sampled), default=0)
-        undefined = max((i.undefined for i in sampled), default=0)
+        n = min((i.n + i.undefined for i in sampled), default=0)
         sd = math.nan if sampled else 0.0
-        return Interval(mean / of, inside / of, 1 - outside / of, n, sd, undefined, again=self.interval)
+        return Interval(mean / of, inside / of, 1 - outside / of, n, sd, again=self.interval)
 
 
 def _lo(check: Check) -> float:
@@ -345,9 +358,10 @@ class Claims:
             wrong += more
         if wrong or measure is None:
             return None, wrong
+        left_out = "undefined" in table
         relaxed = None
         if wider_sets is not None:
-            relaxed = _bound(other or measure, name, wider_sets, options)
+            relaxed = _bound(other or measure, Accept(name, wider_sets, left_out), options)
         note = self._notes.get(name)
         return Claim(
             id=f"{self.key}-{name}",
@@ -356,7 +370,7 @@ class Claims:
             expected=table["expected"],
             tolerance=literal["tolerance"],
             experiments=tuple(f"{self.key}-{it}" for it in table.get("on", ())),
-            literal=_bound(measure, name, sets, options),
+            literal=_bound(measure, Accept(name, sets, left_out), options),
             relaxed=relaxed,
             relaxed_reading=wider["reading"] if wider is not None else None,
             relaxed_of=wider.get("of") if wider is not None else None,
@@ -370,11 +384,11 @@ class Claims:
         ), []
 
 
-def _bound(measure: Measure, name: str, sets: Mapping[str, Set], options: Any) -> Callable[[Data], Sequence[Check]]:
+def _bound(measure: Measure, accept: Accept, options: Any) -> Callable[[Data], Sequence[Check]]:
     measured = _with_options(measure, options)
 
     def predicate(data: Data) -> Sequence[Check]:
-        return list(measured(data, Accept(name, sets)))
+        return list(measured(data, accept))
 
     return predicate
 
@@ -462,6 +476,8 @@ def _types(name: str, table: Mapping[str, Any], wrong: list[str]) -> None:
         wrong.append(f"{name}.apart: one of {', '.join(APART)}, not {table['apart']!r}.")
     if "runs" in table and not (type(table["runs"]) is int and table["runs"] > 0):
         wrong.append(f"{name}.runs: a number of runs, not {table['runs']!r}.")
+    if table.get("undefined", LEFT_OUT) != LEFT_OUT:
+        wrong.append(f"{name}.undefined: “{LEFT_OUT}”, or nothing; not {table['undefined']!r}.")
     if not isinstance(table.get("absence", False), bool):
         wrong.append(f"{name}.absence: true or false, not {table['absence']!r}.")
     for part, key in (("literal", "tolerance"), ("wider", "reading")):

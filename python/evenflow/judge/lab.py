@@ -221,15 +221,22 @@ def extremum_difference(grid: Sequence[float], curve: Floats, lo: float, hi: flo
     return other - best if lowest else best - other
 
 
+def _extreme(curve: Floats) -> int:
+    """Where the mean curve is highest; the first place if it is defined nowhere."""
+    known = ~np.isnan(curve)
+    means = np.where(known, curve, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return int(np.where(known.any(axis=1), means, -math.inf).argmax())
+
+
 def peak(grid: Sequence[float], curve: Floats) -> tuple[float, Floats]:
     """Where the mean curve is highest, and each seed's value at the place that the other seeds choose."""
-    return grid[int(np.nanargmax(np.nanmean(curve, axis=1)))], chosen_by_others(curve, range(len(grid)))
+    return grid[_extreme(curve)], chosen_by_others(curve, range(len(grid)))
 
 
 def trough(grid: Sequence[float], curve: Floats) -> tuple[float, Floats]:
     """Where the mean curve is lowest, and each seed's value at the place that the other seeds choose."""
     found = chosen_by_others(curve, range(len(grid)), lowest=True)
-    return grid[int(np.nanargmin(np.nanmean(curve, axis=1)))], found
+    return grid[_extreme(-np.asarray(curve))], found
 
 
 def argmax_by_seed(grid: Sequence[float], curve: Floats) -> Floats:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-NUMBER = re.compile(r"(?<![\w.])[−-]?\d+\.\d+(?![\w.]*[a-zA-Z])")
-"""A decimal number in prose: 0.64, 97.5; not a section ("5.1" is asked for by `allowed`), not a part of a name."""
+NUMBER = re.compile(r"(?<![\w.-])−?\d+\.\d+(?![\w.]*[a-zA-Z])")
+"""A decimal number in prose: 0.64, 97.5; not a section ("5.1" is asked for by `allowed`), nor of a name ("ns-3.26")."""
 
 
 def typed_numbers(source: str, allowed: Collection[str] = ()) -> list[str]:

@@ -65,7 +65,8 @@ class Experiment:
 class Deviation:
     """A choice the paper leaves open, or a place where we knowingly differ.
 
-    `sensitivity` says how much the claims depend on the choice, from runs.
+    `sensitivity` says how much the claims depend on the choice: text, or a function of the experiments shown that takes
+    its numbers from them.
     """
 
     id: str
@@ -73,7 +74,11 @@ class Deviation:
     paper_says: str
     we_do: str
     alternatives: str
-    sensitivity: str
+    sensitivity: str | Callable[[Mapping[str, Table]], str]
+
+    def said(self, data: Mapping[str, Table]) -> str:
+        """The sensitivity in words, from these experiments."""
+        return self.sensitivity if isinstance(self.sensitivity, str) else self.sensitivity(data)
 
 
 @dataclass(frozen=True)
@@ -85,12 +90,15 @@ class Option:
         values: as typed; the first is the default.
         subject: what is chosen, in words.
         why: why the default is the default.
+        paper_scale: experiments ("fig03") over which its sensitivity is examined at the paper's scale, whatever the
+            scale of the rest: where few runs cannot tell what the choice decides.
     """
 
     name: str
     values: tuple[str, ...]
     subject: str
     why: str
+    paper_scale: tuple[str, ...] = ()
 
     @property
     def default(self) -> str:

@@ -46,6 +46,8 @@ class Varied:
     broken: tuple[str, ...]
     """Ids of claims that could not be judged with this choice."""
     elapsed_s: float
+    scale: Scale = "quick"
+    """Of the runs that these verdicts, before and after, are from."""
 
     def to_json(self) -> dict[str, Any]:
         """The row as `reproduce --sensitivity --json` gives it."""
@@ -55,6 +57,7 @@ class Varied:
             "default": self.option.default,
             "value": self.value,
             "instead_of": self.instead_of,
+            "scale": self.scale,
             "judged": self.judged,
             "changes": [
                 {"id": c.claim, "before": c.before, "after": c.after, "measured": c.measured} for c in self.changes
@@ -69,7 +72,7 @@ def examine(
     paper: Paper,
     tables: Mapping[str, Table],
     entries: Sequence[Entry],
-    judge: Callable[[Paper, Mapping[str, Table]], list[Entry]],
+    judge: Callable[[Paper, Mapping[str, Table], Scale], list[Entry]],
     *,
     scale: Scale,
     store: Store,
@@ -83,32 +86,46 @@ def examine(
     Args:
         tables: the finished experiments with the paper's present choices, by id; only these are varied.
         entries: the claims judged on them.
-        judge: judges a paper's claims on finished experiments.
+        judge: judges a paper's claims on finished experiments of a scale.
         say: is told what changed, a line an option's value.
     """
     found: list[Varied] = []
     for option in paper.options:
         present = paper.chosen.get(option.name, option.default)
+        at, usual, before = scale, tables, entries
+        if option.paper_scale and scale != "paper":
+            at = "paper"
+            ids = [paper.experiment(name).id for name in option.paper_scale]
+            usual = {
+                e.id: run_study(
+                    e.study(at), store=store, jobs=jobs, executor=executor, progress=progress, what=f"{e.id}, as it is"
+                )
+                for e in paper.experiments
+                if e.id in ids and e.id in tables
+            }
+            before = judge(paper, usual, at)
         for value in option.values:
             if value == present:
                 continue
             started = time.perf_counter()
             other = paper.with_options({**paper.chosen, option.name: value})
-            varied, rerun = _tables(paper, other, tables, scale, option.name, value, store, jobs, executor, progress)
-            after = judge(other, varied)
+            varied, rerun = _tables(paper, other, usual, at, option.name, value, store, jobs, executor, progress)
+            after = judge(other, varied, at)
             made = Varied(
                 option,
                 value,
                 present,
-                _changes(entries, after),
+                _changes(before, after),
                 len(after),
                 rerun,
                 tuple(entry.claim.id for entry in after if entry.broken),
                 time.perf_counter() - started,
+                at,
             )
             found.append(made)
             changed = ", ".join(f"{c.claim} {c.before} → {c.after}" for c in made.changes) or "no verdict changes"
-            say(f"{option.name} = {value} instead of {present}: {changed}")
+            over = f" (at the paper's scale: {', '.join(option.paper_scale)})" if at != scale else ""
+            say(f"{option.name} = {value} instead of {present}{over}: {changed}")
     return found
 
 
@@ -167,3 +184,27 @@ def _changes(before: Sequence[Entry], after: Sequence[Entry]) -> tuple[Change, .
         for e in after
         if e.claim.id in usual and _verdicts(e) != _verdicts(usual[e.claim.id])
     )
+
+
+DECIDES = "An option decides it: "
+
+
+def say_options(rows: list[dict[str, Any]], sensitivity: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Ledger rows with `options`: what another choice makes of the claim; and a sentence in `why` where it decides it.
+
+    Args:
+        sensitivity: rows of `Varied.to_json`, of this examination or of the ledger that ships.
+    """
+    for row in rows:
+        row["why"] = row["why"].partition(DECIDES)[0].rstrip()
+        row["options"] = [
+            {"option": option["option"], "value": option["value"], "verdict": change["after"]}
+            for option in sensitivity
+            for change in option["changes"]
+            if change["id"] == row["id"]
+        ]
+        decisive = [it for it in row["options"] if it["verdict"].split()[0] not in (row["verdict"], "undecided")]
+        if decisive:
+            said = "; ".join(f"{it['option']} = {it['value']}: {it['verdict']}" for it in decisive)
+            row["why"] = f"{row['why']} {DECIDES}{said}.".strip()
+    return rows

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +18,31 @@ TITLES = {
 """Key -> one line for `evenflow papers`, so that listing imports nothing."""
 
 
+GROUP = "evenflow.papers"
+"""The group of entry points through which a paper of somebody else's is found, once its package is installed: the
+entry's name is the key, its value the package whose `PAPER` it is."""
+
+
+def plain_key(name: str) -> str:
+    """A name typed by a person as a key: case, `-` and `_` do not matter."""
+    return name.strip().casefold().replace("-", "_")
+
+
+def elsewhere() -> dict[str, EntryPoint]:
+    """Papers outside this repository, by key; one that has the key of a paper here is left out."""
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group=GROUP):
+        key = plain_key(point.name)
+        if key not in TITLES:
+            found.setdefault(key, point)
+    return found
+
+
+def known() -> list[str]:
+    """All keys: the papers here, then those of installed packages."""
+    return [*TITLES, *elsewhere()]
+
+
 def key_of(name: str) -> str:
     """The registry key of a name typed by a person: case, `-` and `_` do not matter.
 
@@ -23,13 +51,45 @@ def key_of(name: str) -> str:
     """
     from ..errors import unknown
 
-    plain = name.casefold().replace("-", "_")
-    if plain not in TITLES:
-        raise unknown("paper", name, TITLES)
-    return plain
+    key = plain_key(name)
+    if key not in TITLES and key not in elsewhere():
+        raise unknown("paper", name, known())
+    return key
+
+
+def folder(key: str) -> Path:
+    """The folder of a paper's package, without importing the paper."""
+    if key in TITLES or key not in elsewhere():
+        return Path(__file__).parent / key
+    top = elsewhere()[key].module
+    try:
+        found = importlib.util.find_spec(top)
+    except ImportError:
+        found = None
+    return Path(found.origin).parent if found is not None and found.origin else Path(__file__).parent / key
 
 
 def load(name: str) -> Paper:
-    """Import a paper's package and return its `PAPER`."""
-    paper: Paper = importlib.import_module(f".{key_of(name)}", __name__).PAPER
+    """Import a paper's package and return its `PAPER`.
+
+    Raises:
+        UsageError: no such paper; the message names the nearest.
+        EvenflowError: a package of somebody else's cannot be imported, or has no `PAPER`.
+    """
+    from ..errors import EvenflowError
+
+    key = key_of(name)
+    if key in TITLES:
+        paper: Paper = importlib.import_module(f".{key}", __name__).PAPER
+        return paper
+    point = elsewhere()[key]
+    try:
+        found = point.load()
+        paper = getattr(found, "PAPER", found)
+    except Exception as error:
+        raise EvenflowError(
+            f"The paper {key} ({point.value}) cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    if not hasattr(paper, "experiments"):
+        raise EvenflowError(f"The paper {key} ({point.value}) has no PAPER.")
     return paper

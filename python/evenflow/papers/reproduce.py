@@ -70,8 +70,13 @@ class Reproduction:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The ledger, worst first."""
-        return claims.worst_first([entry.to_json() for entry in self.entries])
+        """The ledger, worst first; a claim that an option decides says so."""
+        from ..judge.sensitivity import say_options
+
+        varied = [row.to_json() for row in self.varied]
+        if not varied and not self.paper.chosen:
+            varied = (read_ledger(shipped_ledger(self.paper.key)) or {}).get("sensitivity") or []
+        return claims.worst_first(say_options([entry.to_json() for entry in self.entries], varied))
 
     @property
     def broken(self) -> list[str]:
@@ -183,7 +188,7 @@ def reproduce(
                 paper,
                 tables,
                 entries,
-                lambda other, found: _judge(other, found, scale),
+                _judge,
                 scale=scale,
                 store=store,
                 jobs=jobs,
@@ -281,7 +286,9 @@ def _bistable(paper: Paper) -> dict[str, frozenset[str]]:
 
 def shipped_ledger(key: str) -> Path:
     """The ledger that comes with the package: the maintainers' run at `--scale paper`."""
-    return Path(__file__).parent / key / LEDGER
+    from . import folder
+
+    return folder(key) / LEDGER
 
 
 def read_shipped(key: str) -> dict[str, Any] | None:

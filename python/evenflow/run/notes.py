@@ -85,7 +85,7 @@ def left_out(scenario: Scenario, record: Record, *, written: bool = False) -> li
         many = len(names) > 1
         text = (
             f"{len(names)} series {'were' if many else 'was'} recorded and {'are' if many else 'is'} not written. "
-            "Python reads them: ef.run(FILE).series(NAME)."
+            "--out DIR writes them, evenflow plot draws them, and Python reads them: ef.run(FILE).series(NAME)."
         )
         found.append(Note("series-not-written", path, text))
     return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, nearest
@@ -12,6 +13,7 @@ from ..scenario import paths
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from ..scenario.scenario import Scenario
@@ -117,14 +119,53 @@ class Record:
     @property
     def frame(self) -> pl.DataFrame:
         """All series below each other: columns `series`, `time_s`, `value`."""
+        import numpy as np
         import polars as pl
 
-        parts = [self.series(name).select(pl.lit(name).alias("series"), "time_s", "value") for name in self._series]
-        return (
-            pl.concat(parts)
-            if parts
-            else pl.DataFrame(schema={"series": pl.String, "time_s": pl.Float64, "value": pl.Float64})
+        if not self._series:
+            return pl.DataFrame(schema={"series": pl.String, "time_s": pl.Float64, "value": pl.Float64})
+        names = list(self._series)
+        both = [self.arrays(name) for name in names]
+        which = np.repeat(np.arange(len(names), dtype=np.uint32), [len(times) for times, _ in both])
+        return pl.DataFrame(
+            {
+                "series": pl.Series(names).gather(which),
+                "time_s": np.concatenate([times for times, _ in both]),
+                "value": np.concatenate([values for _, values in both]),
+            }
         )
+
+    def plot(
+        self,
+        *metric: str,
+        series: str | Sequence[str] = (),
+        kind: str | None = None,
+        width: float | None = None,
+        height: float | None = None,
+    ) -> Figure:
+        """The run as a figure: its series over time, or, where metrics are named, these (docs/figures.md).
+
+        Args:
+            metric: dotted names, with `*`, or their last segments: "users_throughput_bps".
+            series: names of recorded series, likewise: "window"; default: all of them.
+            kind: "timeline", "cdf", "box" or "interval"; default: what suits.
+            width, height: inches, kept exactly; default: 6.4 inches, and the height that suits.
+
+        Raises:
+            UsageError: unknown names, every one of them with the nearest; or nothing to draw.
+        """
+        from ..show import pictures
+        from ..show.drawing import draw
+
+        names = (series,) if isinstance(series, str) else tuple(series)
+        choice = pictures.Choice(metric=metric, series=names, kind=kind)
+        return draw(pictures.of_record(self, choice), width, height)
+
+    @property
+    def series_file(self) -> Path | None:
+        """Where the series are on disk; None where there are none, or where they are in memory."""
+        found: Path | None = getattr(self._series, "path", None)
+        return found
 
     @property
     def raw_series(self) -> dict[str, tuple[bytes, bytes]]:

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     import polars as pl
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from .notes import Note
     from .store import Store
 
-__all__ = ["Curve", "Label", "Labels", "Point", "Precision", "Progress", "Run", "Study", "Table", "run_study"]
+__all__ = ["Curve", "Label", "Labels", "Origin", "Point", "Precision", "Progress", "Run", "Study", "Table", "run_study"]
 
 BATCH = 10
 MOST_REPLICATIONS = 200
@@ -154,6 +155,17 @@ class Study:
         return run_study(self, **options)
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What a study's folder says of itself: the scenario with its `[sweep]`, the seeds, the command, the engine."""
+
+    scenario: Scenario
+    seeds: Sequence[int]
+    engine: str
+    version: str
+    command: str
+
+
 def _number(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
@@ -191,6 +203,7 @@ class Table:
         *,
         elapsed_s: float = 0.0,
         scenarios: Mapping[int, Scenario] | None = None,
+        origin: Origin | None = None,
         left_out: Sequence[Labels] = (),
     ) -> None:
         self.runs: list[Run] = sorted(runs, key=lambda run: (run.point, run.seed))
@@ -200,6 +213,8 @@ class Table:
         """Wall time this table took to compute here; small if most of it came from the store."""
         self.scenarios: Mapping[int, Scenario] = scenarios or {}
         """The scenario of each point, by its number; empty for a table put together by hand."""
+        self.origin = origin
+        """What a table that was opened from a study's folder is of; None for others."""
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -421,6 +436,46 @@ class Table:
                 if values:
                     found[name] = stats.mean_interval(values, level)
             yield runs[0].labels, found
+
+    def plot(
+        self,
+        *metric: str,
+        x: str | None = None,
+        by: str | Sequence[str] | None = None,
+        rows: str | None = None,
+        columns: str | None = None,
+        series: str | Sequence[str] = (),
+        kind: str | None = None,
+        seeds: str = "mean",
+        width: float | None = None,
+        height: float | None = None,
+    ) -> Figure:
+        """The runs as a figure: means with 95 % intervals over a swept label (docs/figures.md).
+
+        Args:
+            metric: dotted names, with `*`, or their last segments ("utilisation"); default: each group's throughput,
+                utilisation and delay of the link that queues.
+            x: the label along the axis; with `kind="scatter"` a metric; default: the one with most numbers.
+            by: labels that make the lines; default: all others.
+            rows, columns: labels that make rows and columns of panels.
+            series: recorded series instead of metrics, over time.
+            kind: "line", "interval", "box", "cdf", "scatter" or "timeline"; default: what suits.
+            seeds: "mean", or "each" to show every run as well.
+            width, height: inches, kept exactly; default: 6.4 inches, and the height that suits.
+
+        Raises:
+            UsageError: unknown names, every one of them with the nearest; or a choice that leaves several points in one
+                place.
+        """
+        from ..show import pictures
+        from ..show.drawing import draw
+
+        def several(given: str | Sequence[str]) -> tuple[str, ...]:
+            return (given,) if isinstance(given, str) else tuple(given)
+
+        lines = None if by is None else several(by)
+        choice = pictures.Choice(metric, x, lines, rows, columns, several(series), kind, seeds)
+        return draw(pictures.of_table(self, choice), width, height)
 
     def to_json(self) -> dict[str, Any]:
         """The document of `study --json`."""

@@ -11,7 +11,7 @@ import datetime
 import json
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ from ..errors import EvenflowError, ScenarioError, UsageError
 from . import paths
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from .. import _core
     from ..run.record import Record
 
@@ -150,6 +152,25 @@ class Scenario:
         from ..run.engine import run_here
 
         return run_here(self, seed)
+
+    def plot(
+        self,
+        *,
+        seed: int = 1,
+        series: str | Sequence[str] = (),
+        width: float | None = None,
+        height: float | None = None,
+    ) -> Figure:
+        """One run as a figure: rates, queue and windows over time; what `[record]` names where it names series.
+
+        Args:
+            seed: of the run.
+            series: names of series, with `*`, or their last segments; default: all, or what tells most.
+            width, height: inches, kept exactly.
+        """
+        from ..run.recording import figure_of_a_run
+
+        return figure_of_a_run(self, seed, (series,) if isinstance(series, str) else tuple(series), width, height)
 
     def to_json(self) -> str:
         """The tree as JSON text, as the core and remote workers take it."""

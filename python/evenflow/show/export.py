@@ -10,17 +10,35 @@ from typing import TYPE_CHECKING, Any
 from ..run.store import write_whole
 
 if TYPE_CHECKING:
+    from ..run.store import Store
     from ..run.study import Table
     from ..scenario.scenario import Scenario
+    from .pictures import Choice
 
 
-def write_study(table: Table, scenario: Scenario, folder: Path) -> list[Path]:
+def write_study(
+    table: Table,
+    scenario: Scenario,
+    folder: Path,
+    *,
+    choice: Choice | None = None,
+    command: str = "",
+    store: Store | None = None,
+) -> list[Path]:
     """Write `results.csv` and `results.parquet` (one row a run), `summary.csv` (one row a point and metric),
-    `notes.json`, `report.html`.
+    `notes.json`, `report.html`, its figures as SVG and PDF, and what opens the study again (`evenflow.open`).
 
     Every file is the same whatever the number of jobs and however often the study was interrupted.
+
+    Args:
+        choice: what the figures and the report's table show; default: what tells most.
+        command: what gives these results again, for the report.
+        store: where series are kept.
     """
-    from .report import render_study
+    from ..run.saved import study_files
+    from .report import render_study, study_figures
+
+    figures = study_figures(table, choice)
 
     runs = table.frame()
     parquet = io.BytesIO()
@@ -30,7 +48,12 @@ def write_study(table: Table, scenario: Scenario, folder: Path) -> list[Path]:
         folder / "results.parquet": parquet.getvalue(),
         folder / "summary.csv": table.summary().write_csv().encode(),
         folder / "notes.json": (json.dumps(notes_json(table), ensure_ascii=False, indent=2) + "\n").encode(),
-        folder / "report.html": render_study(table, scenario).encode(),
+        folder / "report.html": render_study(table, scenario, figures, choice=choice, command=command).encode(),
+        **{folder / name: data for figure in figures.drawn for name, data in figure.files.items()},
+        **{
+            folder / name: data
+            for name, data in study_files(table, scenario, command=command, store=store, folder=folder).items()
+        },
     }
     for path, data in files.items():
         write_whole(path, data)

@@ -1,42 +1,64 @@
-"""The house style, and the few plots a study needs.
+"""The house style, and the few drawing helpers that every figure here is made of.
 
-Figures are for a journal: axes with units, legends in words, 95 % confidence bands, colours that colour-blind
-readers can tell apart and line styles that survive a grey printer. They are deterministic: the same table gives the
-same SVG, byte for byte.
+Figures are for a journal: of the exact size that was asked for, with TrueType fonts, axes with units, legends beside
+the data, 95 % confidence bands, colours that colour-blind readers can tell apart, each at least 3 : 1 against white,
+and dashes and markers that survive a grey printer. They are deterministic: the same table gives the same SVG, byte for
+byte. Text stays text in SVG, so that it can be searched and edited.
 
-Colours: M. Okabe and K. Ito, "Color universal design" (2008). Its yellow is left out: too pale for lines on white.
+What to draw is decided in `pictures`; `record.plot()`, `table.plot()` and `evenflow plot` are its front doors.
+
+Colours: M. Okabe and K. Ito, "Color universal design" (2008). Its yellow, sky blue and orange are too pale for lines on
+white (1.3, 2.3 and 2.3 : 1); violet and brown are in their place, the pair that is farthest from the others for normal,
+protan, deutan and tritan sight.
 """
 
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import stats
+from ..errors import UsageError
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 
     from ..run.record import Record
     from ..run.study import Curve, Label, Labels, Metric, Table
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-"""Blue, vermilion, green, purple, sky blue, orange, black: in this order."""
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#6A1FC0", "#6B3A10", "#000000")
+"""Blue, vermilion, green, purple, violet, brown, black: in this order."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":")
 WIDTH = 6.4
 """Inches of a figure with one panel; two or three panels side by side take `PANEL` each."""
 PANEL = 3.6
+LEGEND_SHARE = 0.36
+"""Most of a figure's width that a legend beside the data may take; a wider one goes below."""
+WORDS = 30
+"""Letters after which a line of a legend is broken."""
+METADATA: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": "Evenflow"},
+    "pdf": {"CreationDate": None, "Creator": "Evenflow"},
+    "png": {"Software": "Evenflow"},
+}
+"""What figures say about themselves: never when they were made."""
 
 STYLE: dict[str, Any] = {
     "figure.dpi": 100,
     "figure.constrained_layout.use": True,
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same glyphs everywhere
+    # DejaVu Sans comes with matplotlib: the same glyphs everywhere. The others are for viewers of SVG without it.
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Bitstream Vera Sans", "Verdana", "Geneva", "sans-serif"],
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.titleweight": "bold",
@@ -45,17 +67,22 @@ STYLE: dict[str, Any] = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
+    "axes.formatter.useoffset": False,
     "grid.color": "#e3e3e3",
     "grid.linewidth": 0.6,
     "lines.linewidth": 1.5,
     "lines.markersize": 4,
     "legend.frameon": False,
     "legend.fontsize": 8,
+    "legend.handlelength": 3.0,
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
     "svg.hashsalt": "evenflow",
-    "svg.fonttype": "path",
-    "savefig.bbox": "tight",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "savefig.bbox": "standard",
+    "savefig.dpi": 200,
 }
 
 
@@ -70,6 +97,41 @@ def style() -> Iterator[None]:
         yield
 
 
+@cache
+def _class() -> type[Figure]:
+    """Figures that stay in the house style when somebody else saves or shows them."""
+    from matplotlib.figure import Figure
+
+    class HouseFigure(Figure):
+        def savefig(self, fname: Any, **options: Any) -> None:
+            kind = str(options.get("format") or Path(str(fname)).suffix.lstrip(".")).lower()
+            with style():
+                super().savefig(fname, **{"metadata": METADATA.get(kind), **options})
+
+        def draw(self, renderer: Any) -> None:
+            with style():
+                super().draw(renderer)
+
+        def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+            """What a notebook shows, at twice the resolution of its screen."""
+            out = io.BytesIO()
+            self.savefig(out, format="png", dpi=200)
+            width, height = self.get_size_inches() * 100
+            return out.getvalue(), {"width": round(width), "height": round(height)}
+
+    return HouseFigure
+
+
+def empty(width: float, height: float) -> Figure:
+    """A new figure of this size in inches, without axes. Needs no display: figures are drawn to files."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    with style():
+        made = _class()(figsize=(width, height))
+        FigureCanvasAgg(made)
+    return made
+
+
 def figure(
     rows: int = 1,
     columns: int = 1,
@@ -78,18 +140,14 @@ def figure(
     sharex: bool = False,
     sharey: bool = False,
 ) -> tuple[Figure, list[Axes]]:
-    """A new figure and its axes, row by row. Needs no display: figures are drawn to files.
+    """A new figure and its axes, row by row.
 
     Args:
-        size: inches; default: one wide panel, or panels side by side.
+        size: inches, kept exactly in every file; default: one wide panel, or panels side by side.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     width = WIDTH if columns == 1 else PANEL * columns
+    made = empty(*(size or (width, 3.0 * rows if columns > 1 else 3.4 * rows)))
     with style():
-        made = Figure(figsize=size or (width, 3.0 * rows if columns > 1 else 3.4 * rows))
-        FigureCanvasAgg(made)
         axes = made.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False)
     return made, [axes[r][c] for r in range(rows) for c in range(columns)]
 
@@ -106,7 +164,7 @@ def line_with_band(
     index: int | None = None,
     dashes: str | None = None,
     level: float = stats.LEVEL,
-    **style: Any,
+    **style_options: Any,
 ) -> Curve:
     """Draw a metric over a label: line, markers, and its confidence band.
 
@@ -117,7 +175,7 @@ def line_with_band(
         label: in words, for the legend.
         scale: multiplies the metric (1e-6 for Mbit/s, 1e3 for ms).
         index: colour and marker number; default: the next free one of these axes.
-        dashes: a matplotlib line style.
+        dashes: a matplotlib line style; default: that of the number, so that lines differ without colour too.
 
     Returns:
         What was drawn, scaled.
@@ -126,7 +184,7 @@ def line_with_band(
 
     found = table.curve(metric, x, where, level=level)
     drawn = Curve(found.x, found.mean * scale, found.lo * scale, found.hi * scale, found.n)
-    band(ax, drawn, label=label, index=index, dashes=dashes, **style)
+    band(ax, drawn, label=label, index=index, dashes=dashes, **style_options)
     return drawn
 
 
@@ -137,34 +195,98 @@ def band(
     label: str | None = None,
     index: int | None = None,
     dashes: str | None = None,
-    **style: Any,
+    **style_options: Any,
 ) -> Line2D:
     """Draw a ready curve with its band; where the interval is unbounded only the mean is drawn."""
     import numpy as np
 
-    number = sum(1 for line in ax.get_lines() if line.get_gid() == "mean") if index is None else index
-    colour = style.pop("color", COLOURS[number % len(COLOURS)])
-    marker = style.pop("marker", MARKERS[number % len(MARKERS)])
-    (line,) = ax.plot(curve.x, curve.mean, dashes or "-", color=colour, marker=marker, label=label, gid="mean", **style)
+    number = len(means(ax)) if index is None else index
+    options = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], **style_options}
+    drawn = dashes or DASHES[number % len(DASHES)]
     finite = np.isfinite(curve.lo) & np.isfinite(curve.hi)
     lo, hi = np.where(finite, curve.lo, np.nan), np.where(finite, curve.hi, np.nan)
-    ax.fill_between(curve.x, lo, hi, color=colour, alpha=0.18, linewidth=0)
+    with style():
+        (line,) = ax.plot(curve.x, curve.mean, drawn, label=label, gid=mean_id(ax), **options)
+        ax.fill_between(curve.x, lo, hi, color=options["color"], alpha=0.18, linewidth=0)
     return line
+
+
+def means(ax: Axes) -> list[Line2D]:
+    """The lines of these axes that are data, not frames of intervals or lines to compare with."""
+    return [line for line in ax.get_lines() if str(line.get_gid() or "").startswith("mean-")]
+
+
+def mean_id(ax: Axes) -> str:
+    """The next id of a line of data, in SVG too, where no two may be the same."""
+    return f"mean-{_root(ax).axes.index(ax)}-{len(means(ax))}"
 
 
 def name_axes(ax: Axes, x: str, y: str, *, title: str | None = None, zero: bool = True, legend: bool = True) -> None:
     """Finish a panel.
 
-    Axis titles with units, y from 0 unless told otherwise, a legend if there is anything to tell apart.
+    Axis titles with units, y from 0 unless told otherwise, a legend beside the data if there is anything to tell apart.
     """
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
-    if title:
-        ax.set_title(title, loc="left")
-    if zero:
-        ax.set_ylim(bottom=0)
-    if legend and len(ax.get_legend_handles_labels()[1]) > 1:
-        ax.legend()
+    with style():
+        ax.set_xlabel(x)
+        ax.set_ylabel(y)
+        if title:
+            ax.set_title(title, loc="left")
+        if zero:
+            ax.set_ylim(bottom=0)
+        if legend and len(ax.get_legend_handles_labels()[1]) > 1:
+            legend_beside(ax)
+
+
+def _root(artist: Artist) -> Figure:
+    from matplotlib.figure import SubFigure
+
+    found = artist.figure
+    while isinstance(found, SubFigure):
+        found = found.figure
+    assert found is not None
+    return found
+
+
+def legend_beside(ax: Axes) -> Legend:
+    """A panel's legend on the right of it, or below where that would take too much of the figure's width."""
+    figure = _root(ax)
+    handles, words = ax.get_legend_handles_labels()
+    words = [folded(text) for text in words]
+    with style():
+        made = ax.legend(handles, words, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.3)
+        width = extent(made)[0]
+        columns = max(1, round(figure.get_size_inches()[0] / PANEL)) if len(figure.axes) > 1 else 1
+        if width > LEGEND_SHARE * figure.get_size_inches()[0] / columns:
+            made = _below(ax, handles, words, figure.get_size_inches()[0] / columns / max(width, 0.1))
+    return made
+
+
+def _below(ax: Axes, handles: Sequence[Any], words: Sequence[str], fit: float) -> Legend:
+    """A legend under a panel's axis title, in as many columns as fit."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = _root(ax)
+    room = 38 / 72  # inches of tick labels and axis title
+    under = ax.transAxes + ScaledTranslation(0, -room, figure.dpi_scale_trans)
+    columns = max(1, min(int(fit), len(words)))
+    return ax.legend(handles, words, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=under, ncols=columns)
+
+
+def folded(text: str, most: int = WORDS) -> str:
+    """Words of a legend in lines of at most so many letters."""
+    return "\n".join(textwrap.wrap(text, most, break_on_hyphens=False)) or text
+
+
+def plain(text: str) -> str:
+    """A text whose dollar signs are dollar signs: matplotlib would read what is between two of them as mathematics."""
+    return text.replace("$", r"\$")
+
+
+def extent(legend: Legend) -> tuple[float, float]:
+    """A legend's width and height in inches."""
+    figure = _root(legend)
+    box = legend.get_window_extent(figure.canvas.get_renderer())  # type: ignore[attr-defined]
+    return box.width / figure.dpi, box.height / figure.dpi
 
 
 def histogram(
@@ -179,31 +301,41 @@ def histogram(
 ) -> None:
     """Bars of shares over whole numbers `first`, `first` + 1, …; `shift` puts several schemes side by side."""
     positions = [first + i + shift for i in range(len(shares))]
-    ax.bar(positions, shares, width=width, color=COLOURS[index % len(COLOURS)], label=label)
+    with style():
+        ax.bar(positions, shares, width=width, color=COLOURS[index % len(COLOURS)], label=label)
 
 
 def svg(made: Figure) -> str:
-    """The figure as SVG text: no date, fixed ids."""
+    """The figure as SVG text: no date, fixed ids, text as text."""
+    return rendered(made, "svg").decode("utf-8")
+
+
+def rendered(made: Figure, kind: str) -> bytes:
+    """The figure as a file's content: "svg", "pdf" (both without dates) or "png" (200 dpi), of exactly its size."""
+    if kind not in METADATA:
+        raise UsageError(f"{kind}: figures are written as .svg, .pdf or .png")
     with style():
-        out = io.StringIO()
-        made.savefig(out, format="svg", metadata={"Date": None, "Creator": "Evenflow"})
+        if made.get_layout_engine() is None:
+            made.set_layout_engine("constrained")  # made by hand: what sticks out would be cut off
+        out = io.BytesIO()
+        made.savefig(out, format=kind, metadata=METADATA[kind], dpi=STYLE["savefig.dpi"])
     return out.getvalue()
 
 
 def save(made: Figure, path: str | Path) -> Path:
-    """Write a figure by its suffix: `.svg`, `.pdf` (both without dates) or `.png` (200 dpi)."""
+    """Write a figure by its suffix: `.svg`, `.pdf` (both without dates) or `.png` (200 dpi).
+
+    Raises:
+        UsageError: another suffix.
+        StoreError: no space, no permission.
+    """
+    from ..run.store import write_whole
+
     path = Path(path)
     kind = path.suffix.lstrip(".").lower()
-    known: dict[str, dict[str, Any]] = {
-        "svg": {"Date": None, "Creator": "Evenflow"},
-        "pdf": {"CreationDate": None},
-        "png": {"Software": "Evenflow"},
-    }
-    if kind not in known:
-        raise ValueError(f"{path}: figures are written as .svg, .pdf or .png")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with style():
-        made.savefig(path, format=kind, metadata=known[kind], dpi=200)
+    if kind not in METADATA:
+        raise UsageError(f"{path}: figures are written as .svg, .pdf or .png")
+    write_whole(path, rendered(made, kind))
     return path
 
 
@@ -213,67 +345,21 @@ def study(
     x: str | None = None,
     *,
     by: Sequence[str] | None = None,
-    scale: float = 1.0,
+    scale: float | None = None,
     ylabel: str | None = None,
 ) -> Figure:
-    """A metric over one swept label, a line for every setting of the others.
+    """`table.plot(metric, x, by)`, with an axis title and a factor of one's own."""
+    from . import pictures
+    from .drawing import draw
 
-    Args:
-        table: finished runs.
-        metric: a dotted metric name.
-        x: the label along the axis; default: the swept label with most values that are numbers.
-        by: labels that make the lines; default: all others.
-        scale: multiplies the metric.
-        ylabel: the axis title; default: the metric's name.
-
-    Raises:
-        KeyError: no label with numbers to plot over, or an unknown label or metric.
-    """
-    names = list(dict.fromkeys(name for labels in table.points() for name in labels))
-    along = x if x is not None else _numeric_label(table, names)
-    others = [name for name in names if name != along] if by is None else list(by)
-    settings = list(
-        dict.fromkeys(tuple(labels[name] for name in others if name in labels) for labels in table.points())
-    )
-    made, (ax,) = figure()
-    for setting in settings:
-        where = dict(zip(others, setting, strict=False))
-        words = ", ".join(f"{name.rpartition('.')[2]} {value}" for name, value in where.items())
-        line_with_band(ax, table, metric, along, where, label=words or None, scale=scale)
-    name_axes(ax, _axis_title(table, along), ylabel or metric)
-    return made
+    found = pictures.of_table(table, pictures.Choice(metric=(metric,), x=x, by=None if by is None else tuple(by)))
+    return draw(found.relabelled(ylabel, scale))
 
 
-def series(record: Record, *names: str, scale: float = 1.0, ylabel: str = "value") -> Figure:
-    """Recorded series of one run over time; all of them if none is named."""
-    made, (ax,) = figure()
-    for index, name in enumerate(names or record.series_names):
-        times, values = record.arrays(name)
-        ax.plot(times, values * scale, color=COLOURS[index % len(COLOURS)], label=name, linewidth=1.0)
-    name_axes(ax, "time (s)", ylabel, zero=False)
-    return made
+def series(record: Record, *names: str, scale: float | None = None, ylabel: str | None = None) -> Figure:
+    """`record.plot(series=names)`, with an axis title and a factor of one's own."""
+    from . import pictures
+    from .drawing import draw
 
-
-def _numeric_label(table: Table, names: Sequence[str]) -> str:
-    from ..run.study import number_of
-
-    best, most = "", 1
-    for name in names:
-        values = table.label_values(name)
-        try:
-            for value in values:
-                number_of(value)
-        except KeyError:
-            continue
-        if len(values) > most:
-            best, most = name, len(values)
-    if not best:
-        raise KeyError(f"nothing to plot over: no label has several numbers; labels: {', '.join(names) or 'none'}")
-    return best
-
-
-def _axis_title(table: Table, label: str) -> str:
-    units = {value.partition(" ")[2] for value in table.label_values(label) if isinstance(value, str)}
-    unit = units.pop() if len(units) == 1 else ""
-    name = label.rpartition(".")[2] if label.count(".") < 2 else ".".join(label.split(".")[-2:])
-    return f"{name} ({unit})" if unit else name
+    found = pictures.of_record(record, pictures.Choice(series=names or ("*",)))
+    return draw(found.relabelled(ylabel, scale))

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
+from ..errors import UsageError
 from ..judge import claims
 from . import one_claim
 from .console import time_span
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from ..papers.reproduce import Examined, Reproduction
     from ..run.study import Table
     from ..scenario.scenario import Scenario
+    from .pictures import Choice, Picture
 
 LARGEST_EMBEDDED_CSV = 300_000
 """Bytes of data a figure may carry inside the page; more is a link to the file beside it."""
@@ -77,7 +83,7 @@ def render(done: Reproduction) -> str:
             rows=rows,
             runs=sum(len(e.table) for e in done.examined),
             figures=[_figure(e, done, rows) for e in done.examined],
-            deviations=done.paper.deviations,
+            deviations=[(d, d.said({e.experiment.id: e.table for e in done.examined})) for d in done.paper.deviations],
             options=done.paper.options,
             chosen=done.paper.chosen,
             level=f"{100 * done.paper.level:g} %",
@@ -190,25 +196,165 @@ def _durations(table: Table) -> str:
     )
 
 
-def render_study(table: Table, scenario: Scenario) -> str:
-    """The report of a study: the chief metrics drawn over the swept numbers, and as a table."""
-    from . import plots, screens
+@dataclass(frozen=True)
+class Drawn:
+    """A figure of a study: its title, what it shows in words, its SVG, and its files by name."""
 
-    metrics = screens.chief_metrics(table)
+    title: str
+    caption: str
+    alt: str
+    svg: str
+    files: dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class StudyFigures:
+    """The figures of a study, and why some are missing."""
+
+    drawn: list[Drawn]
+    missing: list[str]
+
+
+def study_figures(table: Table, choice: Choice | None = None) -> StudyFigures:
+    """A figure for each quantity, over what is swept; never none without a reason."""
+    from . import names, pictures, plots
+    from .drawing import draw
+
+    choice = choice or pictures.Choice()
+    metrics = pictures.metrics_of(table, choice)
+    by_quantity: dict[str, list[str]] = {}
+    for metric in metrics:
+        by_quantity.setdefault(names.metric(metric).quantity.words, []).append(metric)
+    drawn, missing = [], []
+    used: set[str] = set()
+    for words, members in by_quantity.items():
+        try:
+            picture = pictures.of_table(table, replace(choice, metric=tuple(members)))
+            figure = draw(picture)
+        except UsageError as error:
+            missing.append(f"{words}: {error}")
+            continue
+        svg = plots.svg(figure)
+        name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "figure"
+        name = name if name not in used else f"{name}-{len(used)}"
+        used.add(name)
+        files = {f"figures/{name}.svg": svg.encode(), f"figures/{name}.pdf": plots.rendered(figure, "pdf")}
+        drawn.append(Drawn(_capital(words), _study_caption(picture), _study_alt(picture), svg, files))
+    if not metrics:
+        missing.append("the runs have no metric to draw")
+    return StudyFigures(drawn, missing)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _study_caption(picture: Picture) -> str:
+    unbounded = all(n < 2 for panel in picture.panels for line in panel.lines for n in line.n)
+    if unbounded:
+        return "One run each: nothing can be said about the spread, so no interval is drawn."
+    shape = {"line": "the band is", "interval": "the bar is"}.get(picture.kind, "bands and bars are")
+    return f"Mean over replications; {shape} the 95 % confidence interval (Student t)."
+
+
+def _study_alt(picture: Picture) -> str:
+    """What a figure shows, for those who do not see it: where each line begins and ends, and its largest value."""
+    import numpy as np
+
+    said = []
+    for panel in picture.panels[:4]:
+        what = f"{panel.y.words}{f' of {panel.link}' if panel.link else ''}, {panel.title}".strip(", ")
+        parts = []
+        for line in panel.lines[:8]:
+            good = np.flatnonzero(np.isfinite(line.y))
+            if not len(good):
+                continue
+            places = [panel.categories[round(line.x[i])] if panel.categories else f"{line.x[i]:g}" for i in good]
+            values = [f"{line.y[i]:.3g}" for i in good]
+            words = f"{line.words}: " if line.words else ""
+            if panel.categories:
+                parts.append(words + ", ".join(f"{p} {v}" for p, v in zip(places[:8], values[:8], strict=True)))
+            elif len(good) == 1:
+                parts.append(f"{words}{values[0]} at {places[0]}")
+            else:
+                parts.append(f"{words}from {values[0]} at {places[0]} to {values[-1]} at {places[-1]}")
+        unit = f" in {panel.y.shown}" if panel.y.shown else ""
+        over = f" over {panel.x.title}" if panel.x.words else ""
+        said.append(f"{_capital(what)}{unit}{over}. " + "; ".join(parts))
+    return ". ".join(said) + "."
+
+
+def _inline(svg: str, prefix: str, alt: str) -> str:
+    """An SVG inside a page: text that can be searched, ids of its own, a width that follows the page."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', body)
+    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)
+    body = re.sub(r'(xlink:href|href)="#([^"]+)"', rf'\1="#{prefix}-\2"', body)
+    head, rest = body.split(">", 1)
+    return f'{head} role="img" aria-label="{escape(alt, quote=True)}">{rest}'
+
+
+def _toml(tree: Mapping[str, Any]) -> str:
+    """A scenario's tree as TOML, one line a value."""
+    from ..scenario import paths
+
+    def value(v: Any) -> str:
+        if isinstance(v, bool):
+            return "true" if v else "false"
+        if isinstance(v, Mapping):
+            return "{ " + ", ".join(f"{key(k)} = {value(x)}" for k, x in v.items()) + " }" if v else "{}"
+        if isinstance(v, list):
+            return "[" + ", ".join(value(x) for x in v) + "]"
+        return json.dumps(v, ensure_ascii=False) if isinstance(v, str) else str(v)
+
+    def key(name: object) -> str:
+        return paths.render((str(name),))
+
+    lines: list[str] = []
+
+    def write(table: Mapping[str, Any], above: tuple[str, ...]) -> None:
+        plain = {k: v for k, v in table.items() if not (isinstance(v, Mapping) and len(above) < 2)}
+        if above and (plain or not table):
+            lines.extend(["", f"[{paths.render(above)}]"])
+        lines.extend(f"{key(k)} = {value(v)}" for k, v in plain.items())
+        for k, v in table.items():
+            if k not in plain:
+                write(v, (*above, str(k)))
+
+    write(tree, ())
+    return "\n".join(lines).strip() + "\n"
+
+
+def render_study(
+    table: Table,
+    scenario: Scenario,
+    figures: StudyFigures | None = None,
+    *,
+    choice: Choice | None = None,
+    command: str = "",
+) -> str:
+    """The report of a study: the chosen metrics drawn over what is swept, as a table, and how to get them again."""
+    from markupsafe import Markup
+
+    from . import pictures, screens
+
+    choice = choice or pictures.Choice()
+    figures = figures or study_figures(table, choice)
+    metrics = pictures.metrics_of(table, choice)
     labels = list(dict.fromkeys(name for point in table.points() for name in point))
     short = screens.short_labels(labels)
-    figures = []
-    for metric in metrics:
-        heading, factor = screens.heading(metric), screens.factor(metric)
-        try:
-            with plots.style():
-                drawn = plots.study(table, metric, scale=factor, ylabel=heading)
-        except KeyError:
-            break  # nothing numeric is swept: the table says it all
-        figures.append({"title": heading, "image": _uri("image/svg+xml", plots.svg(drawn).encode())})
+    shown = [
+        {
+            "title": drawn.title,
+            "caption": drawn.caption,
+            "svg": Markup(_inline(drawn.svg, f"f{number}", drawn.alt)),
+            "files": list(drawn.files),
+        }
+        for number, drawn in enumerate(figures.drawn)
+    ]
     rows = [
         {
-            "names": [point["set"].get(name, "–") for name in labels],
+            "names": [_shown(point["set"].get(name)) for name in labels],
             "n": point["n"],
             "cells": [screens.interval(metric, point["metrics"].get(metric)) for metric in metrics],
         }
@@ -222,10 +368,23 @@ def render_study(table: Table, scenario: Scenario) -> str:
             source=scenario.source,
             points=len(rows),
             runs=len(table),
-            figures=figures,
+            figures=shown,
+            missing=figures.missing,
+            notes=[note.text for note, _ in table.notes()],
             labels=[short[name] for name in labels],
             metrics=[screens.heading(metric) for metric in metrics],
             rows=rows,
+            command=command,
+            seeds=_seeds(table),
+            durations=_durations(table),
+            scenario=_toml(scenario.tree),
+            engines=table.engines,
             provenance=_provenance(),
         )
     )
+
+
+def _shown(found: Any) -> str:
+    from . import names
+
+    return "–" if found is None else names.value(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from ..errors import EvenflowError
 from ..judge import claims
 from ..run import evidence
 from ..scenario.outline import mean_of
+from . import names
 from .console import console, plain, rate, share, table, time_span
 
 if TYPE_CHECKING:
@@ -210,19 +212,19 @@ def _where_the_queue_was(links: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
 def study(results: Table, metrics: Sequence[str] | None = None) -> None:
     """Mean and 95 % interval of the chief metrics at every point."""
     out = console()
-    names = list(metrics) if metrics is not None else chief_metrics(results)
+    chosen = list(metrics) if metrics is not None else chief_metrics(results)
     labels = list(dict.fromkeys(name for point in results.points() for name in point))
     short = short_labels(labels)
-    headings = [heading(name) for name in names]
+    headings = [heading(name) for name in chosen]
     first_number = len(labels)
     rows = table(
-        *(short[n] for n in labels), "n", *headings, right=tuple(range(first_number, first_number + 1 + len(names)))
+        *(short[n] for n in labels), "n", *headings, right=tuple(range(first_number, first_number + 1 + len(chosen)))
     )
     points = results.to_json()["points"]
     most = 60
     for point in points[:most]:
-        cells = [_escaped(point["set"].get(name, "–")) for name in labels]
-        rows.add_row(*cells, str(point["n"]), *(interval(name, point["metrics"].get(name)) for name in names))
+        cells = [_escaped(names.value(point["set"][name]) if name in point["set"] else "–") for name in labels]
+        rows.add_row(*cells, str(point["n"]), *(interval(name, point["metrics"].get(name)) for name in chosen))
     out.print(rows)
     if len(points) > most:
         out.print(f"… and {len(points) - most} more points; all are in results.csv.")
@@ -231,8 +233,8 @@ def study(results: Table, metrics: Sequence[str] | None = None) -> None:
 
 def chief_metrics(results: Table) -> list[str]:
     """Each group's throughput, and utilisation and delay of the link with the longest queue."""
-    names = results.metric_names()
-    found = [n for n in names if n.startswith("groups.") and n.endswith(".throughput_bps")]
+    known = results.metric_names()
+    found = [n for n in known if n.startswith("groups.") and n.endswith(".throughput_bps")]
     delays: dict[str, float] = {}
     for run in results.runs:
         for name, link in run.json.get("links", {}).items():
@@ -259,39 +261,53 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
 
 
 def heading(metric: str) -> str:
-    """A metric's name for people, with its unit."""
-    name = metric.removeprefix("groups.").removeprefix("links.")
-    for suffix, unit in (("_bps", "Mbit/s"), ("_s_mean", "ms"), ("_s_p99", "ms"), ("_s_max", "ms"), ("_s_sd", "ms")):
-        if name.endswith(suffix):
-            return f"{_spaced(name.removesuffix(suffix))} ({unit})"
-    return _spaced(name) + (" (%)" if name.endswith("utilisation") else "")
+    """A metric's name for people, with its unit: "bottleneck mean queueing delay (ms)"."""
+    named = names.metric(metric)
+    title = names.Quantity(named.quantity.words, "", _unit(named), 1.0).title
+    return f"{named.owner} {title}" if named.owner else title
 
 
-def _spaced(name: str) -> str:
-    return name.replace(".", " ").replace("_", " ")
+def _unit(named: names.Named) -> str:
+    """Tables have one unit for a kind of number, whatever its size: Mbit/s, ms, per cent."""
+    return {"bit/s": "Mbit/s", "s": "ms"}.get(named.quantity.unit, named.quantity.shown)
 
 
 def factor(metric: str) -> float:
-    """What turns a metric into the unit of its heading: Mbit/s, ms, per cent."""
-    if metric.endswith("_bps"):
-        return 1e-6
-    if "_s_" in metric:
-        return 1e3
-    return 1e2 if metric.endswith("utilisation") else 1.0
+    """What turns a metric into the unit of its heading."""
+    quantity = names.metric(metric).quantity
+    return {"bit/s": 1e-6, "s": 1e3}.get(quantity.unit, quantity.factor)
 
 
 def interval(metric: str, found: Mapping[str, Any] | None) -> str:
-    """ "4.91 ± 0.03", in the unit of the heading."""
+    """ "4.91 ± 0.03", in the unit of the heading; mean and half-width end at the same digit."""
     if found is None or found["mean"] is None:
         return "–"
     by = factor(metric)
     mean = found["mean"] * by
     lo, hi = found["ci95"]
     if lo is None or hi is None:
-        return f"{mean:.4g}"
+        return _digits(mean, _decimals(mean, 4))
     half = (hi - lo) / 2 * by
-    half = 0.0 if half < 1e-9 * abs(mean) else half  # what rounding leaves of equal values
-    return f"{mean:.4g} ± {half:.2g}"
+    if half < 1e-9 * abs(mean) or half == 0:  # what rounding leaves of equal values
+        return f"{_digits(mean, _decimals(mean, 4))} ± 0"
+    last = min(_decimals(half, 2), max(_decimals(mean, SIGNIFICANT), 0))
+    least = 10.0**-last
+    return f"{_digits(mean, last)} ± {_digits(half, last) if half >= least / 2 else f'< {_digits(least, last)}'}"
+
+
+SIGNIFICANT = 5
+"""Most digits of a mean in a table, leading zeros not counted."""
+
+
+def _decimals(value: float, significant: int) -> int:
+    """Digits after the point that show a number to so many significant ones, trailing zeros included."""
+    if value == 0:
+        return 0
+    return max(0, significant - 1 - math.floor(math.log10(abs(float(f"{value:.{significant - 1}e}")))))
+
+
+def _digits(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals}f}" if abs(value) >= 10_000 else f"{value:.{decimals}f}"
 
 
 def ledger(document: Mapping[str, Any], *, only_failing: bool = False) -> None:

@@ -157,7 +157,10 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     let before = errors.len();
     unknown_keys(&table, LOSS.names(), &path, errors);
     if table.contains_key("probability") == table.contains_key("every") {
-        errors.push(path.clone(), "give either the probability of each packet, or every how manieth is lost");
+        errors.push(
+            path.clone(),
+            "give either `probability` (of each packet) or `every` (the n-th packet is lost)",
+        );
     }
     let probability = if short {
         table::value(json, Type::Number, &LOSS.key("probability").range, &path, errors)

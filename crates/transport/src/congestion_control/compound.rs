@@ -6,13 +6,15 @@
 //! the stack counts whole segments.
 
 use evenflow_base::Duration;
-use evenflow_base::schema::{Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values};
+use evenflow_base::schema::{
+    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
+};
 
 use crate::Profile;
 
 use super::newreno::NewReno;
 use super::vegas::{INSTANT, queued};
-use super::{Acked, Congestion, Signal, WINDOW, Window};
+use super::{Acked, Congestion, Control, Signal, WINDOW, Window};
 
 /// A round's delay counts from so many samples on.
 const SAMPLES: u32 = 3;
@@ -96,10 +98,12 @@ pub struct Compound {
     reno: NewReno,
 }
 
-impl Compound {
+impl Control for Compound {
+    const TABLE: &'static Mechanism = &TABLE;
+
     /// From its parameters.
-    pub fn build(values: &Values, profile: &Profile, reno: NewReno) -> Compound {
-        Compound {
+    fn build(values: &Values, profile: &Profile, _: f64) -> Result<Compound, Vec<Problem>> {
+        Ok(Compound {
             shape: Shape {
                 alpha: values.number("alpha"),
                 k: values.number("k"),
@@ -116,12 +120,16 @@ impl Compound {
             samples: 0,
             end: 0,
             diff: None,
-            reno,
-        }
+            reno: NewReno::of(profile),
+        })
+    }
+
+    fn wants_every_ack(&self) -> bool {
+        true
     }
 
     /// Every ACK that says something: round-trip times; at the end of a round, the delay window.
-    pub fn heard(&mut self, w: &mut Window, acked: &Acked, open: bool) {
+    fn on_ack(&mut self, w: &mut Window, acked: &Acked, open: bool) {
         if let Some(rtt) = acked.rtt {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
@@ -151,12 +159,12 @@ impl Compound {
     }
 
     /// NewReno's slow start without a delay window; from the threshold on 1 / win packets an ACK.
-    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
         self.reno.grow(w, acked);
     }
 
     /// ssthresh after `event`.
-    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
         let mss = event.mss;
         let win = w.cwnd / mss;
         let loss_window = (win - self.dwnd).max(0.0);
@@ -176,12 +184,12 @@ impl Compound {
     }
 
     /// The window after a mark: NewReno's, or the larger threshold.
-    pub fn after_mark(&self, before: &Window, event: &Congestion, ssthresh: f64) -> f64 {
+    fn after_mark(&self, before: &Window, event: &Congestion, ssthresh: f64) -> f64 {
         self.reno.after_mark(before, event, ssthresh)
     }
 
     /// Its observables.
-    pub fn observe(&self, name: &str) -> Option<f64> {
+    fn observe(&self, name: &str) -> Option<f64> {
         match name {
             "delay_window" => Some(self.dwnd),
             "gamma" => Some(self.gamma),
@@ -305,7 +313,8 @@ mod tests {
             ("tune_gamma", Value::Flag(true)),
             ("low_window", Value::Packets(38.0)),
         ];
-        Compound::build(&Values(values.into()), &profile, NewReno::default())
+        let built = Compound::build(&Values(values.into()), &profile, 1.0).expect("they are sound");
+        Compound { reno: NewReno::default(), ..built }
     }
 
     #[test]
@@ -353,7 +362,7 @@ mod tests {
                 one_way: None,
                 marks: 0,
             };
-            cc.heard(w, &acked, true);
+            cc.on_ack(w, &acked, true);
         }
     }
 

@@ -1,8 +1,10 @@
 //! A window that never moves, for tests: whatever is lost or marked, so many packets are in flight.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Range, Room, Type, Values};
+use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
 
-use super::{WINDOW, Window};
+use crate::Profile;
+
+use super::{Acked, Congestion, Control, WINDOW, Window};
 
 /// A constant window.
 #[derive(Clone, Copy, Debug)]
@@ -11,22 +13,39 @@ pub struct Constant {
     window: f64,
 }
 
-impl Constant {
-    /// From its parameters.
-    pub fn build(values: &Values) -> Constant {
-        Constant { window: values.number("window") }
+impl Control for Constant {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _: &Profile, _: f64) -> Result<Constant, Vec<Problem>> {
+        Ok(Constant { window: values.number("window") })
     }
 
-    /// The window, bytes.
-    #[inline]
-    pub fn window(&self, mss: f64) -> f64 {
-        self.window * mss
+    fn start(&mut self, w: &mut Window, mss: f64) {
+        self.hold(w, mss);
     }
 
     /// Sets it again, whatever a recovery made of it.
-    #[inline]
-    pub fn hold(&self, w: &mut Window, mss: f64) {
-        *w = Window { cwnd: self.window(mss), ssthresh: self.window(mss) };
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        self.hold(w, acked.mss);
+    }
+
+    fn reduce(&mut self, _: &Window, event: &Congestion) -> f64 {
+        self.window * event.mss
+    }
+
+    /// No mark moves it.
+    fn takes_every_mark(&self) -> bool {
+        true
+    }
+
+    fn floor(&self, mss: f64) -> f64 {
+        self.window * mss
+    }
+}
+
+impl Constant {
+    fn hold(&self, w: &mut Window, mss: f64) {
+        *w = Window { cwnd: self.window * mss, ssthresh: self.window * mss };
     }
 }
 

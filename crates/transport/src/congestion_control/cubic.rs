@@ -7,7 +7,9 @@
 pub mod linux;
 pub mod linux_3_2;
 
-use evenflow_base::schema::{Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values};
+use evenflow_base::schema::{
+    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
+};
 use evenflow_base::{Duration, Time};
 
 use crate::Profile;
@@ -15,7 +17,7 @@ use crate::profile::{SlowStart, WindowBase};
 
 use super::hystart::{Hystart, HystartPlusPlus, MOST_SEGMENTS};
 use super::newreno::slow_start;
-use super::{Acked, Congestion, Signal, WINDOW, Window};
+use super::{Acked, Congestion, Control, Signal, WINDOW, Window};
 
 /// The window by the curve, packets, `t` seconds into an epoch: C (t - K)^3 + W_max (RFC 9438 equation 1).
 #[inline]
@@ -199,9 +201,11 @@ const BETA: f64 = 0.7;
 /// What it was in Linux 2.6.22.
 const OLD_BETA: f64 = 819.0 / 1024.0;
 
-impl Cubic {
+impl Control for Cubic {
+    const TABLE: &'static Mechanism = &TABLE;
+
     /// From its parameters.
-    pub fn build(values: &Values, profile: &Profile) -> Cubic {
+    fn build(values: &Values, profile: &Profile, _: f64) -> Result<Cubic, Vec<Problem>> {
         let given = |name| values.get(name).map(|_| values.word(name));
         let usual = match profile.name {
             "linux" => "linux",
@@ -231,11 +235,11 @@ impl Cubic {
             SlowStart::HystartPlusPlus => Start::HystartPlusPlus(HystartPlusPlus::default()),
         };
         let slow_start_segments = profile.slow_start_segments;
-        Cubic { shape, curve, start, slow_start_segments, smoothed: None, least: None }
+        Ok(Cubic { shape, curve, start, slow_start_segments, smoothed: None, least: None })
     }
 
     /// Slow start below the threshold, the curve from there on.
-    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
         if let Curve::Linux3_2(curve) = &mut self.curve {
             return curve.grow(w, acked);
         }
@@ -268,6 +272,114 @@ impl Cubic {
         }
     }
 
+    /// ssthresh after `event`.
+    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+        match &mut self.start {
+            Start::HystartPlusPlus(hystart) => hystart.finish(),
+            Start::Hystart(hystart) if event.signal == Signal::Timeout => hystart.reset(),
+            _ => {}
+        }
+        match &mut self.curve {
+            Curve::Rfc(curve) => curve.reduce(w, event),
+            Curve::Linux(curve) => {
+                let packets = (w.cwnd / event.mss) as u64;
+                let ssthresh = curve.reduce(packets, self.shape.fast_convergence) as f64 * event.mss;
+                if event.signal == Signal::Timeout {
+                    curve.forget();
+                    self.least = None;
+                }
+                ssthresh
+            }
+            Curve::Linux3_2(curve) => {
+                let ssthresh = curve.reduce((w.cwnd / event.mss) as u64) as f64 * event.mss;
+                if event.signal == Signal::Timeout {
+                    curve.forget();
+                }
+                ssthresh
+            }
+        }
+    }
+
+    /// Whether it wants to hear every ACK of new data.
+    #[inline]
+    fn wants_every_ack(&self) -> bool {
+        matches!(self.curve, Curve::Linux3_2(_))
+    }
+
+    /// An ACK of new data; `open`: nothing is lost or out of order.
+    fn on_ack(&mut self, w: &mut Window, acked: &Acked, open: bool) {
+        if let Curve::Linux3_2(curve) = &mut self.curve {
+            curve.on_ack(w, acked, open);
+        }
+    }
+
+    /// Everything sent is believed lost.
+    fn lost_all(&mut self, next: u64) {
+        if let Curve::Linux3_2(curve) = &mut self.curve {
+            curve.lost_all(next);
+        }
+    }
+
+    /// The window that a needless reduction is taken back to, bytes.
+    fn remembered(&self, mss: f64) -> Option<f64> {
+        match &self.curve {
+            Curve::Linux3_2(curve) => Some(curve.last_max() as f64 * mss),
+            _ => None,
+        }
+    }
+
+    /// The window after a mark: by the RFC one packet at least, where the threshold is two (section 4.6).
+    fn after_mark(&self, w: &Window, event: &Congestion, ssthresh: f64) -> f64 {
+        match &self.curve {
+            Curve::Rfc(curve) => curve.cut(w, event).max(event.mss),
+            Curve::Linux(_) | Curve::Linux3_2(_) => ssthresh,
+        }
+    }
+
+    /// The threshold itself.
+    fn halving_floor(&self, ssthresh: f64, _: f64) -> f64 {
+        ssthresh
+    }
+
+    /// The application was idle: the curve does not count that time (section 4.2).
+    fn resumed(&mut self, idle: Duration) {
+        match &mut self.curve {
+            Curve::Rfc(curve) => curve.pass(idle),
+            Curve::Linux(curve) => curve.shift(idle),
+            Curve::Linux3_2(_) => {} // it counts idle time
+        }
+    }
+
+    /// An ACK grew nothing because the window was not used to the full: the curve does not count that time (section 4.2).
+    /// Linux's does.
+    fn held(&mut self, now: Time) {
+        if let Curve::Rfc(curve) = &mut self.curve {
+            curve.pass(now.since(curve.last));
+        }
+    }
+
+    /// The last congestion event was none (section 4.9.2); `w` is the window before it is given back. Linux gives back
+    /// only the window.
+    fn undo(&mut self, w: &Window, mss: f64) {
+        if let Curve::Rfc(curve) = &mut self.curve
+            && let Some(before) = curve.before.take()
+            && curve.now.prior.is_some_and(|prior| w.cwnd / mss < prior)
+        {
+            curve.now = before;
+        }
+    }
+
+    /// An observable of the table.
+    fn observe(&self, name: &str) -> Option<f64> {
+        match &self.curve {
+            Curve::Rfc(curve) => curve.observe(name),
+            Curve::Linux(curve) => curve.observe(name),
+            Curve::Linux3_2(curve) => curve.observe(name),
+        }
+    }
+}
+
+impl Cubic {
     /// The round-trip time of an ACK, and whether slow start ends with it by Linux's hybrid slow start.
     fn sample(&mut self, acked: &Acked) {
         let Some(rtt) = acked.rtt else { return };
@@ -310,107 +422,6 @@ impl Cubic {
             _ => {}
         }
         slow_start(w, bytes, plain)
-    }
-
-    /// ssthresh after `event`.
-    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
-        match &mut self.start {
-            Start::HystartPlusPlus(hystart) => hystart.finish(),
-            Start::Hystart(hystart) if event.signal == Signal::Timeout => hystart.reset(),
-            _ => {}
-        }
-        match &mut self.curve {
-            Curve::Rfc(curve) => curve.reduce(w, event),
-            Curve::Linux(curve) => {
-                let packets = (w.cwnd / event.mss) as u64;
-                let ssthresh = curve.reduce(packets, self.shape.fast_convergence) as f64 * event.mss;
-                if event.signal == Signal::Timeout {
-                    curve.forget();
-                    self.least = None;
-                }
-                ssthresh
-            }
-            Curve::Linux3_2(curve) => {
-                let ssthresh = curve.reduce((w.cwnd / event.mss) as u64) as f64 * event.mss;
-                if event.signal == Signal::Timeout {
-                    curve.forget();
-                }
-                ssthresh
-            }
-        }
-    }
-
-    /// Whether it wants to hear every ACK of new data.
-    #[inline]
-    pub fn listens(&self) -> bool {
-        matches!(self.curve, Curve::Linux3_2(_))
-    }
-
-    /// An ACK of new data; `open`: nothing is lost or out of order.
-    pub fn heard(&mut self, w: &mut Window, acked: &Acked, open: bool) {
-        if let Curve::Linux3_2(curve) = &mut self.curve {
-            curve.heard(w, acked, open);
-        }
-    }
-
-    /// Everything sent is believed lost.
-    pub fn lost_all(&mut self, next: u64) {
-        if let Curve::Linux3_2(curve) = &mut self.curve {
-            curve.lost_all(next);
-        }
-    }
-
-    /// The window that a needless reduction is taken back to, bytes.
-    pub fn remembered(&self, mss: f64) -> Option<f64> {
-        match &self.curve {
-            Curve::Linux3_2(curve) => Some(curve.last_max() as f64 * mss),
-            _ => None,
-        }
-    }
-
-    /// The window after a mark: by the RFC one packet at least, where the threshold is two (section 4.6).
-    pub fn after_mark(&self, w: &Window, event: &Congestion, ssthresh: f64) -> f64 {
-        match &self.curve {
-            Curve::Rfc(curve) => curve.cut(w, event).max(event.mss),
-            Curve::Linux(_) | Curve::Linux3_2(_) => ssthresh,
-        }
-    }
-
-    /// The application was idle: the curve does not count that time (section 4.2).
-    pub fn resumed(&mut self, idle: Duration) {
-        match &mut self.curve {
-            Curve::Rfc(curve) => curve.pass(idle),
-            Curve::Linux(curve) => curve.shift(idle),
-            Curve::Linux3_2(_) => {} // it counts idle time
-        }
-    }
-
-    /// An ACK grew nothing because the window was not used to the full: the curve does not count that time (section 4.2).
-    /// Linux's does.
-    pub fn held(&mut self, now: Time) {
-        if let Curve::Rfc(curve) = &mut self.curve {
-            curve.pass(now.since(curve.last));
-        }
-    }
-
-    /// The last congestion event was none (section 4.9.2); `w` is the window before it is given back. Linux gives back
-    /// only the window.
-    pub fn undo(&mut self, w: &Window, mss: f64) {
-        if let Curve::Rfc(curve) = &mut self.curve
-            && let Some(before) = curve.before.take()
-            && curve.now.prior.is_some_and(|prior| w.cwnd / mss < prior)
-        {
-            curve.now = before;
-        }
-    }
-
-    /// An observable of the table.
-    pub fn observe(&self, name: &str) -> Option<f64> {
-        match &self.curve {
-            Curve::Rfc(curve) => curve.observe(name),
-            Curve::Linux(curve) => curve.observe(name),
-            Curve::Linux3_2(curve) => curve.observe(name),
-        }
     }
 }
 

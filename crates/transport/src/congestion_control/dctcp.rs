@@ -4,10 +4,15 @@
 //! of a window takes alpha / 2 of the congestion window. Growth, and what a loss does, are NewReno's. The marks come back by
 //! accurate ECN, or one by one: the RFC's own feedback, which changes the meaning of ECN-echo, is not here.
 
-use evenflow_base::schema::{Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values};
+use evenflow_base::schema::{
+    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
+};
+
+use crate::Profile;
+use crate::profile::Ecn;
 
 use super::newreno::NewReno;
-use super::{Acked, Congestion, Signal, WINDOW, Window};
+use super::{Acked, Congestion, Control, Signal, WINDOW, Window};
 
 /// alpha after a window of which the share `marked` was marked: (1 - g) alpha + g M (RFC 8257 section 3.3 step 6).
 #[inline]
@@ -37,21 +42,37 @@ pub struct Dctcp {
     reno: NewReno,
 }
 
-impl Dctcp {
+impl Control for Dctcp {
+    const TABLE: &'static Mechanism = &TABLE;
+
     /// From its parameters.
-    pub fn build(values: &Values, reno: NewReno) -> Dctcp {
-        Dctcp {
+    fn build(values: &Values, profile: &Profile, _: f64) -> Result<Dctcp, Vec<Problem>> {
+        Ok(Dctcp {
             gain: values.number("gain"),
             alpha: values.number("initial_alpha"),
             acked: 0.0,
             marked: 0.0,
             end: 0,
-            reno,
+            reno: NewReno::of(profile),
+        })
+    }
+
+    fn contradictions(_: &Values, profile: &Profile) -> Vec<String> {
+        match profile.ecn {
+            Ecn::Off | Ecn::Classic => vec![format!(
+                "dctcp counts marked packets and needs ecn = \"accurate\" or \"per-packet\", not \"{}\"",
+                profile.ecn.word()
+            )],
+            _ => Vec::new(),
         }
     }
 
+    fn wants_every_ack(&self) -> bool {
+        true
+    }
+
     /// Every ACK that says something: the share of marked bytes (RFC 8257 section 3.3).
-    pub fn heard(&mut self, acked: &Acked) {
+    fn on_ack(&mut self, _: &mut Window, acked: &Acked, _: bool) {
         let bytes = acked.bytes as f64;
         self.acked += bytes;
         self.marked += (f64::from(acked.marks) * acked.mss).min(bytes);
@@ -65,13 +86,13 @@ impl Dctcp {
     }
 
     /// NewReno's growth.
-    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
         self.reno.grow(w, acked);
     }
 
     /// ssthresh after `event`: a mark takes alpha / 2 of the window (RFC 8257 section 3.3 step 9), a loss what it takes from
     /// NewReno (section 3.5).
-    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
         match event.signal {
             Signal::Mark => (w.cwnd * left(self.alpha)).max(2.0 * event.mss),
             Signal::Loss | Signal::Timeout => self.reno.reduce(w, event),
@@ -79,12 +100,12 @@ impl Dctcp {
     }
 
     /// The window after a mark: the threshold, but no less than alpha asks for and one segment at least.
-    pub fn after_mark(&self, before: &Window, event: &Congestion, ssthresh: f64) -> f64 {
+    fn after_mark(&self, before: &Window, event: &Congestion, ssthresh: f64) -> f64 {
         ssthresh.min((before.cwnd * left(self.alpha)).max(event.mss))
     }
 
     /// Its observable.
-    pub fn observe(&self, name: &str) -> Option<f64> {
+    fn observe(&self, name: &str) -> Option<f64> {
         (name == "alpha").then_some(self.alpha)
     }
 }
@@ -152,7 +173,8 @@ mod tests {
 
     fn dctcp() -> Dctcp {
         let values = Values([("gain", Value::Number(0.0625)), ("initial_alpha", Value::Number(1.0))].into());
-        Dctcp::build(&values, NewReno::default())
+        let built = Dctcp::build(&values, &Profile::rfc(), 1.0).expect("they are sound");
+        Dctcp { reno: NewReno::default(), ..built }
     }
 
     fn ack(una: u64, next: u64, segments: u64, marks: u32) -> Acked {
@@ -177,13 +199,17 @@ mod tests {
     #[test]
     fn alpha_follows_the_share_of_marked_bytes_window_by_window() {
         let mut cc = dctcp();
-        cc.heard(&ack(1_000, 11_000, 1, 0)); // beyond the first window's end, 0: nothing of it was marked
+        cc.on_ack(&mut Window { cwnd: 0.0, ssthresh: 0.0 }, &ack(1_000, 11_000, 1, 0), true); // beyond the first window's end, 0: nothing of it was marked
         assert_eq!(cc.alpha, 15.0 / 16.0);
         for segment in 2..=11 {
-            cc.heard(&ack(segment * 1000, 30_000, 1, u32::from(segment % 5 == 0)));
+            cc.on_ack(
+                &mut Window { cwnd: 0.0, ssthresh: 0.0 },
+                &ack(segment * 1000, 30_000, 1, u32::from(segment % 5 == 0)),
+                true,
+            );
             assert_eq!(cc.alpha, 15.0 / 16.0, "the window ends beyond 11000");
         }
-        cc.heard(&ack(12_000, 30_000, 1, 1)); // eleven segments, three marked
+        cc.on_ack(&mut Window { cwnd: 0.0, ssthresh: 0.0 }, &ack(12_000, 30_000, 1, 1), true); // eleven segments, three marked
         assert_eq!(cc.alpha, 15.0 / 16.0 * 15.0 / 16.0 + 3.0 / 11.0 / 16.0);
     }
 
@@ -191,7 +217,7 @@ mod tests {
     fn an_ack_marks_no_more_bytes_than_it_covers() {
         let mut cc = dctcp();
         cc.end = 5_000;
-        cc.heard(&ack(1_000, 9_000, 1, 7));
+        cc.on_ack(&mut Window { cwnd: 0.0, ssthresh: 0.0 }, &ack(1_000, 9_000, 1, 7), true);
         assert_eq!((cc.acked, cc.marked), (1000.0, 1000.0));
     }
 

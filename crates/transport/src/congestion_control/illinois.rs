@@ -6,12 +6,14 @@
 //! whole segments. Delays are over the least and the greatest round-trip time that the connection has seen.
 
 use evenflow_base::Duration;
-use evenflow_base::schema::{Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values};
+use evenflow_base::schema::{
+    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
+};
 
 use crate::Profile;
 
 use super::newreno::NewReno;
-use super::{Acked, Congestion, Signal, WINDOW, Window};
+use super::{Acked, Congestion, Control, Signal, WINDOW, Window};
 
 /// What an RTT sample is taken for at most (Linux: 3.355443 s, for its arithmetic).
 const LONGEST: Duration = Duration::from_millis(3355);
@@ -92,9 +94,11 @@ pub struct Illinois {
     reno: NewReno,
 }
 
-impl Illinois {
+impl Control for Illinois {
+    const TABLE: &'static Mechanism = &TABLE;
+
     /// From its parameters.
-    pub fn build(values: &Values, profile: &Profile, reno: NewReno) -> Illinois {
+    fn build(values: &Values, profile: &Profile, _: f64) -> Result<Illinois, Vec<Problem>> {
         // The kernel's constants are whole parts themselves: an alpha_min of 0.3 is 38/128.
         let of = |name: &str, parts: f64| match profile.whole_segments {
             true => libm::floor(values.number(name) * parts) / parts,
@@ -106,7 +110,7 @@ impl Illinois {
             beta_max: of("beta_max", 64.0),
             beta_min: of("beta_min", 64.0),
         };
-        Illinois {
+        Ok(Illinois {
             shape,
             threshold: values.number("window_threshold"),
             patience: values.number("theta") as u32,
@@ -120,12 +124,16 @@ impl Illinois {
             above: false,
             low: 0,
             credit: 0.0,
-            reno,
-        }
+            reno: NewReno::of(profile),
+        })
+    }
+
+    fn wants_every_ack(&self) -> bool {
+        true
     }
 
     /// Every ACK that says something.
-    pub fn heard(&mut self, w: &Window, acked: &Acked, open: bool) {
+    fn on_ack(&mut self, w: &mut Window, acked: &Acked, open: bool) {
         if let Some(rtt) = acked.rtt {
             let rtt = rtt.min(LONGEST);
             let (least, most) = self.extremes.unwrap_or((rtt, rtt));
@@ -139,6 +147,54 @@ impl Illinois {
         }
     }
 
+    /// NewReno's slow start; from the threshold on alpha packets a round trip.
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        if w.cwnd < w.ssthresh {
+            return self.reno.grow(w, acked);
+        }
+        let cwnd = w.cwnd / acked.mss;
+        let segments = acked.bytes as f64 / acked.mss;
+        if !self.whole {
+            w.cwnd += self.alpha * segments / cwnd * acked.mss;
+            return;
+        }
+        self.credit += acked.segments as f64;
+        let delta = libm::floor(self.credit * self.alpha);
+        if delta >= cwnd {
+            w.cwnd += libm::floor(delta / cwnd) * acked.mss;
+            self.credit = 0.0;
+        }
+    }
+
+    /// ssthresh after `event`: the window less beta of it, two packets at least.
+    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+        let mss = event.mss;
+        let cut = w.cwnd / mss * self.beta;
+        let left = w.cwnd - if self.whole { libm::floor(cut) } else { cut } * mss;
+        if event.signal == Signal::Timeout {
+            self.forget();
+        }
+        self.credit = 0.0;
+        left.max(2.0 * mss)
+    }
+
+    /// Everything is lost: as after a timeout; a round begins.
+    fn lost_all(&mut self, next: u64) {
+        self.forget();
+        self.end = next;
+    }
+
+    /// Its observables.
+    fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "alpha" => Some(self.alpha),
+            "beta" => Some(self.beta),
+            _ => None,
+        }
+    }
+}
+
+impl Illinois {
     /// A round trip is over: alpha and beta from its mean delay.
     fn update(&mut self, cwnd: f64) {
         if cwnd < self.threshold {
@@ -173,55 +229,9 @@ impl Illinois {
         self.shape.alpha_max
     }
 
-    /// NewReno's slow start; from the threshold on alpha packets a round trip.
-    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
-        if w.cwnd < w.ssthresh {
-            return self.reno.grow(w, acked);
-        }
-        let cwnd = w.cwnd / acked.mss;
-        let segments = acked.bytes as f64 / acked.mss;
-        if !self.whole {
-            w.cwnd += self.alpha * segments / cwnd * acked.mss;
-            return;
-        }
-        self.credit += acked.segments as f64;
-        let delta = libm::floor(self.credit * self.alpha);
-        if delta >= cwnd {
-            w.cwnd += libm::floor(delta / cwnd) * acked.mss;
-            self.credit = 0.0;
-        }
-    }
-
-    /// ssthresh after `event`: the window less beta of it, two packets at least.
-    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
-        let mss = event.mss;
-        let cut = w.cwnd / mss * self.beta;
-        let left = w.cwnd - if self.whole { libm::floor(cut) } else { cut } * mss;
-        if event.signal == Signal::Timeout {
-            self.forget();
-        }
-        self.credit = 0.0;
-        left.max(2.0 * mss)
-    }
-
     fn forget(&mut self) {
         (self.alpha, self.beta, self.above, self.low) = (1.0, 0.5, false, 0);
         (self.sum, self.samples) = (0.0, 0);
-    }
-
-    /// Everything is lost: as after a timeout; a round begins.
-    pub fn lost_all(&mut self, next: u64) {
-        self.forget();
-        self.end = next;
-    }
-
-    /// Its observables.
-    pub fn observe(&self, name: &str) -> Option<f64> {
-        match name {
-            "alpha" => Some(self.alpha),
-            "beta" => Some(self.beta),
-            _ => None,
-        }
     }
 }
 
@@ -307,7 +317,8 @@ mod tests {
             ("window_threshold", V::Packets(15.0)),
             ("theta", V::Number(5.0)),
         ];
-        Illinois::build(&Values(values.into()), &profile, NewReno::default())
+        let built = Illinois::build(&Values(values.into()), &profile, 1.0).expect("they are sound");
+        Illinois { reno: NewReno::default(), ..built }
     }
 
     #[test]

@@ -5,11 +5,15 @@
 //! numbers. [`Form::Ns2`] is the module that Rossi, Testa, Valenti and Muscariello wrote for ns-2's Linux agent, with its
 //! target of 25 ms and whole steps (Sanhaji 2015 used it).
 
-use evenflow_base::schema::{Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Values};
+use evenflow_base::schema::{
+    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
+};
 use evenflow_base::{Duration, Time};
 
+use crate::Profile;
+
 use super::newreno::NewReno;
-use super::{Acked, Congestion, Signal, WINDOW, Window};
+use super::{Acked, Congestion, Control, Signal, WINDOW, Window};
 
 /// How much the window changes a round trip, as a share of a packet: (TARGET - queuing_delay) / TARGET (RFC 6817 section
 /// 2.4.2).
@@ -130,14 +134,16 @@ pub struct Ledbat {
     reno: NewReno,
 }
 
-impl Ledbat {
+impl Control for Ledbat {
+    const TABLE: &'static Mechanism = &TABLE;
+
     /// From its parameters.
-    pub fn build(values: &Values, reno: NewReno) -> Ledbat {
+    fn build(values: &Values, profile: &Profile, _: f64) -> Result<Ledbat, Vec<Problem>> {
         let form = if values.word("form") == "ns2" { Form::Ns2 } else { Form::Rfc };
         let of = |name: &str, rfc: f64, ns2: f64| {
             values.maybe(name).unwrap_or(if form == Form::Ns2 { ns2 } else { rfc })
         };
-        Ledbat {
+        Ok(Ledbat {
             form,
             target: of("target", 0.1, 0.025),
             gain: values.number("gain"),
@@ -149,12 +155,20 @@ impl Ledbat {
                 of("current_filter", 4.0, 3.0) as usize,
             ),
             credit: 0.0,
-            reno,
-        }
+            reno: NewReno::of(profile),
+        })
+    }
+
+    fn wants_every_ack(&self) -> bool {
+        true
+    }
+
+    fn needs_one_way_delay(&self) -> bool {
+        true
     }
 
     /// Every ACK that says something: its packet's one-way delay.
-    pub fn heard(&mut self, acked: &Acked) {
+    fn on_ack(&mut self, _: &mut Window, acked: &Acked, _: bool) {
         self.delays.rtt = acked.rtt.or(self.delays.rtt);
         if let Some(delay) = acked.one_way {
             self.delays.add(delay.seconds(), acked.now);
@@ -162,7 +176,7 @@ impl Ledbat {
     }
 
     /// The law of the window.
-    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
         let Some(queueing) = self.delays.queueing() else { return };
         match self.form {
             Form::Rfc => self.rfc(w, acked, queueing),
@@ -170,6 +184,22 @@ impl Ledbat {
         }
     }
 
+    /// ssthresh after `event`: half the window after a loss or a mark, MIN_CWND and two packets at least (RFC 6817 sections
+    /// 2.4.2 and 1.3; the module: as Reno).
+    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+        match event.signal {
+            Signal::Loss | Signal::Mark => (w.cwnd / 2.0).max(self.min_window.max(2.0) * event.mss),
+            Signal::Timeout => self.reno.reduce(w, event),
+        }
+    }
+
+    /// Its observable.
+    fn observe(&self, name: &str) -> Option<f64> {
+        (name == "queueing_delay").then(|| self.delays.queueing()).flatten()
+    }
+}
+
+impl Ledbat {
     /// RFC 6817 section 2.4.2.
     fn rfc(&self, w: &mut Window, acked: &Acked, queueing: f64) {
         let mss = acked.mss;
@@ -191,20 +221,6 @@ impl Ledbat {
             w.cwnd = (w.cwnd - mss).max(self.min_window * mss);
             self.credit = (w.cwnd / mss - 1.0).max(0.0) * self.target;
         }
-    }
-
-    /// ssthresh after `event`: half the window after a loss or a mark, MIN_CWND and two packets at least (RFC 6817 sections
-    /// 2.4.2 and 1.3; the module: as Reno).
-    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
-        match event.signal {
-            Signal::Loss | Signal::Mark => (w.cwnd / 2.0).max(self.min_window.max(2.0) * event.mss),
-            Signal::Timeout => self.reno.reduce(w, event),
-        }
-    }
-
-    /// Its observable.
-    pub fn observe(&self, name: &str) -> Option<f64> {
-        (name == "queueing_delay").then(|| self.delays.queueing()).flatten()
     }
 }
 
@@ -322,7 +338,8 @@ mod tests {
             ("gain", Value::Number(1.0)),
             ("allowed_increase", Value::Packets(1.0)),
         ];
-        Ledbat::build(&Values(values.into()), NewReno::default())
+        let built = Ledbat::build(&Values(values.into()), &Profile::rfc(), 1.0).expect("they are sound");
+        Ledbat { reno: NewReno::default(), ..built }
     }
 
     fn ack(at_s: u64, delay_ms: u64, flight: f64) -> Acked {
@@ -342,7 +359,7 @@ mod tests {
 
     fn delays(cc: &mut Ledbat, at_s: u64, ms: &[u64]) {
         for &delay in ms {
-            cc.heard(&ack(at_s, delay, 0.0));
+            cc.on_ack(&mut Window { cwnd: 0.0, ssthresh: 0.0 }, &ack(at_s, delay, 0.0), true);
         }
     }
 
@@ -414,7 +431,11 @@ mod tests {
             let mut cc = ledbat(form);
             for (at_ms, delay_ms) in [(0, 50), (100, 60), (150, 90), (200, 80)] {
                 let now = Time(at_ms * 1_000_000);
-                cc.heard(&Acked { now, rtt: Some(Duration::from_millis(rtt_ms)), ..ack(0, delay_ms, 0.0) });
+                cc.on_ack(
+                    &mut Window { cwnd: 0.0, ssthresh: 0.0 },
+                    &Acked { now, rtt: Some(Duration::from_millis(rtt_ms)), ..ack(0, delay_ms, 0.0) },
+                    true,
+                );
             }
             (cc.delays.queueing().unwrap() * 1e3).round()
         };

@@ -5,7 +5,10 @@
 
 use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
 
-use super::{Acked, Congestion, WINDOW, Window};
+use crate::Profile;
+use crate::profile::Ecn;
+
+use super::{Acked, Congestion, Control, WINDOW, Window};
 
 /// MulTCP.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +33,11 @@ pub fn decrease(weight: f64, slow_start: bool) -> f64 {
     if slow_start { 0.5 } else { (weight - 0.5) / weight }
 }
 
-impl MulTcp {
+impl Control for MulTcp {
+    const TABLE: &'static Mechanism = &TABLE;
+
     /// From its parameters; `weight` is its user's.
-    pub fn build(values: &Values, weight: f64) -> Result<MulTcp, Vec<Problem>> {
+    fn build(values: &Values, _: &Profile, weight: f64) -> Result<MulTcp, Vec<Problem>> {
         let weight = values.maybe("weight").unwrap_or(weight);
         if weight < 1.0 {
             return Err(vec![("weight", format!("N must be at least 1, but is {weight}"))]);
@@ -41,14 +46,24 @@ impl MulTcp {
         Ok(MulTcp { weight, limit: tripling_limit(weight), every_mark })
     }
 
+    fn contradictions(values: &Values, profile: &Profile) -> Vec<String> {
+        match profile.ecn {
+            Ecn::Off | Ecn::Classic if values.word("react") == "every-mark" => vec![format!(
+                "react = \"every-mark\" needs ecn = \"per-packet\" or \"accurate\"; \"{}\" tells no single marks",
+                profile.ecn.word()
+            )],
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether each mark counts.
-    pub fn takes_every_mark(&self) -> bool {
+    fn takes_every_mark(&self) -> bool {
         self.every_mark
     }
 
     /// N packets a round trip from the threshold on; below it one or two an ACK. Each mark takes its cut, and an ACK with
     /// a mark adds nothing.
-    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
         for _ in 0..acked.marks {
             let cwnd = w.cwnd * decrease(self.weight, w.cwnd < w.ssthresh);
             w.ssthresh = cwnd.max(2.0 * acked.mss);
@@ -69,13 +84,13 @@ impl MulTcp {
     }
 
     /// ssthresh after `event`.
-    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
         (w.cwnd * decrease(self.weight, w.cwnd < w.ssthresh)).max(2.0 * event.mss)
     }
 
     /// The window after a mark: the same with one packet as its floor.
-    pub fn after_mark(&self, w: &Window, mss: f64) -> f64 {
-        (w.cwnd * decrease(self.weight, w.cwnd < w.ssthresh)).max(mss)
+    fn after_mark(&self, w: &Window, event: &Congestion, _: f64) -> f64 {
+        (w.cwnd * decrease(self.weight, w.cwnd < w.ssthresh)).max(event.mss)
     }
 }
 
@@ -126,7 +141,7 @@ mod tests {
 
     fn multcp(weight: f64, react: &str) -> MulTcp {
         let values = Values([("react", Value::Word(react.into()))].into());
-        MulTcp::build(&values, weight).expect("it is sound")
+        MulTcp::build(&values, &Profile::ns2(), weight).expect("it is sound")
     }
 
     fn acked(segments: u64, marks: u32) -> Acked {
@@ -190,7 +205,7 @@ mod tests {
         let mut cc = multcp(1.0, "every-mark");
         let w = Window { cwnd: 1.5 * MSS, ssthresh: 0.0 };
         assert_eq!(cc.reduce(&w, &event(Signal::Loss)), 2.0 * MSS);
-        assert_eq!(cc.after_mark(&w, MSS), MSS);
+        assert_eq!(cc.after_mark(&w, &event(Signal::Mark), MSS), MSS);
         let mut w = w;
         cc.grow(&mut w, &acked(1, 1));
         assert_eq!(w, Window { cwnd: MSS, ssthresh: 2.0 * MSS });
@@ -253,6 +268,6 @@ mod tests {
     #[test]
     fn fewer_than_one_connection_is_refused() {
         let values = Values([("react", Value::Word("once-per-rtt".into()))].into());
-        assert_eq!(MulTcp::build(&values, 0.5).unwrap_err()[0].0, "weight");
+        assert_eq!(MulTcp::build(&values, &Profile::ns2(), 0.5).unwrap_err()[0].0, "weight");
     }
 }

@@ -1,10 +1,11 @@
 //! NewReno's window (RFC 5681 section 3.1, RFC 6582): additive increase, halving.
 
-use evenflow_base::schema::{Mechanism, Room};
+use evenflow_base::schema::{Mechanism, Problem, Room, Values};
 
+use crate::Profile;
 use crate::profile::WindowBase;
 
-use super::{Acked, Congestion, WINDOW, Window};
+use super::{Acked, Congestion, Control, WINDOW, Window};
 
 /// How the window moves in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,11 +52,17 @@ pub fn avoidance_step(cwnd: f64, mss: f64) -> f64 {
     whole(mss * mss / cwnd).max(1.0)
 }
 
-impl NewReno {
+impl Control for NewReno {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(_: &Values, profile: &Profile, _: f64) -> Result<NewReno, Vec<Problem>> {
+        Ok(NewReno::of(profile))
+    }
+
     /// Slow start below ssthresh, congestion avoidance from there on. An ACK of less than a segment grows nothing until
     /// the bytes add up to one.
     #[inline]
-    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
         let mut segments = acked.segments;
         match self.counting {
             Counting::Bytes => return self.grow_by_bytes(w, acked),
@@ -72,6 +79,43 @@ impl NewReno {
                 Counting::AcksReal => acked.mss * acked.mss / w.cwnd,
                 _ => avoidance_step(w.cwnd, acked.mss),
             };
+        }
+    }
+
+    /// ssthresh after `event`.
+    #[inline]
+    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+        self.counted = 0.0;
+        match self.half_of {
+            WindowBase::Flight => newreno_threshold(event.flight, event.mss),
+            WindowBase::Window => (w.cwnd / 2.0).max(2.0 * event.mss),
+        }
+    }
+
+    /// The window after a mark: the threshold, but half a window that is no larger (RFC 3168 section 6.1.2 takes it down
+    /// to one segment); as ns-2 counts, always half the window. One segment at least.
+    fn after_mark(&self, w: &Window, event: &Congestion, ssthresh: f64) -> f64 {
+        match (self.counting, self.half_of) {
+            (Counting::AcksReal, WindowBase::Window) => (w.cwnd / 2.0).max(event.mss),
+            _ if ssthresh < w.cwnd => ssthresh,
+            _ => (w.cwnd / 2.0).max(event.mss),
+        }
+    }
+}
+
+impl NewReno {
+    /// As a stack counts, by itself or as part of another control.
+    pub fn of(profile: &Profile) -> NewReno {
+        NewReno {
+            counting: match (profile.byte_counting, profile.count_acks, profile.whole_bytes) {
+                (true, ..) => Counting::Bytes,
+                (false, true, _) => Counting::AcksWhole,
+                (false, false, true) => Counting::Acks,
+                (false, false, false) => Counting::AcksReal,
+            },
+            half_of: profile.half_of,
+            slow_start_segments: profile.slow_start_segments,
+            counted: 0.0,
         }
     }
 
@@ -102,26 +146,6 @@ impl NewReno {
             self.counted = 0.0;
         } else {
             self.counted += 1.0;
-        }
-    }
-
-    /// ssthresh after `event`.
-    #[inline]
-    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
-        self.counted = 0.0;
-        match self.half_of {
-            WindowBase::Flight => newreno_threshold(event.flight, event.mss),
-            WindowBase::Window => (w.cwnd / 2.0).max(2.0 * event.mss),
-        }
-    }
-
-    /// The window after a mark: the threshold, but half a window that is no larger (RFC 3168 section 6.1.2 takes it down
-    /// to one segment); as ns-2 counts, always half the window. One segment at least.
-    pub fn after_mark(&self, w: &Window, event: &Congestion, ssthresh: f64) -> f64 {
-        match (self.counting, self.half_of) {
-            (Counting::AcksReal, WindowBase::Window) => (w.cwnd / 2.0).max(event.mss),
-            _ if ssthresh < w.cwnd => ssthresh,
-            _ => (w.cwnd / 2.0).max(event.mss),
         }
     }
 }

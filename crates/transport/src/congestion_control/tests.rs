@@ -1,10 +1,11 @@
 //! What holds for every congestion control, whatever is called in whatever order.
 
-use evenflow_base::schema::Value;
+use evenflow_base::schema::{Fallback, Param, Type, Value};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::*;
+use crate::profile::Ecn;
 
 const MSS: f64 = 1448.0;
 
@@ -16,53 +17,21 @@ fn word(text: &str) -> Value {
     Value::Word(text.into())
 }
 
-/// The parameters of each control, as its table has them where a test does not.
+/// The parameters of a control, as its table has them where a test does not.
 fn values(kind: &str, more: &[(&'static str, Value)]) -> Values {
-    let defaults: Vec<(&'static str, Value)> = match kind {
-        "cubic" => vec![
-            ("c", number(0.4)),
-            ("beta", number(0.7)),
-            ("fast_convergence", Value::Flag(true)),
-            ("reno_friendly", Value::Flag(true)),
-        ],
-        "multcp" => vec![("react", word("once-per-rtt"))],
-        "wtp" => vec![
-            ("gain", number(0.5)),
-            ("form", word("proportional-increase")),
-            ("min_window", Value::Packets(1.0)),
-            ("start", word("none")),
-            ("marked_ack", word("increase")),
-        ],
-        "constant" => vec![("window", Value::Packets(10.0))],
-        "vegas" => vec![
-            ("alpha", Value::Packets(2.0)),
-            ("beta", Value::Packets(4.0)),
-            ("gamma", Value::Packets(1.0)),
-        ],
-        "illinois" => vec![
-            ("alpha_max", number(10.0)),
-            ("alpha_min", number(0.3)),
-            ("beta_max", number(0.5)),
-            ("beta_min", number(0.125)),
-            ("window_threshold", Value::Packets(15.0)),
-            ("theta", number(5.0)),
-        ],
-        "compound" => vec![
-            ("alpha", number(0.125)),
-            ("k", number(0.75)),
-            ("beta", number(0.5)),
-            ("zeta", number(1.0)),
-            ("gamma", Value::Packets(30.0)),
-            ("tune_gamma", Value::Flag(true)),
-            ("low_window", Value::Packets(38.0)),
-        ],
-        "ledbat" => {
-            vec![("form", word("rfc")), ("gain", number(1.0)), ("allowed_increase", Value::Packets(1.0))]
+    let table = CONTROLS.iter().find(|table| table.kind == kind).expect("a registered control");
+    let default = |param: &Param| match (param.default, param.ty) {
+        (Fallback::Absent(_), _) => None,
+        (Fallback::Required, ty) => panic!("a test must give {} of {kind}, a {ty:?}", param.name),
+        (Fallback::Text(text), Type::Choice(_)) => Some(word(text)),
+        (Fallback::Text(text), Type::Flag) => Some(Value::Flag(text == "true")),
+        (Fallback::Text(text), ty) => {
+            let x = text.split(' ').next().and_then(|x| x.parse().ok()).expect("a number");
+            Some(if ty == Type::Packets { Value::Packets(x) } else { number(x) })
         }
-        "dctcp" => vec![("gain", number(0.0625)), ("initial_alpha", number(1.0))],
-        _ => Vec::new(),
     };
-    let mut values = Values(defaults.into_iter().collect());
+    let defaults = table.params.iter().filter_map(|param| Some((param.name, default(param)?)));
+    let mut values = Values(defaults.collect());
     values.0.extend(more.iter().cloned());
     values
 }
@@ -182,18 +151,10 @@ fn controls() -> impl Strategy<Value = CongestionControl> {
                 [("form", form), ("start", start), ("marked_ack", marked)].map(|(name, of)| (name, word(of)));
             ("wtp", words.into_iter().chain([("gain", number(gain))]).collect())
         });
-    let plain = prop_oneof![
-        Just("newreno"),
-        Just("constant"),
-        Just("vegas"),
-        Just("illinois"),
-        Just("compound"),
-        Just("dctcp")
-    ]
-    .prop_map(|kind| (kind, Vec::new()));
+    let any = proptest::sample::select(CONTROLS).prop_map(|table| (table.kind, Vec::new()));
     let ledbat =
         prop_oneof![Just("rfc"), Just("ns2")].prop_map(|form| ("ledbat", vec![("form", word(form))]));
-    let kind = prop_oneof![2 => plain, 1 => cubic, 1 => multcp, 1 => wtp, 1 => ledbat];
+    let kind = prop_oneof![2 => any, 1 => cubic, 1 => multcp, 1 => wtp, 1 => ledbat];
     (kind, profile, 1.0..20.0).prop_map(|((kind, more), profile, weight)| {
         CongestionControl::build(kind, &values(kind, &more), &profile, weight).expect("it is sound")
     })
@@ -238,7 +199,7 @@ proptest! {
                 Step::Ack { after, segments, rtt, marks, open } => {
                     now += Duration(after);
                     let told = acked(now, segments, rtt.map(Duration), marks);
-                    cc.heard(&mut w, &Acked { one_way: told.rtt, ..told }, open);
+                    cc.on_ack(&mut w, &Acked { one_way: told.rtt, ..told }, open);
                     if !open {
                         continue;
                     }

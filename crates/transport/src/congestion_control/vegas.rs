@@ -8,13 +8,13 @@
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Observable, Param, Range, Room, Type, Value, Values,
+    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
 };
 
 use crate::Profile;
 
 use super::newreno::{Counting, NewReno, slow_start};
-use super::{Acked, Congestion, WINDOW, Window};
+use super::{Acked, Congestion, Control, WINDOW, Window};
 
 /// A round's least round-trip time counts from more samples than this (the kernel: an ACK that was held back would
 /// else be taken for queueing).
@@ -49,6 +49,48 @@ struct Round {
     grows: bool,
 }
 
+/// What W (RTT - BaseRTT) is divided by for Diff, and in which numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Diff {
+    /// By RTT, in real numbers: the paper.
+    OverRtt,
+    /// By BaseRTT, in real numbers.
+    OverBase,
+    /// By RTT, in whole halves of a packet: the kernel before 2.6.30.
+    Halves,
+    /// By BaseRTT, in whole packets and microseconds: the kernel since.
+    Whole,
+}
+
+impl Diff {
+    /// Diff and the window that would just fill the path, packets.
+    fn of(self, cwnd: f64, base: Duration, least: Duration) -> (f64, f64) {
+        if self == Diff::Whole {
+            return in_whole_packets(cwnd as u64, base, least);
+        }
+        let (base, rtt) = (base.max(INSTANT).seconds(), least.max(INSTANT).seconds());
+        match self {
+            Diff::OverRtt => (queued(cwnd, base, rtt), cwnd * base / rtt),
+            Diff::OverBase => (cwnd * (rtt - base) / base, cwnd * base / rtt),
+            Diff::Halves | Diff::Whole => {
+                let halves = libm::floor(2.0 * cwnd * base / rtt);
+                (cwnd - halves / 2.0, libm::floor(halves / 2.0))
+            }
+        }
+    }
+}
+
+/// Who moves the window at an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Vegas: it has moved at the ACK already.
+    Delay,
+    /// NewReno, at this ACK: the delay says nothing yet.
+    Unknown,
+    /// NewReno: something is lost or out of order, and the delay is not read.
+    Disorder,
+}
+
 /// TCP Vegas.
 #[derive(Clone, Copy, Debug)]
 pub struct Vegas {
@@ -61,70 +103,76 @@ pub struct Vegas {
     at_threshold: bool,
     /// Whole packets.
     whole: bool,
-    /// Diff is over BaseRTT, not over RTT.
-    by_base: bool,
+    diff: Diff,
     /// BaseRTT.
     base: Option<Duration>,
     round: Round,
-    /// The delay is listened to: nothing is out of order or lost.
-    on: bool,
-    /// The next growth is NewReno's.
-    plain: bool,
+    state: State,
     /// The last Diff, packets.
-    diff: Option<f64>,
+    last_diff: Option<f64>,
     reno: NewReno,
 }
 
-impl Vegas {
+impl Control for Vegas {
+    const TABLE: &'static Mechanism = &TABLE;
+
     /// From its parameters.
-    pub fn build(values: &Values, profile: &Profile, reno: NewReno) -> Vegas {
-        Vegas {
+    fn build(values: &Values, profile: &Profile, _: f64) -> Result<Vegas, Vec<Problem>> {
+        let whole = profile.whole_segments;
+        let over_base = match values.get("diff_over") {
+            Some(Value::Word(word)) => word == "base-rtt",
+            _ => whole,
+        };
+        Ok(Vegas {
             alpha: values.number("alpha"),
             beta: values.number("beta"),
             gamma: values.number("gamma"),
             each_round: match values.get("slow_start") {
                 Some(Value::Word(word)) => word == "every-round-trip",
-                _ => profile.whole_segments,
+                _ => whole,
             },
             at_threshold: profile.slow_start_at_threshold,
-            whole: profile.whole_segments,
-            by_base: match values.get("diff_over") {
-                Some(Value::Word(word)) => word == "base-rtt",
-                _ => profile.whole_segments,
+            whole,
+            diff: match (whole, over_base) {
+                (false, false) => Diff::OverRtt,
+                (false, true) => Diff::OverBase,
+                (true, false) => Diff::Halves,
+                (true, true) => Diff::Whole,
             },
             base: None,
             round: Round::default(),
-            on: true,
-            plain: false,
-            diff: None,
-            reno,
-        }
+            state: State::Delay,
+            last_diff: None,
+            reno: NewReno::of(profile),
+        })
+    }
+
+    fn wants_every_ack(&self) -> bool {
+        true
     }
 
     /// Every ACK that says something; `open`: nothing is lost or out of order.
-    pub fn heard(&mut self, w: &mut Window, acked: &Acked, open: bool) {
+    fn on_ack(&mut self, w: &mut Window, acked: &Acked, open: bool) {
         if let Some(rtt) = acked.rtt {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             self.round.least = Some(self.round.least.map_or(rtt, |least| least.min(rtt)));
             self.round.samples += 1;
         }
         if !open {
-            self.on = false;
-            self.plain = true;
+            self.state = State::Disorder;
             return;
         }
-        if !self.on {
+        if self.state == State::Disorder {
             // The delay counts again from the data that is sent next.
-            self.on = true;
+            self.state = State::Unknown;
             self.next_round(acked.next);
-            self.plain = true;
             return;
         }
-        self.plain = false;
+        self.state = State::Delay;
         if acked.una > self.round.end {
             match (self.base, self.round.least) {
                 (Some(base), Some(least)) if self.round.samples > SAMPLES => self.once(w, base, least, acked),
-                _ => self.plain = true,
+                _ => self.state = State::Unknown,
             }
             self.next_round(acked.next);
         } else if self.in_slow_start(w) && (self.each_round || self.round.grows) {
@@ -132,6 +180,42 @@ impl Vegas {
         }
     }
 
+    /// NewReno's growth where the delay says nothing.
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
+        if self.state != State::Delay {
+            self.reno.grow(w, acked);
+        }
+    }
+
+    /// ssthresh after `event`: half, as NewReno's.
+    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+        self.reno.reduce(w, event)
+    }
+
+    /// The window after a mark: NewReno's.
+    fn after_mark(&self, before: &Window, event: &Congestion, ssthresh: f64) -> f64 {
+        self.reno.after_mark(before, event, ssthresh)
+    }
+
+    /// Data is sent with nothing in flight: the kernel's BaseRTT begins anew.
+    fn resumed(&mut self, _: Duration) {
+        if self.whole {
+            self.base = None;
+            self.round = Round::default();
+        }
+    }
+
+    /// Its observables.
+    fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "base_rtt" => self.base.map(Duration::seconds),
+            "diff" => self.last_diff,
+            _ => None,
+        }
+    }
+}
+
+impl Vegas {
     fn in_slow_start(&self, w: &Window) -> bool {
         w.cwnd < w.ssthresh || (self.at_threshold && w.cwnd == w.ssthresh)
     }
@@ -150,29 +234,12 @@ impl Vegas {
         self.round = Round { end, least: None, samples: 0, grows: !self.round.grows };
     }
 
-    /// Diff and the window that would just fill the path, packets.
-    fn shown(&self, cwnd: f64, base: Duration, least: Duration) -> (f64, f64) {
-        if self.whole && self.by_base {
-            return in_whole_packets(cwnd as u64, base, least);
-        }
-        let (base, rtt) = (base.max(INSTANT).seconds(), least.max(INSTANT).seconds());
-        match (self.whole, self.by_base) {
-            (true, _) => {
-                // The kernel before 2.6.30: in whole halves of a packet.
-                let halves = libm::floor(2.0 * cwnd * base / rtt);
-                (cwnd - halves / 2.0, libm::floor(halves / 2.0))
-            }
-            (false, true) => (cwnd * (rtt - base) / base, cwnd * base / rtt),
-            (false, false) => (queued(cwnd, base, rtt), cwnd * base / rtt),
-        }
-    }
-
     /// The step of a round trip.
     fn once(&mut self, w: &mut Window, base: Duration, least: Duration, acked: &Acked) {
         let mss = acked.mss;
         let cwnd = w.cwnd / mss;
-        let (diff, target) = self.shown(cwnd, base, least);
-        self.diff = Some(diff);
+        let (diff, target) = self.diff.of(cwnd, base, least);
+        self.last_diff = Some(diff);
         let mut next = cwnd;
         if self.in_slow_start(w) {
             if diff > self.gamma {
@@ -196,40 +263,6 @@ impl Vegas {
             let remembered =
                 if self.whole { ((packets >> 1) + (packets >> 2)) as f64 } else { w.cwnd / mss * 0.75 };
             w.ssthresh = w.ssthresh.max(remembered * mss).max(2.0 * mss);
-        }
-    }
-
-    /// NewReno's growth where the delay says nothing.
-    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
-        if self.plain {
-            self.reno.grow(w, acked);
-        }
-    }
-
-    /// ssthresh after `event`: half, as NewReno's.
-    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
-        self.reno.reduce(w, event)
-    }
-
-    /// The window after a mark: NewReno's.
-    pub fn after_mark(&self, before: &Window, event: &Congestion, ssthresh: f64) -> f64 {
-        self.reno.after_mark(before, event, ssthresh)
-    }
-
-    /// Data is sent with nothing in flight: the kernel's BaseRTT begins anew.
-    pub fn resumed(&mut self) {
-        if self.whole {
-            self.base = None;
-            self.round = Round::default();
-        }
-    }
-
-    /// Its observables.
-    pub fn observe(&self, name: &str) -> Option<f64> {
-        match name {
-            "base_rtt" => self.base.map(Duration::seconds),
-            "diff" => self.diff,
-            _ => None,
         }
     }
 }
@@ -318,7 +351,8 @@ mod tests {
     fn vegas(profile: Profile) -> Vegas {
         let packets = |x| V::Packets(x);
         let values = [("alpha", packets(2.0)), ("beta", packets(4.0)), ("gamma", packets(1.0))];
-        Vegas::build(&Values(values.into()), &profile, NewReno::default())
+        let built = Vegas::build(&Values(values.into()), &profile, 1.0).expect("they are sound");
+        Vegas { reno: NewReno::default(), ..built }
     }
 
     /// Three ACKs that show `rtt_ms`, the last of which ends the round.
@@ -338,7 +372,7 @@ mod tests {
                 one_way: None,
                 marks: 0,
             };
-            cc.heard(w, &acked, true);
+            cc.on_ack(w, &acked, true);
             cc.grow(w, &acked);
             *at = if last { una + 10_000 } else { *at };
         }
@@ -384,10 +418,10 @@ mod tests {
         // 21 packets, 13 of 93 ms: 2.94 wait; 42 * 80 / 93 = 36.1, so 21 - 18 = 3. At 99 ms 4.03: 21 - 16.5 = 4.5.
         for (rtt_ms, diff, after) in [(93, 3.0, 21.0), (99, 4.5, 20.0)] {
             let mut cc = vegas(Profile::linux());
-            (cc.by_base, cc.base) = (false, Some(Duration::from_millis(80)));
+            (cc.diff, cc.base) = (Diff::Halves, Some(Duration::from_millis(80)));
             let (mut at, mut w) = (1_000, Window { cwnd: 21.0 * MSS, ssthresh: 2.0 * MSS });
             round(&mut cc, &mut w, &mut at, rtt_ms);
-            assert_eq!((cc.diff, w.cwnd), (Some(diff), after * MSS));
+            assert_eq!((cc.last_diff, w.cwnd), (Some(diff), after * MSS));
         }
     }
 
@@ -414,7 +448,7 @@ mod tests {
             let numbers =
                 [("alpha", 2.0), ("beta", 4.0), ("gamma", 1.0)].map(|(name, x)| (name, V::Packets(x)));
             let values = Values(values.into_iter().chain(numbers).collect());
-            let mut cc = Vegas::build(&values, &profile, crate::congestion_control::newreno_of(&profile));
+            let mut cc = Vegas::build(&values, &profile, 1.0).expect("it is sound");
             cc.round.end = 9_000;
             let mut w = Window { cwnd: 20.0 * MSS, ssthresh };
             let acked = Acked {
@@ -429,7 +463,7 @@ mod tests {
                 one_way: None,
                 marks: 0,
             };
-            cc.heard(&mut w, &acked, true);
+            cc.on_ack(&mut w, &acked, true);
             assert_eq!(w.cwnd, after * MSS, "{}", profile.name);
         }
     }
@@ -450,10 +484,10 @@ mod tests {
             one_way: None,
             marks: 0,
         };
-        cc.heard(&mut w, &acked, false);
+        cc.on_ack(&mut w, &acked, false);
         cc.grow(&mut w, &acked);
         assert_eq!(w.cwnd, 20.0 * MSS + 50.0); // 1000 / 20
-        cc.heard(&mut w, &acked, true);
+        cc.on_ack(&mut w, &acked, true);
         assert_eq!(cc.round.end, 9_000);
     }
 
@@ -462,7 +496,7 @@ mod tests {
         for (profile, forgets) in [(Profile::linux(), true), (Profile::rfc(), false)] {
             let mut cc = vegas(profile);
             cc.base = Some(Duration::from_millis(80));
-            cc.resumed();
+            cc.resumed(Duration::from_millis(1000));
             assert_eq!(cc.base.is_none(), forgets);
         }
     }

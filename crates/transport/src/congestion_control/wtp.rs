@@ -7,9 +7,9 @@
 use evenflow_base::schema::{Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
 
 use crate::Profile;
-use crate::profile::WindowBase;
+use crate::profile::{Ecn, WindowBase};
 
-use super::{Acked, Congestion, Signal, WINDOW, Window};
+use super::{Acked, Congestion, Control, Signal, WINDOW, Window};
 
 /// The two weights of the window's law.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,9 +44,11 @@ pub fn step(cwnd: f64, marks: f64, gain: f64, weights: Weights, marked_adds: boo
     gain * (added - marks / weights.decrease)
 }
 
-impl Wtp {
+impl Control for Wtp {
+    const TABLE: &'static Mechanism = &TABLE;
+
     /// From its parameters; `weight` is its user's.
-    pub fn build(values: &Values, profile: &Profile, weight: f64) -> Result<Wtp, Vec<Problem>> {
+    fn build(values: &Values, profile: &Profile, weight: f64) -> Result<Wtp, Vec<Problem>> {
         let form = values.word("form");
         let explicit = ["increase_weight", "decrease_weight"].map(|name| (name, values.maybe(name)));
         let mut problems: Vec<Problem> = Vec::new();
@@ -81,8 +83,18 @@ impl Wtp {
         })
     }
 
+    fn contradictions(_: &Values, profile: &Profile) -> Vec<String> {
+        match profile.ecn {
+            Ecn::PerPacket => Vec::new(),
+            ecn => vec![format!(
+                "wtp answers the mark of each packet and needs ecn = \"per-packet\", not \"{}\"",
+                ecn.word()
+            )],
+        }
+    }
+
     /// Without slow start it begins with its least window; with it, with the stack's initial one.
-    pub fn start(&self, w: &mut Window, mss: f64) {
+    fn start(&mut self, w: &mut Window, mss: f64) {
         if self.slow_start {
             w.ssthresh = f64::INFINITY;
         } else {
@@ -93,7 +105,7 @@ impl Wtp {
 
     /// The law of the window, or slow start by one packet per ACK below the threshold. A mark ends slow start where it is:
     /// there is no halving.
-    pub fn grow(&mut self, w: &mut Window, acked: &Acked) {
+    fn grow(&mut self, w: &mut Window, acked: &Acked) {
         if acked.segments == 0 && acked.marks == 0 {
             return;
         }
@@ -112,7 +124,7 @@ impl Wtp {
     }
 
     /// ssthresh after `event`: a loss halves, as with NewReno; marks are no events of their own.
-    pub fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
+    fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
         let base = match (event.signal, self.half_of) {
             (Signal::Mark, _) => return w.cwnd,
             (_, WindowBase::Flight) => event.flight,
@@ -121,8 +133,12 @@ impl Wtp {
         (base / 2.0).max(2.0 * event.mss)
     }
 
+    fn takes_every_mark(&self) -> bool {
+        true
+    }
+
     /// The least window, bytes.
-    pub fn floor(&self, mss: f64) -> f64 {
+    fn floor(&self, mss: f64) -> f64 {
         self.min_window * mss
     }
 }

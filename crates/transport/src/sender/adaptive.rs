@@ -117,8 +117,8 @@ impl Sender {
         // What was sent again tells no round-trip time to the congestion control.
         let rtt = rtt.filter(|_| !seen.resent);
         let growth = Growth { una: ack.seq, bytes, segments, flight: flight as f64, rtt };
-        if advanced && self.listened {
-            self.tell_control(ack, growth, marks, now, profile);
+        if advanced && self.wants_every_ack {
+            self.pass_to_control(ack, growth, marks, now, profile);
         }
         let news = News { ack, delivered, seen, advanced };
         if delivered.duplicate

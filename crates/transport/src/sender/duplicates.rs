@@ -58,9 +58,9 @@ impl Sender {
                 }
             }
         }
-        if self.listened {
+        if self.wants_every_ack {
             let news = Growth { una: ack.seq, bytes, segments, flight, rtt };
-            self.tell_control(ack, news, marks, now, profile);
+            self.pass_to_control(ack, news, marks, now, profile);
         }
         if let Some(segments) = grow {
             self.grow(Growth { una: ack.seq, bytes, segments, flight, rtt }, marks, now, profile);

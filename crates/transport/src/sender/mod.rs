@@ -69,7 +69,9 @@ pub struct Sender {
     window: Window,
     control: CongestionControl,
     /// The control wants to hear every ACK of new data.
-    listened: bool,
+    wants_every_ack: bool,
+    /// The control deals with each mark by itself.
+    takes_every_mark: bool,
     /// Duplicate ACKs.
     duplicates: u64,
     /// Without SACK: retransmissions believed to be in the network.
@@ -127,7 +129,8 @@ impl Sender {
             recover: 0,
             size,
             window,
-            listened: control.listens(),
+            wants_every_ack: control.wants_every_ack(),
+            takes_every_mark: control.takes_every_mark(),
             control,
             duplicates: 0,
             retransmits_out: 0,
@@ -443,7 +446,7 @@ impl Sender {
         };
         self.marks.told += u64::from(marks);
         let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
-        if marks > 0 && calm && ack.seq > self.marks.reduced_to && !self.control.takes_every_mark() {
+        if marks > 0 && calm && ack.seq > self.marks.reduced_to && !self.takes_every_mark {
             self.reduce_for_marks(now, profile);
         }
         marks
@@ -509,9 +512,9 @@ impl Sender {
             (true, WindowUse::Third) => self.third_is_used(news.flight, profile),
         };
         if !used {
-            return self.control.held(now);
+            return self.hold_back(now);
         }
-        if marks > 0 && !self.control.takes_every_mark() {
+        if marks > 0 && !self.takes_every_mark {
             return;
         }
         let acked = self.acked(&news, None, marks, now, profile);
@@ -519,6 +522,13 @@ impl Sender {
             return self.grow_at_threshold(&acked);
         }
         self.control.grow(&mut self.window, &acked);
+    }
+
+    /// The window was not used to the full.
+    #[cold]
+    #[inline(never)]
+    fn hold_back(&mut self, now: Time) {
+        self.control.held(now);
     }
 
     /// Whether so little is free that an offloaded segment may wait for more, or that reordering explains it (Linux 3.2's
@@ -557,12 +567,12 @@ impl Sender {
 
     /// The control hears of an ACK of new data, before anything grows.
     #[inline(never)]
-    fn tell_control(&mut self, ack: &Packet, news: Growth, marks: u32, now: Time, profile: &Profile) {
+    fn pass_to_control(&mut self, ack: &Packet, news: Growth, marks: u32, now: Time, profile: &Profile) {
         let clock = ack.told();
         let ticks = clock.wrapping_sub(ack.stamp);
         let one_way = (clock != 0).then(|| Duration(u64::from(ticks) * profile.clock_tick.0));
         let acked = self.acked(&news, one_way, marks, now, profile);
-        self.control.heard(&mut self.window, &acked, self.recovery == Recovery::Open);
+        self.control.on_ack(&mut self.window, &acked, self.recovery == Recovery::Open);
     }
 
     /// One step of slow start at the threshold itself, which stays.

@@ -192,8 +192,8 @@ impl Sender {
             false => (bytes, segments),
         };
         let growth = Growth { una: ack.seq, bytes, segments, flight: flight as f64, rtt };
-        if advanced && self.listened {
-            self.tell_control(ack, growth, marks, now, profile);
+        if advanced && self.wants_every_ack {
+            self.pass_to_control(ack, growth, marks, now, profile);
         }
         match self.recovery {
             Recovery::Open | Recovery::Disorder | Recovery::Reduction if lost > 0 => {

@@ -7,26 +7,19 @@ from collections.abc import Mapping
 from evenflow.kit import history
 from evenflow.paper import Paper, Parts
 
-from .beyond import runs as beyond
+from . import beyond, comparison, memories, method, mixed, parameters, tcp, udp
 from .choices import DEVIATIONS, OPTIONS, Options
-from .claims import CLAIMS
-from .comparison import runs as comparison
-from .memories import runs as memories
-from .method import runs as method
-from .mixed import runs as mixed
-from .parameters import runs as parameters
-from .tcp import runs as tcp
-from .udp import runs as udp
+from .claims import claims
 
 __all__ = ["PAPER"]
 
 TOPICS = (udp, tcp, mixed, parameters, memories, comparison, method, beyond)
-"""In the order of the paper's figures; what has no figure in the paper comes last."""
+"""A folder each, in the order of the paper's figures; what has no figure in the paper comes last."""
 
 
 def _build(chosen: Mapping[str, str]) -> Parts:
     options = Options.chosen(chosen)
-    return tuple(experiment for topic in TOPICS for experiment in topic.experiments(options)), CLAIMS
+    return tuple(experiment for topic in TOPICS for experiment in topic.runs.experiments(options)), claims.build()
 
 
 _EXPERIMENTS, _CLAIMS = _build({})

@@ -27,6 +27,8 @@ DASH = {5: "-", 25: "-.", 50: "--"}
 """One line style a one-way delay, in all figures."""
 LONG_HANDLE = 3.6
 """Legend samples long enough to show a line's dashes beside its marker."""
+MOST_LINEAR = 3.0
+"""End of the linear axis of a ratio that is also drawn logarithmically."""
 RATE_0 = "transmission rate R0 of user 0 (Mbit/s)"
 FLOWS_0 = "TCP flows f0 of the heavy user"
 RATIO = "throughput ratio TR"
@@ -61,12 +63,18 @@ def draw(ax: Axes, table: Table, measure: Measure, x: str, lines: Sequence[Line]
         plots.line_with_band(ax, table, measure, x, line.where, label=line.words, index=line.colour, dashes=line.dashes)
 
 
-def draw_ratio_of_means(ax: Axes, table: Table, x: str, lines: Sequence[Line]) -> None:
-    """TR as mean T0 over mean T1 with Fieller's band, on a logarithmic axis: a run's T1 may be zero."""
+def draw_ratio_of_means(ax: Axes, table: Table, x: str, lines: Sequence[Line], most: float | None = None) -> None:
+    """TR as mean T0 over mean T1 with Fieller's band: a run's T1 may be zero.
+
+    On a logarithmic axis; on a linear one from 0 to ``most`` if that is given, for what is claimed near 1.
+    """
     for line in lines:
         curve = ratio_of_means_curve(table, x, line.where)
         plots.band(ax, curve, label=line.words, index=line.colour, dashes=line.dashes)
-    ax.set_yscale("log")
+    if most is None:
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(0, most)
 
 
 def ratio_of_means_curve(table: Table, x: str, where: Mapping[str, Label]) -> Curve:
@@ -139,8 +147,8 @@ def three_measures(
 
 
 def comparison(table: Table, schemes: Mapping[str, str], r1s: Sequence[float], log_ratio: bool) -> Figure:
-    """The settings of figures 3a, 4a and 6a side by side."""
-    figure, (a, b, c) = panels(3, 4.4)
+    """The settings of figures 3a, 4a and 6a side by side; with ``log_ratio`` the last once more, on a linear axis."""
+    figure, (a, b, c, *linear) = panels(4 if log_ratio else 3, 4.4)
     styles = ("-", "--", "-.", ":")
     draw(
         a,
@@ -165,13 +173,15 @@ def comparison(table: Table, schemes: Mapping[str, str], r1s: Sequence[float], l
         draw_ratio_of_means(c, table, "r0", scheme_and_delay(schemes, panel="c"))
         plots.name_axes(c, RATE_0, f"{RATIO} (ratio of means)", title="c", zero=False, legend=False)
         c.set_ylim(bottom=0.02)
+        draw_ratio_of_means(linear[0], table, "r0", scheme_and_delay(schemes, panel="c"), MOST_LINEAR)
+        plots.name_axes(linear[0], RATE_0, f"{RATIO} (ratio of means)", title="c   0 to 3", zero=False, legend=False)
     else:
         draw(c, table, ratio, "r0", scheme_and_delay(schemes, panel="c"))
         plots.name_axes(c, RATE_0, RATIO, title="c", legend=False)
-    for ax in (b, c):
+    for ax in (b, c, *linear):
         fair_line(ax)
     whole_numbers(b)
-    for ax in (a, b, c):
+    for ax in (a, b, c, *linear):
         legend_under(ax)
     return figure
 

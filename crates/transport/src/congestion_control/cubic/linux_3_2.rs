@@ -123,7 +123,7 @@ impl Curve {
 
     /// Every ACK of new data: the mean of what one covers, the least delay, and whether slow start ends. Delays of the
     /// first second of an epoch are not looked at.
-    pub fn heard(&mut self, w: &mut Window, acked: &Acked, open: bool) {
+    pub fn on_ack(&mut self, w: &mut Window, acked: &Acked, open: bool) {
         self.now = acked.now.0 / 1_000_000;
         if open {
             self.per_ack = self.per_ack - (self.per_ack >> 4) + acked.segments;
@@ -311,7 +311,7 @@ mod tests {
     fn idle_time_belongs_to_the_epoch() {
         let mut c = curve();
         let mut w = Window { cwnd: 70.0 * MSS, ssthresh: 50.0 * MSS };
-        c.heard(&mut w, &ack(1000, 0, 0, 2, 100), true);
+        c.on_ack(&mut w, &ack(1000, 0, 0, 2, 100), true);
         assert_eq!(c.reduce(100), 70);
         c.grow(&mut w, &ack(10_000, 0, 0, 2, 100));
         assert_eq!(c.count, 11);
@@ -354,10 +354,10 @@ mod tests {
     fn what_an_ack_covers_is_smoothed() {
         let mut c = curve();
         let mut w = Window { cwnd: 5.0 * MSS, ssthresh: f64::INFINITY };
-        c.heard(&mut w, &ack(0, 0, 0, 1, 100), true);
-        c.heard(&mut w, &ack(0, 0, 0, 1, 100), true);
+        c.on_ack(&mut w, &ack(0, 0, 0, 1, 100), true);
+        c.on_ack(&mut w, &ack(0, 0, 0, 1, 100), true);
         assert_eq!(c.per_ack, 31);
-        c.heard(&mut w, &ack(0, 0, 0, 9, 100), false);
+        c.on_ack(&mut w, &ack(0, 0, 0, 9, 100), false);
         assert_eq!(c.per_ack, 31);
     }
 
@@ -373,10 +373,10 @@ mod tests {
             c.now = 1000;
             c.begin_round(90_000);
             for n in 1..=8 {
-                c.heard(&mut w, &ack(1000 + 5 * n, 1, 90_000, 2, rtt), true);
+                c.on_ack(&mut w, &ack(1000 + 5 * n, 1, 90_000, 2, rtt), true);
                 assert!(!c.found);
             }
-            c.heard(&mut w, &ack(1045, 1, 90_000, 2, 100), true);
+            c.on_ack(&mut w, &ack(1045, 1, 90_000, 2, 100), true);
             assert_eq!((c.found, w.ssthresh == w.cwnd), (rises, rises), "{rtt} ms");
         }
     }
@@ -390,16 +390,16 @@ mod tests {
         c.now = 1000;
         c.begin_round(90_000);
         for n in 1..=25 {
-            c.heard(&mut w, &ack(1000 + 2 * n, 1, 90_000, 2, 100), true);
+            c.on_ack(&mut w, &ack(1000 + 2 * n, 1, 90_000, 2, 100), true);
             assert!(!c.found, "50 ms are not more than 50");
         }
-        c.heard(&mut w, &ack(1052, 1, 90_000, 2, 100), true);
+        c.on_ack(&mut w, &ack(1052, 1, 90_000, 2, 100), true);
         assert!(c.found && w.ssthresh == 20.0 * MSS);
         // Below 16 packets nothing is looked for, and a timeout begins anew.
         c.lost_all(5);
         assert!(!c.found && c.round.end == 5 && c.delay_min.is_none());
         w = Window { cwnd: 15.0 * MSS, ssthresh: f64::INFINITY };
-        c.heard(&mut w, &ack(1054, 1, 90_000, 2, 100), true);
+        c.on_ack(&mut w, &ack(1054, 1, 90_000, 2, 100), true);
         assert_eq!(c.round.samples, 0);
     }
 }

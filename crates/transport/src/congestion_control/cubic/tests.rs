@@ -20,7 +20,7 @@ fn cubic(form: &str, start: &str, more: &[(&'static str, Value)]) -> Cubic {
     );
     values.0.extend(more.iter().cloned());
     let stack = if form == "linux" { Profile::linux() } else { Profile::rfc() };
-    Cubic::build(&values, &stack)
+    Cubic::build(&values, &stack, 1.0).expect("it is sound")
 }
 
 fn seconds(s: f64) -> Time {

@@ -20,22 +20,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+EARLIEST_S = 0.1
+"""Where the axis of figure 11 begins, s after the upload's start: about the first round trip at 50 ms."""
+
+
 def received_curve(runs: Sequence[Run], name: str, start_s: float, until_s: float, points: int = 61) -> Curve:
-    """Kilobytes received in order over the time since the start, at points equally far apart on a logarithmic axis."""
-    after = np.geomspace(0.1, until_s, points)
+    """Kilobytes received in order over the time since the start, at points equally far apart on a logarithmic axis.
+
+    The interval is that of the mean's logarithm (its standard error over the mean), so that on a logarithmic axis it is
+    as wide above as below and does not reach 0.
+    """
+    after = np.geomspace(EARLIEST_S, until_s, points)
     rows = []
     for run in runs:
         times, increases = run.series(name)
         total = np.concatenate([[0.0], np.cumsum(np.where(times > start_s, increases, 0.0))])
         rows.append(total[np.searchsorted(times, start_s + after + 1e-9, side="right")] / 1e3)
     found = [mean_interval(column) for column in np.array(rows).T]
-    return Curve(
-        x=after,
-        mean=np.array([i.mean if i.mean > 0 else math.nan for i in found]),
-        lo=np.array([max(i.lo, 0.1) if i.mean > 0 else math.nan for i in found]),
-        hi=np.array([i.hi for i in found]),
-        n=np.array([i.n for i in found]),
-    )
+    mean = np.array([i.mean if i.mean > 0 else math.nan for i in found])
+    factor = np.exp(np.array([i.hi - i.mean for i in found]) / mean)
+    return Curve(x=after, mean=mean, lo=mean / factor, hi=mean * factor, n=np.array([i.n for i in found]))
 
 
 def fig11(table: Table, name: str, start_s: float, until_s: float, schemes: Mapping[str, str]) -> Figure:
@@ -51,6 +55,7 @@ def fig11(table: Table, name: str, start_s: float, until_s: float, schemes: Mapp
                 )
         ax.set_xscale("log")
         ax.set_yscale("log")
+        ax.set_xlim(EARLIEST_S, until_s)
         ax.set_ylim(1, 3e4)
         plots.name_axes(
             ax,

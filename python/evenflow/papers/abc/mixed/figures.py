@@ -9,6 +9,7 @@ from evenflow.study import Table
 
 from .. import network as net
 from ..drawing import (
+    MOST_LINEAR,
     PLAIN,
     PRIORITY,
     QUEUE,
@@ -31,18 +32,19 @@ if TYPE_CHECKING:
 
 
 def fig06(table: Table) -> Figure:
-    """TR, queue, utilisation over R0 against one TCP flow."""
-    figure, axes = panels(3)
+    """TR on a logarithmic axis and on a linear one, queue, utilisation over R0 against one TCP flow."""
+    figure, (log, linear, b, c) = panels(4)
     lines = scheme_and_delay(PLAIN)
-    draw_ratio_of_means(axes[0], table, "r0", lines)
-    fair_line(axes[0])
-    plots.name_axes(axes[0], RATE_0, f"{RATIO} (ratio of means)", title="a", zero=False, legend=False)
-    axes[0].set_ylim(0.02, 1e5)
-    for ax, letter, measure, words in ((axes[1], "b", queue, QUEUE), (axes[2], "c", percent(utilisation), USE)):
+    for ax, title, most in ((log, "a", None), (linear, "a   0 to 3", MOST_LINEAR)):
+        draw_ratio_of_means(ax, table, "r0", lines, most)
+        fair_line(ax)
+        plots.name_axes(ax, RATE_0, f"{RATIO} (ratio of means)", title=title, zero=False, legend=False)
+    log.set_ylim(0.02, 1e5)
+    for ax, letter, measure, words in ((b, "b", queue, QUEUE), (c, "c", percent(utilisation), USE)):
         draw(ax, table, measure, "r0", lines)
         plots.name_axes(ax, RATE_0, words, title=letter, legend=False)
-    axes[2].set_ylim(50, 101)
-    legend_below(figure, axes[1])
+    c.set_ylim(50, 101)
+    legend_below(figure, b, 4)
     return figure
 
 

@@ -43,7 +43,8 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "A UDP user against a user with one TCP flow",
             partial(fig06, o),
             figures.fig06,
-            "Throughput ratio of UDP to TCP user (a: ratio of the means over all runs, logarithmic), mean queue (b) "
+            "Throughput ratio of UDP to TCP user (a: ratio of the means over all runs, on a logarithmic axis and from "
+            "0 to 3), mean queue (b) "
             "and "
             "utilisation (c) over the UDP user's rate. "
             f"{LINK} {BAND}",

@@ -1,0 +1,137 @@
+//! A congestion control stepped by hand: what a sender does that follows no recovery. The window is the threshold at once, and
+//! is always used to the full.
+
+use evenflow_base::{Duration, Time};
+
+use super::{Acked, Congestion, CongestionControl, Signal, Window};
+
+/// A control and its window.
+#[derive(Clone, Debug)]
+pub struct Stepper {
+    control: CongestionControl,
+    /// Bytes.
+    window: Window,
+    /// Bytes of a full segment.
+    mss: f64,
+    /// SND.UNA.
+    una: u64,
+}
+
+/// An acknowledgement; what is absent follows from the last one.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Newly acknowledged segments; a part of one counts as bytes.
+    pub segments: f64,
+    /// Bytes of a full segment, where they are others than the stack's.
+    pub mss: Option<f64>,
+    /// SND.UNA, this ACK included; else what it acknowledges follows the last.
+    pub una: Option<u64>,
+    /// SND.NXT; else a window beyond `una`.
+    pub next: Option<u64>,
+    /// The round-trip time that it shows.
+    pub rtt: Option<Duration>,
+    /// The one-way delay that it shows.
+    pub one_way: Option<Duration>,
+    /// Congestion marks that it reports.
+    pub marks: u32,
+}
+
+impl Stepper {
+    /// With the window of a stack's start, the threshold being infinite.
+    pub fn new(mut control: CongestionControl, initial_window: f64, mss: f64) -> Stepper {
+        let mut window = Window { cwnd: initial_window * mss, ssthresh: f64::INFINITY };
+        control.start(&mut window, mss);
+        Stepper { control, window, mss, una: 0 }
+    }
+
+    /// The window.
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// The control, for what it lets be seen.
+    pub fn control(&self) -> &CongestionControl {
+        &self.control
+    }
+
+    /// Sets the window or the threshold, bytes.
+    pub fn set(&mut self, cwnd: Option<f64>, ssthresh: Option<f64>) {
+        self.window.cwnd = cwnd.unwrap_or(self.window.cwnd);
+        self.window.ssthresh = ssthresh.unwrap_or(self.window.ssthresh);
+    }
+
+    /// An ACK of new data, in order.
+    pub fn ack(&mut self, step: Step, now: Time) {
+        let mss = step.mss.unwrap_or(self.mss);
+        let bytes = (step.segments * mss) as u64;
+        let una = step.una.unwrap_or((self.una + bytes) as f64 as u64);
+        let next = step.next.unwrap_or((una as f64 + self.window.cwnd) as u64);
+        self.una = una;
+        let acked = Acked {
+            now,
+            una,
+            next,
+            bytes,
+            segments: step.segments as u64,
+            mss,
+            flight: f64::INFINITY,
+            rtt: step.rtt,
+            one_way: step.one_way,
+            marks: step.marks,
+        };
+        if self.control.wants_every_ack() {
+            self.control.on_ack(&mut self.window, &acked, true);
+        }
+        if step.marks == 0 || self.control.takes_every_mark() {
+            self.control.grow(&mut self.window, &acked);
+        }
+    }
+
+    /// Whether marks are told by [`Stepper::ack`], and are no events.
+    pub fn takes_every_mark(&self) -> bool {
+        self.control.takes_every_mark()
+    }
+
+    /// A congestion event with `flight` bytes in flight; else with a whole window.
+    pub fn event(&mut self, signal: Signal, flight: Option<f64>, mss: Option<f64>, now: Time) {
+        let mss = mss.unwrap_or(self.mss);
+        let before = self.window;
+        let event = Congestion { signal, now, flight: flight.unwrap_or(before.cwnd), mss };
+        let ssthresh = self.control.reduce(&before, &event);
+        let cwnd = match signal {
+            Signal::Loss => ssthresh,
+            Signal::Mark => self.control.after_mark(&before, &event, ssthresh),
+            Signal::Timeout => self.control.floor(mss),
+        };
+        self.window = Window { cwnd, ssthresh };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::schema::Values;
+
+    use super::*;
+    use crate::Profile;
+
+    /// NewReno in RFC 5681's numbers: 10 + 1 in slow start, half at a loss, then one segment for a window; a timeout leaves one.
+    #[test]
+    fn newreno_by_hand() {
+        let profile = Profile { mss: 1000, ..Profile::rfc() };
+        let control =
+            CongestionControl::build("newreno", &Values::default(), &profile, 1.0).expect("no parameters");
+        let mut stepper = Stepper::new(control, 10.0, 1000.0);
+        let ack =
+            Step { segments: 1.0, mss: None, una: None, next: None, rtt: None, one_way: None, marks: 0 };
+        stepper.ack(ack, Time::ZERO);
+        assert_eq!(stepper.window(), Window { cwnd: 11_000.0, ssthresh: f64::INFINITY });
+        stepper.event(Signal::Loss, Some(9000.0), None, Time::ZERO);
+        assert_eq!(stepper.window(), Window { cwnd: 4500.0, ssthresh: 4500.0 });
+        stepper.ack(Step { segments: 4.5, ..ack }, Time::ZERO);
+        assert_eq!(stepper.window().cwnd, 5500.0);
+        stepper.ack(Step { marks: 1, segments: 9.0, ..ack }, Time::ZERO); // a marked ACK grows nothing (RFC 3168)
+        assert_eq!(stepper.window().cwnd, 5500.0);
+        stepper.event(Signal::Timeout, None, None, Time::ZERO);
+        assert_eq!(stepper.window(), Window { cwnd: 1000.0, ssthresh: 2750.0 });
+    }
+}

@@ -1,0 +1,244 @@
+"""`plot`: from a scenario file or a finished study to a figure; options that `run` and `study` share with it."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import UsageError, nearest
+from .base import LARGEST_SEED, By, Jobs, Metric, Settings, X, app, load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..run.record import Record
+    from ..run.study import Table
+    from ..scenario.scenario import Scenario
+    from ..show.pictures import Choice, Picture
+
+SUFFIXES = ("pdf", "svg", "png", "csv")
+INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
+LEAST_IN, MOST_IN = 1.0, 40.0
+
+
+class Kind(StrEnum):
+    """How it is drawn."""
+
+    line = "line"
+    interval = "interval"
+    box = "box"
+    cdf = "cdf"
+    scatter = "scatter"
+    timeline = "timeline"
+
+
+class Seeds(StrEnum):
+    """What is shown of replications."""
+
+    mean = "mean"
+    each = "each"
+
+
+@app.command(
+    epilog="Examples: evenflow plot call.toml · evenflow plot out/call --metric queue_delay_s_p99 --by scheme "
+    "--width 3.5in --out delay.pdf"
+)
+def plot(
+    target: Annotated[
+        Path, typer.Argument(metavar="FILE|DIR", help="A scenario file, which is run; or a finished study or run.")
+    ],
+    metric: Metric = None,
+    x: X = None,
+    by: By = None,
+    rows: Annotated[
+        str | None, typer.Option("--rows", metavar="PATH", help="A swept path that makes rows of panels.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="PATH", help="A swept path that makes columns of panels.")
+    ] = None,
+    series: Annotated[
+        list[str] | None,
+        typer.Option("--series", metavar="NAME", help="Recorded series over time; * allowed, or its end. Repeatable."),
+    ] = None,
+    kind: Annotated[Kind | None, typer.Option("--kind", help="How it is drawn; default: what suits.")] = None,
+    seeds: Annotated[Seeds, typer.Option("--seeds", help="The mean with its interval, or each run too.")] = Seeds.mean,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="fig.pdf, .svg or .png; or .csv for its numbers; default: an SVG and a PDF."
+        ),
+    ] = None,
+    width: Annotated[
+        str | None, typer.Option("--width", metavar="3.5in", help="Exact width: in, cm, mm or pt; default: 6.4in.")
+    ] = None,
+    height: Annotated[
+        str | None, typer.Option("--height", metavar="2.4in", help="Exact height; default: what suits.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
+    settings: Settings = None,
+    replications: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Of a file's study: seeds 1 to N.")
+    ] = None,
+    jobs: Jobs = None,
+) -> None:
+    """A figure of a run (rates, queue, windows over time) or of a finished study (means with 95 % intervals).
+
+    With --x, --by, --rows or --columns the file's [sweep] is run as a study, as far as the store does not hold it.
+    """
+    from ..show import pictures
+
+    problems: list[str] = []
+    sizes = [_size("--width", width, problems), _size("--height", height, problems)]
+    _suffix(out, problems)
+    choice = pictures.Choice(
+        tuple(metric or ()),
+        x,
+        None if by is None else tuple(by),
+        rows,
+        columns,
+        tuple(series or ()),
+        None if kind is None else kind.value,
+        seeds.value,
+    )
+    problems += [f"--{text}" for text in choice.problems()]
+    if target.is_dir() or not (target.suffix == ".toml" or target.is_file()):
+        if settings:
+            problems.append("--set: a finished study is not run again; it is for scenario files.")
+        picture, where = _finished(target, choice, problems)
+    else:
+        picture, where = _from_file(target, choice, problems, settings or [], seed, replications, jobs)
+    for path in write(picture, out, where, sizes):
+        print(path)
+
+
+def _finished(target: Path, choice: Choice, problems: list[str]) -> tuple[Picture, Path]:
+    from ..run.record import Record
+    from ..run.saved import open_
+    from ..show import pictures
+
+    found: Table | Record | None = None
+    try:
+        found = open_(target)
+    except UsageError as error:
+        problems.append(str(error))
+    picture = None
+    if found is not None:
+        try:
+            if isinstance(found, Record):
+                picture = pictures.of_record(found, choice)
+            else:
+                picture = pictures.of_table(found, choice)
+        except UsageError as error:
+            problems += _each(error, problems)
+    _raise(problems)
+    assert picture is not None
+    folder = target if target.is_dir() else target.parent
+    return picture, folder / "plot"
+
+
+def _from_file(
+    file: Path,
+    choice: Choice,
+    problems: list[str],
+    settings: Sequence[str],
+    seed: int,
+    replications: int | None,
+    jobs: int | None,
+) -> tuple[Picture, Path]:
+    from ..show import pictures
+
+    scenario, pins = load(file, settings)
+    scenario.check()
+    swept = bool(choice.x or choice.by or choice.rows or choice.columns) and choice.kind != "scatter"
+    swept = swept or replications is not None or (choice.kind in ("line", "interval", "box", "scatter"))
+    if swept and "sweep" not in scenario.tree and replications is None:
+        problems.append(f"{file} has no [sweep]: --x, --by, --rows and --columns are for studies.")
+    _raise(problems)
+    where = Path("out") / file.stem / "plot"
+    if not swept:
+        record, telling = watched(scenario, seed, choice)
+        return pictures.of_record(record, choice, telling=telling), where
+    from ..run.store import Store
+    from ..run.study import Study, run_study
+
+    planned = Study.from_scenario(scenario, replications, pins)
+    with Store() as store:
+        table = run_study(planned, store=store, jobs=jobs, progress=True, what=file.stem)
+        return pictures.of_table(table, choice), where
+
+
+def watched(scenario: Scenario, seed: int, choice: Choice) -> tuple[Record, bool]:
+    """A run whose series can be drawn; True where they were chosen here and not by the scenario."""
+    from ..run.recording import recording
+
+    if choice.metric:
+        return scenario.run(seed), False
+    ready, chosen = recording(scenario)
+    return ready.run(seed), chosen and not choice.series
+
+
+def _each(error: UsageError, known: Sequence[str]) -> list[str]:
+    """The problems of a message with several, without those that are known."""
+    lines = str(error).splitlines()
+    lines = lines[1:] if len(lines) > 1 else lines
+    said = {text.removeprefix("--") for text in known}
+    return [f"--{line.strip()}" if _is_option(line) else line.strip() for line in lines if line.strip() not in said]
+
+
+def _is_option(line: str) -> bool:
+    words = ("metric", "series", "x", "by", "rows", "columns", "kind", "seeds")
+    return line.strip().split(" ")[0].rstrip(":") in words
+
+
+def _raise(problems: Sequence[str]) -> None:
+    if problems:
+        head = f"{len(problems)} errors\n  " if len(problems) > 1 else ""
+        raise UsageError(head + "\n  ".join(problems))
+
+
+def _size(option: str, text: str | None, problems: list[str]) -> float | None:
+    """A length in inches."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]*)\s*", text)
+    unit = match[2] or "in" if match else ""
+    if match is None or unit not in INCHES:
+        problems.append(f"{option} {text}: write a length such as 3.5in, 89mm, 8.9cm or 252pt.")
+        return None
+    found = float(match[1]) * INCHES[unit]
+    if not LEAST_IN <= found <= MOST_IN:
+        problems.append(f"{option} {text}: a figure is {LEAST_IN:g} to {MOST_IN:g} inches wide or high.")
+        return None
+    return found
+
+
+def _suffix(out: Path | None, problems: list[str]) -> None:
+    if out is None:
+        return
+    suffix = out.suffix.lstrip(".").lower()
+    if suffix not in SUFFIXES:
+        guess = nearest(suffix, SUFFIXES) if suffix else None
+        hint = f" Did you mean .{guess}?" if guess else ""
+        problems.append(f"--out {out}: figures are written as .pdf, .svg or .png, their numbers as .csv.{hint}")
+
+
+def write(picture: Picture, out: Path | None, where: Path, sizes: Sequence[float | None]) -> list[Path]:
+    """Write the figure, or its numbers; without a name an SVG and a PDF, called like `where`."""
+    from ..run.store import write_whole
+    from ..show import plots
+    from ..show.drawing import draw
+
+    targets = [out] if out is not None else [where.with_suffix(".svg"), where.with_suffix(".pdf")]
+    drawn: Any = None
+    for path in targets:
+        kind = path.suffix.lstrip(".").lower()
+        if kind == "csv":
+            write_whole(path, picture.frame().write_csv().encode())
+            continue
+        drawn = drawn if drawn is not None else draw(picture, *sizes)
+        write_whole(path, plots.rendered(drawn, kind))
+    return targets

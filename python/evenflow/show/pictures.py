@@ -1,0 +1,1142 @@
+"""What a figure shows, as data: panels, lines, intervals. `drawing` draws it; `Picture.frame` gives its numbers.
+
+A record is drawn over time. A table is drawn over a swept label: a mean and its 95 % interval for each point. Which
+metric, which axis and which lines is chosen by `Choice`; what is left open is what tells most.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .. import stats
+from ..errors import UsageError, nearest
+from ..run.study import _keyword, _lists
+from ..scenario import paths as paths_
+from . import names, plots
+from .names import Named, Quantity
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from ..run.record import Record
+    from ..run.study import Run, Table
+    from ..scenario.sweep import Label, Labels
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+KINDS = ("line", "interval", "box", "cdf", "scatter", "timeline")
+SEEDS = ("mean", "each")
+MANY = 8
+"""Flows or copies of one owner that are drawn each for itself; of more, the mean and the range are drawn."""
+FEW = 4
+"""The same where nobody asked for single flows."""
+BLACK = len(plots.COLOURS) - 1
+"""The colour of a link's only line: groups have the others."""
+MOST_LINES = 7
+"""Lines in a panel before a swept label makes columns of panels by itself."""
+MOST_PANELS = 36
+TIMES = 400
+"""Instants to which series are brought that were not looked at at the same times."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to draw; None or empty: what tells most.
+
+    Attributes:
+        metric: dotted names, with `*`, or their last segments ("utilisation").
+        x: the label along the axis; with `kind="scatter"` a metric.
+        by: labels that make the lines.
+        rows, columns: labels that make rows and columns of panels.
+        series: names of recorded series, with `*`, or their last segments ("window").
+        kind: one of `KINDS`.
+        seeds: "mean" over runs, or "each" run as well.
+    """
+
+    metric: tuple[str, ...] = ()
+    x: str | None = None
+    by: tuple[str, ...] | None = None
+    rows: str | None = None
+    columns: str | None = None
+    series: tuple[str, ...] = ()
+    kind: str | None = None
+    seeds: str = "mean"
+
+    def problems(self) -> list[str]:
+        """What is wrong with it whatever is drawn."""
+        found = []
+        if self.kind is not None and self.kind not in KINDS:
+            found.append(f"kind “{self.kind}”: {_did_you_mean(self.kind, KINDS)}")
+        if self.seeds not in SEEDS:
+            found.append(f"seeds “{self.seeds}”: {_did_you_mean(self.seeds, SEEDS)}")
+        if self.series and self.metric:
+            found.append("series and metric: a figure shows the one or the other.")
+        if self.series and self.kind not in (None, "timeline", "cdf"):
+            found.append(f"series are drawn over time or as cdf, not as {self.kind}.")
+        if self.kind == "timeline" and self.metric:
+            found.append("metrics are of the whole window; a timeline shows series.")
+        return found
+
+
+@dataclass
+class Line:
+    """One line, row of dots, or group of boxes. Arrays of one shape (k,); NaN where undefined."""
+
+    words: str
+    x: Floats
+    y: Floats
+    lo: Floats
+    hi: Floats
+    n: NDArray[np.int64]
+    colour: int = 0
+    dash: int = 0
+    setting: str = ""
+    owner: str = ""
+    """The two parts of the words: what was set (its colour and marker), and whose it is (its dashes)."""
+    samples: list[Floats] = field(default_factory=list)
+    """The values behind each mean, where they are drawn."""
+    each: list[tuple[Floats, Floats]] = field(default_factory=list)
+    """Each run's own line, where it is drawn."""
+    x_lo: Floats | None = None
+    x_hi: Floats | None = None
+
+
+@dataclass
+class Panel:
+    """A pair of axes; `categories` are the names on the axis of x, where it has no numbers."""
+
+    x: Quantity
+    y: Quantity
+    lines: list[Line]
+    title: str = ""
+    row: str = ""
+    """What holds in a row of panels."""
+    categories: list[str] = field(default_factory=list)
+    link: str = ""
+    """What the panel's lines are of, where that is one thing."""
+
+
+@dataclass
+class Picture:
+    """A figure as data."""
+
+    kind: str
+    panels: list[Panel]
+    columns: int = 1
+    legend_title: str = ""
+    caption: str = ""
+    warmup_s: float = 0.0
+    own_legends: bool = False
+    """Panels have lines of their own, and a legend each."""
+    faceted: bool = False
+    """Panels show the same quantities at different labels, so that their axes are shared."""
+
+    def relabelled(self, title: str | None, factor: float | None) -> Picture:
+        """The same with a title and a factor of one's own on the axis of y."""
+        if title is None and factor is None:
+            return self
+        for panel in self.panels:
+            old = panel.y
+            by = factor / old.factor if factor is not None else 1.0
+            panel.y = Quantity(title or old.words, old.unit, "" if title else old.shown, old.factor * by)
+            if title is not None:
+                panel.link = ""
+            panel.lines = [_scaled(line, by) for line in panel.lines]
+        return self
+
+    def frame(self) -> pl.DataFrame:
+        """The numbers of the figure, in the units of its axes.
+
+        Returns:
+            One row for each point of each line: `panel`, `line`, `x`, `x_name`, `x_unit`, `y`, `lo`, `hi` (95 %
+                interval, null where there is none), `n` (runs), `y_name`, `y_unit`. With values behind the means:
+                one row each, `of` = "value" instead of "mean".
+        """
+        import polars as pl
+
+        rows: list[dict[str, Any]] = []
+        for panel in self.panels:
+            base = {
+                "panel": panel.title if not panel.row else f"{panel.row}, {panel.title}".strip(", "),
+                "x_name": panel.x.words,
+                "x_unit": panel.x.shown,
+            }
+            base |= {"y_name": panel.y.words, "y_unit": panel.y.shown}
+            for line in panel.lines:
+                for i in range(len(line.x)):
+                    at: Any = panel.categories[round(line.x[i])] if panel.categories else _or_none(line.x[i])
+                    row = {**base, "line": line.words, "of": "mean", "x": at, "y": _or_none(line.y[i])}
+                    row |= {"lo": _or_none(line.lo[i]), "hi": _or_none(line.hi[i]), "n": int(line.n[i])}
+                    rows.append(row)
+                    values = line.samples[i] if i < len(line.samples) else ()
+                    alone = {**row, "of": "value", "lo": None, "hi": None, "n": 1}
+                    rows.extend({**alone, "y": _or_none(value)} for value in values)
+                for xs, ys in line.each:
+                    for x, y in zip(xs, ys, strict=True):
+                        row = {**base, "line": line.words, "of": "run", "x": _or_none(x), "y": _or_none(y)}
+                        rows.append({**row, "lo": None, "hi": None, "n": 1})
+        order = ("panel", "line", "of", "x", "x_name", "x_unit", "y", "lo", "hi", "n", "y_name", "y_unit")
+        return pl.DataFrame({c: [row[c] for row in rows] for c in order}, strict=False)
+
+
+def _or_none(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _scaled(line: Line, by: float) -> Line:
+    if by == 1.0:
+        return line
+    return replace(
+        line,
+        y=line.y * by,
+        lo=line.lo * by,
+        hi=line.hi * by,
+        samples=[sample * by for sample in line.samples],
+        each=[(x, y * by) for x, y in line.each],
+    )
+
+
+# --- Names that people type ----------------------------------------------------------------------------------------
+
+
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    guess = nearest(name, known)
+    if guess is None:  # people type the end of a name
+        ends = {k.rpartition(".")[2]: k for k in reversed(known)}
+        end = nearest(name.rpartition(".")[2], ends)
+        guess = None if end is None else ends[end]
+    if guess is not None:
+        return f"did you mean “{guess}”?"
+    listed = ", ".join(list(known)[:12]) + (", …" if len(known) > 12 else "")
+    return f"there {'is' if len(known) == 1 else 'are'} {listed}." if known else "there are none."
+
+
+def matching(pattern: str, known: Iterable[str]) -> list[str]:
+    """The names that a pattern stands for: the name itself, `*` for anything, or the last segments of names."""
+    everything = list(known)
+    if pattern in set(everything):
+        return [pattern]
+    # [0] is an index and no set of letters, so fnmatch will not do
+    form = ".*".join(re.escape(part) for part in pattern.replace("[*]", "*").split("*"))
+    ends = re.compile(rf"(?:.*\.)?{form}(?:\[\d+\])?")
+    found = [name for name in everything if ends.fullmatch(name)]
+    if "*" in pattern:
+        return found
+    # "utilisation" is of links, not of their reverse directions: the names with least in front
+    depth = min((name.count(".") for name in found), default=0)
+    return [name for name in found if name.count(".") == depth]
+
+
+def chosen(what: str, patterns: Sequence[str], known: Sequence[str], problems: list[str]) -> list[str]:
+    """The names that patterns stand for, each once; what matches nothing is a problem with the nearest name."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        names_of = matching(pattern, known)
+        if not names_of:
+            problems.append(f"{what} “{pattern}”: {_did_you_mean(pattern, known)}")
+        found.update(dict.fromkeys(names_of))
+    return list(found)
+
+
+def _label(what: str, name: str, known: Sequence[str], problems: list[str]) -> str | None:
+    if name in known:
+        return name
+    by_keyword = {_keyword(label): label for label in known}
+    if name in by_keyword:
+        return by_keyword[name]
+    ends = [label for label in known if label.endswith(f".{name}")]
+    if len(ends) == 1:
+        return ends[0]
+    if ends:
+        problems.append(f"{what} “{name}”: could be {', '.join(ends)}.")
+    else:
+        problems.append(f"{what} “{name}”: {_did_you_mean(name, known)}")
+    return None
+
+
+def _raise(problems: Sequence[str]) -> None:
+    if problems:
+        count = f"{len(problems)} errors in what to draw:\n  " if len(problems) > 1 else ""
+        raise UsageError(count + "\n  ".join(problems))
+
+
+# --- Records -------------------------------------------------------------------------------------------------------
+
+
+def of_record(record: Record, choice: Choice | None = None, *, telling: bool = False) -> Picture:
+    """A run as a figure: its series over time; with `metric`, its numbers.
+
+    Args:
+        telling: the series were recorded to be drawn, so leave out what tells little: of links the one with the
+            longest queue, and flows of a user together.
+
+    Raises:
+        UsageError: unknown names, every one of them; or nothing to draw.
+    """
+    choice = choice or Choice()
+    problems = choice.problems()
+    for option in ("x", "by", "rows", "columns"):
+        if getattr(choice, option) and choice.kind != "scatter":
+            problems.append(f"{option}: one run has no swept labels; it is for studies.")
+    if choice.metric:
+        _raise(problems)
+        return of_table(_alone(record), choice)
+    recorded = drawable(record)
+    if not recorded and not choice.series and choice.kind in (None, "interval", "box"):
+        _raise(problems)
+        return of_table(_alone(record), replace(choice, kind=choice.kind or "interval"))
+    if not recorded:
+        problems.append("this run recorded no series; name them under [record] in the scenario, or draw a metric.")
+    wanted = chosen("series", choice.series or ("*",), recorded, problems) if recorded else []
+    _raise(problems)
+    if telling:
+        wanted = _telling(record, wanted)
+    if choice.kind == "cdf":
+        return _cdf_of_series(_alone(record), wanted, [], choice)
+    by_quantity: dict[str, list[str]] = {}
+    for name in wanted:
+        by_quantity.setdefault(names.series(name).quantity.title, []).append(name)
+    panels = []
+    owners = list(dict.fromkeys(names.series(name).family for name in wanted))
+    owners.sort(key=lambda family: not family.startswith("groups."))
+    for members in by_quantity.values():
+        lines = _series_lines(record, members, by_user=telling)
+        panels.append(_time_panel(names.series(members[0]), lines, owners))
+    window = record.json.get("window_s") or [0.0, 0.0]
+    return Picture("timeline", panels, 1, warmup_s=float(window[0]), own_legends=True)
+
+
+def _alone(record: Record) -> Table:
+    """A run as a table of one point."""
+    from ..run.study import Run, Table
+
+    return Table([Run(0, {}, int(record.json.get("seed") or 0), record)])
+
+
+def drawable(record: Record) -> list[str]:
+    """The series of a record that have a value at a time; lists of events are none."""
+    return [name for name in record.series_names if not name.startswith("events.")]
+
+
+def _telling(record: Record, wanted: Sequence[str]) -> list[str]:
+    """Rates, the queue of the link with the longest one, windows: in this order."""
+    links = record.json.get("links", {})
+    longest = max(links, key=lambda name: links[name].get("queue_delay_s_mean") or 0.0, default=None)
+    kept = [n for n in wanted if not n.startswith("links.") or str(paths_.parse(n)[1]) == longest]
+    order = ("received_bytes", "delivered_bytes", "packets", "window")
+    rank = {leaf: i for i, leaf in enumerate(order)}
+    return sorted(kept, key=lambda n: rank.get(n.rpartition(".")[2], len(order)))
+
+
+@dataclass
+class _Path:
+    """Something over time: its words, its values, and a range where it stands for many."""
+
+    words: str
+    times: Floats
+    values: Floats
+    lo: Floats | None = None
+    hi: Floats | None = None
+    owner: str = ""
+
+
+def _values(record: Record, name: str, named: Named) -> tuple[Floats, Floats]:
+    """A series as it is drawn: increases of counters as rates."""
+    import numpy as np
+
+    times, values = record.arrays(name)
+    if not named.counter or not len(times):
+        return times, values
+    every = float(np.median(np.diff(times))) if len(times) > 1 else float(times[0]) or 1.0
+    return times, values * ((8.0 if name.endswith("_bytes") else 1.0) / every)
+
+
+def _series_lines(record: Record, members: Sequence[str], *, by_user: bool = False) -> list[_Path]:
+    """The lines of one quantity: each series, or where an owner has many of them their mean and range."""
+    families: dict[str, list[_Path]] = {}
+    users: dict[tuple[str, str], list[_Path]] = {}
+    for name in members:
+        named = names.series(name)
+        times, values = _values(record, name, named)
+        path = _Path(named.owner, times, values, owner=named.family)
+        if by_user and named.counter and ", flow " in named.owner:
+            users.setdefault((named.family, named.owner.partition(", flow ")[0]), []).append(path)
+        else:
+            families.setdefault(named.family, []).append(path)
+    for (family, user), flows in users.items():
+        families.setdefault(family, []).append(_sum(user, flows))
+    lines: list[_Path] = []
+    for family, paths in families.items():
+        owner = paths_.parse(family)[1] if "." in family else family
+        if len(paths) > (FEW if by_user else MANY):
+            lines.append(_mean_and_range(_many(str(owner), paths), paths))
+        elif len(paths) == 1:
+            lines.append(replace(paths[0], words=paths[0].words if not by_user else str(owner)))
+        else:
+            lines += paths
+    return lines
+
+
+def _many(owner: str, paths: Sequence[_Path]) -> str:
+    what = "flows" if ", flow " in paths[0].words else "users" if ", user " in paths[0].words else "copies"
+    return f"{owner}: mean and range of {len(paths)} {what}"
+
+
+def _together(paths: Sequence[_Path]) -> tuple[Floats, NDArray[np.float64]]:
+    """Times, and values of shape (paths, times): as they are where the times agree, else held from look to look."""
+    import numpy as np
+
+    first = paths[0].times
+    if all(len(p.times) == len(first) and np.array_equal(p.times, first) for p in paths):
+        return first, np.array([p.values for p in paths])
+    filled = [p for p in paths if len(p.times)]
+    if not filled:
+        return np.zeros(0), np.zeros((len(paths), 0))
+    times = np.linspace(min(p.times[0] for p in filled), max(p.times[-1] for p in filled), TIMES)
+    rows = []
+    for p in paths:
+        at = np.searchsorted(p.times, times, side="right") - 1
+        rows.append(np.where(at >= 0, p.values[np.maximum(at, 0)], np.nan) if len(p.times) else np.full(TIMES, np.nan))
+    return times, np.array(rows)
+
+
+def _sum(words: str, paths: Sequence[_Path]) -> _Path:
+    times, values = _together(paths)
+    return _Path(words, times, values.sum(axis=0), owner=paths[0].owner)
+
+
+def _mean_and_range(words: str, paths: Sequence[_Path]) -> _Path:
+    import warnings
+
+    import numpy as np
+
+    times, values = _together(paths)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # an instant at which no flow has a value yet
+        return _Path(
+            words,
+            times,
+            np.nanmean(values, axis=0),
+            np.nanmin(values, axis=0),
+            np.nanmax(values, axis=0),
+            owner=paths[0].owner,
+        )
+
+
+def _time_panel(named: Named, paths: Sequence[_Path], owners: Sequence[str]) -> Panel:
+    """A panel of lines over time. An owner with one line has one colour in all panels."""
+    import numpy as np
+
+    families = [p.owner for p in paths]
+    single = len(set(families)) == len(families) and len(owners) <= len(plots.COLOURS)
+
+    highest = [float(np.nanmax(p.values)) for p in paths if len(p.values) and np.isfinite(p.values).any()]
+    quantity = named.quantity.fitted(highest)
+    lines = []
+    for number, p in enumerate(paths):
+        index = owners.index(p.owner) if single else number
+        link = len(paths) == 1 and not p.owner.startswith("groups.")
+        nothing = np.full(len(p.times), np.nan)
+        lines.append(
+            Line(
+                p.words,
+                p.times,
+                p.values * quantity.factor,
+                nothing if p.lo is None else p.lo * quantity.factor,
+                nothing if p.hi is None else p.hi * quantity.factor,
+                np.ones(len(p.times), dtype=np.int64),
+                colour=BLACK if link else index,
+                dash=0 if len(paths) == 1 else index,
+            )
+        )
+    return Panel(Quantity("time", "s", "s"), quantity, lines, link=lines[0].words if len(lines) == 1 else "")
+
+
+# --- Tables --------------------------------------------------------------------------------------------------------
+
+
+def of_table(table: Table, choice: Choice | None = None) -> Picture:
+    """Finished runs as a figure.
+
+    Raises:
+        UsageError: unknown names, every one of them; or a choice that leaves several points in one place.
+    """
+    choice = choice or Choice()
+    problems = choice.problems()
+    labels = list(dict.fromkeys(name for point in table.points() for name in point))
+    if choice.kind == "timeline" or choice.series:
+        return _of_series(table, labels, choice, problems)
+    kind = choice.kind
+    known = table.metric_names()
+    lists = _list_names(table) if kind in (None, "cdf", "box") and choice.metric else []
+    metrics = chosen("metric", choice.metric, [*known, *lists], problems) if choice.metric else chief(table)
+    x_metrics: list[str] = []
+    if kind == "scatter":
+        if choice.x is None:
+            problems.append("a scatter plot needs a metric for x, and one for y.")
+        else:
+            x_metrics = chosen("x", (choice.x,), known, problems)
+    asked = _asked_labels(choice, labels, problems, x_is_metric=kind == "scatter")
+    _raise(problems)
+    if kind is None and any(name in lists for name in metrics):
+        kind = "cdf"
+    if kind == "scatter":
+        return _scatter(table, labels, x_metrics, metrics, asked, choice)
+    if kind == "cdf":
+        return _cdf(table, labels, metrics, asked, choice)
+    return _over(table, labels, metrics, asked, choice, kind)
+
+
+def metrics_of(table: Table, choice: Choice) -> list[str]:
+    """The metrics that a choice names; without names those that tell most.
+
+    Raises:
+        UsageError: unknown names, every one of them.
+    """
+    if not choice.metric:
+        return chief(table)
+    problems: list[str] = []
+    found = chosen("metric", choice.metric, table.metric_names(), problems)
+    _raise(problems)
+    return found
+
+
+def check_labels(labels: Sequence[str], x: str | None, by: Sequence[str]) -> None:
+    """Raise a UsageError for names of labels that do not exist, all of them."""
+    problems: list[str] = []
+    if x is not None:
+        _label("x", x, labels, problems)
+    for name in by:
+        _label("by", name, labels, problems)
+    _raise(problems)
+
+
+def chief(table: Table) -> list[str]:
+    """The metrics that tell most: each group's throughput; utilisation and mean delay of the link that queues."""
+    from .screens import chief_metrics
+
+    return chief_metrics(table)
+
+
+def _list_names(table: Table) -> list[str]:
+    found: dict[str, None] = {}
+    for run in table.runs[:1] + table.runs[-1:]:
+        found.update(dict.fromkeys(_lists(run.json)))
+    return [name for name in found if name not in ("window_s", "event_reasons")]
+
+
+@dataclass
+class _Asked:
+    x: str | None
+    by: list[str] | None
+    rows: str | None
+    columns: str | None
+
+
+def _asked_labels(choice: Choice, labels: Sequence[str], problems: list[str], *, x_is_metric: bool) -> _Asked:
+    def one(what: str, name: str | None) -> str | None:
+        return None if name is None else _label(what, name, labels, problems)
+
+    asked = _Asked(
+        None if x_is_metric else one("x", choice.x),
+        None if choice.by is None else [name for name in (one("by", n) for n in choice.by) if name is not None],
+        one("rows", choice.rows),
+        one("columns", choice.columns),
+    )
+    used = [n for n in (asked.x, asked.rows, asked.columns, *(asked.by or [])) if n is not None]
+    problems += [f"“{name}” is asked for twice." for name in dict.fromkeys(n for n in used if used.count(n) > 1)]
+    return asked
+
+
+def _determined(table: Table, label: str, used: Sequence[str]) -> bool:
+    """Whether a label follows from others: it moves in step with them, or never changes."""
+    seen: dict[tuple[Any, ...], Any] = {}
+    for point in table.points():
+        key = tuple(point.get(name) for name in used)
+        if seen.setdefault(key, point.get(label)) != point.get(label):
+            return False
+    return True
+
+
+def _free(table: Table, labels: Sequence[str], used: Sequence[str]) -> list[str]:
+    """The labels that still change once these are given, without those that follow from others."""
+    free: list[str] = []
+    for label in labels:
+        if label not in used and not _determined(table, label, [*used, *free]):
+            free.append(label)
+    return free
+
+
+def _default_x(table: Table, labels: Sequence[str], *, numbers_only: bool) -> str | None:
+    """The swept label with most values, one with numbers before one without."""
+    best: tuple[bool, int, str] | None = None
+    for name in labels:
+        values = table.label_values(name)
+        numeric = names.axis(name, values) is not None
+        if len(values) > 1 and (numeric or not numbers_only) and (best is None or (numeric, len(values)) > best[:2]):
+            best = (numeric, len(values), name)
+    return None if best is None else best[2]
+
+
+def _facet(table: Table, free: list[str], asked: _Asked, per_panel: int) -> None:
+    """Where lines would be too many, a label of few values makes columns of panels."""
+    if asked.by is not None or asked.columns is not None or asked.rows is not None:
+        return
+    while len(free) > 1:
+        lines = per_panel
+        for name in free:
+            lines *= len(table.label_values(name))
+        if lines <= MOST_LINES:
+            return
+        few = min(free, key=lambda name: len(table.label_values(name)))
+        if len(table.label_values(few)) > 6:
+            return
+        if asked.columns is None:
+            asked.columns = few
+        elif asked.rows is None:
+            asked.rows = few
+        else:
+            return
+        free.remove(few)
+
+
+def _key(point: Labels, by: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(point.get(name) for name in by)
+
+
+def _in_words(values: Sequence[Label | None], by: Sequence[str]) -> str:
+    """ "CoDel, 50 ms". Of several labels a bare number has its name in front: "CoDel, TCP flows 8"."""
+    parts = []
+    for name, found in zip(by, values, strict=True):
+        if found is None:
+            continue
+        bare = isinstance(found, (int, float)) and len(by) > 1
+        text = names.value(found)
+        parts.append(f"{names.path(name, owner=False)} {text}" if bare else text)
+    return ", ".join(parts)
+
+
+def _is_number(found: Label) -> bool:
+    return names.number(found) is not None
+
+
+@dataclass
+class _Cell:
+    """A panel's place: labels that hold in it, and its words."""
+
+    where: dict[str, Any]
+    title: str
+    row: str = ""
+
+
+def _cells(table: Table, asked: _Asked) -> tuple[list[_Cell], int]:
+    rows = table.label_values(asked.rows) if asked.rows else [None]
+    columns = table.label_values(asked.columns) if asked.columns else [None]
+    cells = []
+    for r in rows:
+        for c in columns:
+            where: dict[str, Any] = {}
+            if asked.rows is not None and r is not None:
+                where[asked.rows] = r
+            if asked.columns is not None and c is not None:
+                where[asked.columns] = c
+            row = _facet_words(asked.rows, r) if asked.rows is not None and r is not None else ""
+            title = _facet_words(asked.columns, c) if asked.columns is not None and c is not None else ""
+            cells.append(_Cell(where, title or row, row if title else ""))
+    if len(cells) > MOST_PANELS:
+        raise UsageError(f"{len(cells)} panels are too many for a figure; {MOST_PANELS} are allowed.")
+    return cells, len(columns)
+
+
+def _facet_words(name: str, found: Label) -> str:
+    return f"{names.path(name, owner=False)} {names.value(found)}" if _is_number(found) else names.value(found)
+
+
+def _runs_by_point(table: Table) -> list[tuple[Labels, list[Run]]]:
+    found: dict[int, tuple[Labels, list[Run]]] = {}
+    for run in table.runs:
+        found.setdefault(run.point, (run.labels, []))[1].append(run)
+    return list(found.values())
+
+
+def _number(run: Run, metric: str) -> float:
+    try:
+        value = run.metric(metric)
+    except KeyError:
+        return math.nan  # a group or a reason that this point does not have
+    return math.nan if value is None else float(value)
+
+
+def _single(run: Run, metric: str) -> list[float]:
+    return [_number(run, metric)]
+
+
+def _list(run: Run, metric: str) -> list[float]:
+    found: Any = run.json
+    for part in paths_.parse(metric):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    if isinstance(found, list):
+        return [math.nan if v is None else float(v) for v in found]
+    return [_number(run, metric)]
+
+
+def _by_quantity(metrics: Sequence[str]) -> dict[str, list[tuple[str, Named]]]:
+    found: dict[str, list[tuple[str, Named]]] = {}
+    for metric in metrics:
+        named = names.metric(metric)
+        found.setdefault(named.quantity.title, []).append((metric, named))
+    return found
+
+
+def _over(
+    table: Table, labels: Sequence[str], metrics: Sequence[str], asked: _Asked, choice: Choice, kind: str | None
+) -> Picture:
+    """A metric over a swept label: means with intervals, or boxes."""
+    import numpy as np
+
+    swept = [name for name in labels if len(table.label_values(name)) > 1]
+    rest = [name for name in swept if name not in (asked.rows, asked.columns, *(asked.by or []))]
+    x = asked.x or _default_x(table, rest, numbers_only=kind == "line")
+    if kind == "line" and x is None:
+        raise UsageError(
+            "kind “line”: nothing is swept that has numbers"
+            f" ({', '.join(swept) or 'nothing is swept'}); kind “interval” draws dots with intervals."
+        )
+    values: list[Label] = table.label_values(x) if x else [""]
+    along = names.axis(x, values) if x else None
+    if kind == "line" and along is None:
+        raise UsageError(f"kind “line”: the values of {x} are no numbers of one unit; use kind “interval”.")
+    if kind is None:
+        kind = "line" if along is not None else "interval"
+    by_quantity = _by_quantity(metrics)
+    most = max(len(members) for members in by_quantity.values())
+    fixed = [n for n in (x, asked.rows, asked.columns) if n is not None]
+    free = _free(table, labels, fixed)
+    if asked.by is None:
+        _facet(table, free, asked, most)
+        by = [n for n in free if n not in (asked.rows, asked.columns)]
+    else:
+        by = asked.by
+        left = _free(table, labels, [*fixed, *by])
+        if left:
+            raise UsageError(
+                f"several points are in the same place: they differ in {', '.join(left)}. Add them to --by, --rows or "
+                "--columns, or run the study with one value of each."
+            )
+    cells, columns = _cells(table, asked)
+    points = _runs_by_point(table)
+    numeric = along is not None and kind == "line"
+    places = {value: along[1][i] if numeric and along else float(i) for i, value in enumerate(values)}
+    settings = list(dict.fromkeys(_key(point, by) for point, _ in points))
+    panels = []
+    for cell in cells:
+        for members in by_quantity.values():
+            found: dict[tuple[int, int], dict[float, Floats]] = {}
+            for point, runs in points:
+                if any(point.get(name) != value for name, value in cell.where.items()):
+                    continue
+                at = places[point[x]] if x and x in point else 0.0
+                for owner, (metric, _) in enumerate(members):
+                    sample = np.array(
+                        [v for run in runs for v in (_list(run, metric) if kind == "box" else [_number(run, metric)])]
+                    )
+                    found.setdefault((settings.index(_key(point, by)), owner), {})[at] = sample
+            named = members[0][1]
+            means = [float(np.nanmean(s)) for group in found.values() for s in group.values() if np.isfinite(s).any()]
+            quantity = named.quantity.fitted(means)
+            lines = []
+            for (setting, owner), group in found.items():
+                line = _line(group, quantity.factor, kind, choice.seeds)
+                _call(line, settings, setting, by, [n for _, n in members], owner, most)
+                lines.append(line)
+            axis = along[0] if along is not None else Quantity(names.path(x) if x else "")
+            categories = [] if numeric else [_category(v) for v in values]
+            owner_words = members[0][1].owner if len(members) == 1 else ""
+            panels.append(Panel(axis, quantity, lines, cell.title, cell.row, categories, owner_words))
+    _one_unit(panels)
+    if not x:
+        panels = [_owners_as_categories(panel) for panel in panels]
+    title = ", ".join(names.path(n, owner=len(by) == 1) for n in by)
+    wide = columns if asked.columns else 1 if asked.rows else 2 if len(panels) > 1 else 1
+    if asked.columns and len(by_quantity) > 1:
+        panels = [p for r in range(0, len(cells), columns) for p in _transposed(panels, r, columns, len(by_quantity))]
+    return Picture(kind, panels, wide, title, warmup_s=0.0, faceted=bool(asked.rows or asked.columns))
+
+
+def _transposed(panels: list[Panel], first: int, columns: int, quantities: int) -> list[Panel]:
+    """Panels of a row of cells: one row for each quantity."""
+    return [panels[(first + c) * quantities + q] for q in range(quantities) for c in range(columns)]
+
+
+def _category(value: Label) -> str:
+    return names.value(value)
+
+
+def _owners_as_categories(panel: Panel) -> Panel:
+    """Nothing is swept: whose the number is stands on the axis."""
+    import numpy as np
+
+    lines = [replace(line, x=np.full(len(line.x), float(i)), colour=0, dash=0) for i, line in enumerate(panel.lines)]
+    words = [line.words or panel.link or panel.y.words for line in panel.lines]
+    return replace(panel, lines=[replace(line, words="") for line in lines], categories=words)
+
+
+def _call(
+    line: Line,
+    settings: Sequence[tuple[Any, ...]],
+    setting: int,
+    by: Sequence[str],
+    members: Sequence[Named],
+    owner: int,
+    most: int,
+) -> None:
+    """A line's words and looks: what was set has a colour and a marker, whose it is has dashes.
+
+    Where all panels have one owner, dashes follow what was set.
+    """
+    whose = members[owner].owner if len(members) > 1 else ""
+    put = _in_words(settings[setting], by) if len(settings) > 1 else ""
+    line.words = ", ".join(part for part in (whose, put) if part)
+    if len(settings) > len(plots.COLOURS) and most > 1:
+        line.colour = line.dash = setting * len(members) + owner  # too many for two ways of telling them apart
+        return
+    line.owner, line.setting = whose, put
+    line.colour = setting if len(settings) > 1 else owner
+    line.dash = setting if most == 1 else owner
+
+
+def _line(group: Mapping[float, Floats], factor: float, kind: str, seeds: str) -> Line:
+    import numpy as np
+
+    xs = sorted(group)
+    samples = [group[x] * factor for x in xs]
+    found = [stats.mean_interval(sample) for sample in samples]
+    shown = kind == "box" or seeds == "each"
+    return Line(
+        "",
+        np.array(xs),
+        np.array([i.mean for i in found]),
+        np.array([i.lo if math.isfinite(i.lo) else math.nan for i in found]),
+        np.array([i.hi if math.isfinite(i.hi) else math.nan for i in found]),
+        np.array([i.n for i in found], dtype=np.int64),
+        samples=samples if shown else [],
+    )
+
+
+def _one_unit(panels: Sequence[Panel]) -> None:
+    """Panels of one quantity have one unit: that of the largest value."""
+    least: dict[str, Quantity] = {}
+    for panel in panels:
+        known = least.get(panel.y.words)
+        if known is None or (panel.y.factor < known.factor and panel.y.unit == known.unit):
+            least[panel.y.words] = panel.y
+    for panel in panels:
+        wanted = least[panel.y.words]
+        if wanted.unit == panel.y.unit and wanted.factor != panel.y.factor:
+            panel.lines = [_scaled(line, wanted.factor / panel.y.factor) for line in panel.lines]
+            panel.y = wanted
+
+
+def _combinations(
+    table: Table, labels: Sequence[str], asked: _Asked, per_panel: int, problem: str
+) -> tuple[list[str], list[_Cell], int]:
+    """The labels of lines and the cells of panels, where no label is along the axis."""
+    fixed = [n for n in (asked.rows, asked.columns) if n is not None]
+    if asked.by is None:
+        free = _free(table, labels, fixed)
+        _facet(table, free, asked, per_panel)
+        by = [n for n in free if n not in (asked.rows, asked.columns)]
+    else:
+        by = asked.by
+        left = _free(table, labels, [*fixed, *by])
+        if left:
+            raise UsageError(f"{problem}: they differ in {', '.join(left)}. Add them to --by, --rows or --columns.")
+    cells, columns = _cells(table, asked)
+    return by, cells, columns
+
+
+def _cdf(table: Table, labels: Sequence[str], metrics: Sequence[str], asked: _Asked, choice: Choice) -> Picture:
+    """Distributions: of a metric over runs, of a list over its entries."""
+    if choice.x is not None:
+        raise UsageError("kind “cdf”: the metric is along the axis; leave x out.")
+
+    def values(run: Run, metric: str) -> Floats:
+        import numpy as np
+
+        found = np.array(_list(run, metric))
+        kept: Floats = found[np.isfinite(found)]
+        return kept
+
+    return _distributions(table, labels, metrics, names.metric, values, asked, choice)
+
+
+def _cdf_of_series(table: Table, series: Sequence[str], labels: Sequence[str], choice: Choice) -> Picture:
+    """Distributions of series over time, within the window."""
+    problems: list[str] = []
+    asked = _asked_labels(choice, labels, problems, x_is_metric=False)
+    _raise(problems)
+
+    def values(run: Run, name: str) -> Floats:
+        import numpy as np
+
+        times, found = _values(run.record, name, names.series(name))
+        start = float((run.json.get("window_s") or [0.0])[0])
+        kept: Floats = found[(times > start) & np.isfinite(found)]
+        return kept
+
+    return _distributions(table, labels, series, names.series, values, asked, choice)
+
+
+def _distributions(
+    table: Table,
+    labels: Sequence[str],
+    wanted: Sequence[str],
+    named_of: Callable[[str], Named],
+    values: Callable[[Run, str], Floats],
+    asked: _Asked,
+    choice: Choice,
+) -> Picture:
+
+    by_quantity: dict[str, list[tuple[str, Named]]] = {}
+    for name in wanted:
+        named = named_of(name)
+        by_quantity.setdefault(named.quantity.title, []).append((name, named))
+    most = max(len(members) for members in by_quantity.values())
+    by, cells, columns = _combinations(table, labels, asked, most, "several points would be mixed in a line")
+    points = _runs_by_point(table)
+    settings = list(dict.fromkeys(_key(point, by) for point, _ in points))
+    panels = []
+    for cell in cells:
+        for members in by_quantity.values():
+            lines: list[Line] = []
+            quantity = members[0][1].quantity
+            data: list[tuple[int, int, list[Floats]]] = []
+            for point, runs in points:
+                if any(point.get(name) != value for name, value in cell.where.items()):
+                    continue
+                for owner, (name, _) in enumerate(members):
+                    data.append((settings.index(_key(point, by)), owner, [values(run, name) for run in runs]))
+            highest = [float(v.max()) for _, _, found in data for v in found if len(v)]
+            quantity = quantity.fitted(highest)
+            for setting, owner, found in data:
+                line = _ecdf([v * quantity.factor for v in found], choice.seeds)
+                _call(line, settings, setting, by, [n for _, n in members], owner, most)
+                lines.append(line)
+            link = members[0][1].owner if len(members) == 1 else ""
+            panels.append(
+                Panel(quantity, Quantity("share at or below", "1", "%"), lines, cell.title, cell.row, link=link)
+            )
+    title = ", ".join(names.path(n) for n in by)
+    wide = columns if asked.columns else 2 if len(panels) > 1 else 1
+    return Picture("cdf", panels, wide, title, faceted=bool(asked.rows or asked.columns))
+
+
+def _ecdf(found: Sequence[Floats], seeds: str) -> Line:
+    """An empirical distribution function in per cent, with a 95 % interval.
+
+    Several values a run: each run's function, mean and Student-t interval over runs. One value a run: one function,
+    and the band of Dvoretzky, Kiefer, Wolfowitz and Massart. Many values of a single run depend on each other: no band.
+    """
+    import numpy as np
+
+    runs = [np.sort(v) for v in found if len(v)]
+    if not runs:
+        nothing = np.zeros(0)
+        return Line("", nothing, nothing, nothing, nothing, np.zeros(0, dtype=np.int64))
+    everything = np.unique(np.concatenate(runs))
+    grid = everything if len(everything) <= TIMES else np.quantile(everything, np.linspace(0, 1, TIMES))
+    each = np.array([100 * np.searchsorted(v, grid, side="right") / len(v) for v in runs])
+    single = all(len(v) == 1 for v in runs)
+    mean = each.mean(axis=0)
+    lo = hi = np.full(len(grid), np.nan)
+    if single and len(runs) > 1:
+        band = 100 * math.sqrt(math.log(2 / 0.05) / (2 * len(runs)))
+        lo, hi = np.maximum(mean - band, 0.0), np.minimum(mean + band, 100.0)
+    elif len(runs) > 1:
+        intervals = [stats.mean_interval(column) for column in each.T]
+        lo = np.array([max(i.lo, 0.0) for i in intervals])
+        hi = np.array([min(i.hi, 100.0) for i in intervals])
+    n = np.full(len(grid), len(runs), dtype=np.int64)
+    # from zero up at the smallest value
+    grid, n = np.concatenate([grid[:1], grid]), np.concatenate([n[:1], n])
+    mean, lo, hi = (np.concatenate([[start], a]) for start, a in ((0.0, mean), (lo[0], lo), (hi[0], hi)))
+    each = np.concatenate([np.zeros((len(each), 1)), each], axis=1)
+    line = Line("", grid, mean, lo, hi, n)
+    if seeds == "each" and not single:
+        line.each = [(grid, row) for row in each]
+    return line
+
+
+def _scatter(
+    table: Table,
+    labels: Sequence[str],
+    x_metrics: Sequence[str],
+    metrics: Sequence[str],
+    asked: _Asked,
+    choice: Choice,
+) -> Picture:
+    """One metric over another: a point's means with both intervals, and each run where asked for."""
+    import numpy as np
+
+    pairs = _pairs(x_metrics, metrics)
+    if (
+        len({names.metric(y).quantity.title for _, y in pairs}) > 1
+        or len({names.metric(x).quantity.title for x, _ in pairs}) > 1
+    ):
+        raise UsageError("a scatter plot has one quantity along each axis; name one metric for each.")
+    points = _runs_by_point(table)
+    if asked.by is None:
+        free = _free(table, labels, [n for n in (asked.rows, asked.columns) if n])
+        words_only = [n for n in free if names.axis(n, table.label_values(n)) is None]
+        asked.by = words_only or free[:1]
+    by = asked.by
+    cells, columns = _cells(table, asked)
+    settings = list(dict.fromkeys(_key(point, by) for point, _ in points))
+    x_named, y_named = names.metric(pairs[0][0]), names.metric(pairs[0][1])
+    everything = [(_number(run, x), _number(run, y)) for x, y in pairs for run in table.runs]
+    x_quantity = x_named.quantity.fitted([x for x, _ in everything])
+    y_quantity = y_named.quantity.fitted([y for _, y in everything])
+    panels = []
+    for cell in cells:
+        lines = []
+        for setting, key in enumerate(settings):
+            for owner, (x, y) in enumerate(pairs):
+                found = [
+                    (
+                        [_number(run, x) * x_quantity.factor for run in runs],
+                        [_number(run, y) * y_quantity.factor for run in runs],
+                    )
+                    for point, runs in points
+                    if _key(point, by) == key and all(point.get(n) == v for n, v in cell.where.items())
+                ]
+                if not found:
+                    continue
+                across = [stats.mean_interval(np.array(xs)) for xs, _ in found]
+                up = [stats.mean_interval(np.array(ys)) for _, ys in found]
+
+                def bound(of: Sequence[stats.Interval], name: str) -> Floats:
+                    return np.array([v if math.isfinite(v := getattr(i, name)) else math.nan for i in of])
+
+                owners = [names.metric(b) for _, b in pairs]
+                line = Line(
+                    "",
+                    bound(across, "mean"),
+                    bound(up, "mean"),
+                    bound(up, "lo"),
+                    bound(up, "hi"),
+                    np.array([i.n for i in up], dtype=np.int64),
+                    x_lo=bound(across, "lo"),
+                    x_hi=bound(across, "hi"),
+                )
+                _call(line, settings, setting, by, owners, owner, len(pairs))
+                if choice.seeds == "each":
+                    line.each = [(np.array(xs), np.array(ys)) for xs, ys in found]
+                lines.append(line)
+        panels.append(
+            Panel(x_quantity, y_quantity, lines, cell.title, cell.row, link=y_named.owner if len(pairs) == 1 else "")
+        )
+    if len(pairs) == 1 and x_named.owner != y_named.owner:
+        for panel in panels:
+            panel.x = replace(panel.x, words=f"{panel.x.words} of {x_named.owner}")
+    return Picture(
+        "scatter", panels, columns, ", ".join(names.path(n) for n in by), faceted=bool(asked.rows or asked.columns)
+    )
+
+
+def _pairs(x_metrics: Sequence[str], metrics: Sequence[str]) -> list[tuple[str, str]]:
+    """Metrics of the same owner go together; one that is alone goes with all."""
+    if len(x_metrics) == 1:
+        return [(x_metrics[0], y) for y in metrics]
+    if len(metrics) == 1:
+        return [(x, metrics[0]) for x in x_metrics]
+    owners = {names.metric(x).owner: x for x in x_metrics}
+    found = [(owners[names.metric(y).owner], y) for y in metrics if names.metric(y).owner in owners]
+    if not found:
+        raise UsageError("a scatter plot: no group or link has both metrics.")
+    return found
+
+
+def _of_series(table: Table, labels: Sequence[str], choice: Choice, problems: list[str]) -> Picture:
+    """Series of a study over time: mean over runs and its interval, or each run."""
+    import numpy as np
+
+    recorded: dict[str, None] = {}
+    for _, runs in _runs_by_point(table):
+        recorded.update(dict.fromkeys(drawable(runs[0].record)))
+    if not recorded:
+        problems.append(
+            "this study recorded no series; name them under [record] in the scenario and run it again, "
+            "or draw a metric."
+        )
+        _raise(problems)
+    wanted = chosen("series", choice.series or ("*",), list(recorded), problems)
+    if choice.kind == "cdf":
+        _raise(problems)
+        return _cdf_of_series(table, wanted, labels, choice)
+    if choice.x is not None:
+        problems.append("x: a timeline has time along the axis; leave it out.")
+    asked = _asked_labels(replace(choice, x=None), labels, problems, x_is_metric=False)
+    _raise(problems)
+    by_quantity: dict[str, list[str]] = {}
+    for name in wanted:
+        by_quantity.setdefault(names.series(name).quantity.title, []).append(name)
+    owners = max(min(len({names.series(n).family for n in m}), len(m)) for m in by_quantity.values())
+    by, cells, columns = _combinations(table, labels, asked, owners, "several points would be mixed in a line")
+    points = _runs_by_point(table)
+    settings = list(dict.fromkeys(_key(point, by) for point, _ in points))
+    panels = []
+    for cell in cells:
+        for members in by_quantity.values():
+            paths: dict[tuple[int, str], list[_Path]] = {}
+            for point, runs in points:
+                if any(point.get(name) != value for name, value in cell.where.items()):
+                    continue
+                for run in runs:
+                    there = set(run.record.series_names)
+                    for path in _series_lines(run.record, [n for n in members if n in there]):
+                        paths.setdefault((settings.index(_key(point, by)), path.words), []).append(path)
+            who = list(dict.fromkeys(words for _, words in paths))
+            named = names.series(members[0])
+            highest = [float(np.nanmax(p.values)) for ps in paths.values() for p in ps if np.isfinite(p.values).any()]
+            quantity = named.quantity.fitted(highest)
+            lines = []
+            for (setting, words), found in paths.items():
+                owner = words if len(who) > 1 else ""
+                put = _in_words(settings[setting], by) if len(settings) > 1 else ""
+                text = ", ".join(t for t in (owner, put) if t)
+                times, values = _together(found)
+                intervals = [stats.mean_interval(column) for column in values.T * quantity.factor]
+                colour = setting if len(settings) > 1 else who.index(words)
+                dash = setting if len(who) == 1 else who.index(words)
+                line = Line(
+                    text,
+                    times,
+                    np.array([i.mean for i in intervals]),
+                    np.array([i.lo if math.isfinite(i.lo) else math.nan for i in intervals]),
+                    np.array([i.hi if math.isfinite(i.hi) else math.nan for i in intervals]),
+                    np.array([i.n for i in intervals], dtype=np.int64),
+                    colour,
+                    dash,
+                    put,
+                    owner,
+                )
+                if choice.seeds == "each":
+                    line.each = [(p.times, p.values * quantity.factor) for p in found]
+                lines.append(line)
+            link = who[0] if len(who) == 1 else ""
+            panels.append(Panel(Quantity("time", "s", "s"), quantity, lines, cell.title, cell.row, link=link))
+    window = table.runs[0].json.get("window_s") or [0.0, 0.0]
+    wide = columns if asked.columns else 1
+    if asked.columns and len(by_quantity) > 1:
+        panels = [p for r in range(0, len(cells), columns) for p in _transposed(panels, r, columns, len(by_quantity))]
+    _one_unit(panels)
+    faceted = bool(asked.rows or asked.columns)
+    return Picture(
+        "timeline", panels, wide, ", ".join(names.path(n) for n in by), warmup_s=float(window[0]), faceted=faceted
+    )
