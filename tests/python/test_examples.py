@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -198,6 +199,17 @@ def test_example(name: str, work: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     CHECKS[name](done.stdout, work)
+    saved = EXAMPLES / "output" / f"{name}.txt"
+    if os.environ.get("EVENFLOW_SAVE_OUTPUT"):
+        saved.parent.mkdir(exist_ok=True)
+        saved.write_text(done.stdout, encoding="utf-8")
+    again = "Save it again: EVENFLOW_SAVE_OUTPUT=1 .venv/bin/python -m pytest tests/python/test_examples.py"
+    if name != "sweep":  # it prints a table of polars, which lays it out as its version likes
+        assert done.stdout == saved.read_text(encoding="utf-8"), again
+
+
+def test_every_saved_output_is_of_an_example() -> None:
+    assert {path.stem for path in (EXAMPLES / "output").iterdir()} == set(CHECKS)
 
 
 @pytest.mark.parametrize("path", sorted((EXAMPLES / "scenarios").glob("*.toml")), ids=lambda path: path.stem)
