@@ -38,7 +38,7 @@ def follow(title: str, copy: Path) -> int:
     return len(steps)
 
 
-@pytest.mark.skipif(CARGO is None, reason="cargo is not there")
+@pytest.mark.skipif(CARGO is None, reason="cargo was not found; install Rust (rustup.rs)")
 @pytest.mark.parametrize(
     ("title", "crate", "filter", "steps"),
     [
@@ -73,7 +73,7 @@ def test_the_steps_compile_and_their_tests_pass(title: str, crate: str, filter: 
     assert re.search(r"test result: ok\. [1-9]", done.stdout), done.stdout
 
 
-@pytest.mark.skipif(CARGO is None, reason="cargo is not there")
+@pytest.mark.skipif(CARGO is None, reason="cargo was not found; install Rust (rustup.rs)")
 def test_new_mechanisms_have_rows_in_the_golden_table_and_change_no_other() -> None:
     copy = ROOT / "target/contributing/golden"
     shutil.rmtree(copy, ignore_errors=True)

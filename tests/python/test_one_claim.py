@@ -119,7 +119,7 @@ class TestCommand:
 def test_all_comparisons_of_a_shipped_ledger_ship(key: str) -> None:
     document = read_shipped(key)
     if document is None:
-        pytest.skip("not recorded yet")
+        pytest.skip(f"{key} has no ledger that ships; record one: make ledger PAPER={key}")
     comparisons = read_comparisons(key)
     assert set(comparisons) == {row["id"] for row in document["claims"]}
     for row in document["claims"]:
