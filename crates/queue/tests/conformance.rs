@@ -5,12 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
+use evenflow_base::bucket;
+use evenflow_base::credit::Arithmetic;
 use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Ecn, Given, Packet, Rate, Stream, Time};
-use evenflow_queue::credit::Arithmetic;
 use evenflow_queue::{
     Admission, FqCodel, Htb, Limit, LinkFacts, MECHANISMS, Occupancy, Queued, Reason, Scheduler, Sfq, Tbf,
-    Verdict, codel, complete, fq_codel, htb, sfq, tbf,
+    Verdict, codel, complete, fq_codel, htb, sfq,
 };
 use serde_json::{Map, Value as Json};
 
@@ -31,7 +32,9 @@ fn vectors() -> Vec<(PathBuf, Table)> {
                 let Json::Object(table) = serde_json::from_str(&text).expect("JSON") else {
                     panic!("a table")
                 };
-                found.push((path, table));
+                if !table.contains_key("stage") {
+                    found.push((path, table)); // those of stages: crates/stage/tests/conformance.rs
+                }
             }
         }
     }
@@ -176,7 +179,7 @@ fn shaper(vector: &Table) -> Scheduler {
             .get("peak_rate_bps")
             .map(|_| (Rate(amount(vector, "peak_rate_bps")), whole(vector, "mtu_bytes")));
         let rate = Rate(amount(vector, "rate_bps"));
-        let params = tbf::Params { rate, burst: whole(vector, "burst_bytes"), peak, arithmetic };
+        let params = bucket::Params { rate, burst: whole(vector, "burst_bytes"), peak, arithmetic };
         return Scheduler::Tbf(Box::new(Tbf::new(params)));
     }
     let one = |json: &Json| {
