@@ -1,8 +1,8 @@
 """Vectors for stages: the colours that a policer gives, and what a shaper passes, holds and drops.
 
-Written a second time like the others, straight from RFC 2697 and RFC 2698, in bytes and fractions, where Evenflow counts
-the time in which bytes come. The shaper is the token-bucket filter of shapers.py, asked as a stage is: by packets that
-arrive and at the instants it has named, never by a link.
+Written a second time like the others, straight from RFC 2697 and RFC 2698, in bytes and fractions, where Evenflow
+counts the time in which bytes come. The shaper is the token-bucket filter of shapers.py, asked as a stage is: by
+packets that arrive and at the instants it has named, never by a link.
 """
 
 from __future__ import annotations
