@@ -165,8 +165,10 @@ impl Signals {
 mod tests {
     use super::*;
 
+    type Row = (u8, bool, Option<i8>, u8, Option<(u8, bool)>);
+
     /// Sanhaji et al. 2015, table I with the worths of the draft: ECN, RE, worth, drop preference, after a mark.
-    const TABLE: [(u8, bool, Option<i8>, u8, Option<(u8, bool)>); 8] = [
+    const TABLE: [Row; 8] = [
         (0b00, false, None, 1, None),
         (0b00, true, Some(1), 4, None),
         (0b01, false, Some(1), 5, Some((0b11, false))),
@@ -193,7 +195,10 @@ mod tests {
     fn a_mark_never_touches_re() {
         for codepoint in CODEPOINTS {
             for knows in [false, true] {
-                assert!(codepoint.marked(knows).is_none_or(|after| after.re() == codepoint.re()), "{codepoint:?}");
+                assert!(
+                    codepoint.marked(knows).is_none_or(|after| after.re() == codepoint.re()),
+                    "{codepoint:?}"
+                );
             }
         }
     }

@@ -81,9 +81,8 @@ pub const fn decapsulate(rules: Rules, inner: Ecn, outer: Ecn) -> Option<Ecn> {
 #[inline]
 pub const fn alarm(inner: Ecn, outer: Ecn) -> Alarm {
     match (inner, outer) {
-        (Ecn::NotCapable, Ecn::Capable0 | Ecn::Capable1 | Ecn::Congestion) | (Ecn::Congestion, Ecn::Capable1) => {
-            Alarm::Dangerous
-        }
+        (Ecn::NotCapable, Ecn::Capable0 | Ecn::Capable1 | Ecn::Congestion)
+        | (Ecn::Congestion, Ecn::Capable1) => Alarm::Dangerous,
         (Ecn::Capable1, Ecn::Capable0) => Alarm::PossiblyDangerous,
         _ => Alarm::None,
     }

@@ -105,10 +105,7 @@ mod tests {
     #[test]
     fn other_options_are_skipped_or_refused_as_their_type_says() {
         // An unknown option that may be skipped (type 0x05), then ours.
-        assert_eq!(
-            decode(&[6, 0, 0x05, 0, 0x1e, 1, 0xc0, 0]),
-            Ok((6, Some(Signals::RE_ECHO_LOSS), &[][..]))
-        );
+        assert_eq!(decode(&[6, 0, 0x05, 0, 0x1e, 1, 0xc0, 0]), Ok((6, Some(Signals::RE_ECHO_LOSS), &[][..])));
         assert_eq!(decode(&[6, 0, 1, 4, 0, 0, 0, 0]), Ok((6, None, &[][..])));
         for kind in [0x45, 0x85, 0xc5] {
             assert_eq!(decode(&[6, 0, kind, 0, 0, 0, 0, 0]), Err(Malformed::MustUnderstand(kind)));

@@ -232,12 +232,16 @@ mod tests {
     fn fields_without_their_flag_are_ignored() {
         let bytes = [0x31, 255, 0, 4, 0, 0, 0, 7, 0xbe, 0xef, 5, 0x85];
         let (header, inside) = Header::decode(&bytes, &[]).expect("a header");
-        assert_eq!((header.sequence, header.n_pdu, header.extensions.len(), inside.len()), (None, Some(5), 0, 0));
+        assert_eq!(
+            (header.sequence, header.n_pdu, header.extensions.len(), inside.len()),
+            (None, Some(5), 0, 0)
+        );
     }
 
     #[test]
     fn extension_headers_chain() {
-        let bytes = [0x34, 255, 0, 14, 0, 0, 0, 7, 0, 0, 0, 0x85, 1, 0x10, 9, 0x40, 1, 0x1f, 0x90, 0, 0xaa, 0xbb];
+        let bytes =
+            [0x34, 255, 0, 14, 0, 0, 0, 7, 0, 0, 0, 0x85, 1, 0x10, 9, 0x40, 1, 0x1f, 0x90, 0, 0xaa, 0xbb];
         let (header, inside) = Header::decode(&bytes, &[0x85]).expect("a header");
         let expected = [
             Extension { kind: 0x85, content: vec![0x10, 9] },

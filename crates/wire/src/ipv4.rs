@@ -194,7 +194,8 @@ mod tests {
 
     #[test]
     fn options_are_skipped() {
-        let mut bytes = vec![0x46, 0, 0, 26, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 1, 0, 8, 9];
+        let mut bytes =
+            vec![0x46, 0, 0, 26, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 1, 0, 8, 9];
         let sum = checksum(&bytes[..24]);
         bytes[10..12].copy_from_slice(&sum.to_be_bytes());
         assert_eq!(Header::decode(&bytes).map(|(_, inside)| inside.to_vec()), Ok(vec![8, 9]));
