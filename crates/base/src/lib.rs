@@ -5,12 +5,15 @@
 
 pub mod bucket;
 pub mod credit;
+pub mod codepoint;
 pub mod packet;
 pub mod random;
 pub mod schema;
+pub mod tunnel;
 pub mod units;
 pub mod verdict;
 
+pub use codepoint::{Codepoint, Signals};
 pub use packet::{Ecn, Packet, flags};
 pub use random::{Draw, Given, Stream};
 pub use units::{Duration, Fine, Rate, Time};
