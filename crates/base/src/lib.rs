@@ -4,8 +4,8 @@
 //! Nothing here knows of links, queues or protocols.
 
 pub mod bucket;
-pub mod credit;
 pub mod codepoint;
+pub mod credit;
 pub mod packet;
 pub mod random;
 pub mod schema;

@@ -107,7 +107,8 @@ fn later_fields(version: u32) -> Vec<Vec<&'static str>> {
     let mut paths = Vec::new();
     for metric in metrics::METRICS.iter().filter(|metric| metric.since > version) {
         let mut path: Vec<&str> = metric.name.split('.').collect();
-        let kept = |path: &[&str]| older().any(|m| m.name.split('.').take(path.len()).eq(path.iter().copied()));
+        let kept =
+            |path: &[&str]| older().any(|m| m.name.split('.').take(path.len()).eq(path.iter().copied()));
         while path.len() > 1 && !kept(&path[..path.len() - 1]) {
             path.pop();
         }
@@ -528,7 +529,8 @@ mod tests {
     #[test]
     fn what_version_1_had_of_classes() {
         let class = |sent: u64, later: Value| {
-            let mut class = json!({ "queue_delay_s_mean": null, "queue_delay_s_sd": null, "delivered_packets": sent });
+            let mut class =
+                json!({ "queue_delay_s_mean": null, "queue_delay_s_sd": null, "delivered_packets": sent });
             let table = class.as_object_mut().expect("a table");
             table.extend(later.as_object().cloned().expect("a table"));
             class
