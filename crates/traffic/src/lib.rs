@@ -4,6 +4,8 @@
 //! sources (Poisson, constant rate) make their own packets. Unit draws are independent of the rate, so that two runs
 //! that differ in a rate see the same sequence, scaled.
 
+pub mod adaptation;
+
 use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Sampler, Type, Value, Values};
 use evenflow_base::{Duration, Ecn, Stream, Time};
 
