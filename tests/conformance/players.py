@@ -208,7 +208,9 @@ def write(name: str, rule: str, about: str, session: Session, events: list[dict[
     return f"abr/{name}.json", f'{json.dumps(head, indent=1)[:-2]},\n "events": [\n  {lines}\n ]\n}}\n'
 
 
-def by_hand(rule: str, about: str, capacity: float, answers: Sequence[tuple[float, int | None, int]]) -> tuple[str, str]:
+def by_hand(
+    rule: str, about: str, capacity: float, answers: Sequence[tuple[float, int | None, int]]
+) -> tuple[str, str]:
     """Levels at given buffers, each after a given last level: worked out on paper."""
     session = Session(None, aggressive_rate, PAPER, capacity)
     events = [
@@ -245,7 +247,9 @@ def players(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
             dice = draws(seed + 20)
             sizes = [[round(level / 4 * (0.6 + 0.8 * dice.next())) for level in PAPER] for _ in range(17)]
             session = Session(dice, make(), PAPER, 30.0, sizes)
-            yield write(f"{name}-sizes", name, f"{about} Chunks of different sizes, listed.", session, session.run(count))
+            yield write(
+                f"{name}-sizes", name, f"{about} Chunks of different sizes, listed.", session, session.run(count)
+            )
     yield by_hand(
         "bola",
         "Where BOLA changes level with buffers of 10 and 30 s: 11.93, 16.49, 21.08 and 26.10 s.",

@@ -350,9 +350,10 @@ fn choose(rule: &mut Adaptation, args: &Args) -> PyResult<Args> {
         }
         Some(_) => return Err(bad("sizes_bytes must be a list of lists of numbers")),
     };
-    let ladder = Ladder::new(levels, not_negative(args, "chunk_s", Some(2.0))?, sizes).map_err(|problems| {
-        bad(problems.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("\n"))
-    })?;
+    let ladder =
+        Ladder::new(levels, not_negative(args, "chunk_s", Some(2.0))?, sizes).map_err(|problems| {
+            bad(problems.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("\n"))
+        })?;
     let throughputs = numbers(args, "throughputs_bps")?.unwrap_or_default();
     if let Some(wrong) = throughputs.iter().find(|x| **x <= 0.0) {
         return Err(bad(format!("throughputs_bps must be more than 0, one is {wrong}")));

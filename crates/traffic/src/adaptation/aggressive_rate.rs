@@ -90,7 +90,8 @@ mod tests {
     fn too_slow_for_any_level_is_the_lowest_and_so_is_the_first() {
         assert_eq!(level(100e3, 15.0), 0);
         let ladder = paper();
-        let known = Known { ladder: &ladder, next: 0, buffer: 0.0, capacity: 30.0, throughputs: &[], last: None };
+        let known =
+            Known { ladder: &ladder, next: 0, buffer: 0.0, capacity: 30.0, throughputs: &[], last: None };
         assert_eq!(built::<AggressiveRate>(&[]).choose(&known), 0);
     }
 }

@@ -116,7 +116,10 @@ mod tests {
     #[test]
     fn empty_is_the_lowest_and_full_the_highest() {
         let (ladder, rule) = (paper(), built::<Bola>(&[]));
-        assert_eq!((rule.level(&ladder, 0.0), rule.level(&ladder, 30.0), rule.level(&ladder, 300.0)), (0, 4, 4));
+        assert_eq!(
+            (rule.level(&ladder, 0.0), rule.level(&ladder, 30.0), rule.level(&ladder, 300.0)),
+            (0, 4, 4)
+        );
     }
 
     #[test]

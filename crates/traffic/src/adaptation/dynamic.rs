@@ -94,8 +94,14 @@ mod tests {
         let mut rule = built::<Dynamic>(&[]);
         let mut at = |buffer| {
             let throughputs = [5e6];
-            let known =
-                Known { ladder: &ladder, next: 1, buffer, capacity: 60.0, throughputs: &throughputs, last: Some(0) };
+            let known = Known {
+                ladder: &ladder,
+                next: 1,
+                buffer,
+                capacity: 60.0,
+                throughputs: &throughputs,
+                last: Some(0),
+            };
             rule.choose(&known)
         };
         // 0.9 x 5 Mbit/s: the highest level. BOLA at 12.1 and 6.1 s: levels 1 and 0.
@@ -107,8 +113,14 @@ mod tests {
         let ladder = paper();
         let level = |throughput| {
             let throughputs = [throughput];
-            let known =
-                Known { ladder: &ladder, next: 1, buffer: 4.0, capacity: 60.0, throughputs: &throughputs, last: None };
+            let known = Known {
+                ladder: &ladder,
+                next: 1,
+                buffer: 4.0,
+                capacity: 60.0,
+                throughputs: &throughputs,
+                last: None,
+            };
             built::<Dynamic>(&[]).choose(&known)
         };
         // 1,632 / 0.9 = 1,813.3 kbit/s.

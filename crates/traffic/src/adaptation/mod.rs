@@ -53,7 +53,8 @@ impl Ladder {
         for (number, row) in sizes.iter().flatten().enumerate() {
             if row.len() != levels.len() {
                 let (have, want) = (row.len(), levels.len());
-                problems.push(("sizes", format!("chunk {number} has {have} sizes, the ladder {want} levels")));
+                problems
+                    .push(("sizes", format!("chunk {number} has {have} sizes, the ladder {want} levels")));
             } else if let Some(bad) = row.iter().find(|x| !sound(x)) {
                 problems.push(("sizes", format!("chunk {number} has a size of {bad} B")));
             }

@@ -54,7 +54,8 @@ mod tests {
 
     fn level(throughputs: &[f64], window: f64) -> usize {
         let ladder = paper();
-        let known = Known { ladder: &ladder, next: 1, buffer: 9.0, capacity: 30.0, throughputs, last: Some(0) };
+        let known =
+            Known { ladder: &ladder, next: 1, buffer: 9.0, capacity: 30.0, throughputs, last: Some(0) };
         built::<Rate>(&[("window", window)]).choose(&known)
     }
 
