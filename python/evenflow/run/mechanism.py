@@ -1,4 +1,4 @@
-"""Step one queue, stage, congestion control or adaptation rule by hand, through the same Rust object the simulator uses."""
+"""Step one mechanism by hand: a queue, stage, congestion control or adaptation rule, by the simulator's own object."""
 
 from __future__ import annotations
 

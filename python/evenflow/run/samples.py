@@ -1,5 +1,7 @@
-"""A line to copy for every mechanism: valid TOML for a scenario with a link `bottleneck` and a group `users`; of an adaptation
-rule the Python call."""
+"""A line to copy for every mechanism: valid TOML for a scenario with a link `bottleneck` and a group `users`.
+
+Of an adaptation rule it is the Python call.
+"""
 
 from __future__ import annotations
 
