@@ -1,7 +1,7 @@
 """Vectors for adaptation rules: which level a video player asks for.
 
 Like the rules of make_vectors.py, which writes what stands here, each rule is written a second time, straight from the
-document that README.md names. Plans of model predictive control are all worked out, in full, where Evenflow gives most of
+document that README.md names. Plans of model predictive control are all worked out, where Evenflow gives most of
 them up early. A question whose answer would hang on the last digits is left out.
 """
 
