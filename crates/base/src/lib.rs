@@ -6,6 +6,7 @@
 pub mod bucket;
 pub mod codepoint;
 pub mod credit;
+pub mod end;
 pub mod packet;
 pub mod random;
 pub mod schema;
@@ -14,6 +15,7 @@ pub mod units;
 pub mod verdict;
 
 pub use codepoint::{Codepoint, Signals};
+pub use end::End;
 pub use packet::{Ecn, Packet, flags};
 pub use random::{Draw, Given, Stream};
 pub use units::{Duration, Fine, Rate, Time};
