@@ -56,6 +56,8 @@ reasons! {
     TooLarge = "too_large",
     /// Lost on the link at random, whatever its queue.
     Loss = "loss",
+    /// A probe stage drops or marks each n-th packet.
+    Probe = "probe",
 }
 
 /// What becomes of a packet.
