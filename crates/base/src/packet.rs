@@ -126,6 +126,12 @@ impl Packet {
         self.label = f64::from_bits(u64::from(clock) << 32 | self.report());
     }
 
+    /// Whether a stage has made it: a segment without payload has flags, and a datagram says that it is one.
+    #[inline]
+    pub fn is_of_stage(&self) -> bool {
+        self.payload == 0 && self.flags == 0
+    }
+
     /// Whether it carries application data forward: a data segment or a datagram.
     #[inline]
     pub fn is_data(&self) -> bool {

@@ -21,6 +21,11 @@ pub fn all(room: Room) -> Vec<&'static Mechanism> {
 
 /// All mechanisms of all rooms.
 pub fn mechanisms() -> impl Iterator<Item = &'static Mechanism> {
+    with_hidden().filter(|m| !m.traits.hidden)
+}
+
+/// The same with those for tests, which scenarios may name and no list does.
+pub(crate) fn with_hidden() -> impl Iterator<Item = &'static Mechanism> {
     [
         evenflow_queue::MECHANISMS,
         evenflow_queue::SCHEDULERS,

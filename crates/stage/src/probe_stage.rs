@@ -34,6 +34,8 @@ pub struct Params {
     pub to: To,
     /// Answers those of its peer.
     pub answers: bool,
+    /// Answers answers too.
+    pub chatters: bool,
     /// How long it holds each packet; absent: not at all.
     pub hold: Option<Duration>,
     /// Holds packets and forgets to ask for a wake-up.
@@ -113,6 +115,7 @@ impl Station for ProbeStage {
                 _ => To::Peer,
             },
             answers: values.flag("answers"),
+            chatters: values.flag("chatters"),
             hold: values.maybe("hold").map(Duration::from_seconds),
             forgets: values.flag("forgets"),
             drop_every: values.maybe("drop_every").unwrap_or(0.0) as u64,
@@ -175,10 +178,10 @@ impl Station for ProbeStage {
         if probe.answer {
             self.answered += 1;
             self.rtt = cx.now - probe.sent;
-            return;
+        } else {
+            self.received += 1;
         }
-        self.received += 1;
-        if self.params.answers {
+        if self.params.answers && (!probe.answer || self.params.chatters) {
             let message = Some(Message::Probe(Probe { answer: true, ..probe }));
             let size = self.params.size;
             cx.send(Own { to: To::Peer, size, class: cx.whose.class, along: cx.whose, message });
@@ -242,6 +245,7 @@ pub static TABLE: Mechanism = Mechanism {
             "Where its probes go.",
         ),
         param("answers", Type::Flag, Fallback::Text("true"), Range::ANY, "Answers those of its peer."),
+        param("chatters", Type::Flag, Fallback::Text("false"), Range::ANY, "Answers answers too."),
         param("hold", Type::Duration, Fallback::Absent("not at all"), Range::NOT_NEGATIVE, "Holds each packet so long."),
         param("forgets", Type::Flag, Fallback::Text("false"), Range::ANY, "Asks for no wake-up while it holds packets."),
         param("drop_every", Type::Integer, Fallback::Absent("none"), Range::FROM_ONE, "Drops the last of so many."),

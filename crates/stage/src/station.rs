@@ -95,7 +95,7 @@ pub enum Setting {
     Rate(Rate),
 }
 
-/// A packet that a stage holds, and what the engine must know to send it on.
+/// A packet that a stage holds.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldPacket {
     /// The packet, which the stage may change.
@@ -106,19 +106,9 @@ pub struct HeldPacket {
     pub way: Way,
     /// Since when it is held.
     pub at: Time,
-    /// Its order among others of one instant, for the engine.
-    order: u64,
 }
 
-impl HeldPacket {
-    /// Its order among others of one instant.
-    #[inline]
-    pub fn order(&self) -> u64 {
-        self.order
-    }
-}
-
-/// What a stage asks for, in the order in which it did.
+/// What a stage asks for.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// To be woken at this instant.
@@ -131,8 +121,9 @@ pub enum Act {
     Set(Setting),
 }
 
-/// What a stage is told when it is called, and how it asks for more than its verdict. What it asks for happens before the
-/// packet at hand goes on.
+/// What a stage is told when it is called, and how it asks for more than its verdict. What it asks for happens when it returns,
+/// before the packet at hand goes on: first its alarm is set, then the rest is done in order. In the course of that it may be
+/// called again, for what it sends on may come back at the same instant.
 #[derive(Debug)]
 pub struct Cx<'a> {
     /// The instant.
@@ -143,22 +134,20 @@ pub struct Cx<'a> {
     pub way: Way,
     /// Random numbers, the stage's own.
     pub stream: &'a mut Stream,
-    order: u64,
     acts: &'a mut Vec<Act>,
 }
 
 impl<'a> Cx<'a> {
-    /// What is known at a call; `order` is the packet's among others of one instant, and `acts` gets what the stage asks for.
+    /// What is known at a call; `acts` gets what the stage asks for.
     #[inline(always)]
     pub fn new(
         now: Time,
         whose: Whose,
         way: Way,
-        order: u64,
         stream: &'a mut Stream,
         acts: &'a mut Vec<Act>,
     ) -> Cx<'a> {
-        Cx { now, whose, way, stream, order, acts }
+        Cx { now, whose, way, stream, acts }
     }
 
     /// The stage wants to be woken at `at`, instead of at any instant that it asked for before. [`Time::NEVER`]: not at all.
@@ -174,7 +163,7 @@ impl<'a> Cx<'a> {
 
     /// Keeps `packet`: the verdict must be [`Pass::Held`].
     pub fn hold(&self, packet: &Packet) -> HeldPacket {
-        HeldPacket { packet: *packet, whose: self.whose, way: self.way, at: self.now, order: self.order }
+        HeldPacket { packet: *packet, whose: self.whose, way: self.way, at: self.now }
     }
 
     /// Sends on a packet that was held.

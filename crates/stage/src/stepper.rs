@@ -31,6 +31,6 @@ impl Stepper {
 
     /// The context of a call at `now`.
     pub fn cx(&mut self, now: Time) -> Cx<'_> {
-        Cx::new(now, self.whose, self.way, 0, &mut self.stream, &mut self.acts)
+        Cx::new(now, self.whose, self.way, &mut self.stream, &mut self.acts)
     }
 }

@@ -15,11 +15,15 @@ use crate::network::{Connection, Flow, PORT};
 impl Engine {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
         let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
+        if wake == Wake::Stage {
+            return self.wake_stage(flow, fired, now);
+        }
         let info = self.net.flows[flow as usize];
         let endpoint = info.endpoint as usize;
         match wake {
             Wake::Start => self.start(flow, now),
             Wake::Source => self.datagram(flow, now),
+            Wake::Stage => {}
             Wake::Sender => {
                 let (c, profiles) = (&mut self.net.connections[endpoint], &self.net.profiles);
                 // A wake-up that is not the one on record is stale: its deadline moved earlier once.
@@ -183,7 +187,7 @@ impl Engine {
 
     /// A packet that was just made begins its way.
     #[inline(never)]
-    fn enter(&mut self, packet: &mut Packet, now: Time) {
+    pub(super) fn enter(&mut self, packet: &mut Packet, now: Time) {
         self.carry(packet, now);
     }
 

@@ -7,6 +7,7 @@
 
 mod endpoints;
 mod path;
+mod stages;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -34,6 +35,7 @@ enum Wake {
     Sender,
     Receiver,
     Source,
+    Stage,
 }
 
 /// Everything a run is made of.
@@ -54,6 +56,7 @@ pub struct Engine {
     reports: Reports,
     /// What ports drop after they had accepted it, until it is booked.
     dropped: Vec<Dropped>,
+    staging: stages::Staging,
     created: u64,
     consumed: u64,
     window_open: bool,
@@ -79,6 +82,7 @@ impl Engine {
             outbox: Vec::new(),
             reports: Reports::default(),
             dropped: Vec::new(),
+            staging: stages::Staging::default(),
             created: 0,
             consumed: 0,
         };
@@ -96,6 +100,7 @@ impl Engine {
     #[inline(never)]
     pub fn run(&mut self, stop: &AtomicBool, clock: Option<&AtomicU64>) -> Result<(), RunError> {
         let end = key(self.net.window.to + Duration(1), Rank::Service, 0, 0);
+        self.start_stages();
         loop {
             let next = self.heads.first();
             if next >= end {
@@ -106,6 +111,7 @@ impl Engine {
                 if stop.load(Ordering::Relaxed) {
                     return Err(RunError::Interrupted);
                 }
+                self.stage_fault()?;
                 if let Some(clock) = clock {
                     clock.store(time_of(next).seconds().to_bits(), Ordering::Relaxed);
                 }
@@ -172,9 +178,11 @@ impl Engine {
             inside += here;
             dropped += class.all_dropped;
         }
-        if self.created != self.consumed + dropped + inside {
+        let with_stages: u64 = self.net.stages.iter().map(|slot| u64::from(slot.held)).sum();
+        let by_stages: u64 = self.net.stage_counters.iter().map(|stage| stage.all_dropped).sum();
+        if self.created != self.consumed + dropped + by_stages + inside + with_stages {
             return Err(format!(
-                "network: {} packets sent, {} arrived, {dropped} dropped, {inside} inside",
+                "network: {} packets sent, {} arrived, {dropped} dropped by links, {by_stages} by stages, {inside} inside, {with_stages} held by stages",
                 self.created, self.consumed
             ));
         }
