@@ -19,9 +19,7 @@ pub use csfq_edge::CsfqEdge;
 pub use kept::Kept;
 pub use probe_stage::ProbeStage;
 pub use rate_meter::RateMeter;
-pub use station::{
-    Act, Cx, HeldPacket, Own, Owner, Pass, Setting, Signal, Station, To, Whose,
-};
+pub use station::{Act, Cx, HeldPacket, Own, Owner, Pass, Setting, Signal, Station, To, Whose};
 pub use stepper::Stepper;
 
 /// What a stage tells its peer. A kind that talks has its own.

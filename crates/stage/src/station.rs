@@ -140,13 +140,7 @@ pub struct Cx<'a> {
 impl<'a> Cx<'a> {
     /// What is known at a call; `acts` gets what the stage asks for.
     #[inline(always)]
-    pub fn new(
-        now: Time,
-        whose: Whose,
-        way: Way,
-        stream: &'a mut Stream,
-        acts: &'a mut Vec<Act>,
-    ) -> Cx<'a> {
+    pub fn new(now: Time, whose: Whose, way: Way, stream: &'a mut Stream, acts: &'a mut Vec<Act>) -> Cx<'a> {
         Cx { now, whose, way, stream, acts }
     }
 

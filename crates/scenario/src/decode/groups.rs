@@ -205,7 +205,10 @@ fn hops(
             let kind = mechanism.kind;
             errors.push(
                 here,
-                format!("{kind} acts forward only: data that crosses {} against its direction would not meet it", quoted(name)),
+                format!(
+                    "{kind} acts forward only: data that crosses {} against its direction would not meet it",
+                    quoted(name)
+                ),
             );
         } else if hops.iter().any(|hop| hop.component == component) {
             errors.push(here, format!("{} stands on this path twice", quoted(name)));
@@ -226,7 +229,7 @@ fn hops(
         errors.push(
             path,
             format!(
-                "has {} components, of which {senders} make packets of their own; so many packets cannot tell apart: fewer of either",
+                "has {} components, of which {senders} make packets of their own; more than a packet can count: fewer of either are needed",
                 hops.len()
             ),
         );

@@ -470,7 +470,13 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
         let (peer, controls) = (written("peer"), written("controls"));
         let per = per(table, &path, errors);
         let (mechanism, spec) = mechanism_in(table, &STAGE, Room::Stage, &path, errors);
-        let stage = per.zip(spec).map(|(per, spec)| Stage { name: name.into(), per, spec, peer: None, controls: None });
+        let stage = per.zip(spec).map(|(per, spec)| Stage {
+            name: name.into(),
+            per,
+            spec,
+            peer: None,
+            controls: None,
+        });
         drafts.push(StageDraft { name: name.into(), per, mechanism, peer, controls, stage });
     }
     drafts
@@ -552,7 +558,11 @@ fn peer(
     if !own.traits.peers.contains(&mechanism.kind) {
         let wanted = own.traits.peers.join(" or ");
         let kind = mechanism.kind;
-        return Err(format!("{} is a stage of kind {kind}; a peer of {} is of kind {wanted}", quoted(name), own.kind));
+        return Err(format!(
+            "{} is a stage of kind {kind}; a peer of {} is of kind {wanted}",
+            quoted(name),
+            own.kind
+        ));
     }
     if !meet(Component::Stage(i), Component::Stage(peer)) {
         return Err(format!("no path has both this stage and {}", quoted(name)));

@@ -97,14 +97,7 @@ impl Builder<'_> {
 
     /// What packets of the flow at `place` meet over some hops of its path, along it or back. A stage that does not act in that
     /// direction is not among it.
-    fn way(
-        &self,
-        group: &Group,
-        place: Place,
-        places: &Places,
-        hops: Range<usize>,
-        along: Way,
-    ) -> Vec<u32> {
+    fn way(&self, group: &Group, place: Place, places: &Places, hops: Range<usize>, along: Way) -> Vec<u32> {
         let entry = |hop: &Hop| {
             let way = if hop.against { along.opposite() } else { along };
             let here = self.entry(hop, place, places);
@@ -152,7 +145,8 @@ impl Builder<'_> {
         }
         let links = (back.len() > 1).then(|| back.len() - 2..back.len());
         // What acts between the two, or behind them, has its events.
-        let Some(links) = links.filter(|links| back[links.clone()].iter().all(|entry| entry & STAGE == 0)) else {
+        let Some(links) = links.filter(|links| back[links.clone()].iter().all(|entry| entry & STAGE == 0))
+        else {
             return;
         };
         if let [before, last] = &mut back[links]

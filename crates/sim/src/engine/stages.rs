@@ -135,8 +135,12 @@ impl Engine {
         self.carry_out(index, now);
         let slot = &self.net.stages[index as usize];
         let counters = &mut self.net.stage_counters[slot.class as usize];
-        let happening =
-            |reason: Reason| Happening { time: now, flow: packet.flow, class: STAGES | slot.class, code: reason as u8 };
+        let happening = |reason: Reason| Happening {
+            time: now,
+            flow: packet.flow,
+            class: STAGES | slot.class,
+            code: reason as u8,
+        };
         match pass {
             Pass::On => {}
             Pass::Mark(reason) => {
@@ -261,7 +265,9 @@ impl Engine {
         let slot = &mut self.net.stages[index as usize];
         let Some(rest) = slot.held.checked_sub(1) else {
             let name = self.name_of(index);
-            self.staging.fault.get_or_insert(format!("stages.{name} sends on a packet that it does not hold"));
+            self.staging
+                .fault
+                .get_or_insert(format!("stages.{name} sends on a packet that it does not hold"));
             return;
         };
         slot.held = rest;
@@ -327,7 +333,8 @@ impl Engine {
             let (held, own) = (slot.held, slot.stage.held());
             let name = self.name_of(index as u32);
             if held as usize != own {
-                let fault = format!("stages.{name} holds {own} packets by its own count, {held} by the engine's");
+                let fault =
+                    format!("stages.{name} holds {own} packets by its own count, {held} by the engine's");
                 return Err(RunError::Invariant(fault));
             }
             if held > 0 && slot.wake == Time::NEVER {
