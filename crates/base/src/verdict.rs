@@ -58,6 +58,8 @@ reasons! {
     Loss = "loss",
     /// A probe stage drops or marks each n-th packet.
     Probe = "probe",
+    /// A rewriter has made the codepoint a congestion mark.
+    Rewritten = "rewritten",
 }
 
 /// What becomes of a packet.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
 use evenflow_base::schema::{Room, Traits, Type, Value as Quantity};
-use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Stream, Time, Verdict, flags};
+use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Stream, Time, Verdict, ip};
 use evenflow_queue::held::{self, Served};
 use evenflow_queue::{
     Admission, Dropped, Gate, Limit, LinkFacts, Next, Occupancy, Qdisc, Queued, Scheduler, default_limit,
@@ -70,8 +70,9 @@ fn classes(params: &Args) -> Vec<String> {
     let mut names = vec!["be".to_string(), "ef".to_string()];
     let tables = ["accounting", "offsets", "classes"].iter().filter_map(|k| params.get(*k)?.as_object());
     let keys = tables.flat_map(|t| t.keys().cloned());
-    let listed = params.get("order").and_then(Value::as_array).into_iter().flatten();
-    names.extend(keys.chain(listed.filter_map(|v| v.as_str().map(String::from))));
+    let lists = ["order", "of_class"].iter().filter_map(|k| params.get(*k)?.as_array());
+    let named = lists.flatten().chain(params.get("class"));
+    names.extend(keys.chain(named.filter_map(|v| v.as_str().map(String::from))));
     names.sort();
     names.dedup();
     names
@@ -176,21 +177,18 @@ impl Inner {
         let packet = Packet {
             seq: number(args, "id", Some(0.0))? as u64,
             label: number(args, "label", Some(0.0))?,
-            flow: 0,
-            stamp: 0,
-            size: bytes as u16,
-            payload: bytes as u16,
-            hop: 0,
             class: class as u8,
-            flags: flags::DATAGRAM,
-            ecn: match args.get("ecn").and_then(Value::as_str) {
-                None if args.contains_key("ecn") => return Err(bad(format!("ecn must be one of {ECN}"))),
-                None | Some("capable") => Ecn::Capable0,
-                Some("not-capable") => Ecn::NotCapable,
-                Some("marked") => Ecn::Congestion,
-                Some(other) => return Err(bad(format!("ecn must be one of {ECN}, not {other:?}"))),
-            },
-        };
+            ip: ip::DATAGRAM,
+            ..Packet::new(0, bytes as u16, bytes as u16)
+        }
+        .with_ecn(match args.get("ecn").and_then(Value::as_str) {
+            None if args.contains_key("ecn") => return Err(bad(format!("ecn must be one of {ECN}"))),
+            None | Some("capable" | "ect0") => Ecn::Capable0,
+            Some("ect1") => Ecn::Capable1,
+            Some("not-capable" | "not-ect") => Ecn::NotCapable,
+            Some("marked" | "ce") => Ecn::Congestion,
+            Some(other) => return Err(bad(format!("ecn must be one of {ECN}, not {other:?}"))),
+        });
         Ok((packet, Time::from_seconds(not_negative(args, "now_s", Some(0.0))?)))
     }
 
@@ -388,11 +386,11 @@ fn ids(dropped: &[Dropped]) -> Value {
 }
 
 /// The codepoints that a packet may be given.
-const ECN: &str = "\"capable\", \"not-capable\", \"marked\"";
+const ECN: &str = "\"capable\" or \"ect0\", \"ect1\", \"not-capable\" or \"not-ect\", \"marked\" or \"ce\"";
 
 /// The codepoint of a packet as a word.
 pub(crate) fn ecn_word(packet: &Packet) -> &'static str {
-    match packet.ecn {
+    match packet.ecn() {
         Ecn::NotCapable => "not-capable",
         Ecn::Capable0 | Ecn::Capable1 => "capable",
         Ecn::Congestion => "marked",

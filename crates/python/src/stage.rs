@@ -4,7 +4,7 @@ use pyo3::PyResult;
 use serde_json::{Value, json};
 
 use evenflow_base::schema::Way;
-use evenflow_base::{Packet, Time};
+use evenflow_base::{Ecn, Options, Packet, Time, flags, ip};
 use evenflow_stage::probe_stage::Probe;
 use evenflow_stage::{Act, HeldPacket, Message, Own, Pass, Setting, Stage, Stepper, To};
 
@@ -39,7 +39,8 @@ impl ByHand {
         self.stepper.whose.class = packet.class;
         match method {
             "forward" | "backward" => {
-                let before = packet;
+                dress(&mut packet, args, &mut self.stepper.options)?;
+                let before = fields(&packet, &self.stepper.options, classes);
                 self.stepper.way = if method == "forward" { Way::Forward } else { Way::Backward };
                 let mut cx = self.stepper.cx(now);
                 let pass = match cx.way {
@@ -54,10 +55,13 @@ impl ByHand {
                 };
                 out.insert("verdict".into(), verdict.into());
                 out.insert("reason".into(), reason.map_or(Value::Null, |r| r.name().into()));
-                let (before, after) = (fields(&before, classes), fields(&packet, classes));
+                let after = fields(&packet, &self.stepper.options, classes);
                 let changed = after.iter().filter(|(name, value)| before.get(*name) != Some(value));
                 out.insert("changed".into(), changed.map(|(name, _)| name.as_str()).collect());
                 out.extend(after);
+                if pass != Pass::Held {
+                    self.stepper.options.discard(&packet);
+                }
             }
             "wake" => self.stage.wake(&mut self.stepper.cx(now)),
             "receive" => {
@@ -80,7 +84,10 @@ impl ByHand {
                     out.insert("wake_s".into(), at);
                 }
                 Act::Send(own) => sent.push(sending(&own, classes)),
-                Act::Release(HeldPacket { packet, .. }) => released.push(json!(packet.seq)),
+                Act::Release(HeldPacket { packet, .. }) => {
+                    released.push(json!(packet.seq));
+                    self.stepper.options.discard(&packet);
+                }
                 Act::Set(Setting::Rate(rate)) => set.push(json!({ "rate_bps": rate.bits_per_second() })),
             }
         }
@@ -92,12 +99,60 @@ impl ByHand {
     }
 }
 
+/// What a TCP segment may be called, its flags, and whether it carries data.
+const SEGMENTS: [(&str, u8, bool); 6] = [
+    ("syn", flags::SYN, false),
+    ("syn-ack", flags::SYN | flags::ACK, false),
+    ("ack", flags::ACK, false),
+    ("data", 0, true),
+    ("fin", flags::FIN | flags::ACK, false),
+    ("rst", flags::RST, false),
+];
+
+/// Makes a datagram what the call says that it is.
+fn dress(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()> {
+    packet.set_re(args.get("re") == Some(&Value::Bool(true)));
+    if let Some(segment) = args.get("segment").filter(|segment| !segment.is_null()) {
+        let Some((_, flags, data)) = SEGMENTS.iter().find(|(name, ..)| segment.as_str() == Some(name)) else {
+            let names: Vec<&str> = SEGMENTS.iter().map(|(name, ..)| *name).collect();
+            return Err(bad(format!("segment must be one of {}, not {segment}", names.join(", "))));
+        };
+        packet.ip &= !ip::DATAGRAM;
+        packet.flags = *flags;
+        packet.payload = if *data { packet.payload } else { 0 };
+    }
+    for (name, most) in [("window", u16::MAX), ("scale", 14)] {
+        if args.get(name).is_none_or(Value::is_null) {
+            continue;
+        }
+        let x = not_negative(args, name, None)?;
+        if x.fract() != 0.0 || x > f64::from(most) {
+            return Err(bad(format!("{name} must be a whole number up to {most}, it is {x}")));
+        }
+        let carried = options.attach(packet);
+        match name {
+            "window" => carried.window = Some(x as u16),
+            _ => carried.scale = Some(x as u8),
+        }
+    }
+    Ok(())
+}
+
 /// The fields of a packet that stages write.
-fn fields(packet: &Packet, classes: &[String]) -> Args {
+fn fields(packet: &Packet, options: &Options, classes: &[String]) -> Args {
+    let codepoint = match packet.ecn() {
+        Ecn::NotCapable => "not-ect",
+        Ecn::Capable1 => "ect1",
+        Ecn::Capable0 => "ect0",
+        Ecn::Congestion => "ce",
+    };
     let mut out = Args::new();
     out.insert("label".into(), json!(packet.label));
     out.insert("ecn".into(), ecn_word(packet).into());
+    out.insert("codepoint".into(), codepoint.into());
+    out.insert("re".into(), packet.re().into());
     out.insert("cls".into(), json!(classes.get(usize::from(packet.class))));
+    out.insert("window".into(), json!(options.of(packet).window));
     out
 }
 

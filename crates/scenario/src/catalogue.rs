@@ -135,7 +135,6 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("policer", "a link's scheduler tbf with a small limit"),
             ("congestion-policer", "the queue csfq, or activity-aqm"),
             ("auditor", "rate-meter"),
-            ("rewriter", WIRE),
             ("tunnel", WIRE),
             ("tunnel-ingress", WIRE),
             ("tunnel-egress", WIRE),

@@ -101,9 +101,10 @@ pub static TABLE: Mechanism = Mechanism {
 mod tests {
     use super::*;
     use crate::Stepper;
+    use evenflow_base::ip;
 
     fn pass(edge: &mut CsfqEdge, now: u64) -> f64 {
-        let mut p = Packet { flags: 8, ..Packet::new(0, 1500, 1470) };
+        let mut p = Packet { ip: ip::DATAGRAM, ..Packet::new(0, 1500, 1470) };
         edge.forward(&mut p, &mut Stepper::new(1).cx(Time(now)));
         p.label
     }

@@ -8,6 +8,7 @@ pub mod csfq_edge;
 mod kept;
 pub mod probe_stage;
 pub mod rate_meter;
+pub mod rewriter;
 mod station;
 mod stepper;
 
@@ -19,6 +20,7 @@ pub use csfq_edge::CsfqEdge;
 pub use kept::Kept;
 pub use probe_stage::ProbeStage;
 pub use rate_meter::RateMeter;
+pub use rewriter::Rewriter;
 pub use station::{Act, Cx, HeldPacket, Own, Owner, Pass, Setting, Signal, Station, To, Whose};
 pub use stepper::Stepper;
 
@@ -78,7 +80,7 @@ macro_rules! stages {
             }
 
             /// See [`Station::held`].
-            pub fn held(&self) -> usize {
+            pub fn held(&self) -> Vec<HeldPacket> {
                 match self { $(Stage::$name(stage) => stage.held(),)* }
             }
 
@@ -110,6 +112,8 @@ stages! {
     Probe(ProbeStage),
     /// See [`rate_meter`].
     Rate(RateMeter),
+    /// See [`rewriter`].
+    Rewriter(Rewriter),
 }
 
 /// What is wrong with several parameters together.

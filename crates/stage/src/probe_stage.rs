@@ -93,8 +93,8 @@ impl ProbeStage {
             cx.wake_at(self.next_wake());
             return Pass::Held;
         }
-        if turn(self.params.mark_every) && packet.ecn != Ecn::NotCapable {
-            packet.ecn = Ecn::Congestion;
+        if turn(self.params.mark_every) && packet.ecn() != Ecn::NotCapable {
+            packet.set_ecn(Ecn::Congestion);
             return Pass::Mark(Reason::Probe);
         }
         Pass::On
@@ -188,8 +188,8 @@ impl Station for ProbeStage {
         }
     }
 
-    fn held(&self) -> usize {
-        self.held.len()
+    fn held(&self) -> Vec<HeldPacket> {
+        self.held.iter().copied().collect()
     }
 
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {

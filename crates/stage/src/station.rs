@@ -1,7 +1,7 @@
 //! What every stage can do, what it is told, and what it may do beside its verdict.
 
 use evenflow_base::schema::{Mechanism, Problem, Values, Way};
-use evenflow_base::{Packet, Rate, Reason, Stream, Time, flags};
+use evenflow_base::{Options, Packet, Rate, Reason, Stream, Time, flags};
 
 use crate::Message;
 
@@ -56,7 +56,9 @@ impl Signal {
     #[inline]
     pub fn of(packet: &Packet) -> Option<Signal> {
         match packet.flags {
+            f if f & flags::RST != 0 => Some(Signal::Breaks),
             f if f & flags::SYN != 0 => (f & flags::ACK == 0).then_some(Signal::Opens),
+            f if f & flags::FIN != 0 => Some(Signal::Closes),
             _ => None,
         }
     }
@@ -134,14 +136,23 @@ pub struct Cx<'a> {
     pub way: Way,
     /// Random numbers, the stage's own.
     pub stream: &'a mut Stream,
+    /// What few packets carry: windows and their scales, SACK blocks, outer headers.
+    pub options: &'a mut Options,
     acts: &'a mut Vec<Act>,
 }
 
 impl<'a> Cx<'a> {
     /// What is known at a call; `acts` gets what the stage asks for.
     #[inline(always)]
-    pub fn new(now: Time, whose: Whose, way: Way, stream: &'a mut Stream, acts: &'a mut Vec<Act>) -> Cx<'a> {
-        Cx { now, whose, way, stream, acts }
+    pub fn new(
+        now: Time,
+        whose: Whose,
+        way: Way,
+        stream: &'a mut Stream,
+        options: &'a mut Options,
+        acts: &'a mut Vec<Act>,
+    ) -> Cx<'a> {
+        Cx { now, whose, way, stream, options, acts }
     }
 
     /// The stage wants to be woken at `at`, instead of at any instant that it asked for before. [`Time::NEVER`]: not at all.
@@ -200,9 +211,9 @@ pub trait Station: Clone + std::fmt::Debug + Sized {
     /// A packet of its peer's has arrived and told it something.
     fn receive(&mut self, _message: Message, _cx: &mut Cx) {}
 
-    /// How many packets it holds.
-    fn held(&self) -> usize {
-        0
+    /// The packets that it holds.
+    fn held(&self) -> Vec<HeldPacket> {
+        Vec::new()
     }
 
     /// An observable by name, at `now`, for a series or a test.

@@ -19,8 +19,17 @@ _PACKET = {
     "id": "a number of yours, given back by `dequeue`; 0",
     "label": "what an earlier stage wrote into the packet; 0",
 }
-_ECN = {"ecn": '"capable", "not-capable" or "marked"; "capable"'}
-_OWNER = {"user": "number of the user; 0", "flow": "number of the flow; 0"}
+_ECN = {"ecn": '"capable" (or "ect0"), "ect1", "not-capable" or "marked"; "capable"'}
+_CROSSING = {
+    **_PACKET,
+    **_ECN,
+    "re": "the RE flag; False",
+    "segment": '"syn", "syn-ack", "ack", "data", "fin" or "rst" of a TCP connection; a datagram',
+    "window": "its receive window as on the wire, 16 bits; not told",
+    "scale": "the window scale that a SYN announces; none",
+    "user": "number of the user; 0",
+    "flow": "number of the flow; 0",
+}
 _EVENT = {
     "now_s": "time in s; 0",
     "flight": "bytes in flight; the window",
@@ -55,8 +64,8 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
         "dequeue": {"now_s": "time in s; 0"},
     },
     "stage": {
-        "forward": {**_PACKET, **_ECN, **_OWNER},
-        "backward": {**_PACKET, **_ECN, **_OWNER},
+        "forward": _CROSSING,
+        "backward": _CROSSING,
         "wake": {"now_s": "time in s; 0"},
         "receive": {"now_s": "time in s; 0", "message": "what its peer has `sent`"},
         "observe": {"now_s": "time in s; 0"},

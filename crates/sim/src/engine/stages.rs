@@ -90,7 +90,8 @@ impl Engine {
     fn call(&mut self, index: u32, now: Time, what: impl FnOnce(&mut evenflow_stage::Stage, &mut Cx)) {
         let whose = self.whose(self.net.stages[index as usize].home);
         let slot = &mut self.net.stages[index as usize];
-        let mut cx = Cx::new(now, whose, Way::Forward, &mut slot.stream, &mut self.staging.acts);
+        let mut cx =
+            Cx::new(now, whose, Way::Forward, &mut slot.stream, &mut self.options, &mut self.staging.acts);
         what(&mut slot.stage, &mut cx);
         self.carry_out(index, now);
     }
@@ -105,12 +106,12 @@ impl Engine {
         let slot = &mut self.net.stages[(entry & STAGE_INDEX) as usize];
         let whose =
             Whose { user: info.host, flow: u64::from(packet.flow), class: packet.class, slot: packet.flow };
-        let acts = &mut self.staging.acts;
+        let (options, acts) = (&mut self.options, &mut self.staging.acts);
         let (pass, way) = if entry & BACK == 0 {
-            let mut cx = Cx::new(now, whose, Way::Forward, &mut slot.stream, acts);
+            let mut cx = Cx::new(now, whose, Way::Forward, &mut slot.stream, options, acts);
             (slot.stage.forward(packet, &mut cx), Way::Forward)
         } else {
-            let mut cx = Cx::new(now, whose, Way::Backward, &mut slot.stream, acts);
+            let mut cx = Cx::new(now, whose, Way::Backward, &mut slot.stream, options, acts);
             (slot.stage.backward(packet, &mut cx), Way::Backward)
         };
         if self.probes.watches_stages {
@@ -293,7 +294,8 @@ impl Engine {
         let message = self.end_own(packet);
         let whose = self.whose(packet.flow);
         let slot = &mut self.net.stages[index as usize];
-        let mut cx = Cx::new(now, whose, Way::Forward, &mut slot.stream, &mut self.staging.acts);
+        let mut cx =
+            Cx::new(now, whose, Way::Forward, &mut slot.stream, &mut self.options, &mut self.staging.acts);
         if let Some(message) = message {
             slot.stage.receive(message, &mut cx);
         }
@@ -307,6 +309,7 @@ impl Engine {
     #[inline(never)]
     pub(super) fn end_own(&mut self, packet: &mut Packet) -> Option<Message> {
         self.consumed += 1;
+        self.options.discard(packet);
         self.staging.messages.take(packet.seq)
     }
 
@@ -326,11 +329,18 @@ impl Engine {
         self.staging.fault.as_ref().map_or(Ok(()), |fault| Err(RunError::Stage(fault.clone())))
     }
 
+    /// What stages tell each other is kept for packets `inside`, and for no other.
+    pub(super) fn check_messages(&self, inside: &[Packet]) -> Result<(), String> {
+        let under_way = inside.iter().filter(|packet| packet.is_of_stage() && packet.seq != EMPTY).count();
+        let kept = self.staging.messages.len();
+        if kept == under_way { Ok(()) } else { Err(format!("messages: {kept} kept, {under_way} under way")) }
+    }
+
     /// What must be true of stages at the end of a run.
     pub fn check_stages(&self) -> Result<(), RunError> {
         self.stage_fault()?;
         for (index, slot) in self.net.stages.iter().enumerate() {
-            let (held, own) = (slot.held, slot.stage.held());
+            let (held, own) = (slot.held, slot.stage.held().len());
             let name = self.name_of(index as u32);
             if held as usize != own {
                 let fault =
