@@ -1,6 +1,7 @@
 //! The Python module `evenflow._core`: conversion only, no logic.
 
 mod mechanism;
+mod stage;
 mod tunnels;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,12 @@ create_exception!(
     "A scenario with errors; `.errors` lists (path, message)."
 );
 create_exception!(_core, Interrupted, PyException, "A run that `request_stop` ended.");
+create_exception!(
+    _core,
+    StageError,
+    PyException,
+    "A stage has made a run senseless; the message says which and how."
+);
 
 /// Raised by `request_stop`: every run of this process looks at it.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -133,7 +140,7 @@ fn thread_cpu_seconds(py: Python<'_>) -> PyResult<f64> {
 fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyResult<Record> {
     #[expect(clippy::disallowed_methods, reason = "what a run took is provenance, outside the record")]
     let (started, cpu_before) = (Instant::now(), thread_cpu_seconds(py)?);
-    let options = Options { event_path, clock: Some(&CLOCK) };
+    let options = Options { event_path, clock: Some(&CLOCK), ..Options::default() };
     CLOCK.store(0, Ordering::Relaxed);
     let result = py.detach(|| evenflow_sim::run(&scenario.inner, seed, options, &STOP));
     let (wall, cpu) = (started.elapsed().as_secs_f64(), thread_cpu_seconds(py)? - cpu_before);
@@ -148,6 +155,7 @@ fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyRe
     });
     result.map_err(|error: RunError| match error {
         RunError::Interrupted => Interrupted::new_err("the run was interrupted"),
+        RunError::Stage(sentence) => StageError::new_err(sentence),
         other => PyRuntimeError::new_err(other.to_string()),
     })
 }
@@ -219,6 +227,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("BUILD_PROFILE", PROFILE)?;
     m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
     m.add("Interrupted", m.py().get_type::<Interrupted>())?;
+    m.add("StageError", m.py().get_type::<StageError>())?;
     m.add_class::<Scenario>()?;
     m.add_class::<Record>()?;
     m.add_class::<mechanism::Mechanism>()?;

@@ -28,6 +28,8 @@ pub use record::{Column, Outcome, hash as record_hash};
 pub struct Options {
     /// Every queue takes the event path, even where one event a hop would do. For the test that both agree.
     pub event_path: bool,
+    /// Nothing is worked off early, even where that saves an event. For the test that both agree.
+    pub unfolded: bool,
     /// Where the loop writes, whenever it looks at the stop flag, which instant it has reached: seconds, as bits of an f64.
     pub clock: Option<&'static AtomicU64>,
 }
@@ -38,6 +40,9 @@ pub enum RunError {
     /// The stop flag was raised.
     #[error("the run was interrupted")]
     Interrupted,
+    /// A stage makes the run senseless.
+    #[error("{0}")]
+    Stage(String),
     /// A law of conservation was broken: a fault of the program.
     #[error("a fault in Evenflow, please report it: {0}")]
     Invariant(String),
@@ -47,6 +52,7 @@ pub enum RunError {
 pub fn run(scenario: &Scenario, seed: u64, options: Options, stop: &AtomicBool) -> Result<Outcome, RunError> {
     let mut engine = build::build(scenario, seed, options);
     engine.run(stop, options.clock)?;
+    engine.check_stages()?;
     engine.check_conservation().map_err(RunError::Invariant)?;
     Ok(record::record(&engine, scenario, seed))
 }

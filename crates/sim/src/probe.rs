@@ -2,7 +2,7 @@
 //!
 //! A run without one pays a flag test per packet.
 
-use evenflow_base::{Duration, Packet, Reason, Time, Verdict, flags};
+use evenflow_base::{Duration, Packet, Time, Verdict};
 use evenflow_scenario::model::EventKind;
 
 use evenflow_transport::Window;
@@ -80,6 +80,9 @@ pub struct Timed {
     pub column: usize,
 }
 
+/// Set in the class of what happens at a stage.
+pub const STAGES: u32 = 1 << 31;
+
 /// Something that happened to a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Happening {
@@ -87,7 +90,7 @@ pub struct Happening {
     pub time: Time,
     /// To a packet of which flow.
     pub flow: u32,
-    /// At which link and direction: twice the link's index, plus one backwards.
+    /// At which link and direction: twice the link's index, plus one backwards. Or at which stage: its index and [`STAGES`].
     pub class: u32,
     /// Reason of a drop or mark; of an arrival: whether it was marked.
     pub code: u8,
@@ -138,7 +141,7 @@ impl Probes {
     /// When the next look is due.
     #[inline]
     pub fn head(&self) -> Key {
-        self.due.map_or(NEVER, |at| key(at, Rank::Probe, 0))
+        self.due.map_or(NEVER, |at| key(at, Rank::Probe, 0, 0))
     }
 
     fn update(&mut self) {
@@ -217,8 +220,8 @@ impl Probes {
         }
         for (kind, list) in &mut self.lists {
             let code = match (&kind, verdict) {
-                (EventKind::Arrival, _) if packet.is_data() && !packet.is(flags::BACKWARD) => {
-                    u8::from(packet.ecn == evenflow_base::Ecn::Congestion)
+                (EventKind::Arrival, _) if packet.is_data() && !packet.is_backward() => {
+                    u8::from(packet.ecn() == evenflow_base::Ecn::Congestion)
                 }
                 (EventKind::Mark, Verdict::Mark(reason)) => reason as u8,
                 _ => continue,
@@ -237,11 +240,11 @@ impl Probes {
         }
     }
 
-    /// A packet was marked as it left a queue.
-    pub fn marked(&mut self, class: u32, packet: &Packet, reason: Reason, now: Time) {
+    /// A packet was marked as it left a queue, or by a stage.
+    pub fn marked(&mut self, mark: Happening) {
         for (kind, list) in &mut self.lists {
             if *kind == EventKind::Mark {
-                list.push(Happening { time: now, flow: packet.flow, class, code: reason as u8 });
+                list.push(mark);
             }
         }
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use evenflow_base::schema::{Law, Room, Value};
+use evenflow_base::schema::{Law, Room, Value, Way};
 use evenflow_transport::Profile;
 use evenflow_transport::congestion_control::contradictions;
 use evenflow_transport::profile::TCP;
 use serde_json::Value as Json;
 
-use super::network::{LinkDraft, StageDraft};
+use super::network::{Crossing, LinkDraft, StageDraft};
 use super::table::{self, Table, name_problem, unknown_keys};
 use super::{as_table, by_name, fixed, list, mechanism_in, nothing, plain, text};
 use crate::errors::{Errors, join, quoted, shown, suggestion};
@@ -48,6 +48,16 @@ struct TrafficDraft {
 }
 
 impl GroupDraft {
+    /// Bytes of the largest packet that its users send, as far as that is known.
+    pub fn largest_packet(&self) -> Option<f64> {
+        let of = |traffic: &TrafficDraft| match traffic.tcp.as_ref()? {
+            Some(tcp) => Some((tcp.profile.mss + tcp.profile.header) as f64),
+            None => Some(traffic.spec.as_ref()?.values.get("packet")?.bounds().1),
+        };
+        let sizes = self.traffic.iter().flatten().filter_map(of);
+        sizes.filter(|size| size.is_finite()).max_by(f64::total_cmp)
+    }
+
     /// The group, if nothing was wrong; `classes` are those of all groups.
     pub fn finish(self, classes: &[String]) -> Option<Group> {
         let finish = |draft: TrafficDraft| {
@@ -66,9 +76,15 @@ impl GroupDraft {
     }
 }
 
-/// The traffic classes of all groups, in the order of their names.
-pub(super) fn classes(groups: &[GroupDraft], errors: &mut Errors) -> Vec<String> {
-    let all: BTreeSet<&String> = groups.iter().flat_map(|g| &g.classes).flatten().map(|(c, _)| c).collect();
+/// The traffic classes of all groups and those that stages give, in the order of their names.
+pub(super) fn classes(
+    groups: &[GroupDraft],
+    crossing: Option<&Crossing>,
+    errors: &mut Errors,
+) -> Vec<String> {
+    let mut all: BTreeSet<&String> =
+        groups.iter().flat_map(|g| &g.classes).flatten().map(|(c, _)| c).collect();
+    all.extend(crossing.iter().flat_map(|crossing| &crossing.all));
     if all.len() > usize::from(u8::MAX) + 1 {
         errors.push("groups", format!("{} traffic classes; there can be 256", all.len()));
     }
@@ -197,10 +213,20 @@ fn hops(
             );
             continue;
         };
-        if against && matches!(component, Component::Stage(_)) {
+        let one_way = match component {
+            Component::Stage(i) if against => {
+                stages[i].mechanism.filter(|mechanism| !mechanism.traits.ways.has(Way::Backward))
+            }
+            _ => None,
+        };
+        if let Some(mechanism) = one_way {
+            let kind = mechanism.kind;
             errors.push(
                 here,
-                format!("{} is a stage; only links can be crossed against their direction", quoted(name)),
+                format!(
+                    "{kind} acts forward only: data that crosses {} against its direction would not meet it",
+                    quoted(name)
+                ),
             );
         } else if hops.iter().any(|hop| hop.component == component) {
             errors.push(here, format!("{} stands on this path twice", quoted(name)));
@@ -209,6 +235,22 @@ fn hops(
         }
     }
     if errors.len() > before {
+        return None;
+    }
+    // A packet counts in eight bits where it is: there, back, and where stages may send packets of their own.
+    let sends = |hop: &&Hop| match hop.component {
+        Component::Stage(i) => stages[i].mechanism.is_some_and(|mechanism| mechanism.traits.sends),
+        Component::Link(_) => false,
+    };
+    let senders = hops.iter().filter(sends).count();
+    if 2 * hops.len() + 3 + senders * (2 * hops.len() + 3) > usize::from(u8::MAX) {
+        errors.push(
+            path,
+            format!(
+                "has {} components, of which {senders} make packets of their own; more than a packet can count: fewer of either are needed",
+                hops.len()
+            ),
+        );
         return None;
     }
     let crossed = |hop: &Hop| match hop.component {

@@ -55,7 +55,7 @@ impl Scenario {
 
 /// Decodes the parameters of the mechanism called `kind`, in whatever room, from the JSON text of a table.
 pub fn mechanism(kind: &str, params_json: &str) -> Result<Spec, Errors> {
-    let Some(mechanism) = catalogue::mechanisms().find(|m| m.kind == kind) else {
+    let Some(mechanism) = catalogue::with_hidden().find(|m| m.kind == kind) else {
         let named = Json::String(kind.into());
         let mut errors = Errors::default();
         match catalogue::ROOMS.iter().find_map(|room| catalogue::not_built(*room, kind)) {
@@ -104,12 +104,14 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
     let links = network::links(root, errors);
     let stages = network::stages(root, &links, errors);
     let groups = groups::groups(root, &links, &stages, errors);
-    network::check_classes(&links, &groups, errors);
+    let crossing = network::crossing(&links, &stages, &groups);
+    network::check_classes(&links, &stages, &groups, crossing.as_ref(), errors);
+    let stages = network::ties(stages, &links, &groups, errors);
     let record = record::record(root, &links, &stages, &groups, duration, errors);
     if let Some(json) = root.get("sweep") {
         as_table(json, "sweep", errors);
     }
-    let classes = groups::classes(&groups, errors);
+    let classes = groups::classes(&groups, crossing.as_ref(), errors);
     let mut scenario = Scenario {
         title: title?,
         duration: duration?,

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use evenflow_base::schema::{Law, Mechanism, Range, Room, Type, Value};
+use evenflow_base::schema::{Law, Mechanism, Range, Room, Type, Value, Values, Way};
 use evenflow_base::{Duration, Rate, Time};
 use evenflow_queue::htb::leaf_names;
 use serde_json::Value as Json;
 
 use super::groups::GroupDraft;
 use super::table::{self, Table, unknown_keys};
-use super::{as_table, by_name, fixed, list, mechanism_in, plain, refuse_later, single};
+use super::{as_table, by_name, fixed, list, mechanism_in, plain, refuse_later, single, text};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 use crate::model::{
-    Component, Direction, Jitter, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage,
+    Component, Direction, Hop, Jitter, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage,
 };
 use crate::sections::{JITTER, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, STAGE, Section};
 use crate::{catalogue, quantity};
@@ -35,6 +35,9 @@ pub(super) struct StageDraft {
     pub per: Option<Per>,
     /// What it is.
     pub mechanism: Option<&'static Mechanism>,
+    /// Names of its peer and of what it controls, as they are written.
+    peer: Option<String>,
+    controls: Option<String>,
     /// All of it, if nothing was wrong.
     pub stage: Option<Stage>,
 }
@@ -396,32 +399,173 @@ fn class_tables(spec: &Spec) -> impl Iterator<Item = (&'static str, Vec<&str>)> 
     })
 }
 
-/// Schedulers must know exactly the classes that cross their link. Said only where all paths and classes are known, so
-/// that one mistake does not make two errors.
-pub(super) fn check_classes(links: &[LinkDraft], groups: &[GroupDraft], errors: &mut Errors) {
-    if groups.iter().any(|g| g.path.is_none() || g.classes.is_none()) {
-        return;
+/// The traffic classes of packets that cross links and stages, as they arrive there: stages may change them.
+pub(super) struct Crossing {
+    /// By link, then forward and against it.
+    links: Vec<[BTreeSet<String>; 2]>,
+    stages: Vec<BTreeSet<String>>,
+    /// Anywhere.
+    pub all: BTreeSet<String>,
+}
+
+/// The classes that cross every component; `None` where some path, class or stage is wrong.
+pub(super) fn crossing(
+    links: &[LinkDraft],
+    stages: &[StageDraft],
+    groups: &[GroupDraft],
+) -> Option<Crossing> {
+    let mut crossing = Crossing {
+        links: vec![Default::default(); links.len()],
+        stages: vec![BTreeSet::new(); stages.len()],
+        all: BTreeSet::new(),
+    };
+    for group in groups {
+        let path = group.path.as_ref()?;
+        for (class, acknowledged) in group.classes.as_ref()? {
+            let start = || BTreeSet::from([class.clone()]);
+            crossing.follow(stages, path.iter().map(|hop| (hop.component, hop.against)), start())?;
+            if *acknowledged {
+                let back = path.iter().rev().map(|hop| (hop.component, !hop.against));
+                crossing.follow(stages, back, start())?;
+            }
+        }
     }
-    for (i, draft) in links.iter().enumerate() {
-        let Some(link) = &draft.link else { continue };
-        let path = join("links", &link.name);
-        let mut crossing = [BTreeSet::new(), BTreeSet::new()];
-        for group in groups {
-            for hop in group.path.iter().flatten().filter(|hop| hop.component == Component::Link(i)) {
-                for (class, acknowledged) in group.classes.iter().flatten() {
-                    crossing[usize::from(hop.against)].insert(class.as_str());
-                    if *acknowledged {
-                        crossing[usize::from(!hop.against)].insert(class.as_str());
+    Some(crossing)
+}
+
+impl Crossing {
+    /// Packets of these classes go this way.
+    fn follow(
+        &mut self,
+        stages: &[StageDraft],
+        way: impl Iterator<Item = (Component, bool)>,
+        mut classes: BTreeSet<String>,
+    ) -> Option<()> {
+        self.all.extend(classes.iter().cloned());
+        for (component, against) in way {
+            match component {
+                Component::Link(i) => self.links[i][usize::from(against)].extend(classes.iter().cloned()),
+                Component::Stage(i) => {
+                    let Spec { mechanism, values } = &stages[i].stage.as_ref()?.spec;
+                    let way = if against { Way::Backward } else { Way::Forward };
+                    if mechanism.traits.ways.has(way) {
+                        self.stages[i].extend(classes.iter().cloned());
+                        let after = |class: &String| evenflow_stage::classes_after(mechanism.kind, values, class);
+                        classes = classes.iter().flat_map(after).collect();
+                        self.all.extend(classes.iter().cloned());
                     }
                 }
             }
         }
-        let [forward, backward] = crossing;
+        Some(())
+    }
+}
+
+/// Schedulers must know exactly the classes that cross their link, stages name classes that there are, and their buckets hold
+/// the packets that cross them. Said only where all paths and classes are known, so that one mistake does not make two
+/// errors.
+pub(super) fn check_classes(
+    links: &[LinkDraft],
+    stages: &[StageDraft],
+    groups: &[GroupDraft],
+    crossing: Option<&Crossing>,
+    errors: &mut Errors,
+) {
+    let Some(crossing) = crossing else { return };
+    for (draft, classes) in links.iter().zip(&crossing.links) {
+        let Some(link) = &draft.link else { continue };
+        let path = join("links", &link.name);
+        let [forward, backward] = classes.each_ref().map(|set| set.iter().map(String::as_str).collect());
         check_scheduler(link.forward.queue.as_ref(), &forward, &join(&path, "queue"), errors);
         if let Some(reverse) = &link.reverse {
             let path = join(&join(&path, "reverse"), "queue");
             check_scheduler(reverse.queue.as_ref(), &backward, &path, errors);
         }
+    }
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    known.extend(groups.iter().flat_map(|g| g.classes.iter().flatten()).map(|(class, _)| class.as_str()));
+    let sent = known.clone();
+    for link in links.iter().filter_map(|draft| draft.link.as_ref()) {
+        let queues = [Some(&link.forward), link.reverse.as_ref()].map(|d| d.and_then(|d| d.queue.as_ref()));
+        for queue in queues.into_iter().flatten() {
+            let specs = [Some(&queue.rule), queue.scheduler.as_ref()];
+            known.extend(specs.into_iter().flatten().flat_map(class_tables).flat_map(|(_, names)| names));
+        }
+    }
+    let drafts = stages.iter().zip(&crossing.stages);
+    let met: Vec<(&Stage, &BTreeSet<String>)> =
+        drafts.filter_map(|(draft, classes)| Some((draft.stage.as_ref()?, classes))).collect();
+    known.extend(met.iter().flat_map(|(stage, _)| class_tables(&stage.spec)).flat_map(|(_, names)| names));
+    for (stage, classes) in met {
+        let Spec { mechanism, values } = &stage.spec;
+        let path = join("stages", &stage.name);
+        let (given, words) = evenflow_stage::classes_given(mechanism.kind, values);
+        for (name, class) in given.iter().filter(|(_, class)| !known.contains(class.as_str())) {
+            let near = suggestion(class, words.iter().copied().chain(known.iter().copied()));
+            let who = "no group sends packets of class";
+            let who = format!("{who} {}, and no queue or other stage names it{near}", quoted(class));
+            errors.push(join(&path, name), who);
+        }
+        for (name, value) in &values.0 {
+            if let Value::Word(word) = value
+                && words.contains(&word.as_str())
+                && sent.contains(word.as_str())
+            {
+                let why = format!("{} is a word here and a traffic class too; give the class another name", quoted(word));
+                errors.push(join(&path, name), why);
+            }
+        }
+        if classes.is_empty() {
+            continue; // a stage on no path
+        }
+        for (name, named) in class_tables(&stage.spec).filter(|(name, _)| is_list(values, name)) {
+            for class in named.iter().filter(|class| !classes.contains(**class)) {
+                let near = suggestion(class, classes.iter().map(String::as_str));
+                let why = format!("no packet of class {} crosses this stage{near}", quoted(class));
+                errors.push(join(&path, name), why);
+            }
+        }
+    }
+    check_buckets(stages, groups, errors);
+}
+
+fn is_list(values: &Values, name: &str) -> bool {
+    matches!(values.get(name), Some(Value::Names(_)))
+}
+
+/// A packet larger than a bucket never finds enough tokens.
+fn check_buckets(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
+    for (i, draft) in stages.iter().enumerate() {
+        let Some(stage) = &draft.stage else { continue };
+        let Spec { mechanism, values } = &stage.spec;
+        let crosses = |g: &&GroupDraft| g.path.iter().flatten().any(|hop| hop.component == Component::Stage(i));
+        let largest = groups.iter().filter(crosses).filter_map(|g| Some((g.largest_packet()?, &g.name)));
+        let Some((largest, group)) = largest.max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
+        for name in evenflow_stage::buckets(mechanism.kind, values) {
+            let least = values.get(name).map(least_bytes);
+            if let Some(Some(bytes)) = least
+                && bytes < largest
+            {
+                let why = format!(
+                    "is {bytes} B, less than the largest packet that crosses this stage, {largest} B of group {}: there would \
+                     never be enough tokens for it",
+                    quoted(group)
+                );
+                errors.push(join(&join("stages", &stage.name), name), why);
+            }
+        }
+    }
+}
+
+/// The least number of bytes that a value may be drawn as; `None`: it counts something else, or may be anything.
+fn least_bytes(value: &Value) -> Option<f64> {
+    match value {
+        Value::Bytes(bytes) => Some(*bytes),
+        Value::Random(Law::Uniform(low, _)) => least_bytes(low),
+        Value::Random(Law::Dealt(list)) => {
+            list.iter().filter_map(least_bytes).min_by(f64::total_cmp)
+        }
+        _ => None,
     }
 }
 
@@ -450,14 +594,150 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
             errors.push(&path, "a link has this name too; a path could not tell them apart");
         }
         let Some(table) = table else {
-            drafts.push(StageDraft { name: name.into(), per: None, mechanism: None, stage: None });
+            let (peer, controls) = (None, None);
+            drafts.push(StageDraft {
+                name: name.into(),
+                per: None,
+                mechanism: None,
+                peer,
+                controls,
+                stage: None,
+            });
             continue;
         };
         refuse_later(table, &STAGE, &path, errors);
+        let mut written =
+            |key| table.get(key).and_then(|json| text(json, &join(&path, key), errors)).map(str::to_owned);
+        let (peer, controls) = (written("peer"), written("controls"));
         let per = per(table, &path, errors);
         let (mechanism, spec) = mechanism_in(table, &STAGE, Room::Stage, &path, errors);
-        let stage = per.zip(spec).map(|(per, spec)| Stage { name: name.into(), per, spec });
-        drafts.push(StageDraft { name: name.into(), per, mechanism, stage });
+        let stage = per.zip(spec).map(|(per, spec)| Stage {
+            name: name.into(),
+            per,
+            spec,
+            peer: None,
+            controls: None,
+        });
+        drafts.push(StageDraft { name: name.into(), per, mechanism, peer, controls, stage });
     }
     drafts
+}
+
+/// Ties stages to their peers and to what they control. Said only where all paths are known, and of kinds that are.
+pub(super) fn ties(
+    mut stages: Vec<StageDraft>,
+    links: &[LinkDraft],
+    groups: &[GroupDraft],
+    errors: &mut Errors,
+) -> Vec<StageDraft> {
+    let paths: Option<Vec<&Vec<Hop>>> = groups.iter().map(|g| g.path.as_ref()).collect();
+    let meet = |a: Component, b: Component| {
+        let on = |path: &&Vec<Hop>, c: Component| path.iter().any(|hop| hop.component == c);
+        paths.as_ref().is_none_or(|paths| paths.iter().any(|path| on(path, a) && on(path, b)))
+    };
+    let mut peers: Vec<Option<usize>> = vec![None; stages.len()];
+    let mut controls: Vec<Option<(usize, usize)>> = vec![None; stages.len()];
+    for (i, stage) in stages.iter().enumerate() {
+        let path = join("stages", &stage.name);
+        if let Some(name) = &stage.peer {
+            match peer(i, name, &stages, links, &meet) {
+                Ok(peer) => peers[i] = peer,
+                Err(message) => errors.push(join(&path, "peer"), message),
+            }
+        }
+        if let Some(name) = &stage.controls {
+            match controlled(i, name, &stages, links, &meet) {
+                Ok(link) => controls[i] = link,
+                Err(message) => errors.push(join(&path, "controls"), message),
+            }
+        }
+    }
+    // Who names nobody is the peer of the one that names it.
+    for i in 0..stages.len() {
+        let Some(peer) = peers[i] else { continue };
+        let here = join(&join("stages", &stages[i].name), "peer");
+        match peers[peer] {
+            None if stages[peer].peer.is_none() => peers[peer] = Some(i),
+            Some(other) if other != i => errors.push(
+                here,
+                format!("the peer of {} is {}", quoted(&stages[peer].name), quoted(&stages[other].name)),
+            ),
+            _ => {}
+        }
+    }
+    for (i, draft) in stages.iter_mut().enumerate() {
+        if let Some(stage) = &mut draft.stage {
+            (stage.peer, stage.controls) = (peers[i], controls[i]);
+        }
+    }
+    stages
+}
+
+/// The peer called `name` of stage number `i`; what is wrong elsewhere is said there.
+fn peer(
+    i: usize,
+    name: &str,
+    stages: &[StageDraft],
+    links: &[LinkDraft],
+    meet: &impl Fn(Component, Component) -> bool,
+) -> Result<Option<usize>, String> {
+    let Some(own) = stages[i].mechanism else { return Ok(None) };
+    if own.traits.peers.is_empty() {
+        return Err(format!("{} has no peer; leave this out", own.kind));
+    }
+    if name == stages[i].name {
+        return Err("a stage is not its own peer".into());
+    }
+    let Some(peer) = stages.iter().position(|stage| stage.name == name) else {
+        if links.iter().any(|link| link.name == name) {
+            return Err(format!("{} is a link; a peer is a stage", quoted(name)));
+        }
+        let valid = stages.iter().enumerate().filter(|(n, _)| *n != i).map(|(_, s)| s.name.as_str());
+        return Err(format!("no stage is called {}{}", quoted(name), suggestion(name, valid)));
+    };
+    let Some(mechanism) = stages[peer].mechanism else { return Ok(None) };
+    if !own.traits.peers.contains(&mechanism.kind) {
+        let wanted = own.traits.peers.join(" or ");
+        let kind = mechanism.kind;
+        return Err(format!(
+            "{} is a stage of kind {kind}; a peer of {} is of kind {wanted}",
+            quoted(name),
+            own.kind
+        ));
+    }
+    if !meet(Component::Stage(i), Component::Stage(peer)) {
+        return Err(format!("no path has both this stage and {}", quoted(name)));
+    }
+    Ok(Some(peer))
+}
+
+/// The link called `name`, and the direction of it, that stage number `i` controls.
+fn controlled(
+    i: usize,
+    name: &str,
+    stages: &[StageDraft],
+    links: &[LinkDraft],
+    meet: &impl Fn(Component, Component) -> bool,
+) -> Result<Option<(usize, usize)>, String> {
+    let Some(own) = stages[i].mechanism else { return Ok(None) };
+    if !own.traits.controls {
+        return Err(format!("{} controls nothing; leave this out", own.kind));
+    }
+    let (name, way) = name.strip_prefix('-').map_or((name, 0), |name| (name, 1));
+    let Some(link) = links.iter().position(|link| link.name == name) else {
+        if stages.iter().any(|stage| stage.name == name) {
+            return Err(format!("{} is a stage; what {} controls is a link", quoted(name), own.kind));
+        }
+        let near = suggestion(name, links.iter().map(|link| link.name.as_str()));
+        return Err(format!("no link is called {}{near}", quoted(name)));
+    };
+    let Some(spec) = &links[link].link else { return Ok(None) };
+    let direction = if way == 1 { spec.reverse.as_ref().unwrap_or(&spec.forward) } else { &spec.forward };
+    if direction.rate.is_none() {
+        return Err(format!("{} has no rate that could be set", quoted(name)));
+    }
+    if !meet(Component::Stage(i), Component::Link(link)) {
+        return Err(format!("no path has both this stage and {}", quoted(name)));
+    }
+    Ok(Some((link, way)))
 }

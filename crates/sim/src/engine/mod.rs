@@ -7,17 +7,18 @@
 
 mod endpoints;
 mod path;
+mod stages;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use evenflow_base::{Duration, Time};
+use evenflow_base::{Duration, Options, Packet, Time};
 use evenflow_queue::Dropped;
-use evenflow_transport::{Reports, Segment};
+use evenflow_transport::Segment;
 
 use crate::RunError;
-use crate::events::{Heads, Key, Lane, NEVER, Rank, key, rank_of, time_of};
+use crate::events::{Heads, Key, Lane, NEVER, Rank, key, lane_of, rank_of, time_of};
 use crate::network::Network;
 use crate::port::Queue;
 use crate::probe::{Gauges, Probes};
@@ -34,6 +35,7 @@ enum Wake {
     Sender,
     Receiver,
     Source,
+    Stage,
 }
 
 /// Everything a run is made of.
@@ -49,12 +51,12 @@ pub struct Engine {
     agenda: Key,
     timers: BinaryHeap<Reverse<(Key, u32, Wake)>>,
     services: BinaryHeap<Reverse<(Key, u32)>>,
-    sequence: u64,
     outbox: Vec<Segment>,
-    /// SACK options of ACKs under way.
-    reports: Reports,
+    /// What packets under way carry besides.
+    options: Options,
     /// What ports drop after they had accepted it, until it is booked.
     dropped: Vec<Dropped>,
+    staging: stages::Staging,
     created: u64,
     consumed: u64,
     window_open: bool,
@@ -77,10 +79,10 @@ impl Engine {
             net,
             probes,
             events: 0,
-            sequence: 0,
             outbox: Vec::new(),
-            reports: Reports::default(),
+            options: Options::default(),
             dropped: Vec::new(),
+            staging: stages::Staging::default(),
             created: 0,
             consumed: 0,
         };
@@ -97,9 +99,10 @@ impl Engine {
     /// Runs to the end of the window. Apart, so that the loop keeps its registers.
     #[inline(never)]
     pub fn run(&mut self, stop: &AtomicBool, clock: Option<&AtomicU64>) -> Result<(), RunError> {
-        let end = key(self.net.window.to + Duration(1), Rank::Service, 0);
+        let end = key(self.net.window.to + Duration(1), Rank::Service, 0, 0);
+        self.start_stages();
         loop {
-            let (next, place) = self.heads.first();
+            let next = self.heads.first();
             if next >= end {
                 break;
             }
@@ -108,13 +111,14 @@ impl Engine {
                 if stop.load(Ordering::Relaxed) {
                     return Err(RunError::Interrupted);
                 }
+                self.stage_fault()?;
                 if let Some(clock) = clock {
                     clock.store(time_of(next).seconds().to_bits(), Ordering::Relaxed);
                 }
             }
             let now = time_of(next);
-            if place >= LANES {
-                self.arrival((place - LANES) as usize, now);
+            if let Some(lane) = lane_of(next) {
+                self.arrival(lane, now);
                 continue;
             }
             match rank_of(next) {
@@ -153,7 +157,8 @@ impl Engine {
         }
     }
 
-    /// Packets made = packets arrived + dropped + still inside, for the network and for each link and direction.
+    /// Packets made = packets arrived + dropped + still inside, for the network and for each link and direction; and what packets
+    /// carry besides is kept for those that are inside, and for no other.
     pub fn check_conservation(&self) -> Result<(), String> {
         let mut held = vec![0u64; self.net.classes.len()];
         for port in &self.net.ports {
@@ -174,13 +179,30 @@ impl Engine {
             inside += here;
             dropped += class.all_dropped;
         }
-        if self.created != self.consumed + dropped + inside {
+        let with_stages: u64 = self.net.stages.iter().map(|slot| u64::from(slot.held)).sum();
+        let by_stages: u64 = self.net.stage_counters.iter().map(|stage| stage.all_dropped).sum();
+        if self.created != self.consumed + dropped + by_stages + inside + with_stages {
             return Err(format!(
-                "network: {} packets sent, {} arrived, {dropped} dropped, {inside} inside",
+                "network: {} packets sent, {} arrived, {dropped} dropped by links, {by_stages} by stages, {inside} inside, {with_stages} held by stages",
                 self.created, self.consumed
             ));
         }
-        Ok(())
+        self.check_options()
+    }
+
+    /// What packets carry besides is kept for those that are inside, and so is what stages tell each other.
+    fn check_options(&self) -> Result<(), String> {
+        let mut inside: Vec<Packet> = self.net.lanes.iter().flat_map(Lane::packets).copied().collect();
+        for port in &self.net.ports {
+            if let Queue::Events(q) = &port.queue {
+                q.qdisc.for_each(|item| inside.push(item.packet));
+            }
+        }
+        for slot in &self.net.stages {
+            inside.extend(slot.stage.held().iter().map(|held| held.packet));
+        }
+        self.options.check(inside.iter())?;
+        self.check_messages(&inside)
     }
 
     /// Link crossings so far.
@@ -203,15 +225,8 @@ impl Engine {
         self.heads.set(AGENDA, self.agenda);
     }
 
-    #[inline(always)]
-    fn draw_sequence(&mut self) -> u64 {
-        self.sequence += 1;
-        self.sequence
-    }
-
     fn set_timer(&mut self, at: Time, flow: u32, wake: Wake) {
-        let sequence = self.draw_sequence();
-        let key = key(at, Rank::Timer, sequence);
+        let key = key(at, Rank::Timer, 0, flow);
         self.timers.push(Reverse((key, flow, wake)));
         self.advance_agenda(key);
     }
@@ -243,9 +258,9 @@ mod tests {
 
     use crate::Options;
 
-    /// Files of which ACKs with SACK blocks are dropped, by a queue and at random: when all is over, no report is kept.
+    /// Files of which ACKs with SACK blocks are dropped, by a queue and at random: when all is over, nothing is kept of them.
     #[test]
-    fn the_reports_of_dropped_acks_are_given_up() {
+    fn what_dropped_packets_carried_is_given_up() {
         let text = r#"
 duration = "100 s"
 [links.all]
@@ -266,7 +281,7 @@ traffic = { kind = "upload", size = "500 kB" }
             engine.check_conservation().expect("nothing is lost");
             assert_eq!(engine.created, engine.consumed + dropped(&engine), "packets are left");
             assert!(dropped(&engine) > 100);
-            assert_eq!(engine.reports.len(), 0, "event path: {event_path}");
+            assert_eq!(engine.options.len(), 0, "event path: {event_path}");
         }
     }
 

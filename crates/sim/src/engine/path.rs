@@ -2,39 +2,39 @@
 
 use std::cmp::Reverse;
 
-use evenflow_base::{Duration, Fine, Packet, Reason, Time, Verdict, flags};
+use evenflow_base::{Duration, Fine, Options, Packet, Reason, Time, Verdict};
 use evenflow_queue::{Dropped, Next, Qdisc, Queued};
 
 use super::{Engine, LANES, WAKE};
-use crate::events::{InFlight, Key, Rank, key, sequence_of};
+use crate::events::{InFlight, Key, Rank, key};
 use crate::measure::{ClassCounters, Window};
-use crate::network::{DISCARD, FOLD, Flow, KEEP, PORT, RECEIVER, SENDER, STAGE};
+use crate::network::{DISCARD, FOLD, Flow, NOBODY, PORT, RECEIVER, SENDER, STAGE};
 use crate::port::{Port, Queue};
 use crate::probe::Happening;
 
 impl Engine {
     /// Puts a packet into a lane, out of which it comes at `key`.
     #[inline(always)]
-    pub(super) fn fly(&mut self, lane: usize, key: Key, packet: &Packet) {
-        if self.net.lanes[lane].push(key, packet) {
-            self.heads.set(LANES + lane as u32, key);
+    pub(super) fn fly(&mut self, lane: u32, key: Key, packet: &Packet) {
+        if self.net.lanes[lane as usize].push(key, packet) {
+            self.heads.set(LANES + lane, key);
         }
     }
 
     #[inline(always)]
-    pub(super) fn arrival(&mut self, lane: usize, now: Time) {
-        let line = &mut self.net.lanes[lane];
-        let Some(&InFlight { key, mut packet }) = line.next() else { return };
+    pub(super) fn arrival(&mut self, lane: u32, now: Time) {
+        let line = &mut self.net.lanes[lane as usize];
+        let Some(&InFlight { mut packet, .. }) = line.next() else { return };
         let head = line.take();
-        self.heads.set(LANES + lane as u32, head);
+        self.heads.set(LANES + lane, head);
         // The hosts' lane is no link's.
-        if let Some(class) = self.net.classes.get_mut(lane) {
+        if let Some(class) = self.net.classes.get_mut(lane as usize) {
             class.all_delivered += 1;
             if self.probes.watches_links {
                 self.delivered(&packet);
             }
         }
-        self.carry(&mut packet, now, sequence_of(key));
+        self.carry(&mut packet, now);
     }
 
     /// Counts what a port has handed over, where a series asks for it.
@@ -50,10 +50,9 @@ impl Engine {
         port.counters.delivered_bytes += u64::from(packet.size);
     }
 
-    /// Takes a packet to the next link on its way, through the stages before it, or to its end. `number` is the sequence
-    /// number it comes with.
+    /// Takes a packet to the next link on its way, through the stages before it, or to its end.
     #[inline(always)]
-    pub(super) fn carry(&mut self, packet: &mut Packet, mut now: Time, mut number: u64) {
+    pub(super) fn carry(&mut self, packet: &mut Packet, mut now: Time) {
         let info = self.net.flows[packet.flow as usize];
         loop {
             let entry = self.net.routes[info.route as usize + usize::from(packet.hop)];
@@ -63,18 +62,20 @@ impl Engine {
                     RECEIVER => return self.at_receiver(packet, info, now),
                     SENDER => return self.at_sender(packet, info, now),
                     DISCARD => return self.arrive_lost(packet, now),
-                    stage => self.pass(stage & !STAGE, packet, now),
+                    NOBODY => return drop(self.end_own(packet)),
+                    stage => {
+                        if !self.pass(stage, packet, &info, now) {
+                            return;
+                        }
+                    }
                 }
                 continue;
             }
-            if entry & KEEP == 0 {
-                number = self.draw_sequence();
-            }
-            let Some((lane, arrival)) = self.cross(entry & PORT, packet, now, number) else { return };
+            let Some((lane, arrival)) = self.cross(entry & PORT, packet, now) else { return };
             if entry & FOLD == 0 {
-                return self.fly(lane, key(arrival, Rank::Arrival, number), packet);
+                return self.fly(lane, key(arrival, Rank::Arrival, lane, packet.flow), packet);
             }
-            let class = &mut self.net.classes[lane];
+            let class = &mut self.net.classes[lane as usize];
             class.all_delivered += 1;
             if arrival > self.net.window.to {
                 class.ahead += 1;
@@ -83,31 +84,12 @@ impl Engine {
         }
     }
 
-    /// A packet passes a stage.
-    #[inline(never)]
-    fn pass(&mut self, stage: u32, packet: &mut Packet, now: Time) {
-        let slot = &mut self.net.stages[stage as usize];
-        slot.stage.forward(packet, now, &mut slot.stream);
-        slot.passed.0 += u64::from(self.window_open);
-        slot.passed.1 += u64::from(packet.size) * u64::from(self.window_open);
-        if self.probes.watches_stages {
-            let observe = |name: &str| slot.stage.observe(name, now);
-            self.probes.at_stage(slot.class, slot.copy, observe, now);
-        }
-    }
-
     /// A packet asks for a link. Gives the link's lane and the packet's arrival at the far end, if that is known by now.
     #[inline(always)]
-    pub(super) fn cross(
-        &mut self,
-        index: u32,
-        packet: &mut Packet,
-        now: Time,
-        sequence: u64,
-    ) -> Option<(usize, Time)> {
+    pub(super) fn cross(&mut self, index: u32, packet: &mut Packet, now: Time) -> Option<(u32, Time)> {
         let port = &mut self.net.ports[index as usize];
-        let lane = port.class as usize;
-        let class = &mut self.net.classes[lane];
+        let lane = port.class;
+        let class = &mut self.net.classes[lane as usize];
         class.all_offered += 1;
         port.counters.arrived_bytes += u64::from(packet.size);
         let free = port.free_at.ceil();
@@ -129,11 +111,11 @@ impl Engine {
                 }
             }
             Queue::Events(_) => {
-                self.offer_by_events(index, *packet, sequence, now);
+                self.offer_by_events(index, *packet, now);
                 return None;
             }
         }
-        let (port, class) = (&mut self.net.ports[index as usize], &mut self.net.classes[lane]);
+        let (port, class) = (&mut self.net.ports[index as usize], &mut self.net.classes[lane as usize]);
         let start = if free > now { (port.free_at, free) } else { (Fine::at(now), now) };
         let times = transmit(port, packet.size, start);
         if now > self.net.window.from && times.ended <= self.net.window.to {
@@ -174,7 +156,7 @@ impl Engine {
             port.delay = jitter.delay((start + port.byte_time.times(u32::from(packet.size))).ceil());
         }
         if q.impairments.lose(now) {
-            mark_lost(packet, index, &self.net.flows);
+            mark_lost(packet, index, &self.net.flows, &mut self.options);
         }
     }
 
@@ -208,7 +190,7 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn offer_by_events(&mut self, index: u32, packet: Packet, sequence: u64, now: Time) {
+    fn offer_by_events(&mut self, index: u32, packet: Packet, now: Time) {
         let window = self.net.window;
         let port = &mut self.net.ports[index as usize];
         let lane = port.class as usize;
@@ -219,7 +201,8 @@ impl Engine {
             port.byte_time = rate.byte_time();
         }
         q.note_length(now, &window);
-        let (copy, flows, probes) = (port.copy, &self.net.flows, &mut self.probes);
+        let (copy, flows, probes, options) =
+            (port.copy, &self.net.flows, &mut self.probes, &mut self.options);
         let mut dropped = std::mem::take(&mut self.dropped);
         let impairments = &mut q.impairments;
         let show = |qdisc: &Qdisc, _: usize, packet: &mut Packet, verdict: Verdict| {
@@ -230,11 +213,11 @@ impl Engine {
                 probes.at_port(lane as u32, copy, observe, packet, verdict, now);
             }
             if !verdict.is_drop() && impairments.lose(now) {
-                mark_lost(packet, index, flows);
+                mark_lost(packet, index, flows, options);
             }
         };
         let key = q.select.key(&packet);
-        let verdict = q.qdisc.offer_shown(Queued { packet, at: now, sequence }, key, &mut dropped, show);
+        let verdict = q.qdisc.offer_shown(Queued { packet, at: now }, key, &mut dropped, show);
         match verdict {
             Verdict::Drop(reason) => self.book_drop(index, &packet, reason, now),
             accepted => {
@@ -271,7 +254,7 @@ impl Engine {
             Next::Nothing => Time::NEVER,
         };
         if q.arm_wakeup(at) {
-            let key = key(at, Rank::Service, self.draw_sequence());
+            let key = key(at, Rank::Service, 0, index);
             self.services.push(Reverse((key, index | WAKE)));
             self.advance_agenda(key);
         }
@@ -304,7 +287,7 @@ impl Engine {
     fn serve(&mut self, index: u32, item: Queued, mark: Option<Reason>, start: Fine) {
         let window = self.net.window;
         let port = &mut self.net.ports[index as usize];
-        let lane = port.class as usize;
+        let lane = port.class;
         let began = start.ceil();
         if let Queue::Events(q) = &mut port.queue
             && let Some(rate) = q.step(began)
@@ -313,13 +296,14 @@ impl Engine {
         }
         if let Some(reason) = mark {
             port.counters.marks += 1;
-            let kind = &mut self.net.classes[lane].by_class[usize::from(item.packet.class)];
+            let kind = &mut self.net.classes[lane as usize].by_class[usize::from(item.packet.class)];
             kind.marks[reason as usize] += u64::from(window.holds(began));
             if self.probes.watches_ports {
-                self.probes.marked(lane as u32, &item.packet, reason, began);
+                let flow = item.packet.flow;
+                self.probes.marked(Happening { time: began, flow, class: lane, code: reason as u8 });
             }
         }
-        let class = &mut self.net.classes[lane];
+        let class = &mut self.net.classes[lane as usize];
         let times = transmit(port, item.packet.size, (start, began));
         book_clipped(port, class, item.packet.class, item.at, times, &window);
         if let Queue::Events(q) = &mut port.queue
@@ -329,10 +313,10 @@ impl Engine {
         }
         let arrival = times.ended + port.delay;
         let free = port.free_at.ceil();
-        let key = key(free, Rank::Service, item.sequence);
+        let key = key(free, Rank::Service, 0, index);
         self.services.push(Reverse((key, index)));
         self.advance_agenda(key);
-        self.fly(lane, self::key(arrival, Rank::Arrival, item.sequence), &item.packet);
+        self.fly(lane, self::key(arrival, Rank::Arrival, lane, item.packet.flow), &item.packet);
     }
 
     /// The server of an event-path port is free.
@@ -347,7 +331,7 @@ impl Engine {
     /// A packet that was lost at random would arrive now.
     #[inline(never)]
     fn arrive_lost(&mut self, packet: &Packet, now: Time) {
-        let index = packet.stamp;
+        let index = self.options.of(packet).lost;
         let class = &mut self.net.classes[self.net.ports[index as usize].class as usize];
         class.all_delivered -= 1;
         class.ahead -= u64::from(now > self.net.window.to);
@@ -361,28 +345,32 @@ impl Engine {
         port.counters.drops += 1;
         let class = &mut self.net.classes[port.class as usize];
         class.all_dropped += 1;
-        if packet.is(flags::BACKWARD) && packet.report() != 0 {
-            self.reports.take(packet.report());
-        }
         let inside = self.net.window.holds(now);
-        if inside {
-            class.by_class[usize::from(packet.class)].drops[reason as usize] += 1;
-            self.net.counters[packet.flow as usize].losses +=
-                u64::from(packet.is_data() && !packet.is(flags::BACKWARD));
-        }
+        class.by_class[usize::from(packet.class)].drops[reason as usize] += u64::from(inside);
         if self.probes.watches_drops {
             let length = port.queue.packets();
             let drop = Happening { time: now, flow: packet.flow, class: port.class, code: reason as u8 };
             let met = (inside && reason != Reason::Loss).then_some(length);
             self.probes.dropped(drop, met);
         }
+        self.lose(packet, inside);
+    }
+
+    /// A packet is gone, `inside` the window or not: gives back what it carries, and counts it where it was its flow's data.
+    pub(super) fn lose(&mut self, packet: &Packet, inside: bool) {
+        self.options.discard(packet);
+        if packet.is_of_stage() {
+            self.forget_message(packet);
+        }
+        self.net.counters[packet.flow as usize].losses +=
+            u64::from(inside && packet.is_data() && !packet.is_backward());
     }
 }
 
 /// From here on the packet's way leads to [`DISCARD`].
-fn mark_lost(packet: &mut Packet, port: u32, flows: &[Flow]) {
+fn mark_lost(packet: &mut Packet, port: u32, flows: &[Flow], options: &mut Options) {
     packet.hop = flows[packet.flow as usize].lost;
-    packet.stamp = port;
+    options.attach(packet).lost = port;
 }
 
 /// When a transmission begins and ends, in whole nanoseconds.

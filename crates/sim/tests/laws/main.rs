@@ -10,4 +10,6 @@ mod random;
 mod repeat;
 mod shaping;
 mod sharing;
+mod stages;
 mod theory;
+mod ties;
