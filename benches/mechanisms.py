@@ -36,6 +36,8 @@ FILLED: dict[str, Any] = {
     "number": 0.001,
     "duration": "10 ms",
     "packets": "10 packets",
+    "rate or packet rate": "11 Mbit/s",
+    "packets or bytes": "30 kB",
     "list of names": ["be"],
     "duration per class": {"be": "10 ms"},
 }
@@ -48,6 +50,7 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
         "each": {"parent": "root", "rate": "10 Mbit/s", "ceil": "100 Mbit/s"},
     },
     ("scheduler", "tbf"): {"rate": "95 Mbit/s"},
+    ("stage", "shaper"): {"limit": "100 packets"},
 }
 """Parameters, by room and kind, where a mechanism needs more than `FILLED`, or would have nothing to do."""
 

@@ -31,6 +31,7 @@ import linux_aqm  # noqa: E402
 import linux_queues  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
+import policing  # noqa: E402
 import shapers  # noqa: E402
 import theory  # noqa: E402
 import wtp  # noqa: E402
@@ -45,7 +46,7 @@ OUR_SEEDS = range(1, 11)
 THEORY = "theory"
 DRAWN_S = 120  # s of a figure: some ten cycles of a CUBIC window
 
-KernelCases = Sequence[linux_aqm.Case] | Sequence[shapers.Case]
+KernelCases = Sequence[linux_aqm.Case] | Sequence[shapers.Case] | Sequence[policing.Case]
 Metrics = Mapping[str, float]
 Label = Mapping[str, str | int]
 
@@ -390,10 +391,10 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
 AGAINST = ("ns-3", "ns-2", "Linux", THEORY)
 """Whom it is compared with."""
 
-ALONE = {"wtp": "ns-2", "queues": THEORY, "laws": THEORY, "linux": "Linux", "shapers": "Linux"}
+ALONE = {"wtp": "ns-2", "queues": THEORY, "laws": THEORY, "linux": "Linux", "shapers": "Linux", "policing": "Linux"}
 """Parts that are compared with one of them alone."""
 
-PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "shapers")
+PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "shapers", "policing")
 
 
 class Validation:
@@ -494,6 +495,10 @@ class Validation:
     def shapers(self) -> Iterator[Row]:
         """HTB and TBF beside a kernel's."""
         yield from self.kernel_queues("shapers", list(shapers.points()))
+
+    def policing(self) -> Iterator[Row]:
+        """Policers beside a kernel's."""
+        yield from self.kernel_queues("policing", list(policing.points()))
 
     def kernel_queues(self, part: str, cases: KernelCases) -> Iterator[Row]:
         """Queues beside a kernel's."""
@@ -738,7 +743,7 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
-        "whole": set(parts) >= set(PARTS) - {"linux", "shapers"}
+        "whole": set(parts) >= set(PARTS) - {"linux", "shapers", "policing"}
         and set(validation.against) == set(AGAINST)
         and {"ns-2", "ns-3"} <= set(validation.described),
         "programs": validation.described,
@@ -800,6 +805,7 @@ def main() -> None:
             "laws": validation.laws,
             "linux": validation.linux,
             "queues": validation.queues,
+            "policing": validation.policing,
             "shapers": validation.shapers,
             "wtp": validation.wtp,
         }

@@ -130,10 +130,10 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("l4s", "red with action \"mark\", and congestion_control \"dctcp\""),
         ],
         Room::Scheduler => {
-            &[("token-bucket", "tbf"), ("wfq", "drr"), ("cake", "htb with leaves of fq-codel")]
+            &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")]
         }
         Room::Stage => &[
-            ("congestion-policer", "the queue csfq, or activity-aqm"),
+            ("congestion-policer", "policer, or the queue activity-aqm"),
             ("auditor", "rate-meter"),
             ("tunnel", WIRE),
             ("tunnel-ingress", WIRE),

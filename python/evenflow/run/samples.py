@@ -28,6 +28,10 @@ SCHEDULERS = {
     "strict": 'per = "class", order = ["be"]',
     "tbf": 'rate = "8 Mbit/s", burst = "10 kB", latency = "50 ms"',
 }
+STAGES = {
+    "policer": 'rate = "5 Mbit/s", burst = "60 kB"',
+    "shaper": 'rate = "5 Mbit/s", burst = "10 kB", latency = "50 ms"',
+}
 TRAFFIC = {
     "bulk": 'flows = 4, start = { uniform = ["0 s", "1 s"] }',
     "cbr": 'rate = "100 kbit/s", packet = "200 B"',
@@ -68,7 +72,8 @@ def sample(table: Mapping[str, Any]) -> str:
     if room == "scheduler":
         return f"links.bottleneck.queue.scheduler = {_table(kind, SCHEDULERS.get(kind, ''))}"
     if room == "stage":
-        return f"stages.{kind} = " + _table(kind, 'per = "user"')
+        more = f"{STAGES[kind]}, " if kind in STAGES else ""
+        return f"stages.{kind} = " + _table(kind, f'{more}per = "user"')
     if room == "traffic":
         return f"groups.users.traffic = {_table(kind, TRAFFIC.get(kind, ''))}"
     if room == "congestion-control":

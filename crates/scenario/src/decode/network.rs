@@ -472,49 +472,53 @@ pub(super) fn check_classes(
     errors: &mut Errors,
 ) {
     let Some(crossing) = crossing else { return };
+    let queues = |link: &Link| {
+        let ways = [Some(&link.forward), link.reverse.as_ref()];
+        let specs = |queue: &Queue| [Some(queue.rule.clone()), queue.scheduler.clone()];
+        ways.map(|way| way.and_then(|way| way.queue.as_ref()).map(specs)).into_iter().flatten().flatten()
+    };
+    let met: Vec<(&Stage, &BTreeSet<String>)> = (stages.iter().zip(&crossing.stages))
+        .filter_map(|(draft, classes)| Some((draft.stage.as_ref()?, classes)))
+        .collect();
+    let sent: BTreeSet<&String> = groups.iter().flat_map(|g| g.classes.iter().flatten()).map(|c| &c.0).collect();
+    let mut known: BTreeSet<String> = sent.iter().map(|class| (*class).clone()).collect();
+    let specs = links.iter().filter_map(|draft| draft.link.as_ref()).flat_map(queues).flatten();
+    for spec in specs.chain(met.iter().map(|(stage, _)| stage.spec.clone())) {
+        known.extend(class_tables(&spec).flat_map(|(_, names)| names).map(str::to_owned));
+    }
+    // A class that does not exist is said where it is given, and nowhere else.
+    let there = |set: &BTreeSet<String>| set.intersection(&known).cloned().collect::<BTreeSet<String>>();
     for (draft, classes) in links.iter().zip(&crossing.links) {
         let Some(link) = &draft.link else { continue };
         let path = join("links", &link.name);
-        let [forward, backward] = classes.each_ref().map(|set| set.iter().map(String::as_str).collect());
+        let [forward, backward] = classes.each_ref().map(there);
         check_scheduler(link.forward.queue.as_ref(), &forward, &join(&path, "queue"), errors);
         if let Some(reverse) = &link.reverse {
             let path = join(&join(&path, "reverse"), "queue");
             check_scheduler(reverse.queue.as_ref(), &backward, &path, errors);
         }
     }
-    let mut known: BTreeSet<&str> = BTreeSet::new();
-    known.extend(groups.iter().flat_map(|g| g.classes.iter().flatten()).map(|(class, _)| class.as_str()));
-    let sent = known.clone();
-    for link in links.iter().filter_map(|draft| draft.link.as_ref()) {
-        let queues = [Some(&link.forward), link.reverse.as_ref()].map(|d| d.and_then(|d| d.queue.as_ref()));
-        for queue in queues.into_iter().flatten() {
-            let specs = [Some(&queue.rule), queue.scheduler.as_ref()];
-            known.extend(specs.into_iter().flatten().flat_map(class_tables).flat_map(|(_, names)| names));
-        }
-    }
-    let drafts = stages.iter().zip(&crossing.stages);
-    let met: Vec<(&Stage, &BTreeSet<String>)> =
-        drafts.filter_map(|(draft, classes)| Some((draft.stage.as_ref()?, classes))).collect();
-    known.extend(met.iter().flat_map(|(stage, _)| class_tables(&stage.spec)).flat_map(|(_, names)| names));
     for (stage, classes) in met {
         let Spec { mechanism, values } = &stage.spec;
         let path = join("stages", &stage.name);
         let (given, words) = evenflow_stage::classes_given(mechanism.kind, values);
-        for (name, class) in given.iter().filter(|(_, class)| !known.contains(class.as_str())) {
-            let near = suggestion(class, words.iter().copied().chain(known.iter().copied()));
-            let who = "no group sends packets of class";
-            let who = format!("{who} {}, and no queue or other stage names it{near}", quoted(class));
-            errors.push(join(&path, name), who);
+        for (name, class) in given.iter().filter(|(_, class)| !known.contains(class)) {
+            let near = suggestion(class, words.iter().copied().chain(known.iter().map(String::as_str)));
+            let class = quoted(class);
+            let why = format!("no group sends packets of class {class}, and no queue or other stage names it{near}");
+            errors.push(join(&path, name), why);
         }
         for (name, value) in &values.0 {
             if let Value::Word(word) = value
                 && words.contains(&word.as_str())
-                && sent.contains(word.as_str())
+                && sent.contains(word)
             {
-                let why = format!("{} is a word here and a traffic class too; give the class another name", quoted(word));
+                let word = quoted(word);
+                let why = format!("{word} is a word here and a traffic class too; give the class another name");
                 errors.push(join(&path, name), why);
             }
         }
+        let classes = there(classes);
         if classes.is_empty() {
             continue; // a stage on no path
         }
@@ -569,18 +573,18 @@ fn least_bytes(value: &Value) -> Option<f64> {
     }
 }
 
-fn check_scheduler(queue: Option<&Queue>, crossing: &BTreeSet<&str>, path: &str, errors: &mut Errors) {
+fn check_scheduler(queue: Option<&Queue>, crossing: &BTreeSet<String>, path: &str, errors: &mut Errors) {
     let Some(spec) = queue.and_then(|queue| queue.scheduler.as_ref()) else { return };
     if crossing.is_empty() {
         return; // a link on no path
     }
     for (name, classes) in class_tables(spec) {
         let path = join(&join(path, "scheduler"), name);
-        for class in crossing.iter().filter(|class| !classes.contains(class)) {
+        for class in crossing.iter().filter(|class| !classes.contains(&class.as_str())) {
             errors.push(&path, format!("class {} crosses this link but is missing", quoted(class)));
         }
-        for class in classes.iter().filter(|class| !crossing.contains(*class)) {
-            let near = suggestion(class, crossing.iter().copied());
+        for class in classes.iter().filter(|class| !crossing.contains(**class)) {
+            let near = suggestion(class, crossing.iter().map(String::as_str));
             errors.push(&path, format!("no packet of class {} crosses this link{near}", quoted(class)));
         }
     }

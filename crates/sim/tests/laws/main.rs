@@ -6,6 +6,7 @@ mod common;
 mod controls;
 mod metrics;
 mod paths;
+mod policing;
 mod random;
 mod repeat;
 mod shaping;
