@@ -11,6 +11,7 @@ pub mod rate_meter;
 pub mod rewriter;
 mod station;
 mod stepper;
+pub mod three_colour;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
 use evenflow_base::{Packet, Reason, Time};
