@@ -121,7 +121,8 @@ const FILLED: [(Type, &str); 8] = [
 ];
 
 /// Parameters of a mechanism that requires what `FILLED` does not have, or would have nothing to do.
-const SETTINGS: [(&str, &str); 7] = [
+const SETTINGS: [(&str, &str); 8] = [
+    ("rewriter", r#"ecn_map = { ce = "ect0" }"#),
     ("strict", r#"order = ["ef", "af", "be"]"#),
     ("medf", r#"offsets = { ef = "0 ms", af = "12 ms", be = "30 ms" }"#),
     ("htb", HTB),

@@ -263,10 +263,10 @@ const fn maps(name: &'static str, doc: &'static str) -> Param {
 
 /// What becomes of each codepoint, in the order of their bits.
 pub static ECN_MAP: Nested = Nested {
-    name: "codepoints",
+    name: "ecn-map",
     doc: "What becomes of each ECN codepoint.",
     params: &[
-        maps("not-ect", "What packets become that are not ECN-capable."),
+        maps("not_ect", "What packets become that are not ECN-capable."),
         maps("ect1", "What ECT(1) becomes."),
         maps("ect0", "What ECT(0) becomes."),
         maps("ce", "What congestion marks become."),

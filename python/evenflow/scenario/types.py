@@ -30,6 +30,7 @@ __all__ = [
     "Droptail",
     "Drr",
     "Dynamic",
+    "EcnMap",
     "FairActivityMeter",
     "Fifo",
     "FqCodel",
@@ -821,8 +822,8 @@ class Rewriter(Table):
     Attributes:
         ecn: The ECN codepoint of every packet from here on; "not-ect" clears the field. (one of not-ect, ect1, ect0,
             ce; default: absent: stays)
-        ecn_map: Instead of ecn: what becomes of each codepoint, as in { ce = "ect0" }, which erases marks.
-            (codepoints table; default: absent: all stay)
+        ecn_map: Instead of ecn: what becomes of each codepoint, as in { ce = "ect0" }, which erases marks. (ecn-map
+            table; default: absent: all stay)
         re: The RE flag of every packet from here on; false clears it. (flag; default: absent: stays)
         class_: The traffic class of every packet from here on. (a name; default: absent: stays)
         window: The receive window of every TCP segment that has one, in whole units of its scale, at least one.
@@ -1780,6 +1781,28 @@ class Series(Table):
 
     of: str
     every: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EcnMap(Table):
+    """What becomes of each ECN codepoint.
+
+    What becomes of each ECN codepoint.
+
+    Source: docs/scenarios.md.
+
+    Attributes:
+        not_ect: What packets become that are not ECN-capable. (one of not-ect, ect1, ect0, ce; default: absent:
+            stays)
+        ect1: What ECT(1) becomes. (one of not-ect, ect1, ect0, ce; default: absent: stays)
+        ect0: What ECT(0) becomes. (one of not-ect, ect1, ect0, ce; default: absent: stays)
+        ce: What congestion marks become. (one of not-ect, ect1, ect0, ce; default: absent: stays)
+    """
+
+    not_ect: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
+    ect1: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
+    ect0: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
+    ce: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
