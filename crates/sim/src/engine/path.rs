@@ -129,9 +129,7 @@ impl Engine {
         if now > self.net.window.from && times.ended <= self.net.window.to {
             book(port, class, packet.class, now, times);
         } else {
-            if !self.net.window.holds(now) {
-                class.outside += 1;
-            }
+            class.by_class[usize::from(packet.class)].other_arrived += u64::from(self.net.window.holds(now));
             book_clipped(port, class, packet.class, now, times, &self.net.window);
         }
         Some((lane, times.ended + port.delay))
@@ -185,10 +183,12 @@ impl Engine {
             Verdict::Accept => {}
             Verdict::Mark(reason) => {
                 port.counters.marks += 1;
-                class.marks[reason as usize] += u64::from(self.net.window.holds(now));
+                class.by_class[usize::from(packet.class)].marks[reason as usize] +=
+                    u64::from(self.net.window.holds(now));
             }
             Verdict::Drop(reason) => {
-                class.outside += u64::from(!self.net.window.holds(now));
+                class.by_class[usize::from(packet.class)].other_arrived +=
+                    u64::from(self.net.window.holds(now));
                 self.book_drop(index, packet, reason, now);
                 return false;
             }
@@ -202,9 +202,8 @@ impl Engine {
         let window = self.net.window;
         let port = &mut self.net.ports[index as usize];
         let lane = port.class as usize;
-        if !window.holds(now) {
-            self.net.classes[lane].outside += 1;
-        }
+        let kind = usize::from(packet.class);
+        self.net.classes[lane].by_class[kind].other_arrived += u64::from(window.holds(now));
         let Queue::Events(q) = &mut port.queue else { return };
         if let Some(rate) = q.step(now) {
             port.byte_time = rate.byte_time();
@@ -231,7 +230,8 @@ impl Engine {
             accepted => {
                 if let Verdict::Mark(reason) = accepted {
                     port.counters.marks += 1;
-                    self.net.classes[lane].marks[reason as usize] += u64::from(window.holds(now));
+                    self.net.classes[lane].by_class[kind].marks[reason as usize] +=
+                        u64::from(window.holds(now));
                 }
                 if !q.qdisc.is_busy() {
                     let start = port.free_at.max(Fine::at(now));
@@ -303,7 +303,8 @@ impl Engine {
         }
         if let Some(reason) = mark {
             port.counters.marks += 1;
-            self.net.classes[lane as usize].marks[reason as usize] += u64::from(window.holds(began));
+            let kind = &mut self.net.classes[lane as usize].by_class[usize::from(item.packet.class)];
+            kind.marks[reason as usize] += u64::from(window.holds(began));
             if self.probes.watches_ports {
                 self.probes.marked(lane, &item.packet, reason, began);
             }
@@ -355,7 +356,7 @@ impl Engine {
         }
         let inside = self.net.window.holds(now);
         if inside {
-            class.drops[reason as usize] += 1;
+            class.by_class[usize::from(packet.class)].drops[reason as usize] += 1;
             self.net.counters[packet.flow as usize].losses +=
                 u64::from(packet.is_data() && !packet.is(flags::BACKWARD));
         }
@@ -398,8 +399,8 @@ fn book(port: &mut Port, class: &mut ClassCounters, kind: u8, accepted: Time, ti
     port.counters.queue_time += waited.0;
     port.counters.waits.add(waited);
     class.delays.add(waited);
-    own.0.add(waited);
-    own.1 += 1;
+    own.waits.add(waited);
+    own.whole += 1;
 }
 
 /// The same for one that may lie across an edge of the window or outside.
@@ -419,7 +420,7 @@ fn book_clipped(
         let waited = began.since(accepted);
         port.counters.waits.add(waited);
         class.delays.add(waited);
-        own.0.add(waited);
+        own.waits.add(waited);
     }
-    own.1 += u64::from(window.holds(ended));
+    own.other_delivered += u64::from(window.holds(ended));
 }
