@@ -137,8 +137,7 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
     let mut flow = 0;
     for group in &scenario.groups {
         let users = group.users as usize;
-        let per_user: usize =
-            group.traffic.iter().map(|t| evenflow_traffic::flows(&t.spec.values) as usize).sum();
+        let per_user: usize = group.traffic.iter().map(|t| t.flows() as usize).sum();
         let mut total = FlowCounters::default();
         let mut goodputs = Vec::with_capacity(users);
         let mut throughputs = Vec::with_capacity(users);
