@@ -41,6 +41,7 @@ CONTROLS = {
 NEEDS = {"wtp": 'ecn = "per-packet", ack_every = 1', "dctcp": 'ecn = "accurate"'}
 """What a control cannot do without."""
 TABLES = {
+    "gap": 'groups.users.traffic = { kind = "cbr", rate = "100 kbit/s", gap = { jitter = 0.5 } }',
     "jitter": 'links.bottleneck.jitter = { normal = "1 ms" }',
     "loss": "links.bottleneck.loss = { probability = 0.01 }",
     "reverse": 'links.bottleneck.reverse = { rate = "1 Mbit/s", delay = "5 ms" }',
