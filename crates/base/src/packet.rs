@@ -43,7 +43,7 @@ pub struct Packet {
     /// Data: offset of its first byte in the stream. ACK: next byte expected. Datagram: its number.
     pub seq: u64,
     /// Data: what the last meter wrote, an activity or a rate estimate in bit/s. ACK: see [`Packet::report`] and
-    /// [`Packet::told`].
+    /// [`Packet::ts_val`].
     pub label: f64,
     /// Index of the flow it belongs to.
     pub flow: u32,
@@ -111,18 +111,18 @@ impl Packet {
     /// Sets [`Packet::report`], which is less than 2^32.
     #[inline]
     pub fn set_report(&mut self, place: u64) {
-        self.label = f64::from_bits(u64::from(self.told()) << 32 | place);
+        self.label = f64::from_bits(u64::from(self.ts_val()) << 32 | place);
     }
 
-    /// The receiver's own clock, in the sender's ticks, that an ACK tells where it is asked to (RFC 7323's TSval); else 0.
+    /// The timestamp value of an ACK (RFC 7323 TSval), in the sender's ticks, where the sender asks for it; else 0.
     #[inline]
-    pub fn told(&self) -> u32 {
+    pub fn ts_val(&self) -> u32 {
         (self.label.to_bits() >> 32) as u32
     }
 
-    /// Sets [`Packet::told`].
+    /// Sets [`Packet::ts_val`].
     #[inline]
-    pub fn tell(&mut self, clock: u32) {
+    pub fn set_ts_val(&mut self, clock: u32) {
         self.label = f64::from_bits(u64::from(clock) << 32 | self.report());
     }
 

@@ -111,20 +111,20 @@ impl Engine {
         if self.outbox.is_empty() {
             return;
         }
-        if info.tells_clock {
-            return self.send_telling(flow, info, profile, now);
+        if info.sends_timestamps {
+            return self.send_with_timestamps(flow, info, profile, now);
         }
         self.send_all::<false>(flow, info, profile, now);
     }
 
-    /// The same where ACKs tell the receiver's clock. Apart, so that others do not pay for it.
+    /// The same where ACKs carry the receiver's clock. Apart, so that others do not pay for it.
     #[inline(never)]
-    fn send_telling(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+    fn send_with_timestamps(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         self.send_all::<true>(flow, info, profile, now);
     }
 
     #[inline(always)]
-    fn send_all<const CLOCK: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+    fn send_all<const TIMESTAMPS: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         let mut outbox = std::mem::take(&mut self.outbox);
         self.created += outbox.len() as u64;
         for segment in &outbox {
@@ -144,8 +144,8 @@ impl Engine {
             {
                 packet.set_report(self.reports.keep(report));
             }
-            if back && CLOCK {
-                packet.tell(self.net.profiles[profile as usize].clock_at(now));
+            if back && TIMESTAMPS {
+                packet.set_ts_val(self.net.profiles[profile as usize].clock_at(now));
             }
             self.launch(packet, info, now);
         }

@@ -568,7 +568,7 @@ impl Sender {
     /// The control hears of an ACK of new data, before anything grows.
     #[inline(never)]
     fn pass_to_control(&mut self, ack: &Packet, news: Growth, marks: u32, now: Time, profile: &Profile) {
-        let clock = ack.told();
+        let clock = ack.ts_val();
         let ticks = clock.wrapping_sub(ack.stamp);
         let one_way = (clock != 0).then(|| Duration(u64::from(ticks) * profile.clock_tick.0));
         let acked = self.acked(&news, one_way, marks, now, profile);
