@@ -50,6 +50,7 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
         "each": {"parent": "root", "rate": "10 Mbit/s", "ceil": "100 Mbit/s"},
     },
     ("scheduler", "tbf"): {"rate": "95 Mbit/s"},
+    ("stage", "rewriter"): {"ecn": "not-ect"},
     ("stage", "shaper"): {"limit": "100 packets"},
 }
 """Parameters, by room and kind, where a mechanism needs more than `FILLED`, or would have nothing to do."""

@@ -85,7 +85,7 @@ impl ByHand {
                 }
                 Act::Send(own) => sent.push(sending(&own, classes)),
                 Act::Release(HeldPacket { packet, .. }) => {
-                    released.push(json!(packet.seq));
+                    released.push(json!(self.stepper.options.seq(&packet)));
                     self.stepper.options.discard(&packet);
                 }
                 Act::Set(Setting::Rate(rate)) => set.push(json!({ "rate_bps": rate.bits_per_second() })),

@@ -213,8 +213,12 @@ fn mechanism_json(m: &Mechanism) -> Json {
     }
     let deviations: Vec<Json> =
         m.deviations.iter().map(|d| json!({ "what": d.what, "why": d.why })).collect();
+    let acts = match m.room {
+        Room::Stage => m.traits.ways.name(),
+        _ => "",
+    };
     json!({
-        "kind": m.kind, "room": m.room.name(), "title": m.title, "doc": m.doc, "source": m.source,
+        "kind": m.kind, "room": m.room.name(), "title": m.title, "doc": m.doc, "source": m.source, "acts": acts,
         "params": params, "observables": observables(m.observables), "counters": counters(m.counters),
         "deviations": deviations, "presets": evenflow_queue::presets(m.kind).unwrap_or_default(),
     })

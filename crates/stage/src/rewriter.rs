@@ -126,8 +126,8 @@ impl Params {
     }
 }
 
-/// How windows of a connection are to be shifted, as the ends have announced it: forward and backward.
-type Scales = [Option<u8>; 2];
+/// What the SYN of an end, forward and backward, has announced: a scale, or none. `None`: nobody has seen it.
+type Scales = [Option<Option<u8>>; 2];
 
 /// The rewriter and its state.
 #[derive(Clone, Debug)]
@@ -146,18 +146,20 @@ impl Rewriter {
         Rewriter { params, scales, rewritten: 0, erased: 0 }
     }
 
-    /// Notes the scale that a SYN announces, and gives the shift of the windows of this packet's sender. It counts only where both
-    /// ends have announced one (RFC 7323 section 2.2), and a SYN's own window is not shifted.
-    fn shift(&mut self, packet: &Packet, cx: &Cx) -> u8 {
+    /// Notes the scale that a SYN announces. Of other segments gives by how much windows of their sender are shifted: by what it has
+    /// announced, if the other end has announced a scale too (RFC 7323 section 2.2). `None`: the window stays as it is, for it is a
+    /// SYN's, which is not shifted, or of a connection whose SYNs have not been seen.
+    fn shift(&mut self, packet: &Packet, cx: &Cx) -> Option<u8> {
         let scales = self.scales.of(cx.whose.flow, cx.now, Scales::default);
         let way = cx.way as usize;
         if packet.is(flags::SYN) {
-            scales[way] = cx.options.of(packet).scale;
-            return 0;
+            scales[way] = Some(cx.options.of(packet).scale);
+            return None;
         }
         match scales {
-            [Some(_), Some(_)] => scales[way].unwrap_or(0),
-            _ => 0,
+            [Some(Some(_)), Some(Some(_))] => scales[way].flatten(),
+            [Some(_), Some(_)] => Some(0),
+            _ => None,
         }
     }
 
@@ -182,7 +184,7 @@ impl Rewriter {
             && packet.flags & (flags::ACK | flags::SYN) != 0
             && !packet.is(flags::RST);
         // Scales are noted at all times, and both ways.
-        let shift = if has_window { self.shift(packet, cx) } else { 0 };
+        let shift = if has_window { self.shift(packet, cx) } else { None };
         let Params { ways, from, until, .. } = self.params;
         let chosen =
             self.params.of_class.as_ref().is_none_or(|of| of.get(usize::from(packet.class)) == Some(&true));
@@ -194,7 +196,7 @@ impl Rewriter {
         packet.set_re(self.params.re.unwrap_or(re));
         packet.class = self.params.class.unwrap_or(class);
         let mut changed = packet.ecn() != ecn || packet.re() != re || packet.class != class;
-        if has_window && let Some(window) = self.params.window {
+        if let (Some(shift), Some(window)) = (shift, self.params.window) {
             changed |= Rewriter::rewrite_window(packet, cx.options, window, shift);
         }
         self.rewritten += u64::from(changed);
@@ -270,10 +272,10 @@ const fn maps(name: &'static str, doc: &'static str) -> Param {
 
 /// What becomes of each codepoint, in the order of their bits.
 pub static ECN_MAP: Nested = Nested {
-    name: "codepoints",
+    name: "ecn-map",
     doc: "What becomes of each ECN codepoint.",
     params: &[
-        maps("not-ect", "What packets become that are not ECN-capable."),
+        maps("not_ect", "What packets become that are not ECN-capable."),
         maps("ect1", "What ECT(1) becomes."),
         maps("ect0", "What ECT(0) becomes."),
         maps("ce", "What congestion marks become."),
@@ -394,8 +396,9 @@ pub static TABLE: Mechanism = Mechanism {
     ],
     counters: &[Counter { name: "rewritten", doc: "The codepoint has been made a congestion mark." }],
     deviations: &[Deviation {
-        what: "A connection whose SYNs it has not seen, or has forgotten, has windows without scale.",
-        why: "A scale is announced nowhere else (RFC 7323 section 2.2).",
+        what: "Windows of a connection stay as they are whose SYNs it has not seen, or has forgotten; and those of SYNs, which are not \
+               shifted.",
+        why: "How a window is shifted is said in the SYNs and nowhere else (RFC 7323 section 2.2).",
     }],
 };
 
@@ -533,16 +536,12 @@ mod tests {
         ] {
             let mut rewriter = Rewriter::new(Params { window: Some(Window::Set(20_000)), ..params() });
             let mut by_hand = Stepper::new(1);
-            // A SYN's window is not scaled, whatever it announces.
-            assert_eq!(
-                window(&mut rewriter, &mut by_hand, Some(65_535), Way::Forward, Some(client)),
-                Some(20_000)
-            );
-            assert_eq!(
-                window(&mut rewriter, &mut by_hand, Some(65_535), Way::Backward, Some(server)),
-                Some(20_000)
-            );
-            assert_eq!(window(&mut rewriter, &mut by_hand, Some(900), Way::Backward, None), Some(expected));
+            let mut after = |told, way, scale| window(&mut rewriter, &mut by_hand, told, way, scale);
+            assert_eq!(after(Some(900), Way::Backward, None), Some(900), "no SYN has been seen");
+            assert_eq!(after(Some(65_535), Way::Forward, Some(client)), Some(65_535), "a SYN's window stays");
+            assert_eq!(after(Some(900), Way::Backward, None), Some(900), "one SYN of two has been seen");
+            assert_eq!(after(Some(65_535), Way::Backward, Some(server)), Some(65_535));
+            assert_eq!(after(Some(900), Way::Backward, None), Some(expected));
             assert!(by_hand.options.is_empty());
         }
     }
@@ -551,6 +550,9 @@ mod tests {
     fn a_largest_window_lowers_and_never_raises() {
         let mut rewriter = Rewriter::new(Params { window: Some(Window::AtMost(20_000)), ..params() });
         let mut by_hand = Stepper::new(1);
+        for way in [Way::Forward, Way::Backward] {
+            window(&mut rewriter, &mut by_hand, None, way, Some(None));
+        }
         let mut after = |told| window(&mut rewriter, &mut by_hand, told, Way::Backward, None);
         assert_eq!(
             [Some(30_000), Some(10_000), None].map(&mut after),

@@ -29,8 +29,9 @@ SCHEDULERS = {
     "tbf": 'rate = "8 Mbit/s", burst = "10 kB", latency = "50 ms"',
 }
 STAGES = {
-    "policer": 'rate = "5 Mbit/s", burst = "60 kB"',
-    "shaper": 'rate = "5 Mbit/s", burst = "10 kB", latency = "50 ms"',
+    "policer": 'rate = "5 Mbit/s", burst = "60 kB", per = "user"',
+    "rewriter": 'ecn = "not-ect"',
+    "shaper": 'rate = "5 Mbit/s", burst = "10 kB", latency = "50 ms", per = "user"',
 }
 TRAFFIC = {
     "bulk": 'flows = 4, start = { uniform = ["0 s", "1 s"] }',
@@ -46,6 +47,7 @@ NEEDS = {"wtp": 'ecn = "per-packet", ack_every = 1', "dctcp": 'ecn = "accurate"'
 """What a control cannot do without."""
 TABLES = {
     "gap": 'groups.users.traffic = { kind = "cbr", rate = "100 kbit/s", gap = { jitter = 0.5 } }',
+    "ecn-map": 'stages.rewriter = { kind = "rewriter", ecn_map = { ce = "ect0" } }',
     "jitter": 'links.bottleneck.jitter = { normal = "1 ms" }',
     "loss": "links.bottleneck.loss = { probability = 0.01 }",
     "reverse": 'links.bottleneck.reverse = { rate = "1 Mbit/s", delay = "5 ms" }',
@@ -64,6 +66,7 @@ TABLES = {
 }
 
 
+
 def sample(table: Mapping[str, Any]) -> str:
     """The line for a table of the schema or a stack profile; "" where there is none to copy (a whole scenario)."""
     kind, room = str(table["kind"]), str(table["room"])
@@ -72,8 +75,7 @@ def sample(table: Mapping[str, Any]) -> str:
     if room == "scheduler":
         return f"links.bottleneck.queue.scheduler = {_table(kind, SCHEDULERS.get(kind, ''))}"
     if room == "stage":
-        more = f"{STAGES[kind]}, " if kind in STAGES else ""
-        return f"stages.{kind} = " + _table(kind, f'{more}per = "user"')
+        return f"stages.{kind} = " + _table(kind, STAGES.get(kind, 'per = "user"'))
     if room == "traffic":
         return f"groups.users.traffic = {_table(kind, TRAFFIC.get(kind, ''))}"
     if room == "congestion-control":

@@ -151,7 +151,7 @@ impl Builder<'_> {
             lost: place_of(DISCARD),
             class: traffic.class,
             tcp,
-            tells_clock: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
+            sends_timestamps: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
             endpoint: endpoint as u32,
             host,
         });

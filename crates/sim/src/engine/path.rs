@@ -62,7 +62,10 @@ impl Engine {
                     RECEIVER => return self.at_receiver(packet, info, now),
                     SENDER => return self.at_sender(packet, info, now),
                     DISCARD => return self.arrive_lost(packet, now),
-                    NOBODY => return drop(self.end_own(packet)),
+                    NOBODY => {
+                        self.end_own(packet);
+                        return;
+                    }
                     stage => {
                         if !self.pass(stage, packet, &info, now) {
                             return;

@@ -18,18 +18,18 @@ use crate::probe::{Happening, STAGES};
 const MOST_AT_ONCE: u32 = 100_000;
 const DEEPEST: u32 = 200;
 
-/// Of a packet of a stage's own: it carries nothing.
-const EMPTY: u64 = u64::MAX;
+/// In the stamp of a packet of a stage's own: it carries nothing.
+const EMPTY: u32 = u32::MAX;
 
-/// What packets of stages' own carry, by place; places are used again.
+/// What packets of stages' own carry, by the place that is their stamp; places are used again.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     places: Vec<Option<Message>>,
-    free: Vec<u64>,
+    free: Vec<u32>,
 }
 
 impl Messages {
-    fn keep(&mut self, message: Option<Message>) -> u64 {
+    fn keep(&mut self, message: Option<Message>) -> u32 {
         let Some(message) = message else { return EMPTY };
         match self.free.pop() {
             Some(place) => {
@@ -38,12 +38,12 @@ impl Messages {
             }
             None => {
                 self.places.push(Some(message));
-                self.places.len() as u64 - 1
+                self.places.len() as u32 - 1
             }
         }
     }
 
-    fn take(&mut self, place: u64) -> Option<Message> {
+    fn take(&mut self, place: u32) -> Option<Message> {
         let message = self.places.get_mut(place as usize)?.take()?;
         self.free.push(place);
         Some(message)
@@ -255,8 +255,8 @@ impl Engine {
         let counters = &mut counters[slot.class as usize];
         counters.sent.0 += u64::from(self.window_open);
         counters.sent.1 += u64::from(own.size) * u64::from(self.window_open);
-        let seq = self.staging.messages.keep(own.message);
-        let mut packet = Packet { seq, hop, class: own.class, ..Packet::new(flow, own.size, 0) };
+        let stamp = self.staging.messages.keep(own.message);
+        let mut packet = Packet { stamp, hop, class: own.class, ..Packet::new(flow, own.size, 0) };
         self.created += 1;
         self.enter(&mut packet, now);
     }
@@ -310,13 +310,13 @@ impl Engine {
     pub(super) fn end_own(&mut self, packet: &mut Packet) -> Option<Message> {
         self.consumed += 1;
         self.options.discard(packet);
-        self.staging.messages.take(packet.seq)
+        self.staging.messages.take(packet.stamp)
     }
 
     /// What a packet that a stage has made carries is lost with it.
     #[cold]
     pub(super) fn forget_message(&mut self, packet: &Packet) {
-        self.staging.messages.take(packet.seq);
+        self.staging.messages.take(packet.stamp);
     }
 
     fn name_of(&self, index: u32) -> &str {
@@ -331,7 +331,7 @@ impl Engine {
 
     /// What stages tell each other is kept for packets `inside`, and for no other.
     pub(super) fn check_messages(&self, inside: &[Packet]) -> Result<(), String> {
-        let under_way = inside.iter().filter(|packet| packet.is_of_stage() && packet.seq != EMPTY).count();
+        let under_way = inside.iter().filter(|packet| packet.is_of_stage() && packet.stamp != EMPTY).count();
         let kept = self.staging.messages.len();
         if kept == under_way { Ok(()) } else { Err(format!("messages: {kept} kept, {under_way} under way")) }
     }

@@ -281,6 +281,92 @@ events = ["drop"]
     assert_eq!(evenflow_sim::record_hash(&run.outcome.record, &run.outcome.columns, 1), "cf8d573e4dcbbbb7");
 }
 
+/// Two users behind RED that marks, the first one through a rewriter before it or behind it.
+fn rewritten(path: &str, rewriter: &str) -> String {
+    format!(
+        r#"
+duration = "30 s"
+warmup = "5 s"
+links.access = {{ rate = "100 Mbit/s", delay = "1 ms", per = "user" }}
+stages.box = {{ kind = "rewriter", {rewriter} }}
+[links.core]
+rate = "10 Mbit/s"
+delay = "15 ms"
+queue = {{ kind = "red", variant = "floyd", action = "mark", weight = 0.02, min_threshold = "5 packets", max_threshold = "30 packets", limit = "100 packets" }}
+[groups.through]
+users = 1
+path = [{path}]
+traffic = {{ kind = "bulk", flows = 4 }}
+tcp = {{ ecn = "classic" }}
+[groups.past]
+users = 1
+path = ["access", "core"]
+traffic = {{ kind = "bulk", flows = 4 }}
+tcp = {{ ecn = "classic" }}
+"#
+    )
+}
+
+/// Whose field is cleared before RED has packets dropped where the others' are marked (RFC 3168 section 18.1.3).
+#[test]
+fn who_is_bleached_before_a_marker_loses_packets() {
+    let run = run(&rewritten(r#""access", "box", "core""#, r#"ecn = "not-ect""#), 1);
+    let (marks, losses) = (run.number("groups.through.marks"), run.number("groups.through.losses"));
+    assert_eq!(marks, 0.0);
+    assert!(losses > 100.0, "{losses}");
+    let (marks, losses) = (run.number("groups.past.marks"), run.number("groups.past.losses"));
+    assert!(marks > 100.0 && losses == 0.0, "{marks} marks, {losses} losses");
+    assert_eq!(run.sum("links.core.drops"), run.number("groups.through.losses"));
+}
+
+/// Who never hears of marks takes what the others leave (RFC 3168 section 18.1.1).
+#[test]
+fn who_has_marks_erased_behind_a_marker_takes_the_others_share() {
+    let plain = run(&rewritten(r#""access", "core", "box""#, r#"ecn_map = { ce = "ce" }"#), 1);
+    let share = |run: &crate::common::Run| {
+        run.number("groups.through.goodput_bps") / run.number("groups.past.goodput_bps")
+    };
+    close(share(&plain), 1.0, 0.15);
+    assert_eq!(plain.number("stages.box.rewritten"), 0.0);
+    let run = run(&rewritten(r#""access", "core", "box""#, r#"ecn_map = { ce = "ect0" }"#), 1);
+    assert_eq!(run.number("groups.through.marks"), 0.0);
+    assert!(run.number("stages.box.marks_erased") > 500.0);
+    assert!(share(&run) > 4.0, "{}", share(&run));
+}
+
+/// From one instant until another, and marks that are made.
+#[test]
+fn a_rewriter_works_for_a_time_and_makes_marks() {
+    let ce = r#"ecn_map = { ect0 = "ce" }, from = "10 s", until = "10.2 s", direction = "forward""#;
+    let run = run(&rewritten(r#""access", "box", "core""#, ce), 1);
+    let made = run.number("stages.box.marks.rewritten");
+    assert!(made > 10.0 && made < 200.0, "{made}");
+    assert_eq!(run.value("stages.box.reverse.marks").as_object().map(serde_json::Map::len), Some(0));
+    assert!(run.number("groups.through.marks") >= made);
+}
+
+/// Expedited packets that a middlebox makes best-effort ones go last.
+#[test]
+fn a_class_that_is_rewritten_is_served_as_the_new_one() {
+    let text = |class: &str| {
+        format!(
+            r#"
+duration = "10 s"
+links.access = {{ rate = "100 Mbit/s", delay = "1 ms", per = "user" }}
+stages.box = {{ kind = "rewriter", {class} }}
+links.core = {{ rate = "10 Mbit/s", delay = "5 ms", queue = {{ limit = "50 packets", scheduler = {{ kind = "strict", order = ["ef", "be"] }} }} }}
+groups.ef = {{ users = 1, class = "ef", path = ["access", "box", "core"], traffic = {{ kind = "poisson", rate = "6 Mbit/s" }} }}
+groups.be = {{ users = 1, path = ["access", "core"], traffic = {{ kind = "poisson", rate = "6 Mbit/s" }} }}
+"#
+        )
+    };
+    let kept = run(&text(r#"class = "ef""#), 1);
+    close(kept.number("links.core.classes.ef.queue_delay_s_mean"), 0.0012, 0.5);
+    let made = run(&text(r#"class = "be""#), 1);
+    assert_eq!(made.value("links.core.classes").as_object().map(serde_json::Map::len), Some(1));
+    close(made.number("groups.ef.throughput_bps"), made.number("groups.be.throughput_bps"), 0.1);
+}
+
 /// A network with stages of every kind of act on it.
 fn scenario() -> impl Strategy<Value = String> {
     let act = || {
@@ -303,6 +389,8 @@ fn scenario() -> impl Strategy<Value = String> {
     ];
     let path = prop_oneof![
         3 => Just(r#""access", "one", "core", "two", "last""#),
+        2 => Just(r#""access", "one", "box", "core", "two""#),
+        1 => Just(r#""box", "access", "one", "core", "-two""#),
         1 => Just(r#""one", "access", "two", "core""#),
         1 => Just(r#""access", "core", "one", "two""#),
         1 => Just(r#""two", "access", "-one", "core", "last""#),
@@ -314,9 +402,14 @@ fn scenario() -> impl Strategy<Value = String> {
         1 => Just(r#", controls = "core", set_rate = "3 Mbit/s", set_at = "0.3 s""#),
     ];
     let stack = prop_oneof![Just("rfc"), Just("linux"), Just("ns3.26")];
+    let rewrites = prop_oneof![
+        Just(r#", ecn = "not-ect", from = "0.2 s""#),
+        Just(r#", ecn_map = { ect0 = "ce" }, direction = "reverse""#),
+        Just(r#", max_window = "9 kB""#),
+    ];
     let processing = prop_oneof![Just(""), Just(r#"processing = { uniform = ["0 s", "1 ms"] }"#)];
-    ((stage(), stage()), core, path, tied, stack, processing, 1u32..4).prop_map(
-        |(((one, per_one), (two, per_two)), core, path, tied, stack, processing, users)| {
+    ((stage(), stage()), core, path, tied, rewrites, stack, processing, 1u32..4).prop_map(
+        |(((one, per_one), (two, per_two)), core, path, tied, rewrites, stack, processing, users)| {
             let ask =
                 if tied.contains("peer") && !one.contains("every") { r#", every = "4 ms""# } else { "" };
             let ecn = if stack == "ns3.26" { "" } else { r#", ecn = "classic""# };
@@ -326,6 +419,7 @@ duration = "0.8 s"
 links.access = {{ rate = "8 Mbit/s", delay = "1 ms", per = "user" }}
 stages.one = {{ kind = "probe-stage"{one}{per_one}{tied}{ask} }}
 stages.two = {{ kind = "probe-stage"{two}{per_two} }}
+stages.box = {{ kind = "rewriter"{rewrites} }}
 links.core = {{ rate = "6 Mbit/s", delay = "4 ms", {core} }}
 links.last = {{ delay = "1 ms" }}
 [groups.a]
