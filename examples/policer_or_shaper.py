@@ -1,8 +1,8 @@
 """A policer against a shaper: what burst does a policer need?
 
-One download is held to 10 Mbit/s, by a policer, which drops what comes too early, or by a shaper, which lets it wait. Five
-congestion controls, four round trips, and six sizes, as times at that rate: the policer's burst, or what may wait at the
-shaper. Operators copy rules by which a policer's burst is 10 % or 80 % of the rate: what comes in 0.1 s or 0.8 s.
+One download is held to 10 Mbit/s, by a policer, which drops what comes too early, or by a shaper, which lets it wait.
+Five congestion controls, four round trips, and six sizes, as times at that rate: the policer's burst, or what may wait
+at the shaper. Operators copy rules by which a policer's burst is 10 % or 80 % of the rate: what comes in 0.1 or 0.8 s.
 """
 
 from pathlib import Path

@@ -100,9 +100,7 @@ impl Type {
             Type::QueueLength => ("packets, bytes or time".into(), "\"24 packets\", \"64 KiB\" or \"20 ms\""),
             Type::PacketsOrDuration => ("packets or time".into(), "\"12 packets\" or \"14.4 ms\""),
             Type::PacketsOrBytes => ("packets or bytes".into(), "\"12 packets\" or \"18 kB\""),
-            Type::RateOrPacketRate => {
-                ("rate or packet rate".into(), "\"10 Mbit/s\" or \"800 packets/s\"")
-            }
+            Type::RateOrPacketRate => ("rate or packet rate".into(), "\"10 Mbit/s\" or \"800 packets/s\""),
             Type::Number => ("number".into(), "0.5"),
             Type::Integer => ("whole number".into(), "10"),
             Type::IntegerOr(word) => (format!("whole number or \"{word}\""), "6"),

@@ -129,9 +129,7 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("blue", "pie"),
             ("l4s", "red with action \"mark\", and congestion_control \"dctcp\""),
         ],
-        Room::Scheduler => {
-            &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")]
-        }
+        Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],
         Room::Stage => &[
             ("congestion-policer", "policer, or the queue activity-aqm"),
             ("auditor", "rate-meter"),

@@ -21,13 +21,8 @@ enum Dimension {
 }
 
 impl Dimension {
-    const ALL: [Dimension; 5] = [
-        Dimension::Rate,
-        Dimension::Duration,
-        Dimension::Bytes,
-        Dimension::Packets,
-        Dimension::PacketRate,
-    ];
+    const ALL: [Dimension; 5] =
+        [Dimension::Rate, Dimension::Duration, Dimension::Bytes, Dimension::Packets, Dimension::PacketRate];
 
     /// Its name with an article, the largest number that is no slip of the keyboard, and how that is written.
     fn facts(self) -> (&'static str, f64, &'static str) {

@@ -173,13 +173,21 @@ const MORE: [(&str, &str, &str); 29] = [
     ("sfq", "two slots, perturbed", r#"divisor = 2, perturb = "0.3 s""#),
     ("htb", "per user, fq-codel", HTB_PER_USER),
     ("tbf", "peak_rate", r#"rate = "8 Mbit/s", burst = "15 kB", peak_rate = "9 Mbit/s", mtu = "1600 B""#),
-    ("policer", "excess_burst", r#"rate = "2 Mbit/s", burst = "15 kB", excess_burst = "30 kB", green = "af", yellow = "ef""#),
+    (
+        "policer",
+        "excess_burst",
+        r#"rate = "2 Mbit/s", burst = "15 kB", excess_burst = "30 kB", green = "af", yellow = "ef""#,
+    ),
     (
         "policer",
         "two rates",
         r#"rate = "1 Mbit/s", burst = "15 kB", peak_rate = "2 Mbit/s", peak_burst = "15 kB", yellow = "be""#,
     ),
-    ("policer", "packets, aware", r#"rate = "200 packets/s", burst = "10 packets", precoloured_red = ["ef"]"#),
+    (
+        "policer",
+        "packets, aware",
+        r#"rate = "200 packets/s", burst = "10 packets", precoloured_red = ["ef"]"#,
+    ),
     (
         "shaper",
         "peak_rate, latency",

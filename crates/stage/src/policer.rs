@@ -7,8 +7,7 @@
 
 use evenflow_base::bucket::too_deep;
 use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value,
-    Values,
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
 };
 use evenflow_base::{Packet, Rate, Reason, Time};
 
@@ -107,7 +106,10 @@ fn problems(values: &Values) -> Vec<Problem> {
             && own != other
         {
             let (own, other) = (counts(own), counts(other));
-            problems.push((name, format!("counts {other}, but rate counts {own}; a policer counts one of the two")));
+            problems.push((
+                name,
+                format!("counts {other}, but rate counts {own}; a policer counts one of the two"),
+            ));
         }
     }
     let same = |name| unit(values.get(name)) == own;
@@ -120,7 +122,10 @@ fn problems(values: &Values) -> Vec<Problem> {
     }
     match (values.get("peak_rate"), values.get("peak_burst")) {
         (Some(_), None) => {
-            problems.push(("peak_burst", "is required beside peak_rate: bytes or packets, for example \"30 kB\"".into()));
+            problems.push((
+                "peak_burst",
+                "is required beside peak_rate: bytes or packets, for example \"30 kB\"".into(),
+            ));
         }
         (None, Some(_)) => problems.push(("peak_burst", "means nothing without peak_rate".into())),
         _ => {}
@@ -130,10 +135,14 @@ fn problems(values: &Values) -> Vec<Problem> {
         problems.push(("excess_burst", why.into()));
     }
     for (rate, burst) in [("rate", "burst"), ("rate", "excess_burst"), ("peak_rate", "peak_burst")] {
-        if let (Some(Value::Rate(rate)), Some(Value::Bytes(burst_size))) = (values.get(rate), values.get(burst)) {
+        if let (Some(Value::Rate(rate)), Some(Value::Bytes(burst_size))) =
+            (values.get(rate), values.get(burst))
+        {
             problems.extend(too_deep(Rate(*rate), *burst_size).map(|why| (burst, why)));
         }
-        if let (Some(Value::PacketRate(rate)), Some(Value::Packets(packets))) = (values.get(rate), values.get(burst)) {
+        if let (Some(Value::PacketRate(rate)), Some(Value::Packets(packets))) =
+            (values.get(rate), values.get(burst))
+        {
             problems.extend(too_deep(Rate(8.0 * rate), *packets).map(|why| (burst, why)));
         }
     }
@@ -302,7 +311,11 @@ pub static TABLE: Mechanism = Mechanism {
             source: TRTCM,
             doc: "The peak burst, PBS: what the bucket of the peak rate holds.",
         },
-        fate("green", "pass", "What becomes of green packets: pass, drop, or the traffic class that they get."),
+        fate(
+            "green",
+            "pass",
+            "What becomes of green packets: pass, drop, or the traffic class that they get.",
+        ),
         fate("yellow", "pass", "The same of yellow ones."),
         fate("red", "drop", "The same of red ones."),
         Param {
@@ -330,19 +343,32 @@ pub static TABLE: Mechanism = Mechanism {
         Observable { name: "yellow_bytes", unit: "B", doc: "The same of yellow ones." },
         Observable { name: "red_bytes", unit: "B", doc: "The same of red ones." },
         Observable { name: "tokens", unit: "B or packets", doc: "Tokens in the committed bucket." },
-        Observable { name: "second_tokens", unit: "B or packets", doc: "Tokens in the bucket of the excess burst or the peak rate." },
+        Observable {
+            name: "second_tokens",
+            unit: "B or packets",
+            doc: "Tokens in the bucket of the excess burst or the peak rate.",
+        },
     ],
     counters: &[
         Counter { name: "policed_green", doc: "The packet was green, and green is dropped." },
-        Counter { name: "policed_yellow", doc: "The packet was yellow: beyond the committed rate and burst." },
-        Counter { name: "policed_red", doc: "The packet was red: beyond the excess burst, or the peak rate, too." },
+        Counter {
+            name: "policed_yellow",
+            doc: "The packet was yellow: beyond the committed rate and burst.",
+        },
+        Counter {
+            name: "policed_red",
+            doc: "The packet was red: beyond the excess burst, or the peak rate, too.",
+        },
     ],
     deviations: &[
         Deviation {
             what: "Tokens come continuously.",
             why: "The RFCs add a byte at a time, 1/CIR s apart; a packet may be counted as that much earlier here.",
         },
-        Deviation { what: "A burst of zero is refused.", why: "RFC 2697 allows one of the two to be zero: leave excess_burst out." },
+        Deviation {
+            what: "A burst of zero is refused.",
+            why: "RFC 2697 allows one of the two to be zero: leave excess_burst out.",
+        },
     ],
 };
 
@@ -422,14 +448,22 @@ mod tests {
         ]);
         let said = Params::new(&wrong, &[]).expect_err("it is wrong");
         let names: Vec<&str> = said.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, ["burst", "peak_rate", "peak_burst", "excess_burst", "precoloured_red"], "{said:?}");
+        assert_eq!(
+            names,
+            ["burst", "peak_rate", "peak_burst", "excess_burst", "precoloured_red"],
+            "{said:?}"
+        );
         assert_eq!(said[0].1, "counts packets, but rate counts bytes; a policer counts one of the two");
         assert_eq!(said[1].1, "must be at least rate: 4000000 bit/s is less than 5000000 bit/s");
     }
 
     #[test]
     fn classes_behind_it() {
-        let mut v = values(&[("rate", Value::Rate(1e6)), ("burst", Value::Bytes(3e3)), ("excess_burst", Value::Bytes(3e3))]);
+        let mut v = values(&[
+            ("rate", Value::Rate(1e6)),
+            ("burst", Value::Bytes(3e3)),
+            ("excess_burst", Value::Bytes(3e3)),
+        ]);
         v.0.insert("yellow", Value::Word("late".into()));
         assert_eq!(Policer::classes_after(&v, "be"), ["be", "late"]);
         assert_eq!(Policer::classes_given(&v), [("yellow", "late".to_owned())]);

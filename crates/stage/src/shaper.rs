@@ -61,7 +61,10 @@ impl Station for Shaper {
         let params = Params::new(values)?;
         let limit = match values.maybe("latency") {
             Some(_) if values.get("limit").is_some() => {
-                return Err(vec![("latency", "is a limit in other words, and there is one; give one of them".into())]);
+                return Err(vec![(
+                    "latency",
+                    "is a limit in other words, and there is one; give one of them".into(),
+                )]);
             }
             Some(latency) => Limit::new(Some(&Value::Bytes(params.limit(latency)))),
             None => Limit::new(values.get("limit")),
@@ -119,7 +122,11 @@ impl Station for Shaper {
     fn problems(values: &Values) -> Vec<Problem> {
         let has = |name: &str| values.get(name).is_some();
         let known = has("rate") && has("burst") && has("mtu") && has("arithmetic");
-        if known { Shaper::build(values, Owner { classes: &[], weight: 1.0 }).err().unwrap_or_default() } else { Vec::new() }
+        if known {
+            Shaper::build(values, Owner { classes: &[], weight: 1.0 }).err().unwrap_or_default()
+        } else {
+            Vec::new()
+        }
     }
 }
 
@@ -203,7 +210,10 @@ mod tests {
         let met: Vec<Pass> = (0..5).map(|n| meet(&mut shaper, &mut by_hand, 0, n, 1000)).collect();
         assert_eq!(met, [Pass::On, Pass::On, Pass::On, Pass::Held, Pass::Held]);
         assert_eq!(said(&mut by_hand), (vec![], Some(us(1000))));
-        assert_eq!([shaper.observe("packets", us(0)), shaper.observe("bytes", us(0))], [Some(2.0), Some(2000.0)]);
+        assert_eq!(
+            [shaper.observe("packets", us(0)), shaper.observe("bytes", us(0))],
+            [Some(2.0), Some(2000.0)]
+        );
         shaper.wake(&mut by_hand.cx(us(1000)));
         assert_eq!(said(&mut by_hand), (vec![3], Some(us(2000))));
         assert_eq!(shaper.held().len(), 1);

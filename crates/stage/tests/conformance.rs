@@ -138,7 +138,8 @@ fn a_wrong_vector_of_a_shaper_is_noticed() {
     for (path, vector) in vectors("shaper") {
         let events = vector["events"].as_array().expect("a list");
         for key in ["verdict", "next_ns", "ids"] {
-            let at = events.iter().rposition(|event| !event["expect"][key].is_null()).expect("one that has it");
+            let at =
+                events.iter().rposition(|event| !event["expect"][key].is_null()).expect("one that has it");
             let mut wrong = vector.clone();
             wrong["events"][at]["expect"][key] = 99.into();
             assert!(run_shaper(&wrong).is_err(), "{path} {key}");

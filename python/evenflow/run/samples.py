@@ -66,7 +66,6 @@ TABLES = {
 }
 
 
-
 def sample(table: Mapping[str, Any]) -> str:
     """The line for a table of the schema or a stack profile; "" where there is none to copy (a whole scenario)."""
     kind, room = str(table["kind"]), str(table["room"])

@@ -403,6 +403,8 @@ fn class_tables(spec: &Spec) -> impl Iterator<Item = (&'static str, Vec<&str>)> 
 pub(super) struct Crossing {
     /// By link, then forward and against it.
     links: Vec<[BTreeSet<String>; 2]>,
+    /// The same as they were sent.
+    sent: Vec<[BTreeSet<String>; 2]>,
     stages: Vec<BTreeSet<String>>,
     /// Anywhere.
     pub all: BTreeSet<String>,
@@ -416,6 +418,7 @@ pub(super) fn crossing(
 ) -> Option<Crossing> {
     let mut crossing = Crossing {
         links: vec![Default::default(); links.len()],
+        sent: vec![Default::default(); links.len()],
         stages: vec![BTreeSet::new(); stages.len()],
         all: BTreeSet::new(),
     };
@@ -441,16 +444,21 @@ impl Crossing {
         way: impl Iterator<Item = (Component, bool)>,
         mut classes: BTreeSet<String>,
     ) -> Option<()> {
+        let sent = classes.clone();
         self.all.extend(classes.iter().cloned());
         for (component, against) in way {
             match component {
-                Component::Link(i) => self.links[i][usize::from(against)].extend(classes.iter().cloned()),
+                Component::Link(i) => {
+                    self.links[i][usize::from(against)].extend(classes.iter().cloned());
+                    self.sent[i][usize::from(against)].extend(sent.iter().cloned());
+                }
                 Component::Stage(i) => {
                     let Spec { mechanism, values } = &stages[i].stage.as_ref()?.spec;
                     let way = if against { Way::Backward } else { Way::Forward };
                     if mechanism.traits.ways.has(way) {
                         self.stages[i].extend(classes.iter().cloned());
-                        let after = |class: &String| evenflow_stage::classes_after(mechanism.kind, values, class);
+                        let after =
+                            |class: &String| evenflow_stage::classes_after(mechanism.kind, values, class);
                         classes = classes.iter().flat_map(after).collect();
                         self.all.extend(classes.iter().cloned());
                     }
@@ -480,7 +488,8 @@ pub(super) fn check_classes(
     let met: Vec<(&Stage, &BTreeSet<String>)> = (stages.iter().zip(&crossing.stages))
         .filter_map(|(draft, classes)| Some((draft.stage.as_ref()?, classes)))
         .collect();
-    let sent: BTreeSet<&String> = groups.iter().flat_map(|g| g.classes.iter().flatten()).map(|c| &c.0).collect();
+    let sent: BTreeSet<&String> =
+        groups.iter().flat_map(|g| g.classes.iter().flatten()).map(|c| &c.0).collect();
     let mut known: BTreeSet<String> = sent.iter().map(|class| (*class).clone()).collect();
     let specs = links.iter().filter_map(|draft| draft.link.as_ref()).flat_map(queues).flatten();
     for spec in specs.chain(met.iter().map(|(stage, _)| stage.spec.clone())) {
@@ -488,14 +497,15 @@ pub(super) fn check_classes(
     }
     // A class that does not exist is said where it is given, and nowhere else.
     let there = |set: &BTreeSet<String>| set.intersection(&known).cloned().collect::<BTreeSet<String>>();
-    for (draft, classes) in links.iter().zip(&crossing.links) {
+    for (i, draft) in links.iter().enumerate() {
         let Some(link) = &draft.link else { continue };
         let path = join("links", &link.name);
-        let [forward, backward] = classes.each_ref().map(there);
-        check_scheduler(link.forward.queue.as_ref(), &forward, &join(&path, "queue"), errors);
+        let [forward, backward] = crossing.links[i].each_ref().map(there);
+        let sent = &crossing.sent[i];
+        check_scheduler(link.forward.queue.as_ref(), &forward, &sent[0], &join(&path, "queue"), errors);
         if let Some(reverse) = &link.reverse {
             let path = join(&join(&path, "reverse"), "queue");
-            check_scheduler(reverse.queue.as_ref(), &backward, &path, errors);
+            check_scheduler(reverse.queue.as_ref(), &backward, &sent[1], &path, errors);
         }
     }
     for (stage, classes) in met {
@@ -505,7 +515,9 @@ pub(super) fn check_classes(
         for (name, class) in given.iter().filter(|(_, class)| !known.contains(class)) {
             let near = suggestion(class, words.iter().copied().chain(known.iter().map(String::as_str)));
             let class = quoted(class);
-            let why = format!("no group sends packets of class {class}, and no queue or other stage names it{near}");
+            let why = format!(
+                "no group sends packets of class {class}, and no queue or other stage names it{near}"
+            );
             errors.push(join(&path, name), why);
         }
         for (name, value) in &values.0 {
@@ -514,7 +526,8 @@ pub(super) fn check_classes(
                 && sent.contains(word)
             {
                 let word = quoted(word);
-                let why = format!("{word} is a word here and a traffic class too; give the class another name");
+                let why =
+                    format!("{word} is a word here and a traffic class too; give the class another name");
                 errors.push(join(&path, name), why);
             }
         }
@@ -542,7 +555,8 @@ fn check_buckets(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Erro
     for (i, draft) in stages.iter().enumerate() {
         let Some(stage) = &draft.stage else { continue };
         let Spec { mechanism, values } = &stage.spec;
-        let crosses = |g: &&GroupDraft| g.path.iter().flatten().any(|hop| hop.component == Component::Stage(i));
+        let crosses =
+            |g: &&GroupDraft| g.path.iter().flatten().any(|hop| hop.component == Component::Stage(i));
         let largest = groups.iter().filter(crosses).filter_map(|g| Some((g.largest_packet()?, &g.name)));
         let Some((largest, group)) = largest.max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
         for name in evenflow_stage::buckets(mechanism.kind, values) {
@@ -566,14 +580,20 @@ fn least_bytes(value: &Value) -> Option<f64> {
     match value {
         Value::Bytes(bytes) => Some(*bytes),
         Value::Random(Law::Uniform(low, _)) => least_bytes(low),
-        Value::Random(Law::Dealt(list)) => {
-            list.iter().filter_map(least_bytes).min_by(f64::total_cmp)
-        }
+        Value::Random(Law::Dealt(list)) => list.iter().filter_map(least_bytes).min_by(f64::total_cmp),
         _ => None,
     }
 }
 
-fn check_scheduler(queue: Option<&Queue>, crossing: &BTreeSet<String>, path: &str, errors: &mut Errors) {
+/// `sent` are the classes with which the packets that cross the link were sent: a scheduler may name them too, whatever a
+/// stage makes of them.
+fn check_scheduler(
+    queue: Option<&Queue>,
+    crossing: &BTreeSet<String>,
+    sent: &BTreeSet<String>,
+    path: &str,
+    errors: &mut Errors,
+) {
     let Some(spec) = queue.and_then(|queue| queue.scheduler.as_ref()) else { return };
     if crossing.is_empty() {
         return; // a link on no path
@@ -583,7 +603,7 @@ fn check_scheduler(queue: Option<&Queue>, crossing: &BTreeSet<String>, path: &st
         for class in crossing.iter().filter(|class| !classes.contains(&class.as_str())) {
             errors.push(&path, format!("class {} crosses this link but is missing", quoted(class)));
         }
-        for class in classes.iter().filter(|class| !crossing.contains(**class)) {
+        for class in classes.iter().filter(|class| !crossing.contains(**class) && !sent.contains(**class)) {
             let near = suggestion(class, crossing.iter().map(String::as_str));
             errors.push(&path, format!("no packet of class {} crosses this link{near}", quoted(class)));
         }

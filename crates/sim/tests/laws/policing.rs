@@ -46,10 +46,9 @@ fn two_rates_are_three_classes() {
 /// The class that a packet got is its class at all that follows: there it is of its colour already.
 #[test]
 fn colours_travel_as_classes() {
-    let text = through(r#"kind = "policer", rate = "3 Mbit/s", burst = "15 kB", red = "late""#, "").replace(
-        r#"path = ["it", "line"]"#,
-        r#"path = ["it", "again", "line"]"#,
-    ) + r#"stages.again = { kind = "policer", rate = "100 Mbit/s", burst = "15 kB", precoloured_red = ["late"] }"#;
+    let text = through(r#"kind = "policer", rate = "3 Mbit/s", burst = "15 kB", red = "late""#, "")
+        .replace(r#"path = ["it", "line"]"#, r#"path = ["it", "again", "line"]"#)
+        + r#"stages.again = { kind = "policer", rate = "100 Mbit/s", burst = "15 kB", precoloured_red = ["late"] }"#;
     let r = run(&text, 1);
     assert_eq!(r.number("stages.again.green"), r.number("stages.it.green"));
     assert_eq!(r.number("stages.again.drops.policed_red"), r.number("stages.it.red"));
