@@ -148,8 +148,8 @@ impl Engine {
                 self.report(&mut packet, info);
             }
             if back && TIMESTAMPS {
-                let clock = self.net.profiles[profile as usize].clock_at(now);
-                self.options.attach(&mut packet).clock = clock;
+                let ts_val = self.net.profiles[profile as usize].clock_at(now);
+                self.options.attach(&mut packet).ts_val = ts_val;
             }
             self.launch(&mut packet, segment.again, info, now);
         }
