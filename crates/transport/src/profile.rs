@@ -921,10 +921,16 @@ impl Profile {
         Time(end.saturating_mul(slot).saturating_mul(tick))
     }
 
+    /// Whether the send buffer has a size of its own, apart from `max_window`.
+    #[inline]
+    pub fn is_buffer_bounded(&self) -> bool {
+        self.send_buffer < UNBOUNDED
+    }
+
     /// The send buffer, bytes.
     #[inline]
     pub fn buffer(&self) -> u64 {
-        if self.send_buffer == UNBOUNDED { self.max_window } else { self.send_buffer }
+        if self.is_buffer_bounded() { self.send_buffer } else { self.max_window }
     }
 
     /// The payload of a full segment, bytes, as a real number.

@@ -22,7 +22,7 @@ impl Arrived {
         let fin = packet.is(flags::FIN);
         let pure = payload == 0 && !fin && !packet.is(flags::RST) && !packet.is(flags::SYN);
         let (seq, ack) = if pure {
-            (carried.window.map(|_| carried.seq), Some(packet.seq))
+            (carried.window.map(|_| carried.own), Some(packet.seq))
         } else {
             (Some(packet.seq), packet.is(flags::ACK).then_some(carried.ack))
         };

@@ -36,7 +36,7 @@ impl Connection {
         let Some(sender) = self.outgoing(end) else { return 0 };
         sender.offer(taken, now, profile, out);
         sender.persist(now, profile);
-        self.tail(end).blocked = taken < bytes;
+        self.tail(end).blocked |= taken < bytes;
         self.dress(end, from, &mut Outlet { now, profile, out, told: &mut Vec::new() });
         taken
     }

@@ -14,7 +14,7 @@ mod state;
 
 use evenflow_base::{Duration, Options, Packet, Time, flags, ip};
 
-use crate::profile::{Ecn, Handshake};
+use crate::profile::Handshake;
 use crate::{CongestionControl, Profile, Receiver, Segment, Sender};
 
 use buffer::Buffer;
@@ -301,7 +301,7 @@ impl Connection {
             carried.window = Some(buffer.tell(expected, read, profile));
             if !holds(segment) {
                 // A probe is numbered before what is unacknowledged.
-                carried.seq = if segment.again { sent.0.wrapping_sub(1) } else { sent.1 };
+                carried.own = if segment.again { sent.0.wrapping_sub(1) } else { sent.1 };
             }
         }
     }
@@ -418,3 +418,6 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 //! A FIN takes one sequence number (RFC 9293 section 3.4). Here it is one byte more in the queue, so that loss recovery need not
 //! know of it; whoever runs the sender writes it as a flag ([`Sender::carries_fin`]).
 
-use evenflow_base::{Duration, Time, flags};
+use evenflow_base::{Duration, Time};
 
 use crate::profile::WindowProbe;
 use crate::{Profile, Segment};
@@ -52,10 +52,17 @@ impl Sender {
 
     /// The application has no more to send.
     pub fn finish(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let Some(flow) = &mut self.flow else { return };
+        let (Some(flow), Some(size)) = (&mut self.flow, &mut self.size) else { return };
         flow.fin = true;
-        self.offer(1, now, profile, out);
-        self.persist(now, profile);
+        *size += 1;
+        if self.life == Life::Done {
+            self.life = Life::Open;
+        }
+        if self.life == Life::Open {
+            self.clock = profile.clock_at(now);
+            self.send_offered(now, profile, out);
+            self.persist(now, profile);
+        }
     }
 
     /// Whether the FIN was sent for, and all before it.
@@ -74,10 +81,14 @@ impl Sender {
         self.size == Some(end) && self.finishes()
     }
 
-    /// Bytes of the application, without the FIN, that are not acknowledged.
+    /// Bytes that the application wrote.
+    pub fn written(&self) -> u64 {
+        self.size.unwrap_or(self.high) - u64::from(self.finishes())
+    }
+
+    /// Those of them that are not acknowledged.
     pub fn unacknowledged(&self) -> u64 {
-        let end = self.size.unwrap_or(self.high) - u64::from(self.finishes());
-        end.saturating_sub(self.una)
+        self.written().saturating_sub(self.una)
     }
 
     /// The first number that is not acknowledged (SND.UNA), and the next new one (SND.NXT).
@@ -100,9 +111,9 @@ impl Sender {
         before != flow.edge
     }
 
-    /// One beyond the last byte that may be sent.
+    /// One beyond the last byte that the other end's window lets go.
     #[inline]
-    fn edge(&self, profile: &Profile) -> u64 {
+    pub fn edge(&self, profile: &Profile) -> u64 {
         match &self.flow {
             Some(flow) => flow.edge.unwrap_or(self.una.saturating_add(profile.max_window)),
             None => u64::MAX,
@@ -114,17 +125,9 @@ impl Sender {
         self.edge(profile) <= self.una
     }
 
-    /// One beyond the last byte in the send buffer.
-    fn queue_end(&self, profile: &Profile) -> u64 {
-        let size = self.size.unwrap_or(u64::MAX);
-        match profile.write {
-            None => size,
-            // The application fills it in whole writes; the FIN is none.
-            Some(write) => {
-                let filled = self.una.saturating_add(profile.buffer()) / u64::from(write) * u64::from(write);
-                if size <= filled.saturating_add(1) { size } else { filled.max(self.high) }
-            }
-        }
+    /// One beyond the last byte that the application wrote, the FIN included.
+    fn queue_end(&self) -> u64 {
+        self.size.unwrap_or(u64::MAX)
     }
 
     /// The longest segment that begins at `from`: a FIN goes with a full one.
@@ -138,7 +141,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn next_of_queue(&self, profile: &Profile) -> u64 {
         let Some(flow) = &self.flow else { return 0 };
-        let queued = self.queue_end(profile).saturating_sub(self.next);
+        let queued = self.queue_end().saturating_sub(self.next);
         let usable = self.edge(profile).saturating_sub(self.next);
         let payload = queued.min(usable).min(self.longest(self.next, profile));
         if payload >= profile.mss || flow.forced || self.next < self.high {
@@ -154,7 +157,7 @@ impl Sender {
         if self.flow.is_none() {
             return (self.data_end(profile) - self.una).min(profile.mss);
         }
-        let end = self.queue_end(profile).min(self.edge(profile));
+        let end = self.queue_end().min(self.edge(profile));
         end.saturating_sub(self.una).min(self.longest(self.una, profile))
     }
 
@@ -171,10 +174,15 @@ impl Sender {
     #[inline(never)]
     pub(super) fn held_back_by(&self, profile: &Profile) -> Limit {
         let by_window = match &self.flow {
-            Some(_) => self.queue_end(profile) > self.edge(profile).max(self.next),
+            Some(_) => self.queue_end() > self.edge(profile).max(self.next),
             None => self.size.is_none_or(|size| size > self.next) && profile.buffer() >= profile.max_window,
         };
         if by_window { Limit::Receive } else { Limit::Application }
+    }
+
+    /// Whether the timer that runs is that of the window.
+    pub(super) fn awaits_window(&self) -> bool {
+        self.flow.as_ref().is_some_and(|flow| flow.waits)
     }
 
     fn octet_is_out(&self) -> bool {
@@ -203,7 +211,7 @@ impl Sender {
             return;
         }
         if self.timer == Time::NEVER {
-            let wait = if self.is_closed(profile) { self.rto } else { self.rto.min(OVERRIDE) };
+            let wait = if self.is_closed(profile) { self.until_probe(profile) } else { self.rto.min(OVERRIDE) };
             self.timer = profile.due(now, wait);
         }
     }
@@ -240,22 +248,27 @@ impl Sender {
         let (una, high) = (self.una, self.high);
         let Some(flow) = &mut self.flow else { return };
         flow.probes += 1;
-        let mut probe = Segment { seq: una, payload: 1, flags: 0, ecn: Default::default(), stamp: self.clock };
+        let mut probe = Segment { seq: una, payload: 1, stamp: self.clock, flags: 0, ip: 0, again: false };
         if profile.zero_window_probe == WindowProbe::Empty {
-            (probe.seq, probe.payload, probe.flags) = (una.wrapping_sub(1), 0, flags::ACK);
+            (probe.payload, probe.again) = (0, true);
         } else {
             if una < high || flow.octet.is_some_and(|(seq, _)| seq == high) {
-                probe.flags |= flags::RETRANSMIT;
+                probe.again = true;
                 self.retransmitted += 1;
             }
             if una == high {
                 flow.octet = Some((high, now));
             }
         }
-        let wait = (0..flow.probes).fold(self.rto, |wait, _| (wait + wait).min(profile.max_rto));
         out.push(probe);
         self.last_sent = now;
-        self.timer = profile.due(now, wait);
+        self.timer = profile.due(now, self.until_probe(profile));
+    }
+
+    /// How long the next probe waits: twice as long each time (SHLD-29 and 30).
+    fn until_probe(&self, profile: &Profile) -> Duration {
+        let probes = self.flow.as_ref().map_or(0, |flow| flow.probes);
+        (0..probes.min(32)).fold(self.rto, |wait, _| (wait + wait).min(profile.max_rto))
     }
 
     /// An ACK of `ack` has come: the probes were heard, and the byte that one of them carried was taken where it is acknowledged.
