@@ -1,7 +1,7 @@
 //! The packet: a small plain value that travels by copy through rings. What few packets need is beside it ([`crate::Options`]).
 
-/// The flags of the TCP header, as bits of [`Packet::flags`]: byte 13 of the header (RFC 9293 section 3.1) with AE, the lowest
-/// bit of byte 12, in the place of URG, which nobody sends.
+/// The flags of the TCP header, as bits of [`Packet::flags`]: the nine lowest bits of its bytes 12 and 13 (RFC 9293 section 3.1,
+/// RFC 9768 section 3.1) without URG, which nobody sends.
 pub mod flags {
     /// The sender has no more to send.
     pub const FIN: u8 = 0x01;
@@ -14,12 +14,12 @@ pub mod flags {
     /// Acknowledges. Without payload [`super::Packet::seq`] is the next byte expected; with payload that number is in
     /// [`crate::options::Carried::ack`].
     pub const ACK: u8 = 0x10;
-    /// Accurate ECN (RFC 9768 section 3.1.1); the highest bit of the counter ACE. On SYNs and ACKs.
-    pub const AE: u8 = 0x20;
-    /// ECN-echo (RFC 3168 section 6.1); the lowest bit of ACE.
-    pub const ECE: u8 = 0x40;
+    /// ECN-echo (RFC 3168 section 6.1); the lowest bit of the counter ACE of RFC 9768.
+    pub const ECE: u8 = 0x20;
     /// Congestion window reduced (RFC 3168 section 6.1); the middle bit of ACE.
-    pub const CWR: u8 = 0x80;
+    pub const CWR: u8 = 0x40;
+    /// Accurate ECN (RFC 9768 section 3.1.1); the highest bit of ACE. On SYNs and ACKs.
+    pub const AE: u8 = 0x80;
 }
 
 /// Bits of [`Packet::ip`]: what the IP header says of congestion, what a ConEx packet reports, and two bits of the simulator.
@@ -118,6 +118,11 @@ impl Packet {
     #[inline]
     pub fn is(&self, bit: u8) -> bool {
         self.flags & bit != 0
+    }
+
+    /// The nine flags as they are in the header: FIN is 1, AE is 256.
+    pub fn wire_flags(&self) -> u16 {
+        u16::from(self.flags & 0x1f) | u16::from(self.flags & !0x1f) << 1
     }
 
     /// Whether it travels its path backwards.

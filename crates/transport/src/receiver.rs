@@ -349,18 +349,14 @@ impl Receiver {
         self.due = Time::NEVER;
     }
 
-    /// The SACK option of the ACK that was just sent; `None` where it has none.
+    /// Whether the ACK that was just sent has a SACK option.
     #[inline]
-    pub fn report(&mut self) -> Option<Report> {
-        if self.ahead.is_empty() && self.duplicate.is_none() {
-            return None;
-        }
-        Some(self.make_report())
+    pub fn reports(&self) -> bool {
+        !self.ahead.is_empty() || self.duplicate.is_some()
     }
 
-    #[inline(never)]
-    fn make_report(&mut self) -> Report {
-        let mut report = Report::default();
+    /// Adds its blocks to `report`.
+    pub fn report(&mut self, report: &mut Report) {
         if let Some(block) = self.duplicate.take() {
             report.push(block);
         }
@@ -371,7 +367,6 @@ impl Receiver {
             report.push((island.from, island.to));
             before = island.touched;
         }
-        report
     }
 
     /// An ACK goes at once.

@@ -274,9 +274,10 @@ impl Connection {
         if acknowledges
             && profile.sack
             && segment.flags & flags::SYN == 0
-            && let Some(report) = self.incoming(end).and_then(Receiver::report)
+            && let Some(receiver) = self.incoming(end)
+            && receiver.reports()
         {
-            options.attach(packet).report = report;
+            receiver.report(&mut options.attach(packet).report);
         }
         if self.talk.is_none() {
             return;
