@@ -58,7 +58,7 @@ impl Connection {
         let expected = self.expected(end);
         let tail = self.tail(end);
         tail.read += bytes;
-        let wants = tail.buffer.is_some_and(|buffer| buffer.wants_update(expected, tail.read, profile));
+        let wants = tail.buffer.as_ref().is_some_and(|buffer| buffer.wants_update(expected, tail.read, profile));
         if bytes > 0 && wants && tail.state.may_receive() {
             self.acknowledge(end, out);
             self.dress(end, from, &mut Outlet { now, profile, out, told: &mut Vec::new() });
