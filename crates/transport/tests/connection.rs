@@ -73,7 +73,13 @@ fn control(profile: &Profile) -> CongestionControl {
 }
 
 impl World {
-    fn new(profile: Profile, channel: Channel, paced: [bool; 2], calls: Vec<(u64, End, Call)>, seed: u64) -> World {
+    fn new(
+        profile: Profile,
+        channel: Channel,
+        paced: [bool; 2],
+        calls: Vec<(u64, End, Call)>,
+        seed: u64,
+    ) -> World {
         let mut connection = Connection::talking(&profile, control(&profile));
         for end in End::BOTH {
             if paced[end as usize] {
@@ -163,7 +169,10 @@ impl World {
             let ack = if holds { carried.ack } else { packet.seq };
             assert!(ack <= prefix, "{from:?} acknowledges {ack} of {prefix}");
             for &(a, b) in carried.report.blocks() {
-                assert!(other.arrived[a as usize..b as usize].iter().all(|&there| there), "reported {a}..{b}");
+                assert!(
+                    other.arrived[a as usize..b as usize].iter().all(|&there| there),
+                    "reported {a}..{b}"
+                );
             }
         }
         if !holds {
@@ -213,7 +222,13 @@ impl World {
             let syn = packet.is(flags::SYN);
             let shift = if syn || !self.profile.window_scaling { 0 } else { self.shift() };
             let holds = packet.payload > 0 || packet.is(flags::FIN);
-            let ack = if syn { 0 } else if holds { carried.ack } else { packet.seq };
+            let ack = if syn {
+                0
+            } else if holds {
+                carried.ack
+            } else {
+                packet.seq
+            };
             let edge = &mut self.halves[at as usize].edge;
             *edge = Some(edge.unwrap_or(0).max(ack + (u64::from(window) << shift)));
         }
@@ -251,7 +266,8 @@ impl World {
     fn close_what_is_written(&mut self) {
         for end in End::BOTH {
             let half = &self.halves[end as usize];
-            let busy = half.wanted > 0 || self.calls.iter().any(|call| call.1 == end && !matches!(call.2, Call::Read(_)));
+            let busy = half.wanted > 0
+                || self.calls.iter().any(|call| call.1 == end && !matches!(call.2, Call::Read(_)));
             if half.opened && !half.closed && !busy {
                 self.calls.insert(0, (self.now, end, Call::Close));
             }
@@ -296,7 +312,9 @@ impl World {
                 Told::Received(end, bytes) => {
                     let other = &self.halves[end.other() as usize];
                     let prefix = other.arrived.iter().take_while(|&&there| there).count() as u64;
-                    assert!(bytes > self.halves[end as usize].handed && bytes <= prefix && bytes <= other.written);
+                    assert!(
+                        bytes > self.halves[end as usize].handed && bytes <= prefix && bytes <= other.written
+                    );
                     self.halves[end as usize].handed = bytes;
                     if self.paced[end as usize] {
                         let after = Duration::from_seconds(0.5 * self.stream.open01());
@@ -332,7 +350,18 @@ impl World {
         let mut steps = 0;
         while self.step() {
             steps += 1;
-            assert!(steps < 30_000, "it never ends: {:?} {:?} {:?} {:?}", End::BOTH.map(|e| self.connection.state(e)), self.now, End::BOTH.map(|e| self.connection.half(e).map(|s| (s.numbers(), s.written(), s.edge(&self.profile)))), End::BOTH.map(|e| (self.connection.received(e), self.connection.unread(e))));
+            assert!(
+                steps < 30_000,
+                "it never ends: {:?} {:?} {:?} {:?}",
+                End::BOTH.map(|e| self.connection.state(e)),
+                self.now,
+                End::BOTH.map(|e| self.connection.half(e).map(|s| (
+                    s.numbers(),
+                    s.written(),
+                    s.edge(&self.profile)
+                ))),
+                End::BOTH.map(|e| (self.connection.received(e), self.connection.unread(e)))
+            );
             let memory = self.profile.max_window;
             for end in End::BOTH {
                 assert!(self.halves[end as usize].over <= 1);
@@ -348,15 +377,14 @@ impl World {
 }
 
 fn channels(rewrite: f64) -> impl Strategy<Value = Channel> {
-    (0.0..0.3f64, 0.0..0.3f64, 0.0..0.2f64, 1u64..80, prop_oneof![Just(0u64), 0u64..120], 0.0..1.0f64).prop_map(
-        move |(forth, back, repeat, delay, jitter, share)| Channel {
+    (0.0..0.3f64, 0.0..0.3f64, 0.0..0.2f64, 1u64..80, prop_oneof![Just(0u64), 0u64..120], 0.0..1.0f64)
+        .prop_map(move |(forth, back, repeat, delay, jitter, share)| Channel {
             loss: [forth, back],
             repeat,
             rewrite: rewrite * share,
             delay: Duration::from_millis(delay),
             jitter: Duration::from_millis(jitter),
-        },
-    )
+        })
 }
 
 fn profiles() -> impl Strategy<Value = Profile> {

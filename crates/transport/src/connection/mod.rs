@@ -170,7 +170,8 @@ impl Connection {
         let client = self.sender.ecn();
         let Some(talk) = &mut self.talk else { return };
         let tail = &talk.tails[End::Server as usize];
-        let (rtt, lost, heard) = (tail.rtt, tail.tries > 1, tail.buffer.as_ref().and_then(|buffer| buffer.heard));
+        let (rtt, lost, heard) =
+            (tail.rtt, tail.tries > 1, tail.buffer.as_ref().and_then(|buffer| buffer.heard));
         let Some(back) = &mut talk.back else { return };
         if let Some((seq, ack, window)) = heard {
             back.sender.window_told(seq, ack, window);

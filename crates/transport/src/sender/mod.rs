@@ -719,7 +719,11 @@ impl Sender {
             (Some(write), size) => {
                 let filled = self.una.saturating_add(profile.buffer()) / u64::from(write) * u64::from(write);
                 let end = size.map_or(filled, |size| filled.min(size));
-                if end > edge { self.next + edge.saturating_sub(self.next) / profile.mss * profile.mss } else { end }
+                if end > edge {
+                    self.next + edge.saturating_sub(self.next) / profile.mss * profile.mss
+                } else {
+                    end
+                }
             }
             (None, Some(size)) if size <= edge => size,
             // A segment shorter than full goes only where it is the last (RFC 9293 section 3.8.6.2.1).
