@@ -1,15 +1,22 @@
-//! What every room of Evenflow shares: units, named random streams, the packet, and the declarative
+//! What every room of Evenflow shares: units, named random streams, the packet, token buckets, and the declarative
 //! tables from which decoders, documentation and types are made.
 //!
 //! Nothing here knows of links, queues or protocols.
 
+pub mod bucket;
+pub mod codepoint;
+pub mod credit;
+pub mod end;
 pub mod options;
 pub mod packet;
 pub mod random;
 pub mod schema;
+pub mod tunnel;
 pub mod units;
 pub mod verdict;
 
+pub use codepoint::{Codepoint, Signals};
+pub use end::End;
 pub use options::{Carried, Options, Outer, Report};
 pub use packet::{Ecn, Packet, flags, ip};
 pub use random::{Draw, Given, Stream};

@@ -300,10 +300,7 @@ mod tests {
         let mut c = packet(10);
         let carried = *options.attach(&mut c);
         assert_eq!(c.place(), Some(0));
-        assert_eq!(
-            (carried.window, carried.scale, carried.clock),
-            (None, None, 0)
-        );
+        assert_eq!((carried.window, carried.scale, carried.clock), (None, None, 0));
         assert!(carried.report.blocks().is_empty() && carried.outer().is_empty());
         assert_eq!(options.of(&b).scale, Some(9));
         assert_eq!(options.of(&a), Carried::NONE);
