@@ -322,10 +322,8 @@ impl Connection {
         let stamp = if packet.is(flags::ACK) { carried.clock } else { packet.stamp };
         let tail = self.tail(at);
         let end = seq + a.payload;
-        if let Some(fin) = tail.fin {
-            if end > fin || (a.fin && end != fin) {
-                return; // text behind a FIN: this should not occur
-            }
+        if tail.fin.is_some_and(|fin| end > fin || (a.fin && end != fin)) {
+            return; // text behind a FIN: this should not occur
         }
         if let Some(buffer) = &tail.buffer {
             let edge = buffer.edge();

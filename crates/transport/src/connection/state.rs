@@ -1,27 +1,6 @@
-//! The ends of a connection and the states they are in (RFC 9293 section 3.3.2).
+//! The states that the ends of a connection are in (RFC 9293 section 3.3.2), and what they tell.
 
-/// An end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
-    /// The end that opens it.
-    Client,
-    /// The end that is opened.
-    Server,
-}
-
-impl End {
-    /// Both.
-    pub const BOTH: [End; 2] = [End::Client, End::Server];
-
-    /// The end at the far side.
-    #[inline]
-    pub fn other(self) -> End {
-        match self {
-            End::Client => End::Server,
-            End::Server => End::Client,
-        }
-    }
-}
+use evenflow_base::End;
 
 /// The state of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
