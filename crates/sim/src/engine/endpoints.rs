@@ -110,20 +110,20 @@ impl Engine {
         if self.outbox.is_empty() {
             return;
         }
-        if info.tells_clock {
-            return self.send_telling(flow, info, profile, now);
+        if info.sends_timestamps {
+            return self.send_with_timestamps(flow, info, profile, now);
         }
         self.send_all::<false>(flow, info, profile, now);
     }
 
-    /// The same where ACKs tell the receiver's clock. Apart, so that others do not pay for it.
+    /// The same where ACKs carry the receiver's clock. Apart, so that others do not pay for it.
     #[inline(never)]
-    fn send_telling(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+    fn send_with_timestamps(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         self.send_all::<true>(flow, info, profile, now);
     }
 
     #[inline(always)]
-    fn send_all<const CLOCK: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+    fn send_all<const TIMESTAMPS: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         let mut outbox = std::mem::take(&mut self.outbox);
         self.created += outbox.len() as u64;
         for segment in &outbox {
@@ -143,9 +143,9 @@ impl Engine {
             {
                 self.report(&mut packet, info);
             }
-            if back && CLOCK {
-                let clock = self.net.profiles[profile as usize].clock_at(now);
-                self.options.attach(&mut packet).clock = clock;
+            if back && TIMESTAMPS {
+                let ts_val = self.net.profiles[profile as usize].clock_at(now);
+                self.options.attach(&mut packet).ts_val = ts_val;
             }
             self.launch(&mut packet, segment.again, info, now);
         }
@@ -163,9 +163,8 @@ impl Engine {
     /// A packet leaves its endpoint, `again` where it was sent before: at once, or after the host's processing.
     #[inline(always)]
     fn launch(&mut self, packet: &mut Packet, again: bool, info: Flow, now: Time) {
-        let sequence = self.draw_sequence();
         if packet.is_backward() {
-            return self.enter(packet, now, sequence);
+            return self.enter(packet, now);
         }
         if packet.is_data() && self.window_open {
             let counters = &mut self.net.counters[packet.flow as usize];
@@ -173,22 +172,24 @@ impl Engine {
             counters.retransmits += u64::from(again);
         }
         let Some(left) = self.net.hosts[info.host as usize].process(packet, now) else {
-            return self.enter(packet, now, sequence);
+            return self.enter(packet, now);
         };
         if !info.folded {
-            return self.fly(self.net.classes.len(), key(left, Rank::Arrival, sequence), packet);
+            // A host keeps the order in which it is handed packets, whatever their flows.
+            let lane = self.net.classes.len() as u32;
+            return self.fly(lane, key(left, Rank::Arrival, lane, info.host), packet);
         }
         packet.hop = 1;
         let first = self.net.routes[info.route as usize] & PORT;
-        if let Some((lane, arrival)) = self.cross(first, packet, left, sequence) {
-            self.fly(lane, key(arrival, Rank::Arrival, sequence), packet);
+        if let Some((lane, arrival)) = self.cross(first, packet, left) {
+            self.fly(lane, key(arrival, Rank::Arrival, lane, packet.flow), packet);
         }
     }
 
     /// A packet that was just made begins its way.
     #[inline(never)]
-    fn enter(&mut self, packet: &mut Packet, now: Time, sequence: u64) {
-        self.carry(packet, now, sequence);
+    fn enter(&mut self, packet: &mut Packet, now: Time) {
+        self.carry(packet, now);
     }
 
     #[inline(never)]
