@@ -392,9 +392,9 @@ def io(folder: Path, rng: random.Random, scale: float) -> str:
                 tried += 1
                 if ended > 1 or "Traceback" in text:
                     raise Wrong(f"{where}: no sentence:\n{text}")
-                if ended == 1 and code == errno.EIO and "no space" in text:
+                if ended == 1 and code == errno.EIO and "no space" in text.lower():
                     raise Wrong(f"{where}: called a full disk: {text}")
-                if ended == 1 and code == errno.ENOSPC and "no space" not in text:
+                if ended == 1 and code == errno.ENOSPC and "no space" not in text.lower():
                     raise Wrong(f"{where}: not called a full disk: {text}")
                 sentences += ended == 1
                 unhurt += ended == 0

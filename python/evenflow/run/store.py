@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import StoreError
 from .files import (
+    csv_bytes,
     full,
     make_folder,
     out_of_space,
@@ -59,6 +60,7 @@ __all__ = [
     "Claimed",
     "SeriesFile",
     "Store",
+    "csv_bytes",
     "key_of",
     "prepare",
     "unwritable",
