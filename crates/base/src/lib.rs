@@ -1,9 +1,12 @@
-//! What every room of Evenflow shares: units, named random streams, the packet, and the declarative
+//! What every room of Evenflow shares: units, named random streams, the packet, token buckets, and the declarative
 //! tables from which decoders, documentation and types are made.
 //!
 //! Nothing here knows of links, queues or protocols.
 
+pub mod bucket;
 pub mod codepoint;
+pub mod credit;
+pub mod end;
 pub mod packet;
 pub mod random;
 pub mod schema;
@@ -12,6 +15,7 @@ pub mod units;
 pub mod verdict;
 
 pub use codepoint::{Codepoint, Signals};
+pub use end::End;
 pub use packet::{Ecn, Packet, flags};
 pub use random::{Draw, Given, Stream};
 pub use units::{Duration, Fine, Rate, Time};

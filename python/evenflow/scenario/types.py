@@ -14,6 +14,9 @@ from .tables import Number, Quantity, Table
 __all__ = [
     "ActivityAqm",
     "ActivityMeter",
+    "AggressiveRate",
+    "Bba0",
+    "Bola",
     "Bulk",
     "Cbr",
     "Codel",
@@ -26,6 +29,7 @@ __all__ = [
     "Dctcp",
     "Droptail",
     "Drr",
+    "Dynamic",
     "FairActivityMeter",
     "Fifo",
     "FqCodel",
@@ -40,15 +44,18 @@ __all__ = [
     "LoadBased",
     "Loss",
     "Medf",
+    "Mpc",
     "Multcp",
     "Newreno",
     "Pie",
     "Poisson",
+    "Rate",
     "RateMeter",
     "Recording",
     "Red",
     "Rem",
     "Reverse",
+    "RobustMpc",
     "Series",
     "Sfq",
     "Strict",
@@ -786,16 +793,22 @@ class Bulk(Table):
     Source: Menth and Zeitler 2018, section IV-A3 ("saturated").
 
     Attributes:
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
         flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
         class_: Traffic class of its packets. (text; default: absent: the group's)
         tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "bulk"
 
+    end: Literal["close", "abort"] | None = None
     flows: int | Mapping[str, Any] | None = None
     start: Quantity | None = None
+    until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
@@ -804,17 +817,23 @@ class Bulk(Table):
 class Cbr(Table):
     """Constant-rate datagrams.
 
-    Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness.
+    Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness,
+    which gap.jitter breaks.
 
     Source: Menth and Zeitler 2018, section IV-A1.
 
     Attributes:
         ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
             default: false)
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
+        gap: How the gaps between packets vary. (gap table; default: absent: equal gaps)
         packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
             1500 B; at least 1, at most 65535)
         rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
         class_: Traffic class of its packets. (text; default: absent: the group's)
         tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
     """
@@ -822,9 +841,12 @@ class Cbr(Table):
     KIND: ClassVar[str | None] = "cbr"
 
     ecn_capable: bool | None = None
+    end: Literal["close", "abort"] | None = None
+    gap: Table | Mapping[str, Any] | None = None
     packet: Quantity | None = None
     rate: Quantity
     start: Quantity | None = None
+    until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
@@ -840,10 +862,14 @@ class Poisson(Table):
     Attributes:
         ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
             default: false)
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
         packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
             1500 B; at least 1, at most 65535)
         rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
         class_: Traffic class of its packets. (text; default: absent: the group's)
         tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
     """
@@ -851,9 +877,11 @@ class Poisson(Table):
     KIND: ClassVar[str | None] = "poisson"
 
     ecn_capable: bool | None = None
+    end: Literal["close", "abort"] | None = None
     packet: Quantity | None = None
     rate: Quantity
     start: Quantity | None = None
+    until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
@@ -867,20 +895,185 @@ class Upload(Table):
     Source: Menth and Zeitler 2018, section IV-G2.
 
     Attributes:
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
         flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
         size: Application bytes of each connection. (bytes; default: absent: without end; at least 1)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
         class_: Traffic class of its packets. (text; default: absent: the group's)
         tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "upload"
 
+    end: Literal["close", "abort"] | None = None
     flows: int | Mapping[str, Any] | None = None
     size: Quantity | None = None
     start: Quantity | None = None
+    until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggressiveRate(Table):
+    """Throughput of the last chunk, raised with the buffer.
+
+    The highest level within the throughput of the last chunk, times one and a share of the aggressiveness: the share
+    of the buffer that is filled.
+
+    Source: Ben Ameur et al. 2016, equation 5.
+
+    Attributes:
+        aggressiveness: By which share a full buffer raises the throughput (σ). (number; default: 0.2; at least 0)
+    """
+
+    KIND: ClassVar[str | None] = "aggressive-rate"
+
+    aggressiveness: Number | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bba0(Table):
+    """Buffer-based adaptation BBA-0.
+
+    A line from the lowest level at the end of the reservoir to the highest at the end of the cushion; the level
+    changes when the line passes the next one above or below.
+
+    Source: Huang et al. 2014, section 4 and algorithm 1.
+
+    Attributes:
+        cushion: Seconds of video over which the level rises from the lowest to the highest. (duration; default:
+            absent: 52.5 % of the buffer; more than 0)
+        reservoir: Seconds of video below which the lowest level is asked for. (duration; default: absent: 37.5 % of
+            the buffer; at least 0)
+    """
+
+    KIND: ClassVar[str | None] = "bba-0"
+
+    cushion: Quantity | None = None
+    reservoir: Quantity | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bola(Table):
+    """BOLA: buffer occupancy with logarithmic utility.
+
+    The level whose utility, weighed against what the buffer holds, is largest per bit: a trade of quality against the
+    risk of a stall that needs no throughput.
+
+    Source: Spiteri et al. 2016, equation 8, with V and γ p from two buffer levels as dash.js has them.
+
+    Attributes:
+        minimum_buffer: Seconds of video below which the lowest level is asked for. (duration; default: 10 s; more
+            than 0)
+        target_buffer: Seconds of video at which the highest level is as good as none. (duration; default: 30 s; more
+            than 0)
+    """
+
+    KIND: ClassVar[str | None] = "bola"
+
+    minimum_buffer: Quantity | None = None
+    target_buffer: Quantity | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dynamic(Table):
+    """BOLA, or throughput at low buffer.
+
+    Chooses by BOLA from the moment the buffer holds more than stable_buffer, until it holds no more than half of it;
+    else by the harmonic mean of the throughput, times a safety factor.
+
+    Source: Spiteri, Sitaraman and Sparacio 2018, section 4; dash.js, AbrController (dynamic strategy).
+
+    Attributes:
+        minimum_buffer: Seconds of video below which the lowest level is asked for. (duration; default: 10 s; more
+            than 0)
+        safety: Share of the throughput that is counted on. (number; default: 0.9; more than 0, at most 1)
+        stable_buffer: Seconds of video above which the buffer decides. (duration; default: 12 s; more than 0)
+        target_buffer: Seconds of video at which the highest level is as good as none. (duration; default: 30 s; more
+            than 0)
+        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
+            1, at most 1000)
+    """
+
+    KIND: ClassVar[str | None] = "dynamic"
+
+    minimum_buffer: Quantity | None = None
+    safety: Number | None = None
+    stable_buffer: Quantity | None = None
+    target_buffer: Quantity | None = None
+    window: int | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mpc(Table):
+    """Model predictive control.
+
+    Plans the levels of the next chunks at the harmonic mean of the throughput, for the most quality less switches and
+    stalls, and asks for the first of them.
+
+    Source: Yin et al. 2015, section 4 ("MPC").
+
+    Attributes:
+        horizon: How many chunks are planned ahead. (whole number; default: 5; at least 1, at most 8)
+        stall_penalty: What a second of stall costs, in kbit/s of quality (μ). (number; default: 3000; at least 0)
+        switch_penalty: What a switch costs, per kbit/s between the levels (λ). (number; default: 1; at least 0)
+        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
+            1, at most 1000)
+    """
+
+    KIND: ClassVar[str | None] = "mpc"
+
+    horizon: int | Mapping[str, Any] | None = None
+    stall_penalty: Number | None = None
+    switch_penalty: Number | None = None
+    window: int | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate(Table):
+    """Harmonic mean of the throughput.
+
+    The highest level within the harmonic mean of the latest throughputs; the lowest before the first.
+
+    Source: Jiang et al. 2012, section 4.2; Yin et al. 2015, section 7.1 ("RB").
+
+    Attributes:
+        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
+            1, at most 1000)
+    """
+
+    KIND: ClassVar[str | None] = "rate"
+
+    window: int | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustMpc(Table):
+    """Robust model predictive control.
+
+    Like mpc, at the harmonic mean divided by one and the largest relative error that this mean had for the latest
+    chunks.
+
+    Source: Yin et al. 2015, sections 4.3 and 7.1 ("RobustMPC").
+
+    Attributes:
+        horizon: How many chunks are planned ahead. (whole number; default: 5; at least 1, at most 8)
+        stall_penalty: What a second of stall costs, in kbit/s of quality (μ). (number; default: 3000; at least 0)
+        switch_penalty: What a switch costs, per kbit/s between the levels (λ). (number; default: 1; at least 0)
+        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
+            1, at most 1000)
+    """
+
+    KIND: ClassVar[str | None] = "robust-mpc"
+
+    horizon: int | Mapping[str, Any] | None = None
+    stall_penalty: Number | None = None
+    switch_penalty: Number | None = None
+    window: int | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

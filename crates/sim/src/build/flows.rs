@@ -13,7 +13,7 @@ use crate::network::{Connection, Datagrams, Flow, Host, Network, PORT};
 
 /// How many flows a user of `group` has.
 pub(super) fn flows_per_user(group: &Group) -> usize {
-    group.traffic.iter().map(|t| evenflow_traffic::flows(&t.spec.values) as usize).sum()
+    group.traffic.iter().map(|t| t.flows() as usize).sum()
 }
 
 /// Whether connections of a user of `group` leave metrics to each other: they have profiles of their own then.
@@ -54,7 +54,7 @@ impl Builder<'_> {
                 let mut number = 0;
                 let mut route = net.routes.len() as u32;
                 for (t, traffic) in group.traffic.iter().enumerate() {
-                    for _ in 0..evenflow_traffic::flows(&traffic.spec.values) {
+                    for _ in 0..traffic.flows() {
                         if per_flow || number == 0 {
                             route = net.routes.len() as u32;
                             let owner = Place { group: g, user, flow: number };
