@@ -26,8 +26,8 @@ pub const RECEIVER: u32 = u32::MAX;
 /// The route entry where the way back ends.
 pub const SENDER: u32 = u32::MAX - 1;
 
-/// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken,
-/// and their stamp, which nobody will read, says on which port they were lost.
+/// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken, and
+/// carry on which port they were lost.
 pub const DISCARD: u32 = u32::MAX - 2;
 
 /// What a flow is and where its packets go.
@@ -43,8 +43,8 @@ pub struct Flow {
     pub class: u8,
     /// Whether it is a TCP connection.
     pub tcp: bool,
-    /// ACKs tell the receiver's clock: the sender's congestion control wants one-way delays.
-    pub tells_clock: bool,
+    /// ACKs carry the receiver's clock as a timestamp value: the sender's congestion control wants one-way delays.
+    pub sends_timestamps: bool,
     /// Its first link hears from its host alone and is FIFO: the link's work is done when the packet is launched, with the
     /// instant at which it will leave the host.
     pub folded: bool,

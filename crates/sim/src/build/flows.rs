@@ -127,7 +127,7 @@ impl Builder<'_> {
             lost: (net.routes.len() - 1 - route as usize) as u8,
             class: traffic.class,
             tcp,
-            tells_clock: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
+            sends_timestamps: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
             endpoint: endpoint as u32,
             host,
         });
