@@ -74,7 +74,9 @@ fn toml_key(key: &str) -> String {
             _ if c.escape_debug().len() > 1 && u32::from(c) <= 0xffff && c != '\'' => {
                 text.push_str(&format!("\\u{:04X}", u32::from(c)));
             }
-            _ if c.escape_debug().len() > 1 && c != '\'' => text.push_str(&format!("\\U{:08X}", u32::from(c))),
+            _ if c.escape_debug().len() > 1 && c != '\'' => {
+                text.push_str(&format!("\\U{:08X}", u32::from(c)));
+            }
             _ => text.push(c),
         }
     }
