@@ -32,7 +32,7 @@ pub use stepper::Stepper;
 /// What a stage tells its peer. A kind that talks has its own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// See [`probe_stage`].
+    /// Of a [`probe_stage`].
     Probe(probe_stage::Probe),
 }
 
