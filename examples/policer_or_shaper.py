@@ -1,4 +1,4 @@
-"""What burst does a policer need, and how much room a shaper? One download at 10 Mbit/s; docs/policing.md has the figure.
+"""What burst does a policer need, and how much room a shaper? One download at 10 Mbit/s; figure in docs/policing.md.
 
 Sizes are times at that rate. Operators copy rules by which a burst is 10 % or 80 % of the rate: 0.1 s or 0.8 s of it.
 """
