@@ -85,6 +85,8 @@ pub struct Carried {
     pub ts_val: u32,
     /// Data that carries an ACK: the next byte expected in the other direction.
     pub ack: u64,
+    /// An ACK without data that tells a window: the number of the next byte its sender will send, which `seq` does not show.
+    pub own: u64,
     /// The receive window as it is on the wire: unscaled in a SYN, else to be shifted (RFC 7323 section 2.2). `None`: it does
     /// not bind.
     pub window: Option<u16>,
@@ -106,6 +108,7 @@ impl Carried {
         seq: 0,
         ts_val: 0,
         ack: 0,
+        own: 0,
         window: None,
         scale: None,
         lost: 0,

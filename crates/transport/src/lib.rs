@@ -5,6 +5,7 @@
 //! Times are arguments; the caller wakes an endpoint at [`Sender::deadline`] and [`Receiver::deadline`].
 
 pub mod congestion_control;
+pub mod connection;
 pub mod ecn;
 pub mod profile;
 pub mod receiver;
@@ -15,6 +16,7 @@ use evenflow_base::schema::{Mechanism, Problem, Values};
 use evenflow_base::{Ecn, flags, ip};
 
 pub use congestion_control::{CONTROLS, CongestionControl, Window};
+pub use connection::{Connection, State, Told};
 pub use profile::Profile;
 pub use receiver::Receiver;
 pub use sender::Sender;
