@@ -15,6 +15,8 @@ mod network;
 mod port;
 mod probe;
 mod record;
+mod slots;
+mod transfers;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 

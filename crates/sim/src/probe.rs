@@ -93,6 +93,44 @@ pub struct Happening {
     pub code: u8,
 }
 
+/// A flow was opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened {
+    /// When.
+    pub time: Time,
+    /// Its number in lists of events.
+    pub flow: u32,
+    /// Index of its group.
+    pub group: u32,
+    /// Number of its user in the group.
+    pub user: u32,
+    /// Its number among the user's flows.
+    pub number: u32,
+}
+
+/// How a flow came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum How {
+    /// Both ends were closed in order.
+    Closed = 0,
+    /// One end reset the connection.
+    Reset = 1,
+    /// One end gave up after too many retransmissions.
+    GaveUp = 2,
+}
+
+/// A flow was over.
+#[derive(Clone, Copy, Debug)]
+pub struct Closed {
+    /// When.
+    pub time: Time,
+    /// Its number in lists of events.
+    pub flow: u32,
+    /// How.
+    pub how: How,
+}
+
 /// Everything a `[record]` section asks for.
 #[derive(Debug, Default)]
 pub struct Probes {
@@ -118,6 +156,10 @@ pub struct Probes {
     pub at_drop: Vec<(u32, Vec<u64>)>,
     /// Lists.
     pub lists: Vec<(EventKind, Vec<Happening>)>,
+    /// Flows opened, where they are to be listed.
+    pub opened: Option<Vec<Opened>>,
+    /// Flows over, where they are to be listed.
+    pub closed: Option<Vec<Closed>>,
     window_at: Option<Time>,
     /// When the next look is due: the least of what follows from `timed` and `window_at`.
     due: Option<Time>,

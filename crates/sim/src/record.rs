@@ -16,7 +16,7 @@ use evenflow_transport::sender::Life;
 use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
 use crate::port::{Events, Port, Queue};
-use crate::probe::Gauges;
+use crate::probe::{Closed, Gauges, Opened};
 
 /// A recorded column.
 #[derive(Clone, Debug)]
@@ -417,6 +417,7 @@ fn columns(engine: &Engine) -> Vec<Column> {
             EventKind::Drop => ("drop", "reason"),
             EventKind::Mark => ("mark", "reason"),
             EventKind::Arrival => ("arrival", "marked"),
+            EventKind::Open | EventKind::Close => continue, // lists of their own
         };
         let times: Vec<f64> = list.iter().map(|h| h.time.seconds()).collect();
         let fields: [(&str, Vec<f64>); 3] = [
@@ -427,6 +428,23 @@ fn columns(engine: &Engine) -> Vec<Column> {
         for (field, values) in fields {
             columns.push(Column { name: format!("events.{kind}.{field}"), times: times.clone(), values });
         }
+    }
+    if let Some(opened) = &engine.probes.opened {
+        let fields: [(&str, fn(&Opened) -> u32); 4] =
+            [("flow", |o| o.flow), ("group", |o| o.group), ("user", |o| o.user), ("number", |o| o.number)];
+        columns.extend(fields.map(|(field, of)| Column {
+            name: format!("events.open.{field}"),
+            times: opened.iter().map(|o| o.time.seconds()).collect(),
+            values: opened.iter().map(|o| f64::from(of(o))).collect(),
+        }));
+    }
+    if let Some(closed) = &engine.probes.closed {
+        let fields: [(&str, fn(&Closed) -> u32); 2] = [("flow", |c| c.flow), ("how", |c| c.how as u32)];
+        columns.extend(fields.map(|(field, of)| Column {
+            name: format!("events.close.{field}"),
+            times: closed.iter().map(|c| c.time.seconds()).collect(),
+            values: closed.iter().map(|c| f64::from(of(c))).collect(),
+        }));
     }
     columns
 }
