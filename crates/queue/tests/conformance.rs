@@ -149,7 +149,7 @@ fn run_turns(vector: &Table) -> Result<(), String> {
                 let arrived =
                     Table::from_iter([("bytes".into(), size.into()), ("ecn".into(), "not-capable".into())]);
                 let packet = Packet { seq: id, ..packet(&arrived) };
-                scheduler.enqueue(queue, Queued { packet, at: Time::ZERO, sequence: id });
+                scheduler.enqueue(queue, Queued { packet, at: Time::ZERO });
                 held += 1;
             } else {
                 lost.push(id);
@@ -216,7 +216,7 @@ fn run_shaper(vector: &Table) -> Result<(), String> {
             let packet = Packet { seq: whole(event, "id"), ..packet(&arrived) };
             assert!(shaper.refuses(packet.size).is_none());
             let place = shaper.place(whole(event, "queue") as usize, &packet, now);
-            shaper.enqueue(place, Queued { packet, at: now, sequence: packet.seq });
+            shaper.enqueue(place, Queued { packet, at: now });
             held += 1;
             continue;
         }

@@ -44,7 +44,7 @@ fn item(arrival: Arrival, at: u64, id: u64) -> Queued {
         flags: flags::DATAGRAM,
         ..Packet::new(arrival.queue as u32, arrival.size, arrival.size)
     };
-    Queued { packet, at: Time(at), sequence: id }
+    Queued { packet, at: Time(at) }
 }
 
 /// Bursts, pauses and much in between, for `queues` queues, with packets of up to `most` bytes.
