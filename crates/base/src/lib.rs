@@ -3,12 +3,14 @@
 //!
 //! Nothing here knows of links, queues or protocols.
 
+pub mod end;
 pub mod packet;
 pub mod random;
 pub mod schema;
 pub mod units;
 pub mod verdict;
 
+pub use end::End;
 pub use packet::{Ecn, Packet, flags};
 pub use random::{Draw, Given, Stream};
 pub use units::{Duration, Fine, Rate, Time};

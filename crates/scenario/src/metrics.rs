@@ -19,7 +19,7 @@ pub struct Metric {
 
 /// The version of the record: raised by one when fields are added. Version 1 is the first whose hash covers what was
 /// measured and nothing else.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 impl Metric {
     /// The same field, there since a later version of the record.
@@ -167,6 +167,44 @@ pub static METRICS: &[Metric] = &[
         "How much of the time the window stood at its floor.",
     ),
     metric("groups.G.flows_dead", "1", RUN, "", "TCP flows that gave up."),
+    metric("groups.G.transfers.started", "1", WINDOW, "", "Transfers started; only of traffic that opens its flows on the way, as all of transfers.").since(2),
+    metric("groups.G.transfers.completed", "1", WINDOW, "", "Transfers of which all bytes arrived.").since(2),
+    metric("groups.G.transfers.abandoned", "1", WINDOW, "", "Transfers that their application gave up.").since(2),
+    metric("groups.G.transfers.failed", "1", WINDOW, "", "Transfers of which a connection was reset or gave up.").since(2),
+    metric(
+        "groups.G.transfers.in_progress_mean",
+        "1",
+        WINDOW,
+        "time average, sum over users",
+        "Transfers that are started and have not ended.",
+    )
+    .since(2),
+    metric("groups.G.transfers.bytes", "B", WINDOW, "sum over completed transfers", "Application bytes.").since(2),
+    metric("groups.G.transfers.first_byte_s_mean", "s", WINDOW, "mean over completed transfers", "Time from the start of a transfer to its first byte: mean.").since(2),
+    metric("groups.G.transfers.first_byte_s_sd", "s", WINDOW, "standard deviation over completed transfers", "Time from the start of a transfer to its first byte: spread.").since(2),
+    metric("groups.G.transfers.first_byte_s_p50", "s", WINDOW, "50th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its first byte: median.").since(2),
+    metric("groups.G.transfers.first_byte_s_p95", "s", WINDOW, "95th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its first byte: one transfer in twenty takes longer.").since(2),
+    metric("groups.G.transfers.first_byte_s_p99", "s", WINDOW, "99th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its first byte: one transfer in a hundred takes longer.").since(2),
+    metric("groups.G.transfers.first_byte_s_max", "s", WINDOW, "maximum over completed transfers", "Time from the start of a transfer to its first byte: the longest.").since(2),
+    metric("groups.G.transfers.completion_s_mean", "s", WINDOW, "mean over completed transfers", "Time from the start of a transfer to its end: mean.").since(2),
+    metric("groups.G.transfers.completion_s_sd", "s", WINDOW, "standard deviation over completed transfers", "Time from the start of a transfer to its end: spread.").since(2),
+    metric("groups.G.transfers.completion_s_p50", "s", WINDOW, "50th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its end: median.").since(2),
+    metric("groups.G.transfers.completion_s_p95", "s", WINDOW, "95th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its end: one transfer in twenty takes longer.").since(2),
+    metric("groups.G.transfers.completion_s_p99", "s", WINDOW, "99th percentile, within 0.3 % over completed transfers", "Time from the start of a transfer to its end: one transfer in a hundred takes longer.").since(2),
+    metric("groups.G.transfers.completion_s_max", "s", WINDOW, "maximum over completed transfers", "Time from the start of a transfer to its end: the longest.").since(2),
+    metric("groups.G.transfers.users_started", "1", WINDOW, "", "Transfers started, by user.").since(2),
+    metric("groups.G.transfers.users_completed", "1", WINDOW, "", "Transfers completed, by user.").since(2),
+    metric("groups.G.transfers.users_abandoned", "1", WINDOW, "", "Transfers abandoned, by user.").since(2),
+    metric("groups.G.transfers.users_failed", "1", WINDOW, "", "Transfers failed, by user.").since(2),
+    metric("groups.G.transfers.users_bytes", "B", WINDOW, "", "Application bytes of completed transfers, by user.").since(2),
+    metric(
+        "groups.G.transfers.users_completion_s",
+        "s",
+        WINDOW,
+        "sum over completed transfers",
+        "Time that completed transfers took in all, by user.",
+    )
+    .since(2),
     metric("stages.S.copies", "1", RUN, "", "Copies of the stage."),
     metric("stages.S.passed_packets", "packets", WINDOW, "sum over copies", "Packets that passed."),
     metric("stages.S.passed_bytes", "B", WINDOW, "sum over copies", "Bytes that passed."),

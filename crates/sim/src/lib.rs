@@ -10,6 +10,7 @@
 mod build;
 mod engine;
 mod events;
+mod hosting;
 mod measure;
 mod network;
 mod port;

@@ -233,6 +233,21 @@ pub struct FlowCounters {
     pub retransmits: u64,
     /// Application bytes received before the window.
     pub received_before: u64,
+    /// Application bytes received in the window by flows that were modelled after this one and are over.
+    pub received_by_others: u64,
+}
+
+impl FlowCounters {
+    /// Adds what a flow has counted that was modelled after this one, and how many application bytes reached it in the window.
+    pub fn add(&mut self, of: &FlowCounters, received: u64) {
+        self.delivered += of.delivered;
+        self.marks += of.marks;
+        self.throughput_bytes += of.throughput_bytes;
+        self.losses += of.losses;
+        self.sent += of.sent;
+        self.retransmits += of.retransmits;
+        self.received_by_others += received;
+    }
 }
 
 /// Time integrals of a congestion window over the part of the window in which the connection is open.
@@ -248,6 +263,16 @@ pub struct WindowMeter {
 }
 
 impl WindowMeter {
+    /// Nothing yet.
+    pub const EMPTY: WindowMeter = WindowMeter { last: Time::ZERO, bytes_time: 0.0, open: 0, at_floor: 0 };
+
+    /// Adds the integrals of another.
+    pub fn add(&mut self, other: &WindowMeter) {
+        self.bytes_time += other.bytes_time;
+        self.open += other.open;
+        self.at_floor += other.at_floor;
+    }
+
     /// The window was `bytes` since the last call; call before it changes.
     #[inline]
     pub fn advance(&mut self, bytes: f64, mss: f64, now: Time, window: &Window) {

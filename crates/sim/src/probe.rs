@@ -241,13 +241,13 @@ impl Probes {
         }
     }
 
-    /// A packet was decided on at a port, and does not wait there yet.
+    /// A packet of a flow, which is named by its number in lists, was decided on at a port, and does not wait there yet.
     pub fn at_port(
         &mut self,
         class: u32,
         copy: u32,
         observe: impl Fn(Option<u32>, &str) -> Option<f64>,
-        packet: &Packet,
+        (packet, flow): (&Packet, u32),
         verdict: Verdict,
         now: Time,
     ) {
@@ -265,7 +265,7 @@ impl Probes {
                 (EventKind::Mark, Verdict::Mark(reason)) => reason as u8,
                 _ => continue,
             };
-            list.push(Happening { time: now, flow: packet.flow, class, code });
+            list.push(Happening { time: now, flow, class, code });
         }
     }
 
@@ -279,11 +279,11 @@ impl Probes {
         }
     }
 
-    /// A packet was marked as it left a queue.
-    pub fn marked(&mut self, class: u32, packet: &Packet, reason: Reason, now: Time) {
+    /// A packet of a flow, which is named by its number in lists, was marked as it left a queue.
+    pub fn marked(&mut self, class: u32, flow: u32, reason: Reason, now: Time) {
         for (kind, list) in &mut self.lists {
             if *kind == EventKind::Mark {
-                list.push(Happening { time: now, flow: packet.flow, class, code: reason as u8 });
+                list.push(Happening { time: now, flow, class, code: reason as u8 });
             }
         }
     }

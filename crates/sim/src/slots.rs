@@ -6,6 +6,7 @@
 
 use std::fmt::Write;
 
+use evenflow_base::Stream;
 use evenflow_base::random::key_of;
 
 /// Traffic of one user that opens flows on the way.
@@ -13,10 +14,6 @@ use evenflow_base::random::key_of;
 pub struct Opener {
     /// Its place among flows: a flow that carries nothing itself, after which those that it opens are modelled.
     pub root: u32,
-    /// Index of its group.
-    pub group: u32,
-    /// Number of its user in the group.
-    pub user: u32,
     /// The user's host.
     pub host: u32,
     /// `group/user/`.
@@ -91,11 +88,42 @@ impl Slots {
         self.first + place
     }
 
-    /// Gives the place of a flow back.
+    /// A packet of `flow` is in the network now, or a call of its connection begins.
+    #[inline]
+    pub fn enter(&mut self, flow: u32) {
+        self.places[(flow - self.first) as usize].inside += 1;
+    }
+
+    /// The reverse of [`Slots::enter`]; says whether the flow is over and nothing of it is left.
+    #[inline]
+    pub fn leave(&mut self, flow: u32) -> bool {
+        let slot = &mut self.places[(flow - self.first) as usize];
+        slot.inside -= 1;
+        slot.inside == 0 && slot.over
+    }
+
+    /// The flow is over.
+    pub fn end(&mut self, flow: u32) {
+        self.places[(flow - self.first) as usize].over = true;
+    }
+
+    /// Gives the place of a flow back of which nothing is left.
     pub fn close(&mut self, flow: u32) {
         let place = flow - self.first;
         self.places[place as usize].taken = false;
         self.free.push(place);
+    }
+
+    /// The number of a flow's place.
+    #[inline]
+    pub fn place(&self, flow: u32) -> usize {
+        (flow - self.first) as usize
+    }
+
+    /// What is known of a place.
+    #[inline]
+    pub fn of(&self, place: usize) -> &Slot {
+        &self.places[place]
     }
 
     /// The place of a flow that was opened on the way; `None` for one that there was from the start.
@@ -104,10 +132,11 @@ impl Slots {
         self.places.get(flow.checked_sub(self.first)? as usize)
     }
 
-    /// The same, to change it.
-    #[inline]
-    pub fn get_mut(&mut self, flow: u32) -> Option<&mut Slot> {
-        self.places.get_mut(flow.checked_sub(self.first)? as usize)
+    /// The stream of `purpose` of a flow's end, by user and number.
+    pub fn stream(&self, flow: u32, purpose: &str, seed: u64) -> Stream {
+        let slot = self.of(self.place(flow));
+        let owner = &self.openers[slot.opener as usize].owner;
+        Stream::new(seed, &format!("groups/{owner}{}/{purpose}", slot.number))
     }
 
     /// The flow that it was modelled after: itself, if there was from the start.
@@ -133,6 +162,7 @@ impl Slots {
     }
 
     /// Places so far: the most flows that there were at a time.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -149,7 +179,7 @@ mod tests {
     use super::*;
 
     fn slots() -> Slots {
-        let opener = |root, user| Opener { root, group: 0, user, host: user, owner: format!("g/{user}/") };
+        let opener = |root, user| Opener { root, host: user, owner: format!("g/{user}/") };
         Slots::new(vec![opener(2, 0), opener(3, 1), opener(4, 1)], 5, vec![2, 0], true)
     }
 

@@ -2,6 +2,7 @@
 //! many are in progress, and how long they take.
 
 use evenflow_base::{Duration, Time};
+use evenflow_traffic::app::Transfer;
 
 use crate::measure::{Moments, Window, bin_of, edge, quantile};
 
@@ -60,24 +61,6 @@ pub struct Sums {
     pub completion: u64,
 }
 
-/// How a transfer ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// All of its bytes arrived.
-    Completed {
-        /// How many.
-        bytes: u64,
-        /// From its start to the first of them; absent where it had none.
-        first_byte: Option<Duration>,
-        /// From its start to the last of them.
-        took: Duration,
-    },
-    /// The application gave it up.
-    Abandoned,
-    /// Its connection was reset, or gave up.
-    Failed,
-}
-
 /// The transfers of a group.
 #[derive(Clone, Debug, Default)]
 pub struct Transfers {
@@ -107,23 +90,20 @@ impl Transfers {
         self.since = now;
     }
 
-    /// A user starts one.
-    pub fn start(&mut self, user: usize, now: Time, window: &Window) {
+    /// Something became of one of a user's.
+    pub fn note(&mut self, user: usize, what: Transfer, now: Time, window: &Window) {
         self.advance(now, window);
-        self.progressing += 1;
-        self.users[user].started += u64::from(window.holds(now));
-    }
-
-    /// One of a user's ends.
-    pub fn end(&mut self, user: usize, ended: Ended, now: Time, window: &Window) {
-        self.advance(now, window);
-        self.progressing -= 1;
+        match what {
+            Transfer::Started => self.progressing += 1,
+            _ => self.progressing -= 1,
+        }
         if !window.holds(now) {
             return;
         }
         let sums = &mut self.users[user];
-        match ended {
-            Ended::Completed { bytes, first_byte, took } => {
+        match what {
+            Transfer::Started => sums.started += 1,
+            Transfer::Completed { bytes, first_byte, took } => {
                 sums.completed += 1;
                 sums.bytes += bytes;
                 sums.completion += took.0;
@@ -132,8 +112,8 @@ impl Transfers {
                     self.first_byte.add(first);
                 }
             }
-            Ended::Abandoned => sums.abandoned += 1,
-            Ended::Failed => sums.failed += 1,
+            Transfer::Abandoned => sums.abandoned += 1,
+            Transfer::Failed => sums.failed += 1,
         }
     }
 
@@ -149,21 +129,21 @@ mod tests {
 
     const WINDOW: Window = Window { from: Time(1_000), to: Time(2_000) };
 
-    fn done(took: u64) -> Ended {
-        Ended::Completed { bytes: 10, first_byte: Some(Duration(took / 2)), took: Duration(took) }
+    fn done(took: u64) -> Transfer {
+        Transfer::Completed { bytes: 10, first_byte: Some(Duration(took / 2)), took: Duration(took) }
     }
 
     #[test]
     fn counts_are_of_the_window_and_times_of_those_that_end_in_it() {
         let mut t = Transfers::new(2);
-        t.start(0, Time(400), &WINDOW);
-        t.end(0, done(200), Time(600), &WINDOW); // before the window
-        t.start(0, Time(500), &WINDOW);
-        t.end(0, done(1_000), Time(1_500), &WINDOW); // ends in it, started before
+        t.note(0, Transfer::Started, Time(400), &WINDOW);
+        t.note(0, done(200), Time(600), &WINDOW); // before the window
+        t.note(0, Transfer::Started, Time(500), &WINDOW);
+        t.note(0, done(1_000), Time(1_500), &WINDOW); // ends in it, started before
         t.start(1, Time(1_600), &WINDOW);
-        t.end(1, Ended::Abandoned, Time(1_700), &WINDOW);
+        t.note(1, Transfer::Abandoned, Time(1_700), &WINDOW);
         t.start(1, Time(1_750), &WINDOW);
-        t.end(1, Ended::Failed, Time(1_800), &WINDOW);
+        t.note(1, Transfer::Failed, Time(1_800), &WINDOW);
         t.start(1, Time(1_900), &WINDOW); // still in progress
         t.advance(Time(2_000), &WINDOW);
         assert_eq!(t.users[0], Sums { completed: 1, bytes: 10, completion: 1_000, ..Sums::default() });

@@ -5,6 +5,7 @@
 //! Times are arguments; the caller wakes an endpoint at [`Sender::deadline`] and [`Receiver::deadline`].
 
 pub mod congestion_control;
+pub mod connection;
 pub mod ecn;
 pub mod profile;
 pub mod receiver;

@@ -15,6 +15,12 @@ use crate::network::{Connection, Flow, PORT};
 impl Engine {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
         let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
+        match wake {
+            Wake::Alarm(number) => return self.alarm(flow, number, now),
+            Wake::Arrival => return self.shared_arrival(flow, now),
+            Wake::End { number, flow, end } => return self.wake_end(flow, number, end, now),
+            _ => {}
+        }
         let info = self.net.flows[flow as usize];
         let endpoint = info.endpoint as usize;
         match wake {
@@ -48,6 +54,7 @@ impl Engine {
                 let (profile, due) = (c.profile, c.receiver_due());
                 self.after(flow, info, profile, Wake::Receiver, due, now);
             }
+            Wake::Alarm(_) | Wake::Arrival | Wake::End { .. } => {}
         }
     }
 
@@ -65,6 +72,10 @@ impl Engine {
     fn start(&mut self, flow: u32, now: Time) {
         let info = self.net.flows[flow as usize];
         let endpoint = info.endpoint as usize;
+        if info.hosted {
+            return self.start_application(info.endpoint, now);
+        }
+        self.note_opened(flow, now);
         if info.tcp {
             let c = &mut self.net.connections[endpoint];
             let profile = &self.net.profiles[c.profile as usize];
@@ -177,7 +188,7 @@ impl Engine {
         packet.hop = 1;
         let first = self.net.routes[info.route as usize] & PORT;
         if let Some((lane, arrival)) = self.cross(first, &mut packet, left) {
-            self.fly(lane, key(arrival, Rank::Arrival, lane, packet.flow), &packet);
+            self.fly(lane, key(arrival, Rank::Arrival, lane, info.tie), &packet);
         }
     }
 

@@ -5,15 +5,18 @@
 //!
 //! Few things stand in line for the next event: one head per delay line, and one for timers, servers and probes together.
 
+mod applications;
 mod endpoints;
 mod path;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use evenflow_base::{Duration, Time};
+use evenflow_base::{Duration, End, Time};
 use evenflow_queue::Dropped;
+use evenflow_traffic::app::{Call, Event};
+use evenflow_transport::connection::Told;
 use evenflow_transport::{Reports, Segment};
 
 use crate::RunError;
@@ -34,6 +37,12 @@ enum Wake {
     Sender,
     Receiver,
     Source,
+    /// An alarm of an application, by its number.
+    Alarm(u32),
+    /// A shared arrival process.
+    Arrival,
+    /// An end of a flow that was opened on the way. By the number that its user gave it, before its place.
+    End { number: u32, flow: u32, end: End },
 }
 
 /// Everything a run is made of.
@@ -57,6 +66,12 @@ pub struct Engine {
     created: u64,
     consumed: u64,
     window_open: bool,
+    /// What applications have not heard yet: the number of each, and the news.
+    news: VecDeque<(u32, Event)>,
+    /// What an application wants.
+    calls: Vec<Call>,
+    /// What a connection tells.
+    told: Vec<Told>,
 }
 
 /// Place of the head that is no lane's: the next of timers, servers and probes; the key's class tells which.
@@ -81,11 +96,15 @@ impl Engine {
             dropped: Vec::new(),
             created: 0,
             consumed: 0,
+            news: VecDeque::new(),
+            calls: Vec::new(),
+            told: Vec::new(),
         };
         for flow in 0..engine.net.flows.len() as u32 {
             let start = engine.net.starts[flow as usize];
             engine.set_timer(start, flow, Wake::Start);
         }
+        engine.start_arrivals();
         let opens = (!engine.window_open).then_some(engine.net.window.from);
         engine.probes.schedule(opens);
         engine.update_agenda();
@@ -149,6 +168,7 @@ impl Engine {
         for connection in &mut self.net.connections {
             endpoints::advance(connection, &self.net.profiles[connection.profile as usize], end, &window);
         }
+        self.sum_up_all();
     }
 
     /// Packets made = packets arrived + dropped + still inside, for the network and for each link and direction.
@@ -178,7 +198,7 @@ impl Engine {
                 self.created, self.consumed
             ));
         }
-        Ok(())
+        self.check_bytes()
     }
 
     /// Link crossings so far.
@@ -202,8 +222,13 @@ impl Engine {
     }
 
     fn set_timer(&mut self, at: Time, flow: u32, wake: Wake) {
-        let key = key(at, Rank::Timer, 0, flow);
-        self.timers.push(Reverse((key, flow, wake)));
+        self.set_timer_as(at, flow, flow, wake);
+    }
+
+    /// The same where `tie` decides on the order among events of one instant, and `whose` says whom the timer wakes.
+    fn set_timer_as(&mut self, at: Time, tie: u32, whose: u32, wake: Wake) {
+        let key = key(at, Rank::Timer, 0, tie);
+        self.timers.push(Reverse((key, whose, wake)));
         self.advance_agenda(key);
     }
 

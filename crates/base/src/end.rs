@@ -1,0 +1,27 @@
+//! The two ends of a connection.
+
+/// One of the two. The client opens, the server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum End {
+    /// Who opens.
+    Client,
+    /// Who answers.
+    Server,
+}
+
+impl End {
+    /// The other one.
+    #[inline]
+    pub fn other(self) -> End {
+        match self {
+            End::Client => End::Server,
+            End::Server => End::Client,
+        }
+    }
+
+    /// 0 or 1, for what is kept by end.
+    #[inline]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
