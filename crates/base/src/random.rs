@@ -105,6 +105,44 @@ impl Stream {
         mean + deviation * inverse_normal(self.open01())
     }
 
+    /// Gamma with the given mean and shape, by the rejection of Marsaglia and Tsang ("A simple method for generating gamma
+    /// variables", ACM TOMS 26(3), 2000); below shape 1 by their section 6: a draw of shape + 1 times u^(1/shape).
+    pub fn gamma(&mut self, mean: f64, shape: f64) -> f64 {
+        let scale = mean / shape;
+        if shape < 1.0 {
+            let rest = self.unit_gamma(shape + 1.0);
+            return scale * rest * libm::pow(self.open01(), 1.0 / shape);
+        }
+        scale * self.unit_gamma(shape)
+    }
+
+    /// Gamma with scale 1 and a shape of at least 1.
+    fn unit_gamma(&mut self, shape: f64) -> f64 {
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / (9.0 * d).sqrt();
+        loop {
+            let x = self.normal(0.0, 1.0);
+            let t = 1.0 + c * x;
+            if t <= 0.0 {
+                continue;
+            }
+            let v = t * t * t;
+            if libm::log(self.open01()) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+                return d * v;
+            }
+        }
+    }
+
+    /// Pareto with the given least value and shape, by inversion.
+    pub fn pareto(&mut self, least: f64, shape: f64) -> f64 {
+        least * libm::pow(self.open01(), -1.0 / shape)
+    }
+
+    /// Lognormal: `mean` is that of the draws, `sigma` the standard deviation of their natural logarithms.
+    pub fn lognormal(&mut self, mean: f64, sigma: f64) -> f64 {
+        mean * libm::exp(self.normal(-0.5 * sigma * sigma, sigma))
+    }
+
     /// A uniform whole number of 64 bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
@@ -183,6 +221,89 @@ mod tests {
         assert!((variance - 4.0).abs() < 0.13, "{variance}");
     }
 
+    /// Mean and variance of `n` draws.
+    fn moments(n: u32, mut draw: impl FnMut() -> f64) -> (f64, f64) {
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for _ in 0..n {
+            let x = draw();
+            sum += x;
+            squares += x * x;
+        }
+        let mean = sum / f64::from(n);
+        (mean, squares / f64::from(n) - mean * mean)
+    }
+
+    #[test]
+    fn gamma_has_its_mean_and_variance_on_both_sides_of_shape_one() {
+        let n = 200_000;
+        for shape in [0.3, 0.5, 1.0, 2.0, 7.5, 1000.0] {
+            let mut s = Stream::new(1, "gamma");
+            let (mean, variance) = moments(n, || s.gamma(6.0, shape));
+            // Variance mean^2 / shape; excess kurtosis 6 / shape, so a variance estimate has the relative variance
+            // (2 + 6 / shape) / n. Five standard errors.
+            let exact = 36.0 / shape;
+            assert!((mean - 6.0).abs() < 5.0 * (exact / f64::from(n)).sqrt(), "{shape}: {mean}");
+            let error = 5.0 * ((2.0 + 6.0 / shape) / f64::from(n)).sqrt();
+            assert!((variance / exact - 1.0).abs() < error, "{shape}: {variance}");
+        }
+    }
+
+    /// The largest distance between the empirical and the exact distribution function of draws (Kolmogorov).
+    fn distance(mut draws: Vec<f64>, exact: impl Fn(f64) -> f64) -> f64 {
+        draws.sort_by(f64::total_cmp);
+        let n = draws.len() as f64;
+        let of = |(i, x): (usize, &f64)| {
+            let p = exact(*x);
+            (p - i as f64 / n).abs().max((p - (i + 1) as f64 / n).abs())
+        };
+        draws.iter().enumerate().map(of).fold(0.0, f64::max)
+    }
+
+    /// Kolmogorov's critical value at a level of one in a million: sqrt(ln(2e6) / 2n).
+    fn critical(n: usize) -> f64 {
+        (libm::log(2e6) / (2.0 * n as f64)).sqrt()
+    }
+
+    #[test]
+    fn draws_follow_their_distribution_functions() {
+        let n = 100_000;
+        let draws = |of: &dyn Fn(&mut Stream) -> f64| {
+            let mut s = Stream::new(2, "laws");
+            (0..n).map(|_| of(&mut s)).collect::<Vec<f64>>()
+        };
+        // Gamma of shape 2 is the sum of two exponential draws, of shape 1/2 the square of a normal one.
+        let two = |x: f64| 1.0 - libm::exp(-x) * (1.0 + x);
+        assert!(distance(draws(&|s| s.gamma(2.0, 2.0)), two) < critical(n));
+        let half = |x: f64| libm::erf(x.sqrt());
+        assert!(distance(draws(&|s| s.gamma(0.5, 0.5)), half) < critical(n));
+        let pareto = |x: f64| 1.0 - libm::pow(3.0 / x, 1.5);
+        assert!(distance(draws(&|s| s.pareto(3.0, 1.5)), pareto) < critical(n));
+        let lognormal = |x: f64| 0.5 * libm::erfc(-(libm::log(x) + 0.32) / (0.8 * std::f64::consts::SQRT_2));
+        assert!(distance(draws(&|s| s.lognormal(1.0, 0.8)), lognormal) < critical(n));
+    }
+
+    #[test]
+    fn pareto_and_lognormal_have_their_means() {
+        let n = 200_000;
+        // Pareto of mean 10 and shape 3: least 20 / 3, variance least^2 * 3 / (4 * 1) = 100 / 3.
+        let mut s = Stream::new(3, "pareto");
+        let (mean, _) = moments(n, || s.pareto(20.0 / 3.0, 3.0));
+        assert!((mean - 10.0).abs() < 5.0 * (100.0 / 3.0 / f64::from(n)).sqrt(), "{mean}");
+        // Lognormal of sigma 1: variance mean^2 (e - 1).
+        let (mean, _) = moments(n, || s.lognormal(10.0, 1.0));
+        assert!((mean - 10.0).abs() < 5.0 * (171.83 / f64::from(n)).sqrt(), "{mean}");
+    }
+
+    #[test]
+    fn extreme_shapes_stay_numbers() {
+        let mut s = Stream::new(4, "extremes");
+        for _ in 0..10_000 {
+            for x in [s.gamma(1.0, 0.01), s.gamma(1.0, 1e6), s.pareto(1e-9, 1.0 + 1e-9), s.lognormal(1.0, 10.0)] {
+                assert!(x >= 0.0 && x.is_finite(), "{x}");
+            }
+        }
+    }
+
     #[test]
     fn normal_quantiles_are_the_tabulated_ones() {
         assert!((inverse_normal(0.975) - 1.959_963_984_540_054).abs() < 1e-8);
@@ -204,5 +325,19 @@ mod tests {
         let mut s = Stream::new(1, "golden");
         let drawn = (s.bits(), s.open01(), s.exponential(1.0), s.normal(0.0, 1.0));
         assert_eq!(format!("{drawn:?}"), include_str!("../golden/random.txt").trim());
+    }
+
+    #[test]
+    fn golden_values_freeze_the_laws_with_a_shape() {
+        let mut s = Stream::new(1, "golden laws");
+        let mut three = |draw: fn(&mut Stream) -> f64| [draw(&mut s), draw(&mut s), draw(&mut s)];
+        let drawn = [
+            three(|s| s.gamma(1.0, 0.3)),
+            three(|s| s.gamma(1.0, 1.0)),
+            three(|s| s.gamma(1.0, 4.5)),
+            three(|s| s.pareto(1.0, 1.2)),
+            three(|s| s.lognormal(1.0, 2.0)),
+        ];
+        assert_eq!(format!("{drawn:?}"), include_str!("../golden/laws.txt").trim());
     }
 }

@@ -318,6 +318,17 @@ impl Value {
         }
     }
 
+    /// The least and the largest that it may be drawn as; what is not drawn, or no quantity, is both itself.
+    pub fn bounds(&self) -> (f64, f64) {
+        match self {
+            Value::Random(law) => law.bounds(),
+            fixed => {
+                let x = fixed.number().unwrap_or(0.0);
+                (x, x)
+            }
+        }
+    }
+
     /// The same unit with another number; panics for what is no quantity.
     pub fn with(&self, x: f64) -> Value {
         match self {
@@ -340,11 +351,33 @@ pub enum Law {
     Normal(Box<Value>, Box<Value>),
     /// Exponential with this mean.
     Exponential(Box<Value>),
+    /// Gamma: mean and shape. Shape 1 is exponential, below that bursts, far above it all draws are nearly the mean.
+    Gamma(Box<Value>, f64),
+    /// Pareto: mean and shape, which is more than 1.
+    Pareto(Box<Value>, f64),
+    /// Lognormal: mean of the draws, and standard deviation of their natural logarithms.
+    Lognormal(Box<Value>, f64),
     /// Dealt in turn.
     Dealt(Vec<Value>),
 }
 
 impl Law {
+    /// The least and the largest that may be drawn. Draws without a bound have an infinite one.
+    pub fn bounds(&self) -> (f64, f64) {
+        let of = |v: &Value| v.number().unwrap_or(0.0);
+        match self {
+            Law::Uniform(low, high) => (of(low), of(high)),
+            Law::Normal(mean, deviation) if of(deviation) == 0.0 => (of(mean), of(mean)),
+            Law::Lognormal(mean, 0.0) => (of(mean), of(mean)),
+            Law::Normal(..) | Law::Exponential(_) | Law::Gamma(..) | Law::Lognormal(..) => (0.0, f64::INFINITY),
+            Law::Pareto(mean, shape) => (pareto_least(of(mean), *shape), f64::INFINITY),
+            Law::Dealt(values) => {
+                let numbers = || values.iter().map(of);
+                (numbers().fold(f64::INFINITY, f64::min), numbers().fold(0.0, f64::max))
+            }
+        }
+    }
+
     /// The same law over plain numbers, for draws per packet.
     pub fn sampler(&self) -> Sampler {
         let of = |v: &Value| v.number().unwrap_or(0.0);
@@ -352,6 +385,9 @@ impl Law {
             Law::Uniform(low, high) => Sampler::Uniform(of(low), of(high)),
             Law::Normal(mean, deviation) => Sampler::Normal(of(mean), of(deviation)),
             Law::Exponential(mean) => Sampler::Exponential(of(mean)),
+            Law::Gamma(mean, shape) => Sampler::Gamma(of(mean), *shape),
+            Law::Pareto(mean, shape) => Sampler::Pareto(of(mean), *shape),
+            Law::Lognormal(mean, sigma) => Sampler::Lognormal(of(mean), *sigma),
             Law::Dealt(values) => Sampler::Dealt(values.iter().map(of).collect()),
         }
     }
@@ -360,9 +396,12 @@ impl Law {
     pub fn draw(&self, stream: &mut Stream, index: usize) -> Value {
         match self {
             Law::Dealt(values) => values[index % values.len()].clone(),
-            Law::Uniform(unit, _) | Law::Normal(unit, _) | Law::Exponential(unit) => {
-                unit.with(self.sampler().draw(stream, index))
-            }
+            Law::Uniform(unit, _)
+            | Law::Normal(unit, _)
+            | Law::Exponential(unit)
+            | Law::Gamma(unit, _)
+            | Law::Pareto(unit, _)
+            | Law::Lognormal(unit, _) => unit.with(self.sampler().draw(stream, index)),
         }
     }
 }
@@ -378,8 +417,19 @@ pub enum Sampler {
     Normal(f64, f64),
     /// Exponential with this mean.
     Exponential(f64),
+    /// Gamma: mean and shape.
+    Gamma(f64, f64),
+    /// Pareto: mean and shape.
+    Pareto(f64, f64),
+    /// Lognormal: mean, and standard deviation of the logarithm.
+    Lognormal(f64, f64),
     /// Dealt in turn.
     Dealt(Vec<f64>),
+}
+
+/// The least draw of a Pareto law.
+fn pareto_least(mean: f64, shape: f64) -> f64 {
+    mean * (shape - 1.0) / shape
 }
 
 impl Sampler {
@@ -400,6 +450,9 @@ impl Sampler {
             Sampler::Uniform(low, high) => stream.uniform(*low, *high),
             Sampler::Normal(mean, deviation) => stream.normal(*mean, *deviation).max(0.0),
             Sampler::Exponential(mean) => stream.exponential(*mean),
+            Sampler::Gamma(mean, shape) => stream.gamma(*mean, *shape),
+            Sampler::Pareto(mean, shape) => stream.pareto(pareto_least(*mean, *shape), *shape),
+            Sampler::Lognormal(mean, sigma) => stream.lognormal(*mean, *sigma),
             Sampler::Dealt(values) => values[index % values.len()],
         }
     }
@@ -408,6 +461,7 @@ impl Sampler {
     pub fn mean(&self) -> f64 {
         match self {
             Sampler::Fixed(x) | Sampler::Normal(x, _) | Sampler::Exponential(x) => *x,
+            Sampler::Gamma(x, _) | Sampler::Pareto(x, _) | Sampler::Lognormal(x, _) => *x,
             Sampler::Uniform(low, high) => (low + high) / 2.0,
             Sampler::Dealt(values) => values.iter().sum::<f64>() / values.len() as f64,
         }

@@ -113,6 +113,9 @@ fn law(law: &Law) -> Json {
         Law::Uniform(low, high) => json!({ "uniform": [value(low), value(high)] }),
         Law::Normal(mean, deviation) => json!({ "normal": [value(mean), value(deviation)] }),
         Law::Exponential(mean) => json!({ "exponential": value(mean) }),
+        Law::Gamma(mean, shape) => json!({ "gamma": [value(mean), number(*shape)] }),
+        Law::Pareto(mean, shape) => json!({ "pareto": [value(mean), number(*shape)] }),
+        Law::Lognormal(mean, sigma) => json!({ "lognormal": [value(mean), number(*sigma)] }),
         Law::Dealt(values) => json!({ "values": values.iter().map(value).collect::<Vec<_>>() }),
     }
 }

@@ -3,9 +3,9 @@
 use crate::model::{Component, Group, Per, Scenario, Traffic};
 
 impl Traffic {
-    /// How many flows of this kind each user has.
+    /// How many flows of this kind each user has from the beginning.
     pub fn flows(&self) -> u32 {
-        self.spec.values.maybe("flows").map_or(1, |n| n as u32)
+        evenflow_traffic::flows(self.spec.mechanism.kind, &self.spec.values)
     }
 }
 

@@ -6,6 +6,7 @@ use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Room, Type};
 use serde_json::{Map, Value as Json, json};
 
 use crate::catalogue;
+use crate::quantity::{GAMMA_SHAPE, PARETO_SHAPE, SIGMA};
 use crate::sections::{CONGESTION_CONTROL, Key, LOSS, SCENARIO, SCHEDULER, Section, Shape};
 
 /// JSON Schema (draft 2020-12) of a scenario file.
@@ -59,9 +60,14 @@ fn law(plain: &str) -> Json {
     let plain = reference(plain);
     let pair = json!({ "type": "array", "prefixItems": [plain, plain], "minItems": 2, "maxItems": 2 });
     let list = json!({ "type": "array", "items": plain, "minItems": 1 });
+    let shaped = |shape: &Json| json!({ "type": "array", "prefixItems": [plain, shape], "minItems": 2, "maxItems": 2 });
+    let gamma = shaped(&json!({ "type": "number", "minimum": GAMMA_SHAPE.min, "maximum": GAMMA_SHAPE.max }));
+    let pareto = shaped(&json!({ "type": "number", "exclusiveMinimum": PARETO_SHAPE.min }));
+    let lognormal = shaped(&json!({ "type": "number", "minimum": SIGMA.min, "maximum": SIGMA.max }));
     json!({ "anyOf": [plain, {
         "type": "object", "additionalProperties": false, "minProperties": 1, "maxProperties": 1,
-        "properties": { "uniform": pair, "normal": pair, "exponential": plain, "values": list },
+        "properties": { "uniform": pair, "normal": pair, "exponential": plain, "values": list,
+                        "gamma": gamma, "pareto": pareto, "lognormal": lognormal },
     }] })
 }
 

@@ -308,7 +308,18 @@ pub(crate) fn quantity(
     single(json, ty, range).map_err(|message| errors.push(path, message)).ok()
 }
 
-const LAWS: [&str; 4] = ["uniform", "normal", "exponential", "values"];
+/// The laws by which a quantity may be drawn.
+pub const LAWS: [&str; 7] = ["uniform", "normal", "exponential", "gamma", "pareto", "lognormal", "values"];
+
+/// Shapes of a gamma law: below the least nearly all draws are nothing, and runs of arrivals at one instant have no end in
+/// practice.
+pub(crate) const GAMMA_SHAPE: Range = Range { min: 0.01, closed: true, max: 1e6 };
+
+/// Shapes of a Pareto law that has a mean.
+pub(crate) const PARETO_SHAPE: Range = Range { min: 1.0, closed: false, max: 1e6 };
+
+/// Standard deviations of the logarithm: with the largest a draw is 10^21 times another as easily as not.
+pub(crate) const SIGMA: Range = Range { min: 0.0, closed: true, max: 10.0 };
 
 fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Law> {
     for key in table.keys().filter(|key| !LAWS.contains(&key.as_str())) {
@@ -345,6 +356,8 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
     let what = match key.as_str() {
         "uniform" => "[lowest, highest]",
         "normal" => "[mean, standard deviation]",
+        "gamma" | "pareto" => "[mean, shape]",
+        "lognormal" => "[mean, standard deviation of the logarithm]",
         _ => "values",
     };
     let Json::Array(list) = json else {
@@ -372,6 +385,9 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
         errors.push(path, format!("{what} is needed, not a list of {}", list.len()));
         return None;
     };
+    if matches!(key.as_str(), "gamma" | "pareto" | "lognormal") {
+        return shaped(key, [first, second], ty, range, &path, errors);
+    }
     let second_range = if key == "normal" { &Range::NOT_NEGATIVE } else { range };
     let first = one(first, ty, range, &format!("{path}[0]"), errors);
     let second = one(second, ty, second_range, &format!("{path}[1]"), errors);
@@ -388,6 +404,45 @@ fn law(table: &Map<String, Json>, ty: Type, range: &Range, path: &str, errors: &
         return None;
     }
     Some(Law::Uniform(Box::new(first), Box::new(second)))
+}
+
+/// A law of a mean and a pure number.
+fn shaped(
+    key: &str,
+    [mean, shape]: [&Json; 2],
+    ty: Type,
+    range: &Range,
+    path: &str,
+    errors: &mut Errors,
+) -> Option<Law> {
+    let (at_mean, at_shape) = (format!("{path}[0]"), format!("{path}[1]"));
+    let mean = one(mean, ty, range, &at_mean, errors).and_then(|mean| {
+        if mean.number() == Some(0.0) {
+            errors.push(&at_mean, "the mean must be more than 0");
+            return None;
+        }
+        Some(mean)
+    });
+    let bounds = match key {
+        "gamma" => &GAMMA_SHAPE,
+        "pareto" => &PARETO_SHAPE,
+        _ => &SIGMA,
+    };
+    let shape = match single(shape, Type::Number, &Range::ANY).map(|v| v.number().unwrap_or(0.0)) {
+        Ok(x) if key == "pareto" && x <= 1.0 => Err(format!(
+            "a Pareto law of shape {x} has no mean: the shape must be more than 1; for heavier tails write lognormal with a \
+             large sigma"
+        )),
+        Ok(x) if !bounds.holds(x) => Err(format!("must be {}, not {x}", bounds.words())),
+        other => other,
+    };
+    let shape = shape.map_err(|message| errors.push(at_shape, message)).ok();
+    let (mean, shape) = (Box::new(mean?), shape?);
+    Some(match key {
+        "gamma" => Law::Gamma(mean, shape),
+        "pareto" => Law::Pareto(mean, shape),
+        _ => Law::Lognormal(mean, shape),
+    })
 }
 
 fn one(json: &Json, ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Value> {
@@ -565,6 +620,18 @@ mod tests {
             Ok(Value::Random(Law::Exponential(packets(9.0))))
         );
         assert_eq!(
+            laws(&json!({"gamma": ["9 packets", 0.5]})),
+            Ok(Value::Random(Law::Gamma(packets(9.0), 0.5)))
+        );
+        assert_eq!(
+            laws(&json!({"pareto": ["9 packets", 1.2]})),
+            Ok(Value::Random(Law::Pareto(packets(9.0), 1.2)))
+        );
+        assert_eq!(
+            laws(&json!({"lognormal": ["9 packets", 0]})),
+            Ok(Value::Random(Law::Lognormal(packets(9.0), 0.0)))
+        );
+        assert_eq!(
             laws(&json!({"values": ["5 ms"]})),
             Ok(Value::Random(Law::Dealt(vec![Value::Seconds(0.005)])))
         );
@@ -583,6 +650,19 @@ mod tests {
             ),
             (json!({"uniform": ["5 ms", "4 packets"]}), "x.uniform: both must have the same dimension"),
             (json!({"uniform": ["0 s", "4 s"]}), "x.uniform[0]: must be more than 0, not \"0 s\""),
+            (json!({"gamma": ["9 packets", 0]}), "x.gamma[1]: must be at least 0.01, at most 1000000, not 0"),
+            (json!({"gamma": ["9 packets", "2"]}), "x.gamma[1]: a pure number is needed, not \"2\""),
+            (json!({"gamma": ["9 packets"]}), "x.gamma: [mean, shape] is needed, not a list of 1"),
+            (
+                json!({"pareto": ["9 packets", 1]}),
+                "x.pareto[1]: a Pareto law of shape 1 has no mean: the shape must be more than 1; for heavier tails write \
+                 lognormal with a large sigma",
+            ),
+            (
+                json!({"lognormal": [1, -1]}),
+                "x.lognormal[0]: needs a unit, for example \"24 packets\", \"64 KiB\" or \"20 ms\"\n\
+                 x.lognormal[1]: must be at least 0, at most 10, not -1",
+            ),
             (json!({"values": []}), "x.values: an empty list has nothing to deal"),
             (json!({"values": ["5 ms", "4 packets"]}), "x.values: all values must have the same dimension"),
             (

@@ -3,7 +3,9 @@
 use evenflow_base::schema::Values;
 use evenflow_base::{End, Stream, Time};
 use evenflow_traffic::App;
-use evenflow_transport::{CongestionControl, Connection, Profile};
+use evenflow_transport::connection::Connection;
+use evenflow_transport::sender::Life;
+use evenflow_transport::{CongestionControl, Profile};
 
 use crate::measure::{Window, WindowMeter};
 
@@ -170,7 +172,7 @@ impl Live {
         let Some(connection) = &self.connection else { return };
         for end in [End::Client, End::Server] {
             let side = &mut self.sides[end.index()];
-            match connection.sender(end).filter(|sender| side.written > 0 && sender.is_open()) {
+            match connection.sender(end).filter(|sender| side.written > 0 && sender.life() == Life::Open) {
                 Some(sender) => side.meter.advance(sender.window().cwnd, profile.segment(), now, window),
                 None => side.meter.skip(now),
             }
@@ -182,7 +184,7 @@ impl Live {
 #[derive(Debug)]
 pub struct Arrivals {
     /// When, and whom of which share it meets.
-    pub process: evenflow_traffic::arrivals::Arrivals,
+    pub process: evenflow_traffic::Arrivals,
     /// For each share: the application of its first user, and how many lie between those of two users.
     pub shares: Vec<(u32, u32)>,
 }

@@ -67,17 +67,17 @@ impl Delays {
 
     /// The duration that a share `q` does not exceed, seconds.
     pub fn quantile(&self, q: f64) -> Option<f64> {
-        quantile(self.bins.iter().copied(), self.count(), q, self.max, edge::<BIN_BITS>)
+        quantile(self.bins.iter().copied(), self.count(), q, (Duration::ZERO, self.max), edge::<BIN_BITS>)
     }
 }
 
-/// The duration that a share `q` of all `count` does not exceed, seconds; `bins` are counts of durations by bin, `max` is the
-/// longest, and `edge` says where a bin begins.
+/// The duration that a share `q` of all `count` does not exceed, seconds; `bins` are counts of durations by bin, none is shorter
+/// than `min` or longer than `max`, and `edge` says where a bin begins.
 pub fn quantile(
     bins: impl Iterator<Item = u64>,
     count: u64,
     q: f64,
-    max: Duration,
+    (min, max): (Duration, Duration),
     edge: fn(usize) -> f64,
 ) -> Option<f64> {
     if count == 0 {
@@ -88,7 +88,7 @@ pub fn quantile(
     for (bin, n) in bins.enumerate() {
         let here = n as f64;
         if here > 0.0 && below + here >= wanted {
-            let (low, high) = (edge(bin), edge(bin + 1).min(max.0 as f64));
+            let (low, high) = (edge(bin).max(min.0 as f64), edge(bin + 1).min(max.0 as f64));
             let inside = ((wanted - below) / here).clamp(0.0, 1.0);
             return Some((low + (high - low).max(0.0) * inside) / 1e9);
         }

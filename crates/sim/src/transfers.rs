@@ -2,7 +2,7 @@
 //! many are in progress, and how long they take.
 
 use evenflow_base::{Duration, Time};
-use evenflow_traffic::app::Transfer;
+use evenflow_traffic::Transfer;
 
 use crate::measure::{Moments, Window, bin_of, edge, quantile};
 
@@ -14,8 +14,8 @@ const BIN_BITS: u32 = 8;
 pub struct Times {
     /// Mean and deviation.
     pub moments: Moments,
-    /// The longest.
-    pub max: Duration,
+    min: Duration,
+    max: Duration,
     /// Counts by bin, as far as there are any.
     bins: Vec<u32>,
 }
@@ -23,8 +23,9 @@ pub struct Times {
 impl Times {
     /// Adds one.
     pub fn add(&mut self, time: Duration) {
-        self.moments.add(time);
+        self.min = if self.moments.count == 0 { time } else { self.min.min(time) };
         self.max = self.max.max(time);
+        self.moments.add(time);
         let bin = bin_of::<BIN_BITS>(time.0);
         if self.bins.len() <= bin {
             self.bins.resize(bin + 1, 0);
@@ -35,7 +36,7 @@ impl Times {
     /// The time that a share `q` does not exceed, seconds.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let counts = self.bins.iter().map(|n| u64::from(*n));
-        quantile(counts, self.moments.count, q, self.max, edge::<BIN_BITS>)
+        quantile(counts, self.moments.count, q, (self.min, self.max), edge::<BIN_BITS>)
     }
 
     /// The longest, seconds.

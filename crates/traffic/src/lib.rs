@@ -1,14 +1,95 @@
-//! Traffic: what users send. Sans I/O: a source says when its next packet comes and how large it is.
+//! Traffic: what users send. Sans I/O: a source says when its next packet comes and how large it is, an application what it
+//! wants of its connections.
 //!
-//! TCP applications (bulk, upload) only say how much there is to send and when; the rest is the transport's. Datagram
-//! sources (Poisson, constant rate) make their own packets. Unit draws are independent of the rate, so that two runs
-//! that differ in a rate see the same sequence, scaled.
+//! Bulk transfers and uploads only say how much there is to send and when; the rest is the transport's. Datagram sources
+//! (Poisson, constant rate) make their own packets. Everything else is an [`App`]: a machine that opens connections on the way
+//! and acts at both of their ends.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Sampler, Type, Value, Values};
+mod app;
+mod arrivals;
+mod client;
+mod ending;
+pub mod ping;
+pub mod request_response;
+pub mod short_flows;
+mod source;
+mod visitor;
+pub mod web;
+
+use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Problem, Range, Room, Type, Value, Values};
 use evenflow_base::{Duration, Ecn, Stream, Time};
 
-/// Bytes of a datagram that are no payload: IP 20, UDP 8.
+pub use app::{Call, Conn, Datagram, Drawn, Event, Machine, Setting, Transfer};
+pub use arrivals::Arrivals;
+pub use ending::{Ending, ending};
+pub use source::{Gaps, Source};
+
+use ending::{END, UNTIL};
+
+/// Bytes of a datagram that are no payload: IP 20, UDP or ICMP 8.
 pub const UDP_HEADER: u16 = 28;
+
+/// Whether the simulator can host an [`App`]; until it can, their kinds are announced only.
+pub const HOSTED: bool = true;
+
+/// The kinds of application: variant, type, and what calls them by name.
+macro_rules! apps {
+    ($($(#[$doc:meta])* $name:ident($app:ty),)*) => {
+        /// An application, dispatched statically.
+        #[derive(Clone, Debug)]
+        pub enum App {
+            $($(#[$doc])* $name($app),)*
+        }
+
+        /// The tables of all applications.
+        pub static APPS: &[&Mechanism] = &[$(<$app as Machine>::TABLE,)*];
+
+        /// The tables of all traffic.
+        pub static MECHANISMS: &[&Mechanism] =
+            if HOSTED { &[&BULK, &CBR, &POISSON, &UPLOAD, $(<$app as Machine>::TABLE,)*] } else { PLAIN };
+
+        impl App {
+            /// The application called `kind`.
+            pub fn build(kind: &str, values: &Values, setting: &Setting) -> Result<App, Vec<Problem>> {
+                $(if kind == <$app as Machine>::TABLE.kind {
+                    return <$app as Machine>::build(values, setting).map(App::$name);
+                })*
+                panic!("no application is called {kind}")
+            }
+
+            /// See [`Machine::on`].
+            #[inline]
+            pub fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
+                match self { $(App::$name(app) => app.on(event, now, calls),)* }
+            }
+
+            /// See [`Machine::observe`].
+            pub fn observe(&self, name: &str, now: Time) -> Option<f64> {
+                match self { $(App::$name(app) => app.observe(name, now),)* }
+            }
+
+            /// See [`Machine::CLIENT_AT_END`].
+            pub fn client_at_end(&self) -> bool {
+                match self { $(App::$name(_) => <$app as Machine>::CLIENT_AT_END,)* }
+            }
+        }
+    };
+}
+
+// A new application is a line here, in the order in which documents list them.
+apps! {
+    /// See [`ping`].
+    Ping(ping::Ping),
+    /// See [`request_response`].
+    RequestResponse(request_response::RequestResponse),
+    /// See [`short_flows`].
+    ShortFlows(short_flows::ShortFlows),
+    /// See [`web`].
+    Web(web::Web),
+}
+
+/// The tables of traffic that is no application.
+static PLAIN: &[&Mechanism] = &[&BULK, &CBR, &POISSON, &UPLOAD];
 
 /// What one flow sends.
 #[derive(Clone, Debug)]
@@ -19,84 +100,43 @@ pub enum Application {
     Datagrams(Source),
 }
 
-/// How gaps between datagrams are spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gaps {
-    /// Exponential: a Poisson process.
-    Exponential,
-    /// All alike.
-    Constant,
-}
-
-/// A source of datagrams.
-#[derive(Clone, Debug)]
-pub struct Source {
-    gaps: Gaps,
-    /// Mean gap, seconds: mean size over rate.
-    mean_gap: f64,
-    /// Bytes; draws are rounded to whole bytes within 1 to 65535.
-    sizes: Sampler,
-    /// Exact instant of the last packet, so that constant gaps do not drift.
-    clock: f64,
-    /// The ECN field of its packets.
-    pub ecn: Ecn,
-}
-
-impl Source {
-    /// A source of `rate` bit/s on average.
-    pub fn new(gaps: Gaps, rate: f64, packet: &Value) -> Source {
-        let sizes = match packet {
-            Value::Random(law) => law.sampler(),
-            fixed => Sampler::Fixed(fixed.number().unwrap_or(1500.0)),
-        };
-        Source { gaps, mean_gap: sizes.mean() * 8.0 / rate, sizes, clock: 0.0, ecn: Ecn::NotCapable }
-    }
-
-    /// Starts the clock: the first packet comes one gap later.
-    pub fn start(&mut self, now: Time) {
-        self.clock = now.seconds();
-    }
-
-    /// When the next packet comes.
-    #[inline]
-    pub fn next(&mut self, stream: &mut Stream) -> Time {
-        self.clock += match self.gaps {
-            Gaps::Exponential => stream.exponential(self.mean_gap),
-            Gaps::Constant => self.mean_gap,
-        };
-        Time::from_seconds(self.clock)
-    }
-
-    /// Its size on the wire, bytes.
-    #[inline]
-    pub fn size(&self, stream: &mut Stream, index: u64) -> u16 {
-        self.sizes.draw(stream, index as usize).round().clamp(1.0, 65_535.0) as u16
-    }
+/// Whether traffic of this kind is an [`App`], which opens its flows on the way.
+pub fn opens(kind: &str) -> bool {
+    APPS.iter().any(|table| table.kind == kind)
 }
 
 /// Whether traffic of this kind goes over TCP.
 pub fn needs_tcp(kind: &str) -> bool {
-    matches!(kind, "bulk" | "upload")
+    !matches!(kind, "poisson" | "cbr" | "ping")
 }
 
-/// How many flows a user has of this traffic.
-pub fn flows(values: &Values) -> u32 {
-    values.maybe("flows").unwrap_or(1.0) as u32
+/// How many flows a user has of this traffic from the beginning; an [`App`] has none.
+pub fn flows(kind: &str, values: &Values) -> u32 {
+    if opens(kind) { 0 } else { values.maybe("flows").unwrap_or(1.0) as u32 }
 }
 
-/// What each of its flows sends; `values` are already drawn for the user.
+/// What each flow of traffic that is no [`App`] sends; `values` are already drawn for the user.
 pub fn application(kind: &str, values: &Values) -> Application {
     let source = |gaps| {
         let packet = values.get("packet").cloned().unwrap_or(Value::Bytes(1500.0));
-        let ecn = if values.flag("ecn_capable") { Ecn::Capable0 } else { Ecn::NotCapable };
-        Application::Datagrams(Source { ecn, ..Source::new(gaps, values.number("rate"), &packet) })
+        let mut source = Source::new(gaps, values.number("rate"), &packet);
+        source.ecn = if values.flag("ecn_capable") { Ecn::Capable0 } else { Ecn::NotCapable };
+        Application::Datagrams(source)
     };
     match kind {
         "bulk" => Application::Bytes(None),
         "upload" => Application::Bytes(values.maybe("size").map(|b| b as u64)),
         "poisson" => source(Gaps::Exponential),
-        "cbr" => source(Gaps::Constant),
+        "cbr" => source(jitter(values).map_or(Gaps::Constant, Gaps::Uniform)),
         other => panic!("no traffic is called {other}"),
+    }
+}
+
+/// The jitter of gaps, where there is any.
+fn jitter(values: &Values) -> Option<f64> {
+    match values.get(GAP.name) {
+        Some(Value::Table(gap)) => gap.maybe("jitter").filter(|part| *part > 0.0),
+        _ => None,
     }
 }
 
@@ -109,7 +149,7 @@ pub fn start(values: &Values, stream: &mut Stream, index: usize) -> Duration {
     }
 }
 
-const START: Param = Param {
+pub(crate) const START: Param = Param {
     name: "start",
     ty: Type::Duration,
     default: Fallback::Text("0 s"),
@@ -154,6 +194,50 @@ const ECN_CAPABLE: Param = Param {
     doc: "Whether its packets carry ECT(0), so that markers mark them instead of dropping them.",
 };
 
+/// Parameter `gap`.
+const GAP: Param = Param {
+    name: "gap",
+    ty: Type::Table(&GAPS),
+    default: Fallback::Absent("equal gaps"),
+    range: Range::ANY,
+    source: "",
+    doc: "How the gaps between packets vary.",
+};
+
+/// What `gap` may hold.
+static GAPS: Nested = Nested {
+    name: "gap",
+    doc: "How the gaps between datagrams vary.",
+    params: &[Param {
+        name: "jitter",
+        ty: Type::Number,
+        default: Fallback::Required,
+        range: Range { min: 0.0, closed: true, max: 1.0 },
+        source: "",
+        doc: "Each gap is uniform within this part of the mean gap to either side.",
+    }],
+};
+
+/// Parameter `arrivals`.
+pub(crate) const ARRIVALS: Param = Param {
+    name: "arrivals",
+    ty: Type::Name,
+    default: Fallback::Absent("each user has a process of its own"),
+    range: Range::ANY,
+    source: "docs/scenarios.md",
+    doc: "The process in [arrivals] by which flows arrive that groups share; each flow goes to a user of theirs, all as likely.",
+};
+
+/// Parameter `share`.
+pub(crate) const SHARE: Param = Param {
+    name: "share",
+    ty: Type::Number,
+    default: Fallback::Absent("all of them, with arrivals"),
+    range: Range { min: 0.0, closed: false, max: 1.0 },
+    source: "docs/scenarios.md",
+    doc: "The part of the arrivals that go to this group; the parts of all groups add up to 1.",
+};
+
 /// Endless data over TCP.
 pub static BULK: Mechanism = Mechanism {
     kind: "bulk",
@@ -162,7 +246,7 @@ pub static BULK: Mechanism = Mechanism {
     title: "Bulk transfer",
     doc: "TCP connections that always have data to send.",
     source: "Menth and Zeitler 2018, section IV-A3 (\"saturated\")",
-    params: &[FLOWS, START],
+    params: &[END, FLOWS, START, UNTIL],
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -177,6 +261,7 @@ pub static UPLOAD: Mechanism = Mechanism {
     doc: "TCP connections that each carry one file and then fall silent.",
     source: "Menth and Zeitler 2018, section IV-G2",
     params: &[
+        END,
         FLOWS,
         Param {
             name: "size",
@@ -187,6 +272,7 @@ pub static UPLOAD: Mechanism = Mechanism {
             doc: "Application bytes of each connection.",
         },
         START,
+        UNTIL,
     ],
     observables: &[],
     counters: &[],
@@ -201,7 +287,7 @@ pub static POISSON: Mechanism = Mechanism {
     title: "Poisson datagrams",
     doc: "Datagrams with independent exponential gaps, deaf to the network.",
     source: "Menth and Zeitler 2018, section IV-A1",
-    params: &[ECN_CAPABLE, PACKET, RATE, START],
+    params: &[ECN_CAPABLE, END, PACKET, RATE, START, UNTIL],
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -213,20 +299,40 @@ pub static CBR: Mechanism = Mechanism {
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
     title: "Constant-rate datagrams",
-    doc: "Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness.",
+    doc: "Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness, which \
+          gap.jitter breaks.",
     source: "Menth and Zeitler 2018, section IV-A1",
-    params: &[ECN_CAPABLE, PACKET, RATE, START],
+    params: &[ECN_CAPABLE, END, GAP, PACKET, RATE, START, UNTIL],
     observables: &[],
     counters: &[],
     deviations: &[],
 };
 
-/// The tables of all traffic.
-pub static MECHANISMS: &[&Mechanism] = &[&BULK, &CBR, &POISSON, &UPLOAD];
-
 /// What is wrong with several parameters together.
-pub fn check(_kind: &str, _values: &Values) -> Vec<Problem> {
-    Vec::new()
+pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
+    let mut problems = ending::check(values);
+    if !HOSTED && values.get(UNTIL.name).is_some() {
+        problems.push((UNTIL.name, "until: planned, not built; leave it out".into()));
+    }
+    if let Some(Value::Table(gap)) = values.get(GAP.name)
+        && matches!(gap.get("jitter"), Some(Value::Random(_)))
+    {
+        problems.push((GAP.name, "jitter cannot be drawn; a plain number is needed".into()));
+    }
+    if opens(kind) {
+        let stream = |name: &str| Stream::new(0, name);
+        let setting = Setting { stream: &stream, ending: None, arrivals: false };
+        problems.extend(App::build(kind, values, &setting).err().unwrap_or_default());
+    }
+    problems
+}
+
+/// Fills in what parameters that are given say about those that are not, and leaves out what says nothing.
+pub fn complete(_kind: &str, values: &mut Values) {
+    ending::complete(values);
+    if values.get(GAP.name).is_some() && jitter(values).is_none() {
+        values.0.remove(GAP.name);
+    }
 }
 
 #[cfg(test)]
@@ -234,45 +340,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn poisson_gaps_average_size_over_rate() {
-        // 12000 bits at 10 Mbit/s: 1.2 ms.
-        let mut source = Source::new(Gaps::Exponential, 10e6, &Value::Bytes(1500.0));
-        let mut stream = Stream::new(1, "gaps");
-        source.start(Time::ZERO);
-        let n = 100_000;
-        let last = (0..n).map(|_| source.next(&mut stream)).last().unwrap();
-        // Standard error 1.2 ms * sqrt(n).
-        assert!((last.seconds() - 120.0).abs() < 5.0 * 1.2e-3 * f64::from(n).sqrt(), "{last:?}");
-    }
-
-    #[test]
-    fn the_same_draws_at_another_rate_are_the_same_sequence_scaled() {
-        let times = |rate| {
-            let mut source = Source::new(Gaps::Exponential, rate, &Value::Bytes(1500.0));
-            let mut stream = Stream::new(1, "gaps");
-            (0..100).map(|_| source.next(&mut stream).seconds()).collect::<Vec<_>>()
+    fn an_end_must_come_after_every_start_that_has_a_bound() {
+        use evenflow_base::schema::Law;
+        let seconds = |x| Value::Seconds(x);
+        let uniform = Value::Random(Law::Uniform(Box::new(seconds(1.0)), Box::new(seconds(9.0))));
+        let exponential = Value::Random(Law::Exponential(Box::new(seconds(5.0))));
+        let problems = |start: &Value, until: Value| {
+            let values = Values([("start", start.clone()), ("until", until)].into_iter().collect());
+            ending::check(&values).len()
         };
-        for (slow, fast) in times(1e6).iter().zip(times(2e6)) {
-            assert!((slow - 2.0 * fast).abs() < 1e-6);
-        }
+        assert_eq!(problems(&seconds(2.0), seconds(2.0)), 1);
+        assert_eq!(problems(&seconds(2.0), seconds(2.1)), 0);
+        assert_eq!(problems(&uniform, seconds(9.0)), 1);
+        assert_eq!(problems(&uniform, seconds(9.1)), 0);
+        assert_eq!(problems(&exponential, seconds(1.0)), 0);
+        assert_eq!(problems(&seconds(2.0), uniform.clone()), 1);
+        let stray = Values([("end", Value::Word("abort".into()))].into_iter().collect());
+        assert_eq!(ending::check(&stray), [("end", "says how it ends; until must say when".to_owned())]);
     }
 
     #[test]
-    fn constant_gaps_do_not_drift() {
-        let mut source = Source::new(Gaps::Constant, 3e6, &Value::Bytes(1000.0));
-        let mut stream = Stream::new(1, "gaps");
-        source.start(Time::from_seconds(1.0));
-        let last = (0..3_000).map(|_| source.next(&mut stream)).last().unwrap();
-        assert!((last.seconds() - 9.0).abs() < 1e-8, "{last:?}");
-    }
-
-    #[test]
-    fn exponential_sizes_keep_their_mean() {
-        let law = evenflow_base::schema::Law::Exponential(Box::new(Value::Bytes(1000.0)));
-        let source = Source::new(Gaps::Exponential, 1e6, &Value::Random(law));
-        let mut stream = Stream::new(1, "sizes");
-        let n = 100_000u64;
-        let sum: u64 = (0..n).map(|i| u64::from(source.size(&mut stream, i))).sum();
-        assert!((sum as f64 / n as f64 - 1000.0).abs() < 5.0 * 1000.0 / (n as f64).sqrt());
+    fn a_jitter_of_nothing_is_no_jitter() {
+        let gap = |jitter| Value::Table(Values([("jitter", Value::Number(jitter))].into_iter().collect()));
+        let mut values = Values([("gap", gap(0.0))].into_iter().collect());
+        complete("cbr", &mut values);
+        assert_eq!(values, Values::default());
+        let mut values = Values([("gap", gap(0.5))].into_iter().collect());
+        complete("cbr", &mut values);
+        assert_eq!(jitter(&values), Some(0.5));
     }
 }

@@ -136,8 +136,10 @@ fn group(
         traffic.iter().map(|t| Some((t.class.clone()?, t.needs_tcp?))).collect::<Option<Vec<_>>>()
     });
     let flows = traffic.as_ref().and_then(|traffic| {
-        let flows =
-            |t: &TrafficDraft| Some((t.needs_tcp?, evenflow_traffic::flows(&t.spec.as_ref()?.values)));
+        let flows = |t: &TrafficDraft| {
+            let spec = t.spec.as_ref()?;
+            Some((t.needs_tcp?, evenflow_traffic::flows(spec.mechanism.kind, &spec.values)))
+        };
         traffic.iter().map(flows).collect::<Option<Vec<_>>>()
     });
     let before = errors.len();
@@ -249,19 +251,8 @@ fn weights(
         }
     }
     let stands_for_n = |spec: &&Spec| spec.mechanism.kind == "multcp" && spec.values.get("weight").is_none();
-    if controls.iter().any(stands_for_n) && weight.is_some_and(|w| least(w) < 1.0) {
+    if controls.iter().any(stands_for_n) && weight.is_some_and(|w| w.bounds().0 < 1.0) {
         errors.push(here, "is N of multcp, which must be at least 1 whatever is drawn");
-    }
-}
-
-/// The least that a number may be drawn as.
-fn least(value: &Value) -> f64 {
-    let number = |v: &Value| v.number().unwrap_or(0.0);
-    match value {
-        Value::Random(Law::Uniform(low, _)) => number(low),
-        Value::Random(Law::Dealt(values)) => values.iter().map(number).fold(f64::INFINITY, f64::min),
-        Value::Random(Law::Normal(..) | Law::Exponential(_)) => 0.0,
-        plain => number(plain),
     }
 }
 
@@ -271,10 +262,8 @@ fn takes_no_time(draft: &LinkDraft, against: bool) -> bool {
     let direction = if against { link.reverse.as_ref().unwrap_or(&link.forward) } else { &link.forward };
     let zero = |v: &Value| v.number() == Some(0.0);
     let no_delay = match &direction.delay {
-        Value::Random(Law::Uniform(_, high)) => zero(high),
-        Value::Random(Law::Normal(mean, deviation)) => zero(mean) && zero(deviation),
         Value::Random(Law::Dealt(values)) => values.iter().any(zero),
-        other => zero(other),
+        other => other.bounds().1 == 0.0,
     };
     no_delay && direction.rate.is_none()
 }
@@ -380,7 +369,7 @@ fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     for message in contradictions(mechanism.kind, values, &profile) {
         errors.push(&here, message);
     }
-    if mechanism.kind == "multcp" && values.get("weight").is_some_and(|w| least(w) < 1.0) {
+    if mechanism.kind == "multcp" && values.get("weight").is_some_and(|w| w.bounds().0 < 1.0) {
         errors.push(join(&here, "weight"), "is N, which must be at least 1 whatever is drawn");
     }
     (errors.len() == before).then_some(Tcp { profile, congestion_control })

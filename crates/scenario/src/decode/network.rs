@@ -148,9 +148,8 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     let Some(json) = link.get("loss") else { return Some(None) };
     let path = join(path, "loss");
     // A law of probabilities is a table too.
-    let laws = ["uniform", "normal", "exponential", "values"];
     let table = match json {
-        Json::Object(table) if !laws.iter().any(|law| table.contains_key(*law)) => table.clone(),
+        Json::Object(table) if !quantity::LAWS.iter().any(|law| table.contains_key(*law)) => table.clone(),
         probability => Table::from_iter([("probability".to_owned(), probability.clone())]),
     };
     let short = !json.is_object() || table.get("probability") == Some(json);
@@ -352,6 +351,7 @@ fn limit(table: &Table, path: &str, errors: &mut Errors) -> Option<Value> {
     let too_small = |v: &Value| matches!(v, Value::Packets(x) if *x < 1.0);
     let too_small = match &value {
         Value::Random(Law::Uniform(low, _)) => too_small(low),
+        Value::Random(Law::Pareto(unit, _)) => too_small(&unit.with(value.bounds().0)),
         Value::Random(Law::Dealt(values)) => values.iter().any(too_small),
         other => too_small(other),
     };

@@ -360,6 +360,9 @@ fn settled(value: &Value, turn: usize) -> Value {
             }
         }
         Value::Random(Law::Normal(mean, _) | Law::Exponential(mean)) => (**mean).clone(),
+        Value::Random(Law::Gamma(mean, _) | Law::Pareto(mean, _) | Law::Lognormal(mean, _)) => {
+            (**mean).clone()
+        }
         Value::Table(table) => Value::Table(all_settled(table, turn)),
         Value::Tables(tables) => {
             Value::Tables(tables.iter().map(|(name, t)| (name.clone(), all_settled(t, turn))).collect())

@@ -1,7 +1,7 @@
 //! Applications: one for each user and kind of traffic that opens flows on the way.
 
 use evenflow_scenario::model::{Group, Link, SchedulerPer, Traffic};
-use evenflow_traffic::app::{App, Setting};
+use evenflow_traffic::{App, Setting};
 
 use super::Builder;
 use super::copies::{Place, stream};
@@ -11,13 +11,13 @@ use crate::slots::Opener;
 
 /// Whether traffic opens its flows on the way.
 pub(super) fn opens(traffic: &Traffic) -> bool {
-    evenflow_traffic::opens(traffic.spec.mechanism.kind, &traffic.spec.values)
+    evenflow_traffic::opens(traffic.spec.mechanism.kind)
 }
 
 /// How many flows of a user of `group` there are from the start.
 pub(super) fn lasting_flows(group: &Group) -> usize {
     let lasting = group.traffic.iter().filter(|traffic| !opens(traffic));
-    lasting.map(|t| evenflow_traffic::flows(&t.spec.values) as usize).sum()
+    lasting.map(|t| evenflow_traffic::flows(t.spec.mechanism.kind, &t.spec.values) as usize).sum()
 }
 
 /// Whether some queue of a link tells flows apart by a hash, and not users.

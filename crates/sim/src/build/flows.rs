@@ -10,6 +10,7 @@ use super::Builder;
 use super::applications::{hashes_flows, lasting_flows, opens};
 use super::copies::{Place, Places, stream};
 use crate::measure::WindowMeter;
+use crate::slots::Slots;
 use crate::network::{Connection, Datagrams, Flow, Host, Network, PORT};
 
 /// How many places a user of `group` has among flows: those that there are from the start, then one for each kind of traffic
@@ -57,7 +58,7 @@ impl Builder<'_> {
                 let mut number = 0;
                 let mut route = net.routes.len() as u32;
                 for (t, traffic) in group.traffic.iter().enumerate().filter(|(_, traffic)| !opens(traffic)) {
-                    for _ in 0..evenflow_traffic::flows(&traffic.spec.values) {
+                    for _ in 0..evenflow_traffic::flows(traffic.spec.mechanism.kind, &traffic.spec.values) {
                         if per_flow || number == 0 {
                             route = net.routes.len() as u32;
                             let owner = Place { group: g, user, flow: number };
@@ -84,7 +85,6 @@ impl Builder<'_> {
         }
         let hashes = !openers.is_empty() && scenario.links.iter().any(hashes_flows);
         net.slots = Slots::new(openers, net.flows.len(), numbers, hashes);
-        net.arrivals = self.arrivals(net);
     }
 
     /// Adds the flow at `place`, whose packets take `route` and whose stack is `profile_index`.

@@ -7,10 +7,11 @@
 //! Calls are carried out in their order; what follows from them is news, which the application hears when it has had its say.
 
 use evenflow_base::{Ecn, End, Packet, Time, flags};
-use evenflow_traffic::app::{Call, Datagram, Event};
-use evenflow_transport::connection::{Connection, Over, Told};
+use evenflow_traffic::{Call, Datagram, Event};
+use evenflow_transport::connection::{Connection, Told};
 use evenflow_transport::{Profile, Segment};
 
+use super::endpoints::keep_metrics;
 use super::{Engine, Wake};
 use crate::hosting::{Live, NONE};
 use crate::network::Flow;
@@ -56,7 +57,8 @@ impl Engine {
     pub(super) fn shared_arrival(&mut self, process: u32, now: Time) {
         let arrivals = &mut self.net.arrivals[process as usize];
         let (share, user) = arrivals.process.whom();
-        let application = arrivals.users[share] + user * arrivals.stride[share];
+        let (first, stride) = arrivals.shares[share];
+        let application = first + user * stride;
         self.next_arrival(process);
         self.news.push_back((application, Event::Arrival));
         self.spread(now);
@@ -173,14 +175,11 @@ impl Engine {
         let hosted = &self.net.applications[application as usize];
         let profile = &self.net.profiles[hosted.profile as usize];
         let Some(control) = &hosted.control else { return };
-        let (slots, seed) = (&self.net.slots, self.net.seed);
-        let make = |end: End| {
-            let of = |purpose: &str| slots.stream(flow, end, purpose, seed);
-            control.make(profile, &of, hosted.user as usize)
-        };
-        let client = make(End::Client);
+        let of = |purpose: &str| self.net.slots.stream(flow, purpose, self.net.seed);
+        let client = control.make(profile, &of, hosted.user as usize);
         self.net.flows[flow as usize].tells_clock = client.needs_one_way_delay();
-        self.live(flow).connection = Some(Connection::new(profile, client));
+        let connection = Connection::new(profile, client);
+        self.live(flow).connection = Some(connection);
         self.act(flow, now, |c, profile, io| c.open(now, profile, io.out));
     }
 
@@ -220,13 +219,17 @@ impl Engine {
         live.advance(profile, now, &self.net.window);
         let Some(connection) = &mut live.connection else { return self.leave(flow, now) };
         act(connection, profile, &mut Io { out: &mut self.outbox, told: &mut self.told });
-        for end in [End::Client, End::Server] {
+        let (root, number) = (hosted.root, self.net.slots.of(place).number);
+        let due = [End::Client, End::Server].map(|end| {
             let (due, side) = (connection.deadline(end), &mut live.sides[end.index()]);
-            if due < side.wake {
+            (due < side.wake).then(|| {
                 side.wake = due;
-                let slot = self.net.slots.of(place);
-                let wake = Wake::End { number: slot.number, flow, end };
-                self.set_timer_as(due, hosted.root, application, wake);
+                due
+            })
+        });
+        for (end, due) in [End::Client, End::Server].into_iter().zip(due) {
+            if let Some(due) = due {
+                self.set_timer_as(due, root, application, Wake::End { number, flow, end });
             }
         }
         self.send_segments(flow, application, now);
@@ -244,7 +247,7 @@ impl Engine {
         let profile = self.net.applications[application as usize].profile;
         for segment in outbox.drain(..) {
             let packet = self.packet_of(&segment, flow, info, profile, now);
-            self.launch_hosted(packet, info, segment.is_retransmission(), now);
+            self.launch_hosted(packet, info, segment.flags & flags::RETRANSMIT != 0, now);
         }
         self.outbox = outbox;
     }
@@ -258,11 +261,25 @@ impl Engine {
             counters.sent += 1;
             counters.retransmits += u64::from(repeated);
         }
-        if packet.is_backward() {
+        if packet.is(flags::BACKWARD) {
             packet.hop = info.back;
             return self.enter(&mut packet, now);
         }
         self.leave_host(packet, info, now);
+    }
+
+    fn packet_of(&mut self, segment: &Segment, flow: u32, info: Flow, profile: u32, now: Time) -> Packet {
+        let profile = &self.net.profiles[profile as usize];
+        let back = segment.flags & flags::BACKWARD != 0;
+        let mut packet = Packet { seq: segment.seq, stamp: segment.stamp, class: info.class, flags: segment.flags, ecn: segment.ecn,
+            ..Packet::new(flow, segment.size(profile), segment.payload) };
+        let place = self.net.slots.place(flow);
+        if back && profile.sack && let Some(report) = self.net.live[place].connection.as_mut().and_then(|c| c.report()) {
+            packet.set_report(self.reports.keep(report));
+        }
+        if back && info.tells_clock { packet.tell(profile.clock_at(now)); }
+        if self.net.applications[info.endpoint as usize].client_at_end { packet.flags ^= flags::BACKWARD; }
+        packet
     }
 
     /// An end of an application's flow sends a datagram.
@@ -272,13 +289,13 @@ impl Engine {
         let mut packet = Packet {
             seq: datagram.tag,
             class: info.class,
-            ip: ip::DATAGRAM,
+            flags: flags::DATAGRAM,
             ..Packet::new(flow, datagram.bytes, payload)
         }
-        .with_ecn(datagram.ecn);
+        ;packet.ecn = datagram.ecn;
         let application = &self.net.applications[info.endpoint as usize];
         if (end == End::Server) != application.client_at_end {
-            packet.ip |= ip::BACKWARD;
+            packet.flags |= flags::BACKWARD;
         }
         self.launch_hosted(packet, info, false, now);
     }
@@ -292,22 +309,21 @@ impl Engine {
             let counters = &mut self.net.counters[flow as usize];
             counters.throughput_bytes += u64::from(packet.size);
             counters.delivered += 1;
-            counters.marks += u64::from(packet.ecn() == Ecn::Congestion);
+            counters.marks += u64::from(packet.ecn == Ecn::Congestion);
         }
         let hosted = &self.net.applications[info.endpoint as usize];
-        let end = if packet.is_backward() == hosted.client_at_end { End::Server } else { End::Client };
-        if packet.is_datagram() {
-            let datagram = Datagram { tag: packet.seq, bytes: packet.size, ecn: packet.ecn() };
-            let conn = self.net.slots.conn(flow);
+        let end = if packet.is(flags::BACKWARD) == hosted.client_at_end { End::Server } else { End::Client };
+        if packet.is(flags::DATAGRAM) {
+            let datagram = Datagram { tag: packet.seq, bytes: packet.size, ecn: packet.ecn };
+            let conn = self.net.slots.of(self.net.slots.place(flow)).conn;
             self.live(flow).sides[end.index()].datagrams += u64::from(packet.payload);
             self.news.push_back((info.endpoint, Event::Datagram(conn, end, datagram)));
-            self.discard(packet);
         } else {
             let client_at_end = hosted.client_at_end;
-            let carried = *self.options.release(packet);
+            let carried = match packet.report() { 0 => evenflow_transport::Report::default(), place => self.reports.take(place) };
             // To a connection, what goes to its client goes backward.
             if client_at_end {
-                packet.ip ^= ip::BACKWARD;
+                packet.flags ^= flags::BACKWARD;
             }
             self.act(flow, now, |c, profile, io| {
                 c.receive(packet, &carried, now, profile, io.out, io.told);
@@ -344,7 +360,7 @@ impl Engine {
             self.news.push_back((application, event));
         }
         self.told = told;
-        let over = self.net.live[place].connection.as_ref().and_then(Connection::over);
+        let over = self.net.live[place].connection.as_ref().filter(|c| c.over()).map(|_| How::Closed);
         if let Some(how) = over
             && !self.net.slots.of(place).over
         {
@@ -364,7 +380,8 @@ impl Engine {
         }
         let host = self.net.flows[flow as usize].host;
         if how == How::Closed && self.net.profiles[hosted.profile as usize].save_metrics {
-            self.keep_metrics(place, hosted.profile, host);
+            let sender = self.net.live[place].connection.as_ref().and_then(|c| c.sender(End::Client));
+            sender.into_iter().for_each(|sender| keep_metrics(&mut self.net.profiles, hosted.profile, &self.net.hosts[host as usize], sender));
         }
         if let Some(list) = &mut self.probes.closed {
             list.push(Closed { time: now, flow: self.net.slots.of(place).id, how });

@@ -5,12 +5,12 @@ use std::cmp::Reverse;
 use evenflow_base::{Ecn, Packet, Time, flags};
 use evenflow_transport::sender::Life;
 use evenflow_transport::sender::metrics::Metrics;
-use evenflow_transport::{Profile, Report};
+use evenflow_transport::{Profile, Report, Sender};
 
 use super::{Engine, Wake};
 use crate::events::{Key, Rank, key, time_of};
 use crate::measure::Window;
-use crate::network::{Connection, Flow, PORT};
+use crate::network::{Connection, Flow, Host, PORT};
 
 impl Engine {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
@@ -18,7 +18,7 @@ impl Engine {
         match wake {
             Wake::Alarm(number) => return self.alarm(flow, number, now),
             Wake::Arrival => return self.shared_arrival(flow, now),
-            Wake::End { number, flow, end } => return self.wake_end(flow, number, end, now),
+            Wake::End { number, flow: place, end } => return self.wake_end(flow, (place, number, end), now),
             _ => {}
         }
         let info = self.net.flows[flow as usize];
@@ -62,11 +62,7 @@ impl Engine {
     #[cold]
     fn save_metrics(&mut self, endpoint: usize, host: u32) {
         let c = &self.net.connections[endpoint];
-        let profile = &self.net.profiles[c.profile as usize];
-        let mut metrics = Metrics::of(profile);
-        metrics.learn(&c.sender, profile);
-        let own = self.net.hosts[host as usize].profiles.clone();
-        self.net.profiles[own].iter_mut().filter(|p| p.save_metrics).for_each(|p| metrics.keep(p));
+        keep_metrics(&mut self.net.profiles, c.profile, &self.net.hosts[host as usize], &c.sender);
     }
 
     fn start(&mut self, flow: u32, now: Time) {
@@ -75,7 +71,6 @@ impl Engine {
         if info.hosted {
             return self.start_application(info.endpoint, now);
         }
-        self.note_opened(flow, now);
         if info.tcp {
             let c = &mut self.net.connections[endpoint];
             let profile = &self.net.profiles[c.profile as usize];
@@ -177,6 +172,12 @@ impl Engine {
                 counters.retransmits += 1;
             }
         }
+        self.leave_host(packet, info, now);
+    }
+
+    /// A packet leaves its host along the path: at once, or after the host's processing.
+    #[inline(always)]
+    pub(super) fn leave_host(&mut self, mut packet: Packet, info: Flow, now: Time) {
         let Some(left) = self.net.hosts[info.host as usize].process(&packet, now) else {
             return self.enter(&mut packet, now);
         };
@@ -194,7 +195,7 @@ impl Engine {
 
     /// A packet that was just made begins its way.
     #[inline(never)]
-    fn enter(&mut self, packet: &mut Packet, now: Time) {
+    pub(super) fn enter(&mut self, packet: &mut Packet, now: Time) {
         self.carry(packet, now);
     }
 
@@ -255,6 +256,14 @@ impl Engine {
         let (profile, due) = (c.profile, c.receiver_due());
         self.after(packet.flow, info, profile, Wake::Receiver, due, now);
     }
+}
+
+/// A sender whose profile is `index` leaves its metrics to the profiles of its host.
+pub(super) fn keep_metrics(profiles: &mut [Profile], index: u32, host: &Host, sender: &Sender) {
+    let profile = &profiles[index as usize];
+    let mut metrics = Metrics::of(profile);
+    metrics.learn(sender, profile);
+    profiles[host.profiles.clone()].iter_mut().filter(|p| p.save_metrics).for_each(|p| metrics.keep(p));
 }
 
 /// Integrates a connection's window up to `now`.

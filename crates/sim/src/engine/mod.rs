@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use evenflow_base::{Duration, End, Time};
 use evenflow_queue::Dropped;
-use evenflow_traffic::app::{Call, Event};
+use evenflow_traffic::{Call, Event};
 use evenflow_transport::connection::Told;
 use evenflow_transport::{Reports, Segment};
 

@@ -1,0 +1,207 @@
+//! Applications: machines that are told what happens to their connections, and answer with calls.
+//!
+//! Sans I/O: the instant is an argument, and what a machine wants is a list of [`Call`]s. One machine acts at both ends of its
+//! connections, as if client and server shared a desk: what an end is told it learns from the network all the same, since each
+//! [`Event`] happens at one end. The host (the simulator, or a test) carries the calls out in their order after
+//! [`Machine::on`] has returned; what follows from them comes as later events.
+
+use evenflow_base::schema::{Mechanism, Problem, Sampler, Value, Values};
+use evenflow_base::{Duration, Ecn, End, Stream, Time};
+
+use crate::ending::Ending;
+
+/// An application's own small number of a connection, or of a flow of datagrams. It may be used again after
+/// [`Event::Closed`].
+pub type Conn = u32;
+
+/// A datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// What the application knows it by.
+    pub tag: u64,
+    /// Size on the wire, bytes.
+    pub bytes: u16,
+    /// Its ECN field: as it is sent, or as it arrived.
+    pub ecn: Ecn,
+}
+
+/// What an application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It begins. First of all, and once.
+    Start,
+    /// A shared arrival process has drawn this user.
+    Arrival,
+    /// The alarm of this number that was set for this instant.
+    Timer(u32),
+    /// The handshake is complete at this end.
+    Opened(Conn, End),
+    /// So many bytes in all have reached this end in order, whether it has read them or not.
+    Received(Conn, End, u64),
+    /// Everything that this end has written so far is acknowledged.
+    Acked(Conn, End),
+    /// The last byte that waited for room in this end's send buffer has been taken into it.
+    Room(Conn, End),
+    /// The other end has closed, and all that it wrote has arrived.
+    PeerClosed(Conn, End),
+    /// The other end has reset the connection, or this end's TCP has given up.
+    Reset(Conn, End),
+    /// The connection is over, however it ended. The last event of every connection.
+    Closed(Conn),
+    /// A datagram has reached this end.
+    Datagram(Conn, End, Datagram),
+}
+
+/// What an application wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Opens a TCP connection; the caller is the client.
+    Open(Conn),
+    /// Opens a flow of datagrams, which either end may send at once. It has no end but that of the run.
+    Bind(Conn),
+    /// This end writes so many bytes. What finds no room in its send buffer waits, and [`Event::Room`] says when all of it has
+    /// been taken.
+    Write(Conn, End, u64),
+    /// This end writes nothing more: its FIN follows its last byte.
+    Close(Conn, End),
+    /// This end resets the connection. What was not delivered is lost.
+    Abort(Conn, End),
+    /// This end stops reading: from now on bytes stay in its receive buffer until it reads them.
+    Hold(Conn, End),
+    /// An end that holds reads so many bytes.
+    Read(Conn, End, u64),
+    /// This end sends a datagram.
+    Send(Conn, End, Datagram),
+    /// Sets an alarm of this number. It cannot be taken back: a machine ignores one that it no longer waits for.
+    Timer(u32, Time),
+    /// What became of a transfer.
+    Transfer(Transfer),
+}
+
+/// The life of a transfer: what a user asks for and waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// It begins.
+    Started,
+    /// All of it has arrived.
+    Completed {
+        /// Application bytes.
+        bytes: u64,
+        /// From its start to the first of them; absent where it had none.
+        first_byte: Option<Duration>,
+        /// From its start to the last of them.
+        took: Duration,
+    },
+    /// The application has given it up.
+    Abandoned,
+    /// A connection of it was reset, or gave up.
+    Failed,
+}
+
+/// What an application is built with, beside its parameters.
+pub struct Setting<'a> {
+    /// Makes the stream of a purpose.
+    pub stream: &'a dyn Fn(&str) -> Stream,
+    /// When it ends, and how; absent: with the run.
+    pub ending: Option<Ending>,
+    /// Whether a shared arrival process says when it acts.
+    pub arrivals: bool,
+}
+
+/// An application.
+pub trait Machine: Sized {
+    /// Its table.
+    const TABLE: &'static Mechanism;
+
+    /// Whether the client is at the end of the path, so that data goes from server to client along the path, and requests
+    /// come back with the acknowledgements.
+    const CLIENT_AT_END: bool;
+
+    /// A machine at rest, or what is wrong with several parameters together.
+    fn build(values: &Values, setting: &Setting) -> Result<Self, Vec<Problem>>;
+
+    /// Something happened: appends what follows from it to `calls`.
+    fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>);
+
+    /// The current value of an observable.
+    fn observe(&self, _name: &str, _now: Time) -> Option<f64> {
+        None
+    }
+}
+
+/// A quantity that is drawn again and again, from a stream of its own: as many draws as its application has made, whatever
+/// the network does.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    law: Sampler,
+    stream: Stream,
+    count: usize,
+}
+
+impl Drawn {
+    /// Parameter `name`, whose stream has the same name. An absent one is `otherwise`.
+    pub fn new(values: &Values, name: &str, otherwise: f64, setting: &Setting) -> Drawn {
+        let law = match values.get(name) {
+            Some(Value::Random(law)) => law.sampler(),
+            Some(fixed) => Sampler::Fixed(fixed.number().unwrap_or(otherwise)),
+            None => Sampler::Fixed(otherwise),
+        };
+        Drawn { law, stream: (setting.stream)(name), count: 0 }
+    }
+
+    fn draw(&mut self) -> f64 {
+        let x = self.law.draw(&mut self.stream, self.count);
+        self.count += 1;
+        x
+    }
+
+    /// The next, in seconds.
+    pub fn seconds(&mut self) -> f64 {
+        self.draw()
+    }
+
+    /// The next, as a time.
+    pub fn duration(&mut self) -> Duration {
+        Duration::from_seconds(self.draw())
+    }
+
+    /// The next, in whole bytes, at least one.
+    pub fn bytes(&mut self) -> u64 {
+        self.draw().round().clamp(1.0, MOST_BYTES) as u64
+    }
+
+    /// The next, as a whole number.
+    pub fn whole(&mut self, most: u32) -> u32 {
+        self.draw().round().clamp(0.0, f64::from(most)) as u32
+    }
+}
+
+/// More than any transfer of a run: 1 PB.
+const MOST_BYTES: f64 = 1e15;
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Machines stepped by hand: events in, calls out.
+
+    use super::*;
+
+    /// An instant of so many milliseconds.
+    pub fn at(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    /// A machine with these parameters.
+    pub fn machine<M: Machine>(values: &Values, ending: Option<Ending>, arrivals: bool) -> M {
+        let stream = |name: &str| Stream::new(1, name);
+        M::build(values, &Setting { stream: &stream, ending, arrivals }).expect("they are sound")
+    }
+
+    /// Each event at its instant (ms) is answered by these calls.
+    pub fn steps<M: Machine>(machine: &mut M, table: &[(u64, Event, &[Call])]) {
+        for (ms, event, expected) in table {
+            let mut calls = Vec::new();
+            machine.on(*event, at(*ms), &mut calls);
+            assert_eq!(calls, *expected, "{event:?} at {ms} ms");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Web pages: a first object, then others that it refers to, over several connections; then the user thinks.
+//!
+//! Not here: HTTP/2, objects that refer to others, caches.
+
+use evenflow_base::Time;
+use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+
+use crate::START;
+use crate::app::{Call, Drawn, Event, Machine, Setting};
+use crate::ending::{END, UNTIL};
+use crate::request_response::{KEEP_ALIVE, PATIENCE, REQUEST, SERVICE, THINK};
+use crate::visitor::{self, Objects, Visitor};
+
+/// One user with one browser.
+#[derive(Clone, Debug)]
+pub struct Web(Visitor);
+
+impl Machine for Web {
+    const TABLE: &'static Mechanism = &TABLE;
+    const CLIENT_AT_END: bool = true;
+
+    fn build(values: &Values, setting: &Setting) -> Result<Web, Vec<Problem>> {
+        let problems = visitor::check(values);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let objects = Objects {
+            count: Drawn::new(values, "objects", 0.0, setting),
+            size: Drawn::new(values, "object_size", 1.0, setting),
+        };
+        let most = values.number("connections") as u32;
+        Ok(Web(Visitor::new(values, "page_size", "pages", most, Some(objects), setting)))
+    }
+
+    fn on(&mut self, event: Event, now: Time, calls: &mut Vec<Call>) {
+        self.0.on(event, now, calls);
+    }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "web",
+    room: Room::Traffic,
+    traits: Mechanism::PLAIN,
+    title: "Web pages",
+    doc: "A user at the end of the path who fetches a page, its first object and then all others, thinks, and fetches the next. Responses \
+          travel along the path, requests come back with the acknowledgements. A page is a transfer: from its first request to the last \
+          byte of its last object.",
+    source: "RFC 9112; 3GPP TR 25.892 table A.2.2.1 (main object, embedded objects, reading time)",
+    params: &[
+        Param {
+            name: "connections",
+            ty: Type::Integer,
+            default: Fallback::Text("6"),
+            range: Range { min: 1.0, closed: true, max: 1000.0 },
+            source: "what browsers of today open to one host over HTTP/1.1",
+            doc: "Connections that a page uses at once, at most.",
+        },
+        END,
+        KEEP_ALIVE,
+        Param {
+            name: "object_size",
+            ty: Type::Bytes,
+            default: Fallback::Text("10 kB"),
+            range: Range::FROM_ONE,
+            source: "docs/scenarios.md",
+            doc: "Application bytes of each further object, drawn for each.",
+        },
+        Param {
+            name: "objects",
+            ty: Type::Number,
+            default: Fallback::Text("0"),
+            range: Range { min: 0.0, closed: true, max: 10_000.0 },
+            source: "docs/scenarios.md",
+            doc: "Further objects of a page, drawn for each page and rounded.",
+        },
+        Param {
+            name: "page_size",
+            ty: Type::Bytes,
+            default: Fallback::Required,
+            range: Range::FROM_ONE,
+            source: "",
+            doc: "Application bytes of a page's first object, drawn for each page.",
+        },
+        Param {
+            name: "pages",
+            ty: Type::Integer,
+            default: Fallback::Absent("without end"),
+            range: Range::FROM_ONE,
+            source: "",
+            doc: "After so many the user closes all connections.",
+        },
+        PATIENCE,
+        REQUEST,
+        SERVICE,
+        START,
+        THINK,
+        UNTIL,
+    ],
+    observables: &[],
+    counters: &[],
+    deviations: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::schema::{Law, Value};
+    use evenflow_base::{Duration, End};
+
+    use super::*;
+    use crate::app::Transfer;
+    use crate::app::testing::{at, machine, steps};
+
+    const STARTED: Call = Call::Transfer(Transfer::Started);
+    const THINK: u32 = u32::MAX;
+
+    fn values(keep: bool, objects: f64) -> Values {
+        let values = [
+            ("connections", Value::Number(2.0)),
+            ("keep_alive", Value::Flag(keep)),
+            ("objects", Value::Number(objects)),
+            ("object_size", Value::Bytes(2_000.0)),
+            ("page_size", Value::Bytes(1_000.0)),
+            ("request", Value::Bytes(300.0)),
+            ("service", Value::Seconds(0.0)),
+            ("think", Value::Seconds(1.0)),
+        ];
+        Values(values.into_iter().collect())
+    }
+
+    fn asks(number: u32) -> Call {
+        Call::Write(number, End::Client, 300)
+    }
+
+    fn answers(number: u32, bytes: u64) -> Call {
+        Call::Write(number, End::Server, bytes)
+    }
+
+    #[test]
+    fn objects_follow_the_first_over_as_many_connections_as_there_may_be() {
+        let mut user: Web = machine(&values(true, 3.0), None, false);
+        let done = Call::Transfer(Transfer::Completed {
+            bytes: 7_000,
+            first_byte: Some(Duration::from_millis(20)),
+            took: Duration::from_millis(60),
+        });
+        steps(&mut user, &[
+            (0, Event::Start, &[STARTED, Call::Open(0)]),
+            (10, Event::Opened(0, End::Client), &[asks(0)]),
+            (15, Event::Received(0, End::Server, 300), &[answers(0, 1_000)]),
+            (20, Event::Received(0, End::Client, 500), &[]),
+            (21, Event::Received(0, End::Client, 1_000), &[asks(0), Call::Open(1)]),
+            (31, Event::Opened(1, End::Client), &[asks(1)]),
+            (31, Event::Received(0, End::Server, 600), &[answers(0, 2_000)]),
+            (36, Event::Received(1, End::Server, 300), &[answers(1, 2_000)]),
+            (41, Event::Received(0, End::Client, 3_000), &[asks(0)]),
+            (46, Event::Received(1, End::Client, 2_000), &[]),
+            (50, Event::Received(0, End::Server, 900), &[answers(0, 2_000)]),
+            (60, Event::Received(0, End::Client, 5_000), &[done, Call::Timer(THINK, at(1_060))]),
+            // Both connections are kept for the next page, which begins on the first.
+            (1_060, Event::Timer(THINK), &[STARTED, asks(0)]),
+        ]);
+    }
+
+    #[test]
+    fn each_object_has_a_connection_of_its_own_where_none_is_kept() {
+        let mut user: Web = machine(&values(false, 2.0), None, false);
+        let close = |number| Call::Close(number, End::Server);
+        steps(&mut user, &[
+            (0, Event::Start, &[STARTED, Call::Open(0)]),
+            (10, Event::Opened(0, End::Client), &[asks(0)]),
+            (15, Event::Received(0, End::Server, 300), &[answers(0, 1_000), close(0)]),
+            (20, Event::Received(0, End::Client, 1_000), &[Call::Open(1), Call::Open(2)]),
+            (20, Event::PeerClosed(0, End::Client), &[Call::Close(0, End::Client)]),
+            (25, Event::PeerClosed(0, End::Server), &[]),
+            (25, Event::Closed(0), &[]),
+        ]);
+    }
+
+    #[test]
+    fn a_page_that_loses_a_connection_fails_as_a_whole() {
+        let mut user: Web = machine(&values(true, 2.0), None, false);
+        steps(&mut user, &[
+            (0, Event::Start, &[STARTED, Call::Open(0)]),
+            (10, Event::Opened(0, End::Client), &[asks(0)]),
+            (15, Event::Received(0, End::Server, 300), &[answers(0, 1_000)]),
+            (20, Event::Received(0, End::Client, 1_000), &[asks(0), Call::Open(1)]),
+            (25, Event::Reset(1, End::Client), &[
+                Call::Abort(0, End::Client),
+                Call::Transfer(Transfer::Failed),
+                Call::Timer(THINK, at(1_025)),
+            ]),
+            (25, Event::Closed(1), &[]),
+            (30, Event::Received(0, End::Client, 2_000), &[]),
+            (30, Event::Reset(0, End::Server), &[]),
+            (30, Event::Closed(0), &[]),
+        ]);
+    }
+
+    #[test]
+    fn who_never_thinks_and_never_waits_is_refused() {
+        let problems = |think: Value, patience: Option<Value>| {
+            let mut values = values(true, 2.0);
+            values.0.insert("think", think);
+            values.0.extend(patience.map(|value| ("patience", value)));
+            crate::check("web", &values).len()
+        };
+        let zero = || Value::Seconds(0.0);
+        let sometimes = Value::Random(Law::Uniform(Box::new(zero()), Box::new(Value::Seconds(1.0))));
+        assert_eq!(problems(zero(), Some(zero())), 1);
+        assert_eq!(problems(zero(), None), 0);
+        assert_eq!(problems(zero(), Some(sometimes.clone())), 0);
+        assert_eq!(problems(sometimes, Some(zero())), 0);
+    }
+}
