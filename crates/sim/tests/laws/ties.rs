@@ -63,9 +63,17 @@ fn group(name: &'static str) -> impl Strategy<Value = String> {
         1 => Just("processing = { uniform = [\"0 s\", \"1 ms\"] }\n"),
     ];
     let stack = prop_oneof![Just("rfc"), Just("ns3.26"), Just("linux")];
-    (1u32..4, path, traffic, processing, stack).prop_map(move |(users, path, traffic, processing, stack)| {
+    // ACK timers that end when packets arrive.
+    let acks = prop_oneof![
+        Just(""),
+        Just(", ack_delay = \"1.5 ms\""),
+        Just(", ack_delay = \"3 ms\", congestion_control = { kind = \"constant\", window = \"1 packet\" }"),
+        Just(", ack_every = 1"),
+    ];
+    let tcp = (stack, acks);
+    (1u32..4, path, traffic, processing, tcp).prop_map(move |(users, path, traffic, processing, (stack, acks))| {
         let tcp = match traffic.contains("bulk") || traffic.contains("upload") {
-            true => format!("tcp = {{ stack = \"{stack}\" }}\n"),
+            true => format!("tcp = {{ stack = \"{stack}\"{acks} }}\n"),
             false => String::new(),
         };
         format!("[groups.{name}]\nusers = {users}\npath = [{path}]\ntraffic = {traffic}\n{processing}{tcp}")
