@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from . import papers, stats
     from .judge import claims, paper
     from .run.store import Store
+    from .run.tunnels import tunnel_table
     from .scenario import types
     from .show import plots
     from .theory import marking
@@ -66,6 +67,7 @@ __all__ = [
     "stats",
     "study",
     "theory",
+    "tunnel_table",
     "types",
 ]
 
@@ -77,6 +79,10 @@ def __getattr__(name: str) -> Any:
         from .run.store import Store
 
         return Store
+    if name == "tunnel_table":
+        from .run.tunnels import tunnel_table
+
+        return tunnel_table
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     if name == "__version__":

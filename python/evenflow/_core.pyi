@@ -40,6 +40,9 @@ def record_hash(text: str, series: list[tuple[str, bytes, bytes]], version: int 
 def json_schema() -> str:
     """The JSON Schema of scenario files, for editors."""
 
+def tunnel_table() -> str:
+    """JSON: what tunnels do to the ECN field, by rules, inner and outer field."""
+
 class ScenarioError(ValueError):
     errors: list[tuple[str, str]]
     """(path, message); a message ends with the nearest valid name if there is one."""

@@ -3,13 +3,16 @@
 //!
 //! Nothing here knows of links, queues or protocols.
 
+pub mod codepoint;
 pub mod end;
 pub mod packet;
 pub mod random;
 pub mod schema;
+pub mod tunnel;
 pub mod units;
 pub mod verdict;
 
+pub use codepoint::{Codepoint, Signals};
 pub use end::End;
 pub use packet::{Ecn, Packet, flags};
 pub use random::{Draw, Given, Stream};

@@ -1,6 +1,7 @@
 //! The Python module `evenflow._core`: conversion only, no logic.
 
 mod mechanism;
+mod tunnels;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -201,6 +202,12 @@ fn json_schema() -> String {
     evenflow_scenario::json_schema()
 }
 
+/// What tunnels do to the ECN field, as JSON.
+#[pyfunction]
+fn tunnel_table() -> String {
+    tunnels::table().to_string()
+}
+
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const ENGINE_ID: &str = env!("EVENFLOW_ENGINE_ID");
 const PROFILE: &str = env!("EVENFLOW_PROFILE");
@@ -222,5 +229,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(clear_stop, m)?)?;
     m.add_function(wrap_pyfunction!(reached_s, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
+    m.add_function(wrap_pyfunction!(tunnel_table, m)?)?;
     m.add_function(wrap_pyfunction!(json_schema, m)?)
 }

@@ -1,4 +1,4 @@
-"""`list`, `describe` and `doctor`: what there is, what it means, what this host can do."""
+"""`list`, `describe`, `doctor`, `tunnel-table`: what there is, what it means, what this host can do."""
 
 from __future__ import annotations
 
@@ -99,3 +99,17 @@ def doctor(as_json: Json = False) -> None:
         screens.doctor(rows)
     if any(row["state"] == "bad" for row in rows):
         raise typer.Exit(1)
+
+
+@app.command("tunnel-table", epilog=examples("evenflow tunnel-table", "evenflow tunnel-table --json"))
+def tunnel_table_(as_json: Json = False) -> None:
+    """What tunnels do to congestion marks: five sets of rules beside each other."""
+    from ..run.tunnels import tunnel_table
+
+    found = tunnel_table()
+    if as_json:
+        print_json(found)
+    else:
+        from ..show import screens
+
+        screens.tunnels(found)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import EvenflowError
 from ..judge import claims
 from ..run import evidence
+from ..run.tunnels import FROM
 from ..scenario.outline import mean_of
 from . import names
 from .console import clean, console, grid, plain, rate, share, table, time_span
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ..run.notes import Note
     from ..run.record import Record
     from ..run.study import Table
+    from ..run.tunnels import TunnelTable
     from ..scenario.outline import Outline, Source, Way
     from ..scenario.scenario import Scenario
     from ..theory import Prediction
@@ -414,6 +416,34 @@ def listing(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str
     out = console()
     out.print(f"\n[bold]{title}[/bold]")
     grid(out, columns, [[_escaped(row.get(c, "")) for c in columns] for row in rows], text=(len(columns) - 1,))
+
+
+ALARMS = {"dangerous": " (!!!)", "possibly-dangerous": " (!)"}
+
+
+def tunnels(found: TunnelTable) -> None:
+    """What each set of rules makes of the ECN field, at the ingress and at the egress."""
+    out = console()
+    fields, rules = found["fields"], {name: found["rules"][name] for name in FROM}
+    out.print("\n[bold]Ingress[/bold]: the outer field, by the field of the packet that is wrapped")
+    rows = [[_escaped(inner), *(_escaped(rules[name]["ingress"][inner]) for name in rules)] for inner in fields]
+    grid(out, ["inner", *rules], rows)
+    out.print("\n[bold]Egress[/bold]: the field that leaves the tunnel, by inner and outer field")
+    pairs = [(inner, outer) for inner in fields for outer in fields]
+    rows = [
+        [
+            _escaped(inner),
+            _escaped(outer) + ALARMS.get(found["alarms"][inner][outer] or "", ""),
+            *(_escaped(rules[name]["egress"][inner][outer] or "drop") for name in rules),
+        ]
+        for inner, outer in pairs
+    ]
+    grid(out, ["inner", "outer", *rules], rows, keys=2)
+    out.print(
+        "(!!!) a pair that RFC 6040 calls currently unused, always potentially dangerous; (!) possibly dangerous."
+    )
+    for name in rules:
+        out.print(f"[dim]{name}: {FROM[name]}[/dim]")
 
 
 def more(command: str) -> None:

@@ -63,13 +63,25 @@ fn group(name: &'static str) -> impl Strategy<Value = String> {
         1 => Just("processing = { uniform = [\"0 s\", \"1 ms\"] }\n"),
     ];
     let stack = prop_oneof![Just("rfc"), Just("ns3.26"), Just("linux")];
-    (1u32..4, path, traffic, processing, stack).prop_map(move |(users, path, traffic, processing, stack)| {
-        let tcp = match traffic.contains("bulk") || traffic.contains("upload") {
-            true => format!("tcp = {{ stack = \"{stack}\" }}\n"),
-            false => String::new(),
-        };
-        format!("[groups.{name}]\nusers = {users}\npath = [{path}]\ntraffic = {traffic}\n{processing}{tcp}")
-    })
+    // ACK timers that end when packets arrive.
+    let acks = prop_oneof![
+        Just(""),
+        Just(", ack_delay = \"3 ms\""),
+        Just(", ack_delay = \"1.5 ms\", congestion_control = { kind = \"constant\", window = \"1 packet\" }"),
+        Just(", ack_every = 1"),
+    ];
+    let tcp = (stack, acks);
+    (1u32..4, path, traffic, processing, tcp).prop_map(
+        move |(users, path, traffic, processing, (stack, acks))| {
+            let tcp = match traffic.contains("bulk") || traffic.contains("upload") {
+                true => format!("tcp = {{ stack = \"{stack}\"{acks} }}\n"),
+                false => String::new(),
+            };
+            format!(
+                "[groups.{name}]\nusers = {users}\npath = [{path}]\ntraffic = {traffic}\n{processing}{tcp}"
+            )
+        },
+    )
 }
 
 fn scenario() -> impl Strategy<Value = String> {
@@ -80,14 +92,16 @@ fn scenario() -> impl Strategy<Value = String> {
         1 => Just("reverse = { rate = \"0.8 Mbit/s\", delay = \"1 ms\", queue = { kind = \"droptail\", limit = \"9 packets\" } }\n"),
         1 => Just("reverse = { delay = \"0 s\" }\n"),
     ];
-    (links, back, group("a"), group("b")).prop_map(|((access, bottleneck, (core, per)), back, a, b)| {
+    let access_back = prop_oneof![3 => Just(""), 1 => Just("reverse = { delay = \"0 s\" }\n")];
+    (links, (back, access_back), group("a"), group("b")).prop_map(|(links, (back, access_back), a, b)| {
+        let (access, bottleneck, (core, per)) = links;
         // A flow that nothing slows down would send for ever in no time.
         let access = match access.contains("rate") {
             true => access.replace("1000 Gbit/s", "80 Mbit/s"),
             false => access.replace("delay", "rate = \"8 Mbit/s\"\ndelay"),
         };
         let stages = "[stages.meter]\nkind = \"activity-meter\"\nper = \"user\"\n";
-        format!("duration = \"0.6 s\"\n{access}{bottleneck}{back}{core}{per}{stages}{a}{b}")
+        format!("duration = \"0.4 s\"\n{access}{access_back}{bottleneck}{back}{core}{per}{stages}{a}{b}")
     })
 }
 
