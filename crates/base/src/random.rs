@@ -298,7 +298,9 @@ mod tests {
     fn extreme_shapes_stay_numbers() {
         let mut s = Stream::new(4, "extremes");
         for _ in 0..10_000 {
-            for x in [s.gamma(1.0, 0.01), s.gamma(1.0, 1e6), s.pareto(1e-9, 1.0 + 1e-9), s.lognormal(1.0, 10.0)] {
+            for x in
+                [s.gamma(1.0, 0.01), s.gamma(1.0, 1e6), s.pareto(1e-9, 1.0 + 1e-9), s.lognormal(1.0, 10.0)]
+            {
                 assert!(x >= 0.0 && x.is_finite(), "{x}");
             }
         }

@@ -369,7 +369,9 @@ impl Law {
             Law::Uniform(low, high) => (of(low), of(high)),
             Law::Normal(mean, deviation) if of(deviation) == 0.0 => (of(mean), of(mean)),
             Law::Lognormal(mean, 0.0) => (of(mean), of(mean)),
-            Law::Normal(..) | Law::Exponential(_) | Law::Gamma(..) | Law::Lognormal(..) => (0.0, f64::INFINITY),
+            Law::Normal(..) | Law::Exponential(_) | Law::Gamma(..) | Law::Lognormal(..) => {
+                (0.0, f64::INFINITY)
+            }
             Law::Pareto(mean, shape) => (pareto_least(of(mean), *shape), f64::INFINITY),
             Law::Dealt(values) => {
                 let numbers = || values.iter().map(of);

@@ -72,8 +72,6 @@ pub(crate) enum News {
 pub(crate) struct Client {
     most: u32,
     keep: bool,
-    /// Whether connections are closed as soon as nothing is asked for on them.
-    leaving: bool,
     request: Drawn,
     service: Drawn,
     channels: Vec<Channel>,
@@ -85,7 +83,6 @@ impl Client {
         Client {
             most: most.max(1),
             keep: values.flag("keep_alive"),
-            leaving: false,
             request: Drawn::new(values, "request", 1.0, setting),
             service: Drawn::new(values, "service", 0.0, setting),
             channels: Vec::new(),
@@ -147,16 +144,16 @@ impl Client {
     /// Resets every connection on which an object is asked for. With `idle` the others too.
     pub fn abort(&mut self, idle: bool, calls: &mut Vec<Call>) {
         for (number, channel) in self.channels.iter_mut().enumerate() {
-            if matches!(channel.stage, Stage::Opening | Stage::Busy) || (idle && channel.stage == Stage::Idle) {
+            if matches!(channel.stage, Stage::Opening | Stage::Busy) || (idle && channel.stage == Stage::Idle)
+            {
                 (channel.stage, channel.closed) = (Stage::Leaving, [true; 2]);
                 calls.push(Call::Abort(number as Conn, End::Client));
             }
         }
     }
 
-    /// Closes every connection as soon as its object is there.
+    /// Closes every connection on which nothing is asked for.
     pub fn close(&mut self, calls: &mut Vec<Call>) {
-        self.leaving = true;
         while let Some(number) = self.find(Stage::Idle) {
             self.channels[number as usize].stage = Stage::Leaving;
             self.shut(number, End::Client, calls);
@@ -188,7 +185,7 @@ impl Client {
                 }
             }
             Event::Received(number, End::Client, bytes) if self.stage(number) == Stage::Busy => {
-                return self.response(number, bytes, calls);
+                return self.response(number, bytes);
             }
             // The server has closed after its response, or the client has nothing more to ask.
             Event::PeerClosed(number, end) => self.shut(number, end, calls),
@@ -199,7 +196,7 @@ impl Client {
         None
     }
 
-    fn response(&mut self, number: Conn, bytes: u64, calls: &mut Vec<Call>) -> Option<News> {
+    fn response(&mut self, number: Conn, bytes: u64) -> Option<News> {
         let channel = &mut self.channels[number as usize];
         if bytes < channel.before + channel.size {
             let begins = !channel.began && bytes > channel.before;
@@ -208,10 +205,7 @@ impl Client {
         }
         let size = channel.size;
         channel.before += size;
-        channel.stage = if self.keep && !self.leaving { Stage::Idle } else { Stage::Leaving };
-        if self.keep && self.leaving {
-            self.shut(number, End::Client, calls);
-        }
+        channel.stage = if self.keep { Stage::Idle } else { Stage::Leaving };
         Some(News::Done(size))
     }
 

@@ -45,7 +45,8 @@ pub fn ending(values: &Values, stream: &mut Stream, index: usize) -> Option<Endi
 /// What is wrong with `start`, `until` and `end` together.
 pub(crate) fn check(values: &Values) -> Vec<Problem> {
     let Some(until) = values.get(UNTIL.name) else {
-        let stray = values.get(END.name).map(|_| (END.name, "says how it ends; until must say when".to_owned()));
+        let stray =
+            values.get(END.name).map(|_| (END.name, "says how it ends; until must say when".to_owned()));
         return stray.into_iter().collect();
     };
     // A start without a bound may well fall behind the end: such a flow sends nothing.

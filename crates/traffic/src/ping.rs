@@ -195,37 +195,66 @@ mod tests {
 
     #[test]
     fn each_reply_completes_its_request_and_a_late_one_none() {
-        steps(&mut ping(None), &[
-            (500, Event::Start, &[
-                Call::Bind(0), STARTED, send(0), Call::Timer(LATE, at(2_000)), Call::Timer(NEXT, at(1_500)),
-            ]),
-            (530, Event::Datagram(0, End::Server, echo(0)), &[Call::Send(0, End::Server, echo(0))]),
-            (560, Event::Datagram(0, End::Client, echo(0)), &[done(60)]),
-            // The alarm of the answered request still stands.
-            (1_500, Event::Timer(NEXT), &[STARTED, send(1), Call::Timer(NEXT, at(2_500))]),
-            (2_000, Event::Timer(LATE), &[Call::Timer(LATE, at(3_000))]),
-            (2_500, Event::Timer(NEXT), &[STARTED, send(2), Call::Timer(NEXT, at(3_500))]),
-            (3_000, Event::Timer(LATE), &[Call::Transfer(Transfer::Failed), Call::Timer(LATE, at(4_000))]),
-            (3_100, Event::Datagram(0, End::Client, echo(2)), &[done(600)]),
-            (3_200, Event::Datagram(0, End::Client, echo(1)), &[]),
-            (3_300, Event::Datagram(0, End::Client, echo(2)), &[]),
-            (4_000, Event::Timer(LATE), &[]),
-        ]);
+        steps(
+            &mut ping(None),
+            &[
+                (
+                    500,
+                    Event::Start,
+                    &[
+                        Call::Bind(0),
+                        STARTED,
+                        send(0),
+                        Call::Timer(LATE, at(2_000)),
+                        Call::Timer(NEXT, at(1_500)),
+                    ],
+                ),
+                (530, Event::Datagram(0, End::Server, echo(0)), &[Call::Send(0, End::Server, echo(0))]),
+                (560, Event::Datagram(0, End::Client, echo(0)), &[done(60)]),
+                // The alarm of the answered request still stands.
+                (1_500, Event::Timer(NEXT), &[STARTED, send(1), Call::Timer(NEXT, at(2_500))]),
+                (2_000, Event::Timer(LATE), &[Call::Timer(LATE, at(3_000))]),
+                (2_500, Event::Timer(NEXT), &[STARTED, send(2), Call::Timer(NEXT, at(3_500))]),
+                (
+                    3_000,
+                    Event::Timer(LATE),
+                    &[Call::Transfer(Transfer::Failed), Call::Timer(LATE, at(4_000))],
+                ),
+                (3_100, Event::Datagram(0, End::Client, echo(2)), &[done(600)]),
+                (3_200, Event::Datagram(0, End::Client, echo(1)), &[]),
+                (3_300, Event::Datagram(0, End::Client, echo(2)), &[]),
+                (4_000, Event::Timer(LATE), &[]),
+            ],
+        );
     }
 
     #[test]
     fn an_end_stops_requests_and_an_abort_gives_up_what_is_on_the_way() {
-        steps(&mut ping(Some(Ending { at: at(1_000), abort: false })), &[
-            (0, Event::Start, &[Call::Bind(0), STARTED, send(0), Call::Timer(LATE, at(1_500))]),
-            (1_200, Event::Datagram(0, End::Client, echo(0)), &[done(1_200)]),
-        ]);
-        steps(&mut ping(Some(Ending { at: at(900), abort: true })), &[
-            (0, Event::Start, &[
-                Call::Bind(0), Call::Timer(OVER, at(900)), STARTED, send(0), Call::Timer(LATE, at(1_500)),
-            ]),
-            (900, Event::Timer(OVER), &[Call::Transfer(Transfer::Abandoned)]),
-            (1_200, Event::Datagram(0, End::Client, echo(0)), &[]),
-        ]);
+        steps(
+            &mut ping(Some(Ending { at: at(1_000), abort: false })),
+            &[
+                (0, Event::Start, &[Call::Bind(0), STARTED, send(0), Call::Timer(LATE, at(1_500))]),
+                (1_200, Event::Datagram(0, End::Client, echo(0)), &[done(1_200)]),
+            ],
+        );
+        steps(
+            &mut ping(Some(Ending { at: at(900), abort: true })),
+            &[
+                (
+                    0,
+                    Event::Start,
+                    &[
+                        Call::Bind(0),
+                        Call::Timer(OVER, at(900)),
+                        STARTED,
+                        send(0),
+                        Call::Timer(LATE, at(1_500)),
+                    ],
+                ),
+                (900, Event::Timer(OVER), &[Call::Transfer(Transfer::Abandoned)]),
+                (1_200, Event::Datagram(0, End::Client, echo(0)), &[]),
+            ],
+        );
         steps(&mut ping(Some(Ending { at: at(900), abort: true })), &[(900, Event::Start, &[])]);
     }
 }

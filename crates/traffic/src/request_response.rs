@@ -154,110 +154,168 @@ mod tests {
 
     #[test]
     fn over_a_kept_connection_the_second_request_needs_no_opening() {
-        steps(&mut user(true, &[], None), &[
-            (0, Event::Start, &[STARTED, Call::Open(0)]),
-            (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
-            (150, Event::Received(0, End::Server, 350), &[Call::Write(0, End::Server, 10_000)]),
-            (200, Event::Acked(0, End::Client), &[]),
-            (200, Event::Received(0, End::Client, 1_448), &[]),
-            (300, Event::Received(0, End::Client, 10_000), &[done(200, 300), Call::Timer(THINK, at(1_300))]),
-            (1_300, Event::Timer(THINK), &[STARTED, Call::Write(0, End::Client, 350)]),
-            (1_340, Event::Received(0, End::Server, 349), &[]),
-            (1_350, Event::Received(0, End::Server, 700), &[Call::Write(0, End::Server, 10_000)]),
-            (1_400, Event::Received(0, End::Client, 20_000), &[done(100, 100), Call::Timer(THINK, at(2_400))]),
-        ]);
+        steps(
+            &mut user(true, &[], None),
+            &[
+                (0, Event::Start, &[STARTED, Call::Open(0)]),
+                (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
+                (150, Event::Received(0, End::Server, 350), &[Call::Write(0, End::Server, 10_000)]),
+                (200, Event::Acked(0, End::Client), &[]),
+                (200, Event::Received(0, End::Client, 1_448), &[]),
+                (
+                    300,
+                    Event::Received(0, End::Client, 10_000),
+                    &[done(200, 300), Call::Timer(THINK, at(1_300))],
+                ),
+                (1_300, Event::Timer(THINK), &[STARTED, Call::Write(0, End::Client, 350)]),
+                (1_340, Event::Received(0, End::Server, 349), &[]),
+                (1_350, Event::Received(0, End::Server, 700), &[Call::Write(0, End::Server, 10_000)]),
+                (
+                    1_400,
+                    Event::Received(0, End::Client, 20_000),
+                    &[done(100, 100), Call::Timer(THINK, at(2_400))],
+                ),
+            ],
+        );
     }
 
     #[test]
     fn without_keeping_alive_the_server_closes_and_the_next_request_opens_anew() {
-        steps(&mut user(false, &[], None), &[
-            (0, Event::Start, &[STARTED, Call::Open(0)]),
-            (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
-            (150, Event::Received(0, End::Server, 350), &[
-                Call::Write(0, End::Server, 10_000),
-                Call::Close(0, End::Server),
-            ]),
-            (300, Event::Received(0, End::Client, 10_000), &[done(300, 300), Call::Timer(THINK, at(1_300))]),
-            (300, Event::PeerClosed(0, End::Client), &[Call::Close(0, End::Client)]),
-            (350, Event::PeerClosed(0, End::Server), &[]),
-            // The first connection is still there: the next has another number.
-            (1_300, Event::Timer(THINK), &[STARTED, Call::Open(1)]),
-            (1_350, Event::Closed(0), &[]),
-        ]);
+        steps(
+            &mut user(false, &[], None),
+            &[
+                (0, Event::Start, &[STARTED, Call::Open(0)]),
+                (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
+                (
+                    150,
+                    Event::Received(0, End::Server, 350),
+                    &[Call::Write(0, End::Server, 10_000), Call::Close(0, End::Server)],
+                ),
+                (
+                    300,
+                    Event::Received(0, End::Client, 10_000),
+                    &[done(300, 300), Call::Timer(THINK, at(1_300))],
+                ),
+                (300, Event::PeerClosed(0, End::Client), &[Call::Close(0, End::Client)]),
+                (350, Event::PeerClosed(0, End::Server), &[]),
+                // The first connection is still there: the next has another number.
+                (1_300, Event::Timer(THINK), &[STARTED, Call::Open(1)]),
+                (1_350, Event::Closed(0), &[]),
+            ],
+        );
     }
 
     #[test]
     fn a_server_takes_its_time() {
-        steps(&mut user(true, &[("service", Value::Seconds(0.5))], None), &[
-            (0, Event::Start, &[STARTED, Call::Open(0)]),
-            (0, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
-            (50, Event::Received(0, End::Server, 350), &[Call::Timer(0, at(550))]),
-            (550, Event::Timer(0), &[Call::Write(0, End::Server, 10_000)]),
-        ]);
+        steps(
+            &mut user(true, &[("service", Value::Seconds(0.5))], None),
+            &[
+                (0, Event::Start, &[STARTED, Call::Open(0)]),
+                (0, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
+                (50, Event::Received(0, End::Server, 350), &[Call::Timer(0, at(550))]),
+                (550, Event::Timer(0), &[Call::Write(0, End::Server, 10_000)]),
+            ],
+        );
     }
 
     #[test]
     fn who_loses_patience_resets_and_a_lost_connection_fails() {
-        steps(&mut user(true, &[("patience", Value::Seconds(2.0))], None), &[
-            (0, Event::Start, &[STARTED, Call::Timer(THINK - 1, at(2_000)), Call::Open(0)]),
-            (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
-            (2_000, Event::Timer(THINK - 1), &[
-                Call::Abort(0, End::Client),
-                Call::Transfer(Transfer::Abandoned),
-                Call::Timer(THINK, at(3_000)),
-            ]),
-            // The request arrives before the reset: nobody answers it any more.
-            (2_010, Event::Received(0, End::Server, 350), &[]),
-            (2_050, Event::Reset(0, End::Server), &[]),
-            (2_050, Event::Closed(0), &[]),
-            (3_000, Event::Timer(THINK), &[STARTED, Call::Timer(THINK - 1, at(5_000)), Call::Open(0)]),
-            (3_500, Event::Reset(0, End::Client), &[
-                Call::Transfer(Transfer::Failed),
-                Call::Timer(THINK, at(4_500)),
-            ]),
-            (3_500, Event::Closed(0), &[]),
-            // Patience for what has failed.
-            (5_000, Event::Timer(THINK - 1), &[]),
-        ]);
+        steps(
+            &mut user(true, &[("patience", Value::Seconds(2.0))], None),
+            &[
+                (0, Event::Start, &[STARTED, Call::Timer(THINK - 1, at(2_000)), Call::Open(0)]),
+                (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
+                (
+                    2_000,
+                    Event::Timer(THINK - 1),
+                    &[
+                        Call::Abort(0, End::Client),
+                        Call::Transfer(Transfer::Abandoned),
+                        Call::Timer(THINK, at(3_000)),
+                    ],
+                ),
+                // The request arrives before the reset: nobody answers it any more.
+                (2_010, Event::Received(0, End::Server, 350), &[]),
+                (2_050, Event::Reset(0, End::Server), &[]),
+                (2_050, Event::Closed(0), &[]),
+                (3_000, Event::Timer(THINK), &[STARTED, Call::Timer(THINK - 1, at(5_000)), Call::Open(0)]),
+                (
+                    3_500,
+                    Event::Reset(0, End::Client),
+                    &[Call::Transfer(Transfer::Failed), Call::Timer(THINK, at(4_500))],
+                ),
+                (3_500, Event::Closed(0), &[]),
+                // Patience for what has failed.
+                (5_000, Event::Timer(THINK - 1), &[]),
+            ],
+        );
     }
 
     #[test]
     fn an_end_lets_what_has_begun_finish_or_resets_it() {
         let over = THINK - 2;
-        steps(&mut user(true, &[], Some(Ending { at: at(200), abort: false })), &[
-            (0, Event::Start, &[Call::Timer(over, at(200)), STARTED, Call::Open(0)]),
-            (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
-            (150, Event::Received(0, End::Server, 350), &[Call::Write(0, End::Server, 10_000)]),
-            (200, Event::Timer(over), &[]),
-            (300, Event::Received(0, End::Client, 10_000), &[Call::Close(0, End::Client), done(300, 300)]),
-            (350, Event::PeerClosed(0, End::Server), &[Call::Close(0, End::Server)]),
-            (400, Event::PeerClosed(0, End::Client), &[]),
-            (400, Event::Closed(0), &[]),
-        ]);
-        steps(&mut user(true, &[], Some(Ending { at: at(200), abort: true })), &[
-            (0, Event::Start, &[Call::Timer(over, at(200)), STARTED, Call::Open(0)]),
-            (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
-            (200, Event::Timer(over), &[Call::Abort(0, End::Client), Call::Transfer(Transfer::Abandoned)]),
-            (200, Event::Closed(0), &[]),
-        ]);
+        steps(
+            &mut user(true, &[], Some(Ending { at: at(200), abort: false })),
+            &[
+                (0, Event::Start, &[Call::Timer(over, at(200)), STARTED, Call::Open(0)]),
+                (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
+                (150, Event::Received(0, End::Server, 350), &[Call::Write(0, End::Server, 10_000)]),
+                (200, Event::Timer(over), &[]),
+                (
+                    300,
+                    Event::Received(0, End::Client, 10_000),
+                    &[done(300, 300), Call::Close(0, End::Client)],
+                ),
+                (350, Event::PeerClosed(0, End::Server), &[Call::Close(0, End::Server)]),
+                (400, Event::PeerClosed(0, End::Client), &[]),
+                (400, Event::Closed(0), &[]),
+            ],
+        );
+        steps(
+            &mut user(true, &[], Some(Ending { at: at(200), abort: true })),
+            &[
+                (0, Event::Start, &[Call::Timer(over, at(200)), STARTED, Call::Open(0)]),
+                (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
+                (
+                    200,
+                    Event::Timer(over),
+                    &[Call::Abort(0, End::Client), Call::Transfer(Transfer::Abandoned)],
+                ),
+                (200, Event::Closed(0), &[]),
+            ],
+        );
         // Thinking, with an open connection.
-        steps(&mut user(true, &[], Some(Ending { at: at(900), abort: false })), &[
-            (0, Event::Start, &[Call::Timer(over, at(900)), STARTED, Call::Open(0)]),
-            (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
-            (150, Event::Received(0, End::Server, 350), &[Call::Write(0, End::Server, 10_000)]),
-            (300, Event::Received(0, End::Client, 10_000), &[done(300, 300), Call::Timer(THINK, at(1_300))]),
-            (900, Event::Timer(over), &[Call::Close(0, End::Client)]),
-            (1_300, Event::Timer(THINK), &[]),
-        ]);
+        steps(
+            &mut user(true, &[], Some(Ending { at: at(900), abort: false })),
+            &[
+                (0, Event::Start, &[Call::Timer(over, at(900)), STARTED, Call::Open(0)]),
+                (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
+                (150, Event::Received(0, End::Server, 350), &[Call::Write(0, End::Server, 10_000)]),
+                (
+                    300,
+                    Event::Received(0, End::Client, 10_000),
+                    &[done(300, 300), Call::Timer(THINK, at(1_300))],
+                ),
+                (900, Event::Timer(over), &[Call::Close(0, End::Client)]),
+                (1_300, Event::Timer(THINK), &[]),
+            ],
+        );
     }
 
     #[test]
     fn after_the_last_request_it_closes() {
-        steps(&mut user(true, &[("requests", Value::Number(1.0))], None), &[
-            (0, Event::Start, &[STARTED, Call::Open(0)]),
-            (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
-            (150, Event::Received(0, End::Server, 350), &[Call::Write(0, End::Server, 10_000)]),
-            (300, Event::Received(0, End::Client, 10_000), &[done(300, 300), Call::Close(0, End::Client)]),
-        ]);
+        steps(
+            &mut user(true, &[("requests", Value::Number(1.0))], None),
+            &[
+                (0, Event::Start, &[STARTED, Call::Open(0)]),
+                (100, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 350)]),
+                (150, Event::Received(0, End::Server, 350), &[Call::Write(0, End::Server, 10_000)]),
+                (
+                    300,
+                    Event::Received(0, End::Client, 10_000),
+                    &[done(300, 300), Call::Close(0, End::Client)],
+                ),
+            ],
+        );
     }
 }

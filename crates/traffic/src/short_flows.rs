@@ -77,12 +77,10 @@ impl ShortFlows {
 
     /// Resets what is still sending.
     fn abort(&mut self, calls: &mut Vec<Call>) {
-        for (number, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| flow.stage != Stage::Over) {
+        for (number, flow) in self.flows.iter_mut().enumerate().filter(|(_, flow)| flow.stage != Stage::Over)
+        {
             flow.stage = Stage::Over;
-            calls.extend([
-                Call::Abort(number as Conn, End::Client),
-                Call::Transfer(Transfer::Abandoned),
-            ]);
+            calls.extend([Call::Abort(number as Conn, End::Client), Call::Transfer(Transfer::Abandoned)]);
         }
     }
 }
@@ -246,16 +244,13 @@ mod tests {
                 (
                     2_000,
                     Event::Timer(NEXT),
-                    &[
-                        Call::Transfer(Transfer::Started),
-                        Call::Open(0),
-                        Call::Timer(NEXT, at(4_000)),
-                    ],
+                    &[Call::Transfer(Transfer::Started), Call::Open(0), Call::Timer(NEXT, at(4_000))],
                 ),
-                (2_000, Event::Opened(0, End::Client), &[
-                    Call::Write(0, End::Client, 14_600),
-                    Call::Close(0, End::Client),
-                ]),
+                (
+                    2_000,
+                    Event::Opened(0, End::Client),
+                    &[Call::Write(0, End::Client, 14_600), Call::Close(0, End::Client)],
+                ),
                 (2_050, Event::Opened(0, End::Server), &[]),
                 (2_050, Event::Received(0, End::Server, 1_460), &[]),
                 (2_250, Event::Received(0, End::Server, 14_600), &[]),
@@ -288,8 +283,11 @@ mod tests {
     #[test]
     fn closing_opens_nothing_new_and_aborting_resets_what_is_open() {
         let interval = ("interval", Value::Seconds(2.0));
-        let mut app: ShortFlows =
-            machine(&values(std::slice::from_ref(&interval)), Some(Ending { at: at(2_000), abort: false }), false);
+        let mut app: ShortFlows = machine(
+            &values(std::slice::from_ref(&interval)),
+            Some(Ending { at: at(2_000), abort: false }),
+            false,
+        );
         steps(&mut app, &[(0, Event::Start, &[])]);
         let mut app: ShortFlows =
             machine(&values(&[interval]), Some(Ending { at: at(3_000), abort: true }), false);
@@ -319,7 +317,10 @@ mod tests {
         let name = || ("arrivals", Value::Word("all".into()));
         let gap = ("interval", Value::Random(Law::Exponential(Box::new(Value::Seconds(1.0)))));
         assert!(problem(&[name(), gap.clone()]).starts_with("arrivals: stands beside interval"));
-        assert!(problem(&[gap.clone(), ("share", Value::Number(0.5))]).starts_with("share: is a part of arrivals"));
+        assert!(
+            problem(&[gap.clone(), ("share", Value::Number(0.5))])
+                .starts_with("share: is a part of arrivals")
+        );
         assert_eq!(problem(&[gap]), "");
         assert_eq!(problem(&[name()]), "");
     }

@@ -144,57 +144,70 @@ mod tests {
             first_byte: Some(Duration::from_millis(20)),
             took: Duration::from_millis(60),
         });
-        steps(&mut user, &[
-            (0, Event::Start, &[STARTED, Call::Open(0)]),
-            (10, Event::Opened(0, End::Client), &[asks(0)]),
-            (15, Event::Received(0, End::Server, 300), &[answers(0, 1_000)]),
-            (20, Event::Received(0, End::Client, 500), &[]),
-            (21, Event::Received(0, End::Client, 1_000), &[asks(0), Call::Open(1)]),
-            (31, Event::Opened(1, End::Client), &[asks(1)]),
-            (31, Event::Received(0, End::Server, 600), &[answers(0, 2_000)]),
-            (36, Event::Received(1, End::Server, 300), &[answers(1, 2_000)]),
-            (41, Event::Received(0, End::Client, 3_000), &[asks(0)]),
-            (46, Event::Received(1, End::Client, 2_000), &[]),
-            (50, Event::Received(0, End::Server, 900), &[answers(0, 2_000)]),
-            (60, Event::Received(0, End::Client, 5_000), &[done, Call::Timer(THINK, at(1_060))]),
-            // Both connections are kept for the next page, which begins on the first.
-            (1_060, Event::Timer(THINK), &[STARTED, asks(0)]),
-        ]);
+        steps(
+            &mut user,
+            &[
+                (0, Event::Start, &[STARTED, Call::Open(0)]),
+                (10, Event::Opened(0, End::Client), &[asks(0)]),
+                (15, Event::Received(0, End::Server, 300), &[answers(0, 1_000)]),
+                (20, Event::Received(0, End::Client, 500), &[]),
+                (21, Event::Received(0, End::Client, 1_000), &[asks(0), Call::Open(1)]),
+                (31, Event::Opened(1, End::Client), &[asks(1)]),
+                (31, Event::Received(0, End::Server, 600), &[answers(0, 2_000)]),
+                (36, Event::Received(1, End::Server, 300), &[answers(1, 2_000)]),
+                (41, Event::Received(0, End::Client, 3_000), &[asks(0)]),
+                (46, Event::Received(1, End::Client, 2_000), &[]),
+                (50, Event::Received(0, End::Server, 900), &[answers(0, 2_000)]),
+                (60, Event::Received(0, End::Client, 5_000), &[done, Call::Timer(THINK, at(1_060))]),
+                // Both connections are kept for the next page, which begins on the first.
+                (1_060, Event::Timer(THINK), &[STARTED, asks(0)]),
+            ],
+        );
     }
 
     #[test]
     fn each_object_has_a_connection_of_its_own_where_none_is_kept() {
         let mut user: Web = machine(&values(false, 2.0), None, false);
         let close = |number| Call::Close(number, End::Server);
-        steps(&mut user, &[
-            (0, Event::Start, &[STARTED, Call::Open(0)]),
-            (10, Event::Opened(0, End::Client), &[asks(0)]),
-            (15, Event::Received(0, End::Server, 300), &[answers(0, 1_000), close(0)]),
-            (20, Event::Received(0, End::Client, 1_000), &[Call::Open(1), Call::Open(2)]),
-            (20, Event::PeerClosed(0, End::Client), &[Call::Close(0, End::Client)]),
-            (25, Event::PeerClosed(0, End::Server), &[]),
-            (25, Event::Closed(0), &[]),
-        ]);
+        steps(
+            &mut user,
+            &[
+                (0, Event::Start, &[STARTED, Call::Open(0)]),
+                (10, Event::Opened(0, End::Client), &[asks(0)]),
+                (15, Event::Received(0, End::Server, 300), &[answers(0, 1_000), close(0)]),
+                (20, Event::Received(0, End::Client, 1_000), &[Call::Open(1), Call::Open(2)]),
+                (20, Event::PeerClosed(0, End::Client), &[Call::Close(0, End::Client)]),
+                (25, Event::PeerClosed(0, End::Server), &[]),
+                (25, Event::Closed(0), &[]),
+            ],
+        );
     }
 
     #[test]
     fn a_page_that_loses_a_connection_fails_as_a_whole() {
         let mut user: Web = machine(&values(true, 2.0), None, false);
-        steps(&mut user, &[
-            (0, Event::Start, &[STARTED, Call::Open(0)]),
-            (10, Event::Opened(0, End::Client), &[asks(0)]),
-            (15, Event::Received(0, End::Server, 300), &[answers(0, 1_000)]),
-            (20, Event::Received(0, End::Client, 1_000), &[asks(0), Call::Open(1)]),
-            (25, Event::Reset(1, End::Client), &[
-                Call::Abort(0, End::Client),
-                Call::Transfer(Transfer::Failed),
-                Call::Timer(THINK, at(1_025)),
-            ]),
-            (25, Event::Closed(1), &[]),
-            (30, Event::Received(0, End::Client, 2_000), &[]),
-            (30, Event::Reset(0, End::Server), &[]),
-            (30, Event::Closed(0), &[]),
-        ]);
+        steps(
+            &mut user,
+            &[
+                (0, Event::Start, &[STARTED, Call::Open(0)]),
+                (10, Event::Opened(0, End::Client), &[asks(0)]),
+                (15, Event::Received(0, End::Server, 300), &[answers(0, 1_000)]),
+                (20, Event::Received(0, End::Client, 1_000), &[asks(0), Call::Open(1)]),
+                (
+                    25,
+                    Event::Reset(1, End::Client),
+                    &[
+                        Call::Abort(0, End::Client),
+                        Call::Transfer(Transfer::Failed),
+                        Call::Timer(THINK, at(1_025)),
+                    ],
+                ),
+                (25, Event::Closed(1), &[]),
+                (30, Event::Received(0, End::Client, 2_000), &[]),
+                (30, Event::Reset(0, End::Server), &[]),
+                (30, Event::Closed(0), &[]),
+            ],
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) fn opens(traffic: &Traffic) -> bool {
 /// How many flows of a user of `group` there are from the start.
 pub(super) fn lasting_flows(group: &Group) -> usize {
     let lasting = group.traffic.iter().filter(|traffic| !opens(traffic));
-    lasting.map(|t| evenflow_traffic::flows(t.spec.mechanism.kind, &t.spec.values) as usize).sum()
+    lasting.map(|t| t.flows() as usize).sum()
 }
 
 /// Whether some queue of a link tells flows apart by a hash, and not users.

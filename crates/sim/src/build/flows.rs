@@ -58,7 +58,7 @@ impl Builder<'_> {
                 let mut number = 0;
                 let mut route = net.routes.len() as u32;
                 for (t, traffic) in group.traffic.iter().enumerate().filter(|(_, traffic)| !opens(traffic)) {
-                    for _ in 0..evenflow_traffic::flows(traffic.spec.mechanism.kind, &traffic.spec.values) {
+                    for _ in 0..traffic.flows() {
                         if per_flow || number == 0 {
                             route = net.routes.len() as u32;
                             let owner = Place { group: g, user, flow: number };
