@@ -3,13 +3,15 @@
 //!
 //! Nothing here knows of links, queues or protocols.
 
+pub mod options;
 pub mod packet;
 pub mod random;
 pub mod schema;
 pub mod units;
 pub mod verdict;
 
-pub use packet::{Ecn, Packet, flags};
+pub use options::{Carried, Options, Outer, Report};
+pub use packet::{Ecn, Packet, flags, ip};
 pub use random::{Draw, Given, Stream};
 pub use units::{Duration, Fine, Rate, Time};
 pub use verdict::{Reason, Verdict};
