@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use evenflow_base::{Packet, Rate, Stream, Time, flags};
+use evenflow_base::{Packet, Rate, Stream, Time, ip};
 use evenflow_queue::credit::{Arithmetic, Price, depth};
 use evenflow_queue::htb::{ClassParams, Discipline, LeafParams};
 use evenflow_queue::{Htb, Limit, Queued, Scheduler, Tbf, htb, tbf};
@@ -41,7 +41,7 @@ fn item(arrival: Arrival, at: u64, id: u64) -> Queued {
     let packet = Packet {
         seq: id,
         class: arrival.queue as u8,
-        flags: flags::DATAGRAM,
+        ip: ip::DATAGRAM,
         ..Packet::new(arrival.queue as u32, arrival.size, arrival.size)
     };
     Queued { packet, at: Time(at) }

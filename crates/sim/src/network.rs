@@ -32,8 +32,8 @@ pub const SENDER: u32 = u32::MAX - 1;
 /// The route entry in place of [`RECEIVER`] and [`SENDER`] where both ends talk: connections and datagrams of applications.
 pub const HOSTED: u32 = u32::MAX - 4;
 
-/// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken,
-/// and their stamp, which nobody will read, says on which port they were lost.
+/// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken, and
+/// carry on which port they were lost.
 pub const DISCARD: u32 = u32::MAX - 2;
 
 /// What a flow is and where its packets go.

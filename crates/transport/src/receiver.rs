@@ -3,10 +3,9 @@
 //!
 //! The application reads at once, so the advertised window never shrinks.
 
-use evenflow_base::{Duration, Ecn as Field, Packet, Time, flags};
+use evenflow_base::{Duration, Ecn as Field, Packet, Report, Time, flags, ip, options};
 
 use crate::profile::{Ecn, PeerEcn};
-use crate::report::Report;
 use crate::{Profile, Segment, ecn};
 
 mod growing;
@@ -162,12 +161,12 @@ impl Receiver {
             if let Some(growing) = &mut self.growing {
                 growing.answer(now);
             }
-            let (mut bits, mode) = ecn::answer(profile.peer_ecn, profile.ecn, packet.flags, packet.ecn);
+            let (mut bits, mode) = ecn::answer(profile.peer_ecn, profile.ecn, packet.flags, packet.ecn());
             // The first SYN decides; a later one that asks for nothing is answered as before (RFC 9768 section 3.1.5).
             if !self.marks.settled {
                 (self.marks.mode, self.marks.settled) = (mode, true);
             } else if self.marks.mode == Ecn::Accurate {
-                bits = ecn::flags_of(ecn::reflected(packet.ecn));
+                bits = ecn::flags_of(ecn::reflected(packet.ecn()));
             } else if self.marks.mode == Ecn::Off && profile.peer_ecn != PeerEcn::Broken {
                 bits = 0;
             }
@@ -253,7 +252,7 @@ impl Receiver {
     /// Counts a data packet's mark; says whether it is to be told at once.
     fn mark(&mut self, packet: &Packet) -> bool {
         let m = &mut self.marks;
-        let marked = packet.ecn == Field::Congestion;
+        let marked = packet.ecn() == Field::Congestion;
         let changed = marked && !m.last;
         m.last = marked;
         match m.mode {
@@ -305,29 +304,24 @@ impl Receiver {
         self.ahead[at] = Island { from: from.min(first.from), to: to.max(last.to), touched };
     }
 
-    /// The SACK option of the ACK that was just sent; `None` where it has none.
+    /// Whether the ACK that was just sent has a SACK option.
     #[inline]
-    pub fn report(&mut self) -> Option<Report> {
-        if self.ahead.is_empty() && self.duplicate.is_none() {
-            return None;
-        }
-        Some(self.make_report())
+    pub fn reports(&self) -> bool {
+        !self.ahead.is_empty() || self.duplicate.is_some()
     }
 
-    #[inline(never)]
-    fn make_report(&mut self) -> Report {
-        let mut report = Report::default();
+    /// Adds its blocks to `report`.
+    pub fn report(&mut self, report: &mut Report) {
         if let Some(block) = self.duplicate.take() {
             report.push(block);
         }
         let mut before = u32::MAX;
-        for _ in 0..crate::report::BLOCKS {
+        for _ in 0..options::BLOCKS {
             let newest = self.ahead.iter().filter(|r| r.touched < before).max_by_key(|r| r.touched);
             let Some(island) = newest else { break };
             report.push((island.from, island.to));
             before = island.touched;
         }
-        report
     }
 
     #[inline]
@@ -359,9 +353,10 @@ impl Receiver {
         Segment {
             seq: self.next,
             payload: 0,
-            flags: flags::ACK | flags::BACKWARD | extra,
-            ecn: Field::NotCapable,
             stamp: self.stamp,
+            flags: flags::ACK | extra,
+            ip: ip::BACKWARD,
+            again: false,
         }
     }
 }

@@ -5,11 +5,10 @@
 //! The window grows before losses are looked for, so the ACK that tells a loss may still have opened it. States are those of
 //! [`Recovery`]; `recover` is the kernel's `high_seq` in all of them.
 
-use evenflow_base::{Duration, Packet, Time};
+use evenflow_base::{Duration, Packet, Report, Time};
 
 use crate::congestion_control::{Congestion, Signal};
 use crate::profile::{LossDetection, UndoTo};
-use crate::report::Report;
 use crate::{Profile, Segment};
 
 use super::board::{AckPreview, Delivered};

@@ -3,9 +3,7 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::{Duration, Time};
-
-use crate::report::Report;
+use evenflow_base::{Duration, Report, Time};
 
 /// Reported by the receiver.
 const SACKED: u8 = 1;

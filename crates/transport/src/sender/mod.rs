@@ -10,11 +10,10 @@ mod duplicates;
 pub mod metrics;
 mod selective;
 
-use evenflow_base::{Duration, Ecn as Field, Packet, Time, flags};
+use evenflow_base::{Carried, Duration, Ecn as Field, Packet, Time, flags};
 
 use crate::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
 use crate::profile::{Ecn, IdleRestart, LossDetection, Reduction, RttSource, WindowUse};
-use crate::report::Report;
 use crate::rtt::{RttEstimator, Timed};
 use crate::{Profile, Segment, ecn};
 
@@ -90,6 +89,8 @@ pub struct Sender {
     retransmitted: u64,
     /// The timestamp clock at the call under way.
     clock: u32,
+    /// The receiver's, as the last ACK told it; 0: it did not.
+    peer_clock: u32,
     /// What recovery with SACK needs.
     selective: Option<Box<Selective>>,
     marks: Marks,
@@ -142,6 +143,7 @@ impl Sender {
             tries: 0,
             retransmitted: 0,
             clock: 0,
+            peer_clock: 0,
             selective: profile.sack.then(|| Box::new(Selective::new(profile))),
             marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, send_cwr: false, reduced_to: 0, reported: 0 },
             timed: None,
@@ -232,7 +234,7 @@ impl Sender {
             return self.die();
         }
         let bits = flags::SYN | ecn::offer(profile.ecn, self.tries);
-        out.push(Segment { seq: 0, payload: 0, flags: bits, ecn: Field::NotCapable, stamp: self.clock });
+        out.push(Segment { seq: 0, payload: 0, stamp: self.clock, flags: bits, ip: 0, again: false });
         self.tries += 1;
         self.timer = profile.due(now, self.rto);
     }
@@ -331,25 +333,26 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement arrives with its SACK option; what is to be sent goes to `out`.
+    /// An acknowledgement arrives with its options; what is to be sent goes to `out`.
     #[inline]
     pub fn receive(
         &mut self,
         ack: &Packet,
-        report: &Report,
+        carried: &Carried,
         now: Time,
         profile: &Profile,
         out: &mut Vec<Segment>,
     ) {
         self.clock = stamp(now, profile);
+        self.peer_clock = carried.clock;
         match self.life {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
             // A late report of a duplicate still says something to a sender that may get more to send.
             Life::Open | Life::Done if !ack.is(flags::SYN) => {
                 if self.selective.is_some() && profile.loss_detection == LossDetection::FackAdaptive {
-                    self.adaptive_ack(ack, report, now, profile, out);
+                    self.adaptive_ack(ack, &carried.report, now, profile, out);
                 } else if self.selective.is_some() {
-                    self.selective_ack(ack, report, now, profile, out);
+                    self.selective_ack(ack, &carried.report, now, profile, out);
                 } else if ack.seq > self.una {
                     self.new_ack(ack, now, profile, out);
                 } else if ack.seq == self.una && ack.seq < self.next {
@@ -378,10 +381,10 @@ impl Sender {
         }
         self.rto = self.rtt.timeout(profile);
         let bits = match self.marks.mode {
-            Ecn::Accurate => ecn::flags_of(ecn::reflected(ack.ecn)),
+            Ecn::Accurate => ecn::flags_of(ecn::reflected(ack.ecn())),
             _ => 0,
         };
-        out.push(Segment { seq: 0, payload: 0, flags: flags::ACK | bits, ecn: Field::NotCapable, stamp: 0 });
+        out.push(Segment { seq: 0, payload: 0, stamp: 0, flags: flags::ACK | bits, ip: 0, again: false });
         self.send_what_fits(now, profile, out);
         self.after_sending(now, profile);
     }
@@ -568,7 +571,7 @@ impl Sender {
     /// The control hears of an ACK of new data, before anything grows.
     #[inline(never)]
     fn pass_to_control(&mut self, ack: &Packet, news: Growth, marks: u32, now: Time, profile: &Profile) {
-        let clock = ack.told();
+        let clock = self.peer_clock;
         let ticks = clock.wrapping_sub(ack.stamp);
         let one_way = (clock != 0).then(|| Duration(u64::from(ticks) * profile.clock_tick.0));
         let acked = self.acked(&news, one_way, marks, now, profile);
@@ -674,7 +677,7 @@ impl Sender {
     fn emit(&mut self, seq: u64, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let again = seq < self.high;
         self.retransmitted += u64::from(again);
-        let mut bits = if again { flags::RETRANSMIT } else { 0 };
+        let mut bits = 0;
         let mut field = Field::NotCapable;
         if self.marks.mode != Ecn::Off && !again {
             field = Field::Capable0;
@@ -683,7 +686,14 @@ impl Sender {
                 self.marks.send_cwr = false;
             }
         }
-        out.push(Segment { seq, payload: payload as u16, flags: bits, ecn: field, stamp: self.clock });
+        out.push(Segment {
+            seq,
+            payload: payload as u16,
+            stamp: self.clock,
+            flags: bits,
+            ip: field as u8,
+            again,
+        });
         self.last_sent = now;
         if self.timer == Time::NEVER {
             self.timer = profile.due(now, self.rto);

@@ -1,11 +1,10 @@
 //! Loss recovery with SACK: the scoreboard tells what is lost (RFC 6675, forward acknowledgement, or RACK-TLP, RFC 8985),
 //! the pipe when something may go, and the profile how the window comes down (at once, RFC 9937, rate halving).
 
-use evenflow_base::{Duration, Packet, Time, flags};
+use evenflow_base::{Duration, Packet, Report, Time, flags};
 
 use crate::congestion_control::{Congestion, Signal, Window};
 use crate::profile::{Ecn, LossDetection, Reduction, RttSource};
-use crate::report::Report;
 use crate::{Profile, Segment};
 
 use super::adaptive::Kept;
@@ -527,7 +526,7 @@ impl Sender {
     /// The last segment of each burst of two or more, and of the stream, is marked PSH.
     fn mark_bursts(&self, sent: &mut [Segment], profile: &Profile) {
         let size = self.size;
-        let is_new = |s: &Segment| s.payload > 0 && s.flags & flags::RETRANSMIT == 0;
+        let is_new = |s: &Segment| s.payload > 0 && !s.again;
         for s in sent.iter_mut().filter(|s| is_new(s) && size == Some(s.seq + u64::from(s.payload))) {
             s.flags |= flags::PUSH;
         }
