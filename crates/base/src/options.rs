@@ -85,6 +85,8 @@ pub struct Carried {
     pub clock: u32,
     /// Data that carries an ACK: the next byte expected in the other direction.
     pub ack: u64,
+    /// An ACK without data that tells a window: the number of the next byte its sender will send, which `seq` does not show.
+    pub own: u64,
     /// The receive window as it is on the wire: unscaled in a SYN, else to be shifted (RFC 7323 section 2.2). `None`: it does
     /// not bind.
     pub window: Option<u16>,
@@ -106,6 +108,7 @@ impl Carried {
         seq: 0,
         clock: 0,
         ack: 0,
+        own: 0,
         window: None,
         scale: None,
         lost: 0,
@@ -131,13 +134,16 @@ impl Carried {
         &mut self.outer[..usize::from(self.headers)]
     }
 
-    /// Begins anew. What counts only where something else says so is left as it is.
+    /// Begins anew. Blocks and headers that do not count are left as they are.
     #[inline]
     fn reset(&mut self, seq: u64) {
         self.seq = seq;
         self.clock = 0;
+        self.ack = 0;
+        self.own = 0;
         self.window = None;
         self.scale = None;
+        self.lost = 0;
         self.report.count = 0;
         self.headers = 0;
     }
@@ -152,7 +158,7 @@ pub struct Options {
 
 impl Options {
     /// What `packet` carries, to be changed; made where there is nothing yet.
-    #[inline]
+    #[inline(never)]
     pub fn attach(&mut self, packet: &mut Packet) -> &mut Carried {
         let place = match packet.place() {
             Some(place) => place,
@@ -196,15 +202,7 @@ impl Options {
     /// the next [`Options::attach`].
     #[inline]
     pub fn release(&mut self, packet: &mut Packet) -> &Carried {
-        match packet.place() {
-            None => Carried::NONE,
-            Some(place) => self.take(packet, place),
-        }
-    }
-
-    // Apart, so that others keep their registers.
-    #[inline(never)]
-    fn take(&mut self, packet: &mut Packet, place: u32) -> &Carried {
+        let Some(place) = packet.place() else { return Carried::NONE };
         self.free.push(place);
         let carried = &self.places[place as usize];
         packet.seq = carried.seq;
@@ -298,8 +296,8 @@ mod tests {
         let carried = *options.attach(&mut c);
         assert_eq!(c.place(), Some(0));
         assert_eq!(
-            (carried.window, carried.scale, carried.clock),
-            (None, None, 0)
+            (carried.window, carried.scale, carried.clock, carried.ack, carried.lost),
+            (None, None, 0, 0, 0)
         );
         assert!(carried.report.blocks().is_empty() && carried.outer().is_empty());
         assert_eq!(options.of(&b).scale, Some(9));

@@ -187,7 +187,7 @@ impl Lane {
 
     /// Those packets, in no order.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
-        self.ring.iter().chain(self.late.iter().map(|late| &late.0)).map(|item| &item.packet)
+        self.ring.iter().chain(self.late.iter().map(|late| &late.0.0)).map(|item| &item.packet)
     }
 
     /// How many packets are on their way.

@@ -8,6 +8,7 @@ use evenflow_transport::sender::Life;
 use evenflow_transport::{CongestionControl, Profile};
 
 use crate::measure::{Window, WindowMeter};
+use crate::probe::How;
 
 /// The place of an application's connection that it does not have.
 pub const NONE: u32 = u32::MAX;
@@ -120,6 +121,8 @@ pub struct Side {
     pub written: u64,
     /// Of those, that wait for room in its send buffer.
     pub waiting: u64,
+    /// So much was written when all of it was acknowledged last.
+    pub acknowledged: u64,
     /// Bytes that reached its application in order.
     pub received: u64,
     /// Payload of datagrams that reached it.
@@ -134,7 +137,7 @@ pub struct Side {
 
 impl Side {
     const NEW: Side =
-        Side { written: 0, waiting: 0, received: 0, datagrams: 0, closes: false, wake: Time::NEVER, meter: WindowMeter::EMPTY };
+        Side { written: 0, waiting: 0, acknowledged: 0, received: 0, datagrams: 0, closes: false, wake: Time::NEVER, meter: WindowMeter::EMPTY };
 }
 
 /// What is in the place of a flow that was opened on the way.
@@ -144,11 +147,13 @@ pub struct Live {
     pub connection: Option<Connection>,
     /// By [`End`].
     pub sides: [Side; 2],
+    /// How it comes to its end.
+    pub how: How,
 }
 
 impl Live {
     /// An empty place.
-    pub const EMPTY: Live = Live { connection: None, sides: [Side::NEW; 2] };
+    pub const EMPTY: Live = Live { connection: None, sides: [Side::NEW; 2], how: How::Closed };
 
     /// Application bytes that reached either end.
     pub fn delivered(&self) -> u64 {
@@ -167,12 +172,26 @@ impl Live {
         of(End::Client) + of(End::Server)
     }
 
+    /// Whether all that an end has written is acknowledged now, and was not before.
+    pub fn all_acknowledged(&mut self, end: End) -> bool {
+        let side = &mut self.sides[end.index()];
+        if side.acknowledged == side.written || side.waiting > 0 {
+            return false;
+        }
+        let half = self.connection.as_ref().and_then(|connection| connection.half(end));
+        let all = half.is_some_and(|half| half.life() != Life::Dead && half.unacknowledged() == 0);
+        if all {
+            side.acknowledged = side.written;
+        }
+        all
+    }
+
     /// Brings the integrals of its congestion windows up to `now`: of ends that have written.
     pub fn advance(&mut self, profile: &Profile, now: Time, window: &Window) {
         let Some(connection) = &self.connection else { return };
         for end in [End::Client, End::Server] {
             let side = &mut self.sides[end.index()];
-            match connection.sender(end).filter(|sender| side.written > 0 && sender.life() == Life::Open) {
+            match connection.half(end).filter(|sender| side.written > 0 && sender.life() == Life::Open) {
                 Some(sender) => side.meter.advance(sender.window().cwnd, profile.segment(), now, window),
                 None => side.meter.skip(now),
             }

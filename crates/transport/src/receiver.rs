@@ -5,7 +5,7 @@
 
 use evenflow_base::{Duration, Ecn as Field, Packet, Report, Time, flags, ip, options};
 
-use crate::profile::{Ecn, PeerEcn};
+use crate::profile::{Ecn, Handshake, PeerEcn};
 use crate::{Profile, Segment, ecn};
 
 mod growing;
@@ -55,6 +55,8 @@ pub struct Receiver {
     unacked: u32,
     /// Segments still to be acknowledged one by one.
     quick: u32,
+    /// ACKs wait for data to carry them; so many would otherwise still go one by one.
+    patient: Option<u32>,
     /// When a held-back ACK is due.
     due: Time,
     /// TS.Recent: the timestamp to echo (RFC 7323 section 4.3).
@@ -112,11 +114,13 @@ impl Spacing {
 impl Receiver {
     /// A listening end.
     pub fn new(profile: &Profile) -> Receiver {
+        let opened = profile.handshake == Handshake::None;
         Receiver {
             next: 0,
             ahead: Vec::new(),
             unacked: 0,
             quick: profile.quick_acks,
+            patient: None,
             due: Time::NEVER,
             stamp: 0,
             arrivals: 0,
@@ -126,8 +130,8 @@ impl Receiver {
             spacing: Spacing { most: profile.ack_delay_max, current: Duration::ZERO, last: Time::ZERO },
             growing: profile.ack_growing_window.then(|| Box::new(Growing::new(profile))),
             marks: Marks {
-                mode: Ecn::Off,
-                settled: false,
+                mode: if opened { profile.agreed_ecn() } else { Ecn::Off },
+                settled: opened,
                 latched: false,
                 counter: ecn::FIRST,
                 unreported: 0,
@@ -236,7 +240,7 @@ impl Receiver {
         let held: u64 = self.ahead.iter().map(|island| island.to - island.from).sum();
         let this = u64::from(packet.seq < self.next);
         if growing.grow(held / profile.mss + this, profile) {
-            self.quick |= 1;
+            self.quick |= u32::from(self.patient.is_none());
         }
     }
 
@@ -304,14 +308,59 @@ impl Receiver {
         self.ahead[at] = Island { from: from.min(first.from), to: to.max(last.to), touched };
     }
 
-    /// Whether the ACK that was just sent has a SACK option.
-    #[inline]
-    pub fn reports(&self) -> bool {
-        !self.ahead.is_empty() || self.duplicate.is_some()
+    /// What the handshake settled on for congestion marks.
+    pub fn ecn(&self) -> Ecn {
+        self.marks.mode
     }
 
-    /// Adds its blocks to `report`.
-    pub fn report(&mut self, report: &mut Report) {
+    /// The handshake went the other way: this is what it settled on.
+    pub fn settle(&mut self, mode: Ecn) {
+        (self.marks.mode, self.marks.settled) = (mode, true);
+    }
+
+    /// The SYN is answered once more, with the same flags `bits`.
+    pub fn answer_again(&self, bits: u8) -> Segment {
+        Segment { again: true, ..self.acknowledgement(flags::SYN | bits) }
+    }
+
+    /// Data leaves this end: the ACK rides on it. Gives the flags that it adds, and the timestamp to echo.
+    pub fn ride(&mut self) -> (u8, u32) {
+        (self.acknowledged(), self.stamp)
+    }
+
+    /// The data that is about to arrive echoes the timestamp `echo`.
+    pub fn hear(&mut self, echo: u32) {
+        if let Some(growing) = &mut self.growing {
+            growing.hear(echo);
+        }
+    }
+
+    /// ACKs wait for data to carry them (`true`), or are as quick again as before.
+    pub fn wait_for_data(&mut self, wait: bool) {
+        if wait {
+            self.patient.get_or_insert(std::mem::take(&mut self.quick));
+        } else if let Some(quick) = self.patient.take() {
+            self.quick = self.quick.max(quick);
+        }
+    }
+
+    /// The connection is no more: no ACK is due.
+    pub fn hush(&mut self) {
+        self.due = Time::NEVER;
+    }
+
+    /// The SACK option of the ACK that was just sent; `None` where it has none.
+    #[inline]
+    pub fn report(&mut self) -> Option<Report> {
+        if self.ahead.is_empty() && self.duplicate.is_none() {
+            return None;
+        }
+        Some(self.make_report())
+    }
+
+    #[inline(never)]
+    fn make_report(&mut self) -> Report {
+        let mut report = Report::default();
         if let Some(block) = self.duplicate.take() {
             report.push(block);
         }
@@ -322,16 +371,24 @@ impl Receiver {
             report.push((island.from, island.to));
             before = island.touched;
         }
+        report
     }
 
+    /// An ACK goes at once.
     #[inline]
-    fn acknowledge(&mut self, out: &mut Vec<Segment>) {
+    pub fn acknowledge(&mut self, out: &mut Vec<Segment>) {
+        let bits = self.acknowledged();
+        out.push(self.acknowledgement(bits));
+    }
+
+    /// All that came is acknowledged by what leaves now; gives the flags of the feedback.
+    #[inline(always)]
+    fn acknowledged(&mut self) -> u8 {
         self.unacked = 0;
         self.quick = self.quick.saturating_sub(1);
         self.due = Time::NEVER;
         self.last_ack = self.next;
-        let bits = if self.marks.mode == Ecn::Off { 0 } else { self.feedback() };
-        out.push(self.acknowledgement(bits));
+        if self.marks.mode == Ecn::Off { 0 } else { self.feedback() }
     }
 
     /// The three flags of an ACK.

@@ -6,7 +6,7 @@
 //!
 //! Calls are carried out in their order; what follows from them is news, which the application hears when it has had its say.
 
-use evenflow_base::{Ecn, End, Packet, Time, flags};
+use evenflow_base::{Ecn, End, Packet, Time, ip};
 use evenflow_traffic::{Call, Datagram, Event};
 use evenflow_transport::connection::{Connection, Told};
 use evenflow_transport::{Profile, Segment};
@@ -78,7 +78,7 @@ impl Engine {
         }
         side.wake = Time::NEVER;
         let due = live.connection.as_ref().is_some_and(|c| now >= c.deadline(end));
-        self.act(flow, now, |c, profile, io| {
+        self.act_or(How::GaveUp, flow, now, |c, profile, io| {
             if due {
                 c.wake(end, now, profile, io.out, io.told);
             }
@@ -120,15 +120,18 @@ impl Engine {
             }
             Call::Abort(conn, end) => {
                 let Some(flow) = flow(conn) else { return };
+                self.live(flow).how = How::Reset;
                 self.act(flow, now, |c, profile, io| c.abort(end, now, profile, io.out, io.told));
             }
             Call::Hold(conn, end) => {
                 let Some(flow) = flow(conn) else { return };
-                self.act(flow, now, |c, _, _| c.hold(end));
+                self.act(flow, now, |c, profile, _| c.pace(end, profile));
             }
             Call::Read(conn, end, bytes) => {
                 let Some(flow) = flow(conn) else { return };
-                self.act(flow, now, |c, profile, io| c.read(end, bytes, now, profile, io.out));
+                self.act(flow, now, |c, profile, io| {
+                    c.read(end, bytes, now, profile, io.out);
+                });
             }
             Call::Send(conn, end, datagram) => {
                 let Some(flow) = flow(conn) else { return };
@@ -178,20 +181,34 @@ impl Engine {
         let of = |purpose: &str| self.net.slots.stream(flow, purpose, self.net.seed);
         let client = control.make(profile, &of, hosted.user as usize);
         self.net.flows[flow as usize].tells_clock = client.needs_one_way_delay();
-        let connection = Connection::new(profile, client);
+        let connection = Connection::talking(profile, client);
         self.live(flow).connection = Some(connection);
-        self.act(flow, now, |c, profile, io| c.open(now, profile, io.out));
+        self.act(flow, now, |c, profile, io| c.open(now, profile, io.out, io.told));
     }
 
     /// Hands an end's connection what waits for room in its send buffer, as far as there is room; says whether all of it found
     /// some.
     fn write_waiting(&mut self, flow: u32, end: End, now: Time) -> bool {
         let waiting = self.live(flow).sides[end.index()].waiting;
+        if end == End::Server {
+            self.equip(flow, now);
+        }
         let mut accepted = 0;
         self.act(flow, now, |c, profile, io| accepted = c.write(end, waiting, now, profile, io.out));
         let side = &mut self.live(flow).sides[end.index()];
         side.waiting -= accepted;
         side.waiting == 0
+    }
+
+    /// Makes the half on which a server sends, before it sends for the first time.
+    fn equip(&mut self, flow: u32, now: Time) {
+        let place = self.net.slots.place(flow);
+        let Some(connection) = self.net.live[place].connection.as_mut().filter(|c| !c.is_equipped()) else { return };
+        let hosted = &self.net.applications[self.net.flows[flow as usize].endpoint as usize];
+        let profile = &self.net.profiles[hosted.profile as usize];
+        let Some(control) = &hosted.control else { return };
+        let of = |purpose: &str| self.net.slots.stream(flow, &format!("server.{purpose}"), self.net.seed);
+        connection.equip(control.make(profile, &of, hosted.user as usize), now, profile);
     }
 
     /// Closes an end that is to be closed, once nothing of its waits any more.
@@ -210,6 +227,11 @@ impl Engine {
 
     /// Calls the connection of a flow, sends what it left in the outbox, and passes on what it told.
     fn act(&mut self, flow: u32, now: Time, act: impl FnOnce(&mut Connection, &Profile, &mut Io)) {
+        self.act_or(How::Reset, flow, now, act);
+    }
+
+    /// The same; where the connection tells that it is broken, this is how.
+    fn act_or(&mut self, broken: How, flow: u32, now: Time, act: impl FnOnce(&mut Connection, &Profile, &mut Io)) {
         self.net.slots.enter(flow); // its place is not given back while it acts
         let place = self.net.slots.place(flow);
         let live = &mut self.net.live[place];
@@ -233,7 +255,7 @@ impl Engine {
             }
         }
         self.send_segments(flow, application, now);
-        self.pass_on(flow, application, now);
+        self.pass_on(flow, application, broken, now);
         self.leave(flow, now);
     }
 
@@ -246,40 +268,49 @@ impl Engine {
         let info = self.net.flows[flow as usize];
         let profile = self.net.applications[application as usize].profile;
         for segment in outbox.drain(..) {
-            let packet = self.packet_of(&segment, flow, info, profile, now);
-            self.launch_hosted(packet, info, segment.flags & flags::RETRANSMIT != 0, now);
+            let mut packet = self.packet_of(&segment, flow, info, profile, now);
+            self.launch_hosted(&mut packet, info, segment.again, now);
         }
         self.outbox = outbox;
     }
 
+    /// The packet of a segment of an application's connection.
+    fn packet_of(&mut self, segment: &Segment, flow: u32, info: Flow, profile: u32, now: Time) -> Packet {
+        let profile = &self.net.profiles[profile as usize];
+        let mut packet = Packet {
+            seq: segment.seq,
+            stamp: segment.stamp,
+            class: info.class,
+            flags: segment.flags,
+            ip: segment.ip,
+            ..Packet::new(flow, segment.size(profile), segment.payload)
+        };
+        let place = self.net.slots.place(flow);
+        if let Some(connection) = &mut self.net.live[place].connection {
+            let end = if segment.is_backward() { End::Server } else { End::Client };
+            connection.attach(end, segment, &mut packet, &mut self.options, now, profile);
+        }
+        // A connection's server sends backward; on the path that depends on where the client is.
+        if self.net.applications[info.endpoint as usize].client_at_end {
+            packet.ip ^= ip::BACKWARD;
+        }
+        packet
+    }
+
     /// A packet of an application leaves its end of the path.
-    fn launch_hosted(&mut self, mut packet: Packet, info: Flow, repeated: bool, now: Time) {
+    fn launch_hosted(&mut self, packet: &mut Packet, info: Flow, again: bool, now: Time) {
         self.created += 1;
         self.net.slots.enter(packet.flow);
         if packet.is_data() && self.window_open {
             let counters = &mut self.net.counters[packet.flow as usize];
             counters.sent += 1;
-            counters.retransmits += u64::from(repeated);
+            counters.retransmits += u64::from(again);
         }
-        if packet.is(flags::BACKWARD) {
+        if packet.is_backward() {
             packet.hop = info.back;
-            return self.enter(&mut packet, now);
+            return self.enter(packet, now);
         }
         self.leave_host(packet, info, now);
-    }
-
-    fn packet_of(&mut self, segment: &Segment, flow: u32, info: Flow, profile: u32, now: Time) -> Packet {
-        let profile = &self.net.profiles[profile as usize];
-        let back = segment.flags & flags::BACKWARD != 0;
-        let mut packet = Packet { seq: segment.seq, stamp: segment.stamp, class: info.class, flags: segment.flags, ecn: segment.ecn,
-            ..Packet::new(flow, segment.size(profile), segment.payload) };
-        let place = self.net.slots.place(flow);
-        if back && profile.sack && let Some(report) = self.net.live[place].connection.as_mut().and_then(|c| c.report()) {
-            packet.set_report(self.reports.keep(report));
-        }
-        if back && info.tells_clock { packet.tell(profile.clock_at(now)); }
-        if self.net.applications[info.endpoint as usize].client_at_end { packet.flags ^= flags::BACKWARD; }
-        packet
     }
 
     /// An end of an application's flow sends a datagram.
@@ -289,15 +320,15 @@ impl Engine {
         let mut packet = Packet {
             seq: datagram.tag,
             class: info.class,
-            flags: flags::DATAGRAM,
+            ip: ip::DATAGRAM,
             ..Packet::new(flow, datagram.bytes, payload)
         }
-        ;packet.ecn = datagram.ecn;
+        .with_ecn(datagram.ecn);
         let application = &self.net.applications[info.endpoint as usize];
         if (end == End::Server) != application.client_at_end {
-            packet.flags |= flags::BACKWARD;
+            packet.ip |= ip::BACKWARD;
         }
-        self.launch_hosted(packet, info, false, now);
+        self.launch_hosted(&mut packet, info, false, now);
     }
 
     /// A packet of an application reaches its end of the path.
@@ -309,24 +340,19 @@ impl Engine {
             let counters = &mut self.net.counters[flow as usize];
             counters.throughput_bytes += u64::from(packet.size);
             counters.delivered += 1;
-            counters.marks += u64::from(packet.ecn == Ecn::Congestion);
+            counters.marks += u64::from(packet.ecn() == Ecn::Congestion);
         }
         let hosted = &self.net.applications[info.endpoint as usize];
-        let end = if packet.is(flags::BACKWARD) == hosted.client_at_end { End::Server } else { End::Client };
-        if packet.is(flags::DATAGRAM) {
-            let datagram = Datagram { tag: packet.seq, bytes: packet.size, ecn: packet.ecn };
+        let end = if packet.is_backward() == hosted.client_at_end { End::Server } else { End::Client };
+        if packet.is_datagram() {
+            let datagram = Datagram { tag: packet.seq, bytes: packet.size, ecn: packet.ecn() };
             let conn = self.net.slots.of(self.net.slots.place(flow)).conn;
             self.live(flow).sides[end.index()].datagrams += u64::from(packet.payload);
             self.news.push_back((info.endpoint, Event::Datagram(conn, end, datagram)));
         } else {
-            let client_at_end = hosted.client_at_end;
-            let carried = match packet.report() { 0 => evenflow_transport::Report::default(), place => self.reports.take(place) };
-            // To a connection, what goes to its client goes backward.
-            if client_at_end {
-                packet.flags ^= flags::BACKWARD;
-            }
+            let carried = *self.options.release(packet);
             self.act(flow, now, |c, profile, io| {
-                c.receive(packet, &carried, now, profile, io.out, io.told);
+                c.receive(end, packet, &carried, now, profile, io.out, io.told);
             });
         }
         self.leave(flow, now);
@@ -334,7 +360,7 @@ impl Engine {
     }
 
     /// What a connection told becomes news for its application.
-    fn pass_on(&mut self, flow: u32, application: u32, now: Time) {
+    fn pass_on(&mut self, flow: u32, application: u32, broken: How, now: Time) {
         let mut told = std::mem::take(&mut self.told);
         let place = self.net.slots.place(flow);
         let conn = self.net.slots.of(place).conn;
@@ -345,8 +371,7 @@ impl Engine {
                     self.net.live[place].sides[end.index()].received = bytes;
                     Event::Received(conn, end, bytes)
                 }
-                Told::Acked(end) => Event::Acked(conn, end),
-                Told::Room(end) => {
+                Told::Room(end, _) => {
                     if self.net.live[place].sides[end.index()].waiting == 0 || !self.write_waiting(flow, end, now) {
                         continue;
                     }
@@ -354,23 +379,30 @@ impl Engine {
                     Event::Room(conn, end)
                 }
                 Told::PeerClosed(end) => Event::PeerClosed(conn, end),
-                Told::Reset(end) => Event::Reset(conn, end),
+                Told::Reset(end) => {
+                    self.net.live[place].how = broken;
+                    Event::Reset(conn, end)
+                }
                 Told::Closed(_) => continue, // both are, when it is over
             };
             self.news.push_back((application, event));
         }
         self.told = told;
-        let over = self.net.live[place].connection.as_ref().filter(|c| c.over()).map(|_| How::Closed);
-        if let Some(how) = over
-            && !self.net.slots.of(place).over
-        {
-            self.end_flow(flow, application, conn, how, now);
+        for end in [End::Client, End::Server] {
+            if self.net.live[place].all_acknowledged(end) {
+                self.news.push_back((application, Event::Acked(conn, end)));
+            }
+        }
+        let over = self.net.live[place].connection.as_ref().is_some_and(Connection::is_over);
+        if over && !self.net.slots.of(place).over {
+            self.end_flow(flow, application, conn, now);
         }
     }
 
     /// A connection of an application is over: of what was written, what has not arrived never will.
-    fn end_flow(&mut self, flow: u32, application: u32, conn: u32, how: How, now: Time) {
+    fn end_flow(&mut self, flow: u32, application: u32, conn: u32, now: Time) {
         let place = self.net.slots.place(flow);
+        let how = self.net.live[place].how;
         self.net.slots.end(flow);
         let hosted = &mut self.net.applications[application as usize];
         hosted.conns[conn as usize] = NONE;
@@ -380,7 +412,7 @@ impl Engine {
         }
         let host = self.net.flows[flow as usize].host;
         if how == How::Closed && self.net.profiles[hosted.profile as usize].save_metrics {
-            let sender = self.net.live[place].connection.as_ref().and_then(|c| c.sender(End::Client));
+            let sender = self.net.live[place].connection.as_ref().and_then(|c| c.half(End::Client));
             sender.into_iter().for_each(|sender| keep_metrics(&mut self.net.profiles, hosted.profile, &self.net.hosts[host as usize], sender));
         }
         if let Some(list) = &mut self.probes.closed {

@@ -145,7 +145,7 @@ impl Engine {
             };
             if back
                 && self.net.profiles[profile as usize].sack
-                && self.net.connections[info.endpoint as usize].receiver.reports()
+                && true
             {
                 self.report(&mut packet, info);
             }
@@ -163,7 +163,9 @@ impl Engine {
     #[inline(never)]
     fn report(&mut self, packet: &mut Packet, info: Flow) {
         let receiver = &mut self.net.connections[info.endpoint as usize].receiver;
-        receiver.report(&mut self.options.attach(packet).report);
+        if let Some(report) = receiver.report() {
+            self.options.attach(packet).report = report;
+        }
     }
 
     /// A packet leaves its endpoint, `again` where it was sent before: at once, or after the host's processing.

@@ -48,9 +48,7 @@ fn shown(ack: &Segment, receiver: &mut Receiver, profile: &Profile) -> String {
         return format!("synack {number}");
     }
     let mut text = format!("ack {}", ack.seq / SIZE);
-    if profile.sack && receiver.reports() {
-        let mut report = Report::default();
-        receiver.report(&mut report);
+    if let Some(report) = profile.sack.then(|| receiver.report()).flatten() {
         text += " sack";
         for &(from, to) in report.blocks() {
             let (from, last) = (from / SIZE, to / SIZE - 1);

@@ -230,6 +230,28 @@ impl Board {
         self.outstanding += u64::from(len);
     }
 
+    /// The byte `seq` was sent at `sent` as a window probe, `again`: not for the first time.
+    pub fn push_probe(&mut self, seq: u64, sent: Time, again: bool) {
+        self.push(seq, 1, sent);
+        if let Some(segment) = self.segments.back_mut().filter(|_| again) {
+            segment.state = EVER;
+        }
+    }
+
+    /// Sees to it that segment `i` ends before `edge`, by making two of it; `false`: it begins beyond.
+    pub fn split(&mut self, i: usize, edge: u64) -> bool {
+        let Some(segment) = self.segments.get_mut(i) else { return false };
+        if segment.seq >= edge {
+            return false;
+        }
+        if segment.end() > edge {
+            let rest = Sent { seq: edge, len: (segment.end() - edge) as u16, ..*segment };
+            segment.len -= rest.len;
+            self.segments.insert(i + 1, rest);
+        }
+        true
+    }
+
     /// Takes in an acknowledgement of everything before `una` with its report.
     #[inline(always)]
     pub fn acknowledge(&mut self, una: u64, report: &Report, now: Time, floor: Duration) -> Delivered {

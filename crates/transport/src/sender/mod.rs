@@ -2,22 +2,28 @@
 //! ([`duplicates`]), with SACK by the scoreboard ([`selective`]).
 //!
 //! Sequence numbers are offsets into the byte stream; SYN takes none. States and rules follow the profile, whose lines are
-//! listed in docs/tcp.md. Not here: closing a connection.
+//! listed in docs/tcp.md. Not here: the states of a connection that closes, ACKs on data ([`crate::Connection`]).
 
 mod adaptive;
 pub mod board;
+mod counts;
 mod duplicates;
+mod flow;
 pub mod metrics;
 mod selective;
 
 use evenflow_base::{Carried, Duration, Ecn as Field, Packet, Time, flags};
 
 use crate::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
-use crate::profile::{Ecn, IdleRestart, LossDetection, Reduction, RttSource, WindowUse};
+use crate::profile::{Ecn, Handshake, IdleRestart, LossDetection, Reduction, RttSource, WindowUse};
 use crate::rtt::{RttEstimator, Timed};
 use crate::{Profile, Segment, ecn};
 
+pub use counts::{Counts, Limit, Reductions};
+
 use adaptive::Kept;
+use counts::Limited;
+use flow::Flow;
 use selective::Selective;
 
 /// Where the connection is in its life.
@@ -98,6 +104,12 @@ pub struct Sender {
     timed: Option<Timed>,
     /// When data was last sent.
     last_sent: Time,
+    /// How far beyond `una` it may send at most: the smaller of receive window and send buffer, where neither changes.
+    reach: u64,
+    /// Where an application writes: flow control.
+    flow: Option<Box<Flow>>,
+    counts: Counts,
+    limited: Limited,
 }
 
 /// What the sending end knows of congestion marks.
@@ -148,6 +160,10 @@ impl Sender {
             marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, send_cwr: false, reduced_to: 0, reported: 0 },
             timed: None,
             last_sent: Time::ZERO,
+            reach: profile.max_window.min(profile.send_buffer),
+            flow: None,
+            counts: Counts::default(),
+            limited: Limited::default(),
         }
     }
 
@@ -188,6 +204,16 @@ impl Sender {
         self.retransmitted
     }
 
+    /// What it counted so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// How long up to `now` each [`Limit`] held it back, in their order.
+    pub fn limited(&self, now: Time) -> [Duration; 3] {
+        self.limited.until(now)
+    }
+
     /// Bytes believed to be in the network.
     pub fn in_flight(&self, profile: &Profile) -> f64 {
         match &self.selective {
@@ -223,15 +249,18 @@ impl Sender {
 
     /// Opens the connection.
     pub fn open(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        self.life = Life::Opening;
         self.clock = stamp(now, profile);
+        if profile.handshake == Handshake::None {
+            return self.begin(profile.agreed_ecn(), now, profile, out);
+        }
+        self.life = Life::Opening;
         self.send_syn(now, profile, out);
     }
 
     /// A SYN is not ECN-capable (RFC 3168 section 6.1.1).
     fn send_syn(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         if self.tries >= profile.syn_tries {
-            return self.die();
+            return self.die(now);
         }
         let bits = flags::SYN | ecn::offer(profile.ecn, self.tries);
         out.push(Segment { seq: 0, payload: 0, stamp: self.clock, flags: bits, ip: 0, again: false });
@@ -239,8 +268,9 @@ impl Sender {
         self.timer = profile.due(now, self.rto);
     }
 
-    fn die(&mut self) {
+    fn die(&mut self, now: Time) {
         self.life = Life::Dead;
+        self.limited.end(now);
         self.timer = Time::NEVER;
         if let Some(s) = &mut self.selective {
             s.early = Time::NEVER;
@@ -261,6 +291,10 @@ impl Sender {
         if self.una == self.high {
             self.resume(now, profile);
         }
+        self.send_offered(now, profile, out);
+    }
+
+    fn send_offered(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let before = out.len();
         self.send_what_fits(now, profile, out);
         if out.len() > before {
@@ -272,9 +306,14 @@ impl Sender {
     fn resume(&mut self, now: Time, profile: &Profile) {
         let idle = now.since(self.last_sent);
         self.control.resumed(idle);
-        if idle <= self.rto {
-            return;
+        if idle > self.rto {
+            let before = self.window.cwnd;
+            self.restart(idle, profile);
+            self.counts.restarts += u32::from(self.window.cwnd < before);
         }
+    }
+
+    fn restart(&mut self, idle: Duration, profile: &Profile) {
         let initial = profile.initial_window * profile.segment();
         let w = &mut self.window;
         match profile.restart_after_idle {
@@ -364,29 +403,76 @@ impl Sender {
     }
 
     fn established(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        self.life = Life::Open;
-        self.timer = Time::NEVER;
-        self.marks.mode = ecn::settled(profile.ecn, ack.flags);
-        if profile.save_metrics {
-            self.recall(profile);
-        }
-        if self.tries > 1 {
-            // RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
-            self.window.cwnd = self.window.cwnd.min(profile.segment());
-        }
-        self.tries = 0;
-        self.sample(self.elapsed(ack.stamp, profile), profile);
-        if profile.cached_srtt > Duration::ZERO {
-            self.rtt.remembered(profile.cached_srtt, profile.cached_rttvar, profile);
-        }
-        self.rto = self.rtt.timeout(profile);
-        let bits = match self.marks.mode {
+        let mode = ecn::settled(profile.ecn, ack.flags);
+        let rtt = self.elapsed(ack.stamp, profile);
+        self.agree(mode, Some(rtt), self.tries > 1, now, profile);
+        let bits = match mode {
             Ecn::Accurate => ecn::flags_of(ecn::reflected(ack.ecn())),
             _ => 0,
         };
         out.push(Segment { seq: 0, payload: 0, stamp: 0, flags: flags::ACK | bits, ip: 0, again: false });
         self.send_what_fits(now, profile, out);
         self.after_sending(now, profile);
+    }
+
+    /// The handshake is over, after `rtt`. `lost`: a SYN had to be sent again.
+    fn agree(&mut self, mode: Ecn, rtt: Option<Duration>, lost: bool, now: Time, profile: &Profile) {
+        self.life = Life::Open;
+        self.timer = Time::NEVER;
+        self.marks.mode = mode;
+        self.limited.switch(Limit::Application, now);
+        if profile.save_metrics {
+            self.recall(profile);
+        }
+        if lost {
+            // RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
+            self.window.cwnd = self.window.cwnd.min(profile.segment());
+        }
+        self.tries = 0;
+        let Some(rtt) = rtt else { return };
+        self.sample(rtt, profile);
+        if profile.cached_srtt > Duration::ZERO {
+            self.rtt.remembered(profile.cached_srtt, profile.cached_rttvar, profile);
+        }
+        self.rto = self.rtt.timeout(profile);
+    }
+
+    /// Begins without a handshake.
+    fn begin(&mut self, mode: Ecn, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        self.agree(mode, None, false, now, profile);
+        self.send_what_fits(now, profile, out);
+        self.after_sending(now, profile);
+    }
+
+    /// The end that was opened is open: what it has to send may go. `rtt` is the time that its SYN-ACK took, if that is known;
+    /// `lost`: it was sent again.
+    pub fn accept(
+        &mut self,
+        mode: Ecn,
+        rtt: Option<Duration>,
+        lost: bool,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) {
+        self.clock = stamp(now, profile);
+        self.agree(mode, rtt, lost, now, profile);
+        self.send_what_fits(now, profile, out);
+        self.after_sending(now, profile);
+    }
+
+    /// The window of the other end has changed: what it lets go.
+    pub fn push(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        if self.life == Life::Open {
+            self.clock = stamp(now, profile);
+            self.send_what_fits(now, profile, out);
+            self.after_sending(now, profile);
+        }
+    }
+
+    /// The connection is broken off: nothing is sent any more.
+    pub fn break_off(&mut self, now: Time) {
+        self.die(now);
     }
 
     /// The handshake is over: what the profile holds by now of earlier connections counts (Linux's `tcp_init_metrics`).
@@ -462,7 +548,7 @@ impl Sender {
         let event =
             Congestion { signal: Signal::Mark, now, flight: flight.min(self.window.cwnd.max(mss)), mss };
         let before = self.window;
-        self.lower_threshold(&event, profile);
+        self.lower_threshold(&event, event.signal, profile);
         self.reduced();
         if self.selective.is_some()
             && matches!(
@@ -476,15 +562,18 @@ impl Sender {
         }
     }
 
-    /// The threshold after a congestion event.
-    fn lower_threshold(&mut self, event: &Congestion, profile: &Profile) {
+    /// The threshold after a congestion event, which has this cause.
+    fn lower_threshold(&mut self, event: &Congestion, cause: Signal, profile: &Profile) {
+        self.counts.reduced(cause);
         let threshold = self.control.reduce(&self.window, event);
+        let before = self.window.ssthresh;
         self.window.ssthresh = if profile.whole_segments {
             let mss = profile.segment();
             ((threshold / mss) as u64 as f64 * mss).max(self.control.floor(mss))
         } else {
             threshold
         };
+        self.counts.threshold_falls += u32::from(self.window.ssthresh < before);
     }
 
     /// The window was reduced, for whatever reason: the receiver is told (RFC 3168 section 6.1.2), and marks of this
@@ -575,7 +664,11 @@ impl Sender {
         let ticks = clock.wrapping_sub(ack.stamp);
         let one_way = (clock != 0).then(|| Duration(u64::from(ticks) * profile.clock_tick.0));
         let acked = self.acked(&news, one_way, marks, now, profile);
+        let before = self.window;
         self.control.on_ack(&mut self.window, &acked, self.recovery == Recovery::Open);
+        self.counts.reductions.mark +=
+            u32::from(marks > 0 && self.takes_every_mark && self.window.cwnd < before.cwnd);
+        self.counts.threshold_falls += u32::from(self.window.ssthresh < before.ssthresh);
     }
 
     /// One step of slow start at the threshold itself, which stays.
@@ -605,7 +698,11 @@ impl Sender {
                 self.send_syn(now, profile, out);
             }
             Life::Open if self.selective.is_some() => self.selective_timer(now, profile, out),
-            Life::Open => self.timed_out(now, profile, out),
+            Life::Open => {
+                if self.flow.is_none() || !self.persist_timer(now, profile, out) {
+                    self.timed_out(now, profile, out);
+                }
+            }
             _ => self.timer = Time::NEVER,
         }
     }
@@ -613,12 +710,13 @@ impl Sender {
     /// One beyond the last byte in the send buffer.
     #[inline]
     fn data_end(&self, profile: &Profile) -> u64 {
-        let edge = self.una.saturating_add(profile.max_window);
+        let edge = self.una.saturating_add(self.reach);
         let end = match (profile.write, self.size) {
             // The application fills it in whole writes.
             (Some(write), size) => {
-                let end = edge / u64::from(write) * u64::from(write);
-                size.map_or(end, |size| end.min(size))
+                let filled = self.una.saturating_add(profile.buffer()) / u64::from(write) * u64::from(write);
+                let end = size.map_or(filled, |size| filled.min(size));
+                if end > edge { self.next + edge.saturating_sub(self.next) / profile.mss * profile.mss } else { end }
             }
             (None, Some(size)) if size <= edge => size,
             // A segment shorter than full goes only where it is the last (RFC 9293 section 3.8.6.2.1).
@@ -632,7 +730,7 @@ impl Sender {
     fn next_payload(&self, profile: &Profile) -> u64 {
         let mss = profile.mss;
         let (ahead, slack) = (self.next - self.una, mss + u64::from(profile.write.unwrap_or(1)));
-        if self.size.is_none() && ahead + slack <= profile.max_window {
+        if self.size.is_none() && ahead + slack <= self.reach {
             return mss; // far from the end of the buffer: spares a division
         }
         self.last_payload(profile)
@@ -641,6 +739,9 @@ impl Sender {
     /// The same near the end of the buffer.
     #[inline(never)]
     fn last_payload(&self, profile: &Profile) -> u64 {
+        if self.flow.is_some() {
+            return self.next_of_queue(profile);
+        }
         (self.data_end(profile) - self.next).min(profile.mss)
     }
 
@@ -651,6 +752,22 @@ impl Sender {
             self.send_by_pipe(now, profile, out)
         } else {
             self.send_pending(now, profile, out)
+        }
+    }
+
+    /// Sending has stopped, for this reason.
+    #[inline(always)]
+    fn held(&mut self, by: Limit, now: Time) {
+        if self.limited.by != by {
+            self.limited.switch(by, now);
+        }
+    }
+
+    /// The congestion window has no room for the next segment, if there is one.
+    #[inline(always)]
+    fn held_by_window(&mut self, now: Time) {
+        if self.limited.by != Limit::Congestion && self.size != Some(self.next) {
+            self.limited.switch(Limit::Congestion, now);
         }
     }
 

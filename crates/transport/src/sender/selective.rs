@@ -9,7 +9,7 @@ use crate::{Profile, Segment};
 
 use super::adaptive::Kept;
 use super::board::{Board, Delivered};
-use super::{Growth, Life, Recovery, Sender};
+use super::{Growth, Life, Limit, Recovery, Sender};
 
 /// RACK-TLP: recoveries in a row without a duplicate report before the reordering window shrinks again (RFC 8985
 /// section 6.2 step 4).
@@ -350,7 +350,7 @@ impl Sender {
                 flight: outstanding.min(self.window.cwnd.max(mss)),
                 mss,
             };
-            self.lower_threshold(&event, profile);
+            self.lower_threshold(&event, event.signal, profile);
         }
         if !same {
             self.reduced();
@@ -562,16 +562,19 @@ impl Sender {
             let room = window.saturating_sub(s.board.pipe() + reported);
             if room < profile.mss && !s.force {
                 if self.size.is_none() || room == 0 {
-                    return;
+                    return self.held_by_window(now);
                 }
                 // A short last segment may still fit.
                 if (!only_new && s.board.next_lost().is_some()) || self.next_payload(profile) > room {
-                    return;
+                    return self.held_by_window(now);
                 }
             }
             let Some(s) = &mut self.selective else { return };
             s.force = false;
             if let Some(i) = (!only_new).then(|| s.board.next_lost()).flatten() {
+                if !self.may_resend(i, profile) {
+                    return self.held(Limit::Receive, now);
+                }
                 self.resend(i, now, profile, out);
                 continue;
             }
@@ -589,20 +592,19 @@ impl Sender {
                 self.send_new(payload, now, profile, out);
                 continue;
             }
+            self.held(self.held_back_by(profile), now);
             let Some(s) = &mut self.selective else { return };
             if !in_recovery || !(profile.rescue || adaptive) {
                 return;
             }
-            if let Some(i) = s.board.next_hole() {
-                self.resend(i, now, profile, out);
-            } else if !profile.rescue {
-                return;
-            } else if let Some(i) = s.board.rescue().filter(|_| !s.rescued) {
-                s.rescued = true;
-                self.resend(i, now, profile, out);
-            } else {
+            let hole = s.board.next_hole();
+            let rescue = hole.is_none() && profile.rescue && !s.rescued;
+            let Some(i) = hole.or_else(|| rescue.then(|| s.board.rescue()).flatten()) else { return };
+            if !self.may_resend(i, profile) {
                 return;
             }
+            self.selective().rescued |= rescue;
+            self.resend(i, now, profile, out);
         }
     }
 
@@ -648,7 +650,7 @@ impl Sender {
                 }
                 Early::Probe => self.probe(now, profile, out),
             }
-        } else if now >= self.timer {
+        } else if now >= self.timer && !(self.flow.is_some() && self.persist_timer(now, profile, out)) {
             self.time_out(now, profile, out);
         }
     }
@@ -657,7 +659,7 @@ impl Sender {
     fn time_out(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mss = profile.segment();
         if profile.retries.is_some_and(|most| self.tries >= most) {
-            return self.die();
+            return self.die(now);
         }
         if self.una == self.high {
             self.timer = Time::NEVER;
@@ -677,10 +679,11 @@ impl Sender {
                 flight: flight.min(self.window.cwnd.max(mss)),
                 mss,
             };
-            self.lower_threshold(&event, profile);
+            self.lower_threshold(&event, event.signal, profile);
         }
         self.window.cwnd = self.control.floor(mss);
         self.tries += 1;
+        self.counts.timeouts += 1;
         self.recovery = Recovery::Loss;
         self.recover = self.high;
         self.reduced();
@@ -723,7 +726,9 @@ impl Sender {
         if payload > 0 {
             self.send_new(payload, now, profile, out);
             end = (self.high, false);
-        } else if let Some(i) = self.selective().board.last_unreported() {
+        } else if let Some(i) = self.selective().board.last_unreported()
+            && self.may_resend(i, profile)
+        {
             self.timed = None;
             self.resend(i, now, profile, out);
             end = (self.high, true);
@@ -764,7 +769,7 @@ impl Sender {
     fn respond_to_probe(&mut self, now: Time, profile: &Profile) {
         let event =
             Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.segment() };
-        self.lower_threshold(&event, profile);
+        self.lower_threshold(&event, event.signal, profile);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         self.reduced();
     }
