@@ -128,9 +128,9 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": search, **more}
 
 
-def spawn(*arguments: object, fake: bool = False, cwd: Path | None = None) -> subprocess.Popen[str]:
+def spawn(*arguments: object, fake: bool = False, cwd: Path | None = None, **more: str) -> subprocess.Popen[str]:
     """The command line in a process of its own, on the stand-in core if wanted."""
     command = [sys.executable, "-m", "fake_cli" if fake else "evenflow", *map(str, arguments)]
     return subprocess.Popen(
-        command, cwd=cwd, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command, cwd=cwd, env=environment(**more), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

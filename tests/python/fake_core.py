@@ -2,13 +2,15 @@
 
 Tests of results use the real core; these test the store, the study runner and the command line against a core that can
 be slow, broken, or large at will. A scenario of it is any tree with `duration`; `links.*.delay`, `sleep`, `broken`,
-`memory` and `spread` steer it.
+`memory` and `spread` steer it. The environment variable FAKE_LOG names a file that gets a line for each run that was
+computed: scenario hash, seed, process.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import struct
 import sys
@@ -85,6 +87,9 @@ def run(scenario: Scenario, seed: int, event_path: bool = False) -> Record:
         time.sleep(0.005)
     if tree.get("broken"):
         raise RuntimeError("packets went missing")
+    if log := os.environ.get("FAKE_LOG"):
+        with open(log, "ab", buffering=0) as file:  # one write, so that processes do not mix their lines
+            file.write(f"{scenario.hash} {seed} {os.getpid()}\n".encode())
     noise = random.Random(f"{scenario.hash}{seed}").gauss(0, float(tree.get("spread", 0.1)))
     delay = tree.get("links", {}).get("bottleneck", {}).get("delay", "5 ms")
     doc: dict[str, Any] = {

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import sqlite3
 import struct
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from conftest import FAKE, spawn
+from conftest import FAKE, environment, spawn
 from evenflow.errors import StoreError
 from evenflow.run import store as store_module
 from evenflow.run.engine import Result
-from evenflow.store import Store, key_of, write_whole
+from evenflow.store import Store, key_of, prepare, write_whole
 
 SERIES = {"links.a.queue.packets": (struct.pack("<2d", 0.0, 0.5), struct.pack("<2d", 3.0, 4.0))}
 
@@ -142,11 +145,8 @@ def test_a_store_locked_for_long_is_said(store: Store, monkeypatch: pytest.Monke
     other = sqlite3.connect(store.folder / "runs.sqlite3", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(store_module, "BUSY_S", 0.05)
-    with Store.__new__(Store) as impatient:
-        impatient.__dict__.update(store.__dict__)
-        impatient._db = impatient._db.__class__(store.folder / "runs.sqlite3", timeout=0.05, isolation_level=None)
-        with pytest.raises(StoreError, match="locked by another process"):
-            impatient.put("k", "s", 1, result())
+    with Store(store.folder) as impatient, pytest.raises(StoreError, match="locked by another process"):
+        impatient.put("k", "s", 1, result())
     other.execute("ROLLBACK")
     store.put("k", "s", 1, result())
 
@@ -182,10 +182,6 @@ def test_kill_9_loses_nothing_finished_and_nothing_is_repeated(work: Path) -> No
 def test_no_space_is_said_and_what_was_kept_stays(work: Path) -> None:
     """A limit on file sizes stands for a full disk: SQLite and the system report it the same way."""
     (work / "f.toml").write_text(FAKE + "[sweep]\nreplications = 400\n")
-    import subprocess
-
-    from conftest import environment
-
     script = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000));"
@@ -251,3 +247,337 @@ def test_a_store_belongs_to_one_thread_but_reads_do_not_corrupt(store: Store) ->
     thread.start()
     thread.join()
     assert isinstance(caught[0], StoreError)
+
+
+# --- damage of every kind
+
+
+def bytes_of(store: Store, find: bytes, change: Callable[[bytearray, int], None]) -> None:
+    """Change the bytes of a closed store at the first place of a text."""
+    store.close()
+    file = store.folder / "runs.sqlite3"
+    data = bytearray(file.read_bytes())
+    at = data.find(find)
+    assert at >= 0
+    change(data, at)
+    file.write_bytes(data)
+
+
+def flip(bit: int) -> Callable[[bytearray, int], None]:
+    def change(data: bytearray, at: int) -> None:
+        data[at] ^= 1 << bit
+
+    return change
+
+
+@pytest.mark.parametrize("bit", range(8))
+@pytest.mark.parametrize("find", [b'"seed": 2', b"hash2", b"record_hash TEXT", b"CREATE TABLE runs", b"claims (key"])
+def test_one_flipped_bit_never_sticks(store: Store, find: bytes, bit: int) -> None:
+    """Text that is no UTF-8, another schema, another column: computed again, and everything works afterwards."""
+    for seed in range(1, 6):
+        store.put(f"key{seed}", "s", seed, result(seed))
+    bytes_of(store, find, flip(bit))
+    with Store(store.folder) as again:
+        found = {seed: again.get(f"key{seed}") for seed in range(1, 6)}
+        for seed, record in found.items():
+            if record is None:
+                again.put(f"key{seed}", "s", seed, result(seed))
+            else:
+                assert record.json == {"seed": seed, "x": 1.5}
+        assert sum(record is None for record in found.values()) <= 1
+        again.claim(["more"], 1)
+    with Store(store.folder) as third:
+        assert all(third.get(f"key{seed}") is not None for seed in range(1, 6))
+        assert third.recomputed == 0
+        assert third.warnings == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DROP TABLE claims",
+        "ALTER TABLE runs RENAME COLUMN record_hash TO rekord_hash",
+        "ALTER TABLE owners ADD COLUMN more TEXT",
+        "DROP TABLE runs",
+    ],
+)
+def test_tables_that_are_not_those_written_are_replaced(store: Store, damage: str) -> None:
+    store.put("k", "s", 1, result())
+    store.close()
+    with sqlite3.connect(store.folder / "runs.sqlite3") as db:
+        db.execute(damage)
+    with Store(store.folder) as again:
+        assert len(again.warnings) == 1
+        again.put("k", "s", 1, result())
+        assert again.claim(["other"], 1).mine == ["other"]
+
+
+def test_damage_found_in_the_middle(store: Store) -> None:
+    store.put("k", "s", 1, result())
+    with sqlite3.connect(store.folder / "runs.sqlite3") as db:
+        db.execute("ALTER TABLE runs RENAME TO rans")
+    assert store.get("k") is None or store.get("k").json == {"seed": 1, "x": 1.5}  # type: ignore[union-attr]
+    store.put("k", "s", 1, result())
+    assert store.get("k") is not None
+
+
+def test_what_is_whole_in_a_damaged_database_is_kept(store: Store) -> None:
+    for seed in range(400):
+        store.put(f"key{seed:03}", "s", seed, result(seed))
+    store.close()
+    file = store.folder / "runs.sqlite3"
+    data = bytearray(file.read_bytes())
+    middle = len(data) // 8192 * 4096
+    data[middle : middle + 64] = b"\xff" * 64
+    file.write_bytes(data)
+    with Store(store.folder) as again:
+        kept = sum(again.get(f"key{seed:03}") is not None for seed in range(400))
+        assert 300 < kept < 400
+        assert len(again) == kept
+        assert f"{kept} of its runs were whole" in again.warnings[0]
+
+
+def test_what_the_log_of_a_damaged_database_holds_is_kept(store: Store, work: Path) -> None:
+    """Runs in the write-ahead log only, the database itself no longer one."""
+    store.put("k", "s", 1, result())
+    assert (store.folder / "runs.sqlite3-wal").stat().st_size > 0
+    copy = work / "copy"
+    copy.mkdir()
+    for name in ("runs.sqlite3", "runs.sqlite3-wal"):
+        (copy / name).write_bytes((store.folder / name).read_bytes())
+    with sqlite3.connect(copy / "runs.sqlite3") as db:
+        db.execute("ALTER TABLE owners ADD COLUMN more TEXT")
+    with Store(copy) as again:
+        assert again.get("k") is not None
+
+
+def test_a_database_replaced_behind_an_open_store_is_seen(store: Store) -> None:
+    """What is put after another process has moved the database aside is in the new one."""
+    store.put("a", "s", 1, result())
+    other = Store(store.folder)
+    (store.folder / "runs.sqlite3").rename(store.folder / "runs.sqlite3.damaged-1")
+    for suffix in ("-wal", "-shm"):
+        (store.folder / f"runs.sqlite3{suffix}").rename(store.folder / f"runs.sqlite3.damaged-1{suffix}")
+    third = Store(store.folder)
+    third.put("b", "s", 2, result(2))
+    store.put("c", "s", 3, result(3))
+    other.close()  # must not remove the new database's log
+    del other
+    gc.collect()
+    third.put("d", "s", 4, result(4))
+    with Store(store.folder) as again:
+        assert [again.get(key) is not None for key in "abcd"] == [False, True, True, True]
+    assert store.get("d") is not None
+
+
+def test_an_application_id_or_version_that_flipped_is_put_right(store: Store) -> None:
+    store.put("k", "s", 1, result())
+    store.close()
+    file = store.folder / "runs.sqlite3"
+    for at in (*range(60, 64), *range(68, 72)):  # user_version and application_id in the header
+        data = bytearray(file.read_bytes())
+        data[at] ^= 0x40
+        file.write_bytes(data)
+        with Store(store.folder) as again:
+            assert again.get("k") is not None, at
+            assert again.warnings == []
+    with sqlite3.connect(file) as db:
+        assert db.execute("PRAGMA application_id").fetchone() == (store_module.APPLICATION_ID,)
+        assert db.execute("PRAGMA user_version").fetchone() == (store_module.VERSION,)
+
+
+def test_a_store_of_an_earlier_version_is_taken_over(work: Path, fake: ModuleType) -> None:
+    folder = work / "store"
+    with Store(folder) as store:
+        store.put("k", "s", 1, result())
+    with sqlite3.connect(folder / "runs.sqlite3") as db:
+        for table in ("claims", "owners", "carried", "provenance"):
+            db.execute(f"DROP TABLE {table}")
+        db.execute("PRAGMA application_id = 0")
+        db.execute("PRAGMA user_version = 0")
+    with Store(folder) as again:
+        assert again.get("k") is not None
+        assert again.claim(["x"], 1).mine == ["x"]
+        assert again.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("statements", "says"),
+    [
+        (["CREATE TABLE runs (key TEXT, other TEXT)"], "another program's database"),
+        (["CREATE TABLE songs (title TEXT)"], "another program's database"),
+        (["PRAGMA application_id = 77"], "another program's database"),
+        (
+            [
+                f"PRAGMA application_id = {store_module.APPLICATION_ID}",
+                "PRAGMA user_version = 9",
+                "CREATE TABLE runs (key TEXT, more TEXT)",
+            ],
+            "later version of Evenflow",
+        ),
+    ],
+)
+def test_other_databases_are_refused_untouched(work: Path, fake: ModuleType, statements: list[str], says: str) -> None:
+    folder = work / "store"
+    folder.mkdir()
+    file = folder / "runs.sqlite3"
+    with sqlite3.connect(file) as db:
+        for statement in statements:
+            db.execute(statement)
+    db.close()
+    before = file.read_bytes()
+    with pytest.raises(StoreError, match=says):
+        Store(folder)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("what", ["folder", "pipe"])
+def test_what_is_no_file_is_said_to_be_none(work: Path, fake: ModuleType, what: str) -> None:
+    (work / "store").mkdir()
+    if what == "folder":
+        (work / "store" / "runs.sqlite3").mkdir()
+    else:
+        os.mkfifo(work / "store" / "runs.sqlite3")
+    with pytest.raises(StoreError, match="is no file"):
+        Store(work / "store")
+
+
+# --- files
+
+
+def test_files_left_in_writing_are_swept_after_an_hour(store: Store) -> None:
+    key = "ab" + "0" * 62
+    store.put(key, "s", 1, result(series=True))
+    store.close()
+    series = store.folder / "series" / "ab"
+    old, fresh, other = series / f".{key[:40]}.x8_3kd0a", series / f".{key}.npz.abcd", series / "notes.txt"
+    partial = series / f".{key}.npz.12345678.partial"
+    for path in (old, fresh, other, partial):
+        path.write_bytes(b"half")
+    for path in (old, other, partial, series / f"{key}.npz"):
+        os.utime(path, (time.time() - 7200, time.time() - 7200))
+    with Store(store.folder) as again:
+        assert again.get(key) is not None
+    assert sorted(series.iterdir()) == sorted([fresh, other, series / f"{key}.npz"])
+
+
+def test_results_folders_are_swept_too(work: Path) -> None:
+    write_whole(work / "out" / "file", b"x")
+    left, other = work / "out" / ".file.12345678.partial", work / "out" / ".hidden"
+    for path in (left, other):
+        path.write_bytes(b"")
+        os.utime(path, (0, 0))
+    prepare(work / "out")
+    assert sorted(p.name for p in (work / "out").iterdir()) == [".hidden", "file"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+@pytest.mark.parametrize("mask", [0o077, 0o027, 0o002])
+def test_permissions_follow_the_umask(work: Path, fake: ModuleType, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        write_whole(work / "file", b"x")
+        with Store(work / "store") as store:
+            store.put("k", "s", 1, result(series=True))
+            store.claim(["x"], 1)
+            found = [work / "file", *(p for p in (work / "store").rglob("*") if p.is_file())]
+            assert len(found) >= 5
+            assert {p.name: p.stat().st_mode & 0o777 & ~0o666 for p in found} == {p.name: 0 for p in found}
+            assert {p.name: oct(p.stat().st_mode & mask) for p in found} == {p.name: "0o0" for p in found}
+    finally:
+        os.umask(before)
+
+
+# --- a store that can only be read
+
+
+def as_nobody(work: Path, *arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
+    """The command line without root's right to write what may not be written."""
+    script = (
+        "import ctypes, os, runpy, sys;"
+        "os.geteuid() or ctypes.CDLL(None).capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)());"
+        "sys.argv = ['evenflow', *sys.argv[1:]];"
+        "runpy.run_module('fake_cli', run_name='__main__')"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        cwd=work,
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture
+def published(work: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A store with 12 runs of f.toml that nobody may write; "log": with runs in its log only."""
+    (work / "f.toml").write_text(
+        FAKE + '[record]\nseries = [{ of = "x", every = "1 s" }]\n[sweep]\nreplications = 12\n'
+    )
+    kept = getattr(request, "param", "closed")
+    done = spawn("study", "f.toml", fake=True, cwd=work)
+    assert done.wait() == 0
+    folder = work / "out" / "store"
+    if kept == "log":
+        script = """
+import fake_core, os
+fake_core.install()
+from evenflow.store import Store
+store = Store()
+db = store._db
+rows = db.execute("SELECT * FROM runs WHERE seed > 8").fetchall()
+db.execute("DELETE FROM runs WHERE seed > 8")
+db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+db.executemany("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+os._exit(0)
+"""
+        subprocess.run([sys.executable, "-c", script], cwd=work, env=environment(), check=True)
+        assert (folder / "runs.sqlite3-wal").stat().st_size > 0
+        (folder / "runs.sqlite3-shm").unlink()
+    for path in [*folder.rglob("*"), folder]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    yield folder
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+@pytest.mark.parametrize("published", ["closed", "log"], indirect=True)
+def test_a_read_only_store_is_read_and_exported(published: Path, work: Path) -> None:
+    before = {p: (p.stat().st_mtime_ns, p.stat().st_size) for p in published.rglob("*")}
+    done = as_nobody(work, "study", "f.toml", "--out", "results")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "12 of them from the store" in done.stdout
+    assert (work / "results" / "results.csv").read_text().count("\n") == 13
+    assert before == {p: (p.stat().st_mtime_ns, p.stat().st_size) for p in published.rglob("*")}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_a_read_only_store_without_the_runs_is_a_sentence(published: Path, work: Path) -> None:
+    done = as_nobody(work, "study", "f.toml", "--out", "results", "--replications", 20)
+    assert done.returncode == 1
+    assert "8 of 20 runs are not in the store out/store, which can only be read" in done.stderr
+    assert done.stderr.count("\n") == 1
+    empty = as_nobody(work, "study", "f.toml", "--out", "results", EVENFLOW_STORE="/proc")
+    assert empty.returncode == 1
+    assert "cannot be written, and holds no runs" in empty.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_a_damaged_read_only_store_is_a_sentence(published: Path, work: Path) -> None:
+    file = published / "runs.sqlite3"
+    file.chmod(0o644)
+    file.write_bytes(b"no database " * 500)
+    file.chmod(0o444)
+    done = as_nobody(work, "study", "f.toml", "--out", "results")
+    assert done.returncode == 1
+    assert "damaged and can only be read" in done.stderr
+
+
+def test_a_row_damaged_in_a_read_only_store_is_missing(published: Path, work: Path) -> None:
+    with sqlite3.connect(published / "runs.sqlite3") as db:
+        db.execute("UPDATE runs SET record = x'ff00' WHERE seed = 3")
+    db.close()
+    done = as_nobody(work, "study", "f.toml", "--out", "results")
+    assert done.returncode == 1
+    assert "1 of 12 runs are not in the store" in done.stderr

@@ -66,9 +66,9 @@ pub enum Call {
     Close(Conn, End),
     /// This end resets the connection. What was not delivered is lost.
     Abort(Conn, End),
-    /// This end stops reading: from now on bytes stay in its receive buffer until it reads them.
-    Hold(Conn, End),
-    /// An end that holds reads so many bytes.
+    /// Before [`Call::Open`]: this end empties its receive buffer at its own pace. Without it an end reads at once.
+    Pace(Conn, End),
+    /// An end with a pace of its own reads so many bytes, or all there are.
     Read(Conn, End, u64),
     /// This end sends a datagram.
     Send(Conn, End, Datagram),

@@ -47,8 +47,8 @@ impl Arrivals {
         self.clock = now.seconds();
     }
 
-    /// When the next comes; [`Time::NEVER`], if there is none.
-    pub fn next(&mut self) -> Time {
+    /// On to the next arrival: when it comes; [`Time::NEVER`], if there is none.
+    pub fn advance(&mut self) -> Time {
         self.clock += self.gaps.draw(&mut self.gap, self.count);
         self.count += 1;
         let at = Time::from_seconds(self.clock);
@@ -81,7 +81,7 @@ mod tests {
             let mut process = arrivals(shares);
             let next = |_| {
                 process.whom();
-                process.next()
+                process.advance()
             };
             (0..100).map(next).collect::<Vec<_>>()
         };
@@ -93,7 +93,7 @@ mod tests {
         let mut process = arrivals(&[(1.0, 1)]);
         process.start(Time::from_seconds(1.0));
         let n = 100_000;
-        let last = (0..n).map(|_| process.next()).last().unwrap().seconds() - 1.0;
+        let last = (0..n).map(|_| process.advance()).last().unwrap().seconds() - 1.0;
         // Variance of a gap: mean^2 / shape.
         let error = 0.006 * (f64::from(n) / 0.5).sqrt();
         assert!((last - 600.0).abs() < 5.0 * error, "{last}");
@@ -122,7 +122,7 @@ mod tests {
     fn it_ends() {
         let mut process = arrivals(&[(1.0, 1)]);
         process.until(Time::from_seconds(0.1));
-        let instants: Vec<Time> = (0..100).map(|_| process.next()).collect();
+        let instants: Vec<Time> = (0..100).map(|_| process.advance()).collect();
         let first = instants.iter().position(|t| *t == Time::NEVER).expect("0.6 s of gaps");
         assert!(first > 0 && instants[first - 1] < Time::from_seconds(0.1));
         assert!(instants[first..].iter().all(|t| *t == Time::NEVER));

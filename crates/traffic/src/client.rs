@@ -179,8 +179,9 @@ impl Client {
                     }
                 }
             }
-            Event::Timer(number) if self.channels.get(number as usize).is_some_and(|c| c.answers == now) => {
-                if self.stage(number) == Stage::Busy {
+            Event::Timer(number) => {
+                let due = |c: &Channel| c.stage == Stage::Busy && c.answers == now;
+                if self.channels.get(number as usize).is_some_and(due) {
                     self.answer(number, calls);
                 }
             }

@@ -22,6 +22,8 @@ class Progress:
     total: int
     done: int = 0
     cached: int = 0
+    elsewhere: int = 0
+    """Runs that other processes on the same store compute at present."""
     started: float = field(default_factory=time.perf_counter)
 
     @property

@@ -56,6 +56,10 @@ class Record:
         series = [(name, *self._series[name]) for name in self._series]
         return _core.record_hash(self._text, series, version)
 
+    def copy(self) -> Record:
+        """The same record as an object of its own."""
+        return Record(self._text, self.record_hash, self._series)
+
     @property
     def text(self) -> str:
         """The JSON text the core wrote."""

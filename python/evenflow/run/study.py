@@ -7,15 +7,17 @@ and seeds.
 from __future__ import annotations
 
 import os
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import stats
-from ..errors import EvenflowError, Interrupted, ScenarioError, UsageError
+from ..errors import EvenflowError, Interrupted, ScenarioError, StoreError, UsageError
 from ..scenario.scenario import Scenario, require_memory
 from ..scenario.sweep import Label, Labels, Point, expand, nearest_label
 from .engine import Result, execute
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .notes import Note
-    from .store import Store
+    from .store import Claimed, Store
 
 __all__ = ["Curve", "Label", "Labels", "Origin", "Point", "Precision", "Progress", "Run", "Study", "Table", "run_study"]
 
@@ -582,22 +584,48 @@ def default_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+AHEAD_S = 0.5
+"""So much work a worker is claimed and handed over at once, as far as the cost of a run is known."""
+MOST_AHEAD = 16
+"""Most runs a worker that are claimed at once."""
+LOOK_S = (0.02, 0.5)
+"""First and longest pause between looks at what other processes compute."""
+
+
 class _Submission:
-    """Runs in flight: at most `window`, so that a large study neither floods an executor nor holds all its results."""
+    """Runs in flight: at most `window`, so that a large study neither floods an executor nor holds all its results, and
+    that processes which share a study end together.
 
-    def __init__(self, executor: Executor, window: int) -> None:
+    Args:
+        jobs: workers of this process; None for an executor whose workers are not known.
+    """
+
+    def __init__(self, executor: Executor, jobs: int | None) -> None:
         self.executor = executor
-        self.window = window
-        self.pending: dict[Future[Result], tuple[int, int]] = {}
+        self.jobs = jobs
+        self.window = 256 if jobs is None else jobs
+        self.pending: dict[Future[Result], str] = {}
 
-    def submit(self, tree_json: str, point: int, seed: int) -> None:
-        self.pending[self.executor.submit(execute, tree_json, seed)] = (point, seed)
+    @property
+    def room(self) -> int:
+        """How many runs to claim now: 0 while all workers are busy and half of the window is full, for batches."""
+        busy = len(self.pending)
+        return self.window - busy if busy <= max((self.jobs or 1) - 1, self.window // 2) else 0
 
-    def finished(self, timeout: float | None = None) -> list[tuple[int, int, Future[Result]]]:
+    def submit(self, tree_json: str, seed: int, key: str) -> None:
+        self.pending[self.executor.submit(execute, tree_json, seed)] = key
+
+    def finished(self, timeout: float | None = None) -> list[tuple[str, Future[Result]]]:
         from concurrent.futures import FIRST_COMPLETED, wait
 
         done, _ = wait(self.pending, timeout=timeout, return_when=FIRST_COMPLETED)
-        return [(*self.pending.pop(future), future) for future in done]
+        return [(self.pending.pop(future), future) for future in done]
+
+    def learn(self, elapsed_s: float, runs: int) -> None:
+        """Fit the window to what runs have cost so far."""
+        if self.jobs is not None and runs:
+            each = max(elapsed_s * self.jobs / runs, 1e-9)
+            self.window = round(self.jobs * min(max(AHEAD_S / each, 1), MOST_AHEAD))
 
     def cancel(self) -> None:
         for future in self.pending:
@@ -646,70 +674,137 @@ def run_study(
 
     state = Progress(total=study.runs if precision is None else len(study.points) * BATCH)
     runs: dict[tuple[int, int], Run] = {}
-    queue: list[tuple[int, int]] = []
+    wanted: dict[str, list[tuple[int, int]]] = {}
+    """Key -> (point, seed) of runs that are not there yet; points that are the same scenario share a run."""
+    queue: deque[str] = deque()
+    elsewhere: dict[str, None] = {}
+    """Keys of runs that other processes compute."""
     batches = dict.fromkeys(range(len(study.points)), 0)
 
-    def keep(point: int, seed: int, record: Record, cached: bool) -> None:
-        record.scenario = study.points[point].scenario
-        runs[point, seed] = Run(point, study.points[point].labels, seed, record, cached=cached)
-        state.done += 1
-        state.cached += cached
-        bar.update(state)
-        if on_run is not None:
-            on_run(state)
+    def keep(key: str, record: Record, cached: bool) -> list[int]:
+        """A run is there. Returns the points that it belongs to."""
+        entries = wanted.pop(key)
+        elsewhere.pop(key, None)
+        for index, (point, seed) in enumerate(entries):
+            own = record if index == 0 else record.copy()
+            own.scenario = study.points[point].scenario
+            runs[point, seed] = Run(point, study.points[point].labels, seed, own, cached=cached)
+            state.done += 1
+            state.cached += cached
+            state.elsewhere = len(elsewhere)
+            bar.update(state)
+            if on_run is not None:
+                on_run(state)
+        return list(dict.fromkeys(point for point, _ in entries))
 
-    def plan(point: int, seeds: Iterable[int]) -> None:
+    def plan(point: int, seeds: Iterable[int]) -> list[str]:
+        """Take what the store holds. Returns the keys of the rest."""
+        missing = []
         for seed in seeds:
-            found = store.get(key_of(hashes[point], seed)) if store is not None else None
+            key = key_of(hashes[point], seed)
+            if key in wanted:
+                wanted[key].append((point, seed))
+                continue
+            wanted[key] = [(point, seed)]
+            found = store.get(key) if store is not None else None
             if found is None:
-                queue.append((point, seed))
+                missing.append(key)
             else:
-                keep(point, seed, found, True)
+                keep(key, found, True)
+        return missing
 
-    def next_batch(point: int) -> None:
+    def next_batch(point: int) -> list[str]:
         """Plan the point's next ten seeds, until its runs are precise enough."""
         assert precision is not None
+        missing: list[str] = []
         while True:
             have = batches[point]
             seeds = range(1, have + 1)
             if any((point, seed) not in runs for seed in seeds):
-                return
+                return missing
             if have >= MOST_REPLICATIONS or (have and precision.met([runs[point, seed] for seed in seeds])):
-                return
+                return missing
             batches[point] = have + BATCH
             if have:
                 state.total += BATCH
-            plan(point, range(have + 1, have + BATCH + 1))
+            missing += plan(point, range(have + 1, have + BATCH + 1))
+
+    def arrived(key: str, record: Record, cached: bool) -> None:
+        """A run is there; plan what it leaves to be done."""
+        points = keep(key, record, cached)
+        if precision is not None:
+            for point in points:
+                queue.extendleft(reversed(next_batch(point)))
+
+    def sort(claimed: Claimed) -> list[str]:
+        """Take what other processes have finished, and remember what they compute. Returns what this one is to do."""
+        assert store is not None
+        elsewhere.update(dict.fromkeys(claimed.elsewhere))
+        for key in claimed.finished:
+            found = store.get(key)
+            if found is not None:
+                arrived(key, found, True)
+            else:  # damaged, and thrown away
+                elsewhere.pop(key, None)
+                queue.append(key)
+        for key in claimed.mine:
+            elsewhere.pop(key, None)
+        return claimed.mine
+
+    def take(room: int) -> list[str]:
+        """Take runs from the queue that nobody else computes."""
+        if store is None:
+            return [queue.popleft() for _ in range(min(room, len(queue)))]
+        claimed = store.claim(queue, room)
+        for _ in range(claimed.looked_at):
+            queue.popleft()
+        return sort(claimed)
+
+    def submit(keys: Iterable[str]) -> None:
+        for key in keys:
+            point, seed = wanted[key][0]
+            flight.submit(texts[point], seed, key)
+
+    def row(key: str, result: Result) -> tuple[str, str, int, Result]:
+        point, seed = wanted[key][0]
+        return key, hashes[point], seed, result
 
     own = ThreadPoolExecutor(jobs, thread_name_prefix="evenflow") if executor is None else None
-    flight = _Submission(own or executor, 4 * jobs if own else 256)  # type: ignore[arg-type]
+    flight = _Submission(own or executor, jobs if own else None)  # type: ignore[arg-type]
     with progress_bar(what, progress) as bar:
         try:
             if on_run is not None:
                 on_run(state)
             for point in range(len(study.points)):
-                if precision is None:
-                    plan(point, study.seeds)
-                else:
-                    next_batch(point)
-            queue.reverse()  # taken from the end: first points first
-            while queue or flight.pending:
-                while queue and len(flight.pending) < flight.window:
-                    point, seed = queue.pop()
-                    flight.submit(texts[point], point, seed)
-                for point, seed, future in flight.finished():
-                    result = _checked(future)
-                    if store is None:
-                        record = result.record()
-                    else:
-                        record = store.put(key_of(hashes[point], seed), hashes[point], seed, result)
-                    keep(point, seed, record, False)
-                    if precision is not None and (point, seed) in runs:
-                        before = len(queue)
-                        next_batch(point)
-                        queue[before:] = reversed(queue[before:])
+                queue.extend(plan(point, study.seeds) if precision is None else next_batch(point))
+            if store is not None and queue:
+                if store.read_only:
+                    raise StoreError(_not_there(len(queue), state.total, store))
+                queue.rotate(-store.start_at(len(queue)))
+            computed, started = 0, time.perf_counter()
+            pause, looked = LOOK_S[0], started
+            while queue or flight.pending or elsewhere:
+                if queue and flight.room:
+                    submit(take(flight.room))
+                if flight.pending:
+                    good, failed = _sorted(flight.finished(pause if elsewhere else None))
+                    rows = [row(key, result) for key, result in good]
+                    records = [r.record() for *_, r in rows] if store is None else store.put_all(rows)
+                    computed += len(rows)
+                    flight.learn(time.perf_counter() - started, computed)
+                    for (key, _), record in zip(good, records, strict=True):
+                        arrived(key, record, False)
+                    if failed is not None:
+                        raise failed
+                elif elsewhere and not queue:
+                    time.sleep(pause)
+                if store is not None and elsewhere and time.perf_counter() - looked >= pause:
+                    before = len(elsewhere)
+                    submit(sort(store.claim(list(elsewhere), max(flight.room, 1))))
+                    pause = LOOK_S[0] if len(elsewhere) < before else min(2 * pause, LOOK_S[1])
+                    looked = time.perf_counter()
         except BaseException as error:
-            _stop(flight, own, store, hashes)
+            _stop(flight, own, store, row)
             if isinstance(error, KeyboardInterrupt):
                 raise Interrupted(_interrupted(state, store)) from None
             raise
@@ -721,6 +816,20 @@ def run_study(
                 _core.clear_stop()
     scenarios = {index: point.scenario for index, point in enumerate(study.points)}
     return Table(runs.values(), elapsed_s=state.elapsed_s, scenarios=scenarios)
+
+
+def _sorted(
+    finished: Iterable[tuple[str, Future[Result]]],
+) -> tuple[list[tuple[str, Result]], BaseException | None]:
+    """What came out well, and the first error: one run's error loses no other."""
+    good: list[tuple[str, Result]] = []
+    failed: BaseException | None = None
+    for key, future in finished:
+        try:
+            good.append((key, _checked(future)))
+        except BaseException as error:
+            failed = failed or error
+    return good, failed
 
 
 def _checked(future: Future[Result]) -> Result:
@@ -735,23 +844,36 @@ def _checked(future: Future[Result]) -> Result:
     return result
 
 
-def _stop(flight: _Submission, own: ThreadPoolExecutor | None, store: Store | None, hashes: Sequence[str]) -> None:
-    """End what is under way, and keep what has finished meanwhile."""
+def _stop(
+    flight: _Submission,
+    own: ThreadPoolExecutor | None,
+    store: Store | None,
+    row: Callable[[str, Result], tuple[str, str, int, Result]],
+) -> None:
+    """End what is under way, keep what has finished meanwhile, and leave the rest to other processes."""
     from .. import _core
-    from .store import key_of
 
     flight.cancel()
     if own is not None:
         _core.request_stop()
         own.shutdown(wait=True, cancel_futures=True)
-    if store is None:
+    if store is None or store.read_only:
         return
-    for future, (point, seed) in list(flight.pending.items()):
-        if future.done() and not future.cancelled() and future.exception() is None:
-            try:
-                store.put(key_of(hashes[point], seed), hashes[point], seed, future.result())
-            except EvenflowError:
-                return
+    done = [(key, future) for future, key in flight.pending.items() if future.done() and not future.cancelled()]
+    good, _ = _sorted(done)
+    with suppress(EvenflowError):
+        if good:
+            store.put_all([row(key, result) for key, result in good])
+        store.release()
+
+
+def _not_there(missing: int, total: int, store: Store) -> str:
+    from .store import ENVIRONMENT
+
+    return (
+        f"{missing:,} of {total:,} runs are not in the store {store.folder}, which can only be read. "
+        f"Name another with the environment variable {ENVIRONMENT}."
+    )
 
 
 def _interrupted(state: Progress, store: Store | None) -> str:

@@ -23,7 +23,7 @@ Tree: TypeAlias = "Mapping[str, Any]"
 DATAGRAMS = ("poisson", "cbr")
 MARKERS = ("red", "virtual-queue", "load-based", "constant-probability", "rem")
 """Queues whose `action` says what becomes of a packet they pick."""
-LAWS = ("uniform", "normal", "exponential")
+LAWS = ("uniform", "normal", "exponential", "gamma", "pareto", "lognormal")
 """What is drawn; `values` is dealt in turn."""
 
 
@@ -33,7 +33,7 @@ def mean_of(quantity: Any) -> float:
         ((law, value),) = quantity.items()
         if law == "exponential":
             return mean_of(value)
-        if law == "normal":
+        if law in ("normal", "gamma", "pareto", "lognormal"):
             return mean_of(value[0])
         return sum(mean_of(v) for v in value) / len(value)  # uniform: of both ends; values: of all
     if isinstance(quantity, str):
@@ -51,13 +51,19 @@ def least_of(quantity: Any) -> float:
 
 def most_of(quantity: Any) -> float:
     """What a canonical quantity hardly exceeds: the largest value; mean and two deviations; three means of an
-    exponential."""
+    exponential; of laws with a heavy tail what 1 in 20 draws exceeds."""
     if isinstance(quantity, Mapping):
         ((law, value),) = quantity.items()
         if law == "exponential":
             return 3 * mean_of(value)
         if law == "normal":
             return mean_of(value[0]) + 2 * mean_of(value[1])
+        if law == "gamma":
+            return mean_of(value[0]) * (1 + 2 / math.sqrt(value[1]))
+        if law == "pareto":
+            return mean_of(value[0]) * (value[1] - 1) / value[1] * 20 ** (1 / value[1])
+        if law == "lognormal":
+            return mean_of(value[0]) * math.exp(1.645 * value[1] - value[1] ** 2 / 2)
         return max(map(mean_of, value))
     return mean_of(quantity)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeAlias
 
 Quantity: TypeAlias = "str | Mapping[str, Any]"
-"""A number with its unit ("5 ms"), or a law ({"uniform": ["0 s", "15 s"]}, {"exponential": "1000 B"}, …)."""
+"""A number with its unit ("5 ms"), or a law ({"uniform": ["0 s", "15 s"]}, {"gamma": ["6 ms", 0.5]}, …)."""
 Number: TypeAlias = "float | Mapping[str, Any]"
 """A pure number, or a law."""
 

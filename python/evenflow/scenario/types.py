@@ -786,16 +786,22 @@ class Bulk(Table):
     Source: Menth and Zeitler 2018, section IV-A3 ("saturated").
 
     Attributes:
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
         flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
         class_: Traffic class of its packets. (text; default: absent: the group's)
         tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "bulk"
 
+    end: Literal["close", "abort"] | None = None
     flows: int | Mapping[str, Any] | None = None
     start: Quantity | None = None
+    until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
@@ -804,17 +810,23 @@ class Bulk(Table):
 class Cbr(Table):
     """Constant-rate datagrams.
 
-    Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness.
+    Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness,
+    which gap.jitter breaks.
 
     Source: Menth and Zeitler 2018, section IV-A1.
 
     Attributes:
         ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
             default: false)
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
+        gap: How the gaps between packets vary. (gap table; default: absent: equal gaps)
         packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
             1500 B; at least 1, at most 65535)
         rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
         class_: Traffic class of its packets. (text; default: absent: the group's)
         tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
     """
@@ -822,9 +834,12 @@ class Cbr(Table):
     KIND: ClassVar[str | None] = "cbr"
 
     ecn_capable: bool | None = None
+    end: Literal["close", "abort"] | None = None
+    gap: Table | Mapping[str, Any] | None = None
     packet: Quantity | None = None
     rate: Quantity
     start: Quantity | None = None
+    until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
@@ -840,10 +855,14 @@ class Poisson(Table):
     Attributes:
         ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
             default: false)
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
         packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
             1500 B; at least 1, at most 65535)
         rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
         class_: Traffic class of its packets. (text; default: absent: the group's)
         tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
     """
@@ -851,9 +870,11 @@ class Poisson(Table):
     KIND: ClassVar[str | None] = "poisson"
 
     ecn_capable: bool | None = None
+    end: Literal["close", "abort"] | None = None
     packet: Quantity | None = None
     rate: Quantity
     start: Quantity | None = None
+    until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
@@ -867,18 +888,24 @@ class Upload(Table):
     Source: Menth and Zeitler 2018, section IV-G2.
 
     Attributes:
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
         flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
         size: Application bytes of each connection. (bytes; default: absent: without end; at least 1)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
         class_: Traffic class of its packets. (text; default: absent: the group's)
         tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
     """
 
     KIND: ClassVar[str | None] = "upload"
 
+    end: Literal["close", "abort"] | None = None
     flows: int | Mapping[str, Any] | None = None
     size: Quantity | None = None
     start: Quantity | None = None
+    until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
 

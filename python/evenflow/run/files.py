@@ -1,0 +1,171 @@
+"""Files that are there whole or not at all, and what is said when the system refuses one."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ..errors import StoreError
+
+PARTIAL = ".partial"
+"""How the names of files end that are being written."""
+LEFT_S = 3600.0
+"""A file that has been in writing for longer was left by a process that was killed."""
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF, errno.EACCES, errno.EISDIR, errno.EPERM)
+"""What a system answers that cannot sync a folder, or need not."""
+
+
+def write_whole(path: Path, data: bytes | memoryview) -> None:
+    """Write a file so that it is either there completely or not at all, after a power cut as well.
+
+    Its permissions are those of any new file: what the umask leaves.
+
+    Raises:
+        StoreError: no space, no permission, a folder in the way.
+    """
+    temporary: Path | None = None
+    try:
+        make_folder(path.parent)
+        temporary = path.with_name(f".{path.name[:80]}.{secrets.token_hex(4)}{PARTIAL}")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        raise unwritable(path, error) from None
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, so that a power cut does not undo it.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir()
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    sync_folder(folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Write a folder's names to the disk: a new or renamed file outlasts a power cut only then.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    handle = -1
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
+def sweep(folders: Iterable[Path], names: re.Pattern[str]) -> int:
+    """Remove files of these names that have been in writing for more than an hour. Returns how many."""
+    swept = 0
+    before = time.time() - LEFT_S
+    for folder in folders:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if not names.fullmatch(entry.name):
+                    continue
+                with contextlib.suppress(OSError):
+                    if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < before:
+                        os.unlink(entry.path)
+                        swept += 1
+    return swept
+
+
+def prepare(folder: Path) -> None:
+    """Find out now, not after an hour of runs, whether results can be written; sweep what a killed process left.
+
+    Raises:
+        StoreError: they cannot.
+    """
+    probe = folder / f".{secrets.token_hex(4)}{PARTIAL}"
+    try:
+        make_folder(folder)
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        probe.unlink()
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    sweep([folder], re.compile(r"\..*" + re.escape(PARTIAL)))
+
+
+def unwritable(path: Path, error: OSError) -> StoreError:
+    """The sentence for a file that cannot be written."""
+    if error.errno in _NO_SPACE:
+        return full(path.parent, reason(error))
+    return StoreError(f"{path} cannot be written: {reason(error)}. Name another folder with --out.")
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the system says about a file into a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def full(folder: Path, why: str) -> StoreError:
+    """The sentence for a full disk."""
+    return StoreError(
+        f"There is no space left for {folder} ({why}). Finished runs are kept: make space and run the same command "
+        "again to go on from there."
+    )
+
+
+def out_of_space(folder: Path) -> bool:
+    """Whether the system has no space for a small file more; also at the limit that this process has on file sizes."""
+    probe = folder / f".{secrets.token_hex(4)}{PARTIAL}"
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        if limit != resource.RLIM_INFINITY and any(
+            entry.stat().st_size > limit - 2**16 for entry in os.scandir(folder) if entry.is_file()
+        ):
+            return True
+    except (ImportError, OSError):
+        pass
+    try:
+        handle = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            os.write(handle, bytes(2**16))
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        return error.errno in _NO_SPACE
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+    return False
+
+
+def reason(error: OSError) -> str:
+    """What the system says, without number and path."""
+    return error.strerror or str(error)
