@@ -32,6 +32,8 @@ pub struct Hosted {
     pub control: Option<Control>,
     /// By the application's own number: the flow of a connection, or [`NONE`].
     pub conns: Vec<u32>,
+    /// Ends of connections that it is about to open which read at a pace of their own.
+    pub paced: Vec<(u32, End)>,
     /// What became of its flows.
     pub sums: Sums,
 }

@@ -1,11 +1,12 @@
 //! Applications: one for each user and kind of traffic that opens flows on the way.
 
-use evenflow_scenario::model::{Group, Link, SchedulerPer, Traffic};
+use evenflow_base::{Stream, Time};
+use evenflow_scenario::model::{Arrivals as ArrivalsSpec, Group, Link, SchedulerPer, Share, Traffic};
 use evenflow_traffic::{App, Setting};
 
 use super::Builder;
 use super::copies::{Place, stream};
-use crate::hosting::{Control, Hosted, Sums};
+use crate::hosting::{Arrivals, Control, Hosted, Sums};
 use crate::network::{Flow, HOSTED, Network, RECEIVER, SENDER};
 use crate::slots::Opener;
 
@@ -30,6 +31,32 @@ pub(super) fn hashes_flows(link: &Link) -> bool {
 }
 
 impl Builder<'_> {
+    /// Arrival processes that groups share, each about to begin.
+    pub(super) fn arrivals(&self, applications: &[Hosted]) -> Vec<Arrivals> {
+        let scenario = self.scenario;
+        let of = |share: &Share| {
+            let group = &scenario.groups[share.group];
+            let mut users = applications.iter().enumerate().filter(|(_, a)| a.group as usize == share.group);
+            // A user's applications stand side by side, in the order of his traffic.
+            let kinds = group.traffic.iter().filter(|traffic| opens(traffic)).count() as u32;
+            let before = group.traffic[..share.traffic].iter().filter(|traffic| opens(traffic)).count() as u32;
+            let first = users.next().map_or(0, |(place, _)| place as u32);
+            (first + before, kinds)
+        };
+        let process = |spec: &ArrivalsSpec| {
+            let stream = |purpose: &str| Stream::new(self.seed, &format!("arrivals.{}/{purpose}", spec.name));
+            let shares: Vec<(f64, u32)> =
+                spec.shares.iter().map(|share| (share.share, scenario.groups[share.group].users)).collect();
+            let mut process = evenflow_traffic::Arrivals::new(&spec.interval, stream("interval"), stream("who"), &shares);
+            if let Some(ending) = spec.ending {
+                process.until(ending.at);
+            }
+            process.start(Time::ZERO + spec.start);
+            Arrivals { process, shares: spec.shares.iter().map(of).collect() }
+        };
+        scenario.arrivals.iter().map(process).collect()
+    }
+
     /// Adds an application of the user at `place`, whose number among flows is that of the flow that its flows are modelled after.
     pub(super) fn add_application(
         &self,
@@ -46,11 +73,12 @@ impl Builder<'_> {
         let of = |purpose: &str| stream(self.seed, "groups", &format!("{owner}traffic{number}"), purpose);
         let values = traffic.spec.values.clone();
         let start = evenflow_traffic::start(&values, &mut of("start"), user);
-        let setting = Setting {
-            stream: &of,
-            ending: evenflow_traffic::ending(&values, &mut of("until"), user),
-            arrivals: values.get("arrivals").is_some(),
+        let process = traffic.arrivals.map(|process| &self.scenario.arrivals[process]);
+        let (start, ending) = match process {
+            Some(process) => (process.start, process.ending),
+            None => (start, evenflow_traffic::ending(&values, &mut of("until"), user)),
         };
+        let setting = Setting { stream: &of, ending, arrivals: process.is_some() };
         let app = App::build(traffic.spec.mechanism.kind, &values, &setting).expect("the scenario was checked");
         let control = traffic.tcp.as_ref().map(|tcp| {
             let spec = &tcp.congestion_control;
@@ -63,7 +91,7 @@ impl Builder<'_> {
             });
             Control { kind, values, weight, fresh }
         });
-        net.starts.push(evenflow_base::Time::ZERO + start);
+        net.starts.push(Time::ZERO + start);
         net.flows.push(Flow {
             hosted: true,
             endpoint: net.applications.len() as u32,
@@ -83,6 +111,7 @@ impl Builder<'_> {
             profile,
             control,
             conns: Vec::new(),
+            paced: Vec::new(),
             sums: Sums::default(),
         });
         Opener { root, host, owner }

@@ -85,6 +85,7 @@ impl Builder<'_> {
         }
         let hashes = !openers.is_empty() && scenario.links.iter().any(hashes_flows);
         net.slots = Slots::new(openers, net.flows.len(), numbers, hashes);
+        net.arrivals = self.arrivals(&net.applications);
     }
 
     /// Adds the flow at `place`, whose packets take `route` and whose stack is `profile_index`.
@@ -124,7 +125,11 @@ impl Builder<'_> {
                 net.connections.push(connection(profile, control, profile_index, size));
                 (true, net.connections.len() - 1)
             }
-            Application::Datagrams(source) => {
+            Application::Datagrams(mut source) => {
+                let index = user * self.flows[g] + number;
+                if let Some(ending) = evenflow_traffic::ending(&values, &mut of("until"), index) {
+                    source.until(ending.at);
+                }
                 net.datagrams.push(Datagrams {
                     source,
                     gaps: of("gap"),

@@ -46,7 +46,7 @@ impl Engine {
     }
 
     fn next_arrival(&mut self, process: u32) {
-        let next = self.net.arrivals[process as usize].process.next();
+        let next = self.net.arrivals[process as usize].process.advance();
         if next != Time::NEVER {
             // Behind all flows that there are from the start.
             self.set_timer_as(next, self.net.slots.first() + process, process, Wake::Arrival);
@@ -123,10 +123,7 @@ impl Engine {
                 self.live(flow).how = How::Reset;
                 self.act(flow, now, |c, profile, io| c.abort(end, now, profile, io.out, io.told));
             }
-            Call::Hold(conn, end) => {
-                let Some(flow) = flow(conn) else { return };
-                self.act(flow, now, |c, profile, _| c.pace(end, profile));
-            }
+            Call::Pace(conn, end) => self.net.applications[application as usize].paced.push((conn, end)),
             Call::Read(conn, end, bytes) => {
                 let Some(flow) = flow(conn) else { return };
                 self.act(flow, now, |c, profile, io| {
@@ -181,7 +178,11 @@ impl Engine {
         let of = |purpose: &str| self.net.slots.stream(flow, purpose, self.net.seed);
         let client = control.make(profile, &of, hosted.user as usize);
         self.net.flows[flow as usize].tells_clock = client.needs_one_way_delay();
-        let connection = Connection::talking(profile, client);
+        let mut connection = Connection::talking(profile, client);
+        for (_, end) in hosted.paced.iter().filter(|(of, _)| *of == conn) {
+            connection.pace(*end, profile);
+        }
+        self.net.applications[application as usize].paced.retain(|(of, _)| *of != conn);
         self.live(flow).connection = Some(connection);
         self.act(flow, now, |c, profile, io| c.open(now, profile, io.out, io.told));
     }

@@ -81,6 +81,13 @@ impl Engine {
             let d = &mut self.net.datagrams[endpoint];
             d.source.start(now);
             let next = d.source.next(&mut d.gaps);
+            self.set_source(next, flow);
+        }
+    }
+
+    /// The next datagram of a flow, if there is one.
+    fn set_source(&mut self, next: Time, flow: u32) {
+        if next != Time::NEVER {
             self.set_timer(next, flow, Wake::Source);
         }
     }
@@ -97,7 +104,7 @@ impl Engine {
         };
         d.sent += 1;
         let next = d.source.next(&mut d.gaps);
-        self.set_timer(next, flow, Wake::Source);
+        self.set_source(next, flow);
         self.created += 1;
         self.launch(&mut packet, false, info, now);
     }
