@@ -2,7 +2,7 @@
 
 use evenflow_base::{Stream, Time};
 use evenflow_scenario::model::{Arrivals as ArrivalsSpec, Group, Link, SchedulerPer, Share, Traffic};
-use evenflow_traffic::{App, Setting};
+use evenflow_traffic::{App, Ending, Setting};
 
 use super::Builder;
 use super::copies::{Place, stream};
@@ -48,8 +48,8 @@ impl Builder<'_> {
             let shares: Vec<(f64, u32)> =
                 spec.shares.iter().map(|share| (share.share, scenario.groups[share.group].users)).collect();
             let mut process = evenflow_traffic::Arrivals::new(&spec.interval, stream("interval"), stream("who"), &shares);
-            if let Some(ending) = spec.ending {
-                process.until(ending.at);
+            if let Some((at, _)) = spec.ending {
+                process.until(Time::ZERO + at);
             }
             process.start(Time::ZERO + spec.start);
             Arrivals { process, shares: spec.shares.iter().map(of).collect() }
@@ -75,7 +75,10 @@ impl Builder<'_> {
         let start = evenflow_traffic::start(&values, &mut of("start"), user);
         let process = traffic.arrivals.map(|process| &self.scenario.arrivals[process]);
         let (start, ending) = match process {
-            Some(process) => (process.start, process.ending),
+            Some(process) => {
+                let ending = |(at, abort)| Ending { at: Time::ZERO + at, abort };
+                (process.start, process.ending.map(ending))
+            }
             None => (start, evenflow_traffic::ending(&values, &mut of("until"), user)),
         };
         let setting = Setting { stream: &of, ending, arrivals: process.is_some() };
