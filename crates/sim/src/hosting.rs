@@ -188,15 +188,16 @@ impl Live {
         all
     }
 
-    /// Brings the integrals of its congestion windows up to `now`: of ends that have written.
-    pub fn advance(&mut self, profile: &Profile, now: Time, window: &Window) {
-        let Some(connection) = &self.connection else { return };
-        for end in [End::Client, End::Server] {
-            let side = &mut self.sides[end.index()];
-            match connection.half(end).filter(|sender| side.written > 0 && sender.life() == Life::Open) {
-                Some(sender) => side.meter.advance(sender.window().cwnd, profile.segment(), now, window),
-                None => side.meter.skip(now),
-            }
+    /// Brings the integrals of an end's congestion window up to `now`, if it has written.
+    pub fn advance(&mut self, end: End, profile: &Profile, now: Time, window: &Window) {
+        let side = &mut self.sides[end.index()];
+        if side.written == 0 {
+            return;
+        }
+        let half = self.connection.as_ref().and_then(|connection| connection.half(end));
+        match half.filter(|half| half.life() == Life::Open) {
+            Some(half) => side.meter.advance(half.window().cwnd, profile.segment(), now, window),
+            None => side.meter.skip(now),
         }
     }
 }

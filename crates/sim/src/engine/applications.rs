@@ -6,9 +6,9 @@
 //!
 //! Calls are carried out in their order; what follows from them is news, which the application hears when it has had its say.
 
-use evenflow_base::{Ecn, End, Packet, Time, ip};
+use evenflow_base::{Duration, Ecn, End, Packet, Time, ip};
 use evenflow_traffic::{Call, Datagram, Event};
-use evenflow_transport::connection::{Connection, Told};
+use evenflow_transport::connection::{Connection, State, Told};
 use evenflow_transport::{Profile, Segment};
 
 use super::endpoints::keep_metrics;
@@ -16,6 +16,9 @@ use super::{Engine, Wake};
 use crate::hosting::{Live, NONE};
 use crate::network::Flow;
 use crate::probe::{Closed, How, Opened};
+
+/// How far off a wake-up is set in TIME-WAIT. Most flows are over before it, so that little is kept of them.
+const LONG: Duration = Duration::from_millis(1_000);
 
 /// What a connection gives back when it is called.
 struct Io<'a> {
@@ -78,7 +81,7 @@ impl Engine {
         }
         side.wake = Time::NEVER;
         let due = live.connection.as_ref().is_some_and(|c| now >= c.deadline(end));
-        self.act_or(How::GaveUp, flow, now, |c, profile, io| {
+        self.act_or(How::GaveUp, flow, end, now, |c, profile, io| {
             if due {
                 c.wake(end, now, profile, io.out, io.told);
             }
@@ -109,6 +112,9 @@ impl Engine {
             Call::Write(conn, end, bytes) => {
                 let Some(flow) = flow(conn) else { return };
                 let side = &mut self.live(flow).sides[end.index()];
+                if side.written == 0 {
+                    side.meter.skip(now);
+                }
                 side.written += bytes;
                 side.waiting += bytes;
                 self.write_waiting(flow, end, now);
@@ -121,12 +127,12 @@ impl Engine {
             Call::Abort(conn, end) => {
                 let Some(flow) = flow(conn) else { return };
                 self.live(flow).how = How::Reset;
-                self.act(flow, now, |c, profile, io| c.abort(end, now, profile, io.out, io.told));
+                self.act(flow, end, now, |c, profile, io| c.abort(end, now, profile, io.out, io.told));
             }
             Call::Pace(conn, end) => self.net.applications[application as usize].paced.push((conn, end)),
             Call::Read(conn, end, bytes) => {
                 let Some(flow) = flow(conn) else { return };
-                self.act(flow, now, |c, profile, io| {
+                self.act(flow, end, now, |c, profile, io| {
                     c.read(end, bytes, now, profile, io.out);
                 });
             }
@@ -184,7 +190,7 @@ impl Engine {
         }
         self.net.applications[application as usize].paced.retain(|(of, _)| *of != conn);
         self.live(flow).connection = Some(connection);
-        self.act(flow, now, |c, profile, io| c.open(now, profile, io.out, io.told));
+        self.act(flow, End::Client, now, |c, profile, io| c.open(now, profile, io.out, io.told));
     }
 
     /// Hands an end's connection what waits for room in its send buffer, as far as there is room; says whether all of it found
@@ -195,7 +201,7 @@ impl Engine {
             self.equip(flow, now);
         }
         let mut accepted = 0;
-        self.act(flow, now, |c, profile, io| accepted = c.write(end, waiting, now, profile, io.out));
+        self.act(flow, end, now, |c, profile, io| accepted = c.write(end, waiting, now, profile, io.out));
         let side = &mut self.live(flow).sides[end.index()];
         side.waiting -= accepted;
         side.waiting == 0
@@ -216,7 +222,7 @@ impl Engine {
     fn close_when_written(&mut self, flow: u32, end: End, now: Time) {
         let side = &self.live(flow).sides[end.index()];
         if side.closes && side.waiting == 0 {
-            self.act(flow, now, |c, profile, io| c.close(end, now, profile, io.out, io.told));
+            self.act(flow, end, now, |c, profile, io| c.close(end, now, profile, io.out, io.told));
         }
     }
 
@@ -226,37 +232,40 @@ impl Engine {
         &mut self.net.live[place]
     }
 
-    /// Calls the connection of a flow, sends what it left in the outbox, and passes on what it told.
-    fn act(&mut self, flow: u32, now: Time, act: impl FnOnce(&mut Connection, &Profile, &mut Io)) {
-        self.act_or(How::Reset, flow, now, act);
+    /// Calls the connection of a flow at one end, sends what it left in the outbox, and passes on what it told.
+    fn act(&mut self, flow: u32, end: End, now: Time, act: impl FnOnce(&mut Connection, &Profile, &mut Io)) {
+        self.act_or(How::Reset, flow, end, now, act);
     }
 
     /// The same; where the connection tells that it is broken, this is how.
-    fn act_or(&mut self, broken: How, flow: u32, now: Time, act: impl FnOnce(&mut Connection, &Profile, &mut Io)) {
+    fn act_or(
+        &mut self,
+        broken: How,
+        flow: u32,
+        end: End,
+        now: Time,
+        act: impl FnOnce(&mut Connection, &Profile, &mut Io),
+    ) {
         self.net.slots.enter(flow); // its place is not given back while it acts
         let place = self.net.slots.place(flow);
         let live = &mut self.net.live[place];
         let application = self.net.flows[flow as usize].endpoint;
         let hosted = &self.net.applications[application as usize];
         let profile = &self.net.profiles[hosted.profile as usize];
-        live.advance(profile, now, &self.net.window);
+        live.advance(end, profile, now, &self.net.window);
         let Some(connection) = &mut live.connection else { return self.leave(flow, now) };
         act(connection, profile, &mut Io { out: &mut self.outbox, told: &mut self.told });
-        let (root, number) = (hosted.root, self.net.slots.of(place).number);
-        let due = [End::Client, End::Server].map(|end| {
-            let (due, side) = (connection.deadline(end), &mut live.sides[end.index()]);
-            (due < side.wake).then(|| {
-                side.wake = due;
-                due
-            })
-        });
-        for (end, due) in [End::Client, End::Server].into_iter().zip(due) {
-            if let Some(due) = due {
-                self.set_timer_as(due, root, application, Wake::End { number, flow, end });
-            }
+        let (mut due, side) = (connection.deadline(end), &mut live.sides[end.index()]);
+        if due > now + LONG && connection.state(end) == State::TimeWait {
+            due = now + LONG;
+        }
+        if due < side.wake {
+            side.wake = due;
+            let (root, number) = (hosted.root, self.net.slots.of(place).number);
+            self.set_timer_as(due, root, application, Wake::End { number, flow, end });
         }
         self.send_segments(flow, application, now);
-        self.pass_on(flow, application, broken, now);
+        self.pass_on(flow, application, end, broken, now);
         self.leave(flow, now);
     }
 
@@ -352,7 +361,7 @@ impl Engine {
             self.news.push_back((info.endpoint, Event::Datagram(conn, end, datagram)));
         } else {
             let carried = *self.options.release(packet);
-            self.act(flow, now, |c, profile, io| {
+            self.act(flow, end, now, |c, profile, io| {
                 c.receive(end, packet, &carried, now, profile, io.out, io.told);
             });
         }
@@ -361,7 +370,7 @@ impl Engine {
     }
 
     /// What a connection told becomes news for its application.
-    fn pass_on(&mut self, flow: u32, application: u32, broken: How, now: Time) {
+    fn pass_on(&mut self, flow: u32, application: u32, end: End, broken: How, now: Time) {
         let mut told = std::mem::take(&mut self.told);
         let place = self.net.slots.place(flow);
         let conn = self.net.slots.of(place).conn;
@@ -389,10 +398,8 @@ impl Engine {
             self.news.push_back((application, event));
         }
         self.told = told;
-        for end in [End::Client, End::Server] {
-            if self.net.live[place].all_acknowledged(end) {
-                self.news.push_back((application, Event::Acked(conn, end)));
-            }
+        if self.net.live[place].all_acknowledged(end) {
+            self.news.push_back((application, Event::Acked(conn, end)));
         }
         let over = self.net.live[place].connection.as_ref().is_some_and(Connection::is_over);
         if over && !self.net.slots.of(place).over {
@@ -440,7 +447,9 @@ impl Engine {
         let info = self.net.flows[flow as usize];
         let hosted = &mut self.net.applications[info.endpoint as usize];
         let live = &mut self.net.live[place];
-        live.advance(&self.net.profiles[hosted.profile as usize], now, &self.net.window);
+        for end in [End::Client, End::Server] {
+            live.advance(end, &self.net.profiles[hosted.profile as usize], now, &self.net.window);
+        }
         hosted.sums.add(live, self.net.slots.of(place).over);
         let of = std::mem::take(&mut self.net.counters[flow as usize]);
         let received = if self.window_open { live.delivered() - of.received_before } else { 0 };

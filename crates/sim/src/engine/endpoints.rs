@@ -1,6 +1,7 @@
 //! Endpoints: what senders, receivers and sources do when they are called, and what they send.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 
 use evenflow_base::{Ecn, Packet, Time, ip};
 use evenflow_transport::sender::Life;
@@ -14,6 +15,9 @@ use crate::network::{Connection, Flow, Host, PORT};
 
 impl Engine {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
+        if self.sources.peek().is_some_and(|source| source.0.0 == fired) {
+            return self.datagram(now);
+        }
         let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
         match wake {
             Wake::Alarm(number) => return self.alarm(flow, number, now),
@@ -25,7 +29,6 @@ impl Engine {
         let endpoint = info.endpoint as usize;
         match wake {
             Wake::Start => self.start(flow, now),
-            Wake::Source => self.datagram(flow, now),
             Wake::Sender => {
                 let (c, profiles) = (&mut self.net.connections[endpoint], &self.net.profiles);
                 // A wake-up that is not the one on record is stale: its deadline moved earlier once.
@@ -81,18 +84,18 @@ impl Engine {
             let d = &mut self.net.datagrams[endpoint];
             d.source.start(now);
             let next = d.source.next(&mut d.gaps);
-            self.set_source(next, flow);
+            if next != Time::NEVER {
+                let key = key(next, Rank::Timer, 0, flow);
+                self.sources.push(Reverse((key, flow)));
+                self.advance_agenda(key);
+            }
         }
     }
 
-    /// The next datagram of a flow, if there is one.
-    fn set_source(&mut self, next: Time, flow: u32) {
-        if next != Time::NEVER {
-            self.set_timer(next, flow, Wake::Source);
-        }
-    }
-
-    fn datagram(&mut self, flow: u32, now: Time) {
+    /// The next datagram is due.
+    fn datagram(&mut self, now: Time) {
+        let Some(mut first) = self.sources.peek_mut() else { return };
+        let flow = first.0.1;
         let info = self.net.flows[flow as usize];
         let d = &mut self.net.datagrams[info.endpoint as usize];
         let size = d.source.size(&mut d.sizes, d.sent);
@@ -104,7 +107,12 @@ impl Engine {
         };
         d.sent += 1;
         let next = d.source.next(&mut d.gaps);
-        self.set_source(next, flow);
+        if next == Time::NEVER {
+            PeekMut::pop(first);
+        } else {
+            *first = Reverse((key(next, Rank::Timer, 0, flow), flow));
+            drop(first);
+        }
         self.created += 1;
         self.launch(&mut packet, false, info, now);
     }

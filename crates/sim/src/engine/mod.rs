@@ -36,7 +36,6 @@ enum Wake {
     Start,
     Sender,
     Receiver,
-    Source,
     /// An alarm of an application, by its number.
     Alarm(u32),
     /// A shared arrival process.
@@ -57,6 +56,8 @@ pub struct Engine {
     heads: Heads,
     agenda: Key,
     timers: BinaryHeap<Reverse<(Key, u32, Wake)>>,
+    /// When each flow of datagrams has its next: apart from timers, most of which are far off.
+    sources: BinaryHeap<Reverse<(Key, u32)>>,
     services: BinaryHeap<Reverse<(Key, u32)>>,
     outbox: Vec<Segment>,
     /// What packets under way carry besides.
@@ -86,6 +87,7 @@ impl Engine {
             heads: Heads::new(LANES as usize + net.lanes.len()),
             agenda: NEVER,
             timers: BinaryHeap::with_capacity(net.flows.len() + 1),
+            sources: BinaryHeap::new(),
             services: BinaryHeap::new(),
             window_open: net.window.from == Time::ZERO,
             net,
@@ -229,7 +231,8 @@ impl Engine {
     fn update_agenda(&mut self) {
         let timer = self.timers.peek().map_or(NEVER, |t| t.0.0);
         let service = self.services.peek().map_or(NEVER, |s| s.0.0);
-        self.agenda = timer.min(service).min(self.probes.head());
+        let source = self.sources.peek().map_or(NEVER, |s| s.0.0);
+        self.agenda = timer.min(service).min(source).min(self.probes.head());
         self.heads.set(AGENDA, self.agenda);
     }
 
