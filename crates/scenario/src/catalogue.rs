@@ -72,8 +72,10 @@ pub(crate) fn check_partly(mechanism: &Mechanism, values: &Values) -> Vec<Proble
 
 /// Fills in what a preset decides about parameters that were not given.
 pub(crate) fn complete(mechanism: &Mechanism, values: &mut Values) {
-    if mechanism.room == Room::Queue {
-        evenflow_queue::complete(mechanism.kind, values);
+    match mechanism.room {
+        Room::Queue => evenflow_queue::complete(mechanism.kind, values),
+        Room::Traffic => evenflow_traffic::complete(values),
+        _ => {}
     }
 }
 
@@ -129,6 +131,14 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("bandwidth-manager", SHAPERS),
             ("window-tuner", "a group's tcp.max_window"),
             ("congestion-meter", "activity-meter"),
+        ],
+        Room::Traffic if evenflow_traffic::HOSTED => &[
+            ("youtube", "upload"),
+            ("has", "request-response with a response each so often"),
+            ("http", "request-response, or web"),
+            ("ftp", "upload, or bulk"),
+            ("icmp", "ping"),
+            ("short-flow", "short-flows"),
         ],
         Room::Traffic => &[
             ("short-flows", "upload"),

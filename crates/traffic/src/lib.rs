@@ -314,10 +314,19 @@ pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     if !HOSTED && values.get(UNTIL.name).is_some() {
         problems.push((UNTIL.name, "until: planned, not built; leave it out".into()));
     }
+    let random = |value: Option<&Value>| matches!(value, Some(Value::Random(_)));
     if let Some(Value::Table(gap)) = values.get(GAP.name)
-        && matches!(gap.get("jitter"), Some(Value::Random(_)))
+        && random(gap.get("jitter"))
     {
         problems.push((GAP.name, "jitter cannot be drawn; a plain number is needed".into()));
+    }
+    for name in ["share", "timeout"] {
+        if random(values.get(name)) {
+            problems.push((name, "cannot be drawn; a plain value is needed".into()));
+        }
+    }
+    if !problems.is_empty() {
+        return problems;
     }
     if opens(kind) {
         let stream = |name: &str| Stream::new(0, name);
@@ -328,8 +337,13 @@ pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
 }
 
 /// Fills in what parameters that are given say about those that are not, and leaves out what says nothing.
-pub fn complete(_kind: &str, values: &mut Values) {
+pub fn complete(values: &mut Values) {
     ending::complete(values);
+    if values.get(ARRIVALS.name).is_some() {
+        // Flows that come from a process start and end with it.
+        values.0.remove(START.name);
+        values.0.entry(SHARE.name).or_insert(Value::Number(1.0));
+    }
     if values.get(GAP.name).is_some() && jitter(values).is_none() {
         values.0.remove(GAP.name);
     }
@@ -363,10 +377,10 @@ mod tests {
     fn a_jitter_of_nothing_is_no_jitter() {
         let gap = |jitter| Value::Table(Values([("jitter", Value::Number(jitter))].into_iter().collect()));
         let mut values = Values([("gap", gap(0.0))].into_iter().collect());
-        complete("cbr", &mut values);
+        complete(&mut values);
         assert_eq!(values, Values::default());
         let mut values = Values([("gap", gap(0.5))].into_iter().collect());
-        complete("cbr", &mut values);
+        complete(&mut values);
         assert_eq!(jitter(&values), Some(0.5));
     }
 }
