@@ -66,6 +66,7 @@ HEADINGS = {
     "scheduler": "Schedulers",
     "stage": "Stages",
     "traffic": "Traffic",
+    "adaptation": "Adaptation rules of video players",
     "congestion-control": "Congestion controls",
     "stack": "TCP",
     "scenario": "Tables of the scenario file",

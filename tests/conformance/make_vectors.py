@@ -19,6 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from players import players
 from shapers import shapers
 
 HERE = Path(__file__).resolve().parent
@@ -1188,7 +1189,7 @@ def delays() -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     stale = []
-    for name, text in [*red(), *others(), *delays(), *shapers(Draws)]:
+    for name, text in [*red(), *others(), *delays(), *shapers(Draws), *players(Draws)]:
         path = HERE / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)

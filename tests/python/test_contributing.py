@@ -13,6 +13,10 @@ CARGO = shutil.which("cargo") or shutil.which(Path.home() / ".cargo/bin/cargo")
 BLOCK = re.compile(r"^<!-- (file|in): ([^,\n]+?)(?:, (before|after): ([^\n]+))? -->\n```\w+\n(.*?)^```$", re.M | re.S)
 
 
+BELOW = {"traffic": ["transport"]}
+"""The crates besides `base` that a crate needs."""
+
+
 def section(title: str) -> str:
     """The text under a heading of CONTRIBUTING.md."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -46,13 +50,14 @@ def follow(title: str, copy: Path) -> int:
         # With the laws of all controls, which find the new one in the register.
         ("How to add a congestion control", "transport", "congestion_control::", 2),
         ("How to add a stage", "stage", "packet_counter", 3),
+        ("How to add an adaptation rule", "traffic", "buffer_steps", 3),
     ],
 )
 def test_the_steps_compile_and_their_tests_pass(title: str, crate: str, filter: str, steps: int) -> None:
     # Beside the usual target folder, so that a second run compiles little.
     copy = ROOT / "target/contributing" / crate
     shutil.rmtree(copy, ignore_errors=True)
-    for folder in ["base", crate]:
+    for folder in ["base", *BELOW.get(crate, []), crate]:
         # Without integration tests, which read files elsewhere in the repository.
         without = shutil.ignore_patterns("tests" if folder != crate else "none")
         shutil.copytree(ROOT / "crates" / folder, copy / "crates" / folder, ignore=without)

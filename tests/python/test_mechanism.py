@@ -176,17 +176,35 @@ def test_every_method_of_the_table_is_there() -> None:
         "queue": ef.mechanism("droptail", limit="24 packets"),
         "scheduler": ef.mechanism("fifo"),
         "stage": ef.mechanism("activity-meter", memory="3 s", reference_rate="10 kbit/s"),
+        "adaptation": ef.mechanism("bola"),
         "congestion-control": ef.mechanism("newreno"),
     }
     assert makers.keys() == METHODS.keys()
     for room, made in makers.items():
         for method, arguments in METHODS[room].items():
-            numbers = {name: 1 for name in arguments if name != "cls"}
+            numbers: dict[str, object] = {name: 1 for name in arguments if name != "cls"}
+            lists = {"ladder_bps": [1, 2], "throughputs_bps": [1], "sizes_bytes": [[1, 2]]}
+            numbers |= {name: value for name, value in lists.items() if name in arguments}
             if "cls" in arguments:
-                numbers["cls"] = "be"  # type: ignore[assignment]
+                numbers["cls"] = "be"
             if "ecn" in arguments:
-                numbers["ecn"] = "marked"  # type: ignore[assignment]
+                numbers["ecn"] = "marked"
             assert isinstance(getattr(made, method)(**numbers), dict)
+
+
+def test_an_adaptation_rule_by_hand() -> None:
+    """BOLA between buffers of 10 and 30 s leaves the lowest of these levels at 11.93 s."""
+    bola = ef.mechanism("bola")
+    ladder = [248e3, 456e3, 928e3, 1_632e3, 4_256e3]
+    assert [bola.choose(ladder_bps=ladder, buffer_s=s)["level"] for s in (11.9, 12.0)] == [0, 1]
+    with pytest.raises(UsageError, match="must rise"):
+        bola.choose(ladder_bps=[2, 1])
+    with pytest.raises(UsageError, match="last must be a level from 0 to 1, not 2"):
+        bola.choose(ladder_bps=[1, 2], last=2)
+    with pytest.raises(UsageError, match="throughputs_bps must be a list"):
+        bola.choose(ladder_bps=[1, 2], throughputs_bps=3)
+    with pytest.raises(UsageError, match="more than minimum_buffer"):
+        ef.mechanism("bola", minimum_buffer="40 s")
 
 
 def test_cubic_by_hand() -> None:

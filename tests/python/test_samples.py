@@ -17,7 +17,8 @@ groups.users.traffic.kind = "bulk"
 links.bottleneck.rate = "10 Mbit/s"
 links.bottleneck.delay = "5 ms"
 """
-NAMES = [t["kind"] for t in schema()["mechanisms"] if t["kind"] != "scenario"]
+RULES = [t["kind"] for t in schema()["mechanisms"] if t["room"] == "adaptation"]
+NAMES = [t["kind"] for t in schema()["mechanisms"] if t["kind"] not in ("scenario", *RULES)]
 NAMES += [p["name"] for p in schema()["profiles"]]
 
 
@@ -35,6 +36,11 @@ def test_it_is_valid_and_names_the_mechanism(name: str) -> None:
     if room not in ("scenario", "stack"):
         assert f'"{name}"' in line
         assert name in scenario.core.canonical
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_call_of_an_adaptation_rule_works(name: str) -> None:
+    assert eval(ef.describe(name)["example"], {"ef": ef})["level"] in (0, 1)
 
 
 def test_describe_prints_it_whole(cli: Cli) -> None:

@@ -24,6 +24,8 @@ pub enum Room {
     CongestionControl,
     /// Recovery, acknowledgements and timers of a TCP.
     Stack,
+    /// Which level of an adaptive video a player asks for.
+    Adaptation,
     /// The scenario's own tables.
     Scenario,
 }
@@ -38,6 +40,7 @@ impl Room {
             Room::Traffic => "traffic",
             Room::CongestionControl => "congestion-control",
             Room::Stack => "stack",
+            Room::Adaptation => "adaptation",
             Room::Scenario => "scenario",
         }
     }

@@ -15,11 +15,12 @@ use evenflow_queue::{
 };
 use evenflow_scenario::{catalogue, mechanism as decode, quantity};
 use evenflow_stage::{Owner, Stage};
+use evenflow_traffic::adaptation::{Adaptation, Known, Ladder};
 use evenflow_transport::congestion_control::stepper::{Step, Stepper};
 use evenflow_transport::congestion_control::{CongestionControl, Signal};
 use evenflow_transport::{CONTROLS, Profile, profile};
 
-/// A queue, scheduler, stage or congestion control with its state.
+/// A queue, scheduler, stage, congestion control or adaptation rule with its state.
 #[pyclass(frozen, module = "evenflow._core")]
 pub struct Mechanism {
     kind: String,
@@ -41,6 +42,7 @@ enum Object {
     Scheduler(Box<Qdisc>, Traits),
     Stage(Box<Stage>),
     Control(Stepper),
+    Adaptation(Box<Adaptation>),
 }
 
 type Args = Map<String, Value>;
@@ -147,6 +149,9 @@ impl Inner {
                 let control = CongestionControl::build(kind, &values, &profile, weight).map_err(problems)?;
                 Object::Control(Stepper::new(control, profile.initial_window, profile.segment()))
             }
+            Room::Adaptation => {
+                Object::Adaptation(Box::new(Adaptation::build(kind, &values).map_err(problems)?))
+            }
             other => return Err(bad(format!("a {} cannot be stepped by itself", other.name()))),
         };
         let observables = table.observables.iter().map(|o| o.name).collect();
@@ -197,7 +202,7 @@ impl Inner {
                 Object::Queue(rule, _) => rule.observe(name),
                 Object::Stage(stage) => stage.observe(name, now),
                 Object::Control(stepper) => stepper.control().observe(name),
-                Object::Scheduler(..) => None,
+                Object::Scheduler(..) | Object::Adaptation(_) => None,
             };
             if let Some(value) = value {
                 out.insert((*name).to_string(), json!(value));
@@ -206,6 +211,9 @@ impl Inner {
     }
 
     fn call(&mut self, kind: &str, method: &str, args: &Args) -> PyResult<Args> {
+        if let (Object::Adaptation(rule), "choose") = (&mut self.object, method) {
+            return choose(rule, args);
+        }
         let (mut packet, now) = self.packet(args)?;
         let mut out = Args::new();
         if let (Object::Queue(_, limit), "admit") = (&self.object, method) {
@@ -310,12 +318,58 @@ impl Inner {
                     Object::Scheduler(..) => "enqueue, dequeue",
                     Object::Stage(_) => "forward, observe",
                     Object::Control(_) => "ack, loss, mark, timeout, set",
+                    Object::Adaptation(_) => "choose",
                 };
                 return Err(bad(format!("{kind} has no method {method:?}; it has {methods}")));
             }
         }
         Ok(out)
     }
+}
+
+/// A list of numbers, or none.
+fn numbers(args: &Args, name: &str) -> PyResult<Option<Vec<f64>>> {
+    let Some(value) = args.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+    let list = value.as_array().and_then(|list| list.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>());
+    list.map(Some).ok_or_else(|| bad(format!("{name} must be a list of numbers, not {value}")))
+}
+
+/// Asks an adaptation rule for a level.
+fn choose(rule: &mut Adaptation, args: &Args) -> PyResult<Args> {
+    let levels = numbers(args, "ladder_bps")?.ok_or_else(|| bad("the argument ladder_bps is missing"))?;
+    let sizes = match args.get("sizes_bytes").filter(|value| !value.is_null()) {
+        None => None,
+        Some(Value::Array(rows)) => {
+            let row = |row: &Value| row.as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>();
+            let rows = rows.iter().map(row).collect::<Option<Vec<_>>>();
+            Some(rows.ok_or_else(|| bad("sizes_bytes must be a list of lists of numbers"))?)
+        }
+        Some(_) => return Err(bad("sizes_bytes must be a list of lists of numbers")),
+    };
+    let ladder =
+        Ladder::new(levels, not_negative(args, "chunk_s", Some(2.0))?, sizes).map_err(|problems| {
+            bad(problems.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("\n"))
+        })?;
+    let throughputs = numbers(args, "throughputs_bps")?.unwrap_or_default();
+    if let Some(wrong) = throughputs.iter().find(|x| **x <= 0.0) {
+        return Err(bad(format!("throughputs_bps must be more than 0, one is {wrong}")));
+    }
+    let last = match args.get("last").filter(|value| !value.is_null()) {
+        None => None,
+        Some(value) => match value.as_u64() {
+            Some(level) if level as usize <= ladder.top() => Some(level as usize),
+            _ => return Err(bad(format!("last must be a level from 0 to {}, not {value}", ladder.top()))),
+        },
+    };
+    let known = Known {
+        ladder: &ladder,
+        next: not_negative(args, "next", Some(0.0))? as usize,
+        buffer: not_negative(args, "buffer_s", Some(0.0))?,
+        capacity: not_negative(args, "capacity_s", Some(30.0))?,
+        throughputs: &throughputs,
+        last,
+    };
+    Ok(Args::from_iter([("level".to_string(), json!(rule.choose(&known)))]))
 }
 
 /// The numbers of dropped packets.

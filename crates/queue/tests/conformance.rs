@@ -21,7 +21,8 @@ fn vectors() -> Vec<(PathBuf, Table)> {
     let mut found = Vec::new();
     for folder in std::fs::read_dir(&root).expect("the folder of vectors") {
         let folder = folder.expect("an entry").path();
-        if !folder.is_dir() {
+        // Players have vectors of another form, and a test beside them.
+        if !folder.is_dir() || folder.ends_with("abr") {
             continue;
         }
         for file in std::fs::read_dir(&folder).expect("a folder") {

@@ -11,8 +11,15 @@ use crate::metrics::{self, METRICS};
 use crate::sections::{CONGESTION_CONTROL, Key, SECTIONS, Section, Shape};
 
 /// The rooms that have mechanisms.
-pub const ROOMS: [Room; 6] =
-    [Room::Queue, Room::Scheduler, Room::Stage, Room::Traffic, Room::CongestionControl, Room::Stack];
+pub const ROOMS: [Room; 7] = [
+    Room::Queue,
+    Room::Scheduler,
+    Room::Stage,
+    Room::Traffic,
+    Room::Adaptation,
+    Room::CongestionControl,
+    Room::Stack,
+];
 
 /// The mechanisms of a room.
 pub fn all(room: Room) -> Vec<&'static Mechanism> {
@@ -26,6 +33,7 @@ pub fn mechanisms() -> impl Iterator<Item = &'static Mechanism> {
         evenflow_queue::SCHEDULERS,
         evenflow_stage::MECHANISMS,
         evenflow_traffic::MECHANISMS,
+        evenflow_traffic::adaptation::MECHANISMS,
         evenflow_transport::CONTROLS,
         evenflow_transport::STACKS,
     ]
@@ -58,6 +66,7 @@ pub fn check(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
         Room::Stage => evenflow_stage::check(mechanism.kind, values),
         Room::Traffic => evenflow_traffic::check(mechanism.kind, values),
         Room::CongestionControl | Room::Stack => evenflow_transport::check(mechanism.kind, values),
+        Room::Adaptation => evenflow_traffic::adaptation::check(mechanism.kind, values),
         Room::Scenario => Vec::new(),
     }
 }
@@ -98,6 +107,7 @@ pub(crate) fn noun(room: Room) -> &'static str {
         Room::Traffic => "traffic kind",
         Room::CongestionControl => "congestion control",
         Room::Stack => "stack",
+        Room::Adaptation => "adaptation rule",
         Room::Scenario => "table",
     }
 }
@@ -133,7 +143,7 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("congestion-meter", "activity-meter"),
         ],
         Room::Traffic if evenflow_traffic::HOSTED => &[
-            ("youtube", "request-response, or upload"),
+            ("youtube", "upload"),
             ("has", "request-response with a response each so often"),
             ("http", "request-response, or web"),
             ("ftp", "upload, or bulk"),
@@ -151,6 +161,15 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
         Room::CongestionControl => {
             &[("bbr", "vegas, or cubic"), ("prague", "dctcp"), ("hybla", "cubic"), ("westwood", "newreno")]
         }
+        Room::Adaptation => &[
+            ("bba-1", "bba-0"),
+            ("bba-2", "bba-0"),
+            ("bola-o", "bola"),
+            ("bola-u", "bola"),
+            ("festive", "rate"),
+            ("pensieve", "robust-mpc"),
+            ("throughput", "rate"),
+        ],
         Room::Stack | Room::Scenario => &[],
     }
 }

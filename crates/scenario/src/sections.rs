@@ -555,6 +555,6 @@ pub static SERIES: Section = Section {
 
 /// All of them, in the order of the documentation.
 pub static SECTIONS: &[&Section] = &[
-    &SCENARIO, &LINK, &JITTER, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &ARRIVALS, &GROUP, &TRAFFIC, &RECORD,
-    &SERIES,
+    &SCENARIO, &LINK, &JITTER, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &ARRIVALS, &GROUP, &TRAFFIC,
+    &RECORD, &SERIES,
 ];

@@ -275,8 +275,8 @@ fn kinds_are_known_or_announced_or_mistyped() {
     );
     one(
         "groups.heavy.traffic",
-        json!({ "kind": "web" }),
-        "groups.heavy.traffic.kind: traffic kind \"web\": planned, not built; nearest: upload",
+        json!({ "kind": "youtube" }),
+        "groups.heavy.traffic.kind: traffic kind \"youtube\": planned, not built; nearest: upload",
     );
     one(
         "groups.heavy.traffic",

@@ -5,6 +5,7 @@
 //! (Poisson, constant rate) make their own packets. Everything else is an [`App`]: a machine that opens connections on the way
 //! and acts at both of their ends.
 
+pub mod adaptation;
 mod app;
 mod arrivals;
 mod client;

@@ -41,7 +41,7 @@ def _listed(what: Listed) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
 
     rooms = {
         Listed.mechanisms: ("queue", "scheduler", "stage"),
-        Listed.traffic: ("traffic",),
+        Listed.traffic: ("traffic", "adaptation"),
         Listed.tcp: ("congestion-control", "stack"),
     }
     if what is Listed.metrics:

@@ -1,4 +1,4 @@
-"""Step one queue, stage, congestion control or meter by hand, through the same Rust object the simulator uses."""
+"""Step one mechanism by hand: a queue, stage, congestion control or adaptation rule, by the simulator's own object."""
 
 from __future__ import annotations
 
@@ -54,6 +54,18 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
         "dequeue": {"now_s": "time in s; 0"},
     },
     "stage": {"forward": _PACKET, "observe": {"now_s": "time in s; 0"}},
+    "adaptation": {
+        "choose": {
+            "ladder_bps": "the levels in bit/s, rising",
+            "chunk_s": "seconds of video in a chunk; 2",
+            "sizes_bytes": "sizes in B, a list of the levels' for each chunk; those that the bitrate gives",
+            "next": "number of the chunk that is asked for; 0",
+            "buffer_s": "seconds of video in the playback buffer; 0",
+            "capacity_s": "seconds of video that it holds; 30",
+            "throughputs_bps": "throughput of each chunk so far in bit/s, the latest last; none",
+            "last": "level of the last chunk; none",
+        },
+    },
     "congestion-control": {
         "ack": {
             "now_s": "time in s; 0",

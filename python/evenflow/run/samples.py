@@ -1,4 +1,7 @@
-"""A line to copy for every mechanism: valid TOML for a scenario with a link `bottleneck` and a group `users`."""
+"""A line to copy for every mechanism: valid TOML for a scenario with a link `bottleneck` and a group `users`.
+
+Of an adaptation rule it is the Python call.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,7 @@ CONTROLS = {
 NEEDS = {"wtp": 'ecn = "per-packet", ack_every = 1', "dctcp": 'ecn = "accurate"'}
 """What a control cannot do without."""
 TABLES = {
+    "gap": 'groups.users.traffic = { kind = "cbr", rate = "100 kbit/s", gap = { jitter = 0.5 } }',
     "jitter": 'links.bottleneck.jitter = { normal = "1 ms" }',
     "loss": "links.bottleneck.loss = { probability = 0.01 }",
     "reverse": 'links.bottleneck.reverse = { rate = "1 Mbit/s", delay = "5 ms" }',
@@ -73,6 +77,9 @@ def sample(table: Mapping[str, Any]) -> str:
         if kind in NEEDS:
             return f"groups.users.tcp = {{ congestion_control = {named}, {NEEDS[kind]} }}"
         return f"groups.users.tcp.congestion_control = {named}"
+    if room == "adaptation":
+        # No player asks them in a run yet.
+        return f'ef.mechanism("{kind}").choose(ladder_bps=[1e6, 3e6], buffer_s=20, throughputs_bps=[2e6], last=0)'
     if room == "stack":
         return 'groups.users.tcp = { stack = "linux", congestion_control = "cubic" }'
     if room == "stack profile":

@@ -14,6 +14,9 @@ from .tables import Number, Quantity, Table
 __all__ = [
     "ActivityAqm",
     "ActivityMeter",
+    "AggressiveRate",
+    "Bba0",
+    "Bola",
     "Bulk",
     "Cbr",
     "Codel",
@@ -26,6 +29,7 @@ __all__ = [
     "Dctcp",
     "Droptail",
     "Drr",
+    "Dynamic",
     "FairActivityMeter",
     "Fifo",
     "FqCodel",
@@ -40,15 +44,18 @@ __all__ = [
     "LoadBased",
     "Loss",
     "Medf",
+    "Mpc",
     "Multcp",
     "Newreno",
     "Pie",
     "Poisson",
+    "Rate",
     "RateMeter",
     "Recording",
     "Red",
     "Rem",
     "Reverse",
+    "RobustMpc",
     "Series",
     "Sfq",
     "Strict",
@@ -908,6 +915,165 @@ class Upload(Table):
     until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggressiveRate(Table):
+    """Throughput of the last chunk, raised with the buffer.
+
+    The highest level within the throughput of the last chunk, times one and a share of the aggressiveness: the share
+    of the buffer that is filled.
+
+    Source: Ben Ameur et al. 2016, equation 5.
+
+    Attributes:
+        aggressiveness: By which share a full buffer raises the throughput (σ). (number; default: 0.2; at least 0)
+    """
+
+    KIND: ClassVar[str | None] = "aggressive-rate"
+
+    aggressiveness: Number | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bba0(Table):
+    """Buffer-based adaptation BBA-0.
+
+    A line from the lowest level at the end of the reservoir to the highest at the end of the cushion; the level
+    changes when the line passes the next one above or below.
+
+    Source: Huang et al. 2014, section 4 and algorithm 1.
+
+    Attributes:
+        cushion: Seconds of video over which the level rises from the lowest to the highest. (duration; default:
+            absent: 52.5 % of the buffer; more than 0)
+        reservoir: Seconds of video below which the lowest level is asked for. (duration; default: absent: 37.5 % of
+            the buffer; at least 0)
+    """
+
+    KIND: ClassVar[str | None] = "bba-0"
+
+    cushion: Quantity | None = None
+    reservoir: Quantity | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bola(Table):
+    """BOLA: buffer occupancy with logarithmic utility.
+
+    The level whose utility, weighed against what the buffer holds, is largest per bit: a trade of quality against the
+    risk of a stall that needs no throughput.
+
+    Source: Spiteri et al. 2016, equation 8, with V and γ p from two buffer levels as dash.js has them.
+
+    Attributes:
+        minimum_buffer: Seconds of video below which the lowest level is asked for. (duration; default: 10 s; more
+            than 0)
+        target_buffer: Seconds of video at which the highest level is as good as none. (duration; default: 30 s; more
+            than 0)
+    """
+
+    KIND: ClassVar[str | None] = "bola"
+
+    minimum_buffer: Quantity | None = None
+    target_buffer: Quantity | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dynamic(Table):
+    """BOLA, or throughput at low buffer.
+
+    Chooses by BOLA from the moment the buffer holds more than stable_buffer, until it holds no more than half of it;
+    else by the harmonic mean of the throughput, times a safety factor.
+
+    Source: Spiteri, Sitaraman and Sparacio 2018, section 4; dash.js, AbrController (dynamic strategy).
+
+    Attributes:
+        minimum_buffer: Seconds of video below which the lowest level is asked for. (duration; default: 10 s; more
+            than 0)
+        safety: Share of the throughput that is counted on. (number; default: 0.9; more than 0, at most 1)
+        stable_buffer: Seconds of video above which the buffer decides. (duration; default: 12 s; more than 0)
+        target_buffer: Seconds of video at which the highest level is as good as none. (duration; default: 30 s; more
+            than 0)
+        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
+            1, at most 1000)
+    """
+
+    KIND: ClassVar[str | None] = "dynamic"
+
+    minimum_buffer: Quantity | None = None
+    safety: Number | None = None
+    stable_buffer: Quantity | None = None
+    target_buffer: Quantity | None = None
+    window: int | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mpc(Table):
+    """Model predictive control.
+
+    Plans the levels of the next chunks at the harmonic mean of the throughput, for the most quality less switches and
+    stalls, and asks for the first of them.
+
+    Source: Yin et al. 2015, section 4 ("MPC").
+
+    Attributes:
+        horizon: How many chunks are planned ahead. (whole number; default: 5; at least 1, at most 8)
+        stall_penalty: What a second of stall costs, in kbit/s of quality (μ). (number; default: 3000; at least 0)
+        switch_penalty: What a switch costs, per kbit/s between the levels (λ). (number; default: 1; at least 0)
+        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
+            1, at most 1000)
+    """
+
+    KIND: ClassVar[str | None] = "mpc"
+
+    horizon: int | Mapping[str, Any] | None = None
+    stall_penalty: Number | None = None
+    switch_penalty: Number | None = None
+    window: int | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate(Table):
+    """Harmonic mean of the throughput.
+
+    The highest level within the harmonic mean of the latest throughputs; the lowest before the first.
+
+    Source: Jiang et al. 2012, section 4.2; Yin et al. 2015, section 7.1 ("RB").
+
+    Attributes:
+        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
+            1, at most 1000)
+    """
+
+    KIND: ClassVar[str | None] = "rate"
+
+    window: int | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustMpc(Table):
+    """Robust model predictive control.
+
+    Like mpc, at the harmonic mean divided by one and the largest relative error that this mean had for the latest
+    chunks.
+
+    Source: Yin et al. 2015, sections 4.3 and 7.1 ("RobustMPC").
+
+    Attributes:
+        horizon: How many chunks are planned ahead. (whole number; default: 5; at least 1, at most 8)
+        stall_penalty: What a second of stall costs, in kbit/s of quality (μ). (number; default: 3000; at least 0)
+        switch_penalty: What a switch costs, per kbit/s between the levels (λ). (number; default: 1; at least 0)
+        window: Of how many chunks the harmonic mean of the throughput is taken. (whole number; default: 5; at least
+            1, at most 1000)
+    """
+
+    KIND: ClassVar[str | None] = "robust-mpc"
+
+    horizon: int | Mapping[str, Any] | None = None
+    stall_penalty: Number | None = None
+    switch_penalty: Number | None = None
+    window: int | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,7 +86,9 @@ impl GroupDraft {
         let mut uses = Vec::new();
         for (number, draft) in self.traffic.as_ref()?.iter().enumerate() {
             let spec = draft.spec.as_ref()?;
-            uses.extend(draft.arrivals?.map(|process| (number, process, spec.values.maybe("share").unwrap_or(1.0))));
+            uses.extend(
+                draft.arrivals?.map(|process| (number, process, spec.values.maybe("share").unwrap_or(1.0))),
+            );
         }
         Some(uses)
     }
@@ -384,8 +386,10 @@ fn process(
     let Some(Value::Word(name)) = spec.values.get("arrivals") else { return Some(None) };
     let before = errors.len();
     for key in ["start", "until", "end"].into_iter().filter(|key| table.contains_key(*key)) {
-        errors
-            .push(join(path, key), format!("stands beside arrivals; write it in [arrivals.{name}], for all groups"));
+        errors.push(
+            join(path, key),
+            format!("stands beside arrivals; write it in [arrivals.{name}], for all groups"),
+        );
     }
     let found = arrivals.iter().position(|draft| draft.name == *name);
     if found.is_none() {

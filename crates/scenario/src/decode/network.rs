@@ -408,7 +408,9 @@ pub(super) fn check_per_flow(
         groups.iter().filter(crosses).find_map(|g| Some((g.name.as_str(), g.opens()?)))
     };
     let copies = |(group, kind)| {
-        format!("\"flow\" is a copy for each flow, and {kind} of the group {group} opens flows without end; write \"user\"")
+        format!(
+            "\"flow\" is a copy for each flow, and {kind} of the group {group} opens flows without end; write \"user\""
+        )
     };
     for (i, draft) in links.iter().enumerate() {
         let (Some(link), Some(opener)) = (&draft.link, opener(Component::Link(i))) else { continue };
@@ -423,7 +425,7 @@ pub(super) fn check_per_flow(
             if let (true, Some(scheduler)) = (own_queues, &queue.scheduler) {
                 let kind = scheduler.mechanism.kind;
                 errors.push(
-                    join(&path, "queue.scheduler.per"),
+                    join(&join(&join(&path, "queue"), "scheduler"), "per"),
                     format!(
                         "{kind} has a queue for each flow, and {} of the group {} opens flows without end; write \"user\", or \
                          the scheduler sfq or the queue fq-codel, which find queues by a hash",

@@ -440,7 +440,10 @@ impl Network<'_> {
         let blocks = draft.flows.as_deref();
         let per_user = blocks.map(|blocks| blocks.iter().map(|(_, n)| u64::from(*n)).sum());
         if let (Some(kind), Some(0)) = (draft.opens(), per_user) {
-            let why = format!("{kind} opens its flows on the way, and no list has them all; see groups.{}.transfers", draft.name);
+            let why = format!(
+                "{kind} opens its flows on the way, and no list has them all; see groups.{}.transfers",
+                draft.name
+            );
             return Err(Some(why));
         }
         let users = in_range(users.index, draft.users.map(u64::from), "users of the group")?;

@@ -1,0 +1,97 @@
+//! Throughput of the last chunk, believed the more the fuller the buffer is (Ben Ameur et al. 2016, equation 5).
+
+use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+
+use super::{Known, Rule};
+
+/// The rule.
+#[derive(Clone, Debug)]
+pub struct AggressiveRate {
+    /// σ.
+    aggressiveness: f64,
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "aggressive-rate",
+    room: Room::Adaptation,
+    traits: Mechanism::PLAIN,
+    title: "Throughput of the last chunk, raised with the buffer",
+    doc: "The highest level within the throughput of the last chunk, times one and a share of the aggressiveness: the share of the \
+          buffer that is filled.",
+    source: "Ben Ameur et al. 2016, equation 5",
+    params: &[Param {
+        name: "aggressiveness",
+        ty: Type::Number,
+        default: Fallback::Text("0.2"),
+        range: Range::NOT_NEGATIVE,
+        source: "Ben Ameur et al. 2016, section 4.1",
+        doc: "By which share a full buffer raises the throughput (σ).",
+    }],
+    observables: &[],
+    counters: &[],
+    deviations: &[],
+};
+
+/// ρ: how far above its estimate a player dares to go with `buffer` of `capacity` seconds.
+fn daring(aggressiveness: f64, buffer: f64, capacity: f64) -> f64 {
+    if capacity > 0.0 { aggressiveness * (buffer / capacity).min(1.0) } else { 0.0 }
+}
+
+impl Rule for AggressiveRate {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values) -> Result<Self, Vec<Problem>> {
+        Ok(AggressiveRate { aggressiveness: values.number("aggressiveness") })
+    }
+
+    fn choose(&mut self, known: &Known) -> usize {
+        let Some(latest) = known.throughputs.last() else { return 0 };
+        let rho = daring(self.aggressiveness, known.buffer, known.capacity);
+        known.ladder.highest_within(latest * (1.0 + rho))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{built, tests::paper};
+    use super::*;
+
+    fn level(throughput: f64, chunks: f64) -> usize {
+        let (ladder, throughputs) = (paper(), [throughput]);
+        let known = Known {
+            ladder: &ladder,
+            next: 1,
+            buffer: 2.0 * chunks,
+            capacity: 30.0,
+            throughputs: &throughputs,
+            last: Some(0),
+        };
+        built::<AggressiveRate>(&[]).choose(&known)
+    }
+
+    /// The lone client of the dossier, section 2.16: 4.06 Mbit/s need four chunks of fifteen for the highest level, 3.92 seven.
+    #[test]
+    fn a_lone_client() {
+        assert_eq!(level(1.55e6, 1.0), 2);
+        assert_eq!(level(3.7e6, 2.0), 3);
+        assert_eq!((level(4.06e6, 3.0), level(4.06e6, 4.0)), (3, 4));
+        assert_eq!((level(3.92e6, 6.0), level(3.92e6, 7.0)), (3, 4));
+    }
+
+    #[test]
+    fn an_empty_buffer_adds_nothing_and_a_full_one_a_fifth() {
+        assert_eq!((level(4_256e3, 0.0), level(4_255e3, 0.0)), (4, 3));
+        // 4,256 / 1.2 = 3,546.67.
+        assert_eq!((level(3_547e3, 15.0), level(3_546e3, 15.0)), (4, 3));
+    }
+
+    #[test]
+    fn too_slow_for_any_level_is_the_lowest_and_so_is_the_first() {
+        assert_eq!(level(100e3, 15.0), 0);
+        let ladder = paper();
+        let known =
+            Known { ladder: &ladder, next: 0, buffer: 0.0, capacity: 30.0, throughputs: &[], last: None };
+        assert_eq!(built::<AggressiveRate>(&[]).choose(&known), 0);
+    }
+}

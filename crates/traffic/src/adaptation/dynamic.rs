@@ -1,0 +1,129 @@
+//! BOLA where the buffer is well filled, throughput where it is not (Spiteri et al. 2018, DYNAMIC, as dash.js has it).
+//!
+//! Not here: the insufficient-buffer, switch-history and abandon rules, which dash.js runs beside it.
+
+use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+
+use super::bola::{self, Bola};
+use super::{Known, Rule, harmonic_mean, rate};
+
+/// The rule.
+#[derive(Clone, Debug)]
+pub struct Dynamic {
+    bola: Bola,
+    stable: f64,
+    safety: f64,
+    window: usize,
+    /// The buffer decides.
+    by_buffer: bool,
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "dynamic",
+    room: Room::Adaptation,
+    traits: Mechanism::PLAIN,
+    title: "BOLA, or throughput at low buffer",
+    doc: "Chooses by BOLA from the moment the buffer holds more than stable_buffer, until it holds no more than half of it; else \
+          by the harmonic mean of the throughput, times a safety factor.",
+    source: "Spiteri, Sitaraman and Sparacio 2018, section 4; dash.js, AbrController (dynamic strategy)",
+    params: &[
+        bola::MINIMUM,
+        Param {
+            name: "safety",
+            ty: Type::Number,
+            default: Fallback::Text("0.9"),
+            range: Range { min: 0.0, closed: false, max: 1.0 },
+            source: "dash.js, bandwidthSafetyFactor",
+            doc: "Share of the throughput that is counted on.",
+        },
+        Param {
+            name: "stable_buffer",
+            ty: Type::Duration,
+            default: Fallback::Text("12 s"),
+            range: Range::POSITIVE,
+            source: "dash.js, stableBufferTime",
+            doc: "Seconds of video above which the buffer decides.",
+        },
+        bola::TARGET,
+        rate::WINDOW,
+    ],
+    observables: &[],
+    counters: &[],
+    deviations: &[],
+};
+
+impl Rule for Dynamic {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values) -> Result<Self, Vec<Problem>> {
+        let (minimum, target) = (values.number("minimum_buffer"), values.number("target_buffer"));
+        let problems = bola::check(minimum, target);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Dynamic {
+            bola: Bola::between(minimum, target),
+            stable: values.number("stable_buffer"),
+            safety: values.number("safety"),
+            window: values.number("window") as usize,
+            by_buffer: false,
+        })
+    }
+
+    fn choose(&mut self, known: &Known) -> usize {
+        // Two thresholds, so that the rules do not take turns.
+        let threshold = if self.by_buffer { self.stable / 2.0 } else { self.stable };
+        self.by_buffer = known.buffer > threshold;
+        if self.by_buffer {
+            return self.bola.level(known.ladder, known.buffer);
+        }
+        let mean = harmonic_mean(known.throughputs, self.window);
+        mean.map_or(0, |mean| known.ladder.highest_within(self.safety * mean))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{built, tests::paper};
+    use super::*;
+
+    #[test]
+    fn two_thresholds() {
+        let ladder = paper();
+        let mut rule = built::<Dynamic>(&[]);
+        let mut at = |buffer| {
+            let throughputs = [5e6];
+            let known = Known {
+                ladder: &ladder,
+                next: 1,
+                buffer,
+                capacity: 60.0,
+                throughputs: &throughputs,
+                last: Some(0),
+            };
+            rule.choose(&known)
+        };
+        // 0.9 x 5 Mbit/s: the highest level. BOLA at 12.1 and 6.1 s: levels 1 and 0.
+        assert_eq!([11.0, 12.0, 12.1, 11.0, 6.1, 6.0, 12.0].map(&mut at), [4, 4, 1, 0, 0, 4, 4]);
+    }
+
+    #[test]
+    fn a_tenth_of_the_throughput_is_not_counted_on() {
+        let ladder = paper();
+        let level = |throughput| {
+            let throughputs = [throughput];
+            let known = Known {
+                ladder: &ladder,
+                next: 1,
+                buffer: 4.0,
+                capacity: 60.0,
+                throughputs: &throughputs,
+                last: None,
+            };
+            built::<Dynamic>(&[]).choose(&known)
+        };
+        // 1,632 / 0.9 = 1,813.3 kbit/s.
+        assert_eq!((level(1.814e6), level(1.813e6)), (3, 2));
+    }
+}

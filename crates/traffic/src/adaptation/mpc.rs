@@ -1,0 +1,279 @@
+//! Model predictive control (Yin et al. 2015): the first level of the best plan for the next few chunks, should the throughput
+//! stay what it was.
+//!
+//! A plan is worth the qualities of its chunks, less what switches and stalls cost (equation 5 of the paper; quality is the bitrate
+//! in kbit/s). All plans are compared, but a plan is given up as soon as the best it can still reach is no better than the best plan
+//! so far: of the 3,125 plans for five levels and five chunks a few dozen are followed to their end.
+
+use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+
+use super::{Known, Rule, harmonic_mean, rate};
+
+/// What both rules know.
+#[derive(Clone, Debug)]
+struct Planner {
+    horizon: usize,
+    window: usize,
+    /// λ.
+    switching: f64,
+    /// μ, kbit/s for each second of stall.
+    stalling: f64,
+}
+
+const HORIZON: Param = Param {
+    name: "horizon",
+    ty: Type::Integer,
+    default: Fallback::Text("5"),
+    range: Range { min: 1.0, closed: true, max: 8.0 },
+    source: "Yin et al. 2015, section 7.1",
+    doc: "How many chunks are planned ahead.",
+};
+
+const STALL_PENALTY: Param = Param {
+    name: "stall_penalty",
+    ty: Type::Number,
+    default: Fallback::Text("3000"),
+    range: Range::NOT_NEGATIVE,
+    source: "Yin et al. 2015, section 7.1: \"balanced\"",
+    doc: "What a second of stall costs, in kbit/s of quality (μ).",
+};
+
+const SWITCH_PENALTY: Param = Param {
+    name: "switch_penalty",
+    ty: Type::Number,
+    default: Fallback::Text("1"),
+    range: Range::NOT_NEGATIVE,
+    source: "Yin et al. 2015, section 7.1: \"balanced\"",
+    doc: "What a switch costs, per kbit/s between the levels (λ).",
+};
+
+const PARAMS: &[Param] = &[HORIZON, STALL_PENALTY, SWITCH_PENALTY, rate::WINDOW];
+
+/// Table of the plain rule.
+pub static MPC: Mechanism = Mechanism {
+    kind: "mpc",
+    room: Room::Adaptation,
+    traits: Mechanism::PLAIN,
+    title: "Model predictive control",
+    doc: "Plans the levels of the next chunks at the harmonic mean of the throughput, for the most quality less switches and stalls, \
+          and asks for the first of them.",
+    source: "Yin et al. 2015, section 4 (\"MPC\")",
+    params: PARAMS,
+    observables: &[],
+    counters: &[],
+    deviations: &[],
+};
+
+/// Table of the robust rule.
+pub static ROBUST_MPC: Mechanism = Mechanism {
+    kind: "robust-mpc",
+    room: Room::Adaptation,
+    traits: Mechanism::PLAIN,
+    title: "Robust model predictive control",
+    doc: "Like mpc, at the harmonic mean divided by one and the largest relative error that this mean had for the latest chunks.",
+    source: "Yin et al. 2015, sections 4.3 and 7.1 (\"RobustMPC\")",
+    params: PARAMS,
+    observables: &[],
+    counters: &[],
+    deviations: &[],
+};
+
+/// A plan under way.
+#[derive(Clone, Copy)]
+struct Step {
+    /// Chunks planned so far.
+    depth: usize,
+    /// Seconds in the buffer.
+    buffer: f64,
+    /// What it is worth so far, kbit/s.
+    worth: f64,
+    /// Level of the last chunk.
+    last: Option<usize>,
+    /// Level of the first chunk.
+    first: usize,
+}
+
+impl Planner {
+    fn build(values: &Values) -> Planner {
+        Planner {
+            horizon: values.number("horizon") as usize,
+            window: values.number("window") as usize,
+            switching: values.number("switch_penalty"),
+            stalling: values.number("stall_penalty"),
+        }
+    }
+
+    /// The first level of the best plan at `throughput` bit/s; of equal plans that of the lower levels.
+    fn first(&self, known: &Known, throughput: f64) -> usize {
+        let start = Step { depth: 0, buffer: known.buffer, worth: 0.0, last: known.last, first: 0 };
+        let mut best = (f64::NEG_INFINITY, 0);
+        self.follow(known, throughput, start, &mut best);
+        best.1
+    }
+
+    fn follow(&self, known: &Known, throughput: f64, step: Step, best: &mut (f64, usize)) {
+        if step.depth == self.horizon {
+            if step.worth > best.0 {
+                *best = (step.worth, step.first);
+            }
+            return;
+        }
+        let ladder = known.ladder;
+        let quality = |level: usize| ladder.levels()[level] / 1e3;
+        let left = (self.horizon - step.depth) as f64;
+        // No plan gains more than the highest level for each chunk left.
+        if step.worth + left * quality(ladder.top()) <= best.0 {
+            return;
+        }
+        for level in 0..=ladder.top() {
+            let fetching = ladder.size(known.next + step.depth, level) * 8.0 / throughput;
+            let stalled = (fetching - step.buffer).max(0.0);
+            let switched = step.last.map_or(0.0, |last| (quality(level) - quality(last)).abs());
+            let full = (step.buffer - fetching).max(0.0) + ladder.chunk();
+            let next = Step {
+                depth: step.depth + 1,
+                // A player waits rather than holding more than its capacity (equation 4).
+                buffer: full.min(known.capacity.max(ladder.chunk())),
+                worth: step.worth + quality(level) - self.switching * switched - self.stalling * stalled,
+                last: Some(level),
+                first: if step.depth == 0 { level } else { step.first },
+            };
+            self.follow(known, throughput, next, best);
+        }
+    }
+}
+
+/// The largest relative error of the harmonic mean over the latest `window` chunks: |predicted - found| / found.
+fn largest_error(throughputs: &[f64], window: usize) -> f64 {
+    let first = throughputs.len().saturating_sub(window);
+    let errors = (first..throughputs.len()).filter_map(|i| {
+        let predicted = harmonic_mean(&throughputs[..i], window)?;
+        Some((predicted - throughputs[i]).abs() / throughputs[i])
+    });
+    errors.fold(0.0, f64::max)
+}
+
+/// The plain rule.
+#[derive(Clone, Debug)]
+pub struct Mpc(Planner);
+
+impl Rule for Mpc {
+    const TABLE: &'static Mechanism = &MPC;
+
+    fn build(values: &Values) -> Result<Self, Vec<Problem>> {
+        Ok(Mpc(Planner::build(values)))
+    }
+
+    fn choose(&mut self, known: &Known) -> usize {
+        harmonic_mean(known.throughputs, self.0.window).map_or(0, |mean| self.0.first(known, mean))
+    }
+}
+
+/// The robust rule.
+#[derive(Clone, Debug)]
+pub struct RobustMpc(Planner);
+
+impl Rule for RobustMpc {
+    const TABLE: &'static Mechanism = &ROBUST_MPC;
+
+    fn build(values: &Values) -> Result<Self, Vec<Problem>> {
+        Ok(RobustMpc(Planner::build(values)))
+    }
+
+    fn choose(&mut self, known: &Known) -> usize {
+        let Some(mean) = harmonic_mean(known.throughputs, self.0.window) else { return 0 };
+        self.0.first(known, mean / (1.0 + largest_error(known.throughputs, self.0.window)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Ladder, built, tests::paper};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn known<'a>(ladder: &'a Ladder, buffer: f64, throughputs: &'a [f64], last: Option<usize>) -> Known<'a> {
+        Known { ladder, next: 3, buffer, capacity: 30.0, throughputs, last }
+    }
+
+    /// One chunk ahead, two levels of 1 and 3 Mbit/s, chunks of 2 s, 2 Mbit/s: the higher one takes 3 s.
+    #[test]
+    fn one_step_by_hand() {
+        let ladder = Ladder::new(vec![1e6, 3e6], 2.0, None).expect("a ladder");
+        let level = |buffer, stalls: f64, last| {
+            built::<Mpc>(&[("horizon", 1.0), ("stall_penalty", stalls), ("switch_penalty", 0.5)])
+                .choose(&known(&ladder, buffer, &[2e6], last))
+        };
+        // From level 1: 3000 - 3000 x stall against 1000 - 0.5 x 2000: a stall of just under 1 s is worth it.
+        assert_eq!((level(2.1, 3_000.0, Some(1)), level(1.9, 3_000.0, Some(1))), (1, 0));
+        // From level 0: 3000 - 1000 - 3000 x stall against 1000: a third of a second.
+        assert_eq!((level(2.7, 3_000.0, Some(0)), level(2.6, 3_000.0, Some(0))), (1, 0));
+        // Before the first chunk nothing is switched: two thirds of a second.
+        assert_eq!((level(2.4, 3_000.0, None), level(2.3, 3_000.0, None)), (1, 0));
+        assert_eq!(level(0.0, 0.0, Some(0)), 1);
+    }
+
+    #[test]
+    fn without_a_throughput_the_lowest() {
+        assert_eq!(built::<Mpc>(&[]).choose(&known(&paper(), 30.0, &[], None)), 0);
+    }
+
+    #[test]
+    fn the_largest_error_of_the_latest_predictions() {
+        // Predictions 4, harmonic mean of 4 and 2 = 8/3; found 2, 4: errors 1 and 1/3.
+        assert_eq!(largest_error(&[4.0, 2.0, 4.0], 5), 1.0);
+        // With a window of one only the last counts: 2 was predicted.
+        assert_eq!(largest_error(&[4.0, 2.0, 4.0], 1), 0.5);
+        assert_eq!(largest_error(&[4.0], 5), 0.0);
+    }
+
+    #[test]
+    fn a_poor_prediction_makes_the_robust_rule_careful() {
+        let ladder = paper();
+        let throughputs = [9e6, 2.5e6, 9e6, 9e6];
+        let seen = known(&ladder, 8.0, &throughputs, Some(3));
+        let (plain, robust) = (built::<Mpc>(&[]).choose(&seen), built::<RobustMpc>(&[]).choose(&seen));
+        assert!(robust < plain, "{robust} against {plain}");
+        let steady = [5e6; 4];
+        let seen = known(&ladder, 8.0, &steady, Some(3));
+        assert_eq!(built::<Mpc>(&[]).choose(&seen), built::<RobustMpc>(&[]).choose(&seen));
+    }
+
+    /// The same over all plans, without giving any up.
+    fn exhaustive(planner: &Planner, known: &Known, throughput: f64) -> usize {
+        let ladder = known.ladder;
+        let count = ladder.levels().len();
+        let mut best = (f64::NEG_INFINITY, 0);
+        for plan in 0..count.pow(planner.horizon as u32) {
+            let digit = |i: usize| plan / count.pow((planner.horizon - 1 - i) as u32) % count;
+            let (mut buffer, mut worth, mut last) = (known.buffer, 0.0, known.last);
+            for i in 0..planner.horizon {
+                let level = digit(i);
+                let quality = |level: usize| ladder.levels()[level] / 1e3;
+                let fetching = ladder.size(known.next + i, level) * 8.0 / throughput;
+                let stalled = (fetching - buffer).max(0.0);
+                let switched = last.map_or(0.0, |l| (quality(level) - quality(l)).abs());
+                worth = worth + quality(level) - planner.switching * switched - planner.stalling * stalled;
+                buffer = ((buffer - fetching).max(0.0) + ladder.chunk()).min(known.capacity);
+                last = Some(level);
+            }
+            if worth > best.0 {
+                best = (worth, digit(0));
+            }
+        }
+        best.1
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn giving_plans_up_loses_nothing(buffer in 0.0f64..30.0, throughput in 1e5f64..1e7, last: Option<bool>, horizon in 1usize..5) {
+            let ladder = paper();
+            let last = last.map(|high| if high { 4 } else { 1 });
+            let seen = known(&ladder, buffer, &[], last);
+            let planner = Planner { horizon, window: 5, switching: 1.0, stalling: 3_000.0 };
+            prop_assert_eq!(planner.first(&seen, throughput), exhaustive(&planner, &seen, throughput));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The harmonic mean of the latest throughputs (Jiang et al. 2012, section 4.2).
+
+use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+
+use super::{Known, Rule, harmonic_mean};
+
+/// The rule.
+#[derive(Clone, Debug)]
+pub struct Rate {
+    window: usize,
+}
+
+/// How many throughputs count.
+pub(super) const WINDOW: Param = Param {
+    name: "window",
+    ty: Type::Integer,
+    default: Fallback::Text("5"),
+    range: Range { min: 1.0, closed: true, max: 1_000.0 },
+    source: "Yin et al. 2015, section 5.2: the harmonic mean of the last five chunks",
+    doc: "Of how many chunks the harmonic mean of the throughput is taken.",
+};
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "rate",
+    room: Room::Adaptation,
+    traits: Mechanism::PLAIN,
+    title: "Harmonic mean of the throughput",
+    doc: "The highest level within the harmonic mean of the latest throughputs; the lowest before the first.",
+    source: "Jiang et al. 2012, section 4.2; Yin et al. 2015, section 7.1 (\"RB\")",
+    params: &[WINDOW],
+    observables: &[],
+    counters: &[],
+    deviations: &[],
+};
+
+impl Rule for Rate {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values) -> Result<Self, Vec<Problem>> {
+        Ok(Rate { window: values.number("window") as usize })
+    }
+
+    fn choose(&mut self, known: &Known) -> usize {
+        let mean = harmonic_mean(known.throughputs, self.window);
+        mean.map_or(0, |mean| known.ladder.highest_within(mean))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{built, tests::paper};
+    use super::*;
+
+    fn level(throughputs: &[f64], window: f64) -> usize {
+        let ladder = paper();
+        let known =
+            Known { ladder: &ladder, next: 1, buffer: 9.0, capacity: 30.0, throughputs, last: Some(0) };
+        built::<Rate>(&[("window", window)]).choose(&known)
+    }
+
+    #[test]
+    fn one_slow_chunk_weighs_more_than_one_fast_chunk() {
+        // Harmonic mean of 1 and 9: 1.8 Mbit/s; the arithmetic mean would be 5.
+        assert_eq!(level(&[1e6, 9e6], 5.0), 3);
+        assert_eq!(level(&[1e6, 9e6], 1.0), 4);
+    }
+
+    #[test]
+    fn five_chunks_count_and_the_sixth_is_forgotten() {
+        assert_eq!(level(&[1e3, 2e6, 2e6, 2e6, 2e6, 2e6], 5.0), 3);
+        assert_eq!(level(&[1e3, 2e6, 2e6, 2e6, 2e6], 5.0), 0);
+        assert_eq!(level(&[], 5.0), 0);
+    }
+}
