@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use evenflow_base::credit;
 use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Packet, Rate, Reason, Stream, Time, Verdict, ip};
 use evenflow_queue::held::{Owner, Served};
 use evenflow_queue::htb::{ClassParams, Discipline, LeafParams, Params};
 use evenflow_queue::{
-    Admission, Gate, Htb, Limit, LinkFacts, Next, Qdisc, Queued, Scheduler, Setting, codel, credit, fq_codel,
-    sfq,
+    Admission, Gate, Htb, Limit, LinkFacts, Next, Qdisc, Queued, Scheduler, Setting, codel, fq_codel, sfq,
 };
 use proptest::prelude::*;
 

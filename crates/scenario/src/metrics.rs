@@ -304,6 +304,30 @@ pub static METRICS: &[Metric] = &[
         "Packets of a traffic class whose transmission ended.",
     ),
     metric(
+        "links.L.classes.CLASS.arrived_packets",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets of a traffic class offered.",
+    )
+    .since(2),
+    metric(
+        "links.L.classes.CLASS.drops.REASON",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets of a traffic class dropped, by reason.",
+    )
+    .since(2),
+    metric(
+        "links.L.classes.CLASS.marks.REASON",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets of a traffic class marked, by reason.",
+    )
+    .since(2),
+    metric(
         "links.L.queue.classes.CLASS.OBSERVABLE",
         "as declared",
         WINDOW,

@@ -130,9 +130,7 @@ impl Engine {
         if now > self.net.window.from && times.ended <= self.net.window.to {
             book(port, class, packet.class, now, times);
         } else {
-            if !self.net.window.holds(now) {
-                class.outside += 1;
-            }
+            class.by_class[usize::from(packet.class)].other_arrived += u64::from(self.net.window.holds(now));
             book_clipped(port, class, packet.class, now, times, &self.net.window);
         }
         Some((lane, times.ended + port.delay))
@@ -187,10 +185,12 @@ impl Engine {
             Verdict::Accept => {}
             Verdict::Mark(reason) => {
                 port.counters.marks += 1;
-                class.marks[reason as usize] += u64::from(self.net.window.holds(now));
+                class.by_class[usize::from(packet.class)].marks[reason as usize] +=
+                    u64::from(self.net.window.holds(now));
             }
             Verdict::Drop(reason) => {
-                class.outside += u64::from(!self.net.window.holds(now));
+                class.by_class[usize::from(packet.class)].other_arrived +=
+                    u64::from(self.net.window.holds(now));
                 self.book_drop(index, packet, reason, now);
                 return false;
             }
@@ -204,9 +204,8 @@ impl Engine {
         let window = self.net.window;
         let port = &mut self.net.ports[index as usize];
         let lane = port.class as usize;
-        if !window.holds(now) {
-            self.net.classes[lane].outside += 1;
-        }
+        let kind = usize::from(packet.class);
+        self.net.classes[lane].by_class[kind].other_arrived += u64::from(window.holds(now));
         let Queue::Events(q) = &mut port.queue else { return };
         if let Some(rate) = q.step(now) {
             port.byte_time = rate.byte_time();
@@ -237,7 +236,8 @@ impl Engine {
             accepted => {
                 if let Verdict::Mark(reason) = accepted {
                     port.counters.marks += 1;
-                    self.net.classes[lane].marks[reason as usize] += u64::from(window.holds(now));
+                    self.net.classes[lane].by_class[kind].marks[reason as usize] +=
+                        u64::from(window.holds(now));
                 }
                 if !q.qdisc.is_busy() {
                     let start = port.free_at.max(Fine::at(now));
@@ -309,7 +309,8 @@ impl Engine {
         }
         if let Some(reason) = mark {
             port.counters.marks += 1;
-            self.net.classes[lane as usize].marks[reason as usize] += u64::from(window.holds(began));
+            let kind = &mut self.net.classes[lane as usize].by_class[usize::from(item.packet.class)];
+            kind.marks[reason as usize] += u64::from(window.holds(began));
             if self.probes.watches_ports {
                 self.probes.marked(lane, self.net.slots.id(item.packet.flow), reason, began);
             }
@@ -360,7 +361,7 @@ impl Engine {
         self.options.discard(packet);
         let inside = self.net.window.holds(now);
         if inside {
-            class.drops[reason as usize] += 1;
+            class.by_class[usize::from(packet.class)].drops[reason as usize] += 1;
             self.net.counters[packet.flow as usize].losses +=
                 u64::from(packet.is_data());
         }
@@ -407,8 +408,8 @@ fn book(port: &mut Port, class: &mut ClassCounters, kind: u8, accepted: Time, ti
     port.counters.queue_time += waited.0;
     port.counters.waits.add(waited);
     class.delays.add(waited);
-    own.0.add(waited);
-    own.1 += 1;
+    own.waits.add(waited);
+    own.whole += 1;
 }
 
 /// The same for one that may lie across an edge of the window or outside.
@@ -428,7 +429,7 @@ fn book_clipped(
         let waited = began.since(accepted);
         port.counters.waits.add(waited);
         class.delays.add(waited);
-        own.0.add(waited);
+        own.waits.add(waited);
     }
-    own.1 += u64::from(window.holds(ended));
+    own.other_delivered += u64::from(window.holds(ended));
 }
