@@ -390,7 +390,10 @@ impl Engine {
                 }
                 Told::PeerClosed(end) => Event::PeerClosed(conn, end),
                 Told::Reset(end) => {
-                    self.net.live[place].how = broken;
+                    let how = &mut self.net.live[place].how;
+                    if *how == How::Closed {
+                        *how = broken;
+                    }
                     Event::Reset(conn, end)
                 }
                 Told::Closed(_) => continue, // both are, when it is over
