@@ -70,14 +70,14 @@ pub struct Receiver {
     /// Out-of-order segments since `next` last moved.
     ahead_since: u32,
     growing: Option<Box<Growing>>,
-    spacing: Spacing,
+    spacing: Option<Box<Spacing>>,
     marks: Marks,
 }
 
 /// How long an ACK is held back where that follows how far segments lie apart (Linux's `ato`).
 #[derive(Clone, Copy, Debug)]
 struct Spacing {
-    /// At most; zero: it follows nothing.
+    /// At most.
     most: Duration,
     /// Zero before the first segment.
     current: Duration,
@@ -86,6 +86,10 @@ struct Spacing {
 }
 
 impl Spacing {
+    fn new(profile: &Profile) -> Spacing {
+        Spacing { most: profile.ack_delay_max, current: Duration::ZERO, last: Time::ZERO }
+    }
+
     /// A segment came in order. Halved, and half of `least`, or of the gap where that is more, is added; a gap longer than
     /// `current` says nothing.
     fn arrived(&mut self, now: Time, least: Duration) {
@@ -127,7 +131,7 @@ impl Receiver {
             last_ack: 0,
             duplicate: None,
             ahead_since: 0,
-            spacing: Spacing { most: profile.ack_delay_max, current: Duration::ZERO, last: Time::ZERO },
+            spacing: (profile.ack_delay_max > profile.ack_delay).then(|| Box::new(Spacing::new(profile))),
             growing: profile.ack_growing_window.then(|| Box::new(Growing::new(profile))),
             marks: Marks {
                 mode: if opened { profile.agreed_ecn() } else { Ecn::Off },
@@ -219,15 +223,15 @@ impl Receiver {
             growing.read(self.next, ahead, now, profile);
         }
         self.unacked = self.unacked.saturating_add(1);
-        let adaptive = profile.ack_delay_max > profile.ack_delay;
-        if adaptive {
-            self.spacing.arrived(now, profile.ack_delay);
+        if let Some(spacing) = &mut self.spacing {
+            spacing.arrived(now, profile.ack_delay);
         }
         let pushed = profile.ack_pushed && packet.is(flags::PUSH);
         if had_hole || self.unacked >= profile.ack_every || self.quick > 0 || told_at_once || pushed {
             self.acknowledge(out);
         } else if self.due == Time::NEVER {
-            let delay = if adaptive { self.spacing.delay(profile.ack_delay) } else { profile.ack_delay };
+            let least = profile.ack_delay;
+            let delay = self.spacing.as_ref().map_or(least, |spacing| spacing.delay(least));
             self.due = now + delay;
         }
     }
@@ -285,7 +289,9 @@ impl Receiver {
     /// The held-back ACK's time has come.
     pub fn wake(&mut self, now: Time, out: &mut Vec<Segment>) {
         if now >= self.due {
-            self.spacing.waited();
+            if let Some(spacing) = &mut self.spacing {
+                spacing.waited();
+            }
             self.acknowledge(out);
         }
     }
@@ -349,18 +355,14 @@ impl Receiver {
         self.due = Time::NEVER;
     }
 
-    /// The SACK option of the ACK that was just sent; `None` where it has none.
+    /// Whether the ACK that was just sent has a SACK option.
     #[inline]
-    pub fn report(&mut self) -> Option<Report> {
-        if self.ahead.is_empty() && self.duplicate.is_none() {
-            return None;
-        }
-        Some(self.make_report())
+    pub fn reports(&self) -> bool {
+        !self.ahead.is_empty() || self.duplicate.is_some()
     }
 
-    #[inline(never)]
-    fn make_report(&mut self) -> Report {
-        let mut report = Report::default();
+    /// Adds its blocks to `report`.
+    pub fn report(&mut self, report: &mut Report) {
         if let Some(block) = self.duplicate.take() {
             report.push(block);
         }
@@ -371,7 +373,6 @@ impl Receiver {
             report.push((island.from, island.to));
             before = island.touched;
         }
-        report
     }
 
     /// An ACK goes at once.

@@ -84,10 +84,10 @@ impl World {
         let before = (self.high, out.len());
         for mut segment in out.drain(..) {
             let back = segment.is_backward();
-            let report = match back && self.profile.sack {
-                true => self.receiver.report().unwrap_or_default(),
-                false => Report::default(),
-            };
+            let mut report = Report::default();
+            if back && self.profile.sack {
+                self.receiver.report(&mut report);
+            }
             for &(from, to) in report.blocks() {
                 assert!(
                     self.arrived[from as usize..to as usize].iter().all(|&there| there),

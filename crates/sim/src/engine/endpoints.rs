@@ -160,7 +160,7 @@ impl Engine {
             };
             if back
                 && self.net.profiles[profile as usize].sack
-                && true
+                && self.net.connections[info.endpoint as usize].receiver.reports()
             {
                 self.report(&mut packet, info);
             }
@@ -178,9 +178,7 @@ impl Engine {
     #[inline(never)]
     fn report(&mut self, packet: &mut Packet, info: Flow) {
         let receiver = &mut self.net.connections[info.endpoint as usize].receiver;
-        if let Some(report) = receiver.report() {
-            self.options.attach(packet).report = report;
-        }
+        receiver.report(&mut self.options.attach(packet).report);
     }
 
     /// A packet leaves its endpoint, `again` where it was sent before: at once, or after the host's processing.

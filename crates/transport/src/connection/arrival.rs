@@ -120,15 +120,13 @@ impl Connection {
     /// The window of a SYN, and the shift of those that follow (RFC 7323 section 2.2).
     fn hear_window(&mut self, at: End, packet: &Packet, carried: &Carried) {
         let Some(window) = carried.window else { return };
-        let tail = self.tail(at);
-        tail.scales = carried.scale.is_some() && tail.buffer.is_some();
-        tail.shift = carried.scale.unwrap_or(0).min(14);
-        if carried.scale.is_none()
-            && let Some(buffer) = &mut tail.buffer
-        {
+        let Some(buffer) = &mut self.tail(at).buffer else { return };
+        buffer.scales = carried.scale.is_some();
+        buffer.other = carried.scale.unwrap_or(0).min(buffer::MOST);
+        if !buffer.scales {
             buffer.unscaled();
         }
-        tail.heard = Some((packet.seq, 0, u64::from(window)));
+        buffer.heard = Some((packet.seq, 0, u64::from(window)));
         if let Some(sender) = self.outgoing(at) {
             sender.window_told(packet.seq, 0, u64::from(window));
         }
@@ -166,7 +164,7 @@ impl Connection {
     fn take_reset(&mut self, at: End, seq: u64, expected: u64, to: &mut Outlet) {
         let window = to.profile.max_window;
         let tail = self.tail(at);
-        let edge = tail.buffer.map_or(expected.saturating_add(window), |buffer| buffer.edge());
+        let edge = tail.buffer.as_ref().map_or(expected.saturating_add(window), |buffer| buffer.edge());
         if seq == expected {
             match tail.state {
                 State::SynReceived => {
@@ -232,11 +230,12 @@ impl Connection {
             self.acknowledge(at, to.out);
             return false;
         }
-        let window = carried.window.zip(a.seq).map(|(window, seq)| (seq, u64::from(window) << tail.shift));
-        if let Some((seq, window)) = window
-            && tail.heard.is_none_or(|heard| heard.0 <= seq && (heard.0 < seq || heard.1 <= ack))
-        {
-            tail.heard = Some((seq, ack, window));
+        let mut window = None;
+        if let (Some(field), Some(seq), Some(buffer)) = (carried.window, a.seq, &mut tail.buffer) {
+            window = Some((seq, u64::from(field) << buffer.other));
+            if buffer.heard.is_none_or(|heard| (heard.0, heard.1) <= (seq, ack)) {
+                buffer.heard = window.map(|(seq, window)| (seq, ack, window));
+            }
         }
         let Some(sender) = self.outgoing(at) else {
             let (una, next) = self.sent(at);

@@ -5,19 +5,25 @@ use crate::Profile;
 use crate::profile::WindowUpdate;
 
 /// The largest shift (RFC 7323 section 2.3).
-const MOST: u8 = 14;
+pub(super) const MOST: u8 = 14;
 
 /// The largest window field.
 const FIELD: u64 = 65_535;
 
 /// The receive buffer of an end and what was told of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Buffer {
     capacity: u64,
     /// One beyond the last byte that the other end may send, as it was told; it never moves back.
     edge: u64,
     /// By how many bits what is told is shifted.
     shift: u8,
+    /// The other end knows the window scale option.
+    pub(super) scales: bool,
+    /// By how many bits the other end shifts what it tells.
+    pub(super) other: u8,
+    /// What it told last, as it counts for a sender: number, acknowledgement, window.
+    pub(super) heard: Option<(u64, u64, u64)>,
 }
 
 impl Buffer {
@@ -25,7 +31,7 @@ impl Buffer {
         let most = if profile.window_scaling { FIELD << MOST } else { FIELD };
         let capacity = profile.max_window.min(most);
         let shift = (0..=MOST).find(|shift| capacity >> shift <= FIELD).unwrap_or(MOST);
-        Buffer { capacity, edge: capacity.min(FIELD), shift }
+        Buffer { capacity, edge: capacity.min(FIELD), shift, scales: false, other: 0, heard: None }
     }
 
     /// What a SYN tells: the window unscaled, and the shift (RFC 7323 section 2.2).

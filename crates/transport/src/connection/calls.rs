@@ -15,7 +15,7 @@ impl Connection {
             self.tail(End::Client).state = State::SynSent;
             self.tail(End::Server).state = State::Listen;
         } else {
-            for end in [End::Client, End::Server] {
+            for end in End::BOTH {
                 self.tail(end).state = State::Established;
                 to.told.push(Told::Opened(end));
             }
@@ -36,7 +36,7 @@ impl Connection {
         let Some(sender) = self.outgoing(end) else { return 0 };
         sender.offer(taken, now, profile, out);
         sender.persist(now, profile);
-        self.tail(end).blocked = taken < bytes;
+        self.tail(end).blocked |= taken < bytes;
         self.dress(end, from, &mut Outlet { now, profile, out, told: &mut Vec::new() });
         taken
     }
@@ -58,7 +58,7 @@ impl Connection {
         let expected = self.expected(end);
         let tail = self.tail(end);
         tail.read += bytes;
-        let wants = tail.buffer.is_some_and(|buffer| buffer.wants_update(expected, tail.read, profile));
+        let wants = tail.buffer.as_ref().is_some_and(|buffer| buffer.wants_update(expected, tail.read, profile));
         if bytes > 0 && wants && tail.state.may_receive() {
             self.acknowledge(end, out);
             self.dress(end, from, &mut Outlet { now, profile, out, told: &mut Vec::new() });

@@ -72,12 +72,7 @@ struct Tail {
     told: u64,
     read: u64,
     /// The receive window, where it is told.
-    buffer: Option<Buffer>,
-    /// The other end knows the window scale option.
-    scales: bool,
-    /// By how many bits the other end shifts the windows that it tells; the last one, as it counts for a sender.
-    shift: u8,
-    heard: Option<(u64, u64, u64)>,
+    buffer: Option<Box<Buffer>>,
     /// When data last came, and its timestamp.
     came: Time,
     echo: u32,
@@ -102,9 +97,6 @@ impl Tail {
             told: 0,
             read: 0,
             buffer: None,
-            scales: false,
-            shift: 0,
-            heard: None,
             came: Time::ZERO,
             echo: 0,
             interactive: false,
@@ -178,7 +170,7 @@ impl Connection {
         let client = self.sender.ecn();
         let Some(talk) = &mut self.talk else { return };
         let tail = &talk.tails[End::Server as usize];
-        let (rtt, lost, heard) = (tail.rtt, tail.tries > 1, tail.heard);
+        let (rtt, lost, heard) = (tail.rtt, tail.tries > 1, tail.buffer.as_ref().and_then(|buffer| buffer.heard));
         let Some(back) = &mut talk.back else { return };
         if let Some((seq, ack, window)) = heard {
             back.sender.window_told(seq, ack, window);
@@ -192,7 +184,7 @@ impl Connection {
     pub fn tell_windows(&mut self, profile: &Profile) {
         let Some(talk) = &mut self.talk else { return };
         for tail in &mut talk.tails {
-            tail.buffer.get_or_insert_with(|| Buffer::new(profile));
+            tail.buffer.get_or_insert_with(|| Box::new(Buffer::new(profile)));
         }
     }
 
@@ -246,7 +238,7 @@ impl Connection {
     pub fn is_over(&self) -> bool {
         let (client, server) = (self.state(End::Client), self.state(End::Server));
         let gone = client.is_over() && (server.is_over() || server == State::Listen);
-        self.talks() && gone && [End::Client, End::Server].iter().all(|end| self.unread(*end) == 0)
+        self.talks() && gone && End::BOTH.iter().all(|end| self.unread(*end) == 0)
     }
 
     /// When [`Connection::wake`] wants to be called for `end`.
@@ -274,9 +266,10 @@ impl Connection {
         if acknowledges
             && profile.sack
             && segment.flags & flags::SYN == 0
-            && let Some(report) = self.incoming(end).and_then(Receiver::report)
+            && let Some(receiver) = self.incoming(end)
+            && receiver.reports()
         {
-            options.attach(packet).report = report;
+            receiver.report(&mut options.attach(packet).report);
         }
         if self.talk.is_none() {
             return;
@@ -295,7 +288,7 @@ impl Connection {
         let carried = options.attach(packet);
         if segment.flags & flags::SYN != 0 {
             let (window, shift) = buffer.offer();
-            let scales = profile.window_scaling && (segment.flags & flags::ACK == 0 || tail.scales);
+            let scales = profile.window_scaling && (segment.flags & flags::ACK == 0 || buffer.scales);
             (carried.window, carried.scale) = (Some(window), scales.then_some(shift));
         } else {
             carried.window = Some(buffer.tell(expected, read, profile));

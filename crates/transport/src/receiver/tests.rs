@@ -48,7 +48,9 @@ fn shown(ack: &Segment, receiver: &mut Receiver, profile: &Profile) -> String {
         return format!("synack {number}");
     }
     let mut text = format!("ack {}", ack.seq / SIZE);
-    if let Some(report) = profile.sack.then(|| receiver.report()).flatten() {
+    if profile.sack && receiver.reports() {
+        let mut report = Report::default();
+        receiver.report(&mut report);
         text += " sack";
         for &(from, to) in report.blocks() {
             let (from, last) = (from / SIZE, to / SIZE - 1);

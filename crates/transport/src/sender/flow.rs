@@ -111,9 +111,9 @@ impl Sender {
         before != flow.edge
     }
 
-    /// One beyond the last byte that may be sent.
+    /// One beyond the last byte that the other end's window lets go.
     #[inline]
-    fn edge(&self, profile: &Profile) -> u64 {
+    pub fn edge(&self, profile: &Profile) -> u64 {
         match &self.flow {
             Some(flow) => flow.edge.unwrap_or(self.una.saturating_add(profile.max_window)),
             None => u64::MAX,
@@ -125,17 +125,9 @@ impl Sender {
         self.edge(profile) <= self.una
     }
 
-    /// One beyond the last byte in the send buffer.
-    fn queue_end(&self, profile: &Profile) -> u64 {
-        let size = self.size.unwrap_or(u64::MAX);
-        match profile.write {
-            None => size,
-            // The application fills it in whole writes; the FIN is none.
-            Some(write) => {
-                let filled = self.una.saturating_add(profile.buffer()) / u64::from(write) * u64::from(write);
-                if size <= filled.saturating_add(1) { size } else { filled.max(self.high) }
-            }
-        }
+    /// One beyond the last byte that the application wrote, the FIN included.
+    fn queue_end(&self) -> u64 {
+        self.size.unwrap_or(u64::MAX)
     }
 
     /// The longest segment that begins at `from`: a FIN goes with a full one.
@@ -149,7 +141,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn next_of_queue(&self, profile: &Profile) -> u64 {
         let Some(flow) = &self.flow else { return 0 };
-        let queued = self.queue_end(profile).saturating_sub(self.next);
+        let queued = self.queue_end().saturating_sub(self.next);
         let usable = self.edge(profile).saturating_sub(self.next);
         let payload = queued.min(usable).min(self.longest(self.next, profile));
         if payload >= profile.mss || flow.forced || self.next < self.high {
@@ -165,7 +157,7 @@ impl Sender {
         if self.flow.is_none() {
             return (self.data_end(profile) - self.una).min(profile.mss);
         }
-        let end = self.queue_end(profile).min(self.edge(profile));
+        let end = self.queue_end().min(self.edge(profile));
         end.saturating_sub(self.una).min(self.longest(self.una, profile))
     }
 
@@ -182,10 +174,15 @@ impl Sender {
     #[inline(never)]
     pub(super) fn held_back_by(&self, profile: &Profile) -> Limit {
         let by_window = match &self.flow {
-            Some(_) => self.queue_end(profile) > self.edge(profile).max(self.next),
+            Some(_) => self.queue_end() > self.edge(profile).max(self.next),
             None => self.size.is_none_or(|size| size > self.next) && profile.buffer() >= profile.max_window,
         };
         if by_window { Limit::Receive } else { Limit::Application }
+    }
+
+    /// Whether the timer that runs is that of the window.
+    pub(super) fn awaits_window(&self) -> bool {
+        self.flow.as_ref().is_some_and(|flow| flow.waits)
     }
 
     fn octet_is_out(&self) -> bool {
@@ -214,7 +211,7 @@ impl Sender {
             return;
         }
         if self.timer == Time::NEVER {
-            let wait = if self.is_closed(profile) { self.rto } else { self.rto.min(OVERRIDE) };
+            let wait = if self.is_closed(profile) { self.until_probe(profile) } else { self.rto.min(OVERRIDE) };
             self.timer = profile.due(now, wait);
         }
     }
@@ -263,10 +260,15 @@ impl Sender {
                 flow.octet = Some((high, now));
             }
         }
-        let wait = (0..flow.probes).fold(self.rto, |wait, _| (wait + wait).min(profile.max_rto));
         out.push(probe);
         self.last_sent = now;
-        self.timer = profile.due(now, wait);
+        self.timer = profile.due(now, self.until_probe(profile));
+    }
+
+    /// How long the next probe waits: twice as long each time (SHLD-29 and 30).
+    fn until_probe(&self, profile: &Profile) -> Duration {
+        let probes = self.flow.as_ref().map_or(0, |flow| flow.probes);
+        (0..probes.min(32)).fold(self.rto, |wait, _| (wait + wait).min(profile.max_rto))
     }
 
     /// An ACK of `ack` has come: the probes were heard, and the byte that one of them carried was taken where it is acknowledged.

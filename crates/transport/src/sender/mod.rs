@@ -490,8 +490,11 @@ impl Sender {
         if profile.save_metrics && self.life == Life::Done {
             return;
         }
-        self.timer = Time::NEVER;
+        if !self.awaits_window() {
+            self.timer = Time::NEVER;
+        }
         if self.size == Some(self.una) {
+            self.timer = Time::NEVER;
             self.life = Life::Done;
             if profile.save_metrics {
                 self.timer = now;
