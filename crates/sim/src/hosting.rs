@@ -5,10 +5,11 @@ use evenflow_base::{End, Stream, Time};
 use evenflow_traffic::App;
 use evenflow_transport::connection::Connection;
 use evenflow_transport::sender::Life;
-use evenflow_transport::{CongestionControl, Profile};
+use evenflow_transport::{CongestionControl, Profile, Sender};
 
 use crate::measure::{Window, WindowMeter};
 use crate::probe::How;
+use crate::senders::SenderSums;
 
 /// The place of an application's connection that it does not have.
 pub const NONE: u32 = u32::MAX;
@@ -85,13 +86,16 @@ pub struct Sums {
     pub meter: WindowMeter,
     /// Connections that gave up.
     pub dead: u64,
+    /// What their senders have counted.
+    pub senders: SenderSums,
     /// Application bytes in the whole run.
     pub bytes: Bytes,
 }
 
 impl Sums {
-    /// Adds a flow, and whether it is over.
-    pub fn add(&mut self, live: &Live, over: bool) {
+    /// Adds a flow as of `now`, and whether it is over.
+    pub fn add(&mut self, live: &Live, over: bool, now: Time) {
+        live.senders().for_each(|sender| self.senders.add(sender, now));
         for side in &live.sides {
             self.meter.add(&side.meter);
             self.bytes.written += side.written;
@@ -160,6 +164,11 @@ impl Live {
     /// Application bytes that reached either end.
     pub fn delivered(&self) -> u64 {
         self.sides.iter().map(|side| side.received + side.datagrams).sum()
+    }
+
+    /// What its ends send with, as far as they send.
+    pub fn senders(&self) -> impl Iterator<Item = &Sender> {
+        self.connection.iter().flat_map(|connection| End::BOTH.into_iter().filter_map(|end| connection.half(end)))
     }
 
     /// Application bytes that were written and have not reached the other end.

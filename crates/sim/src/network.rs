@@ -14,6 +14,7 @@ use crate::measure::{ClassCounters, FlowCounters, PortCounters, Window, WindowMe
 use crate::hosting::{Arrivals, Hosted, Live};
 use crate::port::{Port, Queue};
 use crate::probe::Gauges;
+use crate::senders::SenderSums;
 use crate::slots::Slots;
 use crate::transfers::Transfers;
 
@@ -200,6 +201,32 @@ pub struct Network {
     pub transfers: Vec<Option<Transfers>>,
     /// The seed of all streams.
     pub seed: u64,
+    /// By group: its flows that there are from the start, and those that its others are modelled after.
+    pub group_flows: Vec<Range<usize>>,
+    /// By group: what its senders had counted when the window opened.
+    pub senders_before: Vec<SenderSums>,
+}
+
+impl Network {
+    /// By group: what its senders have counted by `now`. `live`: also those of flows that have not been summed up yet.
+    pub fn senders(&self, now: Time, live: bool) -> Vec<SenderSums> {
+        let mut sums = vec![SenderSums::default(); self.group_flows.len()];
+        for (sum, flows) in sums.iter_mut().zip(&self.group_flows) {
+            for info in &self.flows[flows.clone()] {
+                if info.hosted {
+                    sum.join(&self.applications[info.endpoint as usize].sums.senders);
+                } else if info.tcp {
+                    sum.add(&self.connections[info.endpoint as usize].sender, now);
+                }
+            }
+        }
+        for flow in self.slots.taken().filter(|_| live) {
+            let group = self.applications[self.flows[flow as usize].endpoint as usize].group;
+            let ends = self.live[self.slots.place(flow)].senders();
+            ends.for_each(|sender| sums[group as usize].add(sender, now));
+        }
+        sums
+    }
 }
 
 impl Gauges for Network {

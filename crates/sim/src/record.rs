@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
 use crate::port::{Events, Port, Queue};
 use crate::probe::{Closed, Gauges, Opened};
+use crate::senders::SenderSums;
 use crate::transfers::{Sums, Transfers};
 use crate::build::flows_per_user;
 
@@ -178,6 +179,7 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 
 fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
     let mut out = Map::new();
+    let senders = engine.net.senders(engine.net.window.to, false);
     let mut flow = 0;
     for (g, group) in scenario.groups.iter().enumerate() {
         let users = group.users as usize;
@@ -244,12 +246,31 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 "window_at_floor": number(open(|m, _| m.at_floor as f64)),
                 "flows_dead": dead,
         });
+        if let Some(entry) = entry.as_object_mut()
+            && group.traffic.iter().any(|traffic| traffic.tcp.is_some())
+        {
+            let counted = senders[g].since(&engine.net.senders_before[g]);
+            entry.insert("senders".into(), self::senders(&counted));
+        }
         if let (Some(transfers), Some(entry)) = (&engine.net.transfers[g], entry.as_object_mut()) {
             entry.insert("transfers".into(), self::transfers(transfers, engine));
         }
         out.insert(group.name.clone(), entry);
     }
     Value::Object(out)
+}
+
+/// What a group's senders have counted in the window.
+fn senders(of: &SenderSums) -> Value {
+    let [congestion, receive, application] = of.limited.map(|ns| ns as f64 / 1e9);
+    let [loss, mark, timeout] = of.reductions;
+    json!({
+        "reductions": { "loss": loss, "mark": mark, "timeout": timeout },
+        "threshold_falls": of.threshold_falls,
+        "restarts": of.restarts,
+        "timeouts": of.timeouts,
+        "limited_s": { "congestion": congestion, "receive": receive, "application": application },
+    })
 }
 
 /// What became of a group's transfers in the window.

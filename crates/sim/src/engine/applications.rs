@@ -453,7 +453,7 @@ impl Engine {
         for end in [End::Client, End::Server] {
             live.advance(end, &self.net.profiles[hosted.profile as usize], now, &self.net.window);
         }
-        hosted.sums.add(live, self.net.slots.of(place).over);
+        hosted.sums.add(live, self.net.slots.of(place).over, now);
         let of = std::mem::take(&mut self.net.counters[flow as usize]);
         let received = if self.window_open { live.delivered() - of.received_before } else { 0 };
         self.net.counters[hosted.root as usize].add(&of, received);

@@ -12,6 +12,7 @@ use super::{Engine, Wake};
 use crate::events::{Key, Rank, key, time_of};
 use crate::measure::Window;
 use crate::network::{Connection, Flow, Host, PORT};
+use crate::probe::{Closed, How, Opened};
 
 impl Engine {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
@@ -40,8 +41,12 @@ impl Engine {
                 if now >= c.sender.deadline() {
                     advance(c, profile, now, &self.net.window);
                     c.sender.wake(now, profile, &mut self.outbox);
-                    if c.sender.life() == Life::Done {
-                        return self.save_metrics(endpoint, info.host);
+                    match c.sender.life() {
+                        Life::Done => return self.save_metrics(endpoint, info.host),
+                        Life::Dead => self.probes.closed.iter_mut().for_each(|list| {
+                            list.push(Closed { time: now, flow, how: How::GaveUp });
+                        }),
+                        _ => {}
                     }
                 }
                 let (profile, due) = (c.profile, c.sender_due());
@@ -73,6 +78,10 @@ impl Engine {
         let endpoint = info.endpoint as usize;
         if info.hosted {
             return self.start_application(info.endpoint, now);
+        }
+        if let Some(list) = &mut self.probes.opened {
+            let [group, user, number] = self.probes.whose[flow as usize];
+            list.push(Opened { time: now, flow, group, user, number });
         }
         if info.tcp {
             let c = &mut self.net.connections[endpoint];

@@ -253,6 +253,7 @@ impl Engine {
     fn probe(&mut self, now: Time) {
         if self.probes.take_window(now) {
             self.window_open = true;
+            self.net.senders_before = self.net.senders(now, true);
             for flow in 0..self.net.flows.len() {
                 self.net.counters[flow].received_before = self.net.received(flow);
             }
