@@ -82,8 +82,9 @@ impl Control {
 /// What became of the flows of one kind of traffic of one user that are over.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sums {
-    /// Integrals of their congestion windows.
-    pub meter: WindowMeter,
+    /// Integrals of their congestion windows: bytes times nanoseconds, nanoseconds open, nanoseconds at the floor. Whole, so that the
+    /// order of flows does not matter.
+    pub meter: (u128, u64, u64),
     /// Connections that gave up.
     pub dead: u64,
     /// What their senders have counted.
@@ -93,16 +94,15 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Adds a flow as of `now`, and whether it is over.
-    pub fn add(&mut self, live: &Live, over: bool, now: Time) {
+    /// Adds a flow as of `now`.
+    pub fn add(&mut self, live: &Live, now: Time) {
         live.senders().for_each(|sender| self.senders.add(sender, now));
         for side in &live.sides {
-            self.meter.add(&side.meter);
+            self.meter.0 += side.meter.bytes_time.round() as u128;
+            self.meter.1 += side.meter.open;
+            self.meter.2 += side.meter.at_floor;
             self.bytes.written += side.written;
             self.bytes.delivered += side.received;
-        }
-        if over {
-            self.bytes.abandoned += live.undelivered();
         }
     }
 }

@@ -220,7 +220,8 @@ impl Network {
                 }
             }
         }
-        for flow in self.slots.taken().filter(|_| live) {
+        let going_on = |flow: &u32| live && !self.slots.of(self.slots.place(*flow)).over;
+        for flow in self.slots.taken().filter(going_on) {
             let group = self.applications[self.flows[flow as usize].endpoint as usize].group;
             let ends = self.live[self.slots.place(flow)].senders();
             ends.for_each(|sender| sums[group as usize].add(sender, now));

@@ -208,7 +208,7 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                     good += c.received_by_others as f64 * 8.0 / seconds;
                     dead += hosted.sums.dead;
                     let mss = engine.net.profiles.get(hosted.profile as usize).map_or(1.0, |p| p.mss as f64);
-                    meters.push((hosted.sums.meter, mss));
+                    meters.push((WindowMeter::of(hosted.sums.meter), mss));
                     flow += 1;
                     continue;
                 }

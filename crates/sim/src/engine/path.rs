@@ -373,7 +373,7 @@ impl Engine {
             self.probes.dropped(drop, met);
         }
         if packet.flow >= self.net.slots.first() {
-            self.leave(packet.flow, now);
+            self.leave(packet.flow);
         }
     }
 }
