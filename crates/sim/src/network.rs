@@ -52,8 +52,8 @@ pub struct Flow {
     pub tcp: bool,
     /// Whether an application opened it on the way, or it is what such flows are modelled after.
     pub hosted: bool,
-    /// ACKs tell the receiver's clock: the sender's congestion control wants one-way delays.
-    pub tells_clock: bool,
+    /// ACKs carry the receiver's clock as a timestamp value: the sender's congestion control wants one-way delays.
+    pub sends_timestamps: bool,
     /// Its first link hears from its host alone and is FIFO: the link's work is done when the packet is launched, with the
     /// instant at which it will leave the host.
     pub folded: bool,

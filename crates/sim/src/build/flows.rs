@@ -142,7 +142,7 @@ impl Builder<'_> {
         };
         net.flows.push(Flow {
             tcp,
-            tells_clock: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
+            sends_timestamps: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
             endpoint: endpoint as u32,
             ..self.flow(net, group, traffic, route, host)
         });
@@ -158,7 +158,7 @@ impl Builder<'_> {
             class: traffic.class,
             tcp: false,
             hosted: false,
-            tells_clock: false,
+            sends_timestamps: false,
             endpoint: 0,
             tie: net.flows.len() as u32,
             host,

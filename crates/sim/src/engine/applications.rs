@@ -183,7 +183,7 @@ impl Engine {
         let Some(control) = &hosted.control else { return };
         let of = |purpose: &str| self.net.slots.stream(flow, purpose, self.net.seed);
         let client = control.make(profile, &of, hosted.user as usize);
-        self.net.flows[flow as usize].tells_clock = client.needs_one_way_delay();
+        self.net.flows[flow as usize].sends_timestamps = client.needs_one_way_delay();
         let mut connection = Connection::talking(profile, client);
         for (_, end) in hosted.paced.iter().filter(|(of, _)| *of == conn) {
             connection.pace(*end, profile);
