@@ -62,6 +62,8 @@ pub enum Call {
     /// This end writes so many bytes. What finds no room in its send buffer waits, and [`Event::Room`] says when all of it has
     /// been taken.
     Write(Conn, End, u64),
+    /// This end takes back what it has written and its TCP has never sent.
+    Cut(Conn, End),
     /// This end writes nothing more: its FIN follows its last byte.
     Close(Conn, End),
     /// This end resets the connection. What was not delivered is lost.

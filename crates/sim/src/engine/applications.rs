@@ -119,6 +119,14 @@ impl Engine {
                 side.waiting += bytes;
                 self.write_waiting(flow, end, now);
             }
+            Call::Cut(conn, end) => {
+                let Some(flow) = flow(conn) else { return };
+                let mut taken = 0;
+                self.act(flow, end, now, |c, _, _| taken = c.cut(end));
+                let side = &mut self.live(flow).sides[end.index()];
+                side.written -= taken + side.waiting;
+                side.waiting = 0;
+            }
             Call::Close(conn, end) => {
                 let Some(flow) = flow(conn) else { return };
                 self.live(flow).sides[end.index()].closes = true;

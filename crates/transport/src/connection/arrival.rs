@@ -319,7 +319,7 @@ impl Connection {
     fn take_text(&mut self, at: End, packet: &Packet, carried: &Carried, mut a: Arrived, to: &mut Outlet) {
         let (now, profile) = (to.now, to.profile);
         let seq = packet.seq;
-        let stamp = if packet.is(flags::ACK) { carried.clock } else { packet.stamp };
+        let stamp = if packet.is(flags::ACK) { carried.ts_val } else { packet.stamp };
         let tail = self.tail(at);
         let end = seq + a.payload;
         if tail.fin.is_some_and(|fin| end > fin || (a.fin && end != fin)) {

@@ -81,6 +81,11 @@ impl Connection {
         bytes
     }
 
+    /// The application at `end` takes back what it wrote and was never sent; gives how many bytes.
+    pub fn cut(&mut self, end: End) -> u64 {
+        if self.talks() { self.outgoing(end).map_or(0, Sender::cut) } else { 0 }
+    }
+
     /// The application at `end` has no more to send (CLOSE). The other direction goes on. Before the connection is open this
     /// abandons it (RFC 9293 section 3.10.4).
     pub fn close(

@@ -280,9 +280,9 @@ impl Connection {
         let tail = self.tail(end);
         if acknowledges && holds(segment) {
             let carried = options.attach(packet);
-            (carried.ack, carried.clock) = (expected, profile.clock_at(now));
+            (carried.ack, carried.ts_val) = (expected, profile.clock_at(now));
         } else if acknowledges && clock {
-            options.attach(packet).clock = profile.clock_at(now);
+            options.attach(packet).ts_val = profile.clock_at(now);
         }
         let read = tail.read;
         let Some(buffer) = tail.buffer.as_mut().filter(|_| segment.flags & flags::RST == 0) else { return };

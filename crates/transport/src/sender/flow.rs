@@ -65,6 +65,15 @@ impl Sender {
         }
     }
 
+    /// The application takes back what it wrote and was never sent; gives how many bytes.
+    pub fn cut(&mut self) -> u64 {
+        let (high, finishes) = (self.high, self.finishes());
+        let Some(size) = self.size.as_mut().filter(|size| **size > high && !finishes) else { return 0 };
+        let taken = *size - high;
+        *size = high;
+        taken
+    }
+
     /// Whether the FIN was sent for, and all before it.
     pub fn finishes(&self) -> bool {
         self.flow.as_ref().is_some_and(|flow| flow.fin)
