@@ -160,7 +160,7 @@ impl Network {
             }
             Call::Transfer(Transfer::Started) => self.transfers[0] += 1,
             Call::Transfer(Transfer::Completed { bytes, first_byte, took }) => {
-                assert!(first_byte.is_some_and(|first| first <= took), "{call:?}");
+                assert!(first_byte.is_none_or(|first| first <= took), "{call:?}");
                 self.transfers[1] += 1;
                 self.transfers[4] += bytes;
             }
