@@ -21,6 +21,7 @@ from typing import Any
 
 from players import players
 from shapers import shapers
+from stages import stages
 
 HERE = Path(__file__).resolve().parent
 RATE = 10_000_000
@@ -1189,7 +1190,7 @@ def delays() -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     stale = []
-    for name, text in [*red(), *others(), *delays(), *shapers(Draws), *players(Draws)]:
+    for name, text in [*red(), *others(), *delays(), *shapers(Draws), *stages(Draws), *players(Draws)]:
         path = HERE / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)

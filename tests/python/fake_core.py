@@ -22,7 +22,7 @@ from typing import Any
 __version__ = "0.0.0"
 BUILD_PROFILE = "release"
 ENGINE_ID = "fa4efa4efa4efa4e"
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 UNMEASURED = ("wall_s", "cpu_s", "record_hash", "engine", "record_version")
 
 _stop = threading.Event()

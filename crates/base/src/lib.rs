@@ -1,9 +1,11 @@
-//! What every room of Evenflow shares: units, named random streams, the packet, and the declarative
+//! What every room of Evenflow shares: units, named random streams, the packet, token buckets, and the declarative
 //! tables from which decoders, documentation and types are made.
 //!
 //! Nothing here knows of links, queues or protocols.
 
+pub mod bucket;
 pub mod codepoint;
+pub mod credit;
 pub mod end;
 pub mod packet;
 pub mod random;

@@ -134,7 +134,7 @@ fn thread_cpu_seconds(py: Python<'_>) -> PyResult<f64> {
 fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyResult<Record> {
     #[expect(clippy::disallowed_methods, reason = "what a run took is provenance, outside the record")]
     let (started, cpu_before) = (Instant::now(), thread_cpu_seconds(py)?);
-    let options = Options { event_path, clock: Some(&CLOCK) };
+    let options = Options { event_path, clock: Some(&CLOCK), ..Options::default() };
     CLOCK.store(0, Ordering::Relaxed);
     let result = py.detach(|| evenflow_sim::run(&scenario.inner, seed, options, &STOP));
     let (wall, cpu) = (started.elapsed().as_secs_f64(), thread_cpu_seconds(py)? - cpu_before);

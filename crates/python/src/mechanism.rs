@@ -297,7 +297,7 @@ impl Inner {
                     return Err(bad(format!("queue {queue} {what}")));
                 }
                 let (mut place, mut dropped) = (0, Vec::new());
-                let item = Queued { packet, at: now, sequence: packet.seq };
+                let item = Queued { packet, at: now };
                 let verdict = qdisc.offer_shown(item, queue, &mut dropped, |_, queue, _, _| place = queue);
                 if let Verdict::Drop(reason) = verdict {
                     out.insert("refused".into(), reason.name().into());

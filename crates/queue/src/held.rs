@@ -12,8 +12,6 @@ pub struct Queued {
     pub packet: Packet,
     /// When it was accepted.
     pub at: Time,
-    /// A number of whoever brings it, which it keeps; a simulation orders ties by it.
-    pub sequence: u64,
 }
 
 /// A packet that was held and is dropped, and why.

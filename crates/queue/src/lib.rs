@@ -14,7 +14,6 @@ mod admission;
 pub mod averager;
 pub mod codel;
 pub mod constant_probability;
-pub mod credit;
 pub mod csfq;
 pub mod droptail;
 pub mod drr;

@@ -284,7 +284,7 @@ mod tests {
 
     fn item(id: u64, size: u16) -> Queued {
         let packet = Packet { seq: id, ..Packet::new(0, size, size) };
-        Queued { packet, at: Time(0), sequence: id }
+        Queued { packet, at: Time(0) }
     }
 
     fn drain(q: &mut Sfq) -> Vec<u64> {

@@ -86,7 +86,7 @@ mod tests {
     use evenflow_base::Packet;
 
     fn item(at: u64, size: u16, id: u64) -> Queued {
-        Queued { packet: Packet { seq: id, ..Packet::new(0, size, size) }, at: Time(at), sequence: id }
+        Queued { packet: Packet { seq: id, ..Packet::new(0, size, size) }, at: Time(at) }
     }
 
     #[test]

@@ -3,94 +3,24 @@
 //!
 //! The bucket holds `burst` bytes and fills at `rate`; a packet leaves when there is a token for each of its bytes. In no
 //! interval of length t do more than rate * t + burst bytes leave (RFC 2212, policing). A second bucket of `mtu` bytes that
-//! fills at `peak_rate` bounds how fast a burst leaves. Not here: a policer, which drops what comes too early; other queues
-//! than a FIFO behind the bucket; the kernel's fragmentation of packets that are too large.
+//! fills at `peak_rate` bounds how fast a burst leaves. The buckets are [`evenflow_base::bucket`]. Not here: a stage that holds packets
+//! back before a link, or drops what comes too early (`crates/stage`); other queues than a FIFO behind the bucket; the kernel's
+//! fragmentation of packets that are too large.
 
 use std::collections::VecDeque;
 
-use evenflow_base::schema::{
-    Counter, Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Traits, Type, Value, Values,
-};
-use evenflow_base::{Rate, Reason, Time};
+use evenflow_base::bucket::{BURST, LATENCY, MTU, PEAK_RATE, Pacer, Params, RATE};
+use evenflow_base::credit::ARITHMETIC;
+use evenflow_base::schema::{Counter, Deviation, Mechanism, Problem, Room, Traits, Value, Values};
+use evenflow_base::{Reason, Time};
 
-use crate::credit::{ARITHMETIC, Arithmetic, Price, depth};
 use crate::held::{Dropped, Queued, Schedule, Sent, Served};
-
-/// The packet that iproute2 makes the table for where nobody says, bytes (tc_core.c: `tc_calc_rtable`).
-const TABLE_MTU: u32 = 2047;
-
-/// Its configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// How fast tokens come.
-    pub rate: Rate,
-    /// Tokens that the bucket holds, bytes.
-    pub burst: u64,
-    /// The second bucket: its rate, and the bytes it holds.
-    pub peak: Option<(Rate, u64)>,
-    /// In what tokens are counted.
-    pub arithmetic: Arithmetic,
-}
-
-impl Params {
-    /// From decoded values.
-    pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
-        let (rate, burst) = (Rate(values.number("rate")), values.number("burst") as u64);
-        let peak = values.rate("peak_rate").map(|peak| (peak, values.number("mtu") as u64));
-        let mut problems = Vec::new();
-        if let Some((peak, _)) = peak
-            && peak.0 <= rate.0
-        {
-            let why = format!("must be more than rate: {} bit/s is not more than {} bit/s", peak.0, rate.0);
-            problems.push(("peak_rate", why));
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        let arithmetic = Arithmetic::of(values);
-        Ok(Params { rate, burst, peak, arithmetic })
-    }
-}
-
-/// The bytes that may wait where nothing waits longer than `latency` seconds (tc-tbf(8)): what the bucket lets pass at once
-/// and what leaves in that time; with a peak rate, the less of what either bucket gives.
-pub fn limit_of(params: &Params, latency: f64) -> f64 {
-    let of = |rate: Rate, bucket: u64| rate.0 / 8.0 * latency + bucket as f64;
-    let limit = of(params.rate, params.burst);
-    params.peak.map_or(limit, |(peak, mtu)| limit.min(of(peak, mtu)))
-}
-
-/// A bucket of tokens, counted as time.
-#[derive(Clone, Debug)]
-struct Bucket {
-    price: Price,
-    depth: i128,
-    tokens: i128,
-}
-
-impl Bucket {
-    fn new(arithmetic: Arithmetic, rate: Rate, bytes: u64, table_mtu: u32) -> Bucket {
-        let depth = depth(arithmetic, rate, bytes);
-        Bucket { price: Price::new(arithmetic, rate, table_mtu), depth, tokens: depth }
-    }
-
-    /// What would be left after a packet of `size` bytes, `passed` after the last one; negative: it cannot go yet.
-    fn after(&self, passed: i128, size: u16) -> i128 {
-        (self.tokens + passed).min(self.depth) - self.price.cost(u32::from(size))
-    }
-}
 
 /// The filter.
 #[derive(Clone, Debug)]
 pub struct Tbf {
     packets: VecDeque<Queued>,
-    arithmetic: Arithmetic,
-    bucket: Bucket,
-    peak: Option<Bucket>,
-    /// The clock when a packet left last.
-    last: i128,
-    /// The largest packet that a full bucket pays for.
-    largest: u64,
+    pacer: Pacer,
     /// When there will be tokens for the first in line.
     next: Time,
 }
@@ -98,13 +28,7 @@ pub struct Tbf {
 impl Tbf {
     /// A filter with full buckets.
     pub fn new(params: Params) -> Tbf {
-        let arithmetic = params.arithmetic;
-        let table_mtu = params.peak.map_or(TABLE_MTU, |(_, mtu)| mtu as u32);
-        let bucket = Bucket::new(arithmetic, params.rate, params.burst, table_mtu);
-        let peak = params.peak.map(|(rate, mtu)| Bucket::new(arithmetic, rate, mtu, table_mtu));
-        let largest = |bucket: &Bucket| bucket.price.affordable(bucket.depth);
-        let largest = peak.as_ref().map_or(u64::MAX, largest).min(largest(&bucket));
-        Tbf { packets: VecDeque::new(), arithmetic, bucket, peak, last: 0, largest, next: Time::NEVER }
+        Tbf { packets: VecDeque::new(), pacer: Pacer::new(params), next: Time::NEVER }
     }
 }
 
@@ -117,7 +41,7 @@ impl Schedule for Tbf {
 
     #[inline]
     fn refuses(&self, size: u16) -> Option<Reason> {
-        (u64::from(size) > self.largest).then_some(Reason::TooLarge)
+        self.pacer.refuses(size).then_some(Reason::TooLarge)
     }
 
     fn enqueue(&mut self, _queue: usize, item: Queued) {
@@ -127,19 +51,9 @@ impl Schedule for Tbf {
     fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Sent> {
         self.next = Time::NEVER;
         let size = self.packets.front()?.packet.size;
-        let clock = self.arithmetic.clock(now);
-        let passed = clock - self.last;
-        let left = self.bucket.after(passed, size);
-        let peak_left = self.peak.as_ref().map_or(0, |peak| peak.after(passed, size));
-        let short = left.min(peak_left);
-        if short < 0 {
-            self.next = self.arithmetic.instant(clock - short);
+        if let Err(next) = self.pacer.take(size, now) {
+            self.next = next;
             return None;
-        }
-        self.last = clock;
-        self.bucket.tokens = left;
-        if let Some(peak) = &mut self.peak {
-            peak.tokens = peak_left;
         }
         self.packets.pop_front().map(|item| (item, None))
     }
@@ -162,7 +76,7 @@ impl Schedule for Tbf {
 
     fn limit(values: &Values) -> Option<Value> {
         let (latency, params) = (values.maybe("latency")?, Params::new(values).ok()?);
-        Some(Value::Bytes(limit_of(&params, latency)))
+        Some(Value::Bytes(params.limit(latency)))
     }
 }
 
@@ -175,49 +89,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "A FIFO whose packets leave when a token bucket holds a token for each of their bytes; never more than rate * t + burst \
           bytes in any time t. A limit is the queue's, or follows from latency.",
     source: "RFC 2215 section 3.6, RFC 2212; Linux 3.2, sch_tbf; tc-tbf(8)",
-    params: &[
-        Param {
-            name: "rate",
-            ty: Type::Rate,
-            default: Fallback::Required,
-            range: Range { min: 1.0, closed: true, max: f64::INFINITY },
-            source: "",
-            doc: "How fast tokens come.",
-        },
-        Param {
-            name: "burst",
-            ty: Type::Bytes,
-            default: Fallback::Required,
-            range: Range::FROM_ONE,
-            source: "",
-            doc: "Tokens that the bucket holds; at first it is full.",
-        },
-        Param {
-            name: "peak_rate",
-            ty: Type::Rate,
-            default: Fallback::Absent("bursts leave at the link's rate"),
-            range: Range { min: 1.0, closed: true, max: f64::INFINITY },
-            source: "tc-tbf(8): peakrate",
-            doc: "How fast a burst may leave, more than rate: a second bucket, of mtu bytes.",
-        },
-        Param {
-            name: "mtu",
-            ty: Type::Bytes,
-            default: Fallback::Text("1514 B"),
-            range: Range { min: 1.0, closed: true, max: 65_535.0 },
-            source: "tc-tbf(8): the interface's MTU; here with Ethernet's header",
-            doc: "Tokens that the second bucket holds; without peak_rate it means nothing.",
-        },
-        Param {
-            name: "latency",
-            ty: Type::Duration,
-            default: Fallback::Absent("the queue's limit holds"),
-            range: Range::POSITIVE,
-            source: "tc-tbf(8)",
-            doc: "In place of a limit: the longest that a packet may wait, so that rate * latency + burst bytes may.",
-        },
-        ARITHMETIC,
-    ],
+    params: &[RATE, BURST, PEAK_RATE, MTU, LATENCY, ARITHMETIC],
     observables: &[],
     counters: &[Counter { name: "too_large", doc: "Larger than the bucket, so that it could never leave." }],
     deviations: &[
@@ -234,8 +106,10 @@ pub static TABLE: Mechanism = Mechanism {
 
 #[cfg(test)]
 mod tests {
+    use evenflow_base::credit::Arithmetic;
+    use evenflow_base::{Packet, Rate};
+
     use super::*;
-    use evenflow_base::Packet;
 
     const MBIT8: Rate = Rate(8e6); // a byte a microsecond
 
@@ -245,7 +119,7 @@ mod tests {
 
     fn item(id: u64, size: u16) -> Queued {
         let packet = Packet { seq: id, ..Packet::new(0, size, size) };
-        Queued { packet, at: Time(0), sequence: id }
+        Queued { packet, at: Time(0) }
     }
 
     /// When packets of these sizes leave, all there at the start, in microseconds.
@@ -329,14 +203,5 @@ mod tests {
         assert!(q.dequeue(Time(7999), &mut Vec::new()).is_none()); // tick 124; a cell costs 125
         assert_eq!(q.next_event(), Time(8000));
         assert!(q.dequeue(Time(8000), &mut Vec::new()).is_some());
-    }
-
-    #[test]
-    fn a_latency_is_a_limit() {
-        let params = Params { rate: MBIT8, burst: 1600, peak: None, arithmetic: Arithmetic::Real };
-        assert_eq!(limit_of(&params, 0.02), 21_600.0);
-        let peaked = Params { peak: Some((Rate(16e6), 1514)), ..params };
-        assert_eq!(limit_of(&peaked, 0.02), 21_600.0);
-        assert_eq!(limit_of(&Params { burst: 90_000, ..peaked }, 0.02), 41_514.0);
     }
 }

@@ -5,12 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
+use evenflow_base::bucket;
+use evenflow_base::credit::Arithmetic;
 use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Ecn, Given, Packet, Rate, Stream, Time};
-use evenflow_queue::credit::Arithmetic;
 use evenflow_queue::{
     Admission, FqCodel, Htb, Limit, LinkFacts, MECHANISMS, Occupancy, Queued, Reason, Scheduler, Sfq, Tbf,
-    Verdict, codel, complete, fq_codel, htb, sfq, tbf,
+    Verdict, codel, complete, fq_codel, htb, sfq,
 };
 use serde_json::{Map, Value as Json};
 
@@ -21,8 +22,8 @@ fn vectors() -> Vec<(PathBuf, Table)> {
     let mut found = Vec::new();
     for folder in std::fs::read_dir(&root).expect("the folder of vectors") {
         let folder = folder.expect("an entry").path();
-        // Players have vectors of another form, and a test beside them.
-        if !folder.is_dir() || folder.ends_with("abr") {
+        // Those of players and stages have another form, and tests beside them.
+        if !folder.is_dir() || ["abr", "policer", "shaper"].iter().any(|other| folder.ends_with(other)) {
             continue;
         }
         for file in std::fs::read_dir(&folder).expect("a folder") {
@@ -150,7 +151,7 @@ fn run_turns(vector: &Table) -> Result<(), String> {
                 let arrived =
                     Table::from_iter([("bytes".into(), size.into()), ("ecn".into(), "not-capable".into())]);
                 let packet = Packet { seq: id, ..packet(&arrived) };
-                scheduler.enqueue(queue, Queued { packet, at: Time::ZERO, sequence: id });
+                scheduler.enqueue(queue, Queued { packet, at: Time::ZERO });
                 held += 1;
             } else {
                 lost.push(id);
@@ -177,7 +178,7 @@ fn shaper(vector: &Table) -> Scheduler {
             .get("peak_rate_bps")
             .map(|_| (Rate(amount(vector, "peak_rate_bps")), whole(vector, "mtu_bytes")));
         let rate = Rate(amount(vector, "rate_bps"));
-        let params = tbf::Params { rate, burst: whole(vector, "burst_bytes"), peak, arithmetic };
+        let params = bucket::Params { rate, burst: whole(vector, "burst_bytes"), peak, arithmetic };
         return Scheduler::Tbf(Box::new(Tbf::new(params)));
     }
     let one = |json: &Json| {
@@ -217,7 +218,7 @@ fn run_shaper(vector: &Table) -> Result<(), String> {
             let packet = Packet { seq: whole(event, "id"), ..packet(&arrived) };
             assert!(shaper.refuses(packet.size).is_none());
             let place = shaper.place(whole(event, "queue") as usize, &packet, now);
-            shaper.enqueue(place, Queued { packet, at: now, sequence: packet.seq });
+            shaper.enqueue(place, Queued { packet, at: now });
             held += 1;
             continue;
         }

@@ -29,7 +29,7 @@ fn packet(size: u16, label: f64) -> Packet {
 }
 
 fn item(at: u64, size: u16, id: u64) -> Queued {
-    Queued { packet: Packet { seq: id, ..packet(size, 0.0) }, at: Time(at), sequence: id }
+    Queued { packet: Packet { seq: id, ..packet(size, 0.0) }, at: Time(at) }
 }
 
 // --- schedulers ---------------------------------------------------------------------------------------------------

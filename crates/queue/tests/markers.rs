@@ -426,7 +426,7 @@ proptest! {
                     queue.packets += 1;
                     queue.bytes += u64::from(size);
                     let at = queue.now;
-                    queue.scheduler.enqueue(if fifo { 0 } else { lane }, Queued { packet, at, sequence: 0 });
+                    queue.scheduler.enqueue(if fifo { 0 } else { lane }, Queued { packet, at });
                 }
                 Op::Serve(later) => {
                     queue.advance(later)?;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use evenflow_base::credit;
 use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Packet, Rate, Reason, Stream, Time, Verdict, flags};
 use evenflow_queue::held::{Owner, Served};
 use evenflow_queue::htb::{ClassParams, Discipline, LeafParams, Params};
 use evenflow_queue::{
-    Admission, Gate, Htb, Limit, LinkFacts, Next, Qdisc, Queued, Scheduler, Setting, codel, credit, fq_codel,
-    sfq,
+    Admission, Gate, Htb, Limit, LinkFacts, Next, Qdisc, Queued, Scheduler, Setting, codel, fq_codel, sfq,
 };
 use proptest::prelude::*;
 
@@ -101,7 +101,7 @@ fn qdisc(rule_kind: &str, scheduler_kind: &str, limit: Limit) -> Qdisc {
 
 fn item(id: u64, key: usize, size: u16, at: u64) -> Queued {
     let packet = Packet { seq: id, flags: flags::DATAGRAM, ..Packet::new(key as u32, size, size) };
-    Queued { packet, at: Time(at), sequence: id }
+    Queued { packet, at: Time(at) }
 }
 
 /// Rules and schedulers that go together.
@@ -224,7 +224,7 @@ fn a_class_holds_a_discipline_with_a_limit_of_its_own() {
     // The leaf with SFQ pushes out for its own newcomers: of two flows the one with more packets pays.
     let offer = |q: &mut Qdisc, id, flow: usize, dropped: &mut Vec<_>| {
         let packet = Packet { seq: id, ..Packet::new(flow as u32, 1000, 1000) };
-        q.offer(Queued { packet, at: Time(0), sequence: id }, 1, dropped)
+        q.offer(Queued { packet, at: Time(0) }, 1, dropped)
     };
     for id in 10..16 {
         assert_eq!(offer(&mut q, id, 1, &mut dropped), Verdict::Accept);

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use evenflow_base::bucket;
+use evenflow_base::credit::{Arithmetic, Price, depth};
 use evenflow_base::{Packet, Rate, Stream, Time, flags};
-use evenflow_queue::credit::{Arithmetic, Price, depth};
 use evenflow_queue::htb::{ClassParams, Discipline, LeafParams};
-use evenflow_queue::{Htb, Limit, Queued, Scheduler, Tbf, htb, tbf};
+use evenflow_queue::{Htb, Limit, Queued, Scheduler, Tbf, htb};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -44,7 +45,7 @@ fn item(arrival: Arrival, at: u64, id: u64) -> Queued {
         flags: flags::DATAGRAM,
         ..Packet::new(arrival.queue as u32, arrival.size, arrival.size)
     };
-    Queued { packet, at: Time(at), sequence: id }
+    Queued { packet, at: Time(at) }
 }
 
 /// Bursts, pauses and much in between, for `queues` queues, with packets of up to `most` bytes.
@@ -126,7 +127,7 @@ fn in_order(left: &[Left], count: usize, queues: usize) {
 
 // --- the token bucket -----------------------------------------------------------------------------------------------
 
-fn filter(params: tbf::Params) -> Scheduler {
+fn filter(params: bucket::Params) -> Scheduler {
     Scheduler::Tbf(Box::new(Tbf::new(params)))
 }
 
@@ -144,7 +145,7 @@ proptest! {
         arrivals in arrivals(1, 1500),
     ) {
         let peak = peak.map(|(times, mtu)| (Rate(rate * times), mtu));
-        let params = tbf::Params { rate: Rate(rate), burst, peak, arithmetic: Arithmetic::Real };
+        let params = bucket::Params { rate: Rate(rate), burst, peak, arithmetic: Arithmetic::Real };
         let left = through(&mut filter(params), &arrivals, byte_ns);
         in_order(&left, arrivals.len(), 1);
         prop_assert!(excess(&left, rate, |_| true) <= burst as f64 + BYTE);
@@ -162,7 +163,7 @@ proptest! {
         arrivals in arrivals(1, 1500),
     ) {
         let (rate, a) = (Rate(rate), Arithmetic::Ticks);
-        let params = tbf::Params { rate, burst, peak: None, arithmetic: a };
+        let params = bucket::Params { rate, burst, peak: None, arithmetic: a };
         let left = through(&mut filter(params), &arrivals, byte_ns);
         in_order(&left, arrivals.len(), 1);
         let price = Price::new(a, rate, 2047);
@@ -185,7 +186,7 @@ proptest! {
         byte_ns in 0u64..2000,
         arrivals in arrivals(1, 1500),
     ) {
-        let params = tbf::Params { rate: Rate(rate), burst, peak: None, arithmetic: Arithmetic::Real };
+        let params = bucket::Params { rate: Rate(rate), burst, peak: None, arithmetic: Arithmetic::Real };
         let left = through(&mut filter(params), &arrivals, byte_ns);
         // A bucket of bytes, in floating point.
         let (mut tokens, mut last, mut free, mut arrived) = (burst as f64, 0.0, 0.0, 0.0);

@@ -19,7 +19,7 @@ pub struct Metric {
 
 /// The version of the record: raised by one when fields are added. Version 1 is the first whose hash covers what was
 /// measured and nothing else.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 impl Metric {
     /// The same field, there since a later version of the record.
@@ -265,6 +265,30 @@ pub static METRICS: &[Metric] = &[
         "sum over copies",
         "Packets of a traffic class whose transmission ended.",
     ),
+    metric(
+        "links.L.classes.CLASS.arrived_packets",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets of a traffic class offered.",
+    )
+    .since(2),
+    metric(
+        "links.L.classes.CLASS.drops.REASON",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets of a traffic class dropped, by reason.",
+    )
+    .since(2),
+    metric(
+        "links.L.classes.CLASS.marks.REASON",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets of a traffic class marked, by reason.",
+    )
+    .since(2),
     metric(
         "links.L.queue.classes.CLASS.OBSERVABLE",
         "as declared",

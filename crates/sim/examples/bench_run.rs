@@ -1,6 +1,6 @@
 //! Runs one scenario file and prints its record: for profilers, which want a plain program.
 //!
-//! `bench_run FILE.toml [SEED] [--duration SECONDS]`
+//! `bench_run FILE.toml [SEED] [--duration SECONDS] [--event-path] [--unfolded]`
 
 #![allow(
     clippy::print_stdout,
@@ -26,7 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Duration::from_seconds(args.get(at + 1).ok_or("--duration wants seconds")?.parse()?);
     }
     let start = Instant::now();
-    let options = Options { event_path: args.iter().any(|a| a == "--event-path"), ..Options::default() };
+    let has = |flag: &str| args.iter().any(|a| a == flag);
+    let options =
+        Options { event_path: has("--event-path"), unfolded: has("--unfolded"), ..Options::default() };
     let outcome = evenflow_sim::run(&scenario, seed, options, &AtomicBool::new(false))?;
     let mut record = outcome.record;
     record.insert("record_hash".into(), outcome.record_hash.into());

@@ -1,14 +1,16 @@
 //! What happens next: delay lines and the order of events.
 //!
-//! A key orders events by time, then by rank, then by a sequence number drawn when the packet entered the link (or the
-//! timer was set): never by an address or by unrelated traffic.
+//! Events are ordered by time, then by rank, then by what they are about: arrivals by lane and flow, timers by flow, services by
+//! port. Packets of one flow that arrive together on one lane come out as they went in. Since a flow crosses a link once, they went
+//! in in the order in which one port sent them. So the order of events depends neither on unrelated traffic nor on whether work
+//! was done when it was due or early.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
 
 use evenflow_base::{Packet, Time};
 
-/// Time, rank and sequence in one comparable number.
+/// Time, rank, lane and flow in one comparable number.
 pub type Key = u128;
 
 /// Later than any event.
@@ -28,15 +30,18 @@ pub enum Rank {
     Probe = 3,
 }
 
-/// The lowest bits of a key, below the sequence number: zero, or in [`Heads`] the number of a source. No two events have
-/// the same sequence number, so these bits never decide on an order.
-const SOURCE_BITS: u32 = 16;
-const SOURCE_MASK: u128 = (1 << SOURCE_BITS) - 1;
+/// Lanes that a run can have.
+pub const MOST_LANES: u32 = 1 << 30;
 
-/// Builds a key.
-#[inline]
-pub fn key(time: Time, rank: Rank, sequence: u64) -> Key {
-    (u128::from(time.0) << 64) | u128::from(u64::from(rank as u8) << 62 | sequence << SOURCE_BITS)
+/// Below the time of a key: two bits of rank, thirty of the lane, and what it is about.
+const RANK_SHIFT: u32 = 62;
+const LANE_SHIFT: u32 = 32;
+
+/// Builds a key. `about` is a packet's or timer's flow, a host, or a port.
+#[inline(always)]
+pub fn key(time: Time, rank: Rank, lane: u32, about: u32) -> Key {
+    let tie = (rank as u64) << RANK_SHIFT | u64::from(lane) << LANE_SHIFT | u64::from(about);
+    u128::from(time.0) << 64 | u128::from(tie)
 }
 
 /// The instant of a key.
@@ -45,16 +50,18 @@ pub fn time_of(key: Key) -> Time {
     Time((key >> 64) as u64)
 }
 
-/// The sequence number of a key.
+/// The lane of an arrival; `None`: the key is another event's.
 #[inline]
-pub fn sequence_of(key: Key) -> u64 {
-    (key as u64 & ((1 << 62) - 1)) >> SOURCE_BITS
+pub fn lane_of(key: Key) -> Option<u32> {
+    let lane =
+        ((key as u64 >> LANE_SHIFT) as u32).wrapping_sub((Rank::Arrival as u32) << (RANK_SHIFT - LANE_SHIFT));
+    (lane < MOST_LANES).then_some(lane)
 }
 
 /// The rank of a key.
 #[inline]
 pub fn rank_of(key: Key) -> Rank {
-    match (key as u64) >> 62 {
+    match (key as u64) >> RANK_SHIFT {
         0 => Rank::Service,
         1 => Rank::Arrival,
         2 => Rank::Timer,
@@ -94,11 +101,14 @@ const WALK: usize = 32;
 /// The delay line of all copies of one link in one direction: packets in the order they will arrive.
 ///
 /// One link hands its packets over in order; many copies of a link with one rate and delay nearly so. What is out of
-/// order walks back a little, or waits in a heap. Which of the two holds a packet never changes the order.
+/// order walks back a little, or waits in a heap. Which of the two holds a packet never changes the order: what waits in the
+/// heap is earlier than some packet of the ring that is further from its end than any walk goes.
 #[derive(Debug, Default)]
 pub struct Lane {
     ring: VecDeque<InFlight>,
-    late: BinaryHeap<Reverse<InFlight>>,
+    /// With the number of those that were late before: equal keys come out as they went in.
+    late: BinaryHeap<Reverse<(InFlight, u64)>>,
+    were_late: u64,
     /// Not earlier than what is last in the ring.
     last: Key,
     /// Copies with delays or rates of their own: order is not to be hoped for.
@@ -133,7 +143,8 @@ impl Lane {
             }
         }
         if at > 0 && self.ring[at - 1].key > item.key {
-            self.late.push(Reverse(item));
+            self.were_late += 1;
+            self.late.push(Reverse((item, self.were_late)));
         } else {
             self.ring.insert(at, item);
         }
@@ -144,7 +155,7 @@ impl Lane {
     #[inline]
     pub fn head(&self) -> Key {
         let first = self.ring.front().map_or(NEVER, |i| i.key);
-        if self.late.is_empty() { first } else { first.min(self.late.peek().map_or(NEVER, |i| i.0.key)) }
+        if self.late.is_empty() { first } else { first.min(self.late.peek().map_or(NEVER, |i| i.0.0.key)) }
     }
 
     /// The next packet; [`Lane::take`] takes it out. In two steps, because a reference is copied from in one piece and
@@ -168,10 +179,10 @@ impl Lane {
     #[inline(never)]
     fn fetch_late(&mut self) {
         let first = self.ring.front().map_or(NEVER, |i| i.key);
-        if self.late.peek().is_some_and(|l| l.0.key < first)
-            && let Some(late) = self.late.pop()
+        if self.late.peek().is_some_and(|l| l.0.0.key < first)
+            && let Some(Reverse((late, _))) = self.late.pop()
         {
-            self.ring.push_front(late.0);
+            self.ring.push_front(late);
         }
     }
 
@@ -184,36 +195,35 @@ impl Lane {
 /// Which of a few sources of events comes next: their heads, as far as sources ever had one.
 ///
 /// All are looked at each time: keeping them sorted takes fewer instructions but more time, for how far a new head moves
-/// is hard to foretell. A head is the event's key with the number of its source in the lowest bits.
+/// is hard to foretell.
 #[derive(Debug, Default)]
 pub struct Heads(Vec<Key>);
 
 impl Heads {
     /// Sources 0 to `count` - 1, none with an event.
     pub fn new(count: usize) -> Heads {
-        assert!(count < 1 << SOURCE_BITS, "{count} links: more than a run can have");
+        assert!(count < MOST_LANES as usize, "{count} links: more than a run can have");
         Heads(Vec::with_capacity(count))
     }
 
-    /// The next event and its source; [`NEVER`] if there is none.
+    /// The next event; [`NEVER`] if there is none.
     #[inline(always)]
-    pub fn first(&self) -> (Key, u32) {
+    pub fn first(&self) -> Key {
         let mut least = NEVER;
         for &head in &self.0 {
             if head < least {
                 least = head;
             }
         }
-        (least, (least & SOURCE_MASK) as u32)
+        least
     }
 
     /// The head of `source` is now `key`; [`NEVER`]: it has none.
     #[inline(always)]
     pub fn set(&mut self, source: u32, key: Key) {
-        let head = key | u128::from(source);
         match self.0.get_mut(source as usize) {
-            Some(place) => *place = head,
-            None => self.add(source, head),
+            Some(place) => *place = key,
+            None => self.add(source, key),
         }
     }
 
@@ -229,64 +239,72 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn item(time: u64, sequence: u64) -> InFlight {
-        let packet = Packet { seq: sequence, ..Packet::new(0, 1, 1) };
-        InFlight { key: key(Time(time), Rank::Arrival, sequence), packet }
+    fn item(time: u64, flow: u32, seq: u64) -> InFlight {
+        let packet = Packet { seq, ..Packet::new(flow, 1, 1) };
+        InFlight { key: key(Time(time), Rank::Arrival, 0, flow), packet }
     }
 
     #[test]
-    fn ranks_order_events_of_one_instant() {
-        let at = |rank| key(Time(5), rank, 9);
-        assert!(at(Rank::Service) < at(Rank::Arrival));
-        assert!(at(Rank::Arrival) < at(Rank::Timer));
-        assert!(at(Rank::Timer) < at(Rank::Probe));
-        assert!(at(Rank::Probe) < key(Time(6), Rank::Service, 0));
-        assert_eq!(time_of(at(Rank::Probe)), Time(5));
+    fn one_instant_goes_by_rank_lane_and_flow() {
+        let at = |rank, lane, about| key(Time(5), rank, lane, about);
+        let (lane, flow) = (MOST_LANES - 1, u32::MAX);
+        let sorted = [
+            at(Rank::Service, 0, 9),
+            at(Rank::Arrival, 0, 7),
+            at(Rank::Arrival, 1, 0),
+            at(Rank::Arrival, 1, 1),
+            at(Rank::Arrival, lane, flow),
+            at(Rank::Timer, 0, 0),
+            at(Rank::Timer, 0, flow),
+            at(Rank::Probe, 0, 0),
+            key(Time(6), Rank::Service, 0, 0),
+        ];
+        assert!(sorted.is_sorted_by(|a, b| a < b));
+        let lanes = sorted.map(lane_of);
+        assert_eq!(lanes, [None, Some(0), Some(1), Some(1), Some(lane), None, None, None, None]);
+        assert_eq!((time_of(sorted[4]), rank_of(sorted[4])), (Time(5), Rank::Arrival));
+        assert_eq!((lane_of(NEVER), rank_of(NEVER)), (None, Rank::Probe));
     }
 
     proptest! {
         /// The least head is first, whatever is set in between.
         #[test]
-        fn heads_stay_sorted(changes in prop::collection::vec((0u32..5, 0u64..50, any::<bool>()), 1..100)) {
+        fn the_least_head_is_first(changes in prop::collection::vec((0u32..5, 0u64..50), 1..100)) {
             let mut heads = Heads::new(5);
             let mut model = [NEVER; 5];
-            for (i, (source, time, replace)) in changes.into_iter().enumerate() {
-                let new = if time == 0 { NEVER } else { key(Time(time), Rank::Arrival, i as u64) };
-                let (least, first) = heads.first();
-                if replace && least != NEVER && new >= least {
-                    model[first as usize] = new;
-                    heads.set(first, new);
-                } else {
-                    model[source as usize] = new;
-                    heads.set(source, new);
-                }
-                let (least, first) = heads.first();
-                let expected = *model.iter().min().unwrap();
-                prop_assert_eq!(time_of(least), time_of(expected));
-                prop_assert!(expected == NEVER || model[first as usize] == expected);
+            for (source, time) in changes {
+                let new = if time == 0 { NEVER } else { key(Time(time), Rank::Arrival, source, 0) };
+                model[source as usize] = new;
+                heads.set(source, new);
+                prop_assert_eq!(heads.first(), *model.iter().min().unwrap());
             }
         }
 
-        /// Whatever the order in, and mixed with takes, the least key comes out.
+        /// Whatever the order in, and mixed with takes, the least key comes out, and of equal keys the first that went in.
         #[test]
-        fn a_lane_is_a_priority_queue(times in prop::collection::vec(0u64..400, 1..300), unordered: bool) {
+        fn a_lane_is_a_stable_priority_queue(
+            items in prop::collection::vec((0u64..400, 0u32..2), 1..300), few: bool, takes in 0usize..4, unordered: bool
+        ) {
             let mut lane = Lane { unordered, ..Lane::default() };
             let mut model = std::collections::BTreeSet::new();
-            for (i, time) in times.iter().enumerate() {
-                let it = item(*time, i as u64);
+            for (i, (time, flow)) in items.into_iter().enumerate() {
+                let it = item(if few { time / 40 } else { time }, flow, i as u64);
                 let next = lane.push(it.key, &it.packet);
-                model.insert(it.key);
-                prop_assert_eq!(next, model.first() == Some(&it.key));
-                prop_assert_eq!(lane.head(), *model.first().unwrap());
-                if i % 3 == 0 {
-                    let next = lane.next().unwrap().key;
-                    prop_assert_eq!(Some(next), model.pop_first());
-                    prop_assert_eq!(lane.take(), model.first().copied().unwrap_or(NEVER));
+                model.insert((it.key, it.packet.seq));
+                let head = model.first().unwrap().0;
+                // It may say so of one that comes out behind its equals: the head is the same.
+                prop_assert!(!next || head == it.key);
+                prop_assert!(next || model.first().unwrap().1 != it.packet.seq);
+                prop_assert_eq!(lane.head(), head);
+                if takes > 0 && i % 4 < takes {
+                    let next = *lane.next().unwrap();
+                    prop_assert_eq!(Some((next.key, next.packet.seq)), model.pop_first());
+                    prop_assert_eq!(lane.take(), model.first().map_or(NEVER, |m| m.0));
                 }
                 prop_assert_eq!(lane.len(), model.len());
             }
             while let Some(next) = lane.next() {
-                prop_assert_eq!(Some(next.key), model.pop_first());
+                prop_assert_eq!(Some((next.key, next.packet.seq)), model.pop_first());
                 lane.take();
             }
             prop_assert!(model.is_empty());

@@ -28,6 +28,8 @@ pub use record::{Column, Outcome, hash as record_hash};
 pub struct Options {
     /// Every queue takes the event path, even where one event a hop would do. For the test that both agree.
     pub event_path: bool,
+    /// Nothing is worked off early, even where that saves an event. For the test that both agree.
+    pub unfolded: bool,
     /// Where the loop writes, whenever it looks at the stop flag, which instant it has reached: seconds, as bits of an f64.
     pub clock: Option<&'static AtomicU64>,
 }

@@ -141,16 +141,10 @@ impl Moments {
 /// What all copies of one link in one direction have in common.
 #[derive(Clone, Debug)]
 pub struct ClassCounters {
-    /// Packets offered before or after the window.
-    pub outside: u64,
-    /// Drops in the window, by reason.
-    pub drops: [u64; Reason::ALL.len()],
-    /// Marks in the window, by reason.
-    pub marks: [u64; Reason::ALL.len()],
     /// Waiting times of packets whose transmission began in the window.
     pub delays: Delays,
-    /// The same by traffic class, with the number of packets whose transmission ended in the window.
-    pub by_class: Vec<(Moments, u64)>,
+    /// What each traffic class has.
+    pub by_class: Vec<KindCounters>,
     /// Offered in the whole run.
     pub all_offered: u64,
     /// Dropped in the whole run.
@@ -165,11 +159,8 @@ impl ClassCounters {
     /// All zero.
     pub fn new(classes: usize) -> ClassCounters {
         ClassCounters {
-            outside: 0,
-            drops: [0; Reason::ALL.len()],
-            marks: [0; Reason::ALL.len()],
             delays: Delays::default(),
-            by_class: vec![(Moments::default(), 0); classes],
+            by_class: vec![KindCounters::default(); classes],
             all_offered: 0,
             all_dropped: 0,
             all_delivered: 0,
@@ -179,7 +170,58 @@ impl ClassCounters {
 
     /// Packets offered in the window.
     pub fn arrived(&self) -> u64 {
-        self.all_offered - self.outside
+        self.by_class.iter().map(KindCounters::arrived).sum()
+    }
+
+    /// Packets whose transmission ended in the window.
+    pub fn delivered(&self) -> u64 {
+        self.by_class.iter().map(KindCounters::delivered).sum()
+    }
+
+    /// Drops in the window, by reason.
+    pub fn drops(&self) -> Reasons {
+        self.sum(|kind| &kind.drops)
+    }
+
+    /// Marks in the window, by reason.
+    pub fn marks(&self) -> Reasons {
+        self.sum(|kind| &kind.marks)
+    }
+
+    fn sum(&self, of: impl Fn(&KindCounters) -> &Reasons) -> Reasons {
+        std::array::from_fn(|reason| self.by_class.iter().map(|kind| of(kind)[reason]).sum())
+    }
+}
+
+/// Counts by reason.
+pub type Reasons = [u64; Reason::ALL.len()];
+
+/// What the packets of one traffic class have on a link, in the window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KindCounters {
+    /// Waiting times of packets whose transmission began in the window.
+    pub waits: Moments,
+    /// Packets that were offered, and whose transmission ended, in the window: nearly all, counted once.
+    pub whole: u64,
+    /// Other packets that were offered in the window.
+    pub other_arrived: u64,
+    /// Other packets whose transmission ended in the window.
+    pub other_delivered: u64,
+    /// Drops, by reason.
+    pub drops: Reasons,
+    /// Marks, by reason.
+    pub marks: Reasons,
+}
+
+impl KindCounters {
+    /// Packets offered in the window.
+    pub fn arrived(&self) -> u64 {
+        self.whole + self.other_arrived
+    }
+
+    /// Packets whose transmission ended in the window.
+    pub fn delivered(&self) -> u64 {
+        self.whole + self.other_delivered
     }
 }
 

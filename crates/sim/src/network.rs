@@ -14,14 +14,11 @@ use crate::measure::{ClassCounters, FlowCounters, PortCounters, Window, WindowMe
 use crate::port::{Port, Queue};
 use crate::probe::Gauges;
 
-/// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port, with [`KEEP`]
-/// and [`FOLD`].
+/// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port, with [`FOLD`].
 pub const STAGE: u32 = 1 << 31;
-/// The port hears from one host, receiver or link alone: a packet keeps the sequence number it comes with.
-pub const KEEP: u32 = 1 << 30;
 /// The next port on the route hears from this one alone, in the order in which this one accepts: its work is done at once,
 /// with the instant at which the packet will reach it, and needs no event.
-pub const FOLD: u32 = 1 << 29;
+pub const FOLD: u32 = 1 << 30;
 /// The port itself.
 pub const PORT: u32 = FOLD - 1;
 /// The route entry where the way to the receiver ends and the way back begins.

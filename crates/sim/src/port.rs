@@ -118,7 +118,8 @@ impl Jitter {
         let z = self.stream.normal(0.0, 1.0).clamp(-FARTHEST, FARTHEST);
         let drawn = ended + Duration::from_seconds((self.mean + self.deviation * z).max(0.0));
         let Some(last) = &mut self.last else { return drawn - ended };
-        *last = drawn.max(*last);
+        // Just behind the one before, not with it: at one instant flows would go by number.
+        *last = drawn.max(*last + Duration(1));
         *last - ended
     }
 }

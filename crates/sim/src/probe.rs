@@ -138,7 +138,7 @@ impl Probes {
     /// When the next look is due.
     #[inline]
     pub fn head(&self) -> Key {
-        self.due.map_or(NEVER, |at| key(at, Rank::Probe, 0))
+        self.due.map_or(NEVER, |at| key(at, Rank::Probe, 0, 0))
     }
 
     fn update(&mut self) {

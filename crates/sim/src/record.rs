@@ -78,9 +78,11 @@ pub fn hash(record: &Map<String, Value>, columns: &[Column], version: u32) -> St
     }
     let names = covered.remove("event_reasons");
     let mut covered = Value::Object(covered);
-    for metric in metrics::METRICS.iter().filter(|metric| metric.since > version) {
-        let path: Vec<&str> = metric.name.split('.').collect();
+    for path in later_fields(version) {
         forget(&mut covered, &path);
+    }
+    if version < 2 {
+        forget_classes_that_left_nothing(&mut covered);
     }
     let mut sha = Sha256::new();
     sha.update(serde_json::to_vec(&covered).unwrap_or_default());
@@ -97,6 +99,46 @@ pub fn hash(record: &Map<String, Value>, columns: &[Column], version: u32) -> St
         sha.update(format!("{code}={}", name.unwrap_or_default()));
     }
     sha.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+}
+
+/// The paths of what records have had only after this version: a table of which no field is older goes as a whole.
+fn later_fields(version: u32) -> Vec<Vec<&'static str>> {
+    let older = || metrics::METRICS.iter().filter(|metric| metric.since <= version);
+    let mut paths = Vec::new();
+    for metric in metrics::METRICS.iter().filter(|metric| metric.since > version) {
+        let mut path: Vec<&str> = metric.name.split('.').collect();
+        let kept =
+            |path: &[&str]| older().any(|m| m.name.split('.').take(path.len()).eq(path.iter().copied()));
+        while path.len() > 1 && !kept(&path[..path.len() - 1]) {
+            path.pop();
+        }
+        if let ["links", "L", field, ..] = path[..]
+            && field != "reverse"
+        {
+            let mut reverse = path.clone();
+            reverse.insert(2, "reverse");
+            paths.push(reverse);
+        }
+        paths.push(path);
+    }
+    paths
+}
+
+/// Version 1 listed those traffic classes of a link of which something was sent in the window.
+fn forget_classes_that_left_nothing(record: &mut Value) {
+    let Some(links) = record.get_mut("links").and_then(Value::as_object_mut) else { return };
+    let sent = |class: &Value| {
+        class["delivered_packets"].as_u64() != Some(0) || !class["queue_delay_s_mean"].is_null()
+    };
+    for link in links.values_mut() {
+        let keep = |way: &mut Value| {
+            if let Some(classes) = way.get_mut("classes").and_then(Value::as_object_mut) {
+                classes.retain(|_, class| sent(class));
+            }
+        };
+        link.get_mut("reverse").map(keep);
+        keep(link);
+    }
 }
 
 /// Removes the fields at a metric's path; a part in capitals stands for every name.
@@ -238,12 +280,15 @@ fn direction(
         .classes
         .iter()
         .zip(&c.by_class)
-        .filter(|(_, (moments, sent))| moments.count + sent > 0)
-        .map(|(name, (moments, sent))| {
+        .filter(|(_, kind)| kind.waits.count + kind.delivered() + kind.arrived() > 0)
+        .map(|(name, kind)| {
             let entry = json!({
-                "queue_delay_s_mean": number(moments.mean()),
-                "queue_delay_s_sd": number(moments.deviation()),
-                "delivered_packets": sent,
+                "queue_delay_s_mean": number(kind.waits.mean()),
+                "queue_delay_s_sd": number(kind.waits.deviation()),
+                "arrived_packets": kind.arrived(),
+                "delivered_packets": kind.delivered(),
+                "drops": reasons(&kind.drops),
+                "marks": reasons(&kind.marks),
             });
             (name.clone(), entry)
         })
@@ -259,10 +304,9 @@ fn direction(
     let longest = (c.delays.count() > 0).then(|| c.delays.max.seconds());
     out.insert("queue_delay_s_max".into(), number(longest));
     out.insert("arrived_packets".into(), c.arrived().into());
-    let delivered: u64 = c.by_class.iter().map(|b| b.1).sum();
-    out.insert("delivered_packets".into(), delivered.into());
-    out.insert("drops".into(), reasons(&c.drops));
-    out.insert("marks".into(), reasons(&c.marks));
+    out.insert("delivered_packets".into(), c.delivered().into());
+    out.insert("drops".into(), reasons(&c.drops()));
+    out.insert("marks".into(), reasons(&c.marks()));
     out.insert("classes".into(), Value::Object(classes));
     out
 }
@@ -480,6 +524,29 @@ mod tests {
         );
     }
 
+    /// By version 1, a class's arrivals, drops and marks are not there, and neither is one of which nothing was sent.
+    #[test]
+    fn what_version_1_had_of_classes() {
+        let class = |sent: u64, later: Value| {
+            let mut class =
+                json!({ "queue_delay_s_mean": null, "queue_delay_s_sd": null, "delivered_packets": sent });
+            let table = class.as_object_mut().expect("a table");
+            table.extend(later.as_object().cloned().expect("a table"));
+            class
+        };
+        let links = |classes: Value| {
+            let way = json!({ "drops": {}, "classes": classes });
+            let mut link = way.clone();
+            link["reverse"] = way;
+            with("links", json!({ "only": link }))
+        };
+        let later = json!({ "arrived_packets": 9, "drops": { "limit": 3 }, "marks": {} });
+        let now = links(json!({ "be": class(6, later.clone()), "ef": class(0, later) }));
+        let then = links(json!({ "be": class(6, json!({})) }));
+        assert_eq!(hash(&now, &[], 1), hash(&then, &[], 1));
+        assert_ne!(hash(&now, &[], 2), hash(&then, &[], 2));
+    }
+
     #[test]
     fn fields_of_later_versions_can_be_left_out() {
         let mut tree = Value::Object(record());
@@ -490,6 +557,11 @@ mod tests {
         assert_eq!(tree["seed"], json!(3));
         forget(&mut tree, &["seed"]);
         assert_eq!(tree.get("seed"), None);
+        let later = later_fields(1);
+        for path in ["links.L.classes.CLASS.drops", "links.L.reverse.classes.CLASS.arrived_packets"] {
+            assert!(later.contains(&path.split('.').collect()), "{path} in {later:?}");
+        }
+        assert!(later_fields(metrics::VERSION).is_empty());
         assert!(metrics::METRICS.iter().all(|m| (1..=metrics::VERSION).contains(&m.since)));
     }
 }

@@ -6,6 +6,7 @@ pub mod activity_meter;
 pub mod csfq_edge;
 pub mod rate_meter;
 mod station;
+pub mod three_colour;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
 use evenflow_base::{Packet, Stream, Time};

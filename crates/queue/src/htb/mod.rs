@@ -20,6 +20,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
+use evenflow_base::credit::{Arithmetic, Cells, Price, depth};
 use evenflow_base::schema::{Mechanism, Problem, Values};
 use evenflow_base::{Duration, Packet, Rate, Reason, Stream, Time, Verdict};
 
@@ -30,7 +31,6 @@ pub use params::{
 use rounds::{Numbers, Round, Rounds};
 pub use tables::{CLASS, LEAF, TABLE};
 
-use crate::credit::{Arithmetic, Cells, Price, depth};
 use crate::held::{ClassCounts, Dropped, Nested, Queued, Schedule, Sent, Served};
 
 /// Levels of a tree (TC_HTB_MAXDEPTH): leaves are on level 0, a root with children on the highest.

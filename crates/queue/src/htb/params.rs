@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use evenflow_base::credit::{Arithmetic, Cells};
 use evenflow_base::schema::{Mechanism, Problem, Value, Values};
 use evenflow_base::{Duration, Rate};
 
 use super::rounds::Rounds;
 use super::{HZ, LEVELS, LIMIT, QUANTA, TABLE_MTU};
-use crate::credit::{Arithmetic, Cells};
 use crate::droptail::Limit;
 use crate::held::{ClassCounts, Owner};
 use crate::{codel, fifo, fq_codel, sfq};

@@ -1,12 +1,12 @@
 //! The tables of HTB: the tree, a class, the queue of a leaf.
 
+use evenflow_base::credit::ARITHMETIC;
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Nested, Observable, Param, Range, Room, Traits, Type,
 };
 
 use super::PRIORITIES;
 use crate::codel;
-use crate::credit::ARITHMETIC;
 
 /// What iproute2 takes for bytes of a frame: 16 bits.
 const FRAME: Range = Range { min: 0.0, closed: true, max: 65_535.0 };

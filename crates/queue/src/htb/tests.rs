@@ -39,7 +39,7 @@ fn real(classes: Vec<ClassParams>) -> Htb {
 
 fn item(queue: usize, size: u16, id: u64) -> Queued {
     let packet = Packet { seq: id, class: queue as u8, ..Packet::new(queue as u32, size, size) };
-    Queued { packet, at: Time(0), sequence: id }
+    Queued { packet, at: Time(0) }
 }
 
 fn put(q: &mut Htb, queue: usize, size: u16, count: usize) {

@@ -1,10 +1,11 @@
 //! Routes: which ports and stages a flow's packets meet, there and back, and where work may be done early.
 
+use evenflow_base::{Duration, Fine, Time};
 use evenflow_scenario::model::{Component, Group, Per};
 
 use super::Builder;
 use super::copies::{Place, Places};
-use crate::network::{DISCARD, FOLD, KEEP, PORT, RECEIVER, SENDER, STAGE};
+use crate::network::{DISCARD, FOLD, PORT, RECEIVER, SENDER, STAGE};
 use crate::port::{Port, Queue};
 
 /// Whether packets leave a port in the order in which it takes them, at instants that are known at once.
@@ -14,6 +15,17 @@ fn in_order(port: &Port) -> bool {
         Queue::Fifo(q) => q.impairments.jitter.as_ref().is_none_or(|jitter| jitter.last.is_some()),
         Queue::Events(_) => false,
     }
+}
+
+/// Whether sending a packet, however small, takes a nanosecond or more.
+fn takes_time(port: &Port) -> bool {
+    port.byte_time >= Fine::at(Time(1))
+}
+
+/// Whether no two packets reach the far end of a port at the same instant.
+fn spaced(port: &Port) -> bool {
+    let jitters = matches!(&port.queue, Queue::Fifo(q) if q.impairments.jitter.is_some());
+    takes_time(port) && !jitters
 }
 
 impl Builder<'_> {
@@ -35,7 +47,7 @@ impl Builder<'_> {
     }
 
     /// Adds the way back to the route that begins at `first`: the same links the other way; stages act only on the way
-    /// there. Then marks ports that hear from one side alone.
+    /// there. Then marks a port that hears from one other alone.
     pub(super) fn complete(&self, group: &Group, routes: &mut Vec<u32>, first: usize, ports: &[Port]) {
         let there = routes.len();
         routes.push(RECEIVER);
@@ -44,18 +56,14 @@ impl Builder<'_> {
                 routes.push(routes[i] ^ 1);
             }
         }
-        for half in [first..there, there + 1..routes.len()] {
-            if let Some(entry) = routes[half].iter_mut().find(|entry| **entry & STAGE == 0) {
-                *entry |= KEEP; // the first link keeps the number that was drawn when the packet was sent
-            }
-        }
         if let [.., before, last] = &mut routes[there + 1..]
             && self.last_is_private(group)
         {
-            *last |= KEEP;
-            let lazy = in_order(&ports[(*before & PORT) as usize]);
-            let open = matches!(ports[(*last & PORT) as usize].queue, Queue::Open);
-            if lazy && open && !self.watched() {
+            let (from, to) = (&ports[(*before & PORT) as usize], &ports[(*last & PORT) as usize]);
+            // Packets of one instant would be taken in the order of their flows if each waited for its time.
+            let no_ties = spaced(from) || to.byte_time == Fine::default();
+            let open = matches!(to.queue, Queue::Open);
+            if in_order(from) && open && no_ties && self.may_fold(from) && self.may_fold(to) {
                 *before |= FOLD;
             }
         }
@@ -76,10 +84,16 @@ impl Builder<'_> {
         per(last) == Per::User && per(before) != Per::Flow && before != last && links.all(|link| link != last)
     }
 
-    /// Whether a `[record]` section looks at anything while the run goes on: then nothing may be booked before its time.
-    pub(super) fn watched(&self) -> bool {
+    /// Whether the work of a port may be done before its time: nobody looks while the run goes on, and a packet is at the far end
+    /// later than it comes, so that what happens there at the same instant does not depend on it.
+    fn may_fold(&self, port: &Port) -> bool {
         let record = &self.scenario.record;
-        !(record.series.is_empty() && record.histograms.is_empty() && record.events.is_empty())
+        let watched = !(record.series.is_empty() && record.histograms.is_empty() && record.events.is_empty());
+        let jitters = match &port.queue {
+            Queue::Fifo(q) => q.impairments.jitter.is_some(),
+            _ => false,
+        };
+        !watched && !self.options.unfolded && (takes_time(port) || (port.delay > Duration::ZERO && !jitters))
     }
 
     /// Whether a group's first link may be worked off at launch: nobody else enters it, it is FIFO, and nobody looks at
@@ -89,6 +103,6 @@ impl Builder<'_> {
             Some(Component::Link(i)) => self.scenario.links[i].per == Per::User,
             _ => false,
         };
-        private && !self.watched() && port.is_some_and(|p| !matches!(p.queue, Queue::Events(_)))
+        private && port.is_some_and(|p| !matches!(p.queue, Queue::Events(_)) && self.may_fold(p))
     }
 }

@@ -156,9 +156,8 @@ impl Engine {
     /// A packet leaves its endpoint: at once, or after the host's processing.
     #[inline(always)]
     fn launch(&mut self, mut packet: Packet, info: Flow, now: Time) {
-        let sequence = self.draw_sequence();
         if packet.is(flags::BACKWARD) {
-            return self.enter(&mut packet, now, sequence);
+            return self.enter(&mut packet, now);
         }
         if packet.is_data() && self.window_open {
             let counters = &mut self.net.counters[packet.flow as usize];
@@ -168,22 +167,24 @@ impl Engine {
             }
         }
         let Some(left) = self.net.hosts[info.host as usize].process(&packet, now) else {
-            return self.enter(&mut packet, now, sequence);
+            return self.enter(&mut packet, now);
         };
         if !info.folded {
-            return self.fly(self.net.classes.len(), key(left, Rank::Arrival, sequence), &packet);
+            // A host keeps the order in which it is handed packets, whatever their flows.
+            let lane = self.net.classes.len() as u32;
+            return self.fly(lane, key(left, Rank::Arrival, lane, info.host), &packet);
         }
         packet.hop = 1;
         let first = self.net.routes[info.route as usize] & PORT;
-        if let Some((lane, arrival)) = self.cross(first, &mut packet, left, sequence) {
-            self.fly(lane, key(arrival, Rank::Arrival, sequence), &packet);
+        if let Some((lane, arrival)) = self.cross(first, &mut packet, left) {
+            self.fly(lane, key(arrival, Rank::Arrival, lane, packet.flow), &packet);
         }
     }
 
     /// A packet that was just made begins its way.
     #[inline(never)]
-    fn enter(&mut self, packet: &mut Packet, now: Time, sequence: u64) {
-        self.carry(packet, now, sequence);
+    fn enter(&mut self, packet: &mut Packet, now: Time) {
+        self.carry(packet, now);
     }
 
     #[inline(never)]

@@ -17,7 +17,7 @@ use evenflow_queue::Dropped;
 use evenflow_transport::{Reports, Segment};
 
 use crate::RunError;
-use crate::events::{Heads, Key, Lane, NEVER, Rank, key, rank_of, time_of};
+use crate::events::{Heads, Key, Lane, NEVER, Rank, key, lane_of, rank_of, time_of};
 use crate::network::Network;
 use crate::port::Queue;
 use crate::probe::{Gauges, Probes};
@@ -49,7 +49,6 @@ pub struct Engine {
     agenda: Key,
     timers: BinaryHeap<Reverse<(Key, u32, Wake)>>,
     services: BinaryHeap<Reverse<(Key, u32)>>,
-    sequence: u64,
     outbox: Vec<Segment>,
     /// SACK options of ACKs under way.
     reports: Reports,
@@ -77,7 +76,6 @@ impl Engine {
             net,
             probes,
             events: 0,
-            sequence: 0,
             outbox: Vec::new(),
             reports: Reports::default(),
             dropped: Vec::new(),
@@ -97,9 +95,9 @@ impl Engine {
     /// Runs to the end of the window. Apart, so that the loop keeps its registers.
     #[inline(never)]
     pub fn run(&mut self, stop: &AtomicBool, clock: Option<&AtomicU64>) -> Result<(), RunError> {
-        let end = key(self.net.window.to + Duration(1), Rank::Service, 0);
+        let end = key(self.net.window.to + Duration(1), Rank::Service, 0, 0);
         loop {
-            let (next, place) = self.heads.first();
+            let next = self.heads.first();
             if next >= end {
                 break;
             }
@@ -113,8 +111,8 @@ impl Engine {
                 }
             }
             let now = time_of(next);
-            if place >= LANES {
-                self.arrival((place - LANES) as usize, now);
+            if let Some(lane) = lane_of(next) {
+                self.arrival(lane, now);
                 continue;
             }
             match rank_of(next) {
@@ -203,15 +201,8 @@ impl Engine {
         self.heads.set(AGENDA, self.agenda);
     }
 
-    #[inline(always)]
-    fn draw_sequence(&mut self) -> u64 {
-        self.sequence += 1;
-        self.sequence
-    }
-
     fn set_timer(&mut self, at: Time, flow: u32, wake: Wake) {
-        let sequence = self.draw_sequence();
-        let key = key(at, Rank::Timer, sequence);
+        let key = key(at, Rank::Timer, 0, flow);
         self.timers.push(Reverse((key, flow, wake)));
         self.advance_agenda(key);
     }

@@ -6,35 +6,35 @@ use evenflow_base::{Duration, Fine, Packet, Reason, Time, Verdict, flags};
 use evenflow_queue::{Dropped, Next, Qdisc, Queued};
 
 use super::{Engine, LANES, WAKE};
-use crate::events::{InFlight, Key, Rank, key, sequence_of};
+use crate::events::{InFlight, Key, Rank, key};
 use crate::measure::{ClassCounters, Window};
-use crate::network::{DISCARD, FOLD, Flow, KEEP, PORT, RECEIVER, SENDER, STAGE};
+use crate::network::{DISCARD, FOLD, Flow, PORT, RECEIVER, SENDER, STAGE};
 use crate::port::{Port, Queue};
 use crate::probe::Happening;
 
 impl Engine {
     /// Puts a packet into a lane, out of which it comes at `key`.
     #[inline(always)]
-    pub(super) fn fly(&mut self, lane: usize, key: Key, packet: &Packet) {
-        if self.net.lanes[lane].push(key, packet) {
-            self.heads.set(LANES + lane as u32, key);
+    pub(super) fn fly(&mut self, lane: u32, key: Key, packet: &Packet) {
+        if self.net.lanes[lane as usize].push(key, packet) {
+            self.heads.set(LANES + lane, key);
         }
     }
 
     #[inline(always)]
-    pub(super) fn arrival(&mut self, lane: usize, now: Time) {
-        let line = &mut self.net.lanes[lane];
-        let Some(&InFlight { key, mut packet }) = line.next() else { return };
+    pub(super) fn arrival(&mut self, lane: u32, now: Time) {
+        let line = &mut self.net.lanes[lane as usize];
+        let Some(&InFlight { mut packet, .. }) = line.next() else { return };
         let head = line.take();
-        self.heads.set(LANES + lane as u32, head);
+        self.heads.set(LANES + lane, head);
         // The hosts' lane is no link's.
-        if let Some(class) = self.net.classes.get_mut(lane) {
+        if let Some(class) = self.net.classes.get_mut(lane as usize) {
             class.all_delivered += 1;
             if self.probes.watches_links {
                 self.delivered(&packet);
             }
         }
-        self.carry(&mut packet, now, sequence_of(key));
+        self.carry(&mut packet, now);
     }
 
     /// Counts what a port has handed over, where a series asks for it.
@@ -50,10 +50,9 @@ impl Engine {
         port.counters.delivered_bytes += u64::from(packet.size);
     }
 
-    /// Takes a packet to the next link on its way, through the stages before it, or to its end. `number` is the sequence
-    /// number it comes with.
+    /// Takes a packet to the next link on its way, through the stages before it, or to its end.
     #[inline(always)]
-    pub(super) fn carry(&mut self, packet: &mut Packet, mut now: Time, mut number: u64) {
+    pub(super) fn carry(&mut self, packet: &mut Packet, mut now: Time) {
         let info = self.net.flows[packet.flow as usize];
         loop {
             let entry = self.net.routes[info.route as usize + usize::from(packet.hop)];
@@ -67,14 +66,11 @@ impl Engine {
                 }
                 continue;
             }
-            if entry & KEEP == 0 {
-                number = self.draw_sequence();
-            }
-            let Some((lane, arrival)) = self.cross(entry & PORT, packet, now, number) else { return };
+            let Some((lane, arrival)) = self.cross(entry & PORT, packet, now) else { return };
             if entry & FOLD == 0 {
-                return self.fly(lane, key(arrival, Rank::Arrival, number), packet);
+                return self.fly(lane, key(arrival, Rank::Arrival, lane, packet.flow), packet);
             }
-            let class = &mut self.net.classes[lane];
+            let class = &mut self.net.classes[lane as usize];
             class.all_delivered += 1;
             if arrival > self.net.window.to {
                 class.ahead += 1;
@@ -98,16 +94,10 @@ impl Engine {
 
     /// A packet asks for a link. Gives the link's lane and the packet's arrival at the far end, if that is known by now.
     #[inline(always)]
-    pub(super) fn cross(
-        &mut self,
-        index: u32,
-        packet: &mut Packet,
-        now: Time,
-        sequence: u64,
-    ) -> Option<(usize, Time)> {
+    pub(super) fn cross(&mut self, index: u32, packet: &mut Packet, now: Time) -> Option<(u32, Time)> {
         let port = &mut self.net.ports[index as usize];
-        let lane = port.class as usize;
-        let class = &mut self.net.classes[lane];
+        let lane = port.class;
+        let class = &mut self.net.classes[lane as usize];
         class.all_offered += 1;
         port.counters.arrived_bytes += u64::from(packet.size);
         let free = port.free_at.ceil();
@@ -129,19 +119,17 @@ impl Engine {
                 }
             }
             Queue::Events(_) => {
-                self.offer_by_events(index, *packet, sequence, now);
+                self.offer_by_events(index, *packet, now);
                 return None;
             }
         }
-        let (port, class) = (&mut self.net.ports[index as usize], &mut self.net.classes[lane]);
+        let (port, class) = (&mut self.net.ports[index as usize], &mut self.net.classes[lane as usize]);
         let start = if free > now { (port.free_at, free) } else { (Fine::at(now), now) };
         let times = transmit(port, packet.size, start);
         if now > self.net.window.from && times.ended <= self.net.window.to {
             book(port, class, packet.class, now, times);
         } else {
-            if !self.net.window.holds(now) {
-                class.outside += 1;
-            }
+            class.by_class[usize::from(packet.class)].other_arrived += u64::from(self.net.window.holds(now));
             book_clipped(port, class, packet.class, now, times, &self.net.window);
         }
         Some((lane, times.ended + port.delay))
@@ -195,10 +183,12 @@ impl Engine {
             Verdict::Accept => {}
             Verdict::Mark(reason) => {
                 port.counters.marks += 1;
-                class.marks[reason as usize] += u64::from(self.net.window.holds(now));
+                class.by_class[usize::from(packet.class)].marks[reason as usize] +=
+                    u64::from(self.net.window.holds(now));
             }
             Verdict::Drop(reason) => {
-                class.outside += u64::from(!self.net.window.holds(now));
+                class.by_class[usize::from(packet.class)].other_arrived +=
+                    u64::from(self.net.window.holds(now));
                 self.book_drop(index, packet, reason, now);
                 return false;
             }
@@ -208,13 +198,12 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn offer_by_events(&mut self, index: u32, packet: Packet, sequence: u64, now: Time) {
+    fn offer_by_events(&mut self, index: u32, packet: Packet, now: Time) {
         let window = self.net.window;
         let port = &mut self.net.ports[index as usize];
         let lane = port.class as usize;
-        if !window.holds(now) {
-            self.net.classes[lane].outside += 1;
-        }
+        let kind = usize::from(packet.class);
+        self.net.classes[lane].by_class[kind].other_arrived += u64::from(window.holds(now));
         let Queue::Events(q) = &mut port.queue else { return };
         if let Some(rate) = q.step(now) {
             port.byte_time = rate.byte_time();
@@ -235,13 +224,14 @@ impl Engine {
             }
         };
         let key = q.select.key(&packet);
-        let verdict = q.qdisc.offer_shown(Queued { packet, at: now, sequence }, key, &mut dropped, show);
+        let verdict = q.qdisc.offer_shown(Queued { packet, at: now }, key, &mut dropped, show);
         match verdict {
             Verdict::Drop(reason) => self.book_drop(index, &packet, reason, now),
             accepted => {
                 if let Verdict::Mark(reason) = accepted {
                     port.counters.marks += 1;
-                    self.net.classes[lane].marks[reason as usize] += u64::from(window.holds(now));
+                    self.net.classes[lane].by_class[kind].marks[reason as usize] +=
+                        u64::from(window.holds(now));
                 }
                 if !q.qdisc.is_busy() {
                     let start = port.free_at.max(Fine::at(now));
@@ -271,7 +261,7 @@ impl Engine {
             Next::Nothing => Time::NEVER,
         };
         if q.arm_wakeup(at) {
-            let key = key(at, Rank::Service, self.draw_sequence());
+            let key = key(at, Rank::Service, 0, index);
             self.services.push(Reverse((key, index | WAKE)));
             self.advance_agenda(key);
         }
@@ -304,7 +294,7 @@ impl Engine {
     fn serve(&mut self, index: u32, item: Queued, mark: Option<Reason>, start: Fine) {
         let window = self.net.window;
         let port = &mut self.net.ports[index as usize];
-        let lane = port.class as usize;
+        let lane = port.class;
         let began = start.ceil();
         if let Queue::Events(q) = &mut port.queue
             && let Some(rate) = q.step(began)
@@ -313,12 +303,13 @@ impl Engine {
         }
         if let Some(reason) = mark {
             port.counters.marks += 1;
-            self.net.classes[lane].marks[reason as usize] += u64::from(window.holds(began));
+            let kind = &mut self.net.classes[lane as usize].by_class[usize::from(item.packet.class)];
+            kind.marks[reason as usize] += u64::from(window.holds(began));
             if self.probes.watches_ports {
-                self.probes.marked(lane as u32, &item.packet, reason, began);
+                self.probes.marked(lane, &item.packet, reason, began);
             }
         }
-        let class = &mut self.net.classes[lane];
+        let class = &mut self.net.classes[lane as usize];
         let times = transmit(port, item.packet.size, (start, began));
         book_clipped(port, class, item.packet.class, item.at, times, &window);
         if let Queue::Events(q) = &mut port.queue
@@ -328,10 +319,10 @@ impl Engine {
         }
         let arrival = times.ended + port.delay;
         let free = port.free_at.ceil();
-        let key = key(free, Rank::Service, item.sequence);
+        let key = key(free, Rank::Service, 0, index);
         self.services.push(Reverse((key, index)));
         self.advance_agenda(key);
-        self.fly(lane, self::key(arrival, Rank::Arrival, item.sequence), &item.packet);
+        self.fly(lane, self::key(arrival, Rank::Arrival, lane, item.packet.flow), &item.packet);
     }
 
     /// The server of an event-path port is free.
@@ -365,7 +356,7 @@ impl Engine {
         }
         let inside = self.net.window.holds(now);
         if inside {
-            class.drops[reason as usize] += 1;
+            class.by_class[usize::from(packet.class)].drops[reason as usize] += 1;
             self.net.counters[packet.flow as usize].losses +=
                 u64::from(packet.is_data() && !packet.is(flags::BACKWARD));
         }
@@ -408,8 +399,8 @@ fn book(port: &mut Port, class: &mut ClassCounters, kind: u8, accepted: Time, ti
     port.counters.queue_time += waited.0;
     port.counters.waits.add(waited);
     class.delays.add(waited);
-    own.0.add(waited);
-    own.1 += 1;
+    own.waits.add(waited);
+    own.whole += 1;
 }
 
 /// The same for one that may lie across an edge of the window or outside.
@@ -429,7 +420,7 @@ fn book_clipped(
         let waited = began.since(accepted);
         port.counters.waits.add(waited);
         class.delays.add(waited);
-        own.0.add(waited);
+        own.waits.add(waited);
     }
-    own.1 += u64::from(window.holds(ended));
+    own.other_delivered += u64::from(window.holds(ended));
 }

@@ -1,6 +1,6 @@
 //! What is counted, where, and in which window.
 
-use crate::common::{close, run};
+use crate::common::{Run, close, run, run_by, sum};
 
 /// TCP against noise through an odd rate, measured in `[warmup, duration]`.
 fn measured(warmup: u32, duration: u32, queue: &str) -> String {
@@ -104,6 +104,72 @@ fn windows_add_up() {
         };
         assert_eq!(at_drop(&first) + at_drop(&second), at_drop(&whole));
         assert_eq!(at_drop(&whole) as f64, whole.drops("bottleneck"));
+    }
+}
+
+/// What a link counts by traffic class adds up over the classes to what it counts in all, over windows that meet to the window
+/// of both, and is the same on both paths: arrivals, deliveries, drops, marks, with queues that drop at arrival, at departure
+/// and to make room, and with random loss.
+#[test]
+fn counts_by_class_add_up() {
+    const CLASSES: [&str; 3] = ["be", "ef", "lost"];
+    let text = |warmup: u32, duration: u32, queue: &str| {
+        format!(
+            r#"
+duration = "{duration} s"
+warmup = "{warmup} s"
+links.access = {{ rate = "50 Mbit/s", delay = "0.5 ms", per = "user", queue = {{ limit = "3 packets" }}, loss = 0.01 }}
+links.bottleneck = {{ rate = "7.7 Mbit/s", delay = "11 ms", queue = {queue}, reverse = {{ rate = "90 kbit/s", queue = {{ limit = "4 packets" }} }} }}
+[groups.heavy]
+users = 2
+path = ["access", "bottleneck"]
+traffic = {{ kind = "bulk", flows = 4, start = {{ uniform = ["0 s", "3 s"] }} }}
+tcp = {{ ecn = "accurate" }}
+[groups.noise]
+users = 1
+class = "ef"
+path = ["access", "bottleneck"]
+traffic = {{ kind = "poisson", rate = "3 Mbit/s" }}
+[groups.blocked]
+class = "lost"
+users = 1
+path = ["dead", "bottleneck"]
+traffic = {{ kind = "cbr", rate = "1 Mbit/s" }}
+[links.dead]
+rate = "1 Mbit/s"
+loss = 1.0
+"#
+        )
+    };
+    let table = |r: &Run, way: &str, of: &str| -> Vec<f64> {
+        let one = |class: &&str| r.maybe(&format!("links.{way}.classes.{class}.{of}"));
+        CLASSES.iter().map(|class| one(class).map_or(0.0, |value| sum(value))).collect()
+    };
+    for queue in [
+        r#"{ limit = "20 packets" }"#,
+        r#"{ limit = "20 packets", scheduler = { kind = "drr", per = "user" } }"#,
+        r#"{ limit = "20 packets", scheduler = { kind = "sfq" } }"#,
+        r#"{ limit = "60 packets", kind = "codel", ce_threshold = "2 ms" }"#,
+        r#"{ limit = "60 packets", kind = "pie" }"#,
+        r#"{ limit = "60 packets", kind = "fq-codel" }"#,
+    ] {
+        let [first, second, whole] =
+            [(5, 9), (9, 20), (5, 20)].map(|(from, to)| run(&text(from, to, queue), 3));
+        let events = run_by(&text(5, 20, queue), 3, true);
+        for way in ["access", "access.reverse", "bottleneck", "bottleneck.reverse", "dead"] {
+            for of in ["arrived_packets", "delivered_packets", "drops", "marks"] {
+                let all = table(&whole, way, of);
+                let total = sum(whole.value(&format!("links.{way}.{of}")));
+                assert_eq!(all.iter().sum::<f64>(), total, "{queue} {way} {of}");
+                assert_eq!(all, table(&events, way, of), "{queue} {way} {of}: the paths differ");
+                let halves = table(&first, way, of).into_iter().zip(table(&second, way, of));
+                assert_eq!(all, halves.map(|(a, b)| a + b).collect::<Vec<_>>(), "{queue} {way} {of}");
+            }
+        }
+        assert!(whole.drops("bottleneck") + whole.marks("bottleneck") > 0.0, "{queue}");
+        let arrived = table(&whole, "bottleneck", "arrived_packets");
+        assert!(arrived[0] > 0.0 && arrived[1] > 0.0 && arrived[2] == 0.0, "{queue} {arrived:?}");
+        assert_eq!(table(&whole, "dead", "drops")[2], whole.number("links.dead.drops.loss"));
     }
 }
 

@@ -36,6 +36,11 @@ impl Run {
         })
     }
 
+    /// The same, where it may be absent.
+    pub fn maybe(&self, path: &str) -> Option<&Value> {
+        path.split('.').try_fold(&self.json, |v, key| v.get(key))
+    }
+
     /// The number there.
     pub fn number(&self, path: &str) -> f64 {
         self.value(path).as_f64().unwrap_or_else(|| panic!("{path} is {}", self.value(path)))
@@ -52,8 +57,7 @@ impl Run {
     }
 
     fn sum(&self, path: &str) -> f64 {
-        let counts = self.value(path).as_object().expect("a table");
-        counts.values().filter_map(Value::as_f64).sum()
+        sum(self.value(path))
     }
 
     /// The times and values of a recorded column.
@@ -63,6 +67,14 @@ impl Run {
             panic!("no column {name}: {:?}", self.outcome.columns.iter().map(|c| &c.name).collect::<Vec<_>>())
         });
         (&c.times, &c.values)
+    }
+}
+
+/// A number, or the sum of a table's.
+pub fn sum(value: &Value) -> f64 {
+    match value.as_object() {
+        Some(counts) => counts.values().filter_map(Value::as_f64).sum(),
+        None => value.as_f64().unwrap_or_else(|| panic!("{value} is no number")),
     }
 }
 

@@ -11,3 +11,4 @@ mod repeat;
 mod shaping;
 mod sharing;
 mod theory;
+mod ties;

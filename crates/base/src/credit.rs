@@ -1,11 +1,11 @@
 //! Credits of time: what token buckets are made of.
 //!
 //! A bucket that fills at a rate can be counted in bytes, or in the time these bytes take at that rate: then filling it is
-//! adding the time that has passed, whatever the rate. Linux does it so (`net/sched`: HTB, TBF), and so do we, in one of two
-//! [`Arithmetic`]s. In both a credit is a whole number, so that nothing drifts and nothing differs between machines.
+//! adding the time that has passed, whatever the rate. Linux does it so (`net/sched`: HTB, TBF, police), and so do we, in one of
+//! two [`Arithmetic`]s. In both a credit is a whole number, so that nothing drifts and nothing differs between machines.
 
-use evenflow_base::schema::{Fallback, Param, Range, Type, Values};
-use evenflow_base::{Duration, Fine, Rate, Time};
+use crate::schema::{Fallback, Param, Range, Type, Values};
+use crate::units::{Duration, Fine, Rate, Time};
 
 /// In what credits are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Arithmetic {
 }
 
 /// In what a token bucket counts.
-pub(crate) const ARITHMETIC: Param = Param {
+pub const ARITHMETIC: Param = Param {
     name: "arithmetic",
     ty: Type::Choice(&["real", "ticks"]),
     default: Fallback::Text("real"),
