@@ -31,7 +31,7 @@ use ending::{END_OF_DATA, END_OF_DATAGRAMS, UNTIL};
 pub const UDP_HEADER: u16 = 28;
 
 /// Whether the simulator can host an [`App`]; until it can, their kinds are announced only.
-pub const HOSTED: bool = false;
+pub const HOSTED: bool = true;
 
 /// The kinds of application: variant, type, and what calls them by name.
 macro_rules! apps {
