@@ -289,6 +289,8 @@ fn record(record: &Record, scenario: &Scenario) -> Json {
         EventKind::Drop => "drop",
         EventKind::Mark => "mark",
         EventKind::Arrival => "arrival",
+        EventKind::Open => "open",
+        EventKind::Close => "close",
     };
     let mut histograms: Vec<String> = record.histograms.iter().map(histogram).collect();
     histograms.sort_unstable();

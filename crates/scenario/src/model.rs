@@ -289,6 +289,10 @@ pub enum EventKind {
     Mark,
     /// A data packet offered to a link with a queue.
     Arrival,
+    /// A flow opened.
+    Open,
+    /// A flow over.
+    Close,
 }
 
 /// A time series, for one copy or all.

@@ -528,7 +528,7 @@ pub static RECORD: Section = Section {
 };
 
 /// What `events` may hold.
-pub(crate) const EVENTS: &[&str] = &["drop", "mark", "arrival"];
+pub(crate) const EVENTS: &[&str] = &["drop", "mark", "arrival", "open", "close"];
 
 /// One of `series`.
 pub static SERIES: Section = Section {

@@ -53,8 +53,7 @@ pub fn time_of(key: Key) -> Time {
 /// The lane of an arrival; `None`: the key is another event's.
 #[inline]
 pub fn lane_of(key: Key) -> Option<u32> {
-    let lane =
-        ((key as u64 >> LANE_SHIFT) as u32).wrapping_sub((Rank::Arrival as u32) << (RANK_SHIFT - LANE_SHIFT));
+    let lane = ((key as u64 >> LANE_SHIFT) as u32).wrapping_sub((Rank::Arrival as u32) << (RANK_SHIFT - LANE_SHIFT));
     (lane < MOST_LANES).then_some(lane)
 }
 
@@ -186,7 +185,12 @@ impl Lane {
         }
     }
 
-    /// Packets on their way.
+    /// Those packets, in no order.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.ring.iter().chain(self.late.iter().map(|late| &late.0.0)).map(|item| &item.packet)
+    }
+
+    /// How many packets are on their way.
     pub fn len(&self) -> usize {
         self.ring.len() + self.late.len()
     }

@@ -10,11 +10,14 @@
 mod build;
 mod engine;
 mod events;
+mod hosting;
 mod measure;
 mod network;
 mod port;
 mod probe;
 mod record;
+mod slots;
+mod transfers;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 

@@ -16,7 +16,9 @@ use evenflow_transport::sender::Life;
 use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
 use crate::port::{Events, Port, Queue};
-use crate::probe::Gauges;
+use crate::probe::{Closed, Gauges, Opened};
+use crate::transfers::{Sums, Transfers};
+use crate::build::flows_per_user;
 
 /// A recorded column.
 #[derive(Clone, Debug)]
@@ -177,9 +179,9 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
     let mut out = Map::new();
     let mut flow = 0;
-    for group in &scenario.groups {
+    for (g, group) in scenario.groups.iter().enumerate() {
         let users = group.users as usize;
-        let per_user: usize = group.traffic.iter().map(|t| t.flows() as usize).sum();
+        let per_user = flows_per_user(group);
         let mut total = FlowCounters::default();
         let mut goodputs = Vec::with_capacity(users);
         let mut throughputs = Vec::with_capacity(users);
@@ -198,9 +200,18 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 total.retransmits += c.retransmits;
                 let rate = c.throughput_bytes as f64 * 8.0 / seconds;
                 through += rate;
+                let info = &engine.net.flows[flow];
+                if info.hosted {
+                    let hosted = &engine.net.applications[info.endpoint as usize];
+                    good += c.received_by_others as f64 * 8.0 / seconds;
+                    dead += hosted.sums.dead;
+                    let mss = engine.net.profiles.get(hosted.profile as usize).map_or(1.0, |p| p.mss as f64);
+                    meters.push((hosted.sums.meter, mss));
+                    flow += 1;
+                    continue;
+                }
                 good += (engine.net.received(flow) - c.received_before) as f64 * 8.0 / seconds;
                 flow_rates.push(rate);
-                let info = &engine.net.flows[flow];
                 if info.tcp {
                     let connection = &engine.net.connections[info.endpoint as usize];
                     dead += u64::from(connection.sender.life() == Life::Dead);
@@ -216,9 +227,7 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
             mean(meters.iter().map(|(m, mss)| ratio(f(m, *mss), m.open as f64)))
         };
         let n = users as f64;
-        out.insert(
-            group.name.clone(),
-            json!({
+        let mut entry = json!({
                 "users": users,
                 "goodput_bps": goodputs.iter().sum::<f64>() / n,
                 "throughput_bps": throughputs.iter().sum::<f64>() / n,
@@ -234,9 +243,45 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 "window_packets_mean": number(open(|m, mss| m.bytes_time / mss)),
                 "window_at_floor": number(open(|m, _| m.at_floor as f64)),
                 "flows_dead": dead,
-            }),
-        );
+        });
+        if let (Some(transfers), Some(entry)) = (&engine.net.transfers[g], entry.as_object_mut()) {
+            entry.insert("transfers".into(), self::transfers(transfers, engine));
+        }
+        out.insert(group.name.clone(), entry);
     }
+    Value::Object(out)
+}
+
+/// What became of a group's transfers in the window.
+fn transfers(of: &Transfers, engine: &Engine) -> Value {
+    let sum = |field: fn(&Sums) -> u64| of.users.iter().map(field).sum::<u64>();
+    let list = |field: fn(&Sums) -> u64| of.users.iter().map(field).collect::<Vec<u64>>();
+    let window = engine.net.window;
+    let mut out = Map::new();
+    out.insert("started".into(), sum(|u| u.started).into());
+    out.insert("completed".into(), sum(|u| u.completed).into());
+    out.insert("abandoned".into(), sum(|u| u.abandoned).into());
+    out.insert("failed".into(), sum(|u| u.failed).into());
+    out.insert("in_progress_mean".into(), number(of.in_progress(window.to.since(window.from))));
+    out.insert("bytes".into(), sum(|u| u.bytes).into());
+    for (name, times) in [("first_byte", &of.first_byte), ("completion", &of.completion)] {
+        let values = [
+            ("mean", times.moments.mean()),
+            ("sd", times.moments.deviation()),
+            ("p50", times.quantile(0.5)),
+            ("p95", times.quantile(0.95)),
+            ("p99", times.quantile(0.99)),
+            ("max", times.longest()),
+        ];
+        out.extend(values.map(|(what, value)| (format!("{name}_s_{what}"), number(value))));
+    }
+    out.insert("users_started".into(), list(|u| u.started).into());
+    out.insert("users_completed".into(), list(|u| u.completed).into());
+    out.insert("users_abandoned".into(), list(|u| u.abandoned).into());
+    out.insert("users_failed".into(), list(|u| u.failed).into());
+    out.insert("users_bytes".into(), list(|u| u.bytes).into());
+    let times: Vec<f64> = of.users.iter().map(|u| u.completion as f64 / 1e9).collect();
+    out.insert("users_completion_s".into(), times.into());
     Value::Object(out)
 }
 
@@ -460,6 +505,7 @@ fn columns(engine: &Engine) -> Vec<Column> {
             EventKind::Drop => ("drop", "reason"),
             EventKind::Mark => ("mark", "reason"),
             EventKind::Arrival => ("arrival", "marked"),
+            EventKind::Open | EventKind::Close => continue, // lists of their own
         };
         let times: Vec<f64> = list.iter().map(|h| h.time.seconds()).collect();
         let fields: [(&str, Vec<f64>); 3] = [
@@ -470,6 +516,23 @@ fn columns(engine: &Engine) -> Vec<Column> {
         for (field, values) in fields {
             columns.push(Column { name: format!("events.{kind}.{field}"), times: times.clone(), values });
         }
+    }
+    if let Some(opened) = &engine.probes.opened {
+        let fields: [(&str, fn(&Opened) -> u32); 4] =
+            [("flow", |o| o.flow), ("group", |o| o.group), ("user", |o| o.user), ("number", |o| o.number)];
+        columns.extend(fields.map(|(field, of)| Column {
+            name: format!("events.open.{field}"),
+            times: opened.iter().map(|o| o.time.seconds()).collect(),
+            values: opened.iter().map(|o| f64::from(of(o))).collect(),
+        }));
+    }
+    if let Some(closed) = &engine.probes.closed {
+        let fields: [(&str, fn(&Closed) -> u32); 2] = [("flow", |c| c.flow), ("how", |c| c.how as u32)];
+        columns.extend(fields.map(|(field, of)| Column {
+            name: format!("events.close.{field}"),
+            times: closed.iter().map(|c| c.time.seconds()).collect(),
+            values: closed.iter().map(|c| f64::from(of(c))).collect(),
+        }));
     }
     columns
 }

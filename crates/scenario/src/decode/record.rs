@@ -73,6 +73,8 @@ pub(super) fn record(
                 "drop" => Ok(EventKind::Drop),
                 "mark" => Ok(EventKind::Mark),
                 "arrival" => Ok(EventKind::Arrival),
+                "open" => Ok(EventKind::Open),
+                "close" => Ok(EventKind::Close),
                 _ => Err(format!(
                     "no event is called {}{}",
                     quoted(word),
@@ -93,6 +95,8 @@ pub(super) fn record(
         EventKind::Arrival => 0,
         EventKind::Drop => 1,
         EventKind::Mark => 2,
+        EventKind::Open => 3,
+        EventKind::Close => 4,
     });
     (errors.len() == before).then_some(record)
 }

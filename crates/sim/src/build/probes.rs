@@ -44,7 +44,11 @@ impl Builder<'_> {
             }
         }
         for &kind in &record.events {
-            probes.lists.push((kind, Vec::new()));
+            match kind {
+                EventKind::Open => probes.opened = Some(Vec::new()),
+                EventKind::Close => probes.closed = Some(Vec::new()),
+                _ => probes.lists.push((kind, Vec::new())),
+            }
         }
         let lists = |kind| record.events.contains(&kind);
         probes.watches_drops = !probes.at_drop.is_empty() || lists(EventKind::Drop);

@@ -1,25 +1,34 @@
 //! Endpoints: what senders, receivers and sources do when they are called, and what they send.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 
-use evenflow_base::{Ecn, Packet, Time, flags};
+use evenflow_base::{Ecn, Packet, Time, ip};
 use evenflow_transport::sender::Life;
 use evenflow_transport::sender::metrics::Metrics;
-use evenflow_transport::{Profile, Report};
+use evenflow_transport::{Profile, Sender};
 
 use super::{Engine, Wake};
 use crate::events::{Key, Rank, key, time_of};
 use crate::measure::Window;
-use crate::network::{Connection, Flow, PORT};
+use crate::network::{Connection, Flow, Host, PORT};
 
 impl Engine {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
+        if self.sources.peek().is_some_and(|source| source.0.0 == fired) {
+            return self.datagram(now);
+        }
         let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
+        match wake {
+            Wake::Alarm(number) => return self.alarm(flow, number, now),
+            Wake::Arrival => return self.shared_arrival(flow, now),
+            Wake::End { number, flow: place, end } => return self.wake_end(flow, (place, number, end), now),
+            _ => {}
+        }
         let info = self.net.flows[flow as usize];
         let endpoint = info.endpoint as usize;
         match wake {
             Wake::Start => self.start(flow, now),
-            Wake::Source => self.datagram(flow, now),
             Wake::Sender => {
                 let (c, profiles) = (&mut self.net.connections[endpoint], &self.net.profiles);
                 // A wake-up that is not the one on record is stale: its deadline moved earlier once.
@@ -48,6 +57,7 @@ impl Engine {
                 let (profile, due) = (c.profile, c.receiver_due());
                 self.after(flow, info, profile, Wake::Receiver, due, now);
             }
+            Wake::Alarm(_) | Wake::Arrival | Wake::End { .. } => {}
         }
     }
 
@@ -55,16 +65,15 @@ impl Engine {
     #[cold]
     fn save_metrics(&mut self, endpoint: usize, host: u32) {
         let c = &self.net.connections[endpoint];
-        let profile = &self.net.profiles[c.profile as usize];
-        let mut metrics = Metrics::of(profile);
-        metrics.learn(&c.sender, profile);
-        let own = self.net.hosts[host as usize].profiles.clone();
-        self.net.profiles[own].iter_mut().filter(|p| p.save_metrics).for_each(|p| metrics.keep(p));
+        keep_metrics(&mut self.net.profiles, c.profile, &self.net.hosts[host as usize], &c.sender);
     }
 
     fn start(&mut self, flow: u32, now: Time) {
         let info = self.net.flows[flow as usize];
         let endpoint = info.endpoint as usize;
+        if info.hosted {
+            return self.start_application(info.endpoint, now);
+        }
         if info.tcp {
             let c = &mut self.net.connections[endpoint];
             let profile = &self.net.profiles[c.profile as usize];
@@ -75,26 +84,37 @@ impl Engine {
             let d = &mut self.net.datagrams[endpoint];
             d.source.start(now);
             let next = d.source.next(&mut d.gaps);
-            self.set_timer(next, flow, Wake::Source);
+            if next != Time::NEVER {
+                let key = key(next, Rank::Timer, 0, flow);
+                self.sources.push(Reverse((key, flow)));
+                self.advance_agenda(key);
+            }
         }
     }
 
-    fn datagram(&mut self, flow: u32, now: Time) {
+    /// The next datagram is due.
+    fn datagram(&mut self, now: Time) {
+        let Some(mut first) = self.sources.peek_mut() else { return };
+        let flow = first.0.1;
         let info = self.net.flows[flow as usize];
         let d = &mut self.net.datagrams[info.endpoint as usize];
         let size = d.source.size(&mut d.sizes, d.sent);
-        let packet = Packet {
+        let mut packet = Packet {
             seq: d.sent,
             class: info.class,
-            flags: flags::DATAGRAM,
-            ecn: d.source.ecn,
+            ip: ip::DATAGRAM | d.source.ecn as u8,
             ..Packet::new(flow, size, size.saturating_sub(evenflow_traffic::UDP_HEADER))
         };
         d.sent += 1;
         let next = d.source.next(&mut d.gaps);
-        self.set_timer(next, flow, Wake::Source);
+        if next == Time::NEVER {
+            PeekMut::pop(first);
+        } else {
+            *first = Reverse((key(next, Rank::Timer, 0, flow), flow));
+            drop(first);
+        }
         self.created += 1;
-        self.launch(packet, info, now);
+        self.launch(&mut packet, false, info, now);
     }
 
     /// After a call of an endpoint: sets the wake-up that it wants and sends what it left in the outbox.
@@ -128,67 +148,79 @@ impl Engine {
         let mut outbox = std::mem::take(&mut self.outbox);
         self.created += outbox.len() as u64;
         for segment in &outbox {
-            let back = segment.flags & flags::BACKWARD != 0;
+            let back = segment.is_backward();
             let mut packet = Packet {
                 seq: segment.seq,
                 stamp: segment.stamp,
                 hop: if back { info.back } else { 0 },
                 class: info.class,
                 flags: segment.flags,
-                ecn: segment.ecn,
+                ip: segment.ip,
                 ..Packet::new(flow, segment.size(&self.net.profiles[profile as usize]), segment.payload)
             };
             if back
                 && self.net.profiles[profile as usize].sack
-                && let Some(report) = self.net.connections[info.endpoint as usize].receiver.report()
+                && self.net.connections[info.endpoint as usize].receiver.reports()
             {
-                packet.set_report(self.reports.keep(report));
+                self.report(&mut packet, info);
             }
             if back && CLOCK {
-                packet.tell(self.net.profiles[profile as usize].clock_at(now));
+                let clock = self.net.profiles[profile as usize].clock_at(now);
+                self.options.attach(&mut packet).clock = clock;
             }
-            self.launch(packet, info, now);
+            self.launch(&mut packet, segment.again, info, now);
         }
         outbox.clear();
         self.outbox = outbox;
     }
 
-    /// A packet leaves its endpoint: at once, or after the host's processing.
+    /// An ACK gets its SACK option.
+    #[inline(never)]
+    fn report(&mut self, packet: &mut Packet, info: Flow) {
+        let receiver = &mut self.net.connections[info.endpoint as usize].receiver;
+        receiver.report(&mut self.options.attach(packet).report);
+    }
+
+    /// A packet leaves its endpoint, `again` where it was sent before: at once, or after the host's processing.
     #[inline(always)]
-    fn launch(&mut self, mut packet: Packet, info: Flow, now: Time) {
-        if packet.is(flags::BACKWARD) {
-            return self.enter(&mut packet, now);
+    fn launch(&mut self, packet: &mut Packet, again: bool, info: Flow, now: Time) {
+        if packet.is_backward() {
+            return self.enter(packet, now);
         }
         if packet.is_data() && self.window_open {
             let counters = &mut self.net.counters[packet.flow as usize];
             counters.sent += 1;
-            if packet.is(flags::RETRANSMIT) {
-                counters.retransmits += 1;
-            }
+            counters.retransmits += u64::from(again);
         }
-        let Some(left) = self.net.hosts[info.host as usize].process(&packet, now) else {
-            return self.enter(&mut packet, now);
+        self.leave_host(packet, info, now);
+    }
+
+    /// A packet leaves its host along the path: at once, or after the host's processing.
+    #[inline(always)]
+    pub(super) fn leave_host(&mut self, packet: &mut Packet, info: Flow, now: Time) {
+        let Some(left) = self.net.hosts[info.host as usize].process(packet, now) else {
+            return self.enter(packet, now);
         };
         if !info.folded {
             // A host keeps the order in which it is handed packets, whatever their flows.
             let lane = self.net.classes.len() as u32;
-            return self.fly(lane, key(left, Rank::Arrival, lane, info.host), &packet);
+            return self.fly(lane, key(left, Rank::Arrival, lane, info.host), packet);
         }
         packet.hop = 1;
         let first = self.net.routes[info.route as usize] & PORT;
-        if let Some((lane, arrival)) = self.cross(first, &mut packet, left) {
-            self.fly(lane, key(arrival, Rank::Arrival, lane, packet.flow), &packet);
+        if let Some((lane, arrival)) = self.cross(first, packet, left) {
+            self.fly(lane, key(arrival, Rank::Arrival, lane, info.tie), packet);
         }
     }
 
     /// A packet that was just made begins its way.
     #[inline(never)]
-    fn enter(&mut self, packet: &mut Packet, now: Time) {
+    pub(super) fn enter(&mut self, packet: &mut Packet, now: Time) {
         self.carry(packet, now);
     }
 
     #[inline(never)]
-    pub(super) fn at_sender(&mut self, packet: &Packet, info: Flow, now: Time) {
+    pub(super) fn at_sender(&mut self, packet: &mut Packet, info: Flow, now: Time) {
         self.consumed += 1;
         if !self.probes.flow_series.is_empty() {
             self.log_sender(packet.flow, info, now);
@@ -196,15 +228,8 @@ impl Engine {
         let c = &mut self.net.connections[info.endpoint as usize];
         let profile = &self.net.profiles[c.profile as usize];
         advance(c, profile, now, &self.net.window);
-        let taken;
-        let report = match packet.report() {
-            0 => Report::NONE,
-            place => {
-                taken = self.reports.take(place);
-                &taken
-            }
-        };
-        c.sender.receive(packet, report, now, profile, &mut self.outbox);
+        let carried = self.options.release(packet);
+        c.sender.receive(packet, carried, now, profile, &mut self.outbox);
         let (profile, due) = (c.profile, c.sender_due());
         self.after(packet.flow, info, profile, Wake::Sender, due, now);
     }
@@ -224,13 +249,14 @@ impl Engine {
     }
 
     #[inline(never)]
-    pub(super) fn at_receiver(&mut self, packet: &Packet, info: Flow, now: Time) {
+    pub(super) fn at_receiver(&mut self, packet: &mut Packet, info: Flow, now: Time) {
         self.consumed += 1;
+        self.options.release(packet);
         if packet.is_data() && self.window_open {
             let counters = &mut self.net.counters[packet.flow as usize];
             counters.throughput_bytes += u64::from(packet.size);
             counters.delivered += 1;
-            if packet.ecn == Ecn::Congestion {
+            if packet.ecn() == Ecn::Congestion {
                 counters.marks += 1;
             }
         }
@@ -244,6 +270,14 @@ impl Engine {
         let (profile, due) = (c.profile, c.receiver_due());
         self.after(packet.flow, info, profile, Wake::Receiver, due, now);
     }
+}
+
+/// A sender whose profile is `index` leaves its metrics to the profiles of its host.
+pub(super) fn keep_metrics(profiles: &mut [Profile], index: u32, host: &Host, sender: &Sender) {
+    let profile = &profiles[index as usize];
+    let mut metrics = Metrics::of(profile);
+    metrics.learn(sender, profile);
+    profiles[host.profiles.clone()].iter_mut().filter(|p| p.save_metrics).for_each(|p| metrics.keep(p));
 }
 
 /// Integrates a connection's window up to `now`.
