@@ -25,7 +25,7 @@ pub use arrivals::Arrivals;
 pub use ending::{Ending, ending};
 pub use source::{Gaps, Source};
 
-use ending::{END, UNTIL};
+use ending::{END_OF_DATA, END_OF_DATAGRAMS, UNTIL};
 
 /// Bytes of a datagram that are no payload: IP 20, UDP or ICMP 8.
 pub const UDP_HEADER: u16 = 28;
@@ -247,7 +247,7 @@ pub static BULK: Mechanism = Mechanism {
     title: "Bulk transfer",
     doc: "TCP connections that always have data to send.",
     source: "Menth and Zeitler 2018, section IV-A3 (\"saturated\")",
-    params: &[END, FLOWS, START, UNTIL],
+    params: &[END_OF_DATA, FLOWS, START, UNTIL],
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -262,7 +262,7 @@ pub static UPLOAD: Mechanism = Mechanism {
     doc: "TCP connections that each carry one file and then fall silent.",
     source: "Menth and Zeitler 2018, section IV-G2",
     params: &[
-        END,
+        END_OF_DATA,
         FLOWS,
         Param {
             name: "size",
@@ -288,7 +288,7 @@ pub static POISSON: Mechanism = Mechanism {
     title: "Poisson datagrams",
     doc: "Datagrams with independent exponential gaps, deaf to the network.",
     source: "Menth and Zeitler 2018, section IV-A1",
-    params: &[ECN_CAPABLE, END, PACKET, RATE, START, UNTIL],
+    params: &[ECN_CAPABLE, END_OF_DATAGRAMS, PACKET, RATE, START, UNTIL],
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -303,7 +303,7 @@ pub static CBR: Mechanism = Mechanism {
     doc: "Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness, which \
           gap.jitter breaks.",
     source: "Menth and Zeitler 2018, section IV-A1",
-    params: &[ECN_CAPABLE, END, GAP, PACKET, RATE, START, UNTIL],
+    params: &[ECN_CAPABLE, END_OF_DATAGRAMS, GAP, PACKET, RATE, START, UNTIL],
     observables: &[],
     counters: &[],
     deviations: &[],

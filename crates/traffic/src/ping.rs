@@ -9,7 +9,7 @@ use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Ty
 use evenflow_base::{Duration, Ecn, End, Time};
 
 use crate::app::{Call, Datagram, Drawn, Event, Machine, Setting, Transfer};
-use crate::ending::{END, Ending, UNTIL};
+use crate::ending::{END_OF_PING as END, Ending, UNTIL};
 use crate::{START, UDP_HEADER};
 
 /// The alarm of the next request.

@@ -81,16 +81,8 @@ pub(super) fn shares(drafts: &mut [ArrivalsDraft], groups: &[GroupDraft], errors
             }
         }
         let sum: f64 = shares.iter().map(|share| share.share).sum();
-        if shares.is_empty() {
-            let name = &draft.name;
-            errors.push(
-                path,
-                format!(
-                    "no group takes its flows from it; write traffic = {{ kind = \"short-flows\", arrivals = \"{name}\", … \
-                     }} in a group, or leave it out"
-                ),
-            );
-        } else if (sum - 1.0).abs() > ROUNDING {
+        // One that nobody names is as harmless as a link on no path.
+        if !shares.is_empty() && (sum - 1.0).abs() > ROUNDING {
             let groups = names.join(", ");
             errors.push(path, format!("the shares of its groups must add up to 1, not {sum}: {groups}"));
         }
