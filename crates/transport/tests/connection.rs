@@ -10,8 +10,6 @@ use evenflow_transport::{CongestionControl, Connection, Profile, Segment, State,
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-const ENDS: [End; 2] = [End::Client, End::Server];
-
 const MSS: u64 = 100;
 
 /// What the channel does to a packet.
@@ -83,7 +81,7 @@ impl World {
         seed: u64,
     ) -> World {
         let mut connection = Connection::talking(&profile, control(&profile));
-        for end in ENDS {
+        for end in End::BOTH {
             if paced[end.index()] {
                 connection.pace(end, &profile);
             }
@@ -145,7 +143,7 @@ impl World {
                 let mut copy = packet;
                 if carried != *Carried::NONE {
                     let kept = self.options.attach(&mut copy);
-                    (kept.ack, kept.own, kept.clock) = (carried.ack, carried.own, carried.clock);
+                    (kept.ack, kept.own, kept.ts_val) = (carried.ack, carried.own, carried.ts_val);
                     (kept.window, kept.scale, kept.report) = (carried.window, carried.scale, carried.report);
                     if self.stream.open01() < self.channel.rewrite {
                         kept.window = kept.window.map(|w| (f64::from(w) * self.stream.open01()) as u16);
@@ -171,7 +169,10 @@ impl World {
             let ack = if holds { carried.ack } else { packet.seq };
             assert!(ack <= prefix, "{from:?} acknowledges {ack} of {prefix}");
             for &(a, b) in carried.report.blocks() {
-                assert!(other.arrived[a as usize..b as usize].iter().all(|&there| there), "reported {a}..{b}");
+                assert!(
+                    other.arrived[a as usize..b as usize].iter().all(|&there| there),
+                    "reported {a}..{b}"
+                );
             }
         }
         if !holds {
@@ -236,7 +237,7 @@ impl World {
     fn step(&mut self) -> bool {
         let packet = self.air.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
         let call = self.calls.first().map_or(Time::NEVER, |call| call.0);
-        let wake = ENDS.map(|end| self.connection.deadline(end));
+        let wake = End::BOTH.map(|end| self.connection.deadline(end));
         let next = packet.min(call).min(wake[0]).min(wake[1]);
         if next == Time::NEVER {
             return false;
@@ -263,7 +264,7 @@ impl World {
     }
 
     fn close_what_is_written(&mut self) {
-        for end in ENDS {
+        for end in End::BOTH {
             let half = &self.halves[end.index()];
             let busy = half.wanted > 0
                 || self.calls.iter().any(|call| call.1 == end && !matches!(call.2, Call::Read(_)));
@@ -352,17 +353,17 @@ impl World {
             assert!(
                 steps < 30_000,
                 "it never ends: {:?} {:?} {:?} {:?}",
-                ENDS.map(|e| self.connection.state(e)),
+                End::BOTH.map(|e| self.connection.state(e)),
                 self.now,
-                ENDS.map(|e| self.connection.half(e).map(|s| (
+                End::BOTH.map(|e| self.connection.half(e).map(|s| (
                     s.numbers(),
                     s.written(),
                     s.edge(&self.profile)
                 ))),
-                ENDS.map(|e| (self.connection.received(e), self.connection.unread(e)))
+                End::BOTH.map(|e| (self.connection.received(e), self.connection.unread(e)))
             );
             let memory = self.profile.max_window;
-            for end in ENDS {
+            for end in End::BOTH {
                 assert!(self.halves[end.index()].over <= 1);
                 if self.paced[end.index()] {
                     // Rounding may tell a little more than there is.
@@ -468,7 +469,7 @@ proptest! {
         let mut world = World::new(profile, channel, paced, calls, seed);
         world.orderly = true;
         world.run();
-        for end in ENDS {
+        for end in End::BOTH {
             prop_assert_eq!(world.halves[end.other().index()].handed, sums[end.index()], "from {:?}", end);
             prop_assert_eq!(world.halves[end.index()].over, 1);
             prop_assert!(!world.halves[end.index()].reset);

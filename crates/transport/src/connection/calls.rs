@@ -15,7 +15,7 @@ impl Connection {
             self.tail(End::Client).state = State::SynSent;
             self.tail(End::Server).state = State::Listen;
         } else {
-            for end in [End::Client, End::Server] {
+            for end in End::BOTH {
                 self.tail(end).state = State::Established;
                 to.told.push(Told::Opened(end));
             }

@@ -239,7 +239,7 @@ impl Connection {
     pub fn is_over(&self) -> bool {
         let (client, server) = (self.state(End::Client), self.state(End::Server));
         let gone = client.is_over() && (server.is_over() || server == State::Listen);
-        self.talks() && gone && [End::Client, End::Server].iter().all(|end| self.unread(*end) == 0)
+        self.talks() && gone && End::BOTH.iter().all(|end| self.unread(*end) == 0)
     }
 
     /// When [`Connection::wake`] wants to be called for `end`.

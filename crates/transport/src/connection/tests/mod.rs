@@ -138,7 +138,7 @@ impl Wire {
     fn until(&mut self, end: Time) {
         loop {
             let packet = self.air.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
-            let wake = [End::Client, End::Server].map(|end| self.connection.deadline(end));
+            let wake = End::BOTH.map(|end| self.connection.deadline(end));
             let next = packet.min(wake[0]).min(wake[1]);
             if next >= end {
                 return;
@@ -228,7 +228,7 @@ impl Wire {
     }
 
     fn states(&self) -> [&'static str; 2] {
-        [End::Client, End::Server].map(|end| self.connection.state(end).name())
+        End::BOTH.map(|end| self.connection.state(end).name())
     }
 }
 
