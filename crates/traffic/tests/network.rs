@@ -141,6 +141,11 @@ impl Network {
                 half.blocked += bytes;
                 self.fill(conn, end, now);
             }
+            Call::Cut(conn, end) => {
+                let half = self.half(conn, end);
+                half.written -= half.blocked;
+                half.blocked = 0;
+            }
             Call::Close(conn, end) => {
                 let half = self.half(conn, end);
                 assert!(half.opened && !half.closed, "{call:?}: {half:?}");
