@@ -122,7 +122,7 @@ fn told(call: Call) -> Value {
         Call::Write(conn, end, bytes) => {
             json!({ "do": "write", "conn": conn, "end": name(end), "bytes": bytes })
         }
-        Call::Cut(conn, end) => json!({ "do": "cut", "conn": conn, "end": name(end) }),
+        Call::TakeBack(conn, end) => json!({ "do": "cut", "conn": conn, "end": name(end) }),
         Call::Close(conn, end) => json!({ "do": "close", "conn": conn, "end": name(end) }),
         Call::Abort(conn, end) => json!({ "do": "abort", "conn": conn, "end": name(end) }),
         Call::Pace(conn, end) => json!({ "do": "pace", "conn": conn, "end": name(end) }),

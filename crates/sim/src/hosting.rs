@@ -142,8 +142,16 @@ pub struct Side {
 }
 
 impl Side {
-    const NEW: Side =
-        Side { written: 0, waiting: 0, acknowledged: 0, received: 0, datagrams: 0, closes: false, wake: Time::NEVER, meter: WindowMeter::EMPTY };
+    const NEW: Side = Side {
+        written: 0,
+        waiting: 0,
+        acknowledged: 0,
+        received: 0,
+        datagrams: 0,
+        closes: false,
+        wake: Time::NEVER,
+        meter: WindowMeter::EMPTY,
+    };
 }
 
 /// What is in the place of a flow that was opened on the way.
@@ -168,12 +176,15 @@ impl Live {
 
     /// What its ends send with, as far as they send.
     pub fn senders(&self) -> impl Iterator<Item = &Sender> {
-        self.connection.iter().flat_map(|connection| End::BOTH.into_iter().filter_map(|end| connection.half(end)))
+        self.connection
+            .iter()
+            .flat_map(|connection| End::BOTH.into_iter().filter_map(|end| connection.half(end)))
     }
 
     /// Application bytes that were written and have not reached the other end.
     pub fn undelivered(&self) -> u64 {
-        self.sides.iter().map(|side| side.written).sum::<u64>() - self.sides.iter().map(|side| side.received).sum::<u64>()
+        self.sides.iter().map(|side| side.written).sum::<u64>()
+            - self.sides.iter().map(|side| side.received).sum::<u64>()
     }
 
     /// Application bytes that wait for room or are in the connection's buffers, by its own account.

@@ -10,8 +10,8 @@ use evenflow_traffic::Source;
 use evenflow_transport::{Profile, Receiver, Sender};
 
 use crate::events::Lane;
-use crate::measure::{ClassCounters, FlowCounters, PortCounters, Window, WindowMeter};
 use crate::hosting::{Arrivals, Hosted, Live};
+use crate::measure::{ClassCounters, FlowCounters, PortCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::Gauges;
 use crate::senders::SenderSums;
@@ -258,7 +258,9 @@ impl Gauges for Network {
     fn received(&self, flow: usize) -> u64 {
         let info = &self.flows[flow];
         if info.hosted {
-            (flow as u32).checked_sub(self.slots.first()).map_or(0, |place| self.live[place as usize].delivered())
+            (flow as u32)
+                .checked_sub(self.slots.first())
+                .map_or(0, |place| self.live[place as usize].delivered())
         } else if info.tcp {
             self.connections[info.endpoint as usize].receiver.delivered()
         } else {

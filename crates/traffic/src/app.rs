@@ -63,7 +63,7 @@ pub enum Call {
     /// been taken.
     Write(Conn, End, u64),
     /// This end takes back what it has written and its TCP has never sent.
-    Cut(Conn, End),
+    TakeBack(Conn, End),
     /// This end writes nothing more: its FIN follows its last byte.
     Close(Conn, End),
     /// This end resets the connection. What was not delivered is lost.

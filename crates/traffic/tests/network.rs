@@ -141,7 +141,7 @@ impl Network {
                 half.blocked += bytes;
                 self.fill(conn, end, now);
             }
-            Call::Cut(conn, end) => {
+            Call::TakeBack(conn, end) => {
                 let half = self.half(conn, end);
                 half.written -= half.blocked;
                 half.blocked = 0;

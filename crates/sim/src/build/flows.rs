@@ -10,8 +10,8 @@ use super::Builder;
 use super::applications::{hashes_flows, lasting_flows, opens};
 use super::copies::{Place, Places, stream};
 use crate::measure::WindowMeter;
-use crate::slots::Slots;
 use crate::network::{Connection, Datagrams, Flow, Host, Network, PORT};
+use crate::slots::Slots;
 
 /// How many places a user of `group` has among flows: those that there are from the start, then one for each kind of traffic
 /// that opens its flows on the way.
@@ -149,7 +149,14 @@ impl Builder<'_> {
     }
 
     /// What all flows have; the one that is added next has this `route`.
-    pub(super) fn flow(&self, net: &Network, group: &Group, traffic: &Traffic, route: u32, host: u32) -> Flow {
+    pub(super) fn flow(
+        &self,
+        net: &Network,
+        group: &Group,
+        traffic: &Traffic,
+        route: u32,
+        host: u32,
+    ) -> Flow {
         Flow {
             folded: self.folds(group, net.ports.get((net.routes[route as usize] & PORT) as usize)),
             route,

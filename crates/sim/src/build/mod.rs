@@ -100,7 +100,11 @@ impl Builder<'_> {
             arrivals: Vec::new(),
             transfers: scenario.groups.iter().map(transfers).collect(),
             seed: self.seed,
-            group_flows: self.first_flow.iter().zip(&scenario.groups).zip(&self.flows)
+            group_flows: self
+                .first_flow
+                .iter()
+                .zip(&scenario.groups)
+                .zip(&self.flows)
                 .map(|((first, group), flows)| *first..first + group.users as usize * flows)
                 .collect(),
             senders_before: vec![SenderSums::default(); scenario.groups.len()],

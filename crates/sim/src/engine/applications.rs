@@ -119,7 +119,7 @@ impl Engine {
                 side.waiting += bytes;
                 self.write_waiting(flow, end, now);
             }
-            Call::Cut(conn, end) => {
+            Call::TakeBack(conn, end) => {
                 let Some(flow) = flow(conn) else { return };
                 let mut taken = 0;
                 self.act(flow, end, now, |c, _, _| taken = c.cut(end));
@@ -218,7 +218,9 @@ impl Engine {
     /// Makes the half on which a server sends, before it sends for the first time.
     fn equip(&mut self, flow: u32, now: Time) {
         let place = self.net.slots.place(flow);
-        let Some(connection) = self.net.live[place].connection.as_mut().filter(|c| !c.is_equipped()) else { return };
+        let Some(connection) = self.net.live[place].connection.as_mut().filter(|c| !c.is_equipped()) else {
+            return;
+        };
         let hosted = &self.net.applications[self.net.flows[flow as usize].endpoint as usize];
         let profile = &self.net.profiles[hosted.profile as usize];
         let Some(control) = &hosted.control else { return };
@@ -390,7 +392,9 @@ impl Engine {
                     Event::Received(conn, end, bytes)
                 }
                 Told::Room(end, _) => {
-                    if self.net.live[place].sides[end.index()].waiting == 0 || !self.write_waiting(flow, end, now) {
+                    if self.net.live[place].sides[end.index()].waiting == 0
+                        || !self.write_waiting(flow, end, now)
+                    {
                         continue;
                     }
                     self.close_when_written(flow, end, now);
@@ -434,7 +438,9 @@ impl Engine {
         let host = self.net.flows[flow as usize].host;
         if how == How::Closed && self.net.profiles[hosted.profile as usize].save_metrics {
             let sender = self.net.live[place].connection.as_ref().and_then(|c| c.half(End::Client));
-            sender.into_iter().for_each(|sender| keep_metrics(&mut self.net.profiles, hosted.profile, &self.net.hosts[host as usize], sender));
+            sender.into_iter().for_each(|sender| {
+                keep_metrics(&mut self.net.profiles, hosted.profile, &self.net.hosts[host as usize], sender)
+            });
         }
         if let Some(list) = &mut self.probes.closed {
             list.push(Closed { time: now, flow: self.net.slots.of(place).id, how });

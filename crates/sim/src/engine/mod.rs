@@ -41,7 +41,11 @@ enum Wake {
     /// A shared arrival process.
     Arrival,
     /// An end of a flow that was opened on the way. By the number that its user gave it, before its place.
-    End { number: u32, flow: u32, end: End },
+    End {
+        number: u32,
+        flow: u32,
+        end: End,
+    },
 }
 
 /// Everything a run is made of.
