@@ -119,6 +119,12 @@ impl Engine {
                 side.waiting += bytes;
                 self.write_waiting(flow, end, now);
             }
+            Call::TakeBack(conn, end) => {
+                let Some(flow) = flow(conn) else { return };
+                let mut back = std::mem::take(&mut self.live(flow).sides[end.index()].waiting);
+                self.act(flow, end, now, |c, profile, _| back += c.take_back(end, profile));
+                self.live(flow).sides[end.index()].written -= back;
+            }
             Call::Close(conn, end) => {
                 let Some(flow) = flow(conn) else { return };
                 self.live(flow).sides[end.index()].closes = true;
