@@ -81,8 +81,8 @@ impl Outer {
 pub struct Carried {
     /// The packet's number, in whose field the place is.
     seq: u64,
-    /// The receiver's own clock, in the sender's ticks, where an ACK tells it (RFC 7323's TSval); else 0.
-    pub clock: u32,
+    /// The timestamp value of an ACK (RFC 7323 TSval), in the sender's ticks, where the sender asks for it; else 0.
+    pub ts_val: u32,
     /// Data that carries an ACK: the next byte expected in the other direction.
     pub ack: u64,
     /// An ACK without data that tells a window: the number of the next byte its sender will send, which `seq` does not show.
@@ -106,7 +106,7 @@ impl Carried {
 
     const EMPTY: Carried = Carried {
         seq: 0,
-        clock: 0,
+        ts_val: 0,
         ack: 0,
         own: 0,
         window: None,
@@ -138,7 +138,7 @@ impl Carried {
     #[inline]
     fn reset(&mut self, seq: u64) {
         self.seq = seq;
-        self.clock = 0;
+        self.ts_val = 0;
         self.window = None;
         self.scale = None;
         self.report.count = 0;
@@ -288,7 +288,7 @@ mod tests {
         let (mut a, mut b) = (packet(7), packet(8));
         let carried = options.attach(&mut a);
         carried.report.push((5, 9));
-        (carried.window, carried.scale, carried.clock, carried.ack, carried.lost) =
+        (carried.window, carried.scale, carried.ts_val, carried.ack, carried.lost) =
             (Some(4), Some(2), 6, 11, 3);
         assert!(options.push_outer(&mut a, Outer { bytes: 36, ..Outer::default() }));
         options.attach(&mut b).scale = Some(9);
@@ -300,10 +300,7 @@ mod tests {
         let mut c = packet(10);
         let carried = *options.attach(&mut c);
         assert_eq!(c.place(), Some(0));
-        assert_eq!(
-            (carried.window, carried.scale, carried.clock),
-            (None, None, 0)
-        );
+        assert_eq!((carried.window, carried.scale, carried.ts_val), (None, None, 0));
         assert!(carried.report.blocks().is_empty() && carried.outer().is_empty());
         assert_eq!(options.of(&b).scale, Some(9));
         assert_eq!(options.of(&a), Carried::NONE);

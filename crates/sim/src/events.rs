@@ -53,7 +53,8 @@ pub fn time_of(key: Key) -> Time {
 /// The lane of an arrival; `None`: the key is another event's.
 #[inline]
 pub fn lane_of(key: Key) -> Option<u32> {
-    let lane = ((key as u64 >> LANE_SHIFT) as u32).wrapping_sub((Rank::Arrival as u32) << (RANK_SHIFT - LANE_SHIFT));
+    let lane =
+        ((key as u64 >> LANE_SHIFT) as u32).wrapping_sub((Rank::Arrival as u32) << (RANK_SHIFT - LANE_SHIFT));
     (lane < MOST_LANES).then_some(lane)
 }
 

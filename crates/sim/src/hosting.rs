@@ -5,10 +5,11 @@ use evenflow_base::{End, Stream, Time};
 use evenflow_traffic::App;
 use evenflow_transport::connection::Connection;
 use evenflow_transport::sender::Life;
-use evenflow_transport::{CongestionControl, Profile};
+use evenflow_transport::{CongestionControl, Profile, Sender};
 
 use crate::measure::{Window, WindowMeter};
 use crate::probe::How;
+use crate::senders::SenderSums;
 
 /// The place of an application's connection that it does not have.
 pub const NONE: u32 = u32::MAX;
@@ -81,24 +82,27 @@ impl Control {
 /// What became of the flows of one kind of traffic of one user that are over.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sums {
-    /// Integrals of their congestion windows.
-    pub meter: WindowMeter,
+    /// Integrals of their congestion windows: bytes times nanoseconds, nanoseconds open, nanoseconds at the floor. Whole, so that the
+    /// order of flows does not matter.
+    pub meter: (u128, u64, u64),
     /// Connections that gave up.
     pub dead: u64,
+    /// What their senders have counted.
+    pub senders: SenderSums,
     /// Application bytes in the whole run.
     pub bytes: Bytes,
 }
 
 impl Sums {
-    /// Adds a flow, and whether it is over.
-    pub fn add(&mut self, live: &Live, over: bool) {
+    /// Adds a flow as of `now`.
+    pub fn add(&mut self, live: &Live, now: Time) {
+        live.senders().for_each(|sender| self.senders.add(sender, now));
         for side in &live.sides {
-            self.meter.add(&side.meter);
+            self.meter.0 += side.meter.bytes_time.round() as u128;
+            self.meter.1 += side.meter.open;
+            self.meter.2 += side.meter.at_floor;
             self.bytes.written += side.written;
             self.bytes.delivered += side.received;
-        }
-        if over {
-            self.bytes.abandoned += live.undelivered();
         }
     }
 }
@@ -138,8 +142,16 @@ pub struct Side {
 }
 
 impl Side {
-    const NEW: Side =
-        Side { written: 0, waiting: 0, acknowledged: 0, received: 0, datagrams: 0, closes: false, wake: Time::NEVER, meter: WindowMeter::EMPTY };
+    const NEW: Side = Side {
+        written: 0,
+        waiting: 0,
+        acknowledged: 0,
+        received: 0,
+        datagrams: 0,
+        closes: false,
+        wake: Time::NEVER,
+        meter: WindowMeter::EMPTY,
+    };
 }
 
 /// What is in the place of a flow that was opened on the way.
@@ -162,9 +174,17 @@ impl Live {
         self.sides.iter().map(|side| side.received + side.datagrams).sum()
     }
 
+    /// What its ends send with, as far as they send.
+    pub fn senders(&self) -> impl Iterator<Item = &Sender> {
+        self.connection
+            .iter()
+            .flat_map(|connection| End::BOTH.into_iter().filter_map(|end| connection.half(end)))
+    }
+
     /// Application bytes that were written and have not reached the other end.
     pub fn undelivered(&self) -> u64 {
-        self.sides.iter().map(|side| side.written).sum::<u64>() - self.sides.iter().map(|side| side.received).sum::<u64>()
+        self.sides.iter().map(|side| side.written).sum::<u64>()
+            - self.sides.iter().map(|side| side.received).sum::<u64>()
     }
 
     /// Application bytes that wait for room or are in the connection's buffers, by its own account.

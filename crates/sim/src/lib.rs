@@ -16,6 +16,7 @@ mod network;
 mod port;
 mod probe;
 mod record;
+mod senders;
 mod slots;
 mod transfers;
 

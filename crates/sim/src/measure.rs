@@ -308,11 +308,9 @@ impl WindowMeter {
     /// Nothing yet.
     pub const EMPTY: WindowMeter = WindowMeter { last: Time::ZERO, bytes_time: 0.0, open: 0, at_floor: 0 };
 
-    /// Adds the integrals of another.
-    pub fn add(&mut self, other: &WindowMeter) {
-        self.bytes_time += other.bytes_time;
-        self.open += other.open;
-        self.at_floor += other.at_floor;
+    /// With integrals that are known.
+    pub fn of((bytes_time, open, at_floor): (u128, u64, u64)) -> WindowMeter {
+        WindowMeter { last: Time::ZERO, bytes_time: bytes_time as f64, open, at_floor }
     }
 
     /// The window was `bytes` since the last call; call before it changes.

@@ -10,10 +10,11 @@ use evenflow_traffic::Source;
 use evenflow_transport::{Profile, Receiver, Sender};
 
 use crate::events::Lane;
-use crate::measure::{ClassCounters, FlowCounters, PortCounters, Window, WindowMeter};
 use crate::hosting::{Arrivals, Hosted, Live};
+use crate::measure::{ClassCounters, FlowCounters, PortCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::Gauges;
+use crate::senders::SenderSums;
 use crate::slots::Slots;
 use crate::transfers::Transfers;
 
@@ -51,8 +52,8 @@ pub struct Flow {
     pub tcp: bool,
     /// Whether an application opened it on the way, or it is what such flows are modelled after.
     pub hosted: bool,
-    /// ACKs tell the receiver's clock: the sender's congestion control wants one-way delays.
-    pub tells_clock: bool,
+    /// ACKs carry the receiver's clock as a timestamp value: the sender's congestion control wants one-way delays.
+    pub sends_timestamps: bool,
     /// Its first link hears from its host alone and is FIFO: the link's work is done when the packet is launched, with the
     /// instant at which it will leave the host.
     pub folded: bool,
@@ -200,6 +201,33 @@ pub struct Network {
     pub transfers: Vec<Option<Transfers>>,
     /// The seed of all streams.
     pub seed: u64,
+    /// By group: its flows that there are from the start, and those that its others are modelled after.
+    pub group_flows: Vec<Range<usize>>,
+    /// By group: what its senders had counted when the window opened.
+    pub senders_before: Vec<SenderSums>,
+}
+
+impl Network {
+    /// By group: what its senders have counted by `now`. `live`: also those of flows that have not been summed up yet.
+    pub fn senders(&self, now: Time, live: bool) -> Vec<SenderSums> {
+        let mut sums = vec![SenderSums::default(); self.group_flows.len()];
+        for (sum, flows) in sums.iter_mut().zip(&self.group_flows) {
+            for info in &self.flows[flows.clone()] {
+                if info.hosted {
+                    sum.join(&self.applications[info.endpoint as usize].sums.senders);
+                } else if info.tcp {
+                    sum.add(&self.connections[info.endpoint as usize].sender, now);
+                }
+            }
+        }
+        let going_on = |flow: &u32| live && !self.slots.of(self.slots.place(*flow)).over;
+        for flow in self.slots.taken().filter(going_on) {
+            let group = self.applications[self.flows[flow as usize].endpoint as usize].group;
+            let ends = self.live[self.slots.place(flow)].senders();
+            ends.for_each(|sender| sums[group as usize].add(sender, now));
+        }
+        sums
+    }
 }
 
 impl Gauges for Network {
@@ -230,7 +258,9 @@ impl Gauges for Network {
     fn received(&self, flow: usize) -> u64 {
         let info = &self.flows[flow];
         if info.hosted {
-            (flow as u32).checked_sub(self.slots.first()).map_or(0, |place| self.live[place as usize].delivered())
+            (flow as u32)
+                .checked_sub(self.slots.first())
+                .map_or(0, |place| self.live[place as usize].delivered())
         } else if info.tcp {
             self.connections[info.endpoint as usize].receiver.delivered()
         } else {

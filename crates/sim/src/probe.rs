@@ -158,6 +158,8 @@ pub struct Probes {
     pub lists: Vec<(EventKind, Vec<Happening>)>,
     /// Flows opened, where they are to be listed.
     pub opened: Option<Vec<Opened>>,
+    /// Whose the flows are that there are from the start: group, user, number; only where openings are listed.
+    pub whose: Vec<[u32; 3]>,
     /// Flows over, where they are to be listed.
     pub closed: Option<Vec<Closed>>,
     window_at: Option<Time>,

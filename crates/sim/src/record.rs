@@ -5,20 +5,21 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use evenflow_base::Reason;
 use evenflow_base::schema::Observable;
+use evenflow_base::{Reason, Time};
 use evenflow_queue::held::{ClassCounts, is_counter};
 use evenflow_queue::htb;
 use evenflow_scenario::metrics;
 use evenflow_scenario::model::{EventKind, Histogram, Queue as QueueSpec, RateSpec, Scenario};
 use evenflow_transport::sender::Life;
 
+use crate::build::flows_per_user;
 use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
 use crate::port::{Events, Port, Queue};
-use crate::probe::{Closed, Gauges, Opened};
+use crate::probe::Gauges;
+use crate::senders::SenderSums;
 use crate::transfers::{Sums, Transfers};
-use crate::build::flows_per_user;
 
 /// A recorded column.
 #[derive(Clone, Debug)]
@@ -178,6 +179,7 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 
 fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
     let mut out = Map::new();
+    let senders = engine.net.senders(engine.net.window.to, false);
     let mut flow = 0;
     for (g, group) in scenario.groups.iter().enumerate() {
         let users = group.users as usize;
@@ -206,7 +208,7 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                     good += c.received_by_others as f64 * 8.0 / seconds;
                     dead += hosted.sums.dead;
                     let mss = engine.net.profiles.get(hosted.profile as usize).map_or(1.0, |p| p.mss as f64);
-                    meters.push((hosted.sums.meter, mss));
+                    meters.push((WindowMeter::of(hosted.sums.meter), mss));
                     flow += 1;
                     continue;
                 }
@@ -244,12 +246,31 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 "window_at_floor": number(open(|m, _| m.at_floor as f64)),
                 "flows_dead": dead,
         });
+        if let Some(entry) = entry.as_object_mut()
+            && group.traffic.iter().any(|traffic| traffic.tcp.is_some())
+        {
+            let counted = senders[g].since(&engine.net.senders_before[g]);
+            entry.insert("senders".into(), self::senders(&counted));
+        }
         if let (Some(transfers), Some(entry)) = (&engine.net.transfers[g], entry.as_object_mut()) {
             entry.insert("transfers".into(), self::transfers(transfers, engine));
         }
         out.insert(group.name.clone(), entry);
     }
     Value::Object(out)
+}
+
+/// What a group's senders have counted in the window.
+fn senders(of: &SenderSums) -> Value {
+    let [congestion, receive, application] = of.limited.map(|ns| ns as f64 / 1e9);
+    let [loss, mark, timeout] = of.reductions;
+    json!({
+        "reductions": { "loss": loss, "mark": mark, "timeout": timeout },
+        "threshold_falls": of.threshold_falls,
+        "restarts": of.restarts,
+        "timeouts": of.timeouts,
+        "limited_s": { "congestion": congestion, "receive": receive, "application": application },
+    })
 }
 
 /// What became of a group's transfers in the window.
@@ -518,23 +539,27 @@ fn columns(engine: &Engine) -> Vec<Column> {
         }
     }
     if let Some(opened) = &engine.probes.opened {
-        let fields: [(&str, fn(&Opened) -> u32); 4] =
-            [("flow", |o| o.flow), ("group", |o| o.group), ("user", |o| o.user), ("number", |o| o.number)];
-        columns.extend(fields.map(|(field, of)| Column {
-            name: format!("events.open.{field}"),
-            times: opened.iter().map(|o| o.time.seconds()).collect(),
-            values: opened.iter().map(|o| f64::from(of(o))).collect(),
-        }));
+        let times = || opened.iter().map(|o| o.time);
+        columns.push(column("events.open.flow", times(), opened.iter().map(|o| o.flow)));
+        columns.push(column("events.open.group", times(), opened.iter().map(|o| o.group)));
+        columns.push(column("events.open.user", times(), opened.iter().map(|o| o.user)));
+        columns.push(column("events.open.number", times(), opened.iter().map(|o| o.number)));
     }
     if let Some(closed) = &engine.probes.closed {
-        let fields: [(&str, fn(&Closed) -> u32); 2] = [("flow", |c| c.flow), ("how", |c| c.how as u32)];
-        columns.extend(fields.map(|(field, of)| Column {
-            name: format!("events.close.{field}"),
-            times: closed.iter().map(|c| c.time.seconds()).collect(),
-            values: closed.iter().map(|c| f64::from(of(c))).collect(),
-        }));
+        let times = || closed.iter().map(|c| c.time);
+        columns.push(column("events.close.flow", times(), closed.iter().map(|c| c.flow)));
+        columns.push(column("events.close.how", times(), closed.iter().map(|c| c.how as u32)));
     }
     columns
+}
+
+/// A column of whole numbers.
+fn column(name: &str, times: impl Iterator<Item = Time>, values: impl Iterator<Item = u32>) -> Column {
+    Column {
+        name: name.into(),
+        times: times.map(Time::seconds).collect(),
+        values: values.map(f64::from).collect(),
+    }
 }
 
 #[cfg(test)]

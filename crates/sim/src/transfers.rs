@@ -141,11 +141,11 @@ mod tests {
         t.note(0, done(200), Time(600), &WINDOW); // before the window
         t.note(0, Transfer::Started, Time(500), &WINDOW);
         t.note(0, done(1_000), Time(1_500), &WINDOW); // ends in it, started before
-        t.start(1, Time(1_600), &WINDOW);
+        t.note(1, Transfer::Started, Time(1_600), &WINDOW);
         t.note(1, Transfer::Abandoned, Time(1_700), &WINDOW);
-        t.start(1, Time(1_750), &WINDOW);
+        t.note(1, Transfer::Started, Time(1_750), &WINDOW);
         t.note(1, Transfer::Failed, Time(1_800), &WINDOW);
-        t.start(1, Time(1_900), &WINDOW); // still in progress
+        t.note(1, Transfer::Started, Time(1_900), &WINDOW); // still in progress
         t.advance(Time(2_000), &WINDOW);
         assert_eq!(t.users[0], Sums { completed: 1, bytes: 10, completion: 1_000, ..Sums::default() });
         assert_eq!(t.users[1], Sums { started: 3, abandoned: 1, failed: 1, ..Sums::default() });

@@ -823,6 +823,19 @@ impl Profile {
         if self.send_buffer < self.mss {
             wrong("send_buffer", format!("must hold one segment of {} bytes", self.mss));
         }
+        if let Some(write) = self.write.filter(|write| u64::from(*write) > self.buffer()) {
+            let line = if given("write") {
+                "write"
+            } else if self.is_buffer_bounded() {
+                "send_buffer"
+            } else {
+                "max_window"
+            };
+            wrong(
+                line,
+                format!("a write of {write} bytes does not fit into a send buffer of {}", self.buffer()),
+            );
+        }
         if self.partial_ack != PartialAck::NextHole && self.sack {
             wrong("partial_ack", format!("{} goes with sack = false", self.partial_ack.word()));
         }

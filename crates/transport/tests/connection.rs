@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use evenflow_base::schema::Values;
-use evenflow_base::{Carried, Duration, Options, Packet, Stream, Time, flags};
+use evenflow_base::{Carried, Duration, End, Options, Packet, Stream, Time, flags};
 use evenflow_transport::profile::{Ecn, Handshake, LossDetection, PartialAck, WindowProbe};
-use evenflow_transport::{CongestionControl, Connection, End, Profile, Segment, State, Told};
+use evenflow_transport::{CongestionControl, Connection, Profile, Segment, State, Told};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -73,10 +73,16 @@ fn control(profile: &Profile) -> CongestionControl {
 }
 
 impl World {
-    fn new(profile: Profile, channel: Channel, paced: [bool; 2], calls: Vec<(u64, End, Call)>, seed: u64) -> World {
+    fn new(
+        profile: Profile,
+        channel: Channel,
+        paced: [bool; 2],
+        calls: Vec<(u64, End, Call)>,
+        seed: u64,
+    ) -> World {
         let mut connection = Connection::talking(&profile, control(&profile));
         for end in End::BOTH {
-            if paced[end as usize] {
+            if paced[end.index()] {
                 connection.pace(end, &profile);
             }
         }
@@ -129,7 +135,7 @@ impl World {
             self.check_sent(from, &packet, &carried);
             for _ in 0..1 + u64::from(self.stream.open01() < self.channel.repeat) {
                 self.sent += 1;
-                if self.stream.open01() < self.channel.loss[from as usize] {
+                if self.stream.open01() < self.channel.loss[from.index()] {
                     continue;
                 }
                 let extra = self.channel.jitter.seconds() * self.stream.open01();
@@ -137,7 +143,7 @@ impl World {
                 let mut copy = packet;
                 if carried != *Carried::NONE {
                     let kept = self.options.attach(&mut copy);
-                    (kept.ack, kept.own, kept.clock) = (carried.ack, carried.own, carried.clock);
+                    (kept.ack, kept.own, kept.ts_val) = (carried.ack, carried.own, carried.ts_val);
                     (kept.window, kept.scale, kept.report) = (carried.window, carried.scale, carried.report);
                     if self.stream.open01() < self.channel.rewrite {
                         kept.window = kept.window.map(|w| (f64::from(w) * self.stream.open01()) as u16);
@@ -151,8 +157,8 @@ impl World {
     /// No byte is sent that was not written, none beyond the edge (but for a probe of one), and nothing acknowledged that did not
     /// arrive.
     fn check_sent(&mut self, from: End, packet: &Packet, carried: &Carried) {
-        let half = &self.halves[from as usize];
-        let other = &self.halves[from.other() as usize];
+        let half = &self.halves[from.index()];
+        let other = &self.halves[from.other().index()];
         let prefix = other.arrived.iter().take_while(|&&there| there).count() as u64;
         if packet.is(flags::RST | flags::SYN) {
             assert_eq!(packet.payload, 0);
@@ -163,7 +169,10 @@ impl World {
             let ack = if holds { carried.ack } else { packet.seq };
             assert!(ack <= prefix, "{from:?} acknowledges {ack} of {prefix}");
             for &(a, b) in carried.report.blocks() {
-                assert!(other.arrived[a as usize..b as usize].iter().all(|&there| there), "reported {a}..{b}");
+                assert!(
+                    other.arrived[a as usize..b as usize].iter().all(|&there| there),
+                    "reported {a}..{b}"
+                );
             }
         }
         if !holds {
@@ -181,7 +190,7 @@ impl World {
         let closed = sender.is_closed(&self.profile);
         let probe = closed && last == packet.seq + 1 && packet.seq >= sender.numbers().0;
         assert!(last <= told || probe, "{from:?} sends {}..{last}, the edge is {told}", packet.seq);
-        if self.halves[from as usize].edge.is_none() {
+        if self.halves[from.index()].edge.is_none() {
             assert!(last <= sender.numbers().0 + self.profile.max_window);
         }
     }
@@ -193,7 +202,7 @@ impl World {
             let holds = packet.payload > 0 || packet.is(flags::FIN);
             let len = u64::from(packet.payload) + u64::from(packet.is(flags::FIN));
             if holds {
-                let arrived = &mut self.halves[from as usize].arrived;
+                let arrived = &mut self.halves[from.index()].arrived;
                 let end = (packet.seq + len) as usize;
                 if arrived.len() < end {
                     arrived.resize(end, false);
@@ -206,15 +215,21 @@ impl World {
         let after = self.connection.half(at).map(|s| s.numbers());
         if let (Some((una, _)), Some((now, _))) = (before, after) {
             assert!(now >= una, "SND.UNA goes back");
-            self.halves[at as usize].acked = now;
+            self.halves[at.index()].acked = now;
         }
         if let Some(window) = carried.window.filter(|_| !packet.is(flags::RST)) {
             // The furthest edge that was ever told to this end.
             let syn = packet.is(flags::SYN);
             let shift = if syn || !self.profile.window_scaling { 0 } else { self.shift() };
             let holds = packet.payload > 0 || packet.is(flags::FIN);
-            let ack = if syn { 0 } else if holds { carried.ack } else { packet.seq };
-            let edge = &mut self.halves[at as usize].edge;
+            let ack = if syn {
+                0
+            } else if holds {
+                carried.ack
+            } else {
+                packet.seq
+            };
+            let edge = &mut self.halves[at.index()].edge;
             *edge = Some(edge.unwrap_or(0).max(ack + (u64::from(window) << shift)));
         }
     }
@@ -250,8 +265,9 @@ impl World {
 
     fn close_what_is_written(&mut self) {
         for end in End::BOTH {
-            let half = &self.halves[end as usize];
-            let busy = half.wanted > 0 || self.calls.iter().any(|call| call.1 == end && !matches!(call.2, Call::Read(_)));
+            let half = &self.halves[end.index()];
+            let busy = half.wanted > 0
+                || self.calls.iter().any(|call| call.1 == end && !matches!(call.2, Call::Read(_)));
             if half.opened && !half.closed && !busy {
                 self.calls.insert(0, (self.now, end, Call::Close));
             }
@@ -261,7 +277,7 @@ impl World {
     fn call(&mut self, end: End, call: Call, out: &mut Vec<Segment>, told: &mut Vec<Told>) {
         let (now, profile) = (self.now, self.profile.clone());
         let c = &mut self.connection;
-        let half = &mut self.halves[end as usize];
+        let half = &mut self.halves[end.index()];
         match call {
             Call::Write(bytes) => {
                 let taken = c.write(end, bytes, now, &profile, out);
@@ -290,35 +306,37 @@ impl World {
         for told in told {
             match told {
                 Told::Opened(end) => {
-                    assert!(!self.halves[end as usize].opened);
-                    self.halves[end as usize].opened = true;
+                    assert!(!self.halves[end.index()].opened);
+                    self.halves[end.index()].opened = true;
                 }
                 Told::Received(end, bytes) => {
-                    let other = &self.halves[end.other() as usize];
+                    let other = &self.halves[end.other().index()];
                     let prefix = other.arrived.iter().take_while(|&&there| there).count() as u64;
-                    assert!(bytes > self.halves[end as usize].handed && bytes <= prefix && bytes <= other.written);
-                    self.halves[end as usize].handed = bytes;
-                    if self.paced[end as usize] {
+                    assert!(
+                        bytes > self.halves[end.index()].handed && bytes <= prefix && bytes <= other.written
+                    );
+                    self.halves[end.index()].handed = bytes;
+                    if self.paced[end.index()] {
                         let after = Duration::from_seconds(0.5 * self.stream.open01());
                         self.calls.push((self.now + after, end, Call::Read(u64::MAX / 4)));
                         self.calls.sort_by_key(|call| call.0);
                     }
                 }
                 Told::Room(end, room) => {
-                    assert!(room > 0 && self.halves[end as usize].wanted > 0);
-                    let wanted = std::mem::take(&mut self.halves[end as usize].wanted);
+                    assert!(room > 0 && self.halves[end.index()].wanted > 0);
+                    let wanted = std::mem::take(&mut self.halves[end.index()].wanted);
                     self.calls.insert(0, (self.now, end, Call::Write(wanted)));
                 }
                 Told::PeerClosed(end) => {
-                    let other = &self.halves[end.other() as usize];
-                    assert!(other.closed && self.halves[end as usize].handed == other.written);
-                    assert!(!self.halves[end as usize].peer_closed);
-                    self.halves[end as usize].peer_closed = true;
+                    let other = &self.halves[end.other().index()];
+                    assert!(other.closed && self.halves[end.index()].handed == other.written);
+                    assert!(!self.halves[end.index()].peer_closed);
+                    self.halves[end.index()].peer_closed = true;
                 }
-                Told::Closed(end) => self.halves[end as usize].over += 1,
+                Told::Closed(end) => self.halves[end.index()].over += 1,
                 Told::Reset(end) => {
-                    self.halves[end as usize].over += 1;
-                    self.halves[end as usize].reset = true;
+                    self.halves[end.index()].over += 1;
+                    self.halves[end.index()].reset = true;
                 }
             }
         }
@@ -332,11 +350,22 @@ impl World {
         let mut steps = 0;
         while self.step() {
             steps += 1;
-            assert!(steps < 30_000, "it never ends: {:?} {:?} {:?} {:?}", End::BOTH.map(|e| self.connection.state(e)), self.now, End::BOTH.map(|e| self.connection.half(e).map(|s| (s.numbers(), s.written(), s.edge(&self.profile)))), End::BOTH.map(|e| (self.connection.received(e), self.connection.unread(e))));
+            assert!(
+                steps < 30_000,
+                "it never ends: {:?} {:?} {:?} {:?}",
+                End::BOTH.map(|e| self.connection.state(e)),
+                self.now,
+                End::BOTH.map(|e| self.connection.half(e).map(|s| (
+                    s.numbers(),
+                    s.written(),
+                    s.edge(&self.profile)
+                ))),
+                End::BOTH.map(|e| (self.connection.received(e), self.connection.unread(e)))
+            );
             let memory = self.profile.max_window;
             for end in End::BOTH {
-                assert!(self.halves[end as usize].over <= 1);
-                if self.paced[end as usize] {
+                assert!(self.halves[end.index()].over <= 1);
+                if self.paced[end.index()] {
                     // Rounding may tell a little more than there is.
                     let most = memory + (1 << self.shift());
                     assert!(self.connection.unread(end) <= most, "{} unread", self.connection.unread(end));
@@ -348,15 +377,14 @@ impl World {
 }
 
 fn channels(rewrite: f64) -> impl Strategy<Value = Channel> {
-    (0.0..0.3f64, 0.0..0.3f64, 0.0..0.2f64, 1u64..80, prop_oneof![Just(0u64), 0u64..120], 0.0..1.0f64).prop_map(
-        move |(forth, back, repeat, delay, jitter, share)| Channel {
+    (0.0..0.3f64, 0.0..0.3f64, 0.0..0.2f64, 1u64..80, prop_oneof![Just(0u64), 0u64..120], 0.0..1.0f64)
+        .prop_map(move |(forth, back, repeat, delay, jitter, share)| Channel {
             loss: [forth, back],
             repeat,
             rewrite: rewrite * share,
             delay: Duration::from_millis(delay),
             jitter: Duration::from_millis(jitter),
-        },
-    )
+        })
 }
 
 fn profiles() -> impl Strategy<Value = Profile> {
@@ -432,7 +460,7 @@ proptest! {
         let mut sums = [0; 2];
         let mut calls = Vec::new();
         for (pause, end, bytes) in pieces {
-            sums[end as usize] += bytes;
+            sums[end.index()] += bytes;
             calls.push((pause, end, Call::Write(bytes)));
         }
         if let Some(first) = calls.first_mut() {
@@ -442,9 +470,9 @@ proptest! {
         world.orderly = true;
         world.run();
         for end in End::BOTH {
-            prop_assert_eq!(world.halves[end.other() as usize].handed, sums[end as usize], "from {:?}", end);
-            prop_assert_eq!(world.halves[end as usize].over, 1);
-            prop_assert!(!world.halves[end as usize].reset);
+            prop_assert_eq!(world.halves[end.other().index()].handed, sums[end.index()], "from {:?}", end);
+            prop_assert_eq!(world.halves[end.index()].over, 1);
+            prop_assert!(!world.halves[end.index()].reset);
             prop_assert_eq!(world.connection.buffered(end), 0);
         }
         prop_assert!(world.connection.is_over());

@@ -39,7 +39,8 @@ impl Builder<'_> {
             let mut users = applications.iter().enumerate().filter(|(_, a)| a.group as usize == share.group);
             // A user's applications stand side by side, in the order of his traffic.
             let kinds = group.traffic.iter().filter(|traffic| opens(traffic)).count() as u32;
-            let before = group.traffic[..share.traffic].iter().filter(|traffic| opens(traffic)).count() as u32;
+            let before =
+                group.traffic[..share.traffic].iter().filter(|traffic| opens(traffic)).count() as u32;
             let first = users.next().map_or(0, |(place, _)| place as u32);
             (first + before, kinds)
         };
@@ -47,7 +48,8 @@ impl Builder<'_> {
             let stream = |purpose: &str| Stream::new(self.seed, &format!("arrivals.{}/{purpose}", spec.name));
             let shares: Vec<(f64, u32)> =
                 spec.shares.iter().map(|share| (share.share, scenario.groups[share.group].users)).collect();
-            let mut process = evenflow_traffic::Arrivals::new(&spec.interval, stream("interval"), stream("who"), &shares);
+            let mut process =
+                evenflow_traffic::Arrivals::new(&spec.interval, stream("interval"), stream("who"), &shares);
             if let Some((at, _)) = spec.ending {
                 process.until(Time::ZERO + at);
             }
@@ -85,8 +87,7 @@ impl Builder<'_> {
         let app = App::build(traffic.spec.mechanism.kind, &values, &setting).expect("the scenario was checked");
         let control = traffic.tcp.as_ref().map(|tcp| {
             let spec = &tcp.congestion_control;
-            let (kind, values, weight) =
-                (spec.mechanism.kind, spec.values.clone(), self.weights[g][user]);
+            let (kind, values, weight) = (spec.mechanism.kind, spec.values.clone(), self.weights[g][user]);
             let fresh = (!values.is_random()).then(|| {
                 let profile = &net.profiles[profile as usize];
                 evenflow_transport::CongestionControl::build(kind, &values, profile, weight)

@@ -10,8 +10,8 @@ use super::Builder;
 use super::applications::{hashes_flows, lasting_flows, opens};
 use super::copies::{Place, Places, stream};
 use crate::measure::WindowMeter;
-use crate::slots::Slots;
 use crate::network::{Connection, Datagrams, Flow, Host, Network, PORT};
+use crate::slots::Slots;
 
 /// How many places a user of `group` has among flows: those that there are from the start, then one for each kind of traffic
 /// that opens its flows on the way.
@@ -142,14 +142,21 @@ impl Builder<'_> {
         };
         net.flows.push(Flow {
             tcp,
-            tells_clock: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
+            sends_timestamps: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
             endpoint: endpoint as u32,
             ..self.flow(net, group, traffic, route, host)
         });
     }
 
     /// What all flows have; the one that is added next has this `route`.
-    pub(super) fn flow(&self, net: &Network, group: &Group, traffic: &Traffic, route: u32, host: u32) -> Flow {
+    pub(super) fn flow(
+        &self,
+        net: &Network,
+        group: &Group,
+        traffic: &Traffic,
+        route: u32,
+        host: u32,
+    ) -> Flow {
         Flow {
             folded: self.folds(group, net.ports.get((net.routes[route as usize] & PORT) as usize)),
             route,
@@ -158,7 +165,7 @@ impl Builder<'_> {
             class: traffic.class,
             tcp: false,
             hosted: false,
-            tells_clock: false,
+            sends_timestamps: false,
             endpoint: 0,
             tie: net.flows.len() as u32,
             host,

@@ -17,6 +17,7 @@ use crate::Options;
 use crate::engine::Engine;
 use crate::measure::{ClassCounters, FlowCounters, Window};
 use crate::network::{Network, StageSlot};
+use crate::senders::SenderSums;
 use crate::slots::Slots;
 use crate::transfers::Transfers;
 use copies::{Copies, Copy, Places, draw, stream};
@@ -99,6 +100,14 @@ impl Builder<'_> {
             arrivals: Vec::new(),
             transfers: scenario.groups.iter().map(transfers).collect(),
             seed: self.seed,
+            group_flows: self
+                .first_flow
+                .iter()
+                .zip(&scenario.groups)
+                .zip(&self.flows)
+                .map(|((first, group), flows)| *first..first + group.users as usize * flows)
+                .collect(),
+            senders_before: vec![SenderSums::default(); scenario.groups.len()],
             counters: vec![FlowCounters::default(); total_flows],
         };
         self.add_users(&mut net, &places);

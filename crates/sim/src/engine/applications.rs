@@ -189,7 +189,7 @@ impl Engine {
         let Some(control) = &hosted.control else { return };
         let of = |purpose: &str| self.net.slots.stream(flow, purpose, self.net.seed);
         let client = control.make(profile, &of, hosted.user as usize);
-        self.net.flows[flow as usize].tells_clock = client.needs_one_way_delay();
+        self.net.flows[flow as usize].sends_timestamps = client.needs_one_way_delay();
         let mut connection = Connection::talking(profile, client);
         for (_, end) in hosted.paced.iter().filter(|(of, _)| *of == conn) {
             connection.pace(*end, profile);
@@ -216,7 +216,9 @@ impl Engine {
     /// Makes the half on which a server sends, before it sends for the first time.
     fn equip(&mut self, flow: u32, now: Time) {
         let place = self.net.slots.place(flow);
-        let Some(connection) = self.net.live[place].connection.as_mut().filter(|c| !c.is_equipped()) else { return };
+        let Some(connection) = self.net.live[place].connection.as_mut().filter(|c| !c.is_equipped()) else {
+            return;
+        };
         let hosted = &self.net.applications[self.net.flows[flow as usize].endpoint as usize];
         let profile = &self.net.profiles[hosted.profile as usize];
         let Some(control) = &hosted.control else { return };
@@ -259,7 +261,7 @@ impl Engine {
         let hosted = &self.net.applications[application as usize];
         let profile = &self.net.profiles[hosted.profile as usize];
         live.advance(end, profile, now, &self.net.window);
-        let Some(connection) = &mut live.connection else { return self.leave(flow, now) };
+        let Some(connection) = &mut live.connection else { return self.leave(flow) };
         act(connection, profile, &mut Io { out: &mut self.outbox, told: &mut self.told });
         let (mut due, side) = (connection.deadline(end), &mut live.sides[end.index()]);
         if due > now + LONG && connection.state(end) == State::TimeWait {
@@ -272,7 +274,7 @@ impl Engine {
         }
         self.send_segments(flow, application, now);
         self.pass_on(flow, application, end, broken, now);
-        self.leave(flow, now);
+        self.leave(flow);
     }
 
     /// Sends what a connection of an application left in the outbox.
@@ -371,7 +373,7 @@ impl Engine {
                 c.receive(end, packet, &carried, now, profile, io.out, io.told);
             });
         }
-        self.leave(flow, now);
+        self.leave(flow);
         self.spread(now);
     }
 
@@ -388,7 +390,9 @@ impl Engine {
                     Event::Received(conn, end, bytes)
                 }
                 Told::Room(end, _) => {
-                    if self.net.live[place].sides[end.index()].waiting == 0 || !self.write_waiting(flow, end, now) {
+                    if self.net.live[place].sides[end.index()].waiting == 0
+                        || !self.write_waiting(flow, end, now)
+                    {
                         continue;
                     }
                     self.close_when_written(flow, end, now);
@@ -420,17 +424,21 @@ impl Engine {
     fn end_flow(&mut self, flow: u32, application: u32, conn: u32, now: Time) {
         let place = self.net.slots.place(flow);
         let how = self.net.live[place].how;
+        self.add_to_sums(place, flow, now);
         self.net.slots.end(flow);
         let hosted = &mut self.net.applications[application as usize];
         hosted.conns[conn as usize] = NONE;
         hosted.sums.dead += u64::from(how == How::GaveUp);
+        hosted.sums.bytes.abandoned += self.net.live[place].undelivered();
         if how == How::Closed {
             hosted.sums.bytes.lost += self.net.live[place].undelivered();
         }
         let host = self.net.flows[flow as usize].host;
         if how == How::Closed && self.net.profiles[hosted.profile as usize].save_metrics {
             let sender = self.net.live[place].connection.as_ref().and_then(|c| c.half(End::Client));
-            sender.into_iter().for_each(|sender| keep_metrics(&mut self.net.profiles, hosted.profile, &self.net.hosts[host as usize], sender));
+            sender.into_iter().for_each(|sender| {
+                keep_metrics(&mut self.net.profiles, hosted.profile, &self.net.hosts[host as usize], sender)
+            });
         }
         if let Some(list) = &mut self.probes.closed {
             list.push(Closed { time: now, flow: self.net.slots.of(place).id, how });
@@ -441,35 +449,46 @@ impl Engine {
     /// A packet of a flow that was opened on the way has left the network, or a call of its connection is finished. When it is
     /// over and nothing of it is left, its place is free.
     #[inline(never)]
-    pub(super) fn leave(&mut self, flow: u32, now: Time) {
+    pub(super) fn leave(&mut self, flow: u32) {
         if !self.net.slots.leave(flow) {
             return;
         }
         let place = self.net.slots.place(flow);
-        self.sum_up(place, flow, now);
+        self.add_to_root(place, flow);
         self.net.live[place] = Live::EMPTY;
         self.net.slots.close(flow);
     }
 
-    /// Adds what a flow has done to its application's sums and to the counters of the flow that it was modelled after.
-    fn sum_up(&mut self, place: usize, flow: u32, now: Time) {
-        let info = self.net.flows[flow as usize];
-        let hosted = &mut self.net.applications[info.endpoint as usize];
+    /// Adds what the ends of a flow have done by `now` to its application's sums.
+    fn add_to_sums(&mut self, place: usize, flow: u32, now: Time) {
+        let hosted = &mut self.net.applications[self.net.flows[flow as usize].endpoint as usize];
         let live = &mut self.net.live[place];
-        for end in [End::Client, End::Server] {
+        for end in End::BOTH {
             live.advance(end, &self.net.profiles[hosted.profile as usize], now, &self.net.window);
         }
-        hosted.sums.add(live, self.net.slots.of(place).over);
+        hosted.sums.add(live, now);
+    }
+
+    /// Adds what a flow has counted to the counters of the flow that it was modelled after.
+    fn add_to_root(&mut self, place: usize, flow: u32) {
         let of = std::mem::take(&mut self.net.counters[flow as usize]);
-        let received = if self.window_open { live.delivered() - of.received_before } else { 0 };
-        self.net.counters[hosted.root as usize].add(&of, received);
+        let received = match self.window_open {
+            true => self.net.live[place].delivered() - of.received_before,
+            false => 0,
+        };
+        let root = self.net.flows[flow as usize].tie;
+        self.net.counters[root as usize].add(&of, received);
     }
 
     /// Closes the sums of all flows that there still are at the end of the window.
     pub(super) fn sum_up_all(&mut self) {
         let taken: Vec<u32> = self.net.slots.taken().collect();
         for flow in taken {
-            self.sum_up(self.net.slots.place(flow), flow, self.net.window.to);
+            let place = self.net.slots.place(flow);
+            if !self.net.slots.of(place).over {
+                self.add_to_sums(place, flow, self.net.window.to);
+            }
+            self.add_to_root(place, flow);
         }
         for transfers in self.net.transfers.iter_mut().flatten() {
             transfers.advance(self.net.window.to, &self.net.window);

@@ -12,6 +12,7 @@ use super::{Engine, Wake};
 use crate::events::{Key, Rank, key, time_of};
 use crate::measure::Window;
 use crate::network::{Connection, Flow, Host, PORT};
+use crate::probe::{Closed, How, Opened};
 
 impl Engine {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
@@ -40,8 +41,12 @@ impl Engine {
                 if now >= c.sender.deadline() {
                     advance(c, profile, now, &self.net.window);
                     c.sender.wake(now, profile, &mut self.outbox);
-                    if c.sender.life() == Life::Done {
-                        return self.save_metrics(endpoint, info.host);
+                    match c.sender.life() {
+                        Life::Done => return self.save_metrics(endpoint, info.host),
+                        Life::Dead => self.probes.closed.iter_mut().for_each(|list| {
+                            list.push(Closed { time: now, flow, how: How::GaveUp });
+                        }),
+                        _ => {}
                     }
                 }
                 let (profile, due) = (c.profile, c.sender_due());
@@ -73,6 +78,10 @@ impl Engine {
         let endpoint = info.endpoint as usize;
         if info.hosted {
             return self.start_application(info.endpoint, now);
+        }
+        if let Some(list) = &mut self.probes.opened {
+            let [group, user, number] = self.probes.whose[flow as usize];
+            list.push(Opened { time: now, flow, group, user, number });
         }
         if info.tcp {
             let c = &mut self.net.connections[endpoint];
@@ -131,20 +140,20 @@ impl Engine {
         if self.outbox.is_empty() {
             return;
         }
-        if info.tells_clock {
-            return self.send_telling(flow, info, profile, now);
+        if info.sends_timestamps {
+            return self.send_with_timestamps(flow, info, profile, now);
         }
         self.send_all::<false>(flow, info, profile, now);
     }
 
-    /// The same where ACKs tell the receiver's clock. Apart, so that others do not pay for it.
+    /// The same where ACKs carry the receiver's clock. Apart, so that others do not pay for it.
     #[inline(never)]
-    fn send_telling(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+    fn send_with_timestamps(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         self.send_all::<true>(flow, info, profile, now);
     }
 
     #[inline(always)]
-    fn send_all<const CLOCK: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+    fn send_all<const TIMESTAMPS: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         let mut outbox = std::mem::take(&mut self.outbox);
         self.created += outbox.len() as u64;
         for segment in &outbox {
@@ -164,9 +173,9 @@ impl Engine {
             {
                 self.report(&mut packet, info);
             }
-            if back && CLOCK {
-                let clock = self.net.profiles[profile as usize].clock_at(now);
-                self.options.attach(&mut packet).clock = clock;
+            if back && TIMESTAMPS {
+                let ts_val = self.net.profiles[profile as usize].clock_at(now);
+                self.options.attach(&mut packet).ts_val = ts_val;
             }
             self.launch(&mut packet, segment.again, info, now);
         }

@@ -41,7 +41,11 @@ enum Wake {
     /// A shared arrival process.
     Arrival,
     /// An end of a flow that was opened on the way. By the number that its user gave it, before its place.
-    End { number: u32, flow: u32, end: End },
+    End {
+        number: u32,
+        flow: u32,
+        end: End,
+    },
 }
 
 /// Everything a run is made of.
@@ -253,6 +257,7 @@ impl Engine {
     fn probe(&mut self, now: Time) {
         if self.probes.take_window(now) {
             self.window_open = true;
+            self.net.senders_before = self.net.senders(now, true);
             for flow in 0..self.net.flows.len() {
                 self.net.counters[flow].received_before = self.net.received(flow);
             }

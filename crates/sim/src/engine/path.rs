@@ -362,8 +362,7 @@ impl Engine {
         let inside = self.net.window.holds(now);
         if inside {
             class.by_class[usize::from(packet.class)].drops[reason as usize] += 1;
-            self.net.counters[packet.flow as usize].losses +=
-                u64::from(packet.is_data());
+            self.net.counters[packet.flow as usize].losses += u64::from(packet.is_data());
         }
         if self.probes.watches_drops {
             let length = port.queue.packets();
@@ -373,7 +372,7 @@ impl Engine {
             self.probes.dropped(drop, met);
         }
         if packet.flow >= self.net.slots.first() {
-            self.leave(packet.flow, now);
+            self.leave(packet.flow);
         }
     }
 }

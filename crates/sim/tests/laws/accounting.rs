@@ -143,7 +143,7 @@ loss = 1.0
     };
     let table = |r: &Run, way: &str, of: &str| -> Vec<f64> {
         let one = |class: &&str| r.maybe(&format!("links.{way}.classes.{class}.{of}"));
-        CLASSES.iter().map(|class| one(class).map_or(0.0, |value| sum(value))).collect()
+        CLASSES.iter().map(|class| one(class).map_or(0.0, sum)).collect()
     };
     for queue in [
         r#"{ limit = "20 packets" }"#,

@@ -54,7 +54,7 @@ fn ten_packets_take_three_round_trips() {
 fn a_handshake_is_a_round_trip() {
     let traffic = r#"{ kind = "short-flows", size = "14480 B", interval = "5 s" }"#;
     let without = run(&alone(traffic, ""), 1);
-    let with = run(&alone(&traffic.replace("5 s", "5 s"), "").replace("handshake = \"none\", ", ""), 1);
+    let with = run(&alone(traffic, "").replace("handshake = \"none\", ", ""), 1);
     // SYN and SYN-ACK are 60 bytes, and the ACK of the SYN-ACK goes before the data.
     let longer = transfers(&with, "completion_s_mean") - transfers(&without, "completion_s_mean");
     close(longer, 100e-3 + 2.0 * 4.8e-6 + 4.16e-6, 1e-6);
@@ -108,9 +108,10 @@ path = ["path"]
         );
         let run = run(&text, 3);
         let in_progress = transfers(&run, "in_progress_mean") * 280.0;
-        let users: f64 = run.value("groups.users.transfers.users_completion_s").as_array().map_or(0.0, |list| {
-            list.iter().filter_map(Value::as_f64).sum()
-        });
+        let users: f64 = run
+            .value("groups.users.transfers.users_completion_s")
+            .as_array()
+            .map_or(0.0, |list| list.iter().filter_map(Value::as_f64).sum());
         let completed = transfers(&run, "completed");
         close(users, completed * transfers(&run, "completion_s_mean"), 1e-9);
         // Transfers that are in progress at an edge count on one side only: no more than there ever are, and no longer than any takes.
@@ -124,7 +125,10 @@ path = ["path"]
 /// The response-time law of closed users: throughput = users / (think + response).
 #[test]
 fn the_response_time_law_of_closed_users() {
-    for (kind, size) in [("request-response", r#"response = "60 kB""#), ("web", r#"page_size = "20 kB", object_size = "10 kB", objects = 4"#)] {
+    for (kind, size) in [
+        ("request-response", r#"response = "60 kB""#),
+        ("web", r#"page_size = "20 kB", object_size = "10 kB", objects = 4"#),
+    ] {
         let text = format!(
             r#"
 duration = "420 s"
@@ -201,7 +205,7 @@ const QUEUES: [&str; 7] = [
     r#"{ kind = "fq-codel", limit = "60 packets" }"#,
     r#"{ limit = "40 packets", scheduler = { kind = "sfq" } }"#,
     r#"{ limit = "40 packets", scheduler = { kind = "drr", per = "user" } }"#,
-    r#"{ limit = "60 packets", scheduler = { kind = "htb", per = "user", each = { rate = "0.2 Mbit/s", ceil = "6 Mbit/s", queue = "sfq" } } }"#,
+    r#"{ limit = "60 packets", scheduler = { kind = "htb", per = "user", each = { rate = "0.6 Mbit/s", leaf = { kind = "sfq" } } } }"#,
 ];
 
 fn by(text: &str, options: Options) -> Run {
@@ -220,17 +224,28 @@ fn every_kind_gives_one_record_on_both_paths_folded_or_not() {
             for (event_path, unfolded) in [(true, false), (false, true), (true, true)] {
                 let other = by(&text, Options { event_path, unfolded, ..Options::default() });
                 for part in ["groups", "links"] {
-                    assert_eq!(run.value(part), other.value(part), "{queue}, {end}: {part}");
+                    for (name, one) in run.value(part).as_object().into_iter().flatten() {
+                        for (field, value) in one.as_object().into_iter().flatten() {
+                            let at = format!("{part}.{name}.{field}");
+                            assert_eq!(
+                                value,
+                                other.value(&at),
+                                "{queue}, {end}, {event_path}, {unfolded}: {at}"
+                            );
+                        }
+                    }
                 }
                 assert_eq!(run.outcome.record_hash, other.outcome.record_hash, "{queue}, {end}");
             }
             for group in ["app0", "app1", "app2", "app3", "shared"] {
                 let of = |name: &str| run.number(&format!("groups.{group}.transfers.{name}"));
-                assert!(of("completed") >= 5.0, "{queue}, {end}: {group} completed {}", of("completed"));
+                assert!(of("completed") >= 3.0, "{queue}, {end}: {group} completed {}", of("completed"));
                 assert!(of("in_progress_mean") > 0.0);
             }
-            let abandoned: f64 =
-                ["app0", "app1", "app2"].iter().map(|g| run.number(&format!("groups.{g}.transfers.abandoned"))).sum();
+            let abandoned: f64 = ["app0", "app1", "app2"]
+                .iter()
+                .map(|g| run.number(&format!("groups.{g}.transfers.abandoned")))
+                .sum();
             assert_eq!(abandoned > 0.0, end == "abort", "{queue}, {end}: {abandoned}");
         }
     }
@@ -283,10 +298,8 @@ traffic = {{ kind = "short-flows", size = "20 kB", interval = {{ exponential = "
 /// Weights follow the user: two users ask for more than there is in many short flows, one has twice the other's share.
 #[test]
 fn shares_of_users_follow_their_weights_however_many_flows_they_open() {
-    let schedulers = [
-        r#"kind = "drr", per = "user""#,
-        r#"kind = "htb", per = "user", each = { rate = "1.5 Mbit/s" }"#,
-    ];
+    let schedulers =
+        [r#"kind = "drr", per = "user""#, r#"kind = "htb", per = "user", each = { rate = "1.5 Mbit/s" }"#];
     for (number, scheduler) in schedulers.iter().enumerate() {
         let text = format!(
             r#"
@@ -343,7 +356,10 @@ events = ["open", "close", "drop"]
     let (_, numbers) = run.column("events.open.number");
     let (_, users) = run.column("events.open.user");
     assert!(times.is_sorted());
-    assert_eq!(flows.iter().map(|f| *f as usize).collect::<std::collections::BTreeSet<_>>().len(), flows.len());
+    assert_eq!(
+        flows.iter().map(|f| *f as usize).collect::<std::collections::BTreeSet<_>>().len(),
+        flows.len()
+    );
     for user in [0.0, 1.0] {
         let own: Vec<f64> = numbers.iter().zip(users).filter(|(_, u)| **u == user).map(|(n, _)| *n).collect();
         let expected: Vec<f64> = (0..own.len()).map(|n| n as f64).collect();
@@ -358,5 +374,9 @@ events = ["open", "close", "drop"]
     assert!(how.iter().filter(|how| **how == 0.0).count() > 10, "closed in order");
     let (_, dropped) = run.column("events.drop.flow");
     assert!(dropped.iter().all(|flow| flows.contains(flow)), "drops name flows as openings do");
-    assert_eq!(run.value("groups.users.flows_throughput_bps").as_array().map(Vec::len), Some(4), "single flows");
+    assert_eq!(
+        run.value("groups.users.flows_throughput_bps").as_array().map(Vec::len),
+        Some(4),
+        "single flows"
+    );
 }

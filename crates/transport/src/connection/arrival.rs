@@ -32,7 +32,10 @@ impl Arrived {
 
 impl Connection {
     /// A segment has reached `at`; `carried` is what its packet carries in the options.
-    #[expect(clippy::too_many_arguments, reason = "what arrives, when, under which rules, and where its effects go")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what arrives, when, under which rules, and where its effects go"
+    )]
     pub fn receive(
         &mut self,
         at: End,
@@ -316,13 +319,11 @@ impl Connection {
     fn take_text(&mut self, at: End, packet: &Packet, carried: &Carried, mut a: Arrived, to: &mut Outlet) {
         let (now, profile) = (to.now, to.profile);
         let seq = packet.seq;
-        let stamp = if packet.is(flags::ACK) { carried.clock } else { packet.stamp };
+        let stamp = if packet.is(flags::ACK) { carried.ts_val } else { packet.stamp };
         let tail = self.tail(at);
         let end = seq + a.payload;
-        if let Some(fin) = tail.fin {
-            if end > fin || (a.fin && end != fin) {
-                return; // text behind a FIN: this should not occur
-            }
+        if tail.fin.is_some_and(|fin| end > fin || (a.fin && end != fin)) {
+            return; // text behind a FIN: this should not occur
         }
         if let Some(buffer) = &tail.buffer {
             let edge = buffer.edge();
@@ -339,8 +340,17 @@ impl Connection {
         if a.fin {
             tail.fin = Some(end);
         }
-        let interactive = tail.interactive;
-        let again = end + u64::from(a.fin) <= self.expected(at);
+        let expected = self.expected(at);
+        let again = end + u64::from(a.fin) <= expected;
+        if a.fin
+            && seq <= expected
+            && !again
+            && profile.ack_interactive
+            && self.state(at) == State::Established
+        {
+            self.interact(at, true); // its own FIN may follow and carry the ACK
+        }
+        let interactive = self.tail(at).interactive;
         if again && self.state(at) == State::TimeWait {
             self.wait_time(at, to); // the FIN is repeated: the wait begins anew
         }
@@ -382,9 +392,6 @@ impl Connection {
             State::Established => {
                 tail.state = State::CloseWait;
                 at_once = !profile.ack_interactive;
-                if profile.ack_interactive {
-                    self.interact(at, true);
-                }
             }
             State::FinWait1 => tail.state = State::Closing,
             State::FinWait2 => self.wait_time(at, to),

@@ -26,7 +26,14 @@ impl Connection {
 
     /// The application at `end` writes; gives how many bytes the send buffer took. Where it did not take all, [`Told::Room`]
     /// follows. Nothing is taken after a close, and from a server without a half of its own ([`Connection::equip`]).
-    pub fn write(&mut self, end: End, bytes: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) -> u64 {
+    pub fn write(
+        &mut self,
+        end: End,
+        bytes: u64,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) -> u64 {
         if !self.talks() || !self.state(end).may_write() || self.tail(end).closing {
             return 0;
         }
@@ -44,7 +51,7 @@ impl Connection {
     /// The application at `end` takes back what it has written and was never sent; gives how many bytes. What a bounded send buffer
     /// has taken stays there.
     pub fn take_back(&mut self, end: End, profile: &Profile) -> u64 {
-        if profile.is_buffer_bounded() {
+        if !self.talks() || profile.is_buffer_bounded() {
             return 0;
         }
         self.outgoing(end).map_or(0, Sender::withdraw)
@@ -58,7 +65,14 @@ impl Connection {
 
     /// The application at `end` reads up to `bytes` of what came in order; gives how many. The window that this opens is told at
     /// once where that is worth an ACK.
-    pub fn read(&mut self, end: End, bytes: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) -> u64 {
+    pub fn read(
+        &mut self,
+        end: End,
+        bytes: u64,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) -> u64 {
         if !self.talks() {
             return 0;
         }
@@ -67,7 +81,8 @@ impl Connection {
         let expected = self.expected(end);
         let tail = self.tail(end);
         tail.read += bytes;
-        let wants = tail.buffer.as_ref().is_some_and(|buffer| buffer.wants_update(expected, tail.read, profile));
+        let wants =
+            tail.buffer.as_ref().is_some_and(|buffer| buffer.wants_update(expected, tail.read, profile));
         if bytes > 0 && wants && tail.state.may_receive() {
             self.acknowledge(end, out);
             self.dress(end, from, &mut Outlet { now, profile, out, told: &mut Vec::new() });
@@ -77,7 +92,14 @@ impl Connection {
 
     /// The application at `end` has no more to send (CLOSE). The other direction goes on. Before the connection is open this
     /// abandons it (RFC 9293 section 3.10.4).
-    pub fn close(&mut self, end: End, now: Time, profile: &Profile, out: &mut Vec<Segment>, told: &mut Vec<Told>) {
+    pub fn close(
+        &mut self,
+        end: End,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+        told: &mut Vec<Told>,
+    ) {
         if !self.talks() {
             return;
         }
@@ -117,11 +139,25 @@ impl Connection {
         tail.tries += 1;
         tail.timer = profile.due(now, tail.wait);
         tail.wait = (tail.wait + tail.wait).min(profile.max_rto);
-        to.out.push(Segment { seq: 0, payload: 0, stamp: profile.clock_at(now), flags: flags::FIN, ip: 0, again });
+        to.out.push(Segment {
+            seq: 0,
+            payload: 0,
+            stamp: profile.clock_at(now),
+            flags: flags::FIN,
+            ip: 0,
+            again,
+        });
     }
 
     /// The application at `end` breaks the connection off (ABORT): the other end is told by a RST.
-    pub fn abort(&mut self, end: End, now: Time, profile: &Profile, out: &mut Vec<Segment>, told: &mut Vec<Told>) {
+    pub fn abort(
+        &mut self,
+        end: End,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+        told: &mut Vec<Told>,
+    ) {
         use State::*;
         if !self.talks() {
             return;
@@ -155,7 +191,14 @@ impl Connection {
     }
 
     /// A timer of `end` has come.
-    pub fn wake(&mut self, end: End, now: Time, profile: &Profile, out: &mut Vec<Segment>, told: &mut Vec<Told>) {
+    pub fn wake(
+        &mut self,
+        end: End,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+        told: &mut Vec<Told>,
+    ) {
         if self.talk.is_none() {
             return match end {
                 End::Client => self.sender.wake(now, profile, out),

@@ -12,13 +12,13 @@ mod buffer;
 mod calls;
 mod state;
 
-use evenflow_base::{Duration, Options, Packet, Time, flags, ip};
+use evenflow_base::{Duration, End, Options, Packet, Time, flags, ip};
 
 use crate::profile::Handshake;
 use crate::{CongestionControl, Profile, Receiver, Segment, Sender};
 
 use buffer::Buffer;
-pub use state::{End, State, Told};
+pub use state::{State, Told};
 
 /// A connection.
 #[derive(Clone, Debug)]
@@ -169,8 +169,9 @@ impl Connection {
         let mode = self.receiver.ecn();
         let client = self.sender.ecn();
         let Some(talk) = &mut self.talk else { return };
-        let tail = &talk.tails[End::Server as usize];
-        let (rtt, lost, heard) = (tail.rtt, tail.tries > 1, tail.buffer.as_ref().and_then(|buffer| buffer.heard));
+        let tail = &talk.tails[End::Server.index()];
+        let (rtt, lost, heard) =
+            (tail.rtt, tail.tries > 1, tail.buffer.as_ref().and_then(|buffer| buffer.heard));
         let Some(back) = &mut talk.back else { return };
         if let Some((seq, ack, window)) = heard {
             back.sender.window_told(seq, ack, window);
@@ -193,13 +194,13 @@ impl Connection {
     pub fn pace(&mut self, end: End, profile: &Profile) {
         self.tell_windows(profile);
         if let Some(talk) = &mut self.talk {
-            talk.tails[end as usize].paced = true;
+            talk.tails[end.index()].paced = true;
         }
     }
 
     /// The state of `end`. A bulk flow knows none: CLOSED.
     pub fn state(&self, end: End) -> State {
-        self.talk.as_ref().map_or(State::Closed, |talk| talk.tails[end as usize].state)
+        self.talk.as_ref().map_or(State::Closed, |talk| talk.tails[end.index()].state)
     }
 
     /// What `end` sends with; `None`: a server that never wrote.
@@ -213,7 +214,7 @@ impl Connection {
     /// Bytes of the application that came to `end` in order.
     pub fn received(&self, end: End) -> u64 {
         match &self.talk {
-            Some(talk) => talk.tails[end as usize].told,
+            Some(talk) => talk.tails[end.index()].told,
             None if end == End::Server => self.receiver.delivered(),
             None => 0,
         }
@@ -222,7 +223,7 @@ impl Connection {
     /// Bytes in order at `end` that its application has not read.
     pub fn unread(&self, end: End) -> u64 {
         self.talk.as_ref().map_or(0, |talk| {
-            let tail = &talk.tails[end as usize];
+            let tail = &talk.tails[end.index()];
             tail.told - tail.read
         })
     }
@@ -230,7 +231,7 @@ impl Connection {
     /// Bytes that the application at `end` wrote and that were not handed to the one at the other end.
     pub fn buffered(&self, end: End) -> u64 {
         let Some(talk) = &self.talk else { return 0 };
-        self.half(end).map_or(0, Sender::written).saturating_sub(talk.tails[end.other() as usize].read)
+        self.half(end).map_or(0, Sender::written).saturating_sub(talk.tails[end.other().index()].read)
     }
 
     /// Whether nothing can happen on it any more: each end is closed, or stays in TIME-WAIT for an end that is gone, and what came
@@ -247,7 +248,7 @@ impl Connection {
             (End::Client, back) => (Some(&self.sender), back.map(|back| &back.receiver)),
             (End::Server, back) => (back.map(|back| &back.sender), Some(&self.receiver)),
         };
-        let tail = self.talk.as_ref().map_or(Time::NEVER, |talk| talk.tails[end as usize].timer);
+        let tail = self.talk.as_ref().map_or(Time::NEVER, |talk| talk.tails[end.index()].timer);
         let sender = sender.map_or(Time::NEVER, Sender::deadline);
         tail.min(sender).min(receiver.map_or(Time::NEVER, Receiver::deadline))
     }
@@ -279,9 +280,9 @@ impl Connection {
         let tail = self.tail(end);
         if acknowledges && holds(segment) {
             let carried = options.attach(packet);
-            (carried.ack, carried.clock) = (expected, profile.clock_at(now));
+            (carried.ack, carried.ts_val) = (expected, profile.clock_at(now));
         } else if acknowledges && clock {
-            options.attach(packet).clock = profile.clock_at(now);
+            options.attach(packet).ts_val = profile.clock_at(now);
         }
         let read = tail.read;
         let Some(buffer) = tail.buffer.as_mut().filter(|_| segment.flags & flags::RST == 0) else { return };
@@ -304,7 +305,7 @@ impl Connection {
     }
 
     fn tail(&mut self, end: End) -> &mut Tail {
-        &mut self.talk.as_mut().expect("applications talk over it").tails[end as usize]
+        &mut self.talk.as_mut().expect("applications talk over it").tails[end.index()]
     }
 
     /// What `end` sends with.

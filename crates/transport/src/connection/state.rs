@@ -1,6 +1,6 @@
-//! The ends of a connection and the states they are in (RFC 9293 section 3.3.2).
+//! The states that the ends of a connection are in (RFC 9293 section 3.3.2), and what they tell.
 
-pub use evenflow_base::End;
+use evenflow_base::End;
 
 /// The state of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -92,7 +92,11 @@ impl Growing {
         self.sampled = Some(stamp);
         let clock = |t: Time| (t.0 / profile.clock_tick.0) as u32;
         // Without a handshake of its own the way back is taken to be as long as the way there.
-        let back = if self.answered == Time::NEVER { clock(now).wrapping_sub(stamp) } else { stamp.wrapping_sub(clock(self.answered)) };
+        let back = if self.answered == Time::NEVER {
+            clock(now).wrapping_sub(stamp)
+        } else {
+            stamp.wrapping_sub(clock(self.answered))
+        };
         let back = *self.back.get_or_insert(back);
         let sent = self.echo.take().unwrap_or(stamp.wrapping_sub(back));
         let ticks = clock(now).wrapping_sub(sent);

@@ -223,7 +223,8 @@ impl Sender {
             return;
         }
         if self.timer == Time::NEVER {
-            let wait = if self.is_closed(profile) { self.until_probe(profile) } else { self.rto.min(OVERRIDE) };
+            let wait =
+                if self.is_closed(profile) { self.until_probe(profile) } else { self.rto.min(OVERRIDE) };
             self.timer = profile.due(now, wait);
         }
     }

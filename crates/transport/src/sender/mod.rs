@@ -95,8 +95,8 @@ pub struct Sender {
     retransmitted: u64,
     /// The timestamp clock at the call under way.
     clock: u32,
-    /// The receiver's, as the last ACK told it; 0: it did not.
-    peer_clock: u32,
+    /// The receiver's, as the last ACK has it; 0: it has none.
+    ts_val: u32,
     /// What recovery with SACK needs.
     selective: Option<Box<Selective>>,
     marks: Marks,
@@ -155,7 +155,7 @@ impl Sender {
             tries: 0,
             retransmitted: 0,
             clock: 0,
-            peer_clock: 0,
+            ts_val: 0,
             selective: profile.sack.then(|| Box::new(Selective::new(profile))),
             marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, send_cwr: false, reduced_to: 0, reported: 0 },
             timed: None,
@@ -383,7 +383,7 @@ impl Sender {
         out: &mut Vec<Segment>,
     ) {
         self.clock = stamp(now, profile);
-        self.peer_clock = carried.clock;
+        self.ts_val = carried.ts_val;
         match self.life {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
             // A late report of a duplicate still says something to a sender that may get more to send.
@@ -663,7 +663,7 @@ impl Sender {
     /// The control hears of an ACK of new data, before anything grows.
     #[inline(never)]
     fn pass_to_control(&mut self, ack: &Packet, news: Growth, marks: u32, now: Time, profile: &Profile) {
-        let clock = self.peer_clock;
+        let clock = self.ts_val;
         let ticks = clock.wrapping_sub(ack.stamp);
         let one_way = (clock != 0).then(|| Duration(u64::from(ticks) * profile.clock_tick.0));
         let acked = self.acked(&news, one_way, marks, now, profile);
@@ -719,7 +719,11 @@ impl Sender {
             (Some(write), size) => {
                 let filled = self.una.saturating_add(profile.buffer()) / u64::from(write) * u64::from(write);
                 let end = size.map_or(filled, |size| filled.min(size));
-                if end > edge { self.next + edge.saturating_sub(self.next) / profile.mss * profile.mss } else { end }
+                if end > edge {
+                    self.next + edge.saturating_sub(self.next) / profile.mss * profile.mss
+                } else {
+                    end
+                }
             }
             (None, Some(size)) if size <= edge => size,
             // A segment shorter than full goes only where it is the last (RFC 9293 section 3.8.6.2.1).

@@ -71,6 +71,27 @@ impl Wire {
         Wire { connection: Connection::talking(profile, control(profile)), ..Wire::new(profile) }
     }
 
+    /// The server reads by itself.
+    fn paced(profile: &Profile) -> Wire {
+        let mut wire = Wire::new(profile);
+        wire.connection.pace(End::Server, profile);
+        wire
+    }
+
+    /// Windows are told, and both ends read at once.
+    fn telling(profile: &Profile) -> Wire {
+        let mut wire = Wire::new(profile);
+        wire.connection.tell_windows(profile);
+        wire
+    }
+
+    /// The server listens.
+    fn listening(profile: &Profile) -> Wire {
+        let mut wire = Wire::new(profile);
+        wire.connection.tail(End::Server).state = State::Listen;
+        wire
+    }
+
     fn line(&mut self, text: String) {
         self.trace.push(format!("{} {text}", self.now.0 as f64 / 1e6));
     }
@@ -247,12 +268,4 @@ fn same(wire: &Wire, expected: &str) {
     let trace: Vec<&str> = wire.trace.iter().map(String::as_str).collect();
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     assert!(trace == expected, "the trace is\n{}\nnot\n{}", trace.join("\n"), expected.join("\n"));
-}
-
-#[track_caller]
-fn trace(profile: &Profile, script: &str, expected: &str) -> [&'static str; 2] {
-    let mut wire = Wire::new(profile);
-    wire.run(script);
-    same(&wire, expected);
-    wire.states()
 }

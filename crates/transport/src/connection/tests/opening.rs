@@ -1,26 +1,204 @@
-use super::*;
-fn dump(name: &str, profile: &Profile, script: &str, one: bool) {
-    let mut w = if one { Wire::one_way(profile) } else { Wire::new(profile) };
-    w.run(script);
-    println!("=== {name}\n{}\n{:?} over {}", w.trace.join("\n"), w.states(), w.connection.is_over());
-}
-#[test]
-fn dumps() {
+//! Opening (RFC 9293 section 3.5).
 
-    let w = |n: u64| Profile { max_window: n, ..hundred() };
-    let wr = |w: &mut Wire, end| { w.connection.pace(end, &w.profile.clone()); };
-    let mut d = |name: &str, p: &Profile, script: &str| {
-        let mut x = Wire::new(p);
-        wr(&mut x, End::Server);
-        x.run(&s2(script));
-        println!("=== {name}\n{}\n{:?} over {}", x.trace.iter().filter(|l| !l.contains("opened")).cloned().collect::<Vec<_>>().join("\n"), x.states(), x.connection.is_over());
-    };
-    fn s2(t: &str) -> String { let (a,b) = if let Some(i)=t.find("|") {(&t[..i],&t[i+1..])} else {("",t)}; format!("{a}\n0 client open\n{b}") }
-    d("fills, reader reads", &w(400), "30 client write 1000\n100 server read 99\n200 server read 1\n300 server read 150\n400 server read 50\n500 server read 2000\n600 server read 3000\n700 server read 1000\n1600 client close\n2000 server close\n2500 server read 1000");
-    d("lost update", &w(400), "lose 10 11 12 13|30 client write 1000\n100 server read 400\n");
-    d("lost update linux probe", &Profile { zero_window_probe: crate::profile::WindowProbe::Empty, ..w(400) }, "lose 10 11|30 client write 1000\n100 server read 400\n");
-    d("lost update nosack", &Profile { sack: false, loss_detection: crate::profile::LossDetection::DuplicateAcks, ..w(400) }, "lose 10|30 client write 1000\n5000 server read 400\n");
-    d("shrinks", &w(400), "window 8 1|30 client write 1000\n5000 server read 400\n");
-    d("fin in zero window", &w(400), "30 client write 400\n50 client close\n5000 server read 400\n5500 server close");
-    d("lone byte sws", &w(450), "30 client write 1000\n5000 server read 400\n");
+use super::*;
+use crate::profile::Handshake;
+
+/// RFC 9293 section 3.5, figure 6.
+#[test]
+fn three_segments_open_a_connection() {
+    let mut wire = Wire::new(&hundred());
+    wire.run(
+        "0 client open
+         30 client write 100",
+    );
+    same(
+        &wire,
+        "0 > SYN
+         10 < SYN ack 0
+         20 client opened
+         20 > ack 0
+         30 > 0:100
+         30 server opened
+         40 server received 100
+         240 < ack 100",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// Sent again after a second (RFC 6298 section 2.1).
+#[test]
+fn a_lost_syn() {
+    let mut wire = Wire::new(&hundred());
+    wire.run(
+        "lose 1
+         0 client open
+         2000 client write 300",
+    );
+    same(
+        &wire,
+        "x 0 > SYN
+         1000 > SYN
+         1010 < SYN ack 0
+         1020 client opened
+         1020 > ack 0
+         1030 server opened
+         2000 > 0:100
+         2010 server received 100
+         2210 < ack 100
+         2220 > 100:200
+         2220 > 200:300
+         2230 server received 200
+         2230 server received 300
+         2230 < ack 300",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// Either end sends again; the second SYN is answered as the first was, and what comes twice is acknowledged.
+#[test]
+fn a_lost_syn_ack() {
+    let mut wire = Wire::new(&hundred());
+    wire.run(
+        "lose 2
+         0 client open",
+    );
+    same(
+        &wire,
+        "0 > SYN
+         x 10 < SYN ack 0
+         1000 > SYN
+         1010 < SYN ack 0
+         1010 < SYN ack 0
+         1020 client opened
+         1020 > ack 0
+         1020 > ack 0
+         1030 server opened",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// The SYN-ACK goes again, and what acknowledges it opens the server, whose data waited.
+#[test]
+fn a_lost_last_ack_where_the_server_speaks_first() {
+    let mut wire = Wire::new(&hundred());
+    wire.run(
+        "lose 3
+         0 client open
+         25 server write 100",
+    );
+    same(
+        &wire,
+        "0 > SYN
+         10 < SYN ack 0
+         20 client opened
+         x 20 > ack 0
+         1010 < SYN ack 0
+         1020 > ack 0
+         1030 server opened
+         1030 < 0:100
+         1040 client received 100
+         1240 > ack 100",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// Data shows it as well.
+#[test]
+fn a_lost_last_ack_before_data() {
+    let mut wire = Wire::new(&hundred());
+    wire.run(
+        "lose 3
+         0 client open
+         30 client write 100",
+    );
+    same(
+        &wire,
+        "0 > SYN
+         10 < SYN ack 0
+         20 client opened
+         x 20 > ack 0
+         30 > 0:100
+         40 server opened
+         40 server received 100
+         240 < ack 100",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// Six SYNs, and the client is told.
+#[test]
+fn nobody_answers() {
+    let mut wire = Wire::new(&hundred());
+    wire.run(
+        "lose 1 2 3 4 5 6
+         0 client open",
+    );
+    same(
+        &wire,
+        "x 0 > SYN
+         x 1000 > SYN
+         x 3000 > SYN
+         x 7000 > SYN
+         x 15000 > SYN
+         x 31000 > SYN
+         63000 client reset",
+    );
+    assert_eq!(wire.states(), ["CLOSED", "LISTEN"]);
+}
+
+/// Its six SYN-ACKs are lost and so are their ACKs.
+#[test]
+fn the_server_is_never_answered() {
+    let mut wire = Wire::new(&hundred());
+    wire.run(
+        "lose 3 4 6 7 8 9 10 11 12 13 14
+         0 client open
+         100 client abort",
+    );
+    same(
+        &wire,
+        "0 > SYN
+         10 < SYN ack 0
+         20 client opened
+         x 20 > ack 0
+         100 client closed
+         x 100 > RST 0
+         1010 < SYN ack 0
+         x 1020 > RST 0
+         x 3010 < SYN ack 0
+         x 7010 < SYN ack 0
+         x 15010 < SYN ack 0
+         x 31010 < SYN ack 0
+         63010 server reset",
+    );
+    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
+}
+
+/// Both ends are open at once (ns-2's one-way agents); the first timeout is the one of a SYN.
+#[test]
+fn no_handshake() {
+    let mut wire = Wire::new(&Profile { handshake: Handshake::None, ..hundred() });
+    wire.run(
+        "lose 1
+         0 client open
+         5 client write 250
+         40 server write 100",
+    );
+    same(
+        &wire,
+        "0 client opened
+         0 server opened
+         x 5 > 0:100
+         5 > 100:200
+         5 > 200:250
+         15 < ack 0 sack 100:200
+         15 < ack 0 sack 100:250
+         40 < 0:100
+         50 client received 100
+         250 > ack 100
+         1005 > 0:100 ack 100
+         1015 server received 250
+         1015 < ack 250",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
