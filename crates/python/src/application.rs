@@ -32,7 +32,7 @@ impl Application {
         let stream = |purpose: &str| Stream::new(seed, purpose);
         let ending = ending(values, &mut stream("until"), 0);
         let arrivals = values.get("arrivals").is_some();
-        let app = App::build(kind, values, &Setting { stream: &stream, ending, arrivals })?;
+        let app = App::build(kind, values, &Setting { stream: &stream, ending, arrivals, user: 0 })?;
         Ok(Application { app, open: BTreeSet::new() })
     }
 
@@ -122,7 +122,7 @@ fn told(call: Call) -> Value {
         Call::Write(conn, end, bytes) => {
             json!({ "do": "write", "conn": conn, "end": name(end), "bytes": bytes })
         }
-        Call::TakeBack(conn, end) => json!({ "do": "cut", "conn": conn, "end": name(end) }),
+        Call::TakeBack(conn, end) => json!({ "do": "take_back", "conn": conn, "end": name(end) }),
         Call::Close(conn, end) => json!({ "do": "close", "conn": conn, "end": name(end) }),
         Call::Abort(conn, end) => json!({ "do": "abort", "conn": conn, "end": name(end) }),
         Call::Pace(conn, end) => json!({ "do": "pace", "conn": conn, "end": name(end) }),

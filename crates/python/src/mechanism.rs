@@ -155,12 +155,12 @@ impl Inner {
             Room::Adaptation => {
                 Object::Adaptation(Box::new(Adaptation::build(kind, &values).map_err(problems)?))
             }
-            Room::Traffic if evenflow_traffic::opens(kind) => {
+            Room::Traffic if evenflow_traffic::opens(kind, &values) => {
                 Object::Application(Box::new(Application::new(kind, &values, seed).map_err(problems)?))
             }
             Room::Traffic => {
                 return Err(bad(
-                    "is no application: it says how much there is to send and when, and cannot be stepped",
+                    "is no application, unless it has until: it says how much there is to send and when",
                 ));
             }
             other => return Err(bad(format!("a {} cannot be stepped by itself", other.name()))),

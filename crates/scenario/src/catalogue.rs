@@ -142,21 +142,13 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("window-tuner", "a group's tcp.max_window"),
             ("congestion-meter", "activity-meter"),
         ],
-        Room::Traffic if evenflow_traffic::HOSTED => &[
+        Room::Traffic => &[
             ("youtube", "upload"),
             ("has", "request-response with a response each so often"),
             ("http", "request-response, or web"),
             ("ftp", "upload, or bulk"),
             ("icmp", "ping"),
             ("short-flow", "short-flows"),
-        ],
-        Room::Traffic => &[
-            ("short-flows", "upload"),
-            ("request-response", "upload"),
-            ("web", "upload"),
-            ("ping", "cbr with a small rate and packet"),
-            ("youtube", "upload"),
-            ("has", "upload"),
         ],
         Room::CongestionControl => {
             &[("bbr", "vegas, or cubic"), ("prague", "dctcp"), ("hybla", "cubic"), ("westwood", "newreno")]

@@ -158,7 +158,7 @@ fn nothing_has_a_copy_for_each_of_flows_without_end() {
     per_flow["links"]["l"]["per"] = json!("flow");
     assert_eq!(
         errors(&per_flow),
-        "links.l.per: \"flow\" is a copy for each flow, and web of the group a opens flows without end; write \"user\""
+        "links.l.per: \"flow\" is a copy for each flow, and web of the group a opens flows on the way; write \"user\""
     );
     let drr = |per: &str, kind: &str| {
         let mut tree = tree(&web, &bulk());
@@ -168,7 +168,7 @@ fn nothing_has_a_copy_for_each_of_flows_without_end() {
     };
     assert_eq!(
         errors(&drr("flow", "drr")),
-        "links.l.queue.scheduler.per: drr has a queue for each flow, and web of the group a opens flows without end; write \
+        "links.l.queue.scheduler.per: drr has a queue for each flow, and web of the group a opens flows on the way; write \
          \"user\", or the scheduler sfq or the queue fq-codel, which find queues by a hash"
     );
     valid(&drr("user", "drr"));
@@ -181,7 +181,7 @@ fn nothing_has_a_copy_for_each_of_flows_without_end() {
     stage["groups"]["b"]["path"] = json!(["m", "l"]);
     assert_eq!(
         errors(&stage),
-        "stages.m.per: \"flow\" is a copy for each flow, and web of the group b opens flows without end; write \"user\""
+        "stages.m.per: \"flow\" is a copy for each flow, and web of the group b opens flows on the way; write \"user\""
     );
     stage["groups"]["b"]["path"] = json!(["l"]);
     stage["groups"]["a"]["path"] = json!(["m", "l"]);

@@ -56,8 +56,9 @@ impl TrafficDraft {
 
     /// The kind of an application, which opens its flows on the way.
     fn opens(&self) -> Option<&'static str> {
-        let kind = self.spec.as_ref()?.mechanism.kind;
-        evenflow_traffic::opens(kind).then_some(kind)
+        let spec = self.spec.as_ref()?;
+        let kind = spec.mechanism.kind;
+        evenflow_traffic::opens(kind, &spec.values).then_some(kind)
     }
 }
 

@@ -409,7 +409,7 @@ pub(super) fn check_per_flow(
     };
     let copies = |(group, kind)| {
         format!(
-            "\"flow\" is a copy for each flow, and {kind} of the group {group} opens flows without end; write \"user\""
+            "\"flow\" is a copy for each flow, and {kind} of the group {group} opens flows on the way; write \"user\""
         )
     };
     for (i, draft) in links.iter().enumerate() {
@@ -427,7 +427,7 @@ pub(super) fn check_per_flow(
                 errors.push(
                     join(&join(&join(&path, "queue"), "scheduler"), "per"),
                     format!(
-                        "{kind} has a queue for each flow, and {} of the group {} opens flows without end; write \"user\", or \
+                        "{kind} has a queue for each flow, and {} of the group {} opens flows on the way; write \"user\", or \
                          the scheduler sfq or the queue fq-codel, which find queues by a hash",
                         opener.1, opener.0
                     ),

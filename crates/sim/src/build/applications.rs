@@ -12,7 +12,7 @@ use crate::slots::Opener;
 
 /// Whether traffic opens its flows on the way.
 pub(super) fn opens(traffic: &Traffic) -> bool {
-    evenflow_traffic::opens(traffic.spec.mechanism.kind)
+    evenflow_traffic::opens(traffic.spec.mechanism.kind, &traffic.spec.values)
 }
 
 /// How many flows of a user of `group` there are from the start.
@@ -83,9 +83,8 @@ impl Builder<'_> {
             }
             None => (start, evenflow_traffic::ending(&values, &mut of("until"), user)),
         };
-        let setting = Setting { stream: &of, ending, arrivals: process.is_some() };
-        let app =
-            App::build(traffic.spec.mechanism.kind, &values, &setting).expect("the scenario was checked");
+        let setting = Setting { stream: &of, ending, arrivals: process.is_some(), user };
+        let app = App::build(traffic.spec.mechanism.kind, &values, &setting).expect("the scenario was checked");
         let control = traffic.tcp.as_ref().map(|tcp| {
             let spec = &tcp.congestion_control;
             let (kind, values, weight) = (spec.mechanism.kind, spec.values.clone(), self.weights[g][user]);
@@ -96,7 +95,7 @@ impl Builder<'_> {
             });
             Control { kind, values, weight, fresh }
         });
-        net.starts.push(Time::ZERO + start);
+        net.starts.push(if app.own_starts() { Time::ZERO } else { Time::ZERO + start });
         net.flows.push(Flow {
             hosted: true,
             endpoint: net.applications.len() as u32,

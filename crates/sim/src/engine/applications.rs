@@ -121,11 +121,9 @@ impl Engine {
             }
             Call::TakeBack(conn, end) => {
                 let Some(flow) = flow(conn) else { return };
-                let mut taken = 0;
-                self.act(flow, end, now, |c, _, _| taken = c.cut(end));
-                let side = &mut self.live(flow).sides[end.index()];
-                side.written -= taken + side.waiting;
-                side.waiting = 0;
+                let mut back = std::mem::take(&mut self.live(flow).sides[end.index()].waiting);
+                self.act(flow, end, now, |c, profile, _| back += c.take_back(end, profile));
+                self.live(flow).sides[end.index()].written -= back;
             }
             Call::Close(conn, end) => {
                 let Some(flow) = flow(conn) else { return };

@@ -65,13 +65,16 @@ impl Sender {
         }
     }
 
-    /// The application takes back what it wrote and was never sent; gives how many bytes.
-    pub fn cut(&mut self) -> u64 {
-        let (high, finishes) = (self.high, self.finishes());
-        let Some(size) = self.size.as_mut().filter(|size| **size > high && !finishes) else { return 0 };
-        let taken = *size - high;
-        *size = high;
-        taken
+    /// Takes back what is queued and was never sent; gives the number of bytes.
+    pub fn withdraw(&mut self) -> u64 {
+        let sent = self.high + u64::from(self.octet_is_out());
+        if self.finishes() {
+            return 0;
+        }
+        let Some(size) = &mut self.size else { return 0 };
+        let back = size.saturating_sub(sent);
+        *size -= back;
+        back
     }
 
     /// Whether the FIN was sent for, and all before it.
