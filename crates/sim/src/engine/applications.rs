@@ -463,8 +463,9 @@ impl Engine {
     fn add_to_sums(&mut self, place: usize, flow: u32, now: Time) {
         let hosted = &mut self.net.applications[self.net.flows[flow as usize].endpoint as usize];
         let live = &mut self.net.live[place];
-        for end in End::BOTH {
-            live.advance(end, &self.net.profiles[hosted.profile as usize], now, &self.net.window);
+        if live.connection.is_some() {
+            let profile = &self.net.profiles[hosted.profile as usize];
+            End::BOTH.into_iter().for_each(|end| live.advance(end, profile, now, &self.net.window));
         }
         hosted.sums.add(live, now);
     }
