@@ -52,6 +52,9 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
     ("scheduler", "tbf"): {"rate": "95 Mbit/s"},
     ("stage", "rewriter"): {"ecn": "not-ect"},
     ("stage", "shaper"): {"limit": "100 packets"},
+    ("traffic", "ping"): {"interval": "1 ms"},
+    ("traffic", "short-flows"): {"interval": {"exponential": "11 ms"}},
+    ("traffic", "web"): {"objects": 8, "object_size": "15 kB"},
 }
 """Parameters, by room and kind, where a mechanism needs more than `FILLED`, or would have nothing to do."""
 

@@ -52,7 +52,7 @@ class Interrupted(Exception):
     """A run ended by `request_stop`."""
 
 class StageError(Exception):
-    """A stage has made a run senseless: it holds packets for ever, or is answered without end. The message says which."""
+    """A stage has made a run senseless, as one does that holds packets for ever. The message says which, and how."""
 
 @final
 class Scenario:

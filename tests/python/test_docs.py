@@ -164,7 +164,7 @@ def test_every_field_of_a_record_is_described() -> None:
             if name in ("drops", "marks"):
                 names |= {f"{of}.{name}.REASON"} if value else set()
             elif name == "classes":
-                names |= {name for one in value.values() for name in fields(f"{of}.classes.CLASS", one)}
+                names = names.union(*(fields(f"{of}.classes.CLASS", one) for one in value.values()))
             elif of == "stages.S" and name in observables:
                 names.add("stages.S.OBSERVABLE")
             else:

@@ -36,7 +36,7 @@ pub struct Whose {
     pub flow: u64,
     /// Traffic class, as the packet has it when it arrives.
     pub class: u8,
-    /// Where the engine has the flow.
+    /// Whose path it takes: where the engine has the flow, or what flows like it are modelled after.
     pub slot: u32,
 }
 

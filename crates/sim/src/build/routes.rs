@@ -127,7 +127,7 @@ impl Builder<'_> {
             Component::Stage(i) => {
                 let copy = places.stages[i].of(self.scenario.stages[i].per, place, flows);
                 let index = (places.first_stage[i] + copy) as u32;
-                assert!(index < STAGE_INDEX - 3, "{index} copies of stages: more than a run can have");
+                assert!(index < STAGE_INDEX - 4, "{index} copies of stages: more than a run can have");
                 STAGE | index
             }
         }

@@ -76,7 +76,8 @@ impl Engine {
     #[inline]
     fn whose(&self, flow: u32) -> Whose {
         let info = &self.net.flows[flow as usize];
-        Whose { user: info.host, flow: u64::from(flow), class: info.class, slot: flow }
+        let number = u64::from(self.net.slots.id(flow));
+        Whose { user: info.host, flow: number, class: info.class, slot: info.tie }
     }
 
     /// The run begins.
@@ -93,7 +94,7 @@ impl Engine {
         let mut cx =
             Cx::new(now, whose, Way::Forward, &mut slot.stream, &mut self.options, &mut self.staging.acts);
         what(&mut slot.stage, &mut cx);
-        self.carry_out(index, now);
+        self.do_acts(index, now);
     }
 
     /// A packet meets a stage. Says whether it goes on.
@@ -104,8 +105,8 @@ impl Engine {
             return false;
         }
         let slot = &mut self.net.stages[(entry & STAGE_INDEX) as usize];
-        let whose =
-            Whose { user: info.host, flow: u64::from(packet.flow), class: packet.class, slot: packet.flow };
+        let flow = u64::from(self.net.slots.id(packet.flow));
+        let whose = Whose { user: info.host, flow, class: packet.class, slot: info.tie };
         let (options, acts) = (&mut self.options, &mut self.staging.acts);
         let (pass, way) = if entry & BACK == 0 {
             let mut cx = Cx::new(now, whose, Way::Forward, &mut slot.stream, options, acts);
@@ -133,12 +134,12 @@ impl Engine {
         if pass == Pass::Held {
             self.net.stages[index as usize].held += 1;
         }
-        self.carry_out(index, now);
+        self.do_acts(index, now);
         let slot = &self.net.stages[index as usize];
         let counters = &mut self.net.stage_counters[slot.class as usize];
         let happening = |reason: Reason| Happening {
             time: now,
-            flow: packet.flow,
+            flow: self.net.slots.id(packet.flow),
             class: STAGES | slot.class,
             code: reason as u8,
         };
@@ -171,7 +172,7 @@ impl Engine {
     }
 
     /// Does what a stage has asked for: sets its alarm, and the rest in that order.
-    fn carry_out(&mut self, index: u32, now: Time) {
+    fn do_acts(&mut self, index: u32, now: Time) {
         if self.staging.acts.is_empty() {
             return;
         }
@@ -302,7 +303,7 @@ impl Engine {
         if !self.once_more(index, now) {
             self.staging.acts.retain(|act| matches!(act, Act::Release(_) | Act::Wake(_)));
         }
-        self.carry_out(index, now);
+        self.do_acts(index, now);
     }
 
     /// The way of a packet ends that a stage has made.
