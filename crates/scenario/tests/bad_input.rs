@@ -286,7 +286,7 @@ fn kinds_are_known_or_announced_or_mistyped() {
     one(
         "groups.heavy.traffic",
         json!({}),
-        "groups.heavy.traffic.kind: is required: one of bulk, cbr, poisson, upload",
+        "groups.heavy.traffic.kind: is required: one of bulk, ping, request-response, short-flows, upload, web, cbr, poisson",
     );
     one(
         "stages.meter.kind",
