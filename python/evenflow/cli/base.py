@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import json
+import os
+import re
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,9 +51,51 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Leave out the notes below 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit 3 if a claim is false, else 4 if one is undecided.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Runs at once; default: one a core.")]
+
+
+def metric_paths(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Metrics of the scenario file, study or run on the line that a shell completes; without one, of all scenarios."""
+    from ..run.preview import metric_names
+
+    known: list[str] = []
+    given = ctx.params.get("file") or ctx.params.get("target") or _typed()
+    with contextlib.suppress(Exception):  # nobody reads messages while completing
+        target = Path(given or "")
+        if given and target.is_file() and target.suffix == ".toml":
+            from ..scenario.scenario import Scenario
+
+            known = metric_names(Scenario.load(target))
+        elif given:
+            from ..run.record import Record
+            from ..run.saved import open_
+
+            found = open_(target)
+            known = list(found.metrics()) if isinstance(found, Record) else found.metric_names()
+        else:
+            from ..run.mechanism import schema
+
+            known = [str(metric["name"]) for metric in schema()["metrics"]]
+    ends = [name.rpartition(".")[2] for name in known]
+    return [name for name in dict.fromkeys([*known, *ends]) if name.startswith(incomplete)]
+
+
+def _typed() -> str | None:
+    """The file or folder on the line: Click gives up on a line that ends with an option without its value."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    with contextlib.suppress(ValueError):
+        words = [word for word in shlex.split(line)[2:] if not word.startswith("-")]
+        return next((word for word in words if Path(word).exists()), words[0] if words else None)
+    return None
+
+
 Metric = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME", help="What is drawn: a dotted name, * allowed, or its end. Repeatable."),
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="What is drawn: a dotted name, * allowed, or its end. Repeatable.",
+        autocompletion=metric_paths,
+    ),
 ]
 X = Annotated[
     str | None, typer.Option("--x", metavar="PATH", help="The swept path along the axis; for scatter a metric.")
@@ -136,8 +183,42 @@ def _no_such_component(tree: Mapping[str, Any], text: str) -> tuple[str, str] | 
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output."""
-    print(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
+    """One JSON document on standard output, with escapes for what the terminal cannot show or would obey."""
+    plain = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") != "utf8"
+    text = json.dumps(document, ensure_ascii=plain, indent=2, allow_nan=False)
+    print(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+_OBEYED = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff]")
+
+
+def stem(file: Path) -> str:
+    """What a study is called after its file: the name without `.toml`, and never a folder above."""
+    return file.stem if file.stem.strip(". ") else "study"
+
+
+def with_any_terminal() -> None:
+    """Make texts print on terminals that know few letters: those that they lack are shown by others."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None and getattr(stream, "errors", None) != "evenflow":
+            reconfigure(errors="evenflow")
+
+
+_SHOWN_AS = {
+    "·": ".", "–": "-", "—": "-", "−": "-", "─": "-", "━": "-", "│": "|", "×": "x", "±": "+/-", "µ": "u", "μ": "u",
+    "“": '"', "”": '"', "‘": "'", "’": "'", "…": "...", "•": "*", "→": "->", "≤": "<=", "≥": ">=",
+    "≈": "~", "\xa0": " ",
+}  # fmt: skip
+
+
+def _shown_as(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(_SHOWN_AS.get(c, "?" if c.isprintable() else f"\\x{ord(c):02x}") for c in lacking), error.end
+
+
+codecs.register_error("evenflow", _shown_as)
 
 
 def complain(message: str) -> None:

@@ -8,7 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, By, File, Jobs, Json, Metric, Quiet, Settings, X, app, examples, load, print_json, share
+from .base import (
+    LARGEST_SEED,
+    By,
+    File,
+    Jobs,
+    Json,
+    Metric,
+    Quiet,
+    Settings,
+    X,
+    app,
+    examples,
+    load,
+    print_json,
+    share,
+    stem,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +95,7 @@ def _write_run(
     from ..show import pictures
     from .plotting import watched, write
 
-    folder = out if out is not None else Path("out") / file.stem
+    folder = out if out is not None else Path("out") / stem(file)
     written = []
     if out is not None:
         for name, data in run_files(record, notes).items():
@@ -139,7 +155,7 @@ def study(
     scenario, pins = load(file, settings)
     wanted = _precision(precision, precision_of, replications)
     planned = Planned.from_scenario(scenario, replications, pins)
-    folder = out or Path("out") / file.stem
+    folder = out or Path("out") / stem(file)
     from ..run.store import prepare
     from ..show import pictures
     from ..show.export import write_study
@@ -148,7 +164,7 @@ def study(
     prepare(folder)
     choice = pictures.Choice(tuple(metric or ()), x, None if by is None else tuple(by))
     with Store() as store:
-        table = run_study(planned, store=store, jobs=jobs, progress=not as_json, precision=wanted, what=file.stem)
+        table = run_study(planned, store=store, jobs=jobs, progress=not as_json, precision=wanted, what=stem(file))
         command = _command(file, settings, replications, precision, precision_of, choice)
         written = write_study(table, scenario, folder, choice=choice, command=command, store=store)
     if as_json:

@@ -84,7 +84,8 @@ impl Builder<'_> {
             None => (start, evenflow_traffic::ending(&values, &mut of("until"), user)),
         };
         let setting = Setting { stream: &of, ending, arrivals: process.is_some(), user };
-        let app = App::build(traffic.spec.mechanism.kind, &values, &setting).expect("the scenario was checked");
+        let app =
+            App::build(traffic.spec.mechanism.kind, &values, &setting).expect("the scenario was checked");
         let control = traffic.tcp.as_ref().map(|tcp| {
             let spec = &tcp.congestion_control;
             let (kind, values, weight) = (spec.mechanism.kind, spec.values.clone(), self.weights[g][user]);
