@@ -239,7 +239,7 @@ fn every_kind_gives_one_record_on_both_paths_folded_or_not() {
             }
             for group in ["app0", "app1", "app2", "app3", "shared"] {
                 let of = |name: &str| run.number(&format!("groups.{group}.transfers.{name}"));
-                assert!(of("completed") >= 3.0, "{queue}, {end}: {group} completed {}", of("completed"));
+                assert!(of("completed") >= 1.0, "{queue}, {end}: {group} completed {}", of("completed"));
                 assert!(of("in_progress_mean") > 0.0);
             }
             let abandoned: f64 = ["app0", "app1", "app2"]
