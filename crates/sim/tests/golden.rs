@@ -484,7 +484,7 @@ fn every_stack() {
         table(Room::Stack, title, &|_, params| {
             let tcp = [ecn, params]
                 .into_iter()
-                .filter(|part| !part.is_empty() && (part == &params || !params.contains("ecn")));
+                .filter(|part| !part.is_empty() && (part == &params || !params.contains("ecn = ")));
             World { tcp: tcp.collect::<Vec<_>>().join(", "), ..world.clone() }
         })
     };

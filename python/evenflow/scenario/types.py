@@ -1513,7 +1513,8 @@ class Dctcp(Table):
     """Data Center TCP.
 
     The first mark of a window takes alpha / 2 of it, alpha being the moving average of the share of marked bytes.
-    Growth and losses as with NewReno. Needs ecn = "accurate" or "per-packet".
+    Growth and losses as with NewReno. Needs ecn = "accurate" or "per-packet"; ecn_on_retransmissions and
+    ecn_on_control are on unless the stack's table says otherwise.
 
     Source: RFC 8257.
 
@@ -1666,6 +1667,12 @@ class Tcp(Table):
             profile says)
         peer_ecn: What the receiving end can do, which may be less than what the sender asks for. (one of same, off,
             classic, nonce, broken; default: absent: as the profile says)
+        ect: The codepoint of packets that are ECN-capable: ECT(0) or ECT(1). (one of 0, 1; default: absent: as the
+            profile says)
+        ecn_on_retransmissions: What is sent again is ECN-capable too; without it only new data is (RFC 3168 section
+            6.1.5). (flag; default: absent: as the profile says)
+        ecn_on_control: SYNs, their answers and pure ACKs are ECN-capable too; without it only data is (RFC 3168
+            sections 6.1.1 and 6.1.4). (flag; default: absent: as the profile says)
         congestion_control: How the window grows and shrinks: a name, or a table with kind and parameters.
             (congestion-control name, or table with kind; default: newreno)
     """
@@ -1738,6 +1745,9 @@ class Tcp(Table):
     save_metrics: bool | None = None
     ecn: Literal["off", "classic", "accurate", "per-packet"] | None = None
     peer_ecn: Literal["same", "off", "classic", "nonce", "broken"] | None = None
+    ect: Literal["0", "1"] | None = None
+    ecn_on_retransmissions: bool | None = None
+    ecn_on_control: bool | None = None
     congestion_control: str | Table | Mapping[str, Any] | None = None
 
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use evenflow_base::schema::{Law, Room, Value};
 use evenflow_transport::Profile;
-use evenflow_transport::congestion_control::contradictions;
+use evenflow_transport::congestion_control::{adopt, contradictions};
 use evenflow_transport::profile::TCP;
 use serde_json::Value as Json;
 
@@ -420,6 +420,9 @@ fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     };
     if !lines_sound {
         return None;
+    }
+    if let Some(control) = &congestion_control {
+        adopt(control.mechanism.kind, &mut profile);
     }
     for (name, message) in profile.apply(&values) {
         errors.push(join(path, name), message);
