@@ -465,8 +465,8 @@ impl Engine {
     fn add_to_sums(&mut self, place: usize, flow: u32, now: Time) {
         let hosted = &mut self.net.applications[self.net.flows[flow as usize].endpoint as usize];
         let live = &mut self.net.live[place];
-        // Where all traffic is datagrams there is no profile, and no window.
-        if let Some(profile) = self.net.profiles.get(hosted.profile as usize) {
+        if live.connection.is_some() {
+            let profile = &self.net.profiles[hosted.profile as usize];
             End::BOTH.into_iter().for_each(|end| live.advance(end, profile, now, &self.net.window));
         }
         hosted.sums.add(live, now);
