@@ -1,8 +1,8 @@
 """What do web pages feel like beside a download? Three ways of running the queue of a home line.
 
-Behind drop-tail every object of a page waits out the download's queue, and a page takes many round trips. FQ-CoDel sends
-what is short at once and keeps the download's own queue short. HTB gives each user half of the line and lends what one
-leaves idle: it isolates as well, though a page then shares nothing of the queue and all of the rate.
+Behind drop-tail every object of a page waits in the download's queue, and a page takes many round trips. FQ-CoDel sends
+first what comes in small amounts, and keeps the download's own queue short. HTB guarantees each user half of the line,
+lends what one leaves idle, and keeps their queues apart.
 """
 
 import evenflow as ef

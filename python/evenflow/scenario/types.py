@@ -971,8 +971,8 @@ class Bulk(Table):
     Source: Menth and Zeitler 2018, section IV-A3 ("saturated").
 
     Attributes:
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
+        end: How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets the
+            connection at once. (one of close, abort; default: absent: close, where until is given)
         flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
         until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
@@ -992,110 +992,6 @@ class Bulk(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cbr(Table):
-    """Constant-rate datagrams.
-
-    Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness,
-    which gap.jitter breaks.
-
-    Source: Menth and Zeitler 2018, section IV-A1.
-
-    Attributes:
-        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
-            default: false)
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
-        gap: How the gaps between packets vary. (gap table; default: absent: equal gaps)
-        packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
-            1500 B; at least 1, at most 65535)
-        rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
-    """
-
-    KIND: ClassVar[str | None] = "cbr"
-
-    ecn_capable: bool | None = None
-    end: Literal["close", "abort"] | None = None
-    gap: Table | Mapping[str, Any] | None = None
-    packet: Quantity | None = None
-    rate: Quantity
-    start: Quantity | None = None
-    until: Quantity | None = None
-    class_: str | None = None
-    tcp: Table | Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Poisson(Table):
-    """Poisson datagrams.
-
-    Datagrams with independent exponential gaps, deaf to the network.
-
-    Source: Menth and Zeitler 2018, section IV-A1.
-
-    Attributes:
-        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
-            default: false)
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
-        packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
-            1500 B; at least 1, at most 65535)
-        rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
-    """
-
-    KIND: ClassVar[str | None] = "poisson"
-
-    ecn_capable: bool | None = None
-    end: Literal["close", "abort"] | None = None
-    packet: Quantity | None = None
-    rate: Quantity
-    start: Quantity | None = None
-    until: Quantity | None = None
-    class_: str | None = None
-    tcp: Table | Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Upload(Table):
-    """Upload.
-
-    TCP connections that each carry one file and then fall silent.
-
-    Source: Menth and Zeitler 2018, section IV-G2.
-
-    Attributes:
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
-        flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
-        size: Application bytes of each connection. (bytes; default: absent: without end; at least 1)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
-    """
-
-    KIND: ClassVar[str | None] = "upload"
-
-    end: Literal["close", "abort"] | None = None
-    flows: int | Mapping[str, Any] | None = None
-    size: Quantity | None = None
-    start: Quantity | None = None
-    until: Quantity | None = None
-    class_: str | None = None
-    tcp: Table | Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Ping(Table):
     """Ping.
 
@@ -1105,8 +1001,8 @@ class Ping(Table):
     Source: RFC 792 (echo); defaults: ping of iputils.
 
     Attributes:
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
+        end: How it ends: it still waits for replies that are under way, or it gives them up. (one of close, abort;
+            default: absent: close, where until is given)
         interval: Time between two requests, drawn for each. (duration; default: 1 s; more than 0)
         packet: Size of request and reply on the wire, 28 B of header included; drawn for each request. (bytes;
             default: 84 B; at least 1, at most 65535)
@@ -1185,7 +1081,7 @@ class ShortFlows(Table):
     TCP connections that open by a random process, whether or not those before them are done, each carry a few bytes
     along the path, and close. A flow's transfer lasts from the opening to the acknowledgement of its last byte.
 
-    Source: Bonald and Massoulié 2001, section 2 (flows arrive by a process of their own).
+    Source: Ben Fredj et al. 2001, section 2 (flows arrive without regard to those under way).
 
     Attributes:
         arrivals: The process in [arrivals] by which flows arrive that groups share; each flow goes to a user of
@@ -1218,6 +1114,37 @@ class ShortFlows(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Upload(Table):
+    """Upload.
+
+    TCP connections that each carry one file and then fall silent.
+
+    Source: Menth and Zeitler 2018, section IV-G2.
+
+    Attributes:
+        end: How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets the
+            connection at once. (one of close, abort; default: absent: close, where until is given)
+        flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
+        size: Application bytes of each connection. (bytes; default: absent: without end; at least 1)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "upload"
+
+    end: Literal["close", "abort"] | None = None
+    flows: int | Mapping[str, Any] | None = None
+    size: Quantity | None = None
+    start: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Web(Table):
     """Web pages.
 
@@ -1225,7 +1152,7 @@ class Web(Table):
     next. Responses travel along the path, requests come back with the acknowledgements. A page is a transfer: from
     its first request to the last byte of its last object.
 
-    Source: RFC 9112; 3GPP TR 25.892 table A.2.2.1 (main object, embedded objects, reading time).
+    Source: RFC 9112; Mah 1997 (pages of several objects, think times).
 
     Attributes:
         connections: Connections that a page uses at once, at most. (whole number; default: 6; at least 1, at most
@@ -1268,6 +1195,79 @@ class Web(Table):
     service: Quantity | None = None
     start: Quantity | None = None
     think: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cbr(Table):
+    """Constant-rate datagrams.
+
+    Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness,
+    which gap.jitter breaks.
+
+    Source: Menth and Zeitler 2018, section IV-A1.
+
+    Attributes:
+        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
+            default: false)
+        end: Datagrams have nothing to close or reset: either way the last one is sent before until. (one of close,
+            abort; default: absent: close, where until is given)
+        gap: How the gaps between packets vary. (gap table; default: absent: equal gaps)
+        packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
+            1500 B; at least 1, at most 65535)
+        rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "cbr"
+
+    ecn_capable: bool | None = None
+    end: Literal["close", "abort"] | None = None
+    gap: Table | Mapping[str, Any] | None = None
+    packet: Quantity | None = None
+    rate: Quantity
+    start: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson(Table):
+    """Poisson datagrams.
+
+    Datagrams with independent exponential gaps, deaf to the network.
+
+    Source: Menth and Zeitler 2018, section IV-A1.
+
+    Attributes:
+        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
+            default: false)
+        end: Datagrams have nothing to close or reset: either way the last one is sent before until. (one of close,
+            abort; default: absent: close, where until is given)
+        packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
+            1500 B; at least 1, at most 65535)
+        rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "poisson"
+
+    ecn_capable: bool | None = None
+    end: Literal["close", "abort"] | None = None
+    packet: Quantity | None = None
+    rate: Quantity
+    start: Quantity | None = None
     until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
@@ -2069,12 +2069,12 @@ class Recording(Table):
         series: Time series. (list of series tables; default: absent: none)
         histograms: "links.L.queue.packets" (share of time at each queue length) and "links.L.queue.at_drop" (drops by
             the queue length they met). (list of names; default: absent: none)
-        events: Events listed one by one. (list out of drop, mark, arrival; default: absent: none)
+        events: Events listed one by one. (list out of drop, mark, arrival, open, close; default: absent: none)
     """
 
     series: Sequence[Table | Mapping[str, Any]] | None = None
     histograms: Sequence[str] | None = None
-    events: Sequence[Literal["drop", "mark", "arrival"]] | None = None
+    events: Sequence[Literal["drop", "mark", "arrival", "open", "close"]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

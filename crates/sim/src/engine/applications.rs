@@ -434,7 +434,9 @@ impl Engine {
             hosted.sums.bytes.lost += self.net.live[place].undelivered();
         }
         let host = self.net.flows[flow as usize].host;
-        if how == How::Closed && self.net.profiles[hosted.profile as usize].save_metrics {
+        if how == How::Closed
+            && self.net.profiles.get(hosted.profile as usize).is_some_and(|p| p.save_metrics)
+        {
             let sender = self.net.live[place].connection.as_ref().and_then(|c| c.half(End::Client));
             sender.into_iter().for_each(|sender| {
                 keep_metrics(&mut self.net.profiles, hosted.profile, &self.net.hosts[host as usize], sender)
