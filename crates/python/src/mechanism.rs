@@ -487,6 +487,7 @@ impl Mechanism {
             Object::Stage(_) => Room::Stage,
             Object::Control(_) => Room::CongestionControl,
             Object::Adaptation(_) => Room::Adaptation,
+            Object::Application(_) => Room::Traffic,
         }
         .name())
     }
