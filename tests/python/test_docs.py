@@ -43,9 +43,9 @@ def blocks(language: str) -> dict[str, Any]:
 
 def merged(base: dict[str, Any], fragment: dict[str, Any]) -> dict[str, Any]:
     """The page's complete scenario with the fragment's tables in place of its own; loose keys are those of a group."""
-    tree = {**base, **{name: dict(base.get(name, {})) for name in ("links", "stages", "groups")}}
+    tree = {**base, **{name: dict(base.get(name, {})) for name in ("links", "stages", "arrivals", "groups")}}
     for name, value in fragment.items():
-        if name in ("links", "stages", "groups"):
+        if name in ("links", "stages", "arrivals", "groups"):
             tree[name] |= value
         elif name in ("record", "sweep"):
             tree[name] = value
