@@ -218,6 +218,8 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         policer_or_shaper,
         short_queues,
         borrowing,
+        pages,
+        ping_under_load,
     )
 }
 

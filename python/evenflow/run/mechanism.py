@@ -133,8 +133,8 @@ class Mechanism:
     those that count what was sent. A stage answers `forward` and `backward` with its `verdict` ("pass", "mark", "drop",
     "hold"), the `reason`, the packet's fields after it and which of them it `changed`; and each call with what it wants
     besides: packets of its own that it `sent`, packets it held that it `released`, what it `set`, when to `wake` it.
-    An application is told what happens to its connections, `opened(conn=0, end="client")`, and answers with its `calls`:
-    tables whose `do` is "open", "write", "close", "abort", "timer", "transfer", …. `seed=2` gives it other draws.
+    An application is told what happens to its connections, `opened(conn=0, end="client")`, and answers with its
+    `calls`: tables whose `do` is "open", "write", "close", "abort", "timer", "transfer", …. `seed=2` gives other draws.
     `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 
