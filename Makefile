@@ -20,7 +20,7 @@ BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python lint format bench papers ledger carry sensitivity evidence validate curves generate clean check-tools
+.PHONY: help setup demo test torture bounds test-rust test-python lint format bench papers ledger carry sensitivity evidence validate curves generate clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -61,6 +61,12 @@ test-rust: | $(BIN)/python
 
 test-python: $(BUILT)
 	$(BIN)/python -m pytest
+
+torture: $(BUILT) ## the store: shared, killed, damaged, with failing disks and power cuts; a quarter of an hour
+	$(BIN)/python tests/torture/store.py $(PARTS)
+
+bounds: $(BUILT) ## tests with the lowest and the newest dependencies allowed; their licences and advisories
+	$(BIN)/python tools/bounds.py --licences
 
 lint: $(BUILT) ## formatting, clippy, ruff, mypy
 	$(RUSTFMT) --check $(filter %.rs,$(RUST))

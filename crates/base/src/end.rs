@@ -10,6 +10,9 @@ pub enum End {
 }
 
 impl End {
+    /// Both.
+    pub const BOTH: [End; 2] = [End::Client, End::Server];
+
     /// The other one.
     #[inline]
     pub fn other(self) -> End {

@@ -7,6 +7,7 @@ pub mod bucket;
 pub mod codepoint;
 pub mod credit;
 pub mod end;
+pub mod options;
 pub mod packet;
 pub mod random;
 pub mod schema;
@@ -16,7 +17,8 @@ pub mod verdict;
 
 pub use codepoint::{Codepoint, Signals};
 pub use end::End;
-pub use packet::{Ecn, Packet, flags};
+pub use options::{Carried, Options, Outer, Report};
+pub use packet::{Ecn, Packet, flags, ip};
 pub use random::{Draw, Given, Stream};
 pub use units::{Duration, Fine, Rate, Time};
 pub use verdict::{Reason, Verdict};

@@ -1,25 +1,45 @@
-//! The packet: a small plain value that travels by copy through rings.
+//! The packet: a small plain value that travels by copy through rings. What few packets need is beside it ([`crate::Options`]).
 
-/// What a packet is, as bits of [`Packet::flags`].
+/// The flags of the TCP header, as bits of [`Packet::flags`]: the nine lowest bits of its bytes 12 and 13 (RFC 9293 section 3.1,
+/// RFC 9768 section 3.1) without URG, which nobody sends.
 pub mod flags {
-    /// An acknowledgement: [`super::Packet::seq`] is the next byte expected.
-    pub const ACK: u8 = 1;
+    /// The sender has no more to send.
+    pub const FIN: u8 = 0x01;
     /// Opens a connection (RFC 9293 section 3.5).
-    pub const SYN: u8 = 2;
-    /// Sent before: a retransmission.
-    pub const RETRANSMIT: u8 = 4;
-    /// Not part of a TCP connection.
-    pub const DATAGRAM: u8 = 8;
-    /// Travels its path backwards: what the receiving end sends.
-    pub const BACKWARD: u8 = 16;
+    pub const SYN: u8 = 0x02;
+    /// Ends a connection at once (RFC 9293 section 3.5.2).
+    pub const RST: u8 = 0x04;
+    /// The end of what its sender had to send (RFC 9293 section 3.9.1.2).
+    pub const PUSH: u8 = 0x08;
+    /// Acknowledges. Without payload [`super::Packet::seq`] is the next byte expected; with payload that number is in
+    /// [`crate::options::Carried::ack`].
+    pub const ACK: u8 = 0x10;
     /// ECN-echo (RFC 3168 section 6.1); the lowest bit of the counter ACE of RFC 9768.
-    pub const ECE: u8 = 32;
+    pub const ECE: u8 = 0x20;
     /// Congestion window reduced (RFC 3168 section 6.1); the middle bit of ACE.
-    pub const CWR: u8 = 64;
+    pub const CWR: u8 = 0x40;
     /// Accurate ECN (RFC 9768 section 3.1.1); the highest bit of ACE. On SYNs and ACKs.
-    pub const AE: u8 = 128;
-    /// The end of what its sender had to send (RFC 9293 section 3.9.1.2). On data, which carries no ACE.
-    pub const PUSH: u8 = 128;
+    pub const AE: u8 = 0x80;
+}
+
+/// Bits of [`Packet::ip`]: what the IP header says of congestion, what a ConEx packet reports, and two bits of the simulator.
+pub mod ip {
+    /// The ECN field (RFC 3168 section 5), the two lowest bits as in the header.
+    pub const ECN: u8 = 0x03;
+    /// The RE flag of re-ECN: bit 48 of the IPv4 header, the one that is reserved (draft-briscoe-conex-re-ecn-tcp section 3.2).
+    pub const RE: u8 = 0x04;
+    /// ConEx: its sender reports a loss (RFC 7837 section 4). For statistics.
+    pub const LOSS: u8 = 0x08;
+    /// ConEx: its sender reports a congestion mark. For statistics.
+    pub const MARK: u8 = 0x10;
+    /// ConEx: its sender builds up credit. For statistics.
+    pub const CREDIT: u8 = 0x20;
+    /// What a ConEx packet reports.
+    pub const CONEX: u8 = LOSS | MARK | CREDIT;
+    /// Not part of a TCP connection.
+    pub const DATAGRAM: u8 = 0x40;
+    /// Travels its path backwards: what the receiving end sends.
+    pub const BACKWARD: u8 = 0x80;
 }
 
 /// The ECN field of the IP header (RFC 3168 section 5).
@@ -37,13 +57,26 @@ pub enum Ecn {
     Congestion = 3,
 }
 
+impl Ecn {
+    /// The field in the two lowest bits of `bits`.
+    #[inline]
+    pub const fn of(bits: u8) -> Ecn {
+        match bits & ip::ECN {
+            0 => Ecn::NotCapable,
+            1 => Ecn::Capable1,
+            2 => Ecn::Capable0,
+            _ => Ecn::Congestion,
+        }
+    }
+}
+
 /// A packet on the wire, 32 bytes. `size` is the same for every link, queue, meter and counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
-    /// Data: offset of its first byte in the stream. ACK: next byte expected. Datagram: its number.
+    /// Data: offset of its first byte in the stream. ACK without payload: next byte expected. Datagram: its number. Where something
+    /// is kept beside the packet this is its place, and the number is kept there too: see [`Packet::place`]. Less than 2^63.
     pub seq: u64,
-    /// Data: what the last meter wrote, an activity or a rate estimate in bit/s. ACK: see [`Packet::report`] and
-    /// [`Packet::ts_val`].
+    /// What the last meter wrote, an activity or a rate estimate in bit/s; zero where none did.
     pub label: f64,
     /// Index of the flow it belongs to.
     pub flow: u32,
@@ -59,27 +92,26 @@ pub struct Packet {
     pub class: u8,
     /// Bits of [`flags`].
     pub flags: u8,
-    /// The ECN field.
-    pub ecn: Ecn,
+    /// Bits of [`ip`].
+    pub ip: u8,
 }
+
+/// Set in [`Packet::seq`] where the rest of it is a place.
+const PLACED: u64 = 1 << 63;
 
 impl Packet {
     /// A packet of `flow` that is `size` bytes on the wire and carries `payload` of them: data at the beginning of its way, not
     /// ECN-capable, not metered. Set what else is known: `Packet { seq: 7, ..Packet::new(0, 1500, 1448) }`.
     #[inline]
     pub const fn new(flow: u32, size: u16, payload: u16) -> Packet {
-        Packet {
-            seq: 0,
-            label: 0.0,
-            flow,
-            stamp: 0,
-            size,
-            payload,
-            hop: 0,
-            class: 0,
-            flags: 0,
-            ecn: Ecn::NotCapable,
-        }
+        Packet { seq: 0, label: 0.0, flow, stamp: 0, size, payload, hop: 0, class: 0, flags: 0, ip: 0 }
+    }
+
+    /// The same with this ECN field.
+    #[inline]
+    pub const fn with_ecn(mut self, field: Ecn) -> Packet {
+        self.ip = self.ip & !ip::ECN | field as u8;
+        self
     }
 
     /// Whether `bit` of [`flags`] is set.
@@ -88,48 +120,75 @@ impl Packet {
         self.flags & bit != 0
     }
 
-    /// What the last meter wrote; zero on an ACK, which no meter sees.
-    #[inline]
-    pub fn metered(&self) -> f64 {
-        if self.is(flags::BACKWARD) { 0.0 } else { self.label }
+    /// The nine flags as they are in the header: FIN is 1, AE is 256.
+    pub fn wire_flags(&self) -> u16 {
+        u16::from(self.flags & 0x1f) | u16::from(self.flags & !0x1f) << 1
     }
 
-    /// Lowers what the last meter wrote to `most`; an ACK keeps its report.
+    /// Whether it travels its path backwards.
     #[inline]
-    pub fn lower_label(&mut self, most: f64) {
-        if !self.is(flags::BACKWARD) {
-            self.label = self.label.min(most);
-        }
+    pub fn is_backward(&self) -> bool {
+        self.ip & ip::BACKWARD != 0
     }
 
-    /// The place of the SACK blocks that an ACK carries, in the store of whoever moves packets; 0: none.
+    /// Whether it belongs to no TCP connection.
     #[inline]
-    pub fn report(&self) -> u64 {
-        self.label.to_bits() & u64::from(u32::MAX)
+    pub fn is_datagram(&self) -> bool {
+        self.ip & ip::DATAGRAM != 0
     }
 
-    /// Sets [`Packet::report`], which is less than 2^32.
-    #[inline]
-    pub fn set_report(&mut self, place: u64) {
-        self.label = f64::from_bits(u64::from(self.ts_val()) << 32 | place);
-    }
-
-    /// The timestamp value of an ACK (RFC 7323 TSval), in the sender's ticks, where the sender asks for it; else 0.
-    #[inline]
-    pub fn ts_val(&self) -> u32 {
-        (self.label.to_bits() >> 32) as u32
-    }
-
-    /// Sets [`Packet::ts_val`].
-    #[inline]
-    pub fn set_ts_val(&mut self, clock: u32) {
-        self.label = f64::from_bits(u64::from(clock) << 32 | self.report());
-    }
-
-    /// Whether it carries application data forward: a data segment or a datagram.
+    /// Whether it carries application data: a data segment or a datagram.
     #[inline]
     pub fn is_data(&self) -> bool {
-        self.payload > 0 || self.is(flags::DATAGRAM)
+        self.payload > 0 || self.is_datagram()
+    }
+
+    /// The ECN field.
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        Ecn::of(self.ip)
+    }
+
+    /// Sets the ECN field.
+    #[inline]
+    pub fn set_ecn(&mut self, field: Ecn) {
+        *self = self.with_ecn(field);
+    }
+
+    /// The RE flag.
+    #[inline]
+    pub fn re(&self) -> bool {
+        self.ip & ip::RE != 0
+    }
+
+    /// Sets the RE flag.
+    #[inline]
+    pub fn set_re(&mut self, on: bool) {
+        self.ip = self.ip & !ip::RE | if on { ip::RE } else { 0 };
+    }
+
+    /// What it reports as a ConEx packet: bits of [`ip::CONEX`].
+    #[inline]
+    pub fn conex(&self) -> u8 {
+        self.ip & ip::CONEX
+    }
+
+    /// Sets what it reports as a ConEx packet; other bits of `reports` are ignored.
+    #[inline]
+    pub fn set_conex(&mut self, reports: u8) {
+        self.ip = self.ip & !ip::CONEX | reports & ip::CONEX;
+    }
+
+    /// Where in the run's [`crate::Options`] something is kept beside it; `None`: nothing is.
+    #[inline]
+    pub fn place(&self) -> Option<u32> {
+        (self.seq & PLACED != 0).then_some(self.seq as u32)
+    }
+
+    /// Puts a place where the number is, which is given back.
+    #[inline]
+    pub(crate) fn put_place(&mut self, place: u32) -> u64 {
+        std::mem::replace(&mut self.seq, PLACED | u64::from(place))
     }
 }
 
@@ -141,5 +200,46 @@ mod tests {
     fn a_packet_stays_small() {
         // Rings copy packets; two of them share a cache line.
         assert_eq!(std::mem::size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn every_bit_has_a_meaning_of_its_own() {
+        let tcp =
+            [flags::FIN, flags::SYN, flags::RST, flags::PUSH, flags::ACK, flags::AE, flags::ECE, flags::CWR];
+        assert_eq!(tcp.iter().map(|bit| u32::from(*bit)).sum::<u32>(), 255);
+        let header = [1, 2, ip::RE, ip::LOSS, ip::MARK, ip::CREDIT, ip::DATAGRAM, ip::BACKWARD];
+        assert_eq!(header.iter().map(|bit| u32::from(*bit)).sum::<u32>(), 255);
+        assert!(header.iter().all(|bit| bit.is_power_of_two()));
+    }
+
+    #[test]
+    fn fields_of_the_ip_header_do_not_touch_each_other() {
+        for before in 0..=255 {
+            let of = |change: fn(&mut Packet)| {
+                let mut packet = Packet { ip: before, ..Packet::new(0, 1500, 1448) };
+                change(&mut packet);
+                packet
+            };
+            for (field, bits) in
+                [(Ecn::NotCapable, 0), (Ecn::Capable1, 1), (Ecn::Capable0, 2), (Ecn::Congestion, 3)]
+            {
+                let packet = Packet { ip: before, ..Packet::new(0, 1500, 1448) }.with_ecn(field);
+                assert_eq!((packet.ecn(), packet.ip), (field, before & 0b1111_1100 | bits));
+            }
+            assert_eq!(of(|p| p.set_ecn(Ecn::Congestion)).ip, before | 3);
+            let (set, cleared) = (of(|p| p.set_re(true)), of(|p| p.set_re(false)));
+            assert!(set.re() && !cleared.re());
+            assert_eq!((set.ip, cleared.ip), (before | 4, before & !4));
+            let reported = of(|p| p.set_conex(ip::MARK | ip::BACKWARD));
+            assert_eq!((reported.conex(), reported.ip), (ip::MARK, before & !ip::CONEX | ip::MARK));
+        }
+    }
+
+    #[test]
+    fn a_place_takes_the_room_of_the_number() {
+        let mut packet = Packet { seq: PLACED - 1, stamp: 77, label: -0.5, ..Packet::new(0, 1500, 1448) };
+        assert_eq!(packet.place(), None);
+        assert_eq!(packet.put_place(u32::MAX), PLACED - 1);
+        assert_eq!((packet.place(), packet.stamp, packet.label), (Some(u32::MAX), 77, -0.5));
     }
 }

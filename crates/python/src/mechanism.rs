@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
 use evenflow_base::schema::{Room, Traits, Type, Value as Quantity};
-use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Stream, Time, Verdict, flags};
+use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Stream, Time, Verdict, ip};
 use evenflow_queue::held::{self, Served};
 use evenflow_queue::{
     Admission, Dropped, Gate, Limit, LinkFacts, Next, Occupancy, Qdisc, Queued, Scheduler, default_limit,
@@ -173,21 +173,17 @@ impl Inner {
         let packet = Packet {
             seq: number(args, "id", Some(0.0))? as u64,
             label: number(args, "label", Some(0.0))?,
-            flow: 0,
-            stamp: 0,
-            size: bytes as u16,
-            payload: bytes as u16,
-            hop: 0,
             class: class as u8,
-            flags: flags::DATAGRAM,
-            ecn: match args.get("ecn").and_then(Value::as_str) {
-                None if args.contains_key("ecn") => return Err(bad(format!("ecn must be one of {ECN}"))),
-                None | Some("capable") => Ecn::Capable0,
-                Some("not-capable") => Ecn::NotCapable,
-                Some("marked") => Ecn::Congestion,
-                Some(other) => return Err(bad(format!("ecn must be one of {ECN}, not {other:?}"))),
-            },
-        };
+            ip: ip::DATAGRAM,
+            ..Packet::new(0, bytes as u16, bytes as u16)
+        }
+        .with_ecn(match args.get("ecn").and_then(Value::as_str) {
+            None if args.contains_key("ecn") => return Err(bad(format!("ecn must be one of {ECN}"))),
+            None | Some("capable") => Ecn::Capable0,
+            Some("not-capable") => Ecn::NotCapable,
+            Some("marked") => Ecn::Congestion,
+            Some(other) => return Err(bad(format!("ecn must be one of {ECN}, not {other:?}"))),
+        });
         Ok((packet, Time::from_seconds(not_negative(args, "now_s", Some(0.0))?)))
     }
 
@@ -385,7 +381,7 @@ fn ids(dropped: &[Dropped]) -> Value {
 const ECN: &str = "\"capable\", \"not-capable\", \"marked\"";
 
 fn tell(out: &mut Args, verdict: &str, reason: Option<Reason>, packet: &Packet) {
-    let ecn = match packet.ecn {
+    let ecn = match packet.ecn() {
         Ecn::NotCapable => "not-capable",
         Ecn::Capable0 | Ecn::Capable1 => "capable",
         Ecn::Congestion => "marked",

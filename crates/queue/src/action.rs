@@ -45,9 +45,9 @@ impl Action {
 /// decision of this rule all the same.
 #[inline]
 pub fn mark(packet: &mut Packet) -> bool {
-    let capable = packet.ecn != Ecn::NotCapable;
+    let capable = packet.ecn() != Ecn::NotCapable;
     if capable {
-        packet.ecn = Ecn::Congestion;
+        packet.set_ecn(Ecn::Congestion);
     }
     capable
 }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn packet(ecn: Ecn) -> Packet {
-        Packet { ecn, ..Packet::new(0, 1500, 1448) }
+        Packet::new(0, 1500, 1448).with_ecn(ecn)
     }
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
         ] {
             let mut packet = packet(ecn);
             assert_eq!(action.apply(&mut packet, Reason::Early), verdict, "{action:?} on {ecn:?}");
-            assert_eq!(packet.ecn, after, "{action:?} on {ecn:?}");
+            assert_eq!(packet.ecn(), after, "{action:?} on {ecn:?}");
         }
     }
 }

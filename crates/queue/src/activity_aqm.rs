@@ -140,7 +140,7 @@ impl Rule for ActivityAqm {
         _draws: &mut D,
     ) -> Verdict {
         let p = &self.params;
-        let activity = packet.metered();
+        let activity = packet.label;
         self.threshold = drop_threshold(p, activity, self.average());
         let queue = if p.in_time { self.expected_delay(seen) } else { f64::from(seen.packets) };
         let verdict = if seen.full {
@@ -256,7 +256,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Given, Rate};
+    use evenflow_base::{Given, Rate, ip};
 
     fn params() -> Params {
         Params {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn packet(label: f64) -> Packet {
-        Packet { label, flags: 8, ..Packet::new(0, 1500, 1470) }
+        Packet { label, ip: ip::DATAGRAM, ..Packet::new(0, 1500, 1470) }
     }
 
     fn seen(packets: u32) -> Occupancy {

@@ -102,7 +102,7 @@ mod tests {
         let seen = Occupancy { packets: 0, bytes: 0, rate: None, full, idle_since: None };
         let (mut marks, mut drops) = (0, 0);
         for seq in 0..100_000 {
-            let mut packet = Packet { seq, ecn: Ecn::Capable0, ..Packet::new(0, 1500, 1448) };
+            let mut packet = Packet { seq, ..Packet::new(0, 1500, 1448).with_ecn(Ecn::Capable0) };
             match rule.admit(&mut packet, Time(0), &seen, &mut stream) {
                 Verdict::Mark(Reason::Constant) => marks += 1,
                 Verdict::Drop(Reason::Limit) => drops += 1,

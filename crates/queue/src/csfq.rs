@@ -117,7 +117,7 @@ impl Csfq {
     /// Updates Â, F̂ and α with one packet. One that then meets a full buffer counts as accepted: it passed the toss.
     fn estimate(&mut self, packet: &Packet, now: Time, seen: &Occupancy, dropped: bool) {
         let bits = f64::from(packet.size) * 8.0;
-        let label = packet.metered();
+        let label = packet.label;
         self.arrived_bits += bits;
         if !dropped {
             self.accepted_bits += bits;
@@ -229,14 +229,14 @@ impl Rule for Csfq {
 
     fn admit<D: Draw>(&mut self, packet: &mut Packet, now: Time, seen: &Occupancy, draws: &mut D) -> Verdict {
         let tosses = self.alpha > 0.0 && f64::from(seen.packets) >= self.params.q_min;
-        let probability = if tosses { drop_probability(self.alpha, packet.metered()) } else { 0.0 };
+        let probability = if tosses { drop_probability(self.alpha, packet.label) } else { 0.0 };
         let dropped = probability > 0.0 && draws.open01() < probability;
         self.estimate(packet, now, seen, dropped);
         if dropped {
             return Verdict::Drop(Reason::Csfq);
         }
         if self.alpha > 0.0 {
-            packet.lower_label(self.alpha);
+            packet.label = packet.label.min(self.alpha);
         }
         if seen.full {
             if self.budget >= 0 {
@@ -339,7 +339,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::Stream;
+    use evenflow_base::{Stream, ip};
 
     fn params(form: Form) -> Params {
         Params {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     fn packet(label: f64) -> Packet {
-        Packet { label, flags: 8, ..Packet::new(0, 1500, 1470) }
+        Packet { label, ip: ip::DATAGRAM, ..Packet::new(0, 1500, 1470) }
     }
 
     fn seen(packets: u32) -> Occupancy {

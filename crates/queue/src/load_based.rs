@@ -257,7 +257,7 @@ mod tests {
     }
 
     fn arrive(rule: &mut LoadBased, size: u16) -> Verdict {
-        let mut packet = Packet { ecn: Ecn::Capable0, ..Packet::new(0, size, size) };
+        let mut packet = Packet::new(0, size, size).with_ecn(Ecn::Capable0);
         let seen = Occupancy { packets: 0, bytes: 0, rate: None, full: false, idle_since: None };
         rule.admit(&mut packet, Time(0), &seen, &mut Stream::new(1, "coin"))
     }

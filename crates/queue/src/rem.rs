@@ -266,7 +266,7 @@ mod tests {
     fn a_period_counts_its_own_arrivals() {
         let mut rule = Rem::new(params());
         let mut stream = Stream::new(1, "coin");
-        let mut packet = Packet { ecn: Ecn::Capable0, ..Packet::new(0, 1000, 1000) };
+        let mut packet = Packet::new(0, 1000, 1000).with_ecn(Ecn::Capable0);
         for _ in 0..4 {
             rule.admit(&mut packet, Time(0), &seen(0), &mut stream);
         }

@@ -328,7 +328,7 @@ mod tests {
     }
 
     fn packet(size: u16) -> Packet {
-        Packet { ecn: Ecn::Capable0, ..Packet::new(0, size, size) }
+        Packet::new(0, size, size).with_ecn(Ecn::Capable0)
     }
 
     fn seen() -> Occupancy {
@@ -385,9 +385,9 @@ mod tests {
         assert_eq!([0.0; 3].map(|t| marks(&mut rule, 1000, t)), [false; 3]);
         let mut leaving = packet(1000);
         assert_eq!(rule.on_dequeue(&mut leaving, ms(0.0), ms(1.9), &seen()), Verdict::Mark(Reason::Virtual));
-        assert_eq!(leaving.ecn, Ecn::Congestion);
+        assert_eq!(leaving.ecn(), Ecn::Congestion);
         assert_eq!(rule.on_dequeue(&mut packet(1000), ms(0.0), ms(2.0), &seen()), Verdict::Accept);
-        let mut incapable = Packet { ecn: Ecn::NotCapable, ..packet(1000) };
+        let mut incapable = packet(1000).with_ecn(Ecn::NotCapable);
         marks(&mut rule, 1000, 3.0);
         marks(&mut rule, 1000, 3.0);
         marks(&mut rule, 1000, 3.0);

@@ -95,10 +95,7 @@ fn seen(event: &Table, rate: Rate) -> Occupancy {
 }
 
 fn packet(event: &Table) -> Packet {
-    Packet {
-        ecn: ecn(event["ecn"].as_str().expect("a codepoint")),
-        ..Packet::new(0, whole(event, "bytes") as u16, 0)
-    }
+    Packet::new(0, whole(event, "bytes") as u16, 0).with_ecn(ecn(event["ecn"].as_str().expect("a codepoint")))
 }
 
 /// The scheduler of a vector. CoDel has nothing to do there.
@@ -292,7 +289,7 @@ fn run(vector: &Table) -> Result<(), String> {
                     Verdict::Mark(reason) => ("mark", Some(reason)),
                     Verdict::Drop(reason) => ("drop", Some(reason)),
                 };
-                tell(verdict, reason.map(|r| r.name()), packet.ecn);
+                tell(verdict, reason.map(|r| r.name()), packet.ecn());
             }
             Some("empty") => rule.emptied(),
             Some("arrive") => {
@@ -305,7 +302,7 @@ fn run(vector: &Table) -> Result<(), String> {
                     Verdict::Mark(reason) => ("mark", Some(reason)),
                     Verdict::Drop(reason) => ("drop", Some(reason)),
                 };
-                tell(verdict, reason.map(|r| r.name()), packet.ecn);
+                tell(verdict, reason.map(|r| r.name()), packet.ecn());
                 told.insert("draws".into(), (listed.len() - draws.left()).into());
             }
             other => panic!("no event is called {other:?}"),

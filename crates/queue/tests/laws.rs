@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use evenflow_base::{Duration, Given, Packet, Rate, Stream, Time, flags};
+use evenflow_base::{Duration, Given, Packet, Rate, Stream, Time, ip};
 use evenflow_queue::csfq::{self, Csfq, Form};
 use evenflow_queue::drr::Drr;
 use evenflow_queue::medf::Medf;
@@ -25,7 +25,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 fn packet(size: u16, label: f64) -> Packet {
-    Packet { label, flags: flags::DATAGRAM, ..Packet::new(0, size, size) }
+    Packet { label, ip: ip::DATAGRAM, ..Packet::new(0, size, size) }
 }
 
 fn item(at: u64, size: u16, id: u64) -> Queued {

@@ -1,7 +1,7 @@
 //! Laws of every admission rule, beside every scheduler, under any sequence of calls.
 
 use evenflow_base::schema::{Value, Values};
-use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, flags};
+use evenflow_base::{Duration, Ecn, Packet, Rate, Stream, Time, ip};
 use evenflow_queue::drr::Drr;
 use evenflow_queue::medf::Medf;
 use evenflow_queue::red::{self, Spread};
@@ -319,13 +319,13 @@ impl Queue {
                 self.rule.emptied();
                 break None;
             };
-            let before = item.packet.ecn;
+            let before = item.packet.ecn();
             let seen = self.seen(false);
             match self.rule.on_dequeue(&mut item.packet, item.at, self.now, &seen) {
-                Verdict::Accept => assert_eq!(item.packet.ecn, before),
+                Verdict::Accept => assert_eq!(item.packet.ecn(), before),
                 Verdict::Mark(_) => {
                     assert!(self.rule.sees_dequeue() && before != Ecn::NotCapable);
-                    assert_eq!(item.packet.ecn, Ecn::Congestion);
+                    assert_eq!(item.packet.ecn(), Ecn::Congestion);
                 }
                 Verdict::Drop(reason) => {
                     assert!(self.rule.sees_dequeue());
@@ -333,7 +333,7 @@ impl Queue {
                     continue;
                 }
             }
-            assert!(mark.is_none() || item.packet.ecn == Ecn::Congestion);
+            assert!(mark.is_none() || item.packet.ecn() == Ecn::Congestion);
             break Some(item);
         };
         self.sending = next.map(|q| (q.packet.size, self.now)).ok_or(self.now);
@@ -397,7 +397,12 @@ proptest! {
             match op {
                 Op::Arrive(size, ecn, lane, label, later) => {
                     queue.advance(later)?;
-                    let mut packet = Packet { label, flags: flags::DATAGRAM, ecn, ..Packet::new(0, size, 0) };
+                    let mut packet = Packet {
+                        label,
+                        ip: ip::DATAGRAM,
+                        ..Packet::new(0, size, 0)
+                    }
+                    .with_ecn(ecn);
                     offered += u64::from(size);
                     let full = queue.sending.is_ok()
                         && queue.limit.is_full(queue.packets, queue.bytes, size, Some(Rate(RATE)));
@@ -415,12 +420,12 @@ proptest! {
                         }
                         Verdict::Mark(_) => {
                             prop_assert!(!full && ecn != Ecn::NotCapable && !by_departures);
-                            prop_assert_eq!(packet.ecn, Ecn::Congestion);
+                            prop_assert_eq!(packet.ecn(), Ecn::Congestion);
                             prop_assert!(values.get("action") != Some(&Value::Word("drop".into())));
                         }
                         Verdict::Accept => {
                             prop_assert!(!full);
-                            prop_assert_eq!(packet.ecn, ecn);
+                            prop_assert_eq!(packet.ecn(), ecn);
                         }
                     }
                     queue.packets += 1;
@@ -437,7 +442,7 @@ proptest! {
                     prop_assert_eq!(next.is_some(), dropped.len() < waited as usize);
                     for (item, reason) in &dropped {
                         prop_assert_eq!(*reason, Reason::Codel);
-                        prop_assert!(item.packet.ecn == Ecn::NotCapable || !codel_marks);
+                        prop_assert!(item.packet.ecn() == Ecn::NotCapable || !codel_marks);
                         lost += u64::from(item.packet.size);
                     }
                     sent += next.map_or(0, |item| u64::from(item.packet.size));
@@ -465,9 +470,7 @@ proptest! {
             now += Duration(idle);
             let idle_since = (length == 0).then(|| Time(now.0 - idle));
             let seen = Occupancy { packets: length, bytes: u64::from(length) * 700, rate: Some(Rate(RATE)), full: false, idle_since };
-            let mut packet = Packet {
-                seq: 0, label: 0.0, flow: 0, stamp: 0, size: 700, payload: 0, hop: 0, class: 0, flags: 0, ecn: Ecn::Capable0,
-            };
+            let mut packet = Packet::new(0, 700, 0).with_ecn(Ecn::Capable0);
             let queue = f64::from(length) * unit;
             let verdict = rule.admit(&mut packet, now, &seen, &mut stream);
             longest = longest.max(queue);
@@ -520,9 +523,7 @@ proptest! {
         let mut now = Time::ZERO;
         for (size, later) in packets {
             now += Duration(later);
-            let mut packet = Packet {
-                seq: 0, label: 0.0, flow: 0, stamp: 0, size, payload: 0, hop: 0, class: 0, flags: 0, ecn: Ecn::Capable0,
-            };
+            let mut packet = Packet::new(0, size, 0).with_ecn(Ecn::Capable0);
             let seen = Occupancy { packets: 0, bytes: 0, rate: None, full: false, idle_since: None };
             rule.admit(&mut packet, now, &seen, &mut stream);
             let length = rule.observe("virtual_length").unwrap_or(f64::NAN);

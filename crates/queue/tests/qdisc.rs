@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evenflow_base::credit;
 use evenflow_base::schema::{Value, Values};
-use evenflow_base::{Duration, Packet, Rate, Reason, Stream, Time, Verdict, flags};
+use evenflow_base::{Duration, Packet, Rate, Reason, Stream, Time, Verdict, ip};
 use evenflow_queue::held::{Owner, Served};
 use evenflow_queue::htb::{ClassParams, Discipline, LeafParams, Params};
 use evenflow_queue::{
@@ -100,7 +100,7 @@ fn qdisc(rule_kind: &str, scheduler_kind: &str, limit: Limit) -> Qdisc {
 }
 
 fn item(id: u64, key: usize, size: u16, at: u64) -> Queued {
-    let packet = Packet { seq: id, flags: flags::DATAGRAM, ..Packet::new(key as u32, size, size) };
+    let packet = Packet { seq: id, ip: ip::DATAGRAM, ..Packet::new(key as u32, size, size) };
     Queued { packet, at: Time(at) }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenflow_base::bucket;
 use evenflow_base::credit::{Arithmetic, Price, depth};
-use evenflow_base::{Packet, Rate, Stream, Time, flags};
+use evenflow_base::{Packet, Rate, Stream, Time, ip};
 use evenflow_queue::htb::{ClassParams, Discipline, LeafParams};
 use evenflow_queue::{Htb, Limit, Queued, Scheduler, Tbf, htb};
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn item(arrival: Arrival, at: u64, id: u64) -> Queued {
     let packet = Packet {
         seq: id,
         class: arrival.queue as u8,
-        flags: flags::DATAGRAM,
+        ip: ip::DATAGRAM,
         ..Packet::new(arrival.queue as u32, arrival.size, arrival.size)
     };
     Queued { packet, at: Time(at) }

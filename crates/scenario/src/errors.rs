@@ -58,8 +58,30 @@ impl std::error::Error for Errors {}
 /// The path of `key` in the table at `path`; keys that are no bare TOML keys are quoted.
 pub(crate) fn join(path: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
-    let key = if bare { key.to_owned() } else { quoted(key) };
+    let key = if bare { key.to_owned() } else { toml_key(key) };
     if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
+/// A key as TOML quotes it, whole, so that a path in a message can be given back to the program.
+fn toml_key(key: &str) -> String {
+    let mut text = String::from("\"");
+    for c in key.chars() {
+        match c {
+            '"' | '\\' => text.extend(['\\', c]),
+            '\n' => text.push_str("\\n"),
+            '\t' => text.push_str("\\t"),
+            // What Rust would not print as it is: control and format characters, and others without a shape.
+            _ if c.escape_debug().len() > 1 && u32::from(c) <= 0xffff && c != '\'' => {
+                text.push_str(&format!("\\u{:04X}", u32::from(c)));
+            }
+            _ if c.escape_debug().len() > 1 && c != '\'' => {
+                text.push_str(&format!("\\U{:08X}", u32::from(c)));
+            }
+            _ => text.push(c),
+        }
+    }
+    text.push('"');
+    text
 }
 
 /// `text` in quotation marks, on one line, cut where nobody would read on.
@@ -92,8 +114,27 @@ pub(crate) fn suggestion<'a>(name: &str, valid: impl IntoIterator<Item = &'a str
         (Some(near), _) => format!("; did you mean \"{near}\"?"),
         (None, []) => String::new(),
         (None, [only]) => format!("; the only valid name is \"{only}\""),
-        (None, _) => format!("; valid names are {}", valid.join(", ")),
+        (None, _) => format!("; valid names are {}", listed(&valid)),
     }
+}
+
+/// Names in a row, each and all of them cut where nobody would read on.
+fn listed(names: &[&str]) -> String {
+    const MOST: usize = 60;
+    let cut = |name: &&str| -> String {
+        let short: String = name.chars().take(MOST).collect();
+        if short.len() < name.len() { format!("{short}…") } else { short }
+    };
+    let shown: Vec<String> = names.iter().take(MOST).map(cut).collect();
+    let mut text = String::new();
+    for (at, name) in shown.iter().enumerate() {
+        if text.len() > 1000 {
+            return format!("{text}, … ({} more)", names.len() - at);
+        }
+        text.push_str(if at > 0 { ", " } else { "" });
+        text.push_str(name);
+    }
+    if names.len() > MOST { format!("{text}, … ({} more)", names.len() - MOST) } else { text }
 }
 
 /// The valid name that `name` was probably meant to be: the only one that begins so, the one with the fewest letters
@@ -153,6 +194,13 @@ fn distance(a: &[char], b: &[char]) -> usize {
 mod tests {
     use super::*;
 
+    #[test]
+    fn keys_are_quoted_as_toml_does() {
+        assert_eq!(join("groups", "heavy-users"), "groups.heavy-users");
+        assert_eq!(join("groups", "a \"b\" \\c"), r#"groups."a \"b\" \\c""#);
+        assert_eq!(join("", "\u{202e}x\0\u{1b}'"), r#""\u202Ex\u0000\u001B'""#);
+    }
+
     fn far(a: &str, b: &str) -> usize {
         distance(&plain(a), &plain(b))
     }
@@ -184,6 +232,10 @@ mod tests {
     #[test]
     fn a_suggestion_without_a_near_name_lists_all() {
         assert_eq!(suggestion("buffer", ["limit", "kind"]), "; valid names are kind, limit");
+        let long = ["a".repeat(3000), "b".repeat(3000)];
+        assert!(suggestion("x", long.iter().map(String::as_str)).len() < 200);
+        let many: Vec<String> = (0..5000).map(|i| format!("name-{i}")).collect();
+        assert!(suggestion("x", many.iter().map(String::as_str)).len() < 1200);
         assert_eq!(suggestion("buffer", ["limit"]), "; the only valid name is \"limit\"");
         assert_eq!(suggestion("buffer", []), "");
     }

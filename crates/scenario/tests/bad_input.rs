@@ -901,3 +901,32 @@ fn syntax_errors_have_line_and_column() {
     assert!(message.starts_with("is no valid JSON: "), "{message}");
     assert_eq!(errors(&json!(7)).to_string(), "a table is needed, not 7");
 }
+
+#[test]
+fn lines_of_a_connection() {
+    one(
+        "groups.heavy.tcp.send_buffer",
+        json!("1000 B"),
+        "groups.heavy.tcp.send_buffer: must hold one segment of 1446 bytes",
+    );
+    one(
+        "groups.heavy.tcp.partial_ack",
+        json!("ends-recover"),
+        "groups.heavy.tcp.partial_ack: \"ends-recover\" is not valid; did you mean \"ends-recovery\"?",
+    );
+    one(
+        "groups.heavy.tcp",
+        json!({"stack": "rfc", "partial_ack": "ends-recovery"}),
+        "groups.heavy.tcp.partial_ack: ends-recovery goes with sack = false",
+    );
+    one(
+        "groups.heavy.tcp",
+        json!({"stack": "rfc", "mss": "100 B", "write": 600, "send_buffer": "500 B"}),
+        "groups.heavy.tcp.write: a write of 600 bytes does not fit into a send buffer of 500",
+    );
+    one(
+        "groups.heavy.tcp.time_wait",
+        json!(60),
+        "groups.heavy.tcp.time_wait: needs a unit, for example \"5 ms\"",
+    );
+}

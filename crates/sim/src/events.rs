@@ -186,7 +186,12 @@ impl Lane {
         }
     }
 
-    /// Packets on their way.
+    /// Those packets, in no order.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.ring.iter().chain(self.late.iter().map(|late| &late.0.0)).map(|item| &item.packet)
+    }
+
+    /// How many packets are on their way.
     pub fn len(&self) -> usize {
         self.ring.len() + self.late.len()
     }

@@ -26,8 +26,8 @@ pub const RECEIVER: u32 = u32::MAX;
 /// The route entry where the way back ends.
 pub const SENDER: u32 = u32::MAX - 1;
 
-/// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken,
-/// and their stamp, which nobody will read, says on which port they were lost.
+/// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken, and
+/// carry on which port they were lost.
 pub const DISCARD: u32 = u32::MAX - 2;
 
 /// What a flow is and where its packets go.

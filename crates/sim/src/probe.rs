@@ -2,7 +2,7 @@
 //!
 //! A run without one pays a flag test per packet.
 
-use evenflow_base::{Duration, Packet, Reason, Time, Verdict, flags};
+use evenflow_base::{Duration, Packet, Reason, Time, Verdict};
 use evenflow_scenario::model::EventKind;
 
 use evenflow_transport::Window;
@@ -217,8 +217,8 @@ impl Probes {
         }
         for (kind, list) in &mut self.lists {
             let code = match (&kind, verdict) {
-                (EventKind::Arrival, _) if packet.is_data() && !packet.is(flags::BACKWARD) => {
-                    u8::from(packet.ecn == evenflow_base::Ecn::Congestion)
+                (EventKind::Arrival, _) if packet.is_data() && !packet.is_backward() => {
+                    u8::from(packet.ecn() == evenflow_base::Ecn::Congestion)
                 }
                 (EventKind::Mark, Verdict::Mark(reason)) => reason as u8,
                 _ => continue,

@@ -204,7 +204,7 @@ pub static FAIR_TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::flags;
+    use evenflow_base::ip;
 
     fn params() -> Params {
         Params {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     fn packet(class: u8) -> Packet {
-        Packet { label: f64::NAN, class, flags: flags::DATAGRAM, ..Packet::new(0, 1500, 1470) }
+        Packet { label: f64::NAN, class, ip: ip::DATAGRAM, ..Packet::new(0, 1500, 1470) }
     }
 
     fn label_after(meter: &mut ActivityMeter, class: u8, seconds: f64) -> f64 {

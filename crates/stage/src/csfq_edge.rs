@@ -98,9 +98,10 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenflow_base::ip;
 
     fn pass(edge: &mut CsfqEdge, now: u64) -> f64 {
-        let mut p = Packet { flags: 8, ..Packet::new(0, 1500, 1470) };
+        let mut p = Packet { ip: ip::DATAGRAM, ..Packet::new(0, 1500, 1470) };
         edge.forward(&mut p, Time(now), &mut Stream::new(1, "own"));
         p.label
     }

@@ -1,6 +1,6 @@
 //! Laws of meters: what their definitions promise for any arrivals.
 
-use evenflow_base::{Duration, Packet, Stream, Time, flags};
+use evenflow_base::{Duration, Packet, Stream, Time, ip};
 use evenflow_stage::Station;
 use evenflow_stage::activity_meter::{self, ActivityMeter};
 use evenflow_stage::csfq_edge::{self, CsfqEdge};
@@ -18,7 +18,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 fn packet(size: u16) -> Packet {
-    Packet { flags: flags::DATAGRAM, ..Packet::new(0, size, size) }
+    Packet { ip: ip::DATAGRAM, ..Packet::new(0, size, size) }
 }
 
 fn meter(reference_rate: f64, fair: bool) -> ActivityMeter {

@@ -5,20 +5,20 @@
 //! Times are arguments; the caller wakes an endpoint at [`Sender::deadline`] and [`Receiver::deadline`].
 
 pub mod congestion_control;
+pub mod connection;
 pub mod ecn;
 pub mod profile;
 pub mod receiver;
-pub mod report;
 pub mod rtt;
 pub mod sender;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
-use evenflow_base::{Ecn, flags};
+use evenflow_base::{Ecn, flags, ip};
 
 pub use congestion_control::{CONTROLS, CongestionControl, Window};
+pub use connection::{Connection, State, Told};
 pub use profile::Profile;
 pub use receiver::Receiver;
-pub use report::{Report, Reports};
 pub use sender::Sender;
 
 /// A segment that an endpoint wants sent.
@@ -28,15 +28,29 @@ pub struct Segment {
     pub seq: u64,
     /// Application bytes.
     pub payload: u16,
-    /// Bits of [`flags`].
-    pub flags: u8,
-    /// The ECN field it is sent with.
-    pub ecn: Ecn,
     /// Timestamp value or echo.
     pub stamp: u32,
+    /// Bits of [`flags`].
+    pub flags: u8,
+    /// Bits of [`ip`]: the ECN field it is sent with, and which way it goes.
+    pub ip: u8,
+    /// Sent before: a retransmission.
+    pub again: bool,
 }
 
 impl Segment {
+    /// The ECN field it is sent with.
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        Ecn::of(self.ip)
+    }
+
+    /// Whether it goes backwards: what the receiving end sends.
+    #[inline]
+    pub fn is_backward(&self) -> bool {
+        self.ip & ip::BACKWARD != 0
+    }
+
     /// Its size on the wire, bytes.
     #[inline]
     pub fn size(&self, profile: &Profile) -> u16 {

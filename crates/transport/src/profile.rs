@@ -125,6 +125,46 @@ words! {
 }
 
 words! {
+    /// How a connection opens.
+    Handshake {
+        /// SYN, SYN-ACK, ACK.
+        ThreeWay = "three-way",
+        /// Not at all: both ends know of each other from the start (ns-2's one-way agents).
+        None = "none",
+    }
+}
+
+words! {
+    /// What a partial ACK does in a recovery without SACK.
+    PartialAck {
+        /// The next hole is sent again (RFC 6582 section 3.2 step 3).
+        NextHole = "next-hole",
+        /// It ends the recovery (RFC 2581 section 3.2 step 5: plain Reno).
+        EndsRecovery = "ends-recovery",
+    }
+}
+
+words! {
+    /// What probes a closed window.
+    WindowProbe {
+        /// The next byte of data (RFC 9293 section 3.8.6.1).
+        Octet = "octet",
+        /// A segment without data, numbered one byte before what is unacknowledged, so that it must be answered (Linux).
+        Empty = "empty",
+    }
+}
+
+words! {
+    /// When a larger window is told though no ACK is due.
+    WindowUpdate {
+        /// Its edge can move by two segments or half the buffer (4.4BSD).
+        TwoSegments = "two-segments",
+        /// It is at least twice what the other end may still send (Linux).
+        Doubled = "doubled",
+    }
+}
+
+words! {
     /// When a window counts as used to the full.
     WindowUse {
         /// Less than a segment of it is free, or in slow start less than half.
@@ -296,11 +336,15 @@ lines! {
     syn_extra: bytes, Range { min: 0.0, closed: true, max: 40.0 }, "RFC 9293 section 3.2",
         "What a SYN is longer than a pure ACK: its options.";
     max_window: bytes, Range::FROM_ONE, "docs/tcp.md",
-        "Receive window and send buffer.";
+        "Receive window, and where send_buffer is unbounded the send buffer too.";
+    send_buffer: bytes, Range::FROM_ONE, "RFC 9293 section 3.9.1.2",
+        "What an application may have written that is not acknowledged yet: beyond it a writer waits.";
     window_scaling: flag, Range::ANY, "RFC 7323 section 2",
         "Windows above 65535 bytes can be told.";
     write: (or "any"), Range::FROM_ONE, "docs/tcp.md",
         "The application fills the send buffer in writes of this many bytes, and short segments follow where the buffer binds; \"any\": only full segments.";
+    nagle: flag, Range::ANY, "RFC 9293 section 3.7.4",
+        "A segment shorter than full waits while anything is unacknowledged; without it a piece leaves as soon as the application offers it.";
     initial_window: packets, Range::FROM_ONE, "RFC 6928",
         "Initial congestion window.";
     threshold_from_window: flag, Range::ANY, "RFC 5681 section 3.1",
@@ -343,6 +387,8 @@ lines! {
         "Reports before a loss is told, and ACKs after a timeout, hold the window to what is in flight and the reordering seen.";
     limited_transmit: flag, Range::ANY, "RFC 3042",
         "The first duplicate ACKs let new segments out.";
+    partial_ack: (word PartialAck), Range::ANY, "RFC 6582, RFC 2581",
+        "Without SACK, what an ACK of new data does in a recovery that it does not end.";
     deflate_at_exit: flag, Range::ANY, "RFC 6582 section 3.2 step 3",
         "Without SACK, the window after recovery is at most what is in flight plus a segment (option 1).";
     reduction: (word Reduction), Range::ANY, "RFC 6675, RFC 9937",
@@ -371,10 +417,18 @@ lines! {
         "Floor of the retransmission timeout.";
     max_rto: seconds, Range::POSITIVE, "RFC 6298 section 2.5",
         "Ceiling of the retransmission timeout.";
+    handshake: (word Handshake), Range::ANY, "RFC 9293 section 3.5",
+        "How a connection opens.";
     syn_rto: seconds, Range::POSITIVE, "RFC 6298 section 2.1",
         "First timeout of a SYN, doubled each time.";
     syn_tries: integer, Range::FROM_ONE, "docs/tcp.md",
         "SYNs sent before giving up.";
+    time_wait: seconds, Range::NOT_NEGATIVE, "RFC 9293 section 3.6",
+        "How long the end that closed first still answers a FIN that is repeated: two maximum segment lifetimes.";
+    zero_window_probe: (word WindowProbe), Range::ANY, "RFC 9293 section 3.8.6.1",
+        "What asks whether a closed window has opened.";
+    window_update: (word WindowUpdate), Range::ANY, "RFC 9293 section 3.8.6.2.2",
+        "When an application that reads makes its end tell the larger window at once.";
     retries: (or "unlimited"), Range::FROM_ONE, "docs/tcp.md",
         "Retransmissions without a new ACK before the connection dies.";
     timeout_window_once: flag, Range::ANY, "RFC 5681 section 3.1",
@@ -389,6 +443,8 @@ lines! {
         "So many segments at the start are acknowledged one by one.";
     ack_pushed: flag, Range::ANY, "docs/tcp.md",
         "A segment marked PSH is acknowledged as soon as the application has read it, as Linux does since 6.6.";
+    ack_interactive: flag, Range::ANY, "docs/tcp.md",
+        "An end that answers before its ACK is due holds ACKs back for the data that will carry them, as Linux does; so it does with the ACK of a FIN.";
     ack_growing_window: flag, Range::ANY, "docs/tcp.md",
         "Segments that let the advertised window grow are acknowledged one by one, as Linux does; without it the window is constant.";
     ack_compression: seconds, Range::NOT_NEGATIVE, "docs/tcp.md",
@@ -470,6 +526,8 @@ impl Profile {
             syn_extra: 8,
             max_window: UNBOUNDED,
             window_scaling: true,
+            send_buffer: UNBOUNDED,
+            nagle: false,
             write: None,
             initial_window: 10.0, // RFC 6928 section 2
             threshold_from_window: false,
@@ -492,6 +550,7 @@ impl Profile {
             moderation: false,
             limited_transmit: true,
             segmentation_offload: false,
+            partial_ack: PartialAck::NextHole,
             deflate_at_exit: true,
             reduction: Reduction::Proportional,
             rescue: true,
@@ -506,8 +565,12 @@ impl Profile {
             rto: RtoRule::Rfc,
             min_rto: Duration::from_millis(1000), // RFC 6298 section 2.4
             max_rto: Duration::from_millis(60_000),
+            handshake: Handshake::ThreeWay,
             syn_rto: Duration::from_millis(1000), // RFC 6298 section 2.1
             syn_tries: 6,
+            time_wait: Duration::from_millis(240_000), // 2 MSL, RFC 9293 section 3.4.2
+            zero_window_probe: WindowProbe::Octet,
+            window_update: WindowUpdate::TwoSegments,
             retries: Some(15),
             timeout_window_once: false,
             ack_every: 2,
@@ -515,6 +578,7 @@ impl Profile {
             ack_delay_max: Duration::ZERO,
             quick_acks: 0,
             ack_pushed: false,
+            ack_interactive: false,
             ack_growing_window: false,
             ack_compression: Duration::ZERO,
             cached_ssthresh: None,
@@ -548,9 +612,13 @@ impl Profile {
             rto: RtoRule::Linux,
             min_rto: Duration::from_millis(200),
             max_rto: Duration::from_millis(120_000),
+            time_wait: Duration::from_millis(60_000),
+            zero_window_probe: WindowProbe::Empty,
+            window_update: WindowUpdate::Doubled,
             ack_delay: Duration::from_millis(40),
             quick_acks: 16,
             ack_pushed: true,
+            ack_interactive: true,
             ack_growing_window: true,
             segmentation_offload: true,
             ack_compression: Duration::from_millis(1),
@@ -586,9 +654,13 @@ impl Profile {
             rto: RtoRule::LinuxTicks,
             min_rto: Duration::from_millis(200),
             max_rto: Duration::from_millis(120_000),
+            time_wait: Duration::from_millis(60_000),
+            zero_window_probe: WindowProbe::Empty,
+            window_update: WindowUpdate::Doubled,
             ack_delay: Duration::from_millis(40),
             ack_delay_max: Duration::from_millis(200),
             quick_acks: 16,
+            ack_interactive: true,
             ..Profile::rfc()
         }
     }
@@ -602,6 +674,8 @@ impl Profile {
             syn_extra: 4,
             max_window: 131_072,
             window_scaling: true,
+            send_buffer: UNBOUNDED,
+            nagle: false,
             write: Some(512),
             initial_window: 1.0,
             threshold_from_window: false,
@@ -624,6 +698,7 @@ impl Profile {
             moderation: false,
             limited_transmit: true,
             segmentation_offload: false,
+            partial_ack: PartialAck::NextHole,
             deflate_at_exit: true,
             reduction: Reduction::AtOnce,
             rescue: false,
@@ -638,8 +713,12 @@ impl Profile {
             rto: RtoRule::Rfc,
             min_rto: Duration::from_millis(1000),
             max_rto: Duration::from_millis(60_000),
+            handshake: Handshake::ThreeWay,
             syn_rto: Duration::from_millis(3000),
             syn_tries: 6,
+            time_wait: Duration::from_millis(240_000), // twice its MaxSegLifetime
+            zero_window_probe: WindowProbe::Octet,
+            window_update: WindowUpdate::TwoSegments,
             retries: Some(6),
             timeout_window_once: true,
             ack_every: 2,
@@ -647,6 +726,7 @@ impl Profile {
             ack_delay_max: Duration::ZERO,
             quick_acks: 1,
             ack_pushed: false,
+            ack_interactive: false,
             ack_growing_window: false,
             ack_compression: Duration::ZERO,
             cached_ssthresh: None,
@@ -676,6 +756,7 @@ impl Profile {
             clock_tick: Duration::from_millis(10),
             rto: RtoRule::Ticks,
             syn_tries: 6,
+            time_wait: Duration::ZERO, // its FullTcp has none
             retries: None,
             timeout_window_once: false,
             ack_every: 1,
@@ -738,6 +819,25 @@ impl Profile {
         }
         if self.max_window < self.mss {
             wrong("max_window", format!("must hold one segment of {} bytes", self.mss));
+        }
+        if self.send_buffer < self.mss {
+            wrong("send_buffer", format!("must hold one segment of {} bytes", self.mss));
+        }
+        if let Some(write) = self.write.filter(|write| u64::from(*write) > self.buffer()) {
+            let line = if given("write") {
+                "write"
+            } else if self.is_buffer_bounded() {
+                "send_buffer"
+            } else {
+                "max_window"
+            };
+            wrong(
+                line,
+                format!("a write of {write} bytes does not fit into a send buffer of {}", self.buffer()),
+            );
+        }
+        if self.partial_ack != PartialAck::NextHole && self.sack {
+            wrong("partial_ack", format!("{} goes with sack = false", self.partial_ack.word()));
         }
         if !self.window_scaling && self.max_window > 65_535 {
             if given("max_window") {
@@ -832,6 +932,18 @@ impl Profile {
         };
         let end = (now.0 / tick).saturating_add(ticks) / slot + 1;
         Time(end.saturating_mul(slot).saturating_mul(tick))
+    }
+
+    /// Whether the send buffer has a size of its own, apart from `max_window`.
+    #[inline]
+    pub fn is_buffer_bounded(&self) -> bool {
+        self.send_buffer < UNBOUNDED
+    }
+
+    /// The send buffer, bytes.
+    #[inline]
+    pub fn buffer(&self) -> u64 {
+        if self.is_buffer_bounded() { self.send_buffer } else { self.max_window }
     }
 
     /// The payload of a full segment, bytes, as a real number.

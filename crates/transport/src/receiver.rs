@@ -3,10 +3,9 @@
 //!
 //! The application reads at once, so the advertised window never shrinks.
 
-use evenflow_base::{Duration, Ecn as Field, Packet, Time, flags};
+use evenflow_base::{Duration, Ecn as Field, Packet, Report, Time, flags, ip, options};
 
-use crate::profile::{Ecn, PeerEcn};
-use crate::report::Report;
+use crate::profile::{Ecn, Handshake, PeerEcn};
 use crate::{Profile, Segment, ecn};
 
 mod growing;
@@ -56,6 +55,8 @@ pub struct Receiver {
     unacked: u32,
     /// Segments still to be acknowledged one by one.
     quick: u32,
+    /// ACKs wait for data to carry them; so many would otherwise still go one by one.
+    patient: Option<u32>,
     /// When a held-back ACK is due.
     due: Time,
     /// TS.Recent: the timestamp to echo (RFC 7323 section 4.3).
@@ -69,14 +70,14 @@ pub struct Receiver {
     /// Out-of-order segments since `next` last moved.
     ahead_since: u32,
     growing: Option<Box<Growing>>,
-    spacing: Spacing,
+    spacing: Option<Box<Spacing>>,
     marks: Marks,
 }
 
 /// How long an ACK is held back where that follows how far segments lie apart (Linux's `ato`).
 #[derive(Clone, Copy, Debug)]
 struct Spacing {
-    /// At most; zero: it follows nothing.
+    /// At most.
     most: Duration,
     /// Zero before the first segment.
     current: Duration,
@@ -85,6 +86,10 @@ struct Spacing {
 }
 
 impl Spacing {
+    fn new(profile: &Profile) -> Spacing {
+        Spacing { most: profile.ack_delay_max, current: Duration::ZERO, last: Time::ZERO }
+    }
+
     /// A segment came in order. Halved, and half of `least`, or of the gap where that is more, is added; a gap longer than
     /// `current` says nothing.
     fn arrived(&mut self, now: Time, least: Duration) {
@@ -113,22 +118,24 @@ impl Spacing {
 impl Receiver {
     /// A listening end.
     pub fn new(profile: &Profile) -> Receiver {
+        let opened = profile.handshake == Handshake::None;
         Receiver {
             next: 0,
             ahead: Vec::new(),
             unacked: 0,
             quick: profile.quick_acks,
+            patient: None,
             due: Time::NEVER,
             stamp: 0,
             arrivals: 0,
             last_ack: 0,
             duplicate: None,
             ahead_since: 0,
-            spacing: Spacing { most: profile.ack_delay_max, current: Duration::ZERO, last: Time::ZERO },
+            spacing: (profile.ack_delay_max > profile.ack_delay).then(|| Box::new(Spacing::new(profile))),
             growing: profile.ack_growing_window.then(|| Box::new(Growing::new(profile))),
             marks: Marks {
-                mode: Ecn::Off,
-                settled: false,
+                mode: if opened { profile.agreed_ecn() } else { Ecn::Off },
+                settled: opened,
                 latched: false,
                 counter: ecn::FIRST,
                 unreported: 0,
@@ -162,12 +169,12 @@ impl Receiver {
             if let Some(growing) = &mut self.growing {
                 growing.answer(now);
             }
-            let (mut bits, mode) = ecn::answer(profile.peer_ecn, profile.ecn, packet.flags, packet.ecn);
+            let (mut bits, mode) = ecn::answer(profile.peer_ecn, profile.ecn, packet.flags, packet.ecn());
             // The first SYN decides; a later one that asks for nothing is answered as before (RFC 9768 section 3.1.5).
             if !self.marks.settled {
                 (self.marks.mode, self.marks.settled) = (mode, true);
             } else if self.marks.mode == Ecn::Accurate {
-                bits = ecn::flags_of(ecn::reflected(packet.ecn));
+                bits = ecn::flags_of(ecn::reflected(packet.ecn()));
             } else if self.marks.mode == Ecn::Off && profile.peer_ecn != PeerEcn::Broken {
                 bits = 0;
             }
@@ -216,15 +223,15 @@ impl Receiver {
             growing.read(self.next, ahead, now, profile);
         }
         self.unacked = self.unacked.saturating_add(1);
-        let adaptive = profile.ack_delay_max > profile.ack_delay;
-        if adaptive {
-            self.spacing.arrived(now, profile.ack_delay);
+        if let Some(spacing) = &mut self.spacing {
+            spacing.arrived(now, profile.ack_delay);
         }
         let pushed = profile.ack_pushed && packet.is(flags::PUSH);
         if had_hole || self.unacked >= profile.ack_every || self.quick > 0 || told_at_once || pushed {
             self.acknowledge(out);
         } else if self.due == Time::NEVER {
-            let delay = if adaptive { self.spacing.delay(profile.ack_delay) } else { profile.ack_delay };
+            let least = profile.ack_delay;
+            let delay = self.spacing.as_ref().map_or(least, |spacing| spacing.delay(least));
             self.due = now + delay;
         }
     }
@@ -237,7 +244,7 @@ impl Receiver {
         let held: u64 = self.ahead.iter().map(|island| island.to - island.from).sum();
         let this = u64::from(packet.seq < self.next);
         if growing.grow(held / profile.mss + this, profile) {
-            self.quick |= 1;
+            self.quick |= u32::from(self.patient.is_none());
         }
     }
 
@@ -253,7 +260,7 @@ impl Receiver {
     /// Counts a data packet's mark; says whether it is to be told at once.
     fn mark(&mut self, packet: &Packet) -> bool {
         let m = &mut self.marks;
-        let marked = packet.ecn == Field::Congestion;
+        let marked = packet.ecn() == Field::Congestion;
         let changed = marked && !m.last;
         m.last = marked;
         match m.mode {
@@ -282,7 +289,9 @@ impl Receiver {
     /// The held-back ACK's time has come.
     pub fn wake(&mut self, now: Time, out: &mut Vec<Segment>) {
         if now >= self.due {
-            self.spacing.waited();
+            if let Some(spacing) = &mut self.spacing {
+                spacing.waited();
+            }
             self.acknowledge(out);
         }
     }
@@ -305,39 +314,82 @@ impl Receiver {
         self.ahead[at] = Island { from: from.min(first.from), to: to.max(last.to), touched };
     }
 
-    /// The SACK option of the ACK that was just sent; `None` where it has none.
-    #[inline]
-    pub fn report(&mut self) -> Option<Report> {
-        if self.ahead.is_empty() && self.duplicate.is_none() {
-            return None;
-        }
-        Some(self.make_report())
+    /// What the handshake settled on for congestion marks.
+    pub fn ecn(&self) -> Ecn {
+        self.marks.mode
     }
 
-    #[inline(never)]
-    fn make_report(&mut self) -> Report {
-        let mut report = Report::default();
+    /// The handshake went the other way: this is what it settled on.
+    pub fn settle(&mut self, mode: Ecn) {
+        (self.marks.mode, self.marks.settled) = (mode, true);
+    }
+
+    /// The SYN is answered once more, with the same flags `bits`.
+    pub fn answer_again(&self, bits: u8) -> Segment {
+        Segment { again: true, ..self.acknowledgement(flags::SYN | bits) }
+    }
+
+    /// Data leaves this end: the ACK rides on it. Gives the flags that it adds, and the timestamp to echo.
+    pub fn ride(&mut self) -> (u8, u32) {
+        (self.acknowledged(), self.stamp)
+    }
+
+    /// The data that is about to arrive echoes the timestamp `echo`.
+    pub fn hear(&mut self, echo: u32) {
+        if let Some(growing) = &mut self.growing {
+            growing.hear(echo);
+        }
+    }
+
+    /// ACKs wait for data to carry them (`true`), or are as quick again as before.
+    pub fn wait_for_data(&mut self, wait: bool) {
+        if wait {
+            self.patient.get_or_insert(std::mem::take(&mut self.quick));
+        } else if let Some(quick) = self.patient.take() {
+            self.quick = self.quick.max(quick);
+        }
+    }
+
+    /// The connection is no more: no ACK is due.
+    pub fn hush(&mut self) {
+        self.due = Time::NEVER;
+    }
+
+    /// Whether the ACK that was just sent has a SACK option.
+    #[inline]
+    pub fn reports(&self) -> bool {
+        !self.ahead.is_empty() || self.duplicate.is_some()
+    }
+
+    /// Adds its blocks to `report`.
+    pub fn report(&mut self, report: &mut Report) {
         if let Some(block) = self.duplicate.take() {
             report.push(block);
         }
         let mut before = u32::MAX;
-        for _ in 0..crate::report::BLOCKS {
+        for _ in 0..options::BLOCKS {
             let newest = self.ahead.iter().filter(|r| r.touched < before).max_by_key(|r| r.touched);
             let Some(island) = newest else { break };
             report.push((island.from, island.to));
             before = island.touched;
         }
-        report
     }
 
+    /// An ACK goes at once.
     #[inline]
-    fn acknowledge(&mut self, out: &mut Vec<Segment>) {
+    pub fn acknowledge(&mut self, out: &mut Vec<Segment>) {
+        let bits = self.acknowledged();
+        out.push(self.acknowledgement(bits));
+    }
+
+    /// All that came is acknowledged by what leaves now; gives the flags of the feedback.
+    #[inline(always)]
+    fn acknowledged(&mut self) -> u8 {
         self.unacked = 0;
         self.quick = self.quick.saturating_sub(1);
         self.due = Time::NEVER;
         self.last_ack = self.next;
-        let bits = if self.marks.mode == Ecn::Off { 0 } else { self.feedback() };
-        out.push(self.acknowledgement(bits));
+        if self.marks.mode == Ecn::Off { 0 } else { self.feedback() }
     }
 
     /// The three flags of an ACK.
@@ -359,9 +411,10 @@ impl Receiver {
         Segment {
             seq: self.next,
             payload: 0,
-            flags: flags::ACK | flags::BACKWARD | extra,
-            ecn: Field::NotCapable,
             stamp: self.stamp,
+            flags: flags::ACK | extra,
+            ip: ip::BACKWARD,
+            again: false,
         }
     }
 }

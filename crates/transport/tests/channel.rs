@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use evenflow_base::schema::Values;
-use evenflow_base::{Duration, Ecn, Packet, Stream, Time, flags};
+use evenflow_base::{Carried, Duration, Ecn, Packet, Report, Stream, Time, flags};
 use evenflow_transport::profile::{Ecn as Mode, LossDetection, Reduction, RttSource};
 use evenflow_transport::sender::{Life, Recovery};
-use evenflow_transport::{CongestionControl, Profile, Receiver, Report, Reports, Segment, Sender};
+use evenflow_transport::{CongestionControl, Profile, Receiver, Segment, Sender};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -38,8 +38,7 @@ struct World {
     channel: Channel,
     stream: Stream,
     /// Packets under way by time of arrival and number.
-    air: BTreeMap<(Time, u64), (bool, Segment, u64)>,
-    reports: Reports,
+    air: BTreeMap<(Time, u64), (bool, Segment, Report)>,
     /// What the application will add, and how long after all before it was acknowledged.
     pieces: Vec<(Duration, u64)>,
     /// When it adds the next.
@@ -68,7 +67,6 @@ impl World {
             channel,
             stream: Stream::new(seed, "channel"),
             air: BTreeMap::new(),
-            reports: Reports::default(),
             pieces: Vec::new(),
             offer_at: Time::NEVER,
             sent: 0,
@@ -85,29 +83,29 @@ impl World {
     fn transmit(&mut self, out: &mut Vec<Segment>) {
         let before = (self.high, out.len());
         for mut segment in out.drain(..) {
-            let back = segment.flags & flags::BACKWARD != 0;
-            let report = match back && self.profile.sack {
-                true => self.receiver.report().unwrap_or_default(),
-                false => Report::default(),
-            };
+            let back = segment.is_backward();
+            let mut report = Report::default();
+            if back && self.profile.sack {
+                self.receiver.report(&mut report);
+            }
             for &(from, to) in report.blocks() {
                 assert!(
                     self.arrived[from as usize..to as usize].iter().all(|&there| there),
                     "reported {from}..{to}"
                 );
             }
-            if segment.ecn != Ecn::NotCapable {
+            if segment.ecn() != Ecn::NotCapable {
                 // RFC 3168 sections 6.1.1, 6.1.4, 6.1.5.
-                assert!(segment.payload > 0 && segment.flags & (flags::RETRANSMIT | flags::SYN) == 0);
+                assert!(segment.payload > 0 && !segment.again && segment.flags & flags::SYN == 0);
                 assert_ne!(self.sender.ecn(), Mode::Off);
                 if self.stream.open01() < self.channel.mark {
-                    segment.ecn = Ecn::Congestion;
+                    segment.ip |= Ecn::Congestion as u8;
                 }
             }
             if segment.payload > 0 {
                 assert!(u32::from(segment.payload) <= MSS);
                 let again = segment.seq < self.high;
-                assert_eq!(segment.flags & flags::RETRANSMIT != 0, again, "{segment:?}");
+                assert_eq!(segment.again, again, "{segment:?}");
                 self.high = self.high.max(segment.seq + u64::from(segment.payload));
                 assert!(self.high <= self.arrived.len() as u64, "beyond what the application has");
                 assert!(self.high - self.acked <= self.profile.max_window, "beyond the advertised window");
@@ -120,8 +118,7 @@ impl World {
                 }
                 let extra = self.channel.jitter.seconds() * self.stream.open01();
                 let at = self.now + self.channel.delay + Duration::from_seconds(extra);
-                let place = if report.blocks().is_empty() { 0 } else { self.reports.keep(report) };
-                self.air.insert((at, self.sent), (back, segment, place));
+                self.air.insert((at, self.sent), (back, segment, report));
             }
         }
         self.check_burst(before.0, before.1);
@@ -149,29 +146,23 @@ impl World {
         }
     }
 
-    fn deliver(&mut self, back: bool, segment: Segment, place: u64, out: &mut Vec<Segment>) {
-        let report = if place == 0 { Report::default() } else { self.reports.take(place) };
+    fn deliver(&mut self, back: bool, segment: Segment, report: Report, out: &mut Vec<Segment>) {
         let packet = Packet {
             seq: segment.seq,
-            label: 0.0,
-            flow: 0,
             stamp: segment.stamp,
-            size: segment.size(&self.profile),
-            payload: segment.payload,
-            hop: 0,
-            class: 0,
             flags: segment.flags,
-            ecn: segment.ecn,
+            ip: segment.ip,
+            ..Packet::new(0, segment.size(&self.profile), segment.payload)
         };
         if back {
             if packet.is(flags::ACK) && !packet.is(flags::SYN) {
                 self.acked = self.acked.max(packet.seq);
             }
             let before = self.sender.window().ssthresh;
-            self.sender.receive(&packet, &report, self.now, &self.profile, out);
+            self.sender.receive(&packet, &Carried::reporting(report), self.now, &self.profile, out);
             return self.check_threshold(before);
         }
-        self.marks += u64::from(packet.ecn == Ecn::Congestion);
+        self.marks += u64::from(packet.ecn() == Ecn::Congestion);
         let (from, to) = (packet.seq as usize, packet.seq as usize + usize::from(packet.payload));
         self.arrived[from..to].fill(true);
         while self.arrived.get(self.prefix as usize) == Some(&true) {
@@ -203,8 +194,8 @@ impl World {
         self.now = next;
         let mut out = Vec::new();
         if packet == next {
-            let (_, (back, segment, place)) = self.air.pop_first().expect("a packet");
-            self.deliver(back, segment, place, &mut out);
+            let (_, (back, segment, report)) = self.air.pop_first().expect("a packet");
+            self.deliver(back, segment, report, &mut out);
         } else if self.offer_at == next {
             self.offer_at = Time::NEVER;
             let (_, more) = self.pieces.remove(0);
@@ -268,7 +259,6 @@ impl World {
             steps += 1;
             assert!(steps < 200_000, "it never ends");
         }
-        assert!(self.reports.is_empty(), "a report is left over");
     }
 }
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from ..errors import EvenflowError, nearest
-from .base import app, complain
+from .base import app, complain, with_any_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +74,7 @@ def invoke(arguments: Sequence[str]) -> int:
 
     Never raises, never prints a traceback (`EVENFLOW_DEBUG=1` lets it through).
     """
+    with_any_terminal()
     arguments = _as_meant(arguments)
     wrong = _unknown_command(arguments)
     if wrong is not None:

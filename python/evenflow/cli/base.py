@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
+import os
+import re
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,9 +61,51 @@ On = Annotated[
         help="Compute on other workers: dask://HOST:PORT, dask-local:4, slurm or slurm:PARTITION (docs/cluster.md).",
     ),
 ]
+
+
+def metric_paths(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Metrics of the scenario file, study or run on the line that a shell completes; without one, of all scenarios."""
+    from ..run.preview import metric_names
+
+    known: list[str] = []
+    given = ctx.params.get("file") or ctx.params.get("target") or _typed()
+    with contextlib.suppress(Exception):  # nobody reads messages while completing
+        target = Path(given or "")
+        if given and target.is_file() and target.suffix == ".toml":
+            from ..scenario.scenario import Scenario
+
+            known = metric_names(Scenario.load(target))
+        elif given:
+            from ..run.record import Record
+            from ..run.saved import open_
+
+            found = open_(target)
+            known = list(found.metrics()) if isinstance(found, Record) else found.metric_names()
+        else:
+            from ..run.mechanism import schema
+
+            known = [str(metric["name"]) for metric in schema()["metrics"]]
+    ends = [name.rpartition(".")[2] for name in known]
+    return [name for name in dict.fromkeys([*known, *ends]) if name.startswith(incomplete)]
+
+
+def _typed() -> str | None:
+    """The file or folder on the line: Click gives up on a line that ends with an option without its value."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    with contextlib.suppress(ValueError):
+        words = [word for word in shlex.split(line)[2:] if not word.startswith("-")]
+        return next((word for word in words if Path(word).exists()), words[0] if words else None)
+    return None
+
+
 Metric = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME", help="What is drawn: a dotted name, * allowed, or its end. Repeatable."),
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="What is drawn: a dotted name, * allowed, or its end. Repeatable.",
+        autocompletion=metric_paths,
+    ),
 ]
 X = Annotated[
     str | None, typer.Option("--x", metavar="PATH", help="The swept path along the axis; for scatter a metric.")
@@ -175,8 +221,42 @@ def workers_at(where: Place | None, jobs: int | None, store: Store) -> Iterator[
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output."""
-    print(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
+    """One JSON document on standard output, with escapes for what the terminal cannot show or would obey."""
+    plain = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") != "utf8"
+    text = json.dumps(document, ensure_ascii=plain, indent=2, allow_nan=False)
+    print(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+_OBEYED = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff]")
+
+
+def stem(file: Path) -> str:
+    """What a study is called after its file: the name without `.toml`, and never a folder above."""
+    return file.stem if file.stem.strip(". ") else "study"
+
+
+def with_any_terminal() -> None:
+    """Make texts print on terminals that know few letters: those that they lack are shown by others."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None and getattr(stream, "errors", None) != "evenflow":
+            reconfigure(errors="evenflow")
+
+
+_SHOWN_AS = {
+    "·": ".", "–": "-", "—": "-", "−": "-", "─": "-", "━": "-", "│": "|", "×": "x", "±": "+/-", "µ": "u", "μ": "u",
+    "“": '"', "”": '"', "‘": "'", "’": "'", "…": "...", "•": "*", "→": "->", "≤": "<=", "≥": ">=",
+    "≈": "~", "\xa0": " ",
+}  # fmt: skip
+
+
+def _shown_as(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(_SHOWN_AS.get(c, "?" if c.isprintable() else f"\\x{ord(c):02x}") for c in lacking), error.end
+
+
+codecs.register_error("evenflow", _shown_as)
 
 
 def complain(message: str) -> None:

@@ -103,7 +103,7 @@ def doctor(as_json: Json = False) -> None:
 
 @app.command("tunnel-table", epilog=examples("evenflow tunnel-table", "evenflow tunnel-table --json"))
 def tunnel_table_(as_json: Json = False) -> None:
-    """What tunnels do to congestion marks: five sets of rules beside each other."""
+    """What tunnels do to congestion marks, by five sets of rules."""
     from ..run.tunnels import tunnel_table
 
     found = tunnel_table()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -185,11 +186,12 @@ def claims(
     """
     from .. import papers as registry
     from ..papers import carry
-    from ..papers.reproduce import LEDGER, read_ledger, read_shipped, shipped_ledger
+    from ..papers.reproduce import LEDGER, not_a_ledger, read_ledger, read_shipped, shipped_ledger
 
     key = registry.key_of(paper)
     folder = out or Path("out") / key
     document = read_ledger(folder / LEDGER)
+    own = document is not None
     told = f"From {folder / LEDGER}."
     if document is None and out is None:
         document = read_shipped(key)
@@ -199,32 +201,37 @@ def claims(
         )
     if document is None:
         raise UsageError(f"There is no ledger in {folder}. Run: evenflow reproduce {key} --scale quick")
-    from .. import _core
+    try:
+        from .. import _core
 
-    if document.get("engine") != _core.ENGINE_ID:
-        right = carry.right_to(document, [folder, shipped_ledger(key).parent])
-        told += f" {carry.sentence(right)}" if right else " It was made by another build of the engine."
-    for right in document.get("carried", []):
-        told += f" {carry.sentence(right)}"
-    if not document.get("complete", True):
-        told += " Only some experiments were run; claims that need others are not listed."
-    if claim is not None:
-        document = _one(document, key, claim, registry.load(key))
-    if as_json:
-        from ..judge.claims import worst_first
+        if document.get("engine") != _core.ENGINE_ID:
+            right = carry.right_to(document, [folder, shipped_ledger(key).parent])
+            told += f" {carry.sentence(right)}" if right else " It was made by another build of the engine."
+        for right in document.get("carried", []):
+            told += f" {carry.sentence(right)}"
+        if not document.get("complete", True):
+            told += " Only some experiments were run; claims that need others are not listed."
+        if claim is not None:
+            document = _one(document, key, claim, registry.load(key))
+        if as_json:
+            from ..judge.claims import worst_first
 
-        print_json({**document, "claims": worst_first(document["claims"])})
-    elif claim is not None:
-        from ..show import one_claim
+            print_json({**document, "claims": worst_first(document["claims"])})
+        elif claim is not None:
+            from ..show import one_claim
 
-        (row,) = document["claims"]
-        shown = {name: document.get(name) or [] for name in ("sensitivity", "history")}
-        print(one_claim.claim(row, scale=document.get("scale", "quick"), told=told, **shown))
-    else:
-        from ..show import screens
+            (row,) = document["claims"]
+            shown = {name: document.get(name) or [] for name in ("sensitivity", "history")}
+            print(one_claim.claim(row, scale=document.get("scale", "quick"), told=told, **shown))
+        else:
+            from ..show import screens
 
-        screens.ledger(document)
-        print(told)
+            screens.ledger(document)
+            print(told)
+    except (KeyError, TypeError, AttributeError, IndexError):
+        if not own or os.environ.get("EVENFLOW_DEBUG"):
+            raise
+        raise not_a_ledger(folder / LEDGER) from None
     _leave(document, strict)
 
 

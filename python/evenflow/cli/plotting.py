@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError, nearest
-from .base import LARGEST_SEED, By, Jobs, Metric, Settings, X, app, examples, load
+from .base import LARGEST_SEED, By, Jobs, Json, Metric, Settings, X, app, examples, load, print_json, stem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,27 +19,10 @@ if TYPE_CHECKING:
     from ..scenario.scenario import Scenario
     from ..show.pictures import Choice, Picture
 
+KINDS = ("line", "interval", "box", "cdf", "scatter", "timeline")
 SUFFIXES = ("pdf", "svg", "png", "csv")
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
 LEAST_IN, MOST_IN = 1.0, 40.0
-
-
-class Kind(StrEnum):
-    """How it is drawn."""
-
-    line = "line"
-    interval = "interval"
-    box = "box"
-    cdf = "cdf"
-    scatter = "scatter"
-    timeline = "timeline"
-
-
-class Seeds(StrEnum):
-    """What is shown of replications."""
-
-    mean = "mean"
-    each = "each"
 
 
 @app.command(
@@ -66,8 +48,18 @@ def plot(
         list[str] | None,
         typer.Option("--series", metavar="NAME", help="Recorded series over time; * allowed, or its end. Repeatable."),
     ] = None,
-    kind: Annotated[Kind | None, typer.Option("--kind", help="How it is drawn; default: what suits.")] = None,
-    seeds: Annotated[Seeds, typer.Option("--seeds", help="The mean with its interval, or each run too.")] = Seeds.mean,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            metavar="|".join(KINDS),
+            help="How it is drawn; default: what suits.",
+            autocompletion=lambda incomplete: [kind for kind in KINDS if kind.startswith(incomplete)],
+        ),
+    ] = None,
+    seeds: Annotated[
+        str, typer.Option("--seeds", metavar="mean|each", help="The mean with its interval, or each run too.")
+    ] = "mean",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -86,6 +78,7 @@ def plot(
         int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Of a file's study: seeds 1 to N.")
     ] = None,
     jobs: Jobs = None,
+    as_json: Json = False,
 ) -> None:
     """A figure of a run or of a finished study.
 
@@ -105,8 +98,8 @@ def plot(
         rows,
         columns,
         tuple(series or ()),
-        None if kind is None else kind.value,
-        seeds.value,
+        kind,
+        seeds,
     )
     problems += [f"--{text}" for text in choice.problems()]
     if target.is_dir() or not (target.suffix == ".toml" or target.is_file()):
@@ -114,8 +107,15 @@ def plot(
             problems.append("--set: a finished study is not run again; it is for scenario files.")
         picture, where = _finished(target, choice, problems)
     else:
-        picture, where = _from_file(target, choice, problems, settings or [], seed, replications, jobs)
-    for path in write(picture, out, where, sizes):
+        picture, where = _from_file(
+            target, choice, problems, settings or [], seed, replications, jobs, progress=not as_json
+        )
+    written = write(picture, out, where, sizes)
+    if as_json:
+        numbers = picture.frame().to_dicts()
+        print_json({"files": [str(path) for path in written], "kind": picture.kind, "numbers": numbers})
+        return
+    for path in written:
         print(path)
 
 
@@ -152,6 +152,8 @@ def _from_file(
     seed: int,
     replications: int | None,
     jobs: int | None,
+    *,
+    progress: bool,
 ) -> tuple[Picture, Path]:
     from ..show import pictures
 
@@ -162,8 +164,10 @@ def _from_file(
     swept = by_label or over_points or replications is not None
     if by_label and "sweep" not in scenario.tree:
         problems.append(f"{file} has no [sweep]: --x, --by, --rows and --columns are for studies.")
+    if problems:  # nothing is run, so what a run would show to be wrong is looked for here
+        problems += _unknown_metrics(scenario, choice)
     _raise(problems)
-    where = Path("out") / file.stem / "plot"
+    where = Path("out") / stem(file) / "plot"
     if not swept:
         record, telling = watched(scenario, seed, choice)
         return pictures.of_record(record, choice, telling=telling), where
@@ -172,8 +176,19 @@ def _from_file(
 
     planned = Study.from_scenario(scenario, replications, pins)
     with Store() as store:
-        table = run_study(planned, store=store, jobs=jobs, progress=True, what=file.stem)
+        table = run_study(planned, store=store, jobs=jobs, progress=progress, what=stem(file))
         return pictures.of_table(table, choice), where
+
+
+def _unknown_metrics(scenario: Scenario, choice: Choice) -> list[str]:
+    from ..run.preview import metric_names
+    from ..show import pictures
+
+    wrong: list[str] = []
+    known = metric_names(scenario) if choice.metric else []
+    if known:
+        pictures.chosen("metric", choice.metric, known, wrong)
+    return [f"--{text}" for text in wrong]
 
 
 def watched(scenario: Scenario, seed: int, choice: Choice) -> tuple[Record, bool]:
@@ -233,7 +248,7 @@ def _suffix(out: Path | None, problems: list[str]) -> None:
 
 def write(picture: Picture, out: Path | None, where: Path, sizes: Sequence[float | None]) -> list[Path]:
     """Write the figure, or its numbers; without a name an SVG and a PDF, called like `where`."""
-    from ..run.store import write_whole
+    from ..run.store import csv_bytes, write_whole
     from ..show import plots
     from ..show.drawing import draw
 
@@ -242,7 +257,7 @@ def write(picture: Picture, out: Path | None, where: Path, sizes: Sequence[float
     for path in targets:
         kind = path.suffix.lstrip(".").lower()
         if kind == "csv":
-            write_whole(path, picture.frame().write_csv().encode())
+            write_whole(path, csv_bytes(picture.frame()))
             continue
         drawn = drawn if drawn is not None else draw(picture, *sizes)
         write_whole(path, plots.rendered(drawn, kind))

@@ -25,6 +25,7 @@ from .base import (
     load,
     print_json,
     share,
+    stem,
     workers_at,
 )
 
@@ -97,7 +98,7 @@ def _write_run(
     from ..show import pictures
     from .plotting import watched, write
 
-    folder = out if out is not None else Path("out") / file.stem
+    folder = out if out is not None else Path("out") / stem(file)
     written = []
     if out is not None:
         for name, data in run_files(record, notes).items():
@@ -160,7 +161,7 @@ def study(
     scenario, pins = load(file, settings)
     wanted = _precision(precision, precision_of, replications)
     planned = Planned.from_scenario(scenario, replications, pins)
-    folder = out or Path("out") / file.stem
+    folder = out or Path("out") / stem(file)
     from ..run.store import prepare
     from ..show import pictures
     from ..show.export import write_study
@@ -170,7 +171,9 @@ def study(
     choice = pictures.Choice(tuple(metric or ()), x, None if by is None else tuple(by))
     with Store() as store:
         with workers_at(where, jobs, store) as elsewhere:
-            table = run_study(planned, store=store, progress=not as_json, precision=wanted, what=file.stem, **elsewhere)
+            table = run_study(
+                planned, store=store, progress=not as_json, precision=wanted, what=stem(file), **elsewhere
+            )
         command = _command(file, settings, replications, precision, precision_of, choice)
         written = write_study(table, scenario, folder, choice=choice, command=command, store=store)
     if as_json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, examples, load, pairs, print_json
+from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, examples, load, pairs, print_json, stem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,7 +89,7 @@ def theory(
             first = 1 if seed is None else seed
             count = replications or (5 if seed is None else 1)
             study = Study([Point({}, scenario)], range(first, first + count))
-            found = found.compared(run_study(study, store=store, jobs=jobs, progress=not as_json, what=file.stem))
+            found = found.compared(run_study(study, store=store, jobs=jobs, progress=not as_json, what=stem(file)))
     written = _write_theory(found, out, starts, length) if out is not None else []
     if as_json:
         print_json(found.to_json())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import EvenflowError
 from ..judge import claims
-from ..run.store import Store, prepare, write_whole
+from ..run.store import Store, csv_bytes, prepare, write_whole
 from ..run.study import Table, default_jobs, run_study
 from . import carry
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..judge.sensitivity import Varied
 
 LEDGER = "ledger.json"
+VERDICTS = ("holds", "fails", "undecided")
 COMPARISONS = "comparisons.json.gz"
 """Beside a ledger that ships: every comparison of every row, packed."""
 REPORT = "report.html"
@@ -247,12 +248,12 @@ def _draw(found: Examined, out: Path) -> None:
             data = experiment.data(found.table)
         else:
             data = found.table.summary(list(experiment.metrics) or None)
-        text = data.write_csv()
+        text = csv_bytes(data)
     except Exception as error:
         found.broken = f"{type(error).__name__}: {error}"
         return
     found.data = f"figures/{experiment.id}.csv"
-    write_whole(out / found.data, text.encode())
+    write_whole(out / found.data, text)
 
 
 def _judge(paper: Paper, tables: Mapping[str, Table], scale: Scale) -> list[Entry]:
@@ -330,11 +331,18 @@ def read_ledger(path: Path) -> dict[str, Any] | None:
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        document["claims"]
+        rows = document["claims"]
+        if not isinstance(rows, list) or not all(row["verdict"] in VERDICTS and row["id"] + "" for row in rows):
+            raise ValueError
         return dict(document)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise EvenflowError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, KeyError, TypeError):
-        raise EvenflowError(f"{path} is not a ledger; remove it and run the paper again.") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise not_a_ledger(path) from None
+
+
+def not_a_ledger(path: Path) -> EvenflowError:
+    """The sentence for a ledger that was damaged."""
+    return EvenflowError(f"{path} is not a ledger, or damaged; remove it and run the paper again.")

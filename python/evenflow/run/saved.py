@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError, UsageError, nearest
 from ..scenario.scenario import Scenario
+from .files import csv_bytes
 from .record import Record
 from .store import SeriesFile
 from .study import Origin, Run, Table
@@ -179,7 +180,7 @@ def run_files(record: Record, notes: Sequence[Note] = ()) -> dict[str, bytes]:
         out = io.BytesIO()
         frame.write_parquet(out)
         files[SERIES] = out.getvalue()
-        files["series.csv"] = frame.write_csv().encode()
+        files["series.csv"] = csv_bytes(frame)
     return files
 
 

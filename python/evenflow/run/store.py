@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import StoreError
 from .files import (
+    csv_bytes,
     full,
     make_folder,
     out_of_space,
@@ -59,6 +60,7 @@ __all__ = [
     "Claimed",
     "SeriesFile",
     "Store",
+    "csv_bytes",
     "key_of",
     "prepare",
     "unwritable",
@@ -451,7 +453,7 @@ class Store:
                 with self._lock.held(exclusive=False):
                     if self._process == os.getpid() and _identity(self._file) == self._identity:
                         return work()
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if attempt == 2 or not _is_corrupt(error):
                     raise self._sentence(error) from None
                 if self.read_only:
@@ -550,6 +552,9 @@ class Store:
             self._check(db)
             # WAL: readers and one writer at once, and a killed process leaves no half of a row.
             _set_journal(db, "DELETE" if _on_network(self.folder) else "WAL")
+        except UnicodeDecodeError:  # in a message of SQLite about the damage
+            db.close()
+            raise _Damaged from None
         except sqlite3.DatabaseError as error:
             db.close()
             if _is_corrupt(error):
@@ -668,7 +673,7 @@ class Store:
             copy.write_bytes(self._file.read_bytes())
             Path(f"{copy}-wal").write_bytes(log.read_bytes())
             return self._readable(copy, "rw")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             if _is_corrupt(error):
                 raise self._unmendable() from None
             raise self._sentence(error) from None
@@ -722,7 +727,7 @@ class Store:
             f"The store {self._file} has been locked by another process for {BUSY_S:.0f} s. Try again later."
         )
 
-    def _sentence(self, error: sqlite3.Error) -> StoreError:
+    def _sentence(self, error: Exception) -> StoreError:
         text = str(error)
         name = getattr(error, "sqlite_errorname", "")
         primary = _primary(error)
@@ -915,13 +920,17 @@ def _rescue(aside: Path, db: sqlite3.Connection) -> int:
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(f"{aside}{suffix}", f"{Path(to) / aside.name}{suffix}")
         copy = Path(to) / aside.name
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(_connected(copy, "rw")) as old:
+        with contextlib.suppress(*_UNREADABLE), contextlib.closing(_connected(copy, "rw")) as old:
             old.execute("PRAGMA writable_schema = ON")  # also: read on where a table's definition is damaged
             for name, sql in _schema().items():
                 old.execute("UPDATE sqlite_master SET sql = ? WHERE name = ? AND sql != ?", (sql, name, sql))
         with contextlib.closing(_connected(copy, "rw")) as old:
             return _taken_over(old, db)
     return 0
+
+
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What a damaged database raises: the messages of SQLite name what it found there, which may be no UTF-8."""
 
 
 def _taken_over(old: sqlite3.Connection, db: sqlite3.Connection) -> int:
@@ -946,19 +955,20 @@ def _taken_over(old: sqlite3.Connection, db: sqlite3.Connection) -> int:
 
 
 def _as_far_as_it_goes(old: sqlite3.Connection, ask: str) -> Iterator[tuple[Any, ...]]:
-    with contextlib.suppress(sqlite3.Error):
+    with contextlib.suppress(*_UNREADABLE):
         yield from old.execute(ask)
 
 
-def _primary(error: sqlite3.Error) -> int | None:
+def _primary(error: Exception) -> int | None:
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
 
-def _is_corrupt(error: sqlite3.Error) -> bool:
+def _is_corrupt(error: Exception) -> bool:
     """Whether an error says that the database is damaged; a table or column that is missing was there once."""
     return (
-        _primary(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_MISMATCH)
+        isinstance(error, UnicodeDecodeError)
+        or _primary(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_MISMATCH)
         or "malformed" in str(error)
         or str(error).startswith(("no such table", "no such column", "table runs has"))
     )

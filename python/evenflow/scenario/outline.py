@@ -61,7 +61,7 @@ def most_of(quantity: Any) -> float:
         if law == "gamma":
             return mean_of(value[0]) * (1 + 2 / math.sqrt(value[1]))
         if law == "pareto":
-            return mean_of(value[0]) * (value[1] - 1) / value[1] * 20 ** (1 / value[1])
+            return float(mean_of(value[0]) * (value[1] - 1) / value[1] * float(20 ** (1 / value[1])))
         if law == "lognormal":
             return mean_of(value[0]) * math.exp(1.645 * value[1] - value[1] ** 2 / 2)
         return max(map(mean_of, value))

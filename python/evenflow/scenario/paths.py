@@ -6,8 +6,8 @@ A segment with a dot or another unusual character is quoted as in TOML; `[n]` pi
 from __future__ import annotations
 
 import copy
-import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -20,6 +20,11 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPE = re.compile(r"""\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))""", re.DOTALL)
+_ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
+LARGEST_INDEX = 10**9
+DEEPEST = 64
+"""Tables and lists within each other, at most."""
 
 
 def parse(text: str) -> Path:
@@ -38,19 +43,56 @@ def parse(text: str) -> Path:
         token = _TOKEN.match(text, at)
         is_index = token is not None and token["index"] is not None
         if token is None or is_index == expect_name:
-            raise UsageError(f"“{text}” is not a dotted path such as links.bottleneck.delay (at “{text[at:]}”).")
+            raise UsageError(
+                f"“{_cut(text)}” is not a dotted path such as links.bottleneck.delay (at “{_cut(text[at:], 40)}”)."
+            )
         if token["index"] is not None:
-            found.append(int(token["index"]))
+            digits = token["index"].lstrip("0")
+            found.append(int(digits or "0") if len(digits) < len(str(LARGEST_INDEX)) else LARGEST_INDEX)
         elif token["basic"] is not None:
-            found.append(str(json.loads(token["basic"])))
+            found.append(_unescaped(token["basic"], text))
         elif token["literal"] is not None:
             found.append(token["literal"][1:-1])
         else:
             found.append(token["bare"].strip())
         at, expect_name = token.end(), False
     if expect_name:
-        raise UsageError(f"“{text}” is not a dotted path such as links.bottleneck.delay.")
+        raise UsageError(f"“{_cut(text)}” is not a dotted path such as links.bottleneck.delay.")
+    if len(found) > DEEPEST:
+        raise UsageError(f"“{_cut(text)}” has {len(found):,} parts; a path has at most {DEEPEST}.")
     return tuple(found)
+
+
+def _unescaped(basic: str, whole: str) -> str:
+    """A text in double quotation marks, read as TOML reads it."""
+
+    def one(found: re.Match[str]) -> str:
+        if found[3] is not None:
+            if found[3] not in _ESCAPED:
+                raise UsageError(
+                    f"“{_cut(whole)}”: there is no escape \\{found[3]} in TOML; a backslash is written twice."
+                )
+            return _ESCAPED[found[3]]
+        number = int(found[1] or found[2], 16)
+        if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
+            raise UsageError(f"“{_cut(whole)}”: {found[0]} is no character.")
+        return chr(number)
+
+    return _ESCAPE.sub(one, basic[1:-1])
+
+
+def _escaped(character: str) -> str:
+    """As TOML writes it; what a terminal would obey or hide is written as its number."""
+    short = next((letter for letter, meant in _ESCAPED.items() if meant == character), None)
+    if short is not None:
+        return f"\\{short}"
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"):
+        return f"\\u{ord(character):04X}" if ord(character) < 0x10000 else f"\\U{ord(character):08X}"
+    return character
+
+
+def _cut(text: str, most: int = 120) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def render(path: Sequence[str | int]) -> str:
@@ -60,7 +102,7 @@ def render(path: Sequence[str | int]) -> str:
         if isinstance(segment, int):
             parts.append(f"[{segment}]")
         else:
-            name = segment if _BARE.fullmatch(segment) else json.dumps(segment, ensure_ascii=False)
+            name = segment if _BARE.fullmatch(segment) else f'"{"".join(map(_escaped, segment))}"'
             parts.append(f".{name}" if parts else name)
     return "".join(parts)
 

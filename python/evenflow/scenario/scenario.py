@@ -37,7 +37,12 @@ class Scenario:
     __slots__ = ("_core", "_tree", "source")
 
     def __init__(self, tree: Mapping[str, Any], *, source: str | None = None) -> None:
-        self._tree: dict[str, Any] = _plain(tree)
+        self._tree: dict[str, Any] = {}
+        for name, value in tree.items():
+            try:
+                self._tree[str(name)] = _plain(value, 1)
+            except ScenarioError as error:
+                raise ScenarioError([(paths.render((str(name),)), error.errors[0][1])], source) from None
         self._core: _core.Scenario | None = None
         self.source = source
         """The file it was read from, for messages."""
@@ -63,6 +68,10 @@ class Scenario:
             from .toml_errors import told
 
             raise ScenarioError([told(text, error)], name) from None
+        except ScenarioError as error:
+            raise ScenarioError(error.errors, name) from None
+        except (RecursionError, ValueError) as error:
+            raise ScenarioError([("", _unread(error))], name) from None
         except OSError as error:
             raise ScenarioError([("", f"cannot be read: {error.strerror or error}.")], name) from None
 
@@ -238,27 +247,62 @@ def decode(tree: Mapping[str, Any]) -> tuple[_core.Scenario | None, list[tuple[s
     from .. import _core
 
     refused: list[tuple[str, str]] = []
-    odd = [(path, value) for path, value in paths.leaves(tree) if not _is_json(value) and path[:1] != ("sweep",)]
+    odd = [(path, value) for path, value in paths.leaves(tree) if not is_json(value) and path[:1] != ("sweep",)]
     clean = dict(tree)
     clean.pop("sweep", None)
     if odd:
         clean = copy.deepcopy(clean)
         for path, value in odd:
-            refused.append((paths.render(path), _why_odd(value)))
+            refused.append((paths.render(path), why_odd(value)))
             paths.assign(clean, path, None)
     try:
         found = _core.Scenario(json.dumps(clean, ensure_ascii=False, allow_nan=False))
+    except UnicodeEncodeError:
+        return None, refused + [(paths.render(path), "the key is not UTF-8 text.") for path in odd_keys(clean)]
     except _core.ScenarioError as error:
         places = {path for path, _ in refused}
         return None, refused + [(path, message) for path, message in error.errors if path not in places]
     return (None, refused) if refused else (found, [])
 
 
-def _is_json(value: Any) -> bool:
-    return isinstance(value, (str, int, bool)) or value is None or (isinstance(value, float) and math.isfinite(value))
+def is_json(value: Any) -> bool:
+    """Whether a value that is neither table nor list is one that a scenario can have."""
+    if isinstance(value, str):
+        return is_text(value)
+    if isinstance(value, int):
+        return abs(value) <= _LARGEST
+    return value is None or (isinstance(value, float) and math.isfinite(value))
 
 
-def _why_odd(value: Any) -> str:
+def is_text(text: str) -> bool:
+    """Whether a text can be written as UTF-8: what a shell hands over need not be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def odd_keys(tree: Any, above: paths.Path = ()) -> list[paths.Path]:
+    """Paths of keys that are not UTF-8 text."""
+    if isinstance(tree, Mapping):
+        own = [(*above, name) for name in tree if not is_text(name)]
+        return own + [path for name, value in tree.items() for path in odd_keys(value, (*above, name))]
+    if isinstance(tree, list):
+        return [path for index, value in enumerate(tree) for path in odd_keys(value, (*above, index))]
+    return []
+
+
+_LARGEST = 2**1023
+"""Whole numbers beyond have no floating-point number near."""
+
+
+def why_odd(value: Any) -> str:
+    """Why a value is none that a scenario can have."""
+    if isinstance(value, str):
+        return "is not UTF-8 text."
+    if isinstance(value, int):
+        return f"a whole number of {value.bit_length():,} bits is beyond all that anything here can have."
     if isinstance(value, float):
         return f"{value} is not a number anything here can have."
     if isinstance(value, (datetime.date, datetime.time)):
@@ -266,17 +310,32 @@ def _why_odd(value: Any) -> str:
     return f"a {type(value).__name__} has no place in a scenario."
 
 
-def _plain(value: Any) -> Any:
-    """A deep copy in plain dicts and lists, with generated dataclasses written out."""
+def _plain(value: Any, depth: int = 0) -> Any:
+    """A deep copy in plain dicts and lists, with generated dataclasses written out.
+
+    Raises:
+        ScenarioError: deeper than anything that has a meaning.
+    """
+    if depth > paths.DEEPEST:
+        raise ScenarioError([("", f"tables and lists are nested more than {paths.DEEPEST} deep.")])
     if is_dataclass(value) and hasattr(value, "to_tree"):
-        return _plain(value.to_tree())
+        return _plain(value.to_tree(), depth)
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): _plain(item, depth + 1) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_plain(item, depth + 1) for item in value]
     if hasattr(value, "item") and callable(value.item) and getattr(value, "ndim", None) == 0:
         return value.item()  # a NumPy scalar
     return value
+
+
+def _unread(error: Exception) -> str:
+    """Of a file that the reader of TOML gives up on without saying where."""
+    if isinstance(error, RecursionError):
+        return f"tables and lists are nested more than {paths.DEEPEST} deep."
+    if "digits" in str(error):
+        return "a whole number in it has more than 4,300 digits."
+    return f"cannot be read: {error}."
 
 
 def _missing(path: Path) -> str:
@@ -296,14 +355,21 @@ def parse_setting(text: str) -> tuple[str, Any]:
     Raises:
         UsageError: no `=`, or no path before it.
     """
+    if not is_text(text):
+        raise UsageError(f"--set {text!a}: is not UTF-8 text.")
     path, equals, value = _split_setting(text)
     if not equals:
         raise UsageError(f'--set {text}: write path=value, such as --set links.bottleneck.delay="50 ms".')
     paths.parse(path)
     try:
         read = tomllib.loads(f"value = {value}")
+        _plain(read)
     except tomllib.TOMLDecodeError:
         return path, value.strip()
+    except ScenarioError as error:
+        raise UsageError(f"--set {path}: {error.errors[0][1]}") from None
+    except (RecursionError, ValueError) as error:
+        raise UsageError(f"--set {path}: {_unread(error).replace(' in it ', ' ')}") from None
     return path, read["value"] if len(read) == 1 else value.strip()
 
 

@@ -60,7 +60,7 @@ def label_of(value: Any) -> Label:
     """How a swept value is shown: single values as they are, tables and lists as compact JSON."""
     if isinstance(value, (str, int, float, bool)):
         return value
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def expand(scenario: Scenario, pins: Mapping[str, Any]) -> Expansion:
@@ -77,6 +77,9 @@ def expand(scenario: Scenario, pins: Mapping[str, Any]) -> Expansion:
         done.errors.append(("sweep", "must be a table."))
         return done
     pinned = {paths.parse(path): value for path, value in pins.items()}
+    done.errors += _odd(sweep)
+    if done.errors:
+        return done
     axes = _read(sweep, tree, pinned, done)
     if done.errors:
         return done
@@ -93,6 +96,15 @@ def expand(scenario: Scenario, pins: Mapping[str, Any]) -> Expansion:
     last = {path: value for path, value in pinned.items() if any(path[: len(p)] == p for p in swept)}
     _build(scenario, tree, axes, last, done)
     return done
+
+
+def _odd(sweep: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Values that no scenario can have (dates, numbers that are none), at their places."""
+    from .scenario import is_json, odd_keys, why_odd
+
+    wrong = [(paths.render(path), "the key is not UTF-8 text.") for path in odd_keys(sweep, ("sweep",))]
+    odd = [(path, value) for path, value in paths.leaves(sweep, ("sweep",)) if not is_json(value)]
+    return wrong + [(paths.render(path), why_odd(value)) for path, value in odd]
 
 
 def outline(scenario: Scenario) -> tuple[int, int, list[paths.Path]]:

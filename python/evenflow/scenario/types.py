@@ -1363,11 +1363,16 @@ class Tcp(Table):
             profile says; at least 1, at most 500)
         syn_extra: What a SYN is longer than a pure ACK: its options. (bytes; default: absent: as the profile says; at
             least 0, at most 40)
-        max_window: Receive window and send buffer. (bytes; default: absent: as the profile says; at least 1)
+        max_window: Receive window, and where send_buffer is unbounded the send buffer too. (bytes; default: absent:
+            as the profile says; at least 1)
+        send_buffer: What an application may have written that is not acknowledged yet: beyond it a writer waits.
+            (bytes; default: absent: as the profile says; at least 1)
         window_scaling: Windows above 65535 bytes can be told. (flag; default: absent: as the profile says)
         write: The application fills the send buffer in writes of this many bytes, and short segments follow where the
             buffer binds; "any": only full segments. (whole number or "any"; default: absent: as the profile says; at
             least 1)
+        nagle: A segment shorter than full waits while anything is unacknowledged; without it a piece leaves as soon
+            as the application offers it. (flag; default: absent: as the profile says)
         initial_window: Initial congestion window. (packets; default: absent: as the profile says; at least 1)
         threshold_from_window: The first slow-start threshold is max_window, not unbounded. (flag; default: absent: as
             the profile says)
@@ -1408,6 +1413,8 @@ class Tcp(Table):
         moderation: Reports before a loss is told, and ACKs after a timeout, hold the window to what is in flight and
             the reordering seen. (flag; default: absent: as the profile says)
         limited_transmit: The first duplicate ACKs let new segments out. (flag; default: absent: as the profile says)
+        partial_ack: Without SACK, what an ACK of new data does in a recovery that it does not end. (one of next-hole,
+            ends-recovery; default: absent: as the profile says)
         deflate_at_exit: Without SACK, the window after recovery is at most what is in flight plus a segment (option
             1). (flag; default: absent: as the profile says)
         reduction: How the window comes down in a recovery with SACK, and after an ECN signal. (one of at-once, prr,
@@ -1434,9 +1441,16 @@ class Tcp(Table):
             default: absent: as the profile says)
         min_rto: Floor of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
         max_rto: Ceiling of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
+        handshake: How a connection opens. (one of three-way, none; default: absent: as the profile says)
         syn_rto: First timeout of a SYN, doubled each time. (duration; default: absent: as the profile says; more than
             0)
         syn_tries: SYNs sent before giving up. (whole number; default: absent: as the profile says; at least 1)
+        time_wait: How long the end that closed first still answers a FIN that is repeated: two maximum segment
+            lifetimes. (duration; default: absent: as the profile says; at least 0)
+        zero_window_probe: What asks whether a closed window has opened. (one of octet, empty; default: absent: as the
+            profile says)
+        window_update: When an application that reads makes its end tell the larger window at once. (one of two-
+            segments, doubled; default: absent: as the profile says)
         retries: Retransmissions without a new ACK before the connection dies. (whole number or "unlimited"; default:
             absent: as the profile says; at least 1)
         timeout_window_once: Without SACK, a timeout before the last one is repaired leaves the window as it is.
@@ -1450,6 +1464,8 @@ class Tcp(Table):
             profile says; at least 0)
         ack_pushed: A segment marked PSH is acknowledged as soon as the application has read it, as Linux does since
             6.6. (flag; default: absent: as the profile says)
+        ack_interactive: An end that answers before its ACK is due holds ACKs back for the data that will carry them,
+            as Linux does; so it does with the ACK of a FIN. (flag; default: absent: as the profile says)
         ack_growing_window: Segments that let the advertised window grow are acknowledged one by one, as Linux does;
             without it the window is constant. (flag; default: absent: as the profile says)
         ack_compression: From the fourth segment beyond a hole on, one ACK answers those of a twentieth of the round
@@ -1477,8 +1493,10 @@ class Tcp(Table):
     header: Quantity | None = None
     syn_extra: Quantity | None = None
     max_window: Quantity | None = None
+    send_buffer: Quantity | None = None
     window_scaling: bool | None = None
     write: int | Literal["any"] | None = None
+    nagle: bool | None = None
     initial_window: Quantity | None = None
     threshold_from_window: bool | None = None
     slow_start_segments: int | Literal["unlimited"] | None = None
@@ -1500,6 +1518,7 @@ class Tcp(Table):
     segmentation_offload: bool | None = None
     moderation: bool | None = None
     limited_transmit: bool | None = None
+    partial_ack: Literal["next-hole", "ends-recovery"] | None = None
     deflate_at_exit: bool | None = None
     reduction: Literal["at-once", "prr", "prr-always", "rate-halving", "prr-or-halving"] | None = None
     rescue: bool | None = None
@@ -1514,8 +1533,12 @@ class Tcp(Table):
     rto: Literal["rfc6298", "linux", "ticks", "linux-ticks"] | None = None
     min_rto: Quantity | None = None
     max_rto: Quantity | None = None
+    handshake: Literal["three-way", "none"] | None = None
     syn_rto: Quantity | None = None
     syn_tries: int | Mapping[str, Any] | None = None
+    time_wait: Quantity | None = None
+    zero_window_probe: Literal["octet", "empty"] | None = None
+    window_update: Literal["two-segments", "doubled"] | None = None
     retries: int | Literal["unlimited"] | None = None
     timeout_window_once: bool | None = None
     ack_every: int | Mapping[str, Any] | None = None
@@ -1523,6 +1546,7 @@ class Tcp(Table):
     ack_delay_max: Quantity | None = None
     quick_acks: int | Mapping[str, Any] | None = None
     ack_pushed: bool | None = None
+    ack_interactive: bool | None = None
     ack_growing_window: bool | None = None
     ack_compression: Quantity | None = None
     cached_ssthresh: int | Literal["none"] | None = None

@@ -55,11 +55,12 @@ def console(*, stderr: bool = False) -> Console:
 def table(*columns: str, title: str | None = None, right: tuple[int, ...] = ()) -> Any:
     """An empty table in the house style; `right` lists the columns of numbers."""
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
     made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     for index, name in enumerate(columns):
-        made.add_column(name, justify="right" if index in right else "left", overflow="fold")
+        made.add_column(escape(name), justify="right" if index in right else "left", overflow="fold")
     return made
 
 
@@ -91,6 +92,7 @@ def grid(
     from rich.cells import cell_len
     from rich.text import Text
 
+    headings = [clean(heading) for heading in headings]
     count = len(headings)
     cells = [[Text.from_markup(row[i]).plain for row in rows] for i in range(count)]
     longest = [max([0, *(cell_len(line) for cell in column for line in cell.split("\n"))]) for column in cells]

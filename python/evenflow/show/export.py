@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..run.store import write_whole
+from ..run.store import csv_bytes, write_whole
 
 if TYPE_CHECKING:
     from ..run.store import Store
@@ -44,9 +44,9 @@ def write_study(
     parquet = io.BytesIO()
     runs.write_parquet(parquet)
     files = {
-        folder / "results.csv": runs.write_csv().encode(),
+        folder / "results.csv": csv_bytes(runs),
         folder / "results.parquet": parquet.getvalue(),
-        folder / "summary.csv": table.summary().write_csv().encode(),
+        folder / "summary.csv": csv_bytes(table.summary()),
         folder / "notes.json": (json.dumps(notes_json(table), ensure_ascii=False, indent=2) + "\n").encode(),
         folder / "report.html": render_study(table, scenario, figures, choice=choice, command=command).encode(),
         **{folder / name: data for figure in figures.drawn for name, data in figure.files.items()},

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import io
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import stats
 from ..errors import UsageError
+from ..words import clean
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -109,7 +111,8 @@ def _class() -> type[Figure]:
                 super().savefig(fname, **{"metadata": METADATA.get(kind), **options})
 
         def draw(self, renderer: Any) -> None:
-            with style():
+            with style(), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Glyph .* missing")  # shown as a box
                 super().draw(renderer)
 
         def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
@@ -278,8 +281,9 @@ def folded(text: str, most: int = WORDS) -> str:
 
 
 def plain(text: str) -> str:
-    """A text whose dollar signs are dollar signs: matplotlib would read what is between two of them as mathematics."""
-    return text.replace("$", r"\$")
+    """A text whose dollar signs are dollar signs: matplotlib would read what is between two of them as mathematics.
+    Control characters are shown as on a terminal."""
+    return clean(text).replace("$", r"\$")
 
 
 def extent(legend: Legend) -> tuple[float, float]:

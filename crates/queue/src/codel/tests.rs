@@ -19,7 +19,7 @@ fn params() -> Params {
 }
 
 fn packet(ecn: Ecn) -> Packet {
-    Packet { ecn, ..Packet::new(0, 1500, 1448) }
+    Packet::new(0, 1500, 1448).with_ecn(ecn)
 }
 
 /// Shows a head that has waited `waited` ms at `now` ms, with plenty behind it.

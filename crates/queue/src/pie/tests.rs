@@ -27,7 +27,7 @@ fn seen(bytes: u64) -> Occupancy {
 }
 
 fn packet(ecn: Ecn) -> Packet {
-    Packet { ecn, ..Packet::new(0, 1500, 1448) }
+    Packet::new(0, 1500, 1448).with_ecn(ecn)
 }
 
 #[track_caller]

@@ -37,7 +37,7 @@ fn word(name: &'static str, word: &str) -> (&'static str, Value) {
 }
 
 fn packet(size: u16, ecn: Ecn) -> Packet {
-    Packet { seq: 0, label: 0.0, flow: 0, stamp: 0, size, payload: size, hop: 0, class: 0, flags: 0, ecn }
+    Packet::new(0, size, size).with_ecn(ecn)
 }
 
 fn seen(packets: u32) -> Occupancy {

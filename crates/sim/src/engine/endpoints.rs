@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use evenflow_base::{Ecn, Packet, Time, flags};
+use evenflow_base::{Ecn, Packet, Time, ip};
+use evenflow_transport::Profile;
 use evenflow_transport::sender::Life;
 use evenflow_transport::sender::metrics::Metrics;
-use evenflow_transport::{Profile, Report};
 
 use super::{Engine, Wake};
 use crate::events::{Key, Rank, key, time_of};
@@ -83,18 +83,17 @@ impl Engine {
         let info = self.net.flows[flow as usize];
         let d = &mut self.net.datagrams[info.endpoint as usize];
         let size = d.source.size(&mut d.sizes, d.sent);
-        let packet = Packet {
+        let mut packet = Packet {
             seq: d.sent,
             class: info.class,
-            flags: flags::DATAGRAM,
-            ecn: d.source.ecn,
+            ip: ip::DATAGRAM | d.source.ecn as u8,
             ..Packet::new(flow, size, size.saturating_sub(evenflow_traffic::UDP_HEADER))
         };
         d.sent += 1;
         let next = d.source.next(&mut d.gaps);
         self.set_timer(next, flow, Wake::Source);
         self.created += 1;
-        self.launch(packet, info, now);
+        self.launch(&mut packet, false, info, now);
     }
 
     /// After a call of an endpoint: sets the wake-up that it wants and sends what it left in the outbox.
@@ -128,56 +127,62 @@ impl Engine {
         let mut outbox = std::mem::take(&mut self.outbox);
         self.created += outbox.len() as u64;
         for segment in &outbox {
-            let back = segment.flags & flags::BACKWARD != 0;
+            let back = segment.is_backward();
             let mut packet = Packet {
                 seq: segment.seq,
                 stamp: segment.stamp,
                 hop: if back { info.back } else { 0 },
                 class: info.class,
                 flags: segment.flags,
-                ecn: segment.ecn,
+                ip: segment.ip,
                 ..Packet::new(flow, segment.size(&self.net.profiles[profile as usize]), segment.payload)
             };
             if back
                 && self.net.profiles[profile as usize].sack
-                && let Some(report) = self.net.connections[info.endpoint as usize].receiver.report()
+                && self.net.connections[info.endpoint as usize].receiver.reports()
             {
-                packet.set_report(self.reports.keep(report));
+                self.report(&mut packet, info);
             }
             if back && TIMESTAMPS {
-                packet.set_ts_val(self.net.profiles[profile as usize].clock_at(now));
+                let ts_val = self.net.profiles[profile as usize].clock_at(now);
+                self.options.attach(&mut packet).ts_val = ts_val;
             }
-            self.launch(packet, info, now);
+            self.launch(&mut packet, segment.again, info, now);
         }
         outbox.clear();
         self.outbox = outbox;
     }
 
-    /// A packet leaves its endpoint: at once, or after the host's processing.
+    /// An ACK gets its SACK option.
+    #[inline(never)]
+    fn report(&mut self, packet: &mut Packet, info: Flow) {
+        let receiver = &mut self.net.connections[info.endpoint as usize].receiver;
+        receiver.report(&mut self.options.attach(packet).report);
+    }
+
+    /// A packet leaves its endpoint, `again` where it was sent before: at once, or after the host's processing.
     #[inline(always)]
-    fn launch(&mut self, mut packet: Packet, info: Flow, now: Time) {
-        if packet.is(flags::BACKWARD) {
-            return self.enter(&mut packet, now);
+    fn launch(&mut self, packet: &mut Packet, again: bool, info: Flow, now: Time) {
+        if packet.is_backward() {
+            return self.enter(packet, now);
         }
         if packet.is_data() && self.window_open {
             let counters = &mut self.net.counters[packet.flow as usize];
             counters.sent += 1;
-            if packet.is(flags::RETRANSMIT) {
-                counters.retransmits += 1;
-            }
+            counters.retransmits += u64::from(again);
         }
-        let Some(left) = self.net.hosts[info.host as usize].process(&packet, now) else {
-            return self.enter(&mut packet, now);
+        let Some(left) = self.net.hosts[info.host as usize].process(packet, now) else {
+            return self.enter(packet, now);
         };
         if !info.folded {
             // A host keeps the order in which it is handed packets, whatever their flows.
             let lane = self.net.classes.len() as u32;
-            return self.fly(lane, key(left, Rank::Arrival, lane, info.host), &packet);
+            return self.fly(lane, key(left, Rank::Arrival, lane, info.host), packet);
         }
         packet.hop = 1;
         let first = self.net.routes[info.route as usize] & PORT;
-        if let Some((lane, arrival)) = self.cross(first, &mut packet, left) {
-            self.fly(lane, key(arrival, Rank::Arrival, lane, packet.flow), &packet);
+        if let Some((lane, arrival)) = self.cross(first, packet, left) {
+            self.fly(lane, key(arrival, Rank::Arrival, lane, packet.flow), packet);
         }
     }
 
@@ -188,7 +193,7 @@ impl Engine {
     }
 
     #[inline(never)]
-    pub(super) fn at_sender(&mut self, packet: &Packet, info: Flow, now: Time) {
+    pub(super) fn at_sender(&mut self, packet: &mut Packet, info: Flow, now: Time) {
         self.consumed += 1;
         if !self.probes.flow_series.is_empty() {
             self.log_sender(packet.flow, info, now);
@@ -196,15 +201,8 @@ impl Engine {
         let c = &mut self.net.connections[info.endpoint as usize];
         let profile = &self.net.profiles[c.profile as usize];
         advance(c, profile, now, &self.net.window);
-        let taken;
-        let report = match packet.report() {
-            0 => Report::NONE,
-            place => {
-                taken = self.reports.take(place);
-                &taken
-            }
-        };
-        c.sender.receive(packet, report, now, profile, &mut self.outbox);
+        let carried = self.options.release(packet);
+        c.sender.receive(packet, carried, now, profile, &mut self.outbox);
         let (profile, due) = (c.profile, c.sender_due());
         self.after(packet.flow, info, profile, Wake::Sender, due, now);
     }
@@ -223,14 +221,24 @@ impl Engine {
         self.probes.at_sender(flow as usize, window / mss, threshold / mss, now);
     }
 
+    /// What a packet carries is taken off before the receiver sees it. Apart, so that others do not pay for it.
     #[inline(never)]
-    pub(super) fn at_receiver(&mut self, packet: &Packet, info: Flow, now: Time) {
+    fn unload(&mut self, packet: &mut Packet, info: Flow, now: Time) {
+        self.options.release(packet);
+        self.at_receiver(packet, info, now);
+    }
+
+    #[inline(never)]
+    pub(super) fn at_receiver(&mut self, packet: &mut Packet, info: Flow, now: Time) {
+        if packet.place().is_some() {
+            return self.unload(packet, info, now);
+        }
         self.consumed += 1;
         if packet.is_data() && self.window_open {
             let counters = &mut self.net.counters[packet.flow as usize];
             counters.throughput_bytes += u64::from(packet.size);
             counters.delivered += 1;
-            if packet.ecn == Ecn::Congestion {
+            if packet.ecn() == Ecn::Congestion {
                 counters.marks += 1;
             }
         }

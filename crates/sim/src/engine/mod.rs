@@ -12,9 +12,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use evenflow_base::{Duration, Time};
+use evenflow_base::{Duration, Options, Packet, Time};
 use evenflow_queue::Dropped;
-use evenflow_transport::{Reports, Segment};
+use evenflow_transport::Segment;
 
 use crate::RunError;
 use crate::events::{Heads, Key, Lane, NEVER, Rank, key, lane_of, rank_of, time_of};
@@ -50,8 +50,8 @@ pub struct Engine {
     timers: BinaryHeap<Reverse<(Key, u32, Wake)>>,
     services: BinaryHeap<Reverse<(Key, u32)>>,
     outbox: Vec<Segment>,
-    /// SACK options of ACKs under way.
-    reports: Reports,
+    /// What packets under way carry besides.
+    options: Options,
     /// What ports drop after they had accepted it, until it is booked.
     dropped: Vec<Dropped>,
     created: u64,
@@ -77,7 +77,7 @@ impl Engine {
             probes,
             events: 0,
             outbox: Vec::new(),
-            reports: Reports::default(),
+            options: Options::default(),
             dropped: Vec::new(),
             created: 0,
             consumed: 0,
@@ -151,7 +151,8 @@ impl Engine {
         }
     }
 
-    /// Packets made = packets arrived + dropped + still inside, for the network and for each link and direction.
+    /// Packets made = packets arrived + dropped + still inside, for the network and for each link and direction; and what packets
+    /// carry besides is kept for those that are inside, and for no other.
     pub fn check_conservation(&self) -> Result<(), String> {
         let mut held = vec![0u64; self.net.classes.len()];
         for port in &self.net.ports {
@@ -178,7 +179,17 @@ impl Engine {
                 self.created, self.consumed
             ));
         }
-        Ok(())
+        self.check_options()
+    }
+
+    fn check_options(&self) -> Result<(), String> {
+        let mut inside: Vec<Packet> = self.net.lanes.iter().flat_map(Lane::packets).copied().collect();
+        for port in &self.net.ports {
+            if let Queue::Events(q) = &port.queue {
+                q.qdisc.for_each(|item| inside.push(item.packet));
+            }
+        }
+        self.options.check(inside.iter())
     }
 
     /// Link crossings so far.
@@ -234,9 +245,9 @@ mod tests {
 
     use crate::Options;
 
-    /// Files of which ACKs with SACK blocks are dropped, by a queue and at random: when all is over, no report is kept.
+    /// Files of which ACKs with SACK blocks are dropped, by a queue and at random: when all is over, nothing is kept of them.
     #[test]
-    fn the_reports_of_dropped_acks_are_given_up() {
+    fn what_dropped_packets_carried_is_given_up() {
         let text = r#"
 duration = "100 s"
 [links.all]
@@ -257,7 +268,7 @@ traffic = { kind = "upload", size = "500 kB" }
             engine.check_conservation().expect("nothing is lost");
             assert_eq!(engine.created, engine.consumed + dropped(&engine), "packets are left");
             assert!(dropped(&engine) > 100);
-            assert_eq!(engine.reports.len(), 0, "event path: {event_path}");
+            assert_eq!(engine.options.len(), 0, "event path: {event_path}");
         }
     }
 

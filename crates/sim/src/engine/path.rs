@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use evenflow_base::{Duration, Fine, Packet, Reason, Time, Verdict, flags};
+use evenflow_base::{Duration, Fine, Options, Packet, Reason, Time, Verdict};
 use evenflow_queue::{Dropped, Next, Qdisc, Queued};
 
 use super::{Engine, LANES, WAKE};
@@ -164,7 +164,7 @@ impl Engine {
             port.delay = jitter.delay((start + port.byte_time.times(u32::from(packet.size))).ceil());
         }
         if q.impairments.lose(now) {
-            mark_lost(packet, index, &self.net.flows);
+            mark_lost(packet, index, &self.net.flows, &mut self.options);
         }
     }
 
@@ -209,7 +209,8 @@ impl Engine {
             port.byte_time = rate.byte_time();
         }
         q.note_length(now, &window);
-        let (copy, flows, probes) = (port.copy, &self.net.flows, &mut self.probes);
+        let (copy, flows, probes, options) =
+            (port.copy, &self.net.flows, &mut self.probes, &mut self.options);
         let mut dropped = std::mem::take(&mut self.dropped);
         let impairments = &mut q.impairments;
         let show = |qdisc: &Qdisc, _: usize, packet: &mut Packet, verdict: Verdict| {
@@ -220,7 +221,7 @@ impl Engine {
                 probes.at_port(lane as u32, copy, observe, packet, verdict, now);
             }
             if !verdict.is_drop() && impairments.lose(now) {
-                mark_lost(packet, index, flows);
+                mark_lost(packet, index, flows, options);
             }
         };
         let key = q.select.key(&packet);
@@ -337,7 +338,7 @@ impl Engine {
     /// A packet that was lost at random would arrive now.
     #[inline(never)]
     fn arrive_lost(&mut self, packet: &Packet, now: Time) {
-        let index = packet.stamp;
+        let index = self.options.of(packet).lost;
         let class = &mut self.net.classes[self.net.ports[index as usize].class as usize];
         class.all_delivered -= 1;
         class.ahead -= u64::from(now > self.net.window.to);
@@ -351,14 +352,12 @@ impl Engine {
         port.counters.drops += 1;
         let class = &mut self.net.classes[port.class as usize];
         class.all_dropped += 1;
-        if packet.is(flags::BACKWARD) && packet.report() != 0 {
-            self.reports.take(packet.report());
-        }
+        self.options.discard(packet);
         let inside = self.net.window.holds(now);
         if inside {
             class.by_class[usize::from(packet.class)].drops[reason as usize] += 1;
             self.net.counters[packet.flow as usize].losses +=
-                u64::from(packet.is_data() && !packet.is(flags::BACKWARD));
+                u64::from(packet.is_data() && !packet.is_backward());
         }
         if self.probes.watches_drops {
             let length = port.queue.packets();
@@ -370,9 +369,9 @@ impl Engine {
 }
 
 /// From here on the packet's way leads to [`DISCARD`].
-fn mark_lost(packet: &mut Packet, port: u32, flows: &[Flow]) {
+fn mark_lost(packet: &mut Packet, port: u32, flows: &[Flow], options: &mut Options) {
     packet.hop = flows[packet.flow as usize].lost;
-    packet.stamp = port;
+    options.attach(packet).lost = port;
 }
 
 /// When a transmission begins and ends, in whole nanoseconds.

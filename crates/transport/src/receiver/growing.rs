@@ -42,6 +42,8 @@ pub(super) struct Growing {
     back: Option<u32>,
     /// Timestamp of the last sample.
     sampled: Option<u32>,
+    /// The timestamp that the data echoes, where it does.
+    echo: Option<u32>,
 }
 
 impl Growing {
@@ -53,10 +55,16 @@ impl Growing {
             since: Time::ZERO,
             from: 0,
             rtt8: 0,
-            answered: Time::ZERO,
+            answered: Time::NEVER,
             back: None,
             sampled: None,
+            echo: None,
         }
+    }
+
+    /// The data that is about to arrive echoes this timestamp.
+    pub(super) fn hear(&mut self, echo: u32) {
+        self.echo = Some(echo);
     }
 
     /// The SYN is answered.
@@ -83,8 +91,15 @@ impl Growing {
         }
         self.sampled = Some(stamp);
         let clock = |t: Time| (t.0 / profile.clock_tick.0) as u32;
-        let back = *self.back.get_or_insert(stamp.wrapping_sub(clock(self.answered)));
-        let ticks = clock(now).wrapping_sub(stamp).wrapping_add(back);
+        // Without a handshake of its own the way back is taken to be as long as the way there.
+        let back = if self.answered == Time::NEVER {
+            clock(now).wrapping_sub(stamp)
+        } else {
+            stamp.wrapping_sub(clock(self.answered))
+        };
+        let back = *self.back.get_or_insert(back);
+        let sent = self.echo.take().unwrap_or(stamp.wrapping_sub(back));
+        let ticks = clock(now).wrapping_sub(sent);
         let sample = u64::from(ticks.max(1)) * profile.clock_tick.0;
         self.rtt8 =
             if self.rtt8 == 0 { 8 * sample } else { (8 * sample).min(self.rtt8 - self.rtt8 / 8 + sample) };

@@ -5,11 +5,10 @@
 //! The window grows before losses are looked for, so the ACK that tells a loss may still have opened it. States are those of
 //! [`Recovery`]; `recover` is the kernel's `high_seq` in all of them.
 
-use evenflow_base::{Duration, Packet, Time};
+use evenflow_base::{Duration, Packet, Report, Time};
 
 use crate::congestion_control::{Congestion, Signal};
 use crate::profile::{LossDetection, UndoTo};
-use crate::report::Report;
 use crate::{Profile, Segment};
 
 use super::board::{AckPreview, Delivered};
@@ -513,12 +512,13 @@ impl Sender {
             if in_doubt {
                 self.window.cwnd = 2.0 * mss;
             }
-            self.lower_threshold(&event, profile);
+            self.lower_threshold(&event, Signal::Timeout, profile);
             self.window.cwnd = cwnd;
         } else if let Some(undo) = &mut self.selective().undo {
             undo.retransmissions = 0;
         }
         self.tries += 1;
+        self.counts.timeouts += 1;
         self.timed = None;
         self.reduced();
         let (recover, f_rto) = (self.recover, profile.f_rto);
@@ -547,7 +547,9 @@ impl Sender {
         self.rto = (self.rto + self.rto).min(profile.max_rto);
         self.timer = profile.due(now, self.rto);
         if f_rto {
-            self.resend(0, now, profile, out);
+            if self.may_resend(0, profile) {
+                self.resend(0, now, profile, out);
+            }
         } else {
             self.send_by_pipe(now, profile, out);
         }

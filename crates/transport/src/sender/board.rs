@@ -3,9 +3,7 @@
 
 use std::collections::VecDeque;
 
-use evenflow_base::{Duration, Time};
-
-use crate::report::Report;
+use evenflow_base::{Duration, Report, Time};
 
 /// Reported by the receiver.
 const SACKED: u8 = 1;
@@ -230,6 +228,28 @@ impl Board {
     pub fn push(&mut self, seq: u64, len: u16, now: Time) {
         self.segments.push_back(Sent { seq, sent: now, len, state: 0 });
         self.outstanding += u64::from(len);
+    }
+
+    /// The byte `seq` was sent at `sent` as a window probe, `again`: not for the first time.
+    pub fn push_probe(&mut self, seq: u64, sent: Time, again: bool) {
+        self.push(seq, 1, sent);
+        if let Some(segment) = self.segments.back_mut().filter(|_| again) {
+            segment.state = EVER;
+        }
+    }
+
+    /// Sees to it that segment `i` ends before `edge`, by making two of it; `false`: it begins beyond.
+    pub fn split(&mut self, i: usize, edge: u64) -> bool {
+        let Some(segment) = self.segments.get_mut(i) else { return false };
+        if segment.seq >= edge {
+            return false;
+        }
+        if segment.end() > edge {
+            let rest = Sent { seq: edge, len: (segment.end() - edge) as u16, ..*segment };
+            segment.len -= rest.len;
+            self.segments.insert(i + 1, rest);
+        }
+        true
     }
 
     /// Takes in an acknowledgement of everything before `una` with its report.

@@ -4,7 +4,7 @@
 use evenflow_base::{Packet, Time};
 
 use crate::congestion_control::{Congestion, Signal};
-use crate::profile::{Ecn, RttSource};
+use crate::profile::{Ecn, PartialAck, RttSource};
 use crate::{Profile, Segment};
 
 use super::{Growth, Life, Recovery, Sender};
@@ -34,20 +34,20 @@ impl Sender {
         match self.recovery {
             Recovery::Open | Recovery::Reduction => {}
             Recovery::Disorder => self.reopen(),
-            Recovery::Recovery if ack.seq < self.recover => {
+            Recovery::Recovery if ack.seq < self.recover && profile.partial_ack == PartialAck::NextHole => {
                 self.partial_ack(ack.seq, bytes, segments, now, profile, out);
                 restart_timer = self.first_partial;
                 self.first_partial = false;
                 grow = None;
             }
             Recovery::Recovery => {
-                // Full ACK (RFC 6582 section 3.2 step 3, options 1 and 2).
+                // Full ACK (RFC 6582 section 3.2 step 3, options 1 and 2), or plain Reno's.
                 self.window.cwnd = self.window.ssthresh;
                 if profile.deflate_at_exit {
                     self.window.cwnd = self.window.cwnd.min(self.flight(profile) + mss as f64);
                 }
                 self.reopen();
-                bytes = ack.seq - self.recover;
+                bytes = ack.seq.saturating_sub(self.recover);
                 grow = Some(bytes / mss);
             }
             Recovery::Loss => {
@@ -123,7 +123,8 @@ impl Sender {
             Recovery::Open | Recovery::Disorder | Recovery::Reduction => {
                 self.recovery = Recovery::Disorder;
                 let threshold = u64::from(profile.duplicate_threshold);
-                if self.duplicates == threshold && self.una >= self.recover {
+                let again = profile.partial_ack == PartialAck::EndsRecovery; // RFC 2581 asks for no more
+                if self.duplicates == threshold && (again || self.una >= self.recover) {
                     self.enter_recovery(now, profile, out);
                 } else if profile.limited_transmit {
                     let payload = self.next_payload(profile);
@@ -148,7 +149,7 @@ impl Sender {
         self.first_partial = true;
         if !self.same_event() {
             let event = Congestion { signal: Signal::Loss, now, flight: self.flight(profile), mss };
-            self.lower_threshold(&event, profile);
+            self.lower_threshold(&event, event.signal, profile);
             self.reduced();
         }
         self.window.cwnd = self.window.ssthresh + self.duplicates as f64 * mss;
@@ -166,11 +167,12 @@ impl Sender {
             }
             self.recovery = Recovery::Loss;
             let event = Congestion { signal: Signal::Timeout, now, flight: self.flight(profile), mss };
-            self.lower_threshold(&event, profile);
+            self.lower_threshold(&event, event.signal, profile);
             self.window.cwnd = self.control.floor(mss);
         } else if !profile.timeout_window_once {
             self.window.cwnd = self.control.floor(mss);
         }
+        self.counts.timeouts += 1;
         self.next = self.una;
         self.duplicates = 0;
         self.timed = None;
@@ -182,13 +184,19 @@ impl Sender {
     /// Sends the first unacknowledged segment again, or gives up.
     fn retransmit(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         if profile.retries.is_some_and(|most| self.tries >= most) {
-            return self.die();
+            return self.die(now);
+        }
+        let payload = self.first_payload(profile);
+        if payload == 0 {
+            return; // the window has closed over it
         }
         self.tries += 1;
-        let payload = (self.data_end(profile) - self.una).min(profile.mss);
         self.emit(self.una, payload, now, profile, out);
         self.retransmits_out += 1;
         self.next = self.next.max(self.una + payload);
+        if self.flow.is_some() {
+            self.high = self.high.max(self.next); // a short segment goes again with what was written since
+        }
     }
 
     /// Bytes in the network as RFC 4898 counts them: what is out, less what duplicate ACKs report, plus retransmissions.
@@ -200,11 +208,16 @@ impl Sender {
 
     /// Sends what the window allows. A segment shorter than full goes only where it is all there is (RFC 9293 section 3.8.6).
     pub(super) fn send_pending(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        let window = (self.window.cwnd as i64 as u64).min(profile.max_window);
+        let window = self.window.cwnd as i64 as u64;
         loop {
             let payload = self.next_payload(profile);
-            if payload == 0 || self.next - self.una + payload > window {
-                return;
+            if payload == 0 {
+                return self.held(self.held_back_by(profile), now);
+            }
+            let end = self.next - self.una + payload;
+            // The byte of a FIN needs no room beside a full segment.
+            if end > window && (payload <= profile.mss || end - 1 > window) {
+                return self.held_by_window(now);
             }
             self.send_next(payload, now, profile, out);
         }

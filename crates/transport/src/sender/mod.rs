@@ -2,23 +2,28 @@
 //! ([`duplicates`]), with SACK by the scoreboard ([`selective`]).
 //!
 //! Sequence numbers are offsets into the byte stream; SYN takes none. States and rules follow the profile, whose lines are
-//! listed in docs/tcp.md. Not here: closing a connection.
+//! listed in docs/tcp.md. Not here: the states of a connection that closes, ACKs on data ([`crate::Connection`]).
 
 mod adaptive;
 pub mod board;
+mod counts;
 mod duplicates;
+mod flow;
 pub mod metrics;
 mod selective;
 
-use evenflow_base::{Duration, Ecn as Field, Packet, Time, flags};
+use evenflow_base::{Carried, Duration, Ecn as Field, Packet, Time, flags};
 
 use crate::congestion_control::{Acked, Congestion, CongestionControl, Signal, Window};
-use crate::profile::{Ecn, IdleRestart, LossDetection, Reduction, RttSource, WindowUse};
-use crate::report::Report;
+use crate::profile::{Ecn, Handshake, IdleRestart, LossDetection, Reduction, RttSource, WindowUse};
 use crate::rtt::{RttEstimator, Timed};
 use crate::{Profile, Segment, ecn};
 
+pub use counts::{Counts, Limit, Reductions};
+
 use adaptive::Kept;
+use counts::Limited;
+use flow::Flow;
 use selective::Selective;
 
 /// Where the connection is in its life.
@@ -90,6 +95,8 @@ pub struct Sender {
     retransmitted: u64,
     /// The timestamp clock at the call under way.
     clock: u32,
+    /// The receiver's, as the last ACK has it; 0: it has none.
+    ts_val: u32,
     /// What recovery with SACK needs.
     selective: Option<Box<Selective>>,
     marks: Marks,
@@ -97,6 +104,12 @@ pub struct Sender {
     timed: Option<Timed>,
     /// When data was last sent.
     last_sent: Time,
+    /// How far beyond `una` it may send at most: the smaller of receive window and send buffer, where neither changes.
+    reach: u64,
+    /// Where an application writes: flow control.
+    flow: Option<Box<Flow>>,
+    counts: Counts,
+    limited: Limited,
 }
 
 /// What the sending end knows of congestion marks.
@@ -142,10 +155,15 @@ impl Sender {
             tries: 0,
             retransmitted: 0,
             clock: 0,
+            ts_val: 0,
             selective: profile.sack.then(|| Box::new(Selective::new(profile))),
             marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, send_cwr: false, reduced_to: 0, reported: 0 },
             timed: None,
             last_sent: Time::ZERO,
+            reach: profile.max_window.min(profile.send_buffer),
+            flow: None,
+            counts: Counts::default(),
+            limited: Limited::default(),
         }
     }
 
@@ -186,6 +204,16 @@ impl Sender {
         self.retransmitted
     }
 
+    /// What it counted so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// How long up to `now` each [`Limit`] held it back, in their order.
+    pub fn limited(&self, now: Time) -> [Duration; 3] {
+        self.limited.until(now)
+    }
+
     /// Bytes believed to be in the network.
     pub fn in_flight(&self, profile: &Profile) -> f64 {
         match &self.selective {
@@ -221,24 +249,28 @@ impl Sender {
 
     /// Opens the connection.
     pub fn open(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        self.life = Life::Opening;
         self.clock = stamp(now, profile);
+        if profile.handshake == Handshake::None {
+            return self.begin(profile.agreed_ecn(), now, profile, out);
+        }
+        self.life = Life::Opening;
         self.send_syn(now, profile, out);
     }
 
     /// A SYN is not ECN-capable (RFC 3168 section 6.1.1).
     fn send_syn(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         if self.tries >= profile.syn_tries {
-            return self.die();
+            return self.die(now);
         }
         let bits = flags::SYN | ecn::offer(profile.ecn, self.tries);
-        out.push(Segment { seq: 0, payload: 0, flags: bits, ecn: Field::NotCapable, stamp: self.clock });
+        out.push(Segment { seq: 0, payload: 0, stamp: self.clock, flags: bits, ip: 0, again: false });
         self.tries += 1;
         self.timer = profile.due(now, self.rto);
     }
 
-    fn die(&mut self) {
+    fn die(&mut self, now: Time) {
         self.life = Life::Dead;
+        self.limited.end(now);
         self.timer = Time::NEVER;
         if let Some(s) = &mut self.selective {
             s.early = Time::NEVER;
@@ -259,6 +291,10 @@ impl Sender {
         if self.una == self.high {
             self.resume(now, profile);
         }
+        self.send_offered(now, profile, out);
+    }
+
+    fn send_offered(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let before = out.len();
         self.send_what_fits(now, profile, out);
         if out.len() > before {
@@ -270,9 +306,14 @@ impl Sender {
     fn resume(&mut self, now: Time, profile: &Profile) {
         let idle = now.since(self.last_sent);
         self.control.resumed(idle);
-        if idle <= self.rto {
-            return;
+        if idle > self.rto {
+            let before = self.window.cwnd;
+            self.restart(idle, profile);
+            self.counts.restarts += u32::from(self.window.cwnd < before);
         }
+    }
+
+    fn restart(&mut self, idle: Duration, profile: &Profile) {
         let initial = profile.initial_window * profile.segment();
         let w = &mut self.window;
         match profile.restart_after_idle {
@@ -331,25 +372,26 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement arrives with its SACK option; what is to be sent goes to `out`.
+    /// An acknowledgement arrives with its options; what is to be sent goes to `out`.
     #[inline]
     pub fn receive(
         &mut self,
         ack: &Packet,
-        report: &Report,
+        carried: &Carried,
         now: Time,
         profile: &Profile,
         out: &mut Vec<Segment>,
     ) {
         self.clock = stamp(now, profile);
+        self.ts_val = carried.ts_val;
         match self.life {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
             // A late report of a duplicate still says something to a sender that may get more to send.
             Life::Open | Life::Done if !ack.is(flags::SYN) => {
                 if self.selective.is_some() && profile.loss_detection == LossDetection::FackAdaptive {
-                    self.adaptive_ack(ack, report, now, profile, out);
+                    self.adaptive_ack(ack, &carried.report, now, profile, out);
                 } else if self.selective.is_some() {
-                    self.selective_ack(ack, report, now, profile, out);
+                    self.selective_ack(ack, &carried.report, now, profile, out);
                 } else if ack.seq > self.una {
                     self.new_ack(ack, now, profile, out);
                 } else if ack.seq == self.una && ack.seq < self.next {
@@ -361,29 +403,76 @@ impl Sender {
     }
 
     fn established(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let mode = ecn::settled(profile.ecn, ack.flags);
+        let rtt = self.elapsed(ack.stamp, profile);
+        self.agree(mode, Some(rtt), self.tries > 1, now, profile);
+        let bits = match mode {
+            Ecn::Accurate => ecn::flags_of(ecn::reflected(ack.ecn())),
+            _ => 0,
+        };
+        out.push(Segment { seq: 0, payload: 0, stamp: 0, flags: flags::ACK | bits, ip: 0, again: false });
+        self.send_what_fits(now, profile, out);
+        self.after_sending(now, profile);
+    }
+
+    /// The handshake is over, after `rtt`. `lost`: a SYN had to be sent again.
+    fn agree(&mut self, mode: Ecn, rtt: Option<Duration>, lost: bool, now: Time, profile: &Profile) {
         self.life = Life::Open;
         self.timer = Time::NEVER;
-        self.marks.mode = ecn::settled(profile.ecn, ack.flags);
+        self.marks.mode = mode;
+        self.limited.switch(Limit::Application, now);
         if profile.save_metrics {
             self.recall(profile);
         }
-        if self.tries > 1 {
+        if lost {
             // RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
             self.window.cwnd = self.window.cwnd.min(profile.segment());
         }
         self.tries = 0;
-        self.sample(self.elapsed(ack.stamp, profile), profile);
+        let Some(rtt) = rtt else { return };
+        self.sample(rtt, profile);
         if profile.cached_srtt > Duration::ZERO {
             self.rtt.remembered(profile.cached_srtt, profile.cached_rttvar, profile);
         }
         self.rto = self.rtt.timeout(profile);
-        let bits = match self.marks.mode {
-            Ecn::Accurate => ecn::flags_of(ecn::reflected(ack.ecn)),
-            _ => 0,
-        };
-        out.push(Segment { seq: 0, payload: 0, flags: flags::ACK | bits, ecn: Field::NotCapable, stamp: 0 });
+    }
+
+    /// Begins without a handshake.
+    fn begin(&mut self, mode: Ecn, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        self.agree(mode, None, false, now, profile);
         self.send_what_fits(now, profile, out);
         self.after_sending(now, profile);
+    }
+
+    /// The end that was opened is open: what it has to send may go. `rtt` is the time that its SYN-ACK took, if that is known;
+    /// `lost`: it was sent again.
+    pub fn accept(
+        &mut self,
+        mode: Ecn,
+        rtt: Option<Duration>,
+        lost: bool,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) {
+        self.clock = stamp(now, profile);
+        self.agree(mode, rtt, lost, now, profile);
+        self.send_what_fits(now, profile, out);
+        self.after_sending(now, profile);
+    }
+
+    /// The window of the other end has changed: what it lets go.
+    pub fn push(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        if self.life == Life::Open {
+            self.clock = stamp(now, profile);
+            self.send_what_fits(now, profile, out);
+            self.after_sending(now, profile);
+        }
+    }
+
+    /// The connection is broken off: nothing is sent any more.
+    pub fn break_off(&mut self, now: Time) {
+        self.die(now);
     }
 
     /// The handshake is over: what the profile holds by now of earlier connections counts (Linux's `tcp_init_metrics`).
@@ -401,8 +490,11 @@ impl Sender {
         if profile.save_metrics && self.life == Life::Done {
             return;
         }
-        self.timer = Time::NEVER;
+        if !self.awaits_window() {
+            self.timer = Time::NEVER;
+        }
         if self.size == Some(self.una) {
+            self.timer = Time::NEVER;
             self.life = Life::Done;
             if profile.save_metrics {
                 self.timer = now;
@@ -459,7 +551,7 @@ impl Sender {
         let event =
             Congestion { signal: Signal::Mark, now, flight: flight.min(self.window.cwnd.max(mss)), mss };
         let before = self.window;
-        self.lower_threshold(&event, profile);
+        self.lower_threshold(&event, event.signal, profile);
         self.reduced();
         if self.selective.is_some()
             && matches!(
@@ -473,15 +565,18 @@ impl Sender {
         }
     }
 
-    /// The threshold after a congestion event.
-    fn lower_threshold(&mut self, event: &Congestion, profile: &Profile) {
+    /// The threshold after a congestion event, which has this cause.
+    fn lower_threshold(&mut self, event: &Congestion, cause: Signal, profile: &Profile) {
+        self.counts.reduced(cause);
         let threshold = self.control.reduce(&self.window, event);
+        let before = self.window.ssthresh;
         self.window.ssthresh = if profile.whole_segments {
             let mss = profile.segment();
             ((threshold / mss) as u64 as f64 * mss).max(self.control.floor(mss))
         } else {
             threshold
         };
+        self.counts.threshold_falls += u32::from(self.window.ssthresh < before);
     }
 
     /// The window was reduced, for whatever reason: the receiver is told (RFC 3168 section 6.1.2), and marks of this
@@ -568,11 +663,15 @@ impl Sender {
     /// The control hears of an ACK of new data, before anything grows.
     #[inline(never)]
     fn pass_to_control(&mut self, ack: &Packet, news: Growth, marks: u32, now: Time, profile: &Profile) {
-        let clock = ack.ts_val();
+        let clock = self.ts_val;
         let ticks = clock.wrapping_sub(ack.stamp);
         let one_way = (clock != 0).then(|| Duration(u64::from(ticks) * profile.clock_tick.0));
         let acked = self.acked(&news, one_way, marks, now, profile);
+        let before = self.window;
         self.control.on_ack(&mut self.window, &acked, self.recovery == Recovery::Open);
+        self.counts.reductions.mark +=
+            u32::from(marks > 0 && self.takes_every_mark && self.window.cwnd < before.cwnd);
+        self.counts.threshold_falls += u32::from(self.window.ssthresh < before.ssthresh);
     }
 
     /// One step of slow start at the threshold itself, which stays.
@@ -602,7 +701,11 @@ impl Sender {
                 self.send_syn(now, profile, out);
             }
             Life::Open if self.selective.is_some() => self.selective_timer(now, profile, out),
-            Life::Open => self.timed_out(now, profile, out),
+            Life::Open => {
+                if self.flow.is_none() || !self.persist_timer(now, profile, out) {
+                    self.timed_out(now, profile, out);
+                }
+            }
             _ => self.timer = Time::NEVER,
         }
     }
@@ -610,12 +713,17 @@ impl Sender {
     /// One beyond the last byte in the send buffer.
     #[inline]
     fn data_end(&self, profile: &Profile) -> u64 {
-        let edge = self.una.saturating_add(profile.max_window);
+        let edge = self.una.saturating_add(self.reach);
         let end = match (profile.write, self.size) {
             // The application fills it in whole writes.
             (Some(write), size) => {
-                let end = edge / u64::from(write) * u64::from(write);
-                size.map_or(end, |size| end.min(size))
+                let filled = self.una.saturating_add(profile.buffer()) / u64::from(write) * u64::from(write);
+                let end = size.map_or(filled, |size| filled.min(size));
+                if end > edge {
+                    self.next + edge.saturating_sub(self.next) / profile.mss * profile.mss
+                } else {
+                    end
+                }
             }
             (None, Some(size)) if size <= edge => size,
             // A segment shorter than full goes only where it is the last (RFC 9293 section 3.8.6.2.1).
@@ -629,7 +737,7 @@ impl Sender {
     fn next_payload(&self, profile: &Profile) -> u64 {
         let mss = profile.mss;
         let (ahead, slack) = (self.next - self.una, mss + u64::from(profile.write.unwrap_or(1)));
-        if self.size.is_none() && ahead + slack <= profile.max_window {
+        if self.size.is_none() && ahead + slack <= self.reach {
             return mss; // far from the end of the buffer: spares a division
         }
         self.last_payload(profile)
@@ -638,6 +746,9 @@ impl Sender {
     /// The same near the end of the buffer.
     #[inline(never)]
     fn last_payload(&self, profile: &Profile) -> u64 {
+        if self.flow.is_some() {
+            return self.next_of_queue(profile);
+        }
         (self.data_end(profile) - self.next).min(profile.mss)
     }
 
@@ -648,6 +759,22 @@ impl Sender {
             self.send_by_pipe(now, profile, out)
         } else {
             self.send_pending(now, profile, out)
+        }
+    }
+
+    /// Sending has stopped, for this reason.
+    #[inline(always)]
+    fn held(&mut self, by: Limit, now: Time) {
+        if self.limited.by != by {
+            self.limited.switch(by, now);
+        }
+    }
+
+    /// The congestion window has no room for the next segment, if there is one.
+    #[inline(always)]
+    fn held_by_window(&mut self, now: Time) {
+        if self.limited.by != Limit::Congestion && self.size != Some(self.next) {
+            self.limited.switch(Limit::Congestion, now);
         }
     }
 
@@ -674,7 +801,7 @@ impl Sender {
     fn emit(&mut self, seq: u64, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let again = seq < self.high;
         self.retransmitted += u64::from(again);
-        let mut bits = if again { flags::RETRANSMIT } else { 0 };
+        let mut bits = 0;
         let mut field = Field::NotCapable;
         if self.marks.mode != Ecn::Off && !again {
             field = Field::Capable0;
@@ -683,7 +810,14 @@ impl Sender {
                 self.marks.send_cwr = false;
             }
         }
-        out.push(Segment { seq, payload: payload as u16, flags: bits, ecn: field, stamp: self.clock });
+        out.push(Segment {
+            seq,
+            payload: payload as u16,
+            stamp: self.clock,
+            flags: bits,
+            ip: field as u8,
+            again,
+        });
         self.last_sent = now;
         if self.timer == Time::NEVER {
             self.timer = profile.due(now, self.rto);

@@ -1,16 +1,15 @@
 //! Loss recovery with SACK: the scoreboard tells what is lost (RFC 6675, forward acknowledgement, or RACK-TLP, RFC 8985),
 //! the pipe when something may go, and the profile how the window comes down (at once, RFC 9937, rate halving).
 
-use evenflow_base::{Duration, Packet, Time, flags};
+use evenflow_base::{Duration, Packet, Report, Time, flags};
 
 use crate::congestion_control::{Congestion, Signal, Window};
 use crate::profile::{Ecn, LossDetection, Reduction, RttSource};
-use crate::report::Report;
 use crate::{Profile, Segment};
 
 use super::adaptive::Kept;
 use super::board::{Board, Delivered};
-use super::{Growth, Life, Recovery, Sender};
+use super::{Growth, Life, Limit, Recovery, Sender};
 
 /// RACK-TLP: recoveries in a row without a duplicate report before the reordering window shrinks again (RFC 8985
 /// section 6.2 step 4).
@@ -351,7 +350,7 @@ impl Sender {
                 flight: outstanding.min(self.window.cwnd.max(mss)),
                 mss,
             };
-            self.lower_threshold(&event, profile);
+            self.lower_threshold(&event, event.signal, profile);
         }
         if !same {
             self.reduced();
@@ -527,7 +526,7 @@ impl Sender {
     /// The last segment of each burst of two or more, and of the stream, is marked PSH.
     fn mark_bursts(&self, sent: &mut [Segment], profile: &Profile) {
         let size = self.size;
-        let is_new = |s: &Segment| s.payload > 0 && s.flags & flags::RETRANSMIT == 0;
+        let is_new = |s: &Segment| s.payload > 0 && !s.again;
         for s in sent.iter_mut().filter(|s| is_new(s) && size == Some(s.seq + u64::from(s.payload))) {
             s.flags |= flags::PUSH;
         }
@@ -563,16 +562,19 @@ impl Sender {
             let room = window.saturating_sub(s.board.pipe() + reported);
             if room < profile.mss && !s.force {
                 if self.size.is_none() || room == 0 {
-                    return;
+                    return self.held_by_window(now);
                 }
                 // A short last segment may still fit.
                 if (!only_new && s.board.next_lost().is_some()) || self.next_payload(profile) > room {
-                    return;
+                    return self.held_by_window(now);
                 }
             }
             let Some(s) = &mut self.selective else { return };
             s.force = false;
             if let Some(i) = (!only_new).then(|| s.board.next_lost()).flatten() {
+                if !self.may_resend(i, profile) {
+                    return self.held(Limit::Receive, now);
+                }
                 self.resend(i, now, profile, out);
                 continue;
             }
@@ -590,20 +592,19 @@ impl Sender {
                 self.send_new(payload, now, profile, out);
                 continue;
             }
+            self.held(self.held_back_by(profile), now);
             let Some(s) = &mut self.selective else { return };
             if !in_recovery || !(profile.rescue || adaptive) {
                 return;
             }
-            if let Some(i) = s.board.next_hole() {
-                self.resend(i, now, profile, out);
-            } else if !profile.rescue {
-                return;
-            } else if let Some(i) = s.board.rescue().filter(|_| !s.rescued) {
-                s.rescued = true;
-                self.resend(i, now, profile, out);
-            } else {
+            let hole = s.board.next_hole();
+            let rescue = hole.is_none() && profile.rescue && !s.rescued;
+            let Some(i) = hole.or_else(|| rescue.then(|| s.board.rescue()).flatten()) else { return };
+            if !self.may_resend(i, profile) {
                 return;
             }
+            self.selective().rescued |= rescue;
+            self.resend(i, now, profile, out);
         }
     }
 
@@ -649,7 +650,7 @@ impl Sender {
                 }
                 Early::Probe => self.probe(now, profile, out),
             }
-        } else if now >= self.timer {
+        } else if now >= self.timer && !(self.flow.is_some() && self.persist_timer(now, profile, out)) {
             self.time_out(now, profile, out);
         }
     }
@@ -658,7 +659,7 @@ impl Sender {
     fn time_out(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mss = profile.segment();
         if profile.retries.is_some_and(|most| self.tries >= most) {
-            return self.die();
+            return self.die(now);
         }
         if self.una == self.high {
             self.timer = Time::NEVER;
@@ -678,10 +679,11 @@ impl Sender {
                 flight: flight.min(self.window.cwnd.max(mss)),
                 mss,
             };
-            self.lower_threshold(&event, profile);
+            self.lower_threshold(&event, event.signal, profile);
         }
         self.window.cwnd = self.control.floor(mss);
         self.tries += 1;
+        self.counts.timeouts += 1;
         self.recovery = Recovery::Loss;
         self.recover = self.high;
         self.reduced();
@@ -724,7 +726,9 @@ impl Sender {
         if payload > 0 {
             self.send_new(payload, now, profile, out);
             end = (self.high, false);
-        } else if let Some(i) = self.selective().board.last_unreported() {
+        } else if let Some(i) = self.selective().board.last_unreported()
+            && self.may_resend(i, profile)
+        {
             self.timed = None;
             self.resend(i, now, profile, out);
             end = (self.high, true);
@@ -765,7 +769,7 @@ impl Sender {
     fn respond_to_probe(&mut self, now: Time, profile: &Profile) {
         let event =
             Congestion { signal: Signal::Loss, now, flight: self.window.cwnd, mss: profile.segment() };
-        self.lower_threshold(&event, profile);
+        self.lower_threshold(&event, event.signal, profile);
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         self.reduced();
     }

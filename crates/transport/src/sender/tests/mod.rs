@@ -25,7 +25,7 @@ mod wtp;
 use super::*;
 use crate::profile::LossDetection;
 use evenflow_base::schema::{Value, Values};
-use evenflow_base::{Duration, Ecn};
+use evenflow_base::{Duration, Ecn, Report};
 
 struct Bench {
     profile: Profile,
@@ -39,18 +39,7 @@ fn thousand() -> Profile {
 }
 
 fn packet(seq: u64, stamp: u32, flags: u8) -> Packet {
-    Packet {
-        seq,
-        label: 0.0,
-        flow: 0,
-        stamp,
-        size: 54,
-        payload: 0,
-        hop: 0,
-        class: 0,
-        flags,
-        ecn: Ecn::NotCapable,
-    }
+    Packet { seq, stamp, flags, ..Packet::new(0, 54, 0) }
 }
 
 fn ms(t: u64) -> Time {
@@ -86,11 +75,11 @@ fn shown(s: &Segment, mss: u64) -> String {
     if s.flags & flags::ACK != 0 {
         return format!("ACK{told}");
     }
-    let again = if s.flags & flags::RETRANSMIT != 0 { "*" } else { "" };
+    let again = if s.again { "*" } else { "" };
     let (n, rest) = (s.seq / mss, s.seq % mss);
     let from = if rest == 0 { n.to_string() } else { format!("{n}+{rest}") };
     let size = if u64::from(s.payload) == mss { String::new() } else { format!(":{}", s.payload) };
-    let ecn = match (s.ecn, s.flags & flags::CWR != 0) {
+    let ecn = match (s.ecn(), s.flags & flags::CWR != 0) {
         (Ecn::Capable0, false) => "/ect",
         (Ecn::Capable0, true) => "/ect+cwr",
         (_, true) => "/cwr",
@@ -144,7 +133,7 @@ impl Bench {
             ("syn", bits) => {
                 let bits = crate::ecn::flags_of(bits.map_or(0, |n| n.parse().expect("three flags")));
                 let ack = packet(0, echo, flags::SYN | flags::ACK | bits);
-                sender.receive(&ack, Report::NONE, now, profile, out);
+                sender.receive(&ack, Carried::NONE, now, profile, out);
             }
             ("ack", Some(to)) => {
                 let mut ack = packet(bytes(to, profile.mss), echo, flags::ACK);
@@ -168,11 +157,11 @@ impl Bench {
                         other => panic!("an ACK says nothing of {other}"),
                     }
                 }
-                sender.receive(&ack, &report, now, profile, out);
+                sender.receive(&ack, &Carried::reporting(report), now, profile, out);
             }
             ("dup", Some(times)) => {
                 for _ in 0..times.parse().expect("how many") {
-                    sender.receive(&packet(sender.una, echo, flags::ACK), Report::NONE, now, profile, out);
+                    sender.receive(&packet(sender.una, echo, flags::ACK), Carried::NONE, now, profile, out);
                 }
             }
             ("offer", Some(more)) => sender.offer(bytes(more, profile.mss), now, profile, out),

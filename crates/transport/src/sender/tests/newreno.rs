@@ -457,7 +457,7 @@ fn an_unlimited_window_is_no_overflow() {
 #[test]
 fn sizes_on_the_wire_are_ns3s() {
     let p = Profile::ns3_26();
-    let of = |payload, flags| Segment { seq: 0, payload, flags, ecn: Ecn::NotCapable, stamp: 0 }.size(&p);
+    let of = |payload, flags| Segment { seq: 0, payload, stamp: 0, flags, ip: 0, again: false }.size(&p);
     assert_eq!((of(1446, 0), of(0, flags::ACK), of(0, flags::SYN)), (1500, 54, 58));
 }
 

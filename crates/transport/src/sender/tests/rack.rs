@@ -70,7 +70,7 @@ fn reordering_by_one_to_ten_segments() {
         let mut again = 0;
         for n in 3..3 + by {
             b.input(&format!("ack 2 sack 3..{n}"), ms(100));
-            again += b.out.drain(..).filter(|s| s.flags & flags::RETRANSMIT != 0).count();
+            again += b.out.drain(..).filter(|s| s.again).count();
         }
         b.input(&format!("ack {}", 3 + by), ms(108));
         assert_eq!((again, b.sender.window.ssthresh), (0, f64::INFINITY), "by {by}");

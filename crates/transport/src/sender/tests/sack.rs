@@ -85,7 +85,7 @@ fn two_segments_and_a_short_one_tell_a_loss() {
     let Bench { profile, sender, out } = &mut b;
     let mut report = Report::default();
     report.push((1000, 3500));
-    sender.receive(&packet(0, 51, flags::ACK), &report, ms(101), profile, out);
+    sender.receive(&packet(0, 51, flags::ACK), &Carried::reporting(report), ms(101), profile, out);
     assert_eq!((sender.recovery, out[0].seq, out.len()), (Recovery::Recovery, 0, 1));
 }
 
@@ -201,7 +201,7 @@ fn reordering_by_one_to_ten_segments() {
         let mut again = 0;
         for n in 1..=by {
             b.input(&format!("ack 0 sack 1..{n}"), ms(100 + n));
-            again += b.out.drain(..).filter(|s| s.flags & flags::RETRANSMIT != 0).count();
+            again += b.out.drain(..).filter(|s| s.again).count();
         }
         b.input(&format!("ack {}", by + 1), ms(120));
         assert_eq!(again, usize::from(by >= 3), "by {by}");

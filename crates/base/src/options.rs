@@ -1,0 +1,366 @@
+//! What few packets carry and most do not: TCP options, windows, outer headers. It is kept beside the packets, by place, so
+//! that a packet stays small.
+//!
+//! Who makes a packet attaches; who ends its way (an end, a queue or stage that drops it, a loss) releases. The engine checks at
+//! the end of each run that the places in use are those of the packets under way.
+
+use crate::Packet;
+use crate::packet::{Ecn, ip};
+
+/// SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
+pub const BLOCKS: usize = 3;
+
+/// The SACK option of an ACK (RFC 2018): up to three blocks `[from, to)`. The first may be a duplicate report (RFC 2883).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    blocks: [(u64, u64); BLOCKS],
+    count: u8,
+}
+
+impl Report {
+    /// The report of an ACK without the option.
+    pub const NONE: &'static Report = &Report::EMPTY;
+
+    const EMPTY: Report = Report { blocks: [(0, 0); BLOCKS], count: 0 };
+
+    /// Adds a block; a fourth does not fit and is left out.
+    pub fn push(&mut self, block: (u64, u64)) {
+        if usize::from(self.count) < BLOCKS {
+            self.blocks[usize::from(self.count)] = block;
+            self.count += 1;
+        }
+    }
+
+    /// The blocks, the most recent first.
+    #[inline]
+    pub fn blocks(&self) -> &[(u64, u64)] {
+        &self.blocks[..usize::from(self.count)]
+    }
+}
+
+/// Outer headers that a packet can have at once: a tunnel in a tunnel.
+pub const OUTER: usize = 2;
+
+/// The outer header of a tunnel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outer {
+    /// ECN field and RE flag: [`ip::ECN`] and [`ip::RE`].
+    pub ip: u8,
+    /// The tunnel's number.
+    pub tunnel: u32,
+    /// Sequence number in the tunnel (as GTP-U's, 3GPP TS 29.281 section 5.1, or GRE's lower half, RFC 2890).
+    pub sequence: u16,
+    /// Its bytes.
+    pub bytes: u16,
+}
+
+impl Outer {
+    /// The ECN field.
+    pub fn ecn(&self) -> Ecn {
+        Ecn::of(self.ip)
+    }
+
+    /// Sets the ECN field.
+    pub fn set_ecn(&mut self, field: Ecn) {
+        self.ip = self.ip & !ip::ECN | field as u8;
+    }
+
+    /// The RE flag.
+    pub fn re(&self) -> bool {
+        self.ip & ip::RE != 0
+    }
+
+    /// Sets the RE flag.
+    pub fn set_re(&mut self, on: bool) {
+        self.ip = self.ip & !ip::RE | if on { ip::RE } else { 0 };
+    }
+}
+
+/// What one packet carries besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// The packet's number, in whose field the place is.
+    seq: u64,
+    /// The timestamp value of an ACK (RFC 7323 TSval), in the sender's ticks, where the sender asks for it; else 0.
+    pub ts_val: u32,
+    /// Data that carries an ACK: the next byte expected in the other direction.
+    pub ack: u64,
+    /// An ACK without data that tells a window: the number of the next byte its sender will send, which `seq` does not show.
+    pub own: u64,
+    /// The receive window as it is on the wire: unscaled in a SYN, else to be shifted (RFC 7323 section 2.2). `None`: it does
+    /// not bind.
+    pub window: Option<u16>,
+    /// The window scale option of a SYN: by how many bits the windows that its sender tells are to be shifted.
+    pub scale: Option<u8>,
+    /// A loss on the way has struck the packet: the link's number, for whoever books it at the far end.
+    pub lost: u32,
+    /// The SACK option.
+    pub report: Report,
+    outer: [Outer; OUTER],
+    headers: u8,
+}
+
+impl Carried {
+    /// What a packet carries that carries nothing besides.
+    pub const NONE: &'static Carried = &Carried::EMPTY;
+
+    const EMPTY: Carried = Carried {
+        seq: 0,
+        ts_val: 0,
+        ack: 0,
+        own: 0,
+        window: None,
+        scale: None,
+        lost: 0,
+        report: Report::EMPTY,
+        outer: [Outer { ip: 0, tunnel: 0, sequence: 0, bytes: 0 }; OUTER],
+        headers: 0,
+    };
+
+    /// Nothing but a SACK option.
+    pub fn reporting(report: Report) -> Carried {
+        Carried { report, ..Carried::EMPTY }
+    }
+
+    /// The outer headers, the outermost last.
+    #[inline]
+    pub fn outer(&self) -> &[Outer] {
+        &self.outer[..usize::from(self.headers)]
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn outer_mut(&mut self) -> &mut [Outer] {
+        &mut self.outer[..usize::from(self.headers)]
+    }
+
+    /// Begins anew. What counts only where something else says so is left as it is.
+    #[inline]
+    fn reset(&mut self, seq: u64) {
+        self.seq = seq;
+        self.ts_val = 0;
+        self.window = None;
+        self.scale = None;
+        self.report.count = 0;
+        self.headers = 0;
+    }
+}
+
+/// What packets under way carry, by place. Places are used again, so that nothing is allocated once enough of them exist.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    places: Vec<Carried>,
+    free: Vec<u32>,
+}
+
+impl Options {
+    /// What `packet` carries, to be changed; made where there is nothing yet.
+    #[inline]
+    pub fn attach(&mut self, packet: &mut Packet) -> &mut Carried {
+        let place = match packet.place() {
+            Some(place) => place,
+            None => self.make(packet),
+        };
+        &mut self.places[place as usize]
+    }
+
+    #[inline]
+    fn make(&mut self, packet: &mut Packet) -> u32 {
+        let place = self.free.pop().unwrap_or_else(|| self.add());
+        self.places[place as usize].reset(packet.put_place(place));
+        place
+    }
+
+    #[cold]
+    fn add(&mut self) -> u32 {
+        self.places.push(Carried::EMPTY);
+        self.places.len() as u32 - 1
+    }
+
+    /// What `packet` carries besides.
+    #[inline]
+    pub fn of(&self, packet: &Packet) -> &Carried {
+        packet.place().map_or(Carried::NONE, |place| &self.places[place as usize])
+    }
+
+    /// The same, to be changed, where there is something.
+    #[inline]
+    pub fn get_mut(&mut self, packet: &Packet) -> Option<&mut Carried> {
+        packet.place().map(|place| &mut self.places[place as usize])
+    }
+
+    /// The number of `packet`, wherever it is kept.
+    #[inline]
+    pub fn seq(&self, packet: &Packet) -> u64 {
+        packet.place().map_or(packet.seq, |place| self.places[place as usize].seq)
+    }
+
+    /// The end of a packet's way: it gets its number back and carries nothing any more. What it carried stays readable until
+    /// the next [`Options::attach`].
+    #[inline]
+    pub fn release(&mut self, packet: &mut Packet) -> &Carried {
+        match packet.place() {
+            None => Carried::NONE,
+            Some(place) => self.take(packet, place),
+        }
+    }
+
+    // Apart, so that others keep their registers.
+    #[inline(never)]
+    fn take(&mut self, packet: &mut Packet, place: u32) -> &Carried {
+        self.free.push(place);
+        let carried = &self.places[place as usize];
+        packet.seq = carried.seq;
+        carried
+    }
+
+    /// The end of a dropped packet's way.
+    #[inline]
+    pub fn discard(&mut self, packet: &Packet) {
+        self.free.extend(packet.place());
+    }
+
+    /// Puts `header` around `packet`, which grows by its bytes. Says whether there was room: one may have two headers, and 65535
+    /// bytes in all.
+    pub fn push_outer(&mut self, packet: &mut Packet, header: Outer) -> bool {
+        let Some(size) = packet.size.checked_add(header.bytes) else { return false };
+        if self.of(packet).outer().len() == OUTER {
+            return false;
+        }
+        packet.size = size;
+        let carried = self.attach(packet);
+        carried.outer[usize::from(carried.headers)] = header;
+        carried.headers += 1;
+        true
+    }
+
+    /// Takes the outermost header off `packet`, which shrinks by its bytes; `None`: it had none.
+    pub fn pop_outer(&mut self, packet: &mut Packet) -> Option<Outer> {
+        let carried = self.get_mut(packet)?;
+        carried.headers = carried.headers.checked_sub(1)?;
+        let header = carried.outer[usize::from(carried.headers)];
+        packet.size -= header.bytes;
+        Some(header)
+    }
+
+    /// Places in use.
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the places in use are those of `packets`, each of which has one of its own; else what is wrong, in a sentence.
+    pub fn check<'a>(&self, packets: impl Iterator<Item = &'a Packet>) -> Result<(), String> {
+        let mut held = vec![false; self.places.len()];
+        let mut count = 0;
+        for place in packets.filter_map(Packet::place) {
+            match held.get_mut(place as usize) {
+                Some(here) if !*here => *here = true,
+                _ => return Err(format!("options: two packets under way share the place {place}")),
+            }
+            count += 1;
+        }
+        if let Some(place) = self.free.iter().find(|place| held[**place as usize]) {
+            return Err(format!("options: a packet under way has the place {place}, which was given back"));
+        }
+        if count != self.len() {
+            return Err(format!("options: {} places in use, {count} of packets under way", self.len()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(seq: u64) -> Packet {
+        Packet { seq, ..Packet::new(3, 1500, 1448) }
+    }
+
+    #[test]
+    fn places_are_used_again_and_begin_empty() {
+        let mut options = Options::default();
+        let (mut a, mut b) = (packet(7), packet(8));
+        let carried = options.attach(&mut a);
+        carried.report.push((5, 9));
+        (carried.window, carried.scale, carried.ts_val, carried.ack, carried.lost) =
+            (Some(4), Some(2), 6, 11, 3);
+        assert!(options.push_outer(&mut a, Outer { bytes: 36, ..Outer::default() }));
+        options.attach(&mut b).scale = Some(9);
+        assert_eq!((a.place(), b.place(), options.len()), (Some(0), Some(1), 2));
+        assert_eq!((options.seq(&a), options.seq(&b), options.seq(&packet(9))), (7, 8, 9));
+        assert_eq!(options.release(&mut a).report.blocks(), [(5, 9)]);
+        assert_eq!((a.place(), a.seq, options.len()), (None, 7, 1));
+        assert_eq!(options.release(&mut a), Carried::NONE);
+        let mut c = packet(10);
+        let carried = *options.attach(&mut c);
+        assert_eq!(c.place(), Some(0));
+        assert_eq!((carried.window, carried.scale, carried.ts_val), (None, None, 0));
+        assert!(carried.report.blocks().is_empty() && carried.outer().is_empty());
+        assert_eq!(options.of(&b).scale, Some(9));
+        assert_eq!(options.of(&a), Carried::NONE);
+    }
+
+    #[test]
+    fn a_fourth_block_does_not_fit() {
+        let mut report = Report::default();
+        for n in 0..4 {
+            report.push((n, n + 1));
+        }
+        assert_eq!(report.blocks(), [(0, 1), (1, 2), (2, 3)]);
+    }
+
+    #[test]
+    fn outer_headers_are_a_stack_of_two_and_count_in_the_size() {
+        let mut options = Options::default();
+        let mut p = Packet { label: -0.5, ..packet(7) };
+        let inner = Outer { ip: Ecn::Capable0 as u8 | ip::RE, tunnel: 4, sequence: 65_535, bytes: 36 };
+        let outermost = Outer { tunnel: 5, bytes: 20, ..Outer::default() };
+        assert_eq!(options.pop_outer(&mut p), None);
+        assert!(options.push_outer(&mut p, inner));
+        assert!(options.push_outer(&mut p, outermost));
+        assert_eq!((p.size, p.payload, p.label), (1556, 1448, -0.5));
+        assert!(!options.push_outer(&mut p, outermost), "a third");
+        assert_eq!(p.size, 1556);
+        options.get_mut(&p).unwrap().outer_mut()[0].set_ecn(Ecn::Congestion);
+        assert_eq!(options.of(&p).outer()[1], outermost);
+        assert_eq!(options.pop_outer(&mut p), Some(outermost));
+        let marked = options.pop_outer(&mut p).unwrap();
+        assert_eq!(
+            (marked.ecn(), marked.re(), marked.sequence, p.size),
+            (Ecn::Congestion, true, 65_535, 1500)
+        );
+        assert_eq!(options.pop_outer(&mut p), None);
+        options.release(&mut p);
+        assert!(options.is_empty());
+        let mut large = Packet::new(0, 65_500, 65_000);
+        assert!(!options.push_outer(&mut large, inner), "65536 bytes");
+        assert_eq!((large.size, options.len()), (65_500, 0));
+    }
+
+    #[test]
+    fn the_check_finds_what_was_forgotten_and_what_is_shared() {
+        let mut options = Options::default();
+        let (mut a, mut b) = (packet(7), packet(8));
+        options.attach(&mut a);
+        options.attach(&mut b);
+        let plain = packet(9);
+        assert_eq!(options.check([&a, &plain, &b].into_iter()), Ok(()));
+        assert_eq!(
+            options.check([&a].into_iter()).unwrap_err(),
+            "options: 2 places in use, 1 of packets under way"
+        );
+        let copy = a;
+        let shared = options.check([&a, &copy].into_iter()).unwrap_err();
+        assert_eq!(shared, "options: two packets under way share the place 0");
+        options.release(&mut a);
+        let stale = options.check([&copy, &b].into_iter()).unwrap_err();
+        assert_eq!(stale, "options: a packet under way has the place 0, which was given back");
+        assert_eq!(options.check([&b].into_iter()), Ok(()));
+    }
+}

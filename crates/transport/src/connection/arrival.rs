@@ -1,0 +1,404 @@
+//! What the arrival of a segment does (RFC 9293 section 3.10.7).
+
+use evenflow_base::Carried;
+
+use super::*;
+
+/// A segment as the end sees it that it reaches.
+#[derive(Clone, Copy, Debug)]
+struct Arrived {
+    /// SEG.SEQ; `None`: an ACK that does not show it.
+    seq: Option<u64>,
+    /// SEG.ACK; `None`: data that does not show it, for nothing came back yet.
+    ack: Option<u64>,
+    /// Bytes of data, and whether a FIN follows them.
+    payload: u64,
+    fin: bool,
+}
+
+impl Arrived {
+    fn of(packet: &Packet, carried: &Carried) -> Arrived {
+        let payload = u64::from(packet.payload);
+        let fin = packet.is(flags::FIN);
+        let pure = payload == 0 && !fin && !packet.is(flags::RST) && !packet.is(flags::SYN);
+        let (seq, ack) = if pure {
+            (carried.window.map(|_| carried.own), Some(packet.seq))
+        } else {
+            (Some(packet.seq), packet.is(flags::ACK).then_some(carried.ack))
+        };
+        Arrived { seq, ack, payload, fin }
+    }
+}
+
+impl Connection {
+    /// A segment has reached `at`; `carried` is what its packet carries in the options.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what arrives, when, under which rules, and where its effects go"
+    )]
+    pub fn receive(
+        &mut self,
+        at: End,
+        packet: &Packet,
+        carried: &Carried,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+        told: &mut Vec<Told>,
+    ) {
+        if self.talk.is_none() {
+            return match at {
+                End::Client => self.sender.receive(packet, carried, now, profile, out),
+                End::Server => self.receiver.receive(packet, now, profile, out),
+            };
+        }
+        let from = out.len();
+        let mut to = Outlet { now, profile, out, told };
+        let to = &mut to;
+        match self.state(at) {
+            State::Closed => self.refuse(packet, carried, to),
+            State::Listen => self.listen(packet, carried, to),
+            State::SynSent => self.answered(packet, carried, to),
+            _ => self.arrive(at, packet, carried, to),
+        }
+        self.dress(at, from, to);
+    }
+
+    /// CLOSED (section 3.10.7.1): who speaks to it gets a RST.
+    fn refuse(&mut self, packet: &Packet, carried: &Carried, to: &mut Outlet) {
+        if packet.is(flags::RST) {
+            return;
+        }
+        let mut rst = Segment { seq: 0, payload: 0, stamp: 0, flags: flags::RST, ip: 0, again: false };
+        if packet.is(flags::SYN) && !packet.is(flags::ACK) {
+            rst.flags |= flags::ACK;
+        } else {
+            rst.seq = Arrived::of(packet, carried).ack.unwrap_or(0);
+        }
+        to.out.push(rst);
+    }
+
+    /// LISTEN (section 3.10.7.2).
+    fn listen(&mut self, packet: &Packet, carried: &Carried, to: &mut Outlet) {
+        if packet.is(flags::RST) {
+            return;
+        }
+        if !packet.is(flags::SYN) || packet.is(flags::ACK) {
+            return self.refuse(packet, carried, to);
+        }
+        self.hear_window(End::Server, packet, carried);
+        let first = to.out.len();
+        self.receiver.receive(packet, to.now, to.profile, to.out);
+        let bits = to.out.get(first).map_or(0, |answer| answer.flags & crate::ecn::ACE);
+        let (now, profile) = (to.now, to.profile);
+        let tail = self.tail(End::Server);
+        tail.state = State::SynReceived;
+        tail.answered = (now, bits);
+        (tail.tries, tail.wait) = (1, profile.syn_rto);
+        tail.timer = profile.due(now, profile.syn_rto);
+    }
+
+    /// SYN-SENT (section 3.10.7.3).
+    fn answered(&mut self, packet: &Packet, carried: &Carried, to: &mut Outlet) {
+        if packet.is(flags::RST) {
+            if packet.is(flags::ACK) {
+                self.reset(End::Client, to);
+            }
+            return;
+        }
+        if !packet.is(flags::SYN) || !packet.is(flags::ACK) {
+            return;
+        }
+        self.hear_window(End::Client, packet, carried);
+        self.tail(End::Client).state = State::Established;
+        self.sender.receive(packet, carried, to.now, to.profile, to.out);
+        self.sender.persist(to.now, to.profile);
+        let mode = self.sender.ecn();
+        if let Some(receiver) = self.incoming(End::Client) {
+            receiver.settle(mode);
+        }
+        to.told.push(Told::Opened(End::Client));
+    }
+
+    /// The window of a SYN, and the shift of those that follow (RFC 7323 section 2.2).
+    fn hear_window(&mut self, at: End, packet: &Packet, carried: &Carried) {
+        let Some(window) = carried.window else { return };
+        let Some(buffer) = &mut self.tail(at).buffer else { return };
+        buffer.scales = carried.scale.is_some();
+        buffer.other = carried.scale.unwrap_or(0).min(buffer::MOST);
+        if !buffer.scales {
+            buffer.unscaled();
+        }
+        buffer.heard = Some((packet.seq, 0, u64::from(window)));
+        if let Some(sender) = self.outgoing(at) {
+            sender.window_told(packet.seq, 0, u64::from(window));
+        }
+    }
+
+    /// Any other state (section 3.10.7.4).
+    fn arrive(&mut self, at: End, packet: &Packet, carried: &Carried, to: &mut Outlet) {
+        let a = Arrived::of(packet, carried);
+        let expected = self.expected(at);
+        if packet.is(flags::RST) {
+            return self.take_reset(at, a.seq.unwrap_or(0), expected, to);
+        }
+        if packet.is(flags::SYN) {
+            if self.state(at) == State::SynReceived && !packet.is(flags::ACK) {
+                return self.receiver.receive(packet, to.now, to.profile, to.out);
+            }
+            return self.acknowledge(at, to.out); // a challenge (RFC 5961 section 4)
+        }
+        if self.state(at) == State::SynReceived {
+            self.established(packet, to);
+        }
+        if let Some(ack) = a.ack
+            && !self.take_ack(at, packet, carried, &a, ack, expected, to)
+        {
+            return;
+        }
+        if a.payload > 0 || a.fin {
+            self.take_text(at, packet, carried, a, to);
+        }
+        self.progress(at, to);
+    }
+
+    /// A RST counts where its number is the one expected; elsewhere in the window it is answered by an ACK, so that one who truly
+    /// has no connection can say so (RFC 5961 section 3).
+    fn take_reset(&mut self, at: End, seq: u64, expected: u64, to: &mut Outlet) {
+        let window = to.profile.max_window;
+        let tail = self.tail(at);
+        let edge = tail.buffer.as_ref().map_or(expected.saturating_add(window), |buffer| buffer.edge());
+        if seq == expected {
+            match tail.state {
+                State::SynReceived => {
+                    tail.state = State::Listen;
+                    tail.timer = Time::NEVER;
+                }
+                State::Closing | State::LastAck => {
+                    self.tear_down(at, to.now);
+                    to.told.push(Told::Closed(at));
+                }
+                State::TimeWait => self.tear_down(at, to.now),
+                _ => self.reset(at, to),
+            }
+        } else if seq > expected && seq < edge {
+            self.acknowledge(at, to.out);
+        }
+    }
+
+    fn reset(&mut self, at: End, to: &mut Outlet) {
+        self.tear_down(at, to.now);
+        to.told.push(Told::Reset(at));
+    }
+
+    /// The SYN-ACK is acknowledged.
+    fn established(&mut self, packet: &Packet, to: &mut Outlet) {
+        let (now, profile) = (to.now, to.profile);
+        let tail = self.tail(End::Server);
+        tail.state = State::Established;
+        tail.timer = Time::NEVER;
+        // Karn: where it was sent twice nobody knows which was meant.
+        tail.rtt = (tail.tries == 1).then(|| now.since(tail.answered.0));
+        let closes = std::mem::take(&mut tail.closing);
+        if packet.payload == 0 {
+            self.receiver.receive(packet, now, profile, to.out);
+        }
+        self.accept(now, profile, to.out);
+        to.told.push(Told::Opened(End::Server));
+        if closes {
+            self.send_fin(End::Server, State::FinWait1, to);
+        }
+    }
+
+    /// The acknowledgement and the window of a segment; `false`: it is not acceptable, and nothing else of it counts.
+    #[expect(clippy::too_many_arguments, reason = "a segment and what is known of it")]
+    fn take_ack(
+        &mut self,
+        at: End,
+        packet: &Packet,
+        carried: &Carried,
+        a: &Arrived,
+        ack: u64,
+        expected: u64,
+        to: &mut Outlet,
+    ) -> bool {
+        let (now, profile) = (to.now, to.profile);
+        let holds = a.payload > 0 || a.fin;
+        let tail = self.tail(at);
+        // An old or distant number of a segment without text (the numbers of text are looked at with it).
+        if !holds
+            && let (Some(seq), Some(buffer)) = (a.seq, &tail.buffer)
+            && ((seq as i64) < expected as i64 || seq > buffer.edge())
+        {
+            self.acknowledge(at, to.out);
+            return false;
+        }
+        let mut window = None;
+        if let (Some(field), Some(seq), Some(buffer)) = (carried.window, a.seq, &mut tail.buffer) {
+            window = Some((seq, u64::from(field) << buffer.other));
+            if buffer.heard.is_none_or(|heard| (heard.0, heard.1) <= (seq, ack)) {
+                buffer.heard = window.map(|(seq, window)| (seq, ack, window));
+            }
+        }
+        let Some(sender) = self.outgoing(at) else {
+            let (una, next) = self.sent(at);
+            if ack > next {
+                self.acknowledge(at, to.out);
+                return false;
+            }
+            if ack > una {
+                self.fin_acknowledged(at, to);
+            }
+            return true;
+        };
+        sender.answered(ack);
+        let (una, next) = sender.numbers();
+        if ack > next {
+            // Of something that was never sent.
+            self.acknowledge(at, to.out);
+            return false;
+        }
+        let news = window.is_some_and(|(seq, window)| sender.window_told(seq, ack, window));
+        // A duplicate ACK holds nothing and leaves the window as it is (RFC 5681 section 2).
+        let counts = !holds && !news && !sender.is_closed(profile);
+        if profile.sack || ack > una || counts {
+            let flags = packet.flags & (flags::ACK | crate::ecn::ACE);
+            let alone = Packet { seq: ack, payload: 0, flags, ..*packet };
+            sender.receive(&alone, carried, now, profile, to.out);
+        }
+        if news {
+            sender.push(now, profile, to.out);
+        }
+        sender.persist(now, profile);
+        if sender.finished() {
+            self.fin_acknowledged(at, to);
+        } else if self.tail(at).blocked {
+            let room = self.room(at, profile);
+            if room >= profile.send_buffer / 3 {
+                self.tail(at).blocked = false;
+                to.told.push(Told::Room(at, room));
+            }
+        }
+        true
+    }
+
+    /// The other end has the FIN.
+    fn fin_acknowledged(&mut self, at: End, to: &mut Outlet) {
+        let tail = self.tail(at);
+        match tail.state {
+            State::FinWait1 => {
+                tail.state = State::FinWait2;
+                tail.timer = Time::NEVER;
+            }
+            State::Closing => self.wait_time(at, to),
+            State::LastAck => {
+                self.tear_down(at, to.now);
+                to.told.push(Told::Closed(at));
+            }
+            _ => {}
+        }
+    }
+
+    /// Both have closed, and this end first or at the same time.
+    fn wait_time(&mut self, at: End, to: &mut Outlet) {
+        let (now, time) = (to.now, to.profile.time_wait);
+        let tail = self.tail(at);
+        let first = tail.state != State::TimeWait;
+        tail.state = State::TimeWait;
+        tail.timer = now + time;
+        if time == Duration::ZERO {
+            tail.state = State::Closed;
+            tail.timer = Time::NEVER;
+        }
+        if first {
+            to.told.push(Told::Closed(at));
+        }
+    }
+
+    /// Data and FIN, as far as they lie in the window and before the FIN that is known.
+    fn take_text(&mut self, at: End, packet: &Packet, carried: &Carried, mut a: Arrived, to: &mut Outlet) {
+        let (now, profile) = (to.now, to.profile);
+        let seq = packet.seq;
+        let stamp = if packet.is(flags::ACK) { carried.ts_val } else { packet.stamp };
+        let tail = self.tail(at);
+        let end = seq + a.payload;
+        if tail.fin.is_some_and(|fin| end > fin || (a.fin && end != fin)) {
+            return; // text behind a FIN: this should not occur
+        }
+        if let Some(buffer) = &tail.buffer {
+            let edge = buffer.edge();
+            if end + u64::from(a.fin) > edge {
+                a.payload = edge.saturating_sub(seq).min(a.payload);
+                a.fin = false;
+            }
+            if a.payload == 0 && !a.fin {
+                return self.acknowledge(at, to.out);
+            }
+        }
+        tail.came = now;
+        tail.echo = stamp;
+        if a.fin {
+            tail.fin = Some(end);
+        }
+        let expected = self.expected(at);
+        let again = end + u64::from(a.fin) <= expected;
+        if a.fin
+            && seq <= expected
+            && !again
+            && profile.ack_interactive
+            && self.state(at) == State::Established
+        {
+            self.interact(at, true); // its own FIN may follow and carry the ACK
+        }
+        let interactive = self.tail(at).interactive;
+        if again && self.state(at) == State::TimeWait {
+            self.wait_time(at, to); // the FIN is repeated: the wait begins anew
+        }
+        let mut bits = packet.flags;
+        let Some(receiver) = self.incoming(at) else {
+            return self.acknowledge(at, to.out); // a FIN, and nothing before it
+        };
+        if packet.is(flags::ACK) {
+            receiver.hear(packet.stamp);
+        }
+        if interactive && receiver.deadline() == Time::NEVER {
+            bits &= !flags::PUSH; // a first pushed segment waits, a second does not
+        }
+        let payload = (a.payload + u64::from(a.fin)) as u16;
+        let text = Packet { stamp, payload, flags: bits & !(flags::ACK | flags::FIN), ..*packet };
+        receiver.receive(&text, now, profile, to.out);
+    }
+
+    /// What came in order is handed over; behind the last byte the other end's close.
+    fn progress(&mut self, at: End, to: &mut Outlet) {
+        let profile = to.profile;
+        let expected = self.expected(at);
+        let tail = self.tail(at);
+        let bytes = tail.fin.map_or(expected, |fin| expected.min(fin));
+        if bytes > tail.told {
+            tail.told = bytes;
+            if !tail.paced {
+                tail.read = bytes;
+            }
+            to.told.push(Told::Received(at, bytes));
+        }
+        if tail.peer_closed || tail.fin.is_none_or(|fin| expected <= fin) {
+            return;
+        }
+        tail.peer_closed = true;
+        to.told.push(Told::PeerClosed(at));
+        let mut at_once = true;
+        match tail.state {
+            State::Established => {
+                tail.state = State::CloseWait;
+                at_once = !profile.ack_interactive;
+            }
+            State::FinWait1 => tail.state = State::Closing,
+            State::FinWait2 => self.wait_time(at, to),
+            _ => {}
+        }
+        if at_once && self.incoming(at).is_some_and(|receiver| receiver.deadline() != Time::NEVER) {
+            self.acknowledge(at, to.out);
+        }
+    }
+}

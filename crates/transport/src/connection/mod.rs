@@ -1,0 +1,417 @@
+//! Both ends of a connection: data both ways, ACKs that ride on it, closing and breaking off (RFC 9293 sections 3.5, 3.6, 3.10).
+//!
+//! A bulk flow is a [`Sender`] and a [`Receiver`] and nothing else: one direction, no FIN. Where an application talks there is
+//! besides what each end knows of the other ([`Tail`]); the half on which the server sends is made when it is needed.
+//! Loss recovery and acknowledgements are those two's; here their segments are put together and taken apart. A FIN takes a
+//! sequence number: inside, it is one byte more of the stream.
+//!
+//! Not here: urgent data, simultaneous open, security and precedence.
+
+mod arrival;
+mod buffer;
+mod calls;
+mod state;
+
+use evenflow_base::{Duration, End, Options, Packet, Time, flags, ip};
+
+use crate::profile::Handshake;
+use crate::{CongestionControl, Profile, Receiver, Segment, Sender};
+
+use buffer::Buffer;
+pub use state::{State, Told};
+
+/// A connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// What the client sends with.
+    pub sender: Sender,
+    /// What the server receives it with.
+    pub receiver: Receiver,
+    talk: Option<Box<Talk>>,
+}
+
+/// What there is where applications talk.
+#[derive(Clone, Debug)]
+struct Talk {
+    tails: [Tail; 2],
+    /// The other direction.
+    back: Option<Box<Back>>,
+}
+
+/// The half on which the server sends and the client receives.
+#[derive(Clone, Debug)]
+struct Back {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+/// What an end knows beside its sender and receiver.
+#[derive(Clone, Debug)]
+struct Tail {
+    state: State,
+    /// For a SYN-ACK, for a FIN that needs no half of its own, for the end of TIME-WAIT.
+    timer: Time,
+    /// How often that SYN-ACK or FIN was sent, and the wait for the next.
+    tries: u32,
+    wait: Duration,
+    /// When the SYN was answered, and the flags of the answer.
+    answered: (Time, u8),
+    /// The round-trip time of the handshake, where it is known.
+    rtt: Option<Duration>,
+    /// The application closed before the connection was open.
+    closing: bool,
+    /// A write was not taken whole.
+    blocked: bool,
+    /// The application reads by itself.
+    paced: bool,
+    /// The number of the other end's FIN.
+    fin: Option<u64>,
+    /// The other end's close was told.
+    peer_closed: bool,
+    /// Bytes in order that were told, and those of them that were read.
+    told: u64,
+    read: u64,
+    /// The receive window, where it is told.
+    buffer: Option<Box<Buffer>>,
+    /// When data last came, and its timestamp.
+    came: Time,
+    echo: u32,
+    /// The end answers before its ACKs are due: ACKs wait for data to carry them.
+    interactive: bool,
+}
+
+impl Tail {
+    fn new() -> Tail {
+        Tail {
+            state: State::Closed,
+            timer: Time::NEVER,
+            tries: 0,
+            wait: Duration::ZERO,
+            answered: (Time::ZERO, 0),
+            rtt: None,
+            closing: false,
+            blocked: false,
+            paced: false,
+            fin: None,
+            peer_closed: false,
+            told: 0,
+            read: 0,
+            buffer: None,
+            came: Time::ZERO,
+            echo: 0,
+            interactive: false,
+        }
+    }
+}
+
+/// Whether a segment takes sequence numbers: it holds data or a FIN.
+#[inline]
+fn holds(segment: &Segment) -> bool {
+    segment.payload > 0 || segment.flags & flags::FIN != 0
+}
+
+/// Where what an end does goes.
+struct Outlet<'a> {
+    now: Time,
+    profile: &'a Profile,
+    out: &'a mut Vec<Segment>,
+    told: &'a mut Vec<Told>,
+}
+
+impl Connection {
+    /// A bulk flow: `size` bytes (`None`: endless) from client to server, and nothing is told.
+    pub fn bulk(profile: &Profile, control: CongestionControl, size: Option<u64>) -> Connection {
+        Connection {
+            sender: Sender::new(profile, control, size),
+            receiver: Receiver::new(profile),
+            talk: None,
+        }
+    }
+
+    /// A connection over which applications talk. Nothing has been written yet.
+    pub fn talking(profile: &Profile, control: CongestionControl) -> Connection {
+        let mut connection = Connection::bulk(profile, control, Some(0));
+        connection.sender.talk(profile);
+        connection.talk = Some(Box::new(Talk { tails: [Tail::new(), Tail::new()], back: None }));
+        connection
+    }
+
+    /// Whether applications talk over it.
+    #[inline]
+    pub fn talks(&self) -> bool {
+        self.talk.is_some()
+    }
+
+    /// Makes the half on which the server sends. Before that it cannot write; it can close.
+    pub fn equip(&mut self, control: CongestionControl, now: Time, profile: &Profile) {
+        if self.talk.as_ref().is_none_or(|talk| talk.back.is_some()) {
+            return;
+        }
+        let mut sender = Sender::new(profile, control, Some(0));
+        sender.talk(profile);
+        let mut receiver = Receiver::new(profile);
+        receiver.settle(self.sender.ecn());
+        if let Some(talk) = &mut self.talk {
+            talk.back = Some(Box::new(Back { sender, receiver }));
+        }
+        if self.state(End::Server).is_synchronized() {
+            self.accept(now, profile, &mut Vec::new());
+        }
+    }
+
+    /// The server's half is there.
+    pub fn is_equipped(&self) -> bool {
+        self.talk.as_ref().is_some_and(|talk| talk.back.is_some())
+    }
+
+    /// The handshake of the server's half is over.
+    fn accept(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
+        let mode = self.receiver.ecn();
+        let client = self.sender.ecn();
+        let Some(talk) = &mut self.talk else { return };
+        let tail = &talk.tails[End::Server.index()];
+        let (rtt, lost, heard) =
+            (tail.rtt, tail.tries > 1, tail.buffer.as_ref().and_then(|buffer| buffer.heard));
+        let Some(back) = &mut talk.back else { return };
+        if let Some((seq, ack, window)) = heard {
+            back.sender.window_told(seq, ack, window);
+        }
+        back.receiver.settle(client);
+        back.sender.accept(mode, rtt, lost, now, profile, out);
+        back.sender.persist(now, profile);
+    }
+
+    /// Every segment tells its end's receive window, where something on the way may rewrite it. To be called before it opens.
+    pub fn tell_windows(&mut self, profile: &Profile) {
+        let Some(talk) = &mut self.talk else { return };
+        for tail in &mut talk.tails {
+            tail.buffer.get_or_insert_with(|| Box::new(Buffer::new(profile)));
+        }
+    }
+
+    /// The application at `end` empties its receive buffer by [`Connection::read`]; otherwise it reads at once. To be called
+    /// before it opens.
+    pub fn pace(&mut self, end: End, profile: &Profile) {
+        self.tell_windows(profile);
+        if let Some(talk) = &mut self.talk {
+            talk.tails[end.index()].paced = true;
+        }
+    }
+
+    /// The state of `end`. A bulk flow knows none: CLOSED.
+    pub fn state(&self, end: End) -> State {
+        self.talk.as_ref().map_or(State::Closed, |talk| talk.tails[end.index()].state)
+    }
+
+    /// What `end` sends with; `None`: a server that never wrote.
+    pub fn half(&self, end: End) -> Option<&Sender> {
+        match end {
+            End::Client => Some(&self.sender),
+            End::Server => Some(&self.talk.as_ref()?.back.as_ref()?.sender),
+        }
+    }
+
+    /// Bytes of the application that came to `end` in order.
+    pub fn received(&self, end: End) -> u64 {
+        match &self.talk {
+            Some(talk) => talk.tails[end.index()].told,
+            None if end == End::Server => self.receiver.delivered(),
+            None => 0,
+        }
+    }
+
+    /// Bytes in order at `end` that its application has not read.
+    pub fn unread(&self, end: End) -> u64 {
+        self.talk.as_ref().map_or(0, |talk| {
+            let tail = &talk.tails[end.index()];
+            tail.told - tail.read
+        })
+    }
+
+    /// Bytes that the application at `end` wrote and that were not handed to the one at the other end.
+    pub fn buffered(&self, end: End) -> u64 {
+        let Some(talk) = &self.talk else { return 0 };
+        self.half(end).map_or(0, Sender::written).saturating_sub(talk.tails[end.other().index()].read)
+    }
+
+    /// Whether nothing can happen on it any more: each end is closed, or stays in TIME-WAIT for an end that is gone, and what came
+    /// in order was read.
+    pub fn is_over(&self) -> bool {
+        let (client, server) = (self.state(End::Client), self.state(End::Server));
+        let gone = client.is_over() && (server.is_over() || server == State::Listen);
+        self.talks() && gone && End::BOTH.iter().all(|end| self.unread(*end) == 0)
+    }
+
+    /// When [`Connection::wake`] wants to be called for `end`.
+    pub fn deadline(&self, end: End) -> Time {
+        let (sender, receiver) = match (end, self.back()) {
+            (End::Client, back) => (Some(&self.sender), back.map(|back| &back.receiver)),
+            (End::Server, back) => (back.map(|back| &back.sender), Some(&self.receiver)),
+        };
+        let tail = self.talk.as_ref().map_or(Time::NEVER, |talk| talk.tails[end.index()].timer);
+        let sender = sender.map_or(Time::NEVER, Sender::deadline);
+        tail.min(sender).min(receiver.map_or(Time::NEVER, Receiver::deadline))
+    }
+
+    /// What the packet of a segment that `end` sends carries in `options`: to be asked right after each call, segment by segment.
+    pub fn attach(
+        &mut self,
+        end: End,
+        segment: &Segment,
+        packet: &mut Packet,
+        options: &mut Options,
+        now: Time,
+        profile: &Profile,
+    ) {
+        let acknowledges = segment.flags & flags::ACK != 0 && segment.flags & flags::RST == 0;
+        if acknowledges
+            && profile.sack
+            && segment.flags & flags::SYN == 0
+            && let Some(receiver) = self.incoming(end)
+            && receiver.reports()
+        {
+            receiver.report(&mut options.attach(packet).report);
+        }
+        if self.talk.is_none() {
+            return;
+        }
+        let (expected, sent) = (self.expected(end), self.sent(end));
+        let clock = self.half(end.other()).is_some_and(|half| half.control().needs_one_way_delay());
+        let tail = self.tail(end);
+        if acknowledges && holds(segment) {
+            let carried = options.attach(packet);
+            (carried.ack, carried.ts_val) = (expected, profile.clock_at(now));
+        } else if acknowledges && clock {
+            options.attach(packet).ts_val = profile.clock_at(now);
+        }
+        let read = tail.read;
+        let Some(buffer) = tail.buffer.as_mut().filter(|_| segment.flags & flags::RST == 0) else { return };
+        let carried = options.attach(packet);
+        if segment.flags & flags::SYN != 0 {
+            let (window, shift) = buffer.offer();
+            let scales = profile.window_scaling && (segment.flags & flags::ACK == 0 || buffer.scales);
+            (carried.window, carried.scale) = (Some(window), scales.then_some(shift));
+        } else {
+            carried.window = Some(buffer.tell(expected, read, profile));
+            if !holds(segment) {
+                // A probe is numbered before what is unacknowledged.
+                carried.own = if segment.again { sent.0.wrapping_sub(1) } else { sent.1 };
+            }
+        }
+    }
+
+    fn back(&self) -> Option<&Back> {
+        self.talk.as_ref()?.back.as_deref()
+    }
+
+    fn tail(&mut self, end: End) -> &mut Tail {
+        &mut self.talk.as_mut().expect("applications talk over it").tails[end.index()]
+    }
+
+    /// What `end` sends with.
+    fn outgoing(&mut self, end: End) -> Option<&mut Sender> {
+        match end {
+            End::Client => Some(&mut self.sender),
+            End::Server => Some(&mut self.talk.as_mut()?.back.as_mut()?.sender),
+        }
+    }
+
+    /// What `end` receives with.
+    fn incoming(&mut self, end: End) -> Option<&mut Receiver> {
+        match end {
+            End::Client => Some(&mut self.talk.as_mut()?.back.as_mut()?.receiver),
+            End::Server => Some(&mut self.receiver),
+        }
+    }
+
+    /// RCV.NXT of `end`.
+    fn expected(&mut self, end: End) -> u64 {
+        match self.incoming(end) {
+            Some(receiver) => receiver.delivered(),
+            None => u64::from(self.tail(end).fin == Some(0)),
+        }
+    }
+
+    /// SND.UNA and SND.NXT of `end`.
+    fn sent(&mut self, end: End) -> (u64, u64) {
+        if let Some(sender) = self.outgoing(end) {
+            return sender.numbers();
+        }
+        use State::*;
+        // A server without a half of its own sends nothing but its FIN.
+        match self.tail(end).state {
+            FinWait1 | Closing | LastAck => (0, 1),
+            FinWait2 | TimeWait => (1, 1),
+            _ => (0, 0),
+        }
+    }
+
+    /// Puts the finishing touches to what `end` has just made, from place `from` on: a FIN is a flag, an ACK rides on data, the
+    /// server's goes backwards.
+    fn dress(&mut self, end: End, from: usize, to: &mut Outlet) {
+        if to.out.len() == from {
+            return;
+        }
+        let expected = self.expected(end);
+        if to.out[from..].iter().any(holds) {
+            self.ride(end, from, expected, to);
+        }
+        for segment in &mut to.out[from..] {
+            if segment.flags == 0 && segment.payload == 0 {
+                // A window probe of Linux's kind is an ACK.
+                (segment.seq, segment.flags, segment.stamp) = (expected, flags::ACK, self.tail(end).echo);
+            }
+            segment.ip = match end {
+                End::Client => segment.ip & !ip::BACKWARD,
+                End::Server => segment.ip | ip::BACKWARD,
+            };
+        }
+    }
+
+    /// Data leaves: what is to be acknowledged rides on it.
+    fn ride(&mut self, end: End, from: usize, expected: u64, to: &mut Outlet) {
+        let (now, profile) = (to.now, to.profile);
+        let told = self.tail(end).buffer.is_some();
+        if let Some(sender) = self.outgoing(end) {
+            for s in to.out[from..].iter_mut().filter(|s| s.payload > 0) {
+                if sender.carries_fin(s.seq + u64::from(s.payload)) {
+                    s.payload -= 1;
+                    s.flags |= flags::FIN;
+                }
+            }
+        }
+        if expected == 0 && !told {
+            return; // nothing came yet
+        }
+        let (mut bits, mut echo) = (0, self.tail(end).echo);
+        let mut spare = true;
+        if let Some(receiver) = self.incoming(end) {
+            // Without SACK duplicate ACKs count only where they carry nothing (RFC 5681 section 2).
+            spare = profile.sack || receiver.islands() == 0;
+            (bits, echo) = receiver.ride();
+        }
+        // An ACK that was made behind the data says nothing more; that of a handshake goes before it.
+        let mut carried = false;
+        let mut i = from;
+        while i < to.out.len() {
+            let s = &mut to.out[i];
+            let plain = s.flags & (flags::SYN | flags::RST) == 0;
+            if plain && holds(s) {
+                s.flags |= flags::ACK | bits;
+                s.stamp = echo;
+                carried = true;
+            } else if plain && spare && carried && s.flags & flags::ACK != 0 {
+                to.out.remove(i);
+                continue;
+            }
+            i += 1;
+        }
+        let tail = self.tail(end);
+        if profile.ack_interactive && tail.told > 0 && now.since(tail.came) < profile.ack_delay {
+            self.interact(end, true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! Both ends on a wire of 10 ms each way, as a packet trace shows them.
+//!
+//! A script says what applications do, in ms: `0 client open`, `20 server write 300`, `40 client close`, `read N`, `abort`; and
+//! what the wire does: `lose 3 5` (the third and the fifth segment are lost), `window 7 0` (the seventh is made to tell a window of
+//! 0), `40 inject > RST 5` (a segment that nobody sent arrives at the server).
+//!
+//! A trace has a line for each segment, at the time at which it is sent: `20 > 0:100 ack 0` (from the client, bytes 0 to 99),
+//! `FIN`, `SYN`, `RST`, `win` the window in bytes, `sack`; `x` before the time of one that is lost. What an application is told
+//! stands between them: `30 server received 100`.
+
+mod closing;
+mod opening;
+mod resets;
+mod talk;
+mod windows;
+
+use std::collections::BTreeMap;
+
+use evenflow_base::schema::Values;
+use evenflow_base::{Carried, Options, Packet, Time, flags};
+
+use super::*;
+
+/// Either way.
+const DELAY: Duration = Duration::from_millis(10);
+
+struct Wire {
+    profile: Profile,
+    connection: Connection,
+    options: Options,
+    air: BTreeMap<(Time, u64), (End, Packet)>,
+    sent: u64,
+    lose: Vec<u64>,
+    windows: BTreeMap<u64, u16>,
+    now: Time,
+    trace: Vec<String>,
+}
+
+/// The RFCs' stack with segments of 100 bytes that acknowledges every second one.
+fn hundred() -> Profile {
+    Profile { mss: 100, ..Profile::rfc() }
+}
+
+fn control(profile: &Profile) -> CongestionControl {
+    CongestionControl::build("newreno", &Values::default(), profile, 1.0).expect("no parameters")
+}
+
+fn ms(t: u64) -> Time {
+    Time(t * 1_000_000)
+}
+
+impl Wire {
+    fn new(profile: &Profile) -> Wire {
+        let mut connection = Connection::talking(profile, control(profile));
+        connection.equip(control(profile), Time::ZERO, profile);
+        Wire {
+            profile: profile.clone(),
+            connection,
+            options: Options::default(),
+            air: BTreeMap::new(),
+            sent: 0,
+            lose: Vec::new(),
+            windows: BTreeMap::new(),
+            now: Time::ZERO,
+            trace: Vec::new(),
+        }
+    }
+
+    /// The server will never write.
+    fn one_way(profile: &Profile) -> Wire {
+        Wire { connection: Connection::talking(profile, control(profile)), ..Wire::new(profile) }
+    }
+
+    /// The server reads by itself.
+    fn paced(profile: &Profile) -> Wire {
+        let mut wire = Wire::new(profile);
+        wire.connection.pace(End::Server, profile);
+        wire
+    }
+
+    /// Windows are told, and both ends read at once.
+    fn telling(profile: &Profile) -> Wire {
+        let mut wire = Wire::new(profile);
+        wire.connection.tell_windows(profile);
+        wire
+    }
+
+    /// The server listens.
+    fn listening(profile: &Profile) -> Wire {
+        let mut wire = Wire::new(profile);
+        wire.connection.tail(End::Server).state = State::Listen;
+        wire
+    }
+
+    fn line(&mut self, text: String) {
+        self.trace.push(format!("{} {text}", self.now.0 as f64 / 1e6));
+    }
+
+    fn flush(&mut self, out: &mut Vec<Segment>, told: &mut Vec<Told>) {
+        for told in told.drain(..) {
+            let name = |end: End| if end == End::Client { "client" } else { "server" };
+            self.line(match told {
+                Told::Opened(end) => format!("{} opened", name(end)),
+                Told::Received(end, bytes) => format!("{} received {bytes}", name(end)),
+                Told::Room(end, room) => format!("{} room {room}", name(end)),
+                Told::PeerClosed(end) => format!("{} peer closed", name(end)),
+                Told::Closed(end) => format!("{} closed", name(end)),
+                Told::Reset(end) => format!("{} reset", name(end)),
+            });
+        }
+        for segment in out.drain(..) {
+            self.sent += 1;
+            let from = if segment.is_backward() { End::Server } else { End::Client };
+            let mut packet = Packet {
+                seq: segment.seq,
+                stamp: segment.stamp,
+                flags: segment.flags,
+                ip: segment.ip,
+                ..Packet::new(0, segment.size(&self.profile), segment.payload)
+            };
+            let c = &mut self.connection;
+            c.attach(from, &segment, &mut packet, &mut self.options, self.now, &self.profile);
+            if let Some(window) = self.windows.get(&self.sent) {
+                self.options.attach(&mut packet).window = Some(*window);
+            }
+            let text = shown(from, &packet, self.options.of(&packet), &self.options);
+            if self.lose.contains(&self.sent) {
+                self.trace.push(format!("x {} {text}", self.now.0 as f64 / 1e6));
+                self.options.release(&mut packet);
+                continue;
+            }
+            self.line(text);
+            self.air.insert((self.now + DELAY, self.sent), (from.other(), packet));
+        }
+    }
+
+    /// Everything that happens before `end`.
+    fn until(&mut self, end: Time) {
+        loop {
+            let packet = self.air.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
+            let wake = End::BOTH.map(|end| self.connection.deadline(end));
+            let next = packet.min(wake[0]).min(wake[1]);
+            if next >= end {
+                return;
+            }
+            assert!(next >= self.now, "a deadline lies in the past");
+            self.now = next;
+            let (mut out, mut told) = (Vec::new(), Vec::new());
+            let profile = &self.profile;
+            if packet == next {
+                let (_, (at, mut packet)) = self.air.pop_first().expect("a packet");
+                let carried = *self.options.release(&mut packet);
+                self.connection.receive(at, &packet, &carried, next, profile, &mut out, &mut told);
+            } else {
+                let end = if wake[0] == next { End::Client } else { End::Server };
+                self.connection.wake(end, next, profile, &mut out, &mut told);
+            }
+            self.flush(&mut out, &mut told);
+        }
+    }
+
+    fn act(&mut self, words: &[&str]) {
+        let (now, profile) = (self.now, self.profile.clone());
+        let (mut out, mut told) = (Vec::new(), Vec::new());
+        let number = |i: usize| words[i].parse::<u64>().expect("a number");
+        let end = if words[0] == "client" { End::Client } else { End::Server };
+        let c = &mut self.connection;
+        match words[1] {
+            "open" => c.open(now, &profile, &mut out, &mut told),
+            "write" => {
+                let taken = c.write(end, number(2), now, &profile, &mut out);
+                if taken < number(2) {
+                    self.line(format!("{} wrote {taken}", words[0]));
+                }
+            }
+            "read" => {
+                c.read(end, number(2), now, &profile, &mut out);
+            }
+            "close" => c.close(end, now, &profile, &mut out, &mut told),
+            "abort" => c.abort(end, now, &profile, &mut out, &mut told),
+            other => panic!("nobody can {other}"),
+        }
+        self.flush(&mut out, &mut told);
+    }
+
+    /// `> RST 5`, `< SYN`, `> 0:100` arrives.
+    fn inject(&mut self, words: &[&str]) {
+        let at = if words[0] == ">" { End::Server } else { End::Client };
+        let mut packet = Packet::new(0, 152, 0);
+        match words[1] {
+            "RST" => (packet.flags, packet.seq) = (flags::RST, words[2].parse().expect("a number")),
+            "SYN" => packet.flags = flags::SYN,
+            data => {
+                let (from, to) = data.split_once(':').expect("from and to");
+                packet.seq = from.parse().expect("from");
+                packet.payload = (to.parse::<u64>().expect("to") - packet.seq) as u16;
+            }
+        }
+        let (mut out, mut told) = (Vec::new(), Vec::new());
+        let profile = &self.profile;
+        self.connection.receive(at, &packet, Carried::NONE, self.now, profile, &mut out, &mut told);
+        self.flush(&mut out, &mut told);
+    }
+
+    fn run(&mut self, script: &str) -> &mut Wire {
+        for row in script.lines().map(str::trim).filter(|row| !row.is_empty()) {
+            let words: Vec<&str> = row.split_whitespace().collect();
+            let number = |word: &&str| word.parse::<u64>().expect("a number");
+            match words[0] {
+                "lose" => self.lose.extend(words[1..].iter().map(number)),
+                "window" => {
+                    self.windows.insert(number(&words[1]), number(&words[2]) as u16);
+                }
+                at => {
+                    let at = ms(number(&at));
+                    self.until(at);
+                    self.now = at;
+                    match words[1] {
+                        "inject" => self.inject(&words[2..]),
+                        _ => self.act(&words[1..]),
+                    }
+                }
+            }
+        }
+        self.until(ms(1_000_000));
+        assert!(self.options.is_empty(), "options are left");
+        self
+    }
+
+    fn states(&self) -> [&'static str; 2] {
+        End::BOTH.map(|end| self.connection.state(end).name())
+    }
+}
+
+fn shown(from: End, packet: &Packet, carried: &Carried, options: &Options) -> String {
+    let seq = options.seq(packet);
+    let mut text = String::from(if from == End::Client { ">" } else { "<" });
+    for (bit, name) in [(flags::SYN, " SYN"), (flags::RST, " RST")] {
+        if packet.is(bit) {
+            text += name;
+        }
+    }
+    if packet.is(flags::RST) {
+        text += &format!(" {seq}");
+    }
+    if packet.payload > 0 {
+        text += &format!(" {seq}:{}", seq + u64::from(packet.payload));
+    }
+    if packet.is(flags::FIN) {
+        text += &format!(" FIN {}", seq + u64::from(packet.payload));
+    }
+    if packet.is(flags::ACK) {
+        let holds = packet.payload > 0 || packet.is(flags::FIN | flags::RST);
+        text += &format!(" ack {}", if holds { carried.ack } else { seq });
+    }
+    for (from, to) in carried.report.blocks() {
+        text += &format!(" sack {from}:{to}");
+    }
+    if let Some(window) = carried.window {
+        text += &format!(" win {window}");
+    }
+    text
+}
+
+/// The whole trace is `expected`.
+#[track_caller]
+fn same(wire: &Wire, expected: &str) {
+    let trace: Vec<&str> = wire.trace.iter().map(String::as_str).collect();
+    let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    assert!(trace == expected, "the trace is\n{}\nnot\n{}", trace.join("\n"), expected.join("\n"));
+}

@@ -1,0 +1,497 @@
+//! Windows (RFC 9293 section 3.8.6, RFC 1122 section 4.2.3, RFC 7323 section 2), the send buffer, Nagle's algorithm.
+
+use super::*;
+use crate::profile::WindowProbe;
+
+/// The window follows what is free; an update goes where the edge can move by two segments or half the buffer.
+#[test]
+fn a_reader_empties_its_buffer() {
+    let mut wire = Wire::paced(&Profile { max_window: 400, ..hundred() });
+    wire.run(
+        "0 client open
+         30 client write 700
+         100 server read 199
+         200 server read 1
+         300 server read 200
+         500 server read 300
+         600 client close
+         650 server read 100",
+    );
+    same(
+        &wire,
+        "0 > SYN win 400
+         10 < SYN ack 0 win 400
+         20 client opened
+         20 > ack 0 win 400
+         30 > 0:100 ack 0 win 400
+         30 > 100:200 ack 0 win 400
+         30 > 200:300 ack 0 win 400
+         30 > 300:400 ack 0 win 400
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 win 200
+         40 server received 300
+         40 server received 400
+         40 < ack 400 win 0
+         200 < ack 400 win 200
+         210 > 400:500 ack 0 win 400
+         210 > 500:600 ack 0 win 400
+         220 server received 500
+         220 server received 600
+         220 < ack 600 win 0
+         300 < ack 600 win 200
+         310 > 600:700 ack 0 win 400
+         320 server received 700
+         500 < ack 700 win 400
+         600 > FIN 700 ack 0 win 400
+         610 server peer closed
+         610 < ack 701 win 399",
+    );
+    assert_eq!(wire.states(), ["FIN-WAIT-2", "CLOSE-WAIT"]);
+}
+
+/// The persist timer asks, each time twice as late, with the next byte (section 3.8.6.1).
+#[test]
+fn a_lost_update() {
+    let mut wire = Wire::paced(&Profile { max_window: 400, ..hundred() });
+    wire.run(
+        "lose 10 11 12
+         0 client open
+         30 client write 500
+         100 server read 400",
+    );
+    same(
+        &wire,
+        "0 > SYN win 400
+         10 < SYN ack 0 win 400
+         20 client opened
+         20 > ack 0 win 400
+         30 > 0:100 ack 0 win 400
+         30 > 100:200 ack 0 win 400
+         30 > 200:300 ack 0 win 400
+         30 > 300:400 ack 0 win 400
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 win 200
+         40 server received 300
+         40 server received 400
+         40 < ack 400 win 0
+         x 100 < ack 400 win 400
+         x 1050 > 400:401 ack 0 win 400
+         x 3050 > 400:401 ack 0 win 400
+         7050 > 400:401 ack 0 win 400
+         7060 server received 401
+         7260 < ack 401 win 399
+         7270 > 401:500 ack 0 win 400
+         7280 server received 500
+         7480 < ack 500 win 300",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// Linux asks with a segment before what is unacknowledged.
+#[test]
+fn a_lost_update_and_an_empty_probe() {
+    let mut wire =
+        Wire::paced(&Profile { max_window: 400, zero_window_probe: WindowProbe::Empty, ..hundred() });
+    wire.run(
+        "lose 10 11 12
+         0 client open
+         30 client write 500
+         100 server read 400",
+    );
+    same(
+        &wire,
+        "0 > SYN win 400
+         10 < SYN ack 0 win 400
+         20 client opened
+         20 > ack 0 win 400
+         30 > 0:100 ack 0 win 400
+         30 > 100:200 ack 0 win 400
+         30 > 200:300 ack 0 win 400
+         30 > 300:400 ack 0 win 400
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 win 200
+         40 server received 300
+         40 server received 400
+         40 < ack 400 win 0
+         x 100 < ack 400 win 400
+         x 1050 > ack 0 win 400
+         x 3050 > ack 0 win 400
+         7050 > ack 0 win 400
+         7060 < ack 400 win 400
+         7070 > 400:500 ack 0 win 400
+         7080 server received 500
+         7280 < ack 500 win 300",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// The connection lives as long as probes are answered, whatever the retries (MUST-37).
+#[test]
+fn a_window_that_stays_closed() {
+    let mut wire = Wire::paced(&Profile { max_window: 400, retries: Some(2), ..hundred() });
+    wire.run(
+        "0 client open
+         30 client write 500
+         20000 server read 400",
+    );
+    same(
+        &wire,
+        "0 > SYN win 400
+         10 < SYN ack 0 win 400
+         20 client opened
+         20 > ack 0 win 400
+         30 > 0:100 ack 0 win 400
+         30 > 100:200 ack 0 win 400
+         30 > 200:300 ack 0 win 400
+         30 > 300:400 ack 0 win 400
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 win 200
+         40 server received 300
+         40 server received 400
+         40 < ack 400 win 0
+         1050 > 400:401 ack 0 win 400
+         1060 < ack 400 win 0
+         3050 > 400:401 ack 0 win 400
+         3060 < ack 400 win 0
+         7050 > 400:401 ack 0 win 400
+         7060 < ack 400 win 0
+         15050 > 400:401 ack 0 win 400
+         15060 < ack 400 win 0
+         20000 < ack 400 win 400
+         20010 > 400:500 ack 0 win 400
+         20020 server received 500
+         20220 < ack 500 win 300",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// They are counted as retransmissions are.
+#[test]
+fn probes_that_nobody_answers() {
+    let mut wire = Wire::paced(&Profile { max_window: 400, retries: Some(2), ..hundred() });
+    wire.run(
+        "lose 10 11 12 13 14
+         0 client open
+         30 client write 500",
+    );
+    same(
+        &wire,
+        "0 > SYN win 400
+         10 < SYN ack 0 win 400
+         20 client opened
+         20 > ack 0 win 400
+         30 > 0:100 ack 0 win 400
+         30 > 100:200 ack 0 win 400
+         30 > 200:300 ack 0 win 400
+         30 > 300:400 ack 0 win 400
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 win 200
+         40 server received 300
+         40 server received 400
+         40 < ack 400 win 0
+         x 1050 > 400:401 ack 0 win 400
+         x 3050 > 400:401 ack 0 win 400
+         7050 client reset",
+    );
+    assert_eq!(wire.states(), ["CLOSED", "ESTABLISHED"]);
+}
+
+/// The FIN takes a number, and waits; it is what the probe carries.
+#[test]
+fn a_closed_window_and_a_fin() {
+    let mut wire = Wire::paced(&Profile { max_window: 400, ..hundred() });
+    wire.run(
+        "0 client open
+         30 client write 400
+         50 client close
+         3000 server read 400",
+    );
+    same(
+        &wire,
+        "0 > SYN win 400
+         10 < SYN ack 0 win 400
+         20 client opened
+         20 > ack 0 win 400
+         30 > 0:100 ack 0 win 400
+         30 > 100:200 ack 0 win 400
+         30 > 200:300 ack 0 win 400
+         30 > 300:400 ack 0 win 400
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 win 200
+         40 server received 300
+         40 server received 400
+         40 < ack 400 win 0
+         1050 > FIN 400 ack 0 win 400
+         1060 < ack 400 win 0
+         3000 < ack 400 win 400
+         3010 > FIN 400 ack 0 win 400
+         3020 server peer closed
+         3020 < ack 401 win 399",
+    );
+    assert_eq!(wire.states(), ["FIN-WAIT-2", "CLOSE-WAIT"]);
+}
+
+/// What was sent beyond the edge is not sent again until the edge has moved on; what lies across it is cut.
+#[test]
+fn a_window_that_shrinks() {
+    let mut wire = Wire::telling(&Profile { max_window: 400, ..hundred() });
+    wire.run(
+        "lose 6 7
+         window 8 50
+         window 9 50
+         window 10 50
+         0 client open
+         30 client write 400",
+    );
+    same(
+        &wire,
+        "0 > SYN win 400
+         10 < SYN ack 0 win 400
+         20 client opened
+         20 > ack 0 win 400
+         30 > 0:100 ack 0 win 400
+         30 > 100:200 ack 0 win 400
+         x 30 > 200:300 ack 0 win 400
+         x 30 > 300:400 ack 0 win 400
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 win 50
+         1050 > 200:250 ack 0 win 50
+         1060 server received 250
+         1260 < ack 250 win 50
+         1270 > 250:300 ack 0 win 400
+         1280 server received 300
+         1480 < ack 300 win 400
+         1490 > 300:400 ack 0 win 400
+         1500 server received 400
+         1700 < ack 400 win 400",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// As an ACK does.
+#[test]
+fn data_tells_a_window() {
+    let mut wire = Wire::paced(&Profile { max_window: 400, ..hundred() });
+    wire.run(
+        "0 client open
+         30 client write 400
+         60 server write 50",
+    );
+    same(
+        &wire,
+        "0 > SYN win 400
+         10 < SYN ack 0 win 400
+         20 client opened
+         20 > ack 0 win 400
+         30 > 0:100 ack 0 win 400
+         30 > 100:200 ack 0 win 400
+         30 > 200:300 ack 0 win 400
+         30 > 300:400 ack 0 win 400
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 win 200
+         40 server received 300
+         40 server received 400
+         40 < ack 400 win 0
+         60 < 0:50 ack 400 win 0
+         70 client received 50
+         270 > ack 50 win 350",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// RFC 1122 section 4.2.3.4: less than a segment and than half the largest window waits, a second at most.
+#[test]
+fn small_windows_are_not_filled() {
+    let mut wire = Wire::paced(&Profile { max_window: 450, ..hundred() });
+    wire.run(
+        "0 client open
+         30 client write 500
+         3000 server read 2000",
+    );
+    same(
+        &wire,
+        "0 > SYN win 450
+         10 < SYN ack 0 win 450
+         20 client opened
+         20 > ack 0 win 450
+         30 > 0:100 ack 0 win 450
+         30 > 100:200 ack 0 win 450
+         30 > 200:300 ack 0 win 450
+         30 > 300:400 ack 0 win 450
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200 win 250
+         40 server received 300
+         40 server received 400
+         40 < ack 400 win 50
+         1050 > 400:450 ack 0 win 450
+         1060 server received 450
+         1260 < ack 450 win 0
+         2270 > 450:451 ack 0 win 450
+         2280 < ack 450 win 0
+         3000 < ack 450 win 450
+         3010 > 450:500 ack 0 win 450
+         3020 server received 500
+         3220 < ack 500 win 400",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// RFC 7323: the windows of SYNs are not scaled, those that follow are.
+#[test]
+fn scaled() {
+    let mut wire = Wire::telling(&Profile { max_window: 200000, ..hundred() });
+    wire.run(
+        "0 client open
+         30 client write 100",
+    );
+    same(
+        &wire,
+        "0 > SYN win 65535
+         10 < SYN ack 0 win 65535
+         20 client opened
+         20 > ack 0 win 50000
+         30 > 0:100 ack 0 win 50000
+         30 server opened
+         40 server received 100
+         240 < ack 100 win 50000",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// A writer is told of room when a third of the buffer is free.
+#[test]
+fn a_send_buffer() {
+    let mut wire = Wire::new(&Profile { send_buffer: 300, ..hundred() });
+    wire.run(
+        "0 client open
+         30 client write 1000
+         60 client write 100",
+    );
+    same(
+        &wire,
+        "0 > SYN
+         10 < SYN ack 0
+         20 client opened
+         20 > ack 0
+         30 client wrote 300
+         30 > 0:100
+         30 > 100:200
+         30 > 200:300
+         30 server opened
+         40 server received 100
+         40 server received 200
+         40 < ack 200
+         40 server received 300
+         50 client room 200
+         60 > 300:400
+         70 server received 400
+         70 < ack 400",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// A short segment waits while anything is unacknowledged; a FIN does not.
+#[test]
+fn nagle() {
+    let mut wire = Wire::new(&Profile { nagle: true, ..hundred() });
+    wire.run(
+        "0 client open
+         30 client write 50
+         31 client write 30
+         32 client write 30
+         300 client write 50
+         301 client write 20
+         302 client close",
+    );
+    same(
+        &wire,
+        "0 > SYN
+         10 < SYN ack 0
+         20 client opened
+         20 > ack 0
+         30 > 0:50
+         30 server opened
+         40 server received 50
+         240 < ack 50
+         250 > 50:110
+         260 server received 110
+         302 > 110:180 FIN 180
+         312 server received 180
+         312 server peer closed
+         312 < ack 181",
+    );
+    assert_eq!(wire.states(), ["FIN-WAIT-2", "CLOSE-WAIT"]);
+}
+
+/// Each piece leaves at once.
+#[test]
+fn without_nagle() {
+    let mut wire = Wire::new(&hundred());
+    wire.run(
+        "0 client open
+         30 client write 50
+         31 client write 30
+         32 client write 30",
+    );
+    same(
+        &wire,
+        "0 > SYN
+         10 < SYN ack 0
+         20 client opened
+         20 > ack 0
+         30 > 0:50
+         30 server opened
+         31 > 50:80
+         32 > 80:110
+         40 server received 50
+         41 server received 80
+         41 < ack 80
+         42 server received 110
+         242 < ack 110",
+    );
+    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
+}
+
+/// SND.WL1 and SND.WL2 (section 3.10.7.4): what counts is the segment numbered last, and of those with one number the one that
+/// acknowledges most, also where the edge moves back by it.
+#[test]
+fn the_last_valid_window_counts() {
+    let profile = hundred();
+    let mut sender = Sender::new(&profile, control(&profile), Some(0));
+    sender.talk(&profile);
+    sender.accept(crate::profile::Ecn::Off, None, false, ms(0), &profile, &mut Vec::new());
+    sender.offer(500, ms(0), &profile, &mut Vec::new());
+    assert_eq!(sender.numbers(), (0, 500));
+    for (seq, ack, window, edge) in [
+        (0, 0, 1000, 1000),
+        (10, 100, 800, 900), // a later number: the edge moves back
+        (9, 200, 5000, 900), // an earlier one says nothing
+        (10, 50, 5000, 900), // nor does the same one that acknowledges less
+        (10, 100, 700, 800),
+        (10, 200, 700, 900),
+        (11, 200, 0, 200),
+        (12, 501, 9000, 200), // of something that was never sent
+    ] {
+        sender.window_told(seq, ack, window);
+        assert_eq!(sender.edge(&profile), edge, "{seq} {ack} {window}");
+    }
+    assert!(!sender.is_closed(&profile), "its first byte is not acknowledged yet");
+}

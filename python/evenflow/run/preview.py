@@ -1,0 +1,26 @@
+"""The names of a scenario's metrics before it is run: from its first milliseconds."""
+
+from __future__ import annotations
+
+from ..errors import EvenflowError
+from ..scenario.scenario import Scenario
+from .record import flatten
+
+MOST_BYTES = 2**28
+"""Nobody waits for the names of a larger scenario."""
+
+
+def metric_names(scenario: Scenario) -> list[str]:
+    """Names of the single numbers in a record of this scenario, in the record's order; [] where they are not known.
+
+    What happens late (a reason for drops that a link did not have at once) is not among them.
+    """
+    tree = {name: value for name, value in scenario.tree.items() if name not in ("sweep", "record", "warmup")}
+    for duration in ("10 ms", tree.get("duration")):
+        short = Scenario({**tree, "duration": duration})
+        try:
+            if short.core.memory_bytes <= MOST_BYTES and (duration == "10 ms" or short.core.duration_s <= 1):
+                return [name for name, _ in flatten(short.run().json)]
+        except EvenflowError:  # what begins later than the end, say
+            continue
+    return []

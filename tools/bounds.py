@@ -1,0 +1,137 @@
+"""Both ends of what pyproject.toml allows: the tests with the lowest and with the newest versions of the dependencies.
+
+    python tools/bounds.py [lowest] [newest] [--licences] [-- PYTEST ARGUMENTS]
+
+Each end gets a virtual environment in target/bounds. `lowest` installs exactly the versions after `>=`; what these
+need in turn is as new as they allow. `--licences` lists the licences of what is installed at the newest end, and asks
+pip-audit for advisories where it can be had.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "target" / "bounds"
+TESTED = ("pandas", "duckdb")
+"""Extras that tests need."""
+RUNNERS = ("pytest", "hypothesis")
+TESTS = [
+    f"tests/python/test_{name}.py"
+    for name in (
+        "cli", "greeting", "figures", "html", "plots", "scenario", "stats", "store", "study", "sweep", "theory",
+        "ways_in",
+    )
+]  # fmt: skip
+"""What touches the dependencies: Typer, Rich, matplotlib, Polars, NumPy, SciPy, Jinja."""
+PERMISSIVE = re.compile(
+    r"MIT|BSD|Apache|PSF|Python Software Foundation|ISC|HPND|MPL|Mozilla|CC0|Unlicense|0BSD|Matplotlib|FreeType|Zlib",
+    re.IGNORECASE,
+)
+
+
+def wanted(end: str) -> list[str]:
+    """The requirements at one end."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    runners = [r for r in extras["dev"] if re.split(r"[<>=]", r)[0] in RUNNERS]
+    found = [*project["dependencies"], *(r for name in TESTED for r in extras[name])]
+    return [re.sub(r">=([^,]+).*", r"==\1", r) if end == "lowest" else r for r in found] + runners
+
+
+def made(end: str) -> Path:
+    """An environment with the versions of one end; returns its interpreter."""
+    place = FOLDER / end
+    shutil.rmtree(place, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "venv", place], check=True)
+    python = place / "bin" / "python"
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--upgrade"]
+    subprocess.run([*pip, *wanted(end)], check=True)
+    (site,) = (place / "lib").glob("python*/site-packages")
+    (site / "evenflow.pth").write_text(f"{ROOT / 'python'}\n", encoding="utf-8")
+    return python
+
+
+def versions(python: Path) -> str:
+    """What was installed of the direct dependencies."""
+    names = sorted({re.split(r"[<>=]", r)[0] for r in wanted("newest")})
+    ask = f"import importlib.metadata as m; print(', '.join(f'{{n}} {{m.version(n)}}' for n in {names!r}))"
+    return subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def licences(python: Path) -> int:
+    """Print every package's licence; 1 if one is not of the permissive ones, or if there are advisories."""
+    ask = """
+import importlib.metadata as m
+for d in sorted(m.distributions(), key=lambda d: d.name.lower()):
+    kinds = [c.split(" :: ")[-1] for c in d.metadata.get_all("Classifier") or [] if c.startswith("License ::")]
+    said = d.metadata.get("License-Expression") or ", ".join(kinds) or (d.metadata.get("License") or "").split("\\n")[0]
+    print(d.name, d.version, said[:80] or "none named", sep="\\t")
+"""
+    lines = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True).stdout.splitlines()
+    odd = [line for line in lines if not PERMISSIVE.search(line.split("\t")[2])]
+    print(f"licences of {len(lines)} Python packages:", *lines, sep="\n  ")
+    if odd:
+        print("not known to be permissive:", *odd, sep="\n  ")
+    crates = subprocess.run(
+        ["cargo", "metadata", "--format-version", "1", "--locked", "--offline"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if crates.returncode == 0:
+        import json
+
+        found = [(p["name"], p["version"], p["license"]) for p in json.loads(crates.stdout)["packages"] if p["source"]]
+        strange = [c for c in found if not PERMISSIVE.search(c[2] or "")]
+        print(f"licences of {len(found)} crates: {', '.join(sorted({c[2] or 'none named' for c in found}))}")
+        odd += [" ".join(map(str, c)) for c in strange]
+        for c in strange:
+            print("not known to be permissive:", *c)
+    audit = subprocess.run(
+        [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "pip-audit"], capture_output=True
+    )
+    if audit.returncode:
+        print("advisories: not checked, pip-audit cannot be had here")
+        return 1 if odd else 0
+    asked = subprocess.run(
+        [python, "-m", "pip_audit", "--skip-editable", "--progress-spinner=off", "--timeout=20"],
+        capture_output=True,
+        text=True,
+    )
+    if "No known vulnerabilities" in asked.stdout + asked.stderr:
+        print("advisories: none known to pip-audit")
+    elif asked.stdout.startswith("Name"):
+        print("advisories:", asked.stdout, sep="\n")
+        return 1
+    else:
+        why = (asked.stderr.strip().splitlines() or ["no answer"])[-1]
+        print(f"advisories: not checked, the database cannot be reached ({why[:160]})")
+    return 1 if odd else 0
+
+
+def main() -> int:
+    arguments = sys.argv[1:]
+    more = arguments[arguments.index("--") + 1 :] if "--" in arguments else TESTS
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("ends", nargs="*", choices=["lowest", "newest", []], help="default: both")
+    parser.add_argument("--licences", action="store_true")
+    given = parser.parse_args(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    failed = 0
+    for end in given.ends or ("lowest", "newest"):
+        python = made(end)
+        print(f"{end}: {versions(python)}", flush=True)
+        failed += subprocess.run([python, "-m", "pytest", *more], cwd=ROOT, check=False).returncode != 0
+        if given.licences and end == "newest":
+            failed += licences(python)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
