@@ -19,13 +19,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "target" / "bounds"
-TESTED = ("pandas", "duckdb")
+TESTED = ("pandas", "duckdb", "dask", "submitit")
 """Extras that tests need."""
 RUNNERS = ("pytest", "hypothesis")
 TESTS = [
     f"tests/python/test_{name}.py"
     for name in (
-        "cli", "greeting", "figures", "html", "plots", "scenario", "stats", "store", "study", "sweep", "theory",
+        "cli", "cluster", "greeting", "figures", "html", "plots", "scenario", "stats", "store", "study", "sweep", "theory",
         "ways_in",
     )
 ]  # fmt: skip

@@ -120,7 +120,7 @@ class TestPlaces:
 class Here(Workers):
     """Workers that are threads; `kill` says which batches are lost."""
 
-    batch_s = 0.2
+    batch_s, least_s = 0.2, 0.01
 
     def __init__(self, count: int, kill: Callable[[list[Any]], bool] = lambda _: False) -> None:
         super().__init__()

@@ -262,6 +262,8 @@ class Workers(Executor):
 
     batch_s = 1.0
     """How long a batch is meant to take."""
+    least_s = 0.2
+    """The same towards a study's end, and where there are more workers than work: what hands a batch over costs too."""
     ahead = 2
     """Batches for each worker: the one that it computes, and the next."""
     study = ""

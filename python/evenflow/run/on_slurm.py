@@ -27,6 +27,7 @@ class JobWorkers(Workers):
     """
 
     batch_s = 300.0
+    least_s = 30.0
     ahead = 1
 
     def __init__(self, jobs: Any, most: int, look_s: float = 0.5) -> None:

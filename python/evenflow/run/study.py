@@ -687,7 +687,8 @@ class _Batches(_Submission):
         mean = self.hosts.costs.mean
         if mean is None:
             return free
-        self.batch_s = min(self.hosts.batch_s, len(queue) * mean / most)
+        share = len(queue) * mean / (2 * most)
+        self.batch_s = min(self.hosts.batch_s, max(share, self.hosts.least_s))
         wanted, count = free * self.batch_s, 0
         for key in queue:
             if wanted <= 0:
