@@ -25,8 +25,8 @@ RUNNERS = ("pytest", "hypothesis")
 TESTS = [
     f"tests/python/test_{name}.py"
     for name in (
-        "cli", "cluster", "greeting", "figures", "html", "plots", "scenario", "stats", "store", "study", "sweep", "theory",
-        "ways_in",
+        "cli", "cluster", "greeting", "figures", "html", "plots", "scenario", "stats", "store", "study", "sweep",
+        "theory", "ways_in",
     )
 ]  # fmt: skip
 """What touches the dependencies: Typer, Rich, matplotlib, Polars, NumPy, SciPy, Jinja."""

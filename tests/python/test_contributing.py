@@ -50,6 +50,7 @@ def follow(title: str, copy: Path) -> int:
         # With the laws of all controls, which find the new one in the register.
         ("How to add a congestion control", "transport", "congestion_control::", 2),
         ("How to add a stage", "stage", "packet_counter", 3),
+        ("How to add an application", "traffic", "sensor", 3),
         ("How to add an adaptation rule", "traffic", "buffer_steps", 3),
     ],
 )

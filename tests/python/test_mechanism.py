@@ -172,17 +172,23 @@ def test_wrong_use_names_what_there_is() -> None:
 
 
 def test_every_method_of_the_table_is_there() -> None:
+    web = ef.mechanism("web", page_size="10 kB")
+    web.start()
     makers = {
         "queue": ef.mechanism("droptail", limit="24 packets"),
         "scheduler": ef.mechanism("fifo"),
         "stage": ef.mechanism("activity-meter", memory="3 s", reference_rate="10 kbit/s"),
+        "traffic": web,
         "adaptation": ef.mechanism("bola"),
         "congestion-control": ef.mechanism("newreno"),
     }
     assert makers.keys() == METHODS.keys()
     for room, made in makers.items():
-        for method, arguments in METHODS[room].items():
+        # A connection that is closed is told nothing more.
+        for method, arguments in sorted(METHODS[room].items(), key=lambda item: item[0] == "closed"):
             numbers: dict[str, object] = {name: 1 for name in arguments if name != "cls"}
+            if room == "traffic":
+                numbers |= {name: value for name, value in (("conn", 0), ("end", "client")) if name in arguments}
             lists = {"ladder_bps": [1, 2], "throughputs_bps": [1], "sizes_bytes": [[1, 2]]}
             numbers |= {name: value for name, value in lists.items() if name in arguments}
             if "cls" in arguments:
@@ -190,6 +196,29 @@ def test_every_method_of_the_table_is_there() -> None:
             if "ecn" in arguments:
                 numbers["ecn"] = "marked"
             assert isinstance(getattr(made, method)(**numbers), dict)
+
+
+def test_an_application_by_hand() -> None:
+    """A request and its response over a new connection, round-trip time 100 ms, then a thought of 1 s."""
+    user = ef.mechanism("request-response", request="350 B", response="10 kB", think="1 s")
+    assert user.start()["calls"] == [{"do": "transfer", "what": "started"}, {"do": "open", "conn": 0}]
+    asks = {"do": "write", "conn": 0, "end": "client", "bytes": 350}
+    assert user.opened(now_s=0.1, conn=0, end="client")["calls"] == [asks]
+    answers = {"do": "write", "conn": 0, "end": "server", "bytes": 10_000}
+    assert user.received(now_s=0.15, conn=0, end="server", total=350)["calls"] == [answers]
+    assert user.received(now_s=0.2, conn=0, end="client", total=1_448)["calls"] == []
+    done = {"do": "transfer", "what": "completed", "bytes": 10_000, "first_byte_s": 0.2, "took_s": 0.3}
+    (said, alarm) = user.received(now_s=0.3, conn=0, end="client", total=10_000)["calls"]
+    assert (said, alarm["at_s"]) == (done, 1.3)
+    assert user.timer(now_s=1.3, number=alarm["number"])["calls"][1:] == [asks]
+    with pytest.raises(UsageError, match="connection 7 is not open; open: 0"):
+        user.opened(conn=7, end="client")
+    with pytest.raises(UsageError, match='end must be "client" or "server"'):
+        user.opened(conn=0, end="middle")
+    with pytest.raises(UsageError, match="never thinks and never waits"):
+        ef.mechanism("web", page_size="10 kB", patience="0 s")
+    with pytest.raises(UsageError, match="is no application"):
+        ef.mechanism("bulk")
 
 
 def test_an_adaptation_rule_by_hand() -> None:

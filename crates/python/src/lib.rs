@@ -1,5 +1,6 @@
 //! The Python module `evenflow._core`: conversion only, no logic.
 
+mod application;
 mod mechanism;
 mod tunnels;
 

@@ -20,7 +20,9 @@ use evenflow_transport::congestion_control::stepper::{Step, Stepper};
 use evenflow_transport::congestion_control::{CongestionControl, Signal};
 use evenflow_transport::{CONTROLS, Profile, profile};
 
-/// A queue, scheduler, stage, congestion control or adaptation rule with its state.
+use crate::application::{self, Application};
+
+/// A queue, scheduler, stage, application, congestion control or adaptation rule with its state.
 #[pyclass(frozen, module = "evenflow._core")]
 pub struct Mechanism {
     kind: String,
@@ -43,6 +45,7 @@ enum Object {
     Stage(Box<Stage>),
     Control(Stepper),
     Adaptation(Box<Adaptation>),
+    Application(Box<Application>),
 }
 
 type Args = Map<String, Value>;
@@ -152,6 +155,14 @@ impl Inner {
             Room::Adaptation => {
                 Object::Adaptation(Box::new(Adaptation::build(kind, &values).map_err(problems)?))
             }
+            Room::Traffic if evenflow_traffic::opens(kind, &values) => {
+                Object::Application(Box::new(Application::new(kind, &values, seed).map_err(problems)?))
+            }
+            Room::Traffic => {
+                return Err(bad(
+                    "is no application, unless it has until: it says how much there is to send and when",
+                ));
+            }
             other => return Err(bad(format!("a {} cannot be stepped by itself", other.name()))),
         };
         let observables = table.observables.iter().map(|o| o.name).collect();
@@ -202,6 +213,7 @@ impl Inner {
                 Object::Queue(rule, _) => rule.observe(name),
                 Object::Stage(stage) => stage.observe(name, now),
                 Object::Control(stepper) => stepper.control().observe(name),
+                Object::Application(app) => app.observe(name, now),
                 Object::Scheduler(..) | Object::Adaptation(_) => None,
             };
             if let Some(value) = value {
@@ -213,6 +225,13 @@ impl Inner {
     fn call(&mut self, kind: &str, method: &str, args: &Args) -> PyResult<Args> {
         if let (Object::Adaptation(rule), "choose") = (&mut self.object, method) {
             return choose(rule, args);
+        }
+        if let Object::Application(app) = &mut self.object {
+            let now = Time::from_seconds(not_negative(args, "now_s", Some(0.0))?);
+            if let Some(mut out) = app.call(method, args, now)? {
+                self.observe(&mut out, now);
+                return Ok(out);
+            }
         }
         let (mut packet, now) = self.packet(args)?;
         let mut out = Args::new();
@@ -319,6 +338,7 @@ impl Inner {
                     Object::Stage(_) => "forward, observe",
                     Object::Control(_) => "ack, loss, mark, timeout, set",
                     Object::Adaptation(_) => "choose",
+                    Object::Application(_) => application::METHODS,
                 };
                 return Err(bad(format!("{kind} has no method {method:?}; it has {methods}")));
             }

@@ -78,6 +78,10 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
         key
     }
 
+    /// From now on packets of `flow` are told apart by `key` where a queue within hashes flows: of a flow that [`Served::keys`] did
+    /// not know.
+    fn introduce(&mut self, _flow: u32, _key: u32) {}
+
     /// Whether a packet with that key has a queue.
     fn has(&self, _key: usize) -> bool {
         true

@@ -215,6 +215,11 @@ impl Qdisc {
         verdict
     }
 
+    /// See [`Schedule::introduce`](crate::held::Schedule::introduce).
+    pub fn introduce(&mut self, flow: u32, key: u32) {
+        self.scheduler.introduce(flow, key);
+    }
+
     /// The transmitter is free at `now`: what was on the wire has left it, and the next packet that may leave is given. What is
     /// dropped on the way is added to `dropped`.
     pub fn next(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Next {

@@ -50,6 +50,11 @@ macro_rules! schedulers {
                 match self { $(Scheduler::$name(s) => s.place(key, packet, now),)* }
             }
 
+            /// See [`Schedule::introduce`].
+            pub fn introduce(&mut self, flow: u32, key: u32) {
+                match self { $(Scheduler::$name(s) => s.introduce(flow, key),)* }
+            }
+
             /// See [`Schedule::has`].
             pub fn has(&self, key: usize) -> bool {
                 match self { $(Scheduler::$name(s) => s.has(key),)* }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use crate::model::{
-    Component, Direction, EventKind, Every, Group, Histogram, Hop, Jitter, Link, Loss, Lost, Per, Queue,
-    RateSpec, Record, Scenario, Spec, Stage, Tcp, Traffic,
+    Arrivals, Component, Direction, EventKind, Every, Group, Histogram, Hop, Jitter, Link, Loss, Lost, Per,
+    Queue, RateSpec, Record, Scenario, Spec, Stage, Tcp, Traffic,
 };
 
 /// The canonical JSON of a scenario.
@@ -18,7 +18,7 @@ pub(crate) fn json(scenario: &Scenario) -> String {
     let named = |items: Vec<(&str, Json)>| {
         Json::Object(items.into_iter().map(|(name, json)| (name.to_owned(), json)).collect())
     };
-    let tree = json!({
+    let mut tree = json!({
         "duration": seconds(scenario.duration.seconds()),
         "warmup": seconds(scenario.warmup.seconds()),
         "links": named(scenario.links.iter().map(|l| (l.name.as_str(), link(l))).collect()),
@@ -26,6 +26,9 @@ pub(crate) fn json(scenario: &Scenario) -> String {
         "groups": named(scenario.groups.iter().map(|g| (g.name.as_str(), group(g, scenario))).collect()),
         "record": record(&scenario.record, scenario),
     });
+    if !scenario.arrivals.is_empty() {
+        tree["arrivals"] = named(scenario.arrivals.iter().map(|a| (a.name.as_str(), arrivals(a))).collect());
+    }
     let mut text = String::new();
     write(&tree, &mut text);
     text
@@ -220,6 +223,17 @@ fn stage(stage: &Stage) -> Json {
     Json::Object(table)
 }
 
+fn arrivals(arrivals: &Arrivals) -> Json {
+    let mut table = Map::new();
+    table.insert("interval".into(), value(&arrivals.interval));
+    table.insert("start".into(), seconds(arrivals.start.seconds()));
+    if let Some((until, abort)) = arrivals.ending {
+        table.insert("until".into(), seconds(until.seconds()));
+        table.insert("end".into(), json!(if abort { "abort" } else { "close" }));
+    }
+    Json::Object(table)
+}
+
 fn group(group: &Group, scenario: &Scenario) -> Json {
     let hop = |hop: &Hop| {
         let name = match hop.component {
@@ -275,6 +289,8 @@ fn record(record: &Record, scenario: &Scenario) -> Json {
         EventKind::Drop => "drop",
         EventKind::Mark => "mark",
         EventKind::Arrival => "arrival",
+        EventKind::Open => "open",
+        EventKind::Close => "close",
     };
     let mut histograms: Vec<String> = record.histograms.iter().map(histogram).collect();
     histograms.sort_unstable();

@@ -81,8 +81,10 @@ pub(crate) fn check_partly(mechanism: &Mechanism, values: &Values) -> Vec<Proble
 
 /// Fills in what a preset decides about parameters that were not given.
 pub(crate) fn complete(mechanism: &Mechanism, values: &mut Values) {
-    if mechanism.room == Room::Queue {
-        evenflow_queue::complete(mechanism.kind, values);
+    match mechanism.room {
+        Room::Queue => evenflow_queue::complete(mechanism.kind, values),
+        Room::Traffic => evenflow_traffic::complete(values),
+        _ => {}
     }
 }
 
@@ -141,12 +143,12 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("congestion-meter", "activity-meter"),
         ],
         Room::Traffic => &[
-            ("short-flows", "upload"),
-            ("request-response", "upload"),
-            ("web", "upload"),
-            ("ping", "cbr with a small rate and packet"),
             ("youtube", "upload"),
-            ("has", "upload"),
+            ("has", "request-response with a response each so often"),
+            ("http", "request-response, or web"),
+            ("ftp", "upload, or bulk"),
+            ("icmp", "ping"),
+            ("short-flow", "short-flows"),
         ],
         Room::CongestionControl => {
             &[("bbr", "vegas, or cubic"), ("prague", "dctcp"), ("hybla", "cubic"), ("westwood", "newreno")]

@@ -21,6 +21,8 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// Stages by name.
     pub stages: Vec<Stage>,
+    /// Processes by which flows arrive that groups share, by name.
+    pub arrivals: Vec<Arrivals>,
     /// Groups by name.
     pub groups: Vec<Group>,
     /// What is recorded beside the counters.
@@ -193,6 +195,32 @@ pub struct Hop {
     pub against: bool,
 }
 
+/// A process by which flows arrive that groups share.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    /// Its name.
+    pub name: String,
+    /// Time between two arrivals, a [`Value::Seconds`] or random.
+    pub interval: Value,
+    /// When it begins.
+    pub start: Duration,
+    /// When it ends, and whether its flows are reset then.
+    pub ending: Option<(Duration, bool)>,
+    /// Who gets the arrivals; the shares add up to 1.
+    pub shares: Vec<Share>,
+}
+
+/// A group's part of an arrival process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// Index into [`Scenario::groups`].
+    pub group: usize,
+    /// Index into [`Group::traffic`].
+    pub traffic: usize,
+    /// The part of the arrivals.
+    pub share: f64,
+}
+
 /// A group of like users.
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -219,6 +247,8 @@ pub struct Traffic {
     pub class: u8,
     /// Its transport; `None` for datagrams.
     pub tcp: Option<Tcp>,
+    /// Where its flows come from a shared process: index into [`Scenario::arrivals`].
+    pub arrivals: Option<usize>,
 }
 
 /// A TCP configuration.
@@ -259,6 +289,10 @@ pub enum EventKind {
     Mark,
     /// A data packet offered to a link with a queue.
     Arrival,
+    /// A flow opened.
+    Open,
+    /// A flow over.
+    Close,
 }
 
 /// A time series, for one copy or all.

@@ -140,6 +140,12 @@ pub static SCENARIO: Section = Section {
         ),
         key("links", Shape::ByName(&LINK, None), Fallback::Required, "Links by name."),
         key("stages", Shape::ByName(&STAGE, Some(Room::Stage)), Fallback::Absent("none"), "Stages by name."),
+        key(
+            "arrivals",
+            Shape::ByName(&ARRIVALS, None),
+            Fallback::Absent("none"),
+            "Processes by which flows arrive that groups share, by name.",
+        ),
         key("groups", Shape::ByName(&GROUP, None), Fallback::Required, "Groups of users by name."),
         key(
             "record",
@@ -369,6 +375,40 @@ pub static STAGE: Section = Section {
     counters: &[],
 };
 
+/// `[arrivals.NAME]`.
+pub static ARRIVALS: Section = Section {
+    name: "arrivals",
+    title: "Arrivals that groups share",
+    doc: "One process by which flows arrive. Each arrival goes to a group by its share, then to one of its users, all as likely. The \
+          traffic of a group names the process and its share.",
+    keys: &[
+        value(
+            "interval",
+            Type::Duration,
+            Fallback::Required,
+            Range::POSITIVE,
+            "Time between two arrivals, drawn for each; the first comes one interval after start.",
+        ),
+        value("start", Type::Duration, Fallback::Text("0 s"), Range::NOT_NEGATIVE, "When it begins."),
+        value(
+            "until",
+            Type::Duration,
+            Fallback::Absent("the end of the run"),
+            Range::POSITIVE,
+            "When it ends: no flow arrives at this instant or later.",
+        ),
+        value(
+            "end",
+            Type::Choice(&["close", "abort"]),
+            Fallback::Absent("close, where until is given"),
+            Range::ANY,
+            "What becomes of flows that are still open then: they finish, or they are reset.",
+        ),
+    ],
+    observables: &[],
+    counters: &[],
+};
+
 /// `[groups.NAME]`.
 pub static GROUP: Section = Section {
     name: "group",
@@ -488,7 +528,7 @@ pub static RECORD: Section = Section {
 };
 
 /// What `events` may hold.
-pub(crate) const EVENTS: &[&str] = &["drop", "mark", "arrival"];
+pub(crate) const EVENTS: &[&str] = &["drop", "mark", "arrival", "open", "close"];
 
 /// One of `series`.
 pub static SERIES: Section = Section {
@@ -515,6 +555,6 @@ pub static SERIES: Section = Section {
 
 /// All of them, in the order of the documentation.
 pub static SECTIONS: &[&Section] = &[
-    &SCENARIO, &LINK, &JITTER, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &GROUP, &TRAFFIC, &RECORD,
-    &SERIES,
+    &SCENARIO, &LINK, &JITTER, &LOSS, &REVERSE, &QUEUE, &SCHEDULER, &STAGE, &ARRIVALS, &GROUP, &TRAFFIC,
+    &RECORD, &SERIES,
 ];

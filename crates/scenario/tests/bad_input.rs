@@ -275,8 +275,8 @@ fn kinds_are_known_or_announced_or_mistyped() {
     );
     one(
         "groups.heavy.traffic",
-        json!({ "kind": "web" }),
-        "groups.heavy.traffic.kind: traffic kind \"web\": planned, not built; nearest: upload",
+        json!({ "kind": "youtube" }),
+        "groups.heavy.traffic.kind: traffic kind \"youtube\": planned, not built; nearest: upload",
     );
     one(
         "groups.heavy.traffic",
@@ -286,7 +286,7 @@ fn kinds_are_known_or_announced_or_mistyped() {
     one(
         "groups.heavy.traffic",
         json!({}),
-        "groups.heavy.traffic.kind: is required: one of bulk, cbr, poisson, upload",
+        "groups.heavy.traffic.kind: is required: one of bulk, ping, request-response, short-flows, upload, web, cbr, poisson",
     );
     one(
         "stages.meter.kind",

@@ -10,11 +10,15 @@
 mod build;
 mod engine;
 mod events;
+mod hosting;
 mod measure;
 mod network;
 mod port;
 mod probe;
 mod record;
+mod senders;
+mod slots;
+mod transfers;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 

@@ -32,11 +32,11 @@ impl Window {
     }
 }
 
-/// Bins an octave of a delay histogram: a bin is 4.4 % wide, interpolated when read.
-const BINS: u32 = 16;
+/// log2 of the bins of an octave of a delay histogram: a bin is 4.4 % wide, interpolated when read.
+const BIN_BITS: u32 = 4;
 
 /// Bins in all: 60 octaves.
-const ALL_BINS: usize = (BINS * 60) as usize;
+const ALL_BINS: usize = 60 << BIN_BITS;
 
 /// A histogram of durations with logarithmic bins.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl Delays {
     /// Adds one.
     #[inline]
     pub fn add(&mut self, delay: Duration) {
-        self.bins[bin_of(delay.0)] += 1;
+        self.bins[bin_of::<BIN_BITS>(delay.0).min(ALL_BINS - 1)] += 1;
         self.max = self.max.max(delay);
     }
 
@@ -67,42 +67,54 @@ impl Delays {
 
     /// The duration that a share `q` does not exceed, seconds.
     pub fn quantile(&self, q: f64) -> Option<f64> {
-        let count = self.count();
-        if count == 0 {
-            return None;
-        }
-        let wanted = q * count as f64;
-        let mut below = 0.0;
-        for (bin, &n) in self.bins.iter().enumerate() {
-            let here = n as f64;
-            if here > 0.0 && below + here >= wanted {
-                let (low, high) = (edge(bin), edge(bin + 1).min(self.max.0 as f64));
-                let inside = ((wanted - below) / here).clamp(0.0, 1.0);
-                return Some((low + (high - low).max(0.0) * inside) / 1e9);
-            }
-            below += here;
-        }
-        Some(self.max.seconds())
+        quantile(self.bins.iter().copied(), self.count(), q, (Duration::ZERO, self.max), edge::<BIN_BITS>)
     }
 }
 
-/// Durations below 16 ns have a bin each; from there an octave has 16.
+/// The duration that a share `q` of all `count` does not exceed, seconds; `bins` are counts of durations by bin, none is shorter
+/// than `min` or longer than `max`, and `edge` says where a bin begins.
+pub fn quantile(
+    bins: impl Iterator<Item = u64>,
+    count: u64,
+    q: f64,
+    (min, max): (Duration, Duration),
+    edge: fn(usize) -> f64,
+) -> Option<f64> {
+    if count == 0 {
+        return None;
+    }
+    let wanted = q * count as f64;
+    let mut below = 0.0;
+    for (bin, n) in bins.enumerate() {
+        let here = n as f64;
+        if here > 0.0 && below + here >= wanted {
+            let (low, high) = (edge(bin).max(min.0 as f64), edge(bin + 1).min(max.0 as f64));
+            let inside = ((wanted - below) / here).clamp(0.0, 1.0);
+            return Some((low + (high - low).max(0.0) * inside) / 1e9);
+        }
+        below += here;
+    }
+    Some(max.seconds())
+}
+
+/// The bin of a duration: those below 2^`BITS` ns have a bin each; from there an octave has 2^`BITS`.
 #[inline]
-fn bin_of(ns: u64) -> usize {
-    if ns < u64::from(BINS) {
+pub fn bin_of<const BITS: u32>(ns: u64) -> usize {
+    if ns < 1 << BITS {
         return ns as usize;
     }
     let octave = ns.ilog2();
-    let fraction = (ns >> (octave - 4)) as u32 & (BINS - 1);
-    ((((octave - 3) * BINS) + fraction) as usize).min(ALL_BINS - 1)
+    let fraction = (ns >> (octave - BITS)) as usize & ((1 << BITS) - 1);
+    ((octave - BITS + 1) as usize) << BITS | fraction
 }
 
-fn edge(bin: usize) -> f64 {
-    let (octave, fraction) = (bin as u32 / BINS, bin as u32 % BINS);
+/// Where a bin begins, ns.
+pub fn edge<const BITS: u32>(bin: usize) -> f64 {
+    let (octave, fraction) = (bin >> BITS, bin & ((1 << BITS) - 1));
     if octave == 0 {
-        return f64::from(fraction);
+        return fraction as f64;
     }
-    (f64::from(BINS + fraction)) * (1u64 << (octave - 1)) as f64
+    ((1 << BITS) + fraction) as f64 * (1u64 << (octave - 1)) as f64
 }
 
 /// Sum, sum of squares and count of delays, for mean and deviation.
@@ -263,6 +275,21 @@ pub struct FlowCounters {
     pub retransmits: u64,
     /// Application bytes received before the window.
     pub received_before: u64,
+    /// Application bytes received in the window by flows that were modelled after this one and are over.
+    pub received_by_others: u64,
+}
+
+impl FlowCounters {
+    /// Adds what a flow has counted that was modelled after this one, and how many application bytes reached it in the window.
+    pub fn add(&mut self, of: &FlowCounters, received: u64) {
+        self.delivered += of.delivered;
+        self.marks += of.marks;
+        self.throughput_bytes += of.throughput_bytes;
+        self.losses += of.losses;
+        self.sent += of.sent;
+        self.retransmits += of.retransmits;
+        self.received_by_others += received;
+    }
 }
 
 /// Time integrals of a congestion window over the part of the window in which the connection is open.
@@ -278,6 +305,14 @@ pub struct WindowMeter {
 }
 
 impl WindowMeter {
+    /// Nothing yet.
+    pub const EMPTY: WindowMeter = WindowMeter { last: Time::ZERO, bytes_time: 0.0, open: 0, at_floor: 0 };
+
+    /// With integrals that are known.
+    pub fn of((bytes_time, open, at_floor): (u128, u64, u64)) -> WindowMeter {
+        WindowMeter { last: Time::ZERO, bytes_time: bytes_time as f64, open, at_floor }
+    }
+
     /// The window was `bytes` since the last call; call before it changes.
     #[inline]
     pub fn advance(&mut self, bytes: f64, mss: f64, now: Time, window: &Window) {
@@ -313,8 +348,8 @@ mod tests {
     #[test]
     fn bins_have_edges_that_contain_their_values() {
         for ns in (0..2000u64).chain([12_345, 999_999_999, 1 << 40]) {
-            let bin = bin_of(ns);
-            assert!(edge(bin) <= ns as f64 && (ns as f64) < edge(bin + 1), "{ns} in bin {bin}");
+            let bin = bin_of::<4>(ns);
+            assert!(edge::<4>(bin) <= ns as f64 && (ns as f64) < edge::<4>(bin + 1), "{ns} in bin {bin}");
         }
     }
 

@@ -10,9 +10,13 @@ use evenflow_traffic::Source;
 use evenflow_transport::{Profile, Receiver, Sender};
 
 use crate::events::Lane;
+use crate::hosting::{Arrivals, Hosted, Live};
 use crate::measure::{ClassCounters, FlowCounters, PortCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::Gauges;
+use crate::senders::SenderSums;
+use crate::slots::Slots;
+use crate::transfers::Transfers;
 
 /// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port, with [`FOLD`].
 pub const STAGE: u32 = 1 << 31;
@@ -25,6 +29,9 @@ pub const PORT: u32 = FOLD - 1;
 pub const RECEIVER: u32 = u32::MAX;
 /// The route entry where the way back ends.
 pub const SENDER: u32 = u32::MAX - 1;
+
+/// The route entry in place of [`RECEIVER`] and [`SENDER`] where both ends talk: connections and datagrams of applications.
+pub const HOSTED: u32 = u32::MAX - 4;
 
 /// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken, and
 /// carry on which port they were lost.
@@ -41,15 +48,19 @@ pub struct Flow {
     pub lost: u8,
     /// Its traffic class.
     pub class: u8,
-    /// Whether it is a TCP connection.
+    /// Whether it is a TCP connection that there is from the start.
     pub tcp: bool,
+    /// Whether an application opened it on the way, or it is what such flows are modelled after.
+    pub hosted: bool,
     /// ACKs carry the receiver's clock as a timestamp value: the sender's congestion control wants one-way delays.
     pub sends_timestamps: bool,
     /// Its first link hears from its host alone and is FIFO: the link's work is done when the packet is launched, with the
     /// instant at which it will leave the host.
     pub folded: bool,
-    /// Index into [`Network::connections`] or [`Network::datagrams`].
+    /// Index into [`Network::connections`] or [`Network::datagrams`]; of a hosted one into [`Network::applications`].
     pub endpoint: u32,
+    /// Whose place it takes among events of one instant: its own, or that of the flow it was modelled after.
+    pub tie: u32,
     /// Index into [`Network::hosts`].
     pub host: u32,
 }
@@ -176,8 +187,47 @@ pub struct Network {
     pub profiles: Vec<Profile>,
     /// Users' machines.
     pub hosts: Vec<Host>,
-    /// When each flow starts.
+    /// When each flow starts that there is from the start.
     pub starts: Vec<Time>,
+    /// Traffic that opens flows on the way.
+    pub applications: Vec<Hosted>,
+    /// The flows that it has opened.
+    pub slots: Slots,
+    /// What is in their places.
+    pub live: Vec<Live>,
+    /// Arrival processes that groups share.
+    pub arrivals: Vec<Arrivals>,
+    /// Transfers of the groups that have some, by index of the group.
+    pub transfers: Vec<Option<Transfers>>,
+    /// The seed of all streams.
+    pub seed: u64,
+    /// By group: its flows that there are from the start, and those that its others are modelled after.
+    pub group_flows: Vec<Range<usize>>,
+    /// By group: what its senders had counted when the window opened.
+    pub senders_before: Vec<SenderSums>,
+}
+
+impl Network {
+    /// By group: what its senders have counted by `now`. `live`: also those of flows that have not been summed up yet.
+    pub fn senders(&self, now: Time, live: bool) -> Vec<SenderSums> {
+        let mut sums = vec![SenderSums::default(); self.group_flows.len()];
+        for (sum, flows) in sums.iter_mut().zip(&self.group_flows) {
+            for info in &self.flows[flows.clone()] {
+                if info.hosted {
+                    sum.join(&self.applications[info.endpoint as usize].sums.senders);
+                } else if info.tcp {
+                    sum.add(&self.connections[info.endpoint as usize].sender, now);
+                }
+            }
+        }
+        let going_on = |flow: &u32| live && !self.slots.of(self.slots.place(*flow)).over;
+        for flow in self.slots.taken().filter(going_on) {
+            let group = self.applications[self.flows[flow as usize].endpoint as usize].group;
+            let ends = self.live[self.slots.place(flow)].senders();
+            ends.for_each(|sender| sums[group as usize].add(sender, now));
+        }
+        sums
+    }
 }
 
 impl Gauges for Network {
@@ -207,7 +257,11 @@ impl Gauges for Network {
 
     fn received(&self, flow: usize) -> u64 {
         let info = &self.flows[flow];
-        if info.tcp {
+        if info.hosted {
+            (flow as u32)
+                .checked_sub(self.slots.first())
+                .map_or(0, |place| self.live[place as usize].delivered())
+        } else if info.tcp {
             self.connections[info.endpoint as usize].receiver.delivered()
         } else {
             self.datagrams[info.endpoint as usize].received

@@ -11,8 +11,10 @@ use std::collections::VecDeque;
 use evenflow_base::{Duration, Fine, Packet, Rate, Stream, Time};
 use evenflow_queue::held::{ClassCounts, HashStats};
 use evenflow_queue::{Gate, Qdisc, Setting};
+use evenflow_scenario::model::SchedulerPer;
 
 use crate::measure::{PortCounters, Window};
+use crate::slots::Slots;
 
 /// One direction of one copy of a link.
 #[derive(Debug)]
@@ -263,18 +265,32 @@ pub enum Select {
     One,
     /// By traffic class.
     Class,
-    /// By flow, through a table: of queues, or of keys that the scheduler hashes.
-    Flow(std::sync::Arc<[u32]>),
+    /// By flow, through a table of queues.
+    Queue(std::sync::Arc<[u32]>),
+    /// By flow, through a table of keys that the scheduler hashes.
+    Key(std::sync::Arc<[u32]>, SchedulerPer),
 }
 
 impl Select {
     /// The queue of `packet`, or its key.
     #[inline]
-    pub fn key(&self, packet: &Packet) -> usize {
+    pub fn key(&self, packet: &Packet, slots: &Slots) -> usize {
         match self {
             Select::One => 0,
             Select::Class => usize::from(packet.class),
-            Select::Flow(table) => table[packet.flow as usize] as usize,
+            Select::Queue(table) | Select::Key(table, _) => match table.get(packet.flow as usize) {
+                Some(key) => *key as usize,
+                None => self.key_of_slot(packet.flow, slots),
+            },
+        }
+    }
+
+    /// The same for a flow that was opened on the way: it shares its user's queue and key, or has a key of its own.
+    fn key_of_slot(&self, flow: u32, slots: &Slots) -> usize {
+        match self {
+            Select::Key(_, SchedulerPer::Flow) => slots.key(flow) as usize,
+            Select::Queue(table) | Select::Key(table, _) => table[slots.root(flow) as usize] as usize,
+            Select::One | Select::Class => 0,
         }
     }
 }

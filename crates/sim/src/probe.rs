@@ -93,6 +93,44 @@ pub struct Happening {
     pub code: u8,
 }
 
+/// A flow was opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened {
+    /// When.
+    pub time: Time,
+    /// Its number in lists of events.
+    pub flow: u32,
+    /// Index of its group.
+    pub group: u32,
+    /// Number of its user in the group.
+    pub user: u32,
+    /// Its number among the user's flows.
+    pub number: u32,
+}
+
+/// How a flow came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum How {
+    /// Both ends were closed in order.
+    Closed = 0,
+    /// One end reset the connection.
+    Reset = 1,
+    /// One end gave up after too many retransmissions.
+    GaveUp = 2,
+}
+
+/// A flow was over.
+#[derive(Clone, Copy, Debug)]
+pub struct Closed {
+    /// When.
+    pub time: Time,
+    /// Its number in lists of events.
+    pub flow: u32,
+    /// How.
+    pub how: How,
+}
+
 /// Everything a `[record]` section asks for.
 #[derive(Debug, Default)]
 pub struct Probes {
@@ -118,6 +156,12 @@ pub struct Probes {
     pub at_drop: Vec<(u32, Vec<u64>)>,
     /// Lists.
     pub lists: Vec<(EventKind, Vec<Happening>)>,
+    /// Flows opened, where they are to be listed.
+    pub opened: Option<Vec<Opened>>,
+    /// Whose the flows are that there are from the start: group, user, number; only where openings are listed.
+    pub whose: Vec<[u32; 3]>,
+    /// Flows over, where they are to be listed.
+    pub closed: Option<Vec<Closed>>,
     window_at: Option<Time>,
     /// When the next look is due: the least of what follows from `timed` and `window_at`.
     due: Option<Time>,
@@ -199,13 +243,13 @@ impl Probes {
         }
     }
 
-    /// A packet was decided on at a port, and does not wait there yet.
+    /// A packet of a flow, which is named by its number in lists, was decided on at a port, and does not wait there yet.
     pub fn at_port(
         &mut self,
         class: u32,
         copy: u32,
         observe: impl Fn(Option<u32>, &str) -> Option<f64>,
-        packet: &Packet,
+        (packet, flow): (&Packet, u32),
         verdict: Verdict,
         now: Time,
     ) {
@@ -223,7 +267,7 @@ impl Probes {
                 (EventKind::Mark, Verdict::Mark(reason)) => reason as u8,
                 _ => continue,
             };
-            list.push(Happening { time: now, flow: packet.flow, class, code });
+            list.push(Happening { time: now, flow, class, code });
         }
     }
 
@@ -237,11 +281,11 @@ impl Probes {
         }
     }
 
-    /// A packet was marked as it left a queue.
-    pub fn marked(&mut self, class: u32, packet: &Packet, reason: Reason, now: Time) {
+    /// A packet of a flow, which is named by its number in lists, was marked as it left a queue.
+    pub fn marked(&mut self, class: u32, flow: u32, reason: Reason, now: Time) {
         for (kind, list) in &mut self.lists {
             if *kind == EventKind::Mark {
-                list.push(Happening { time: now, flow: packet.flow, class, code: reason as u8 });
+                list.push(Happening { time: now, flow, class, code: reason as u8 });
             }
         }
     }

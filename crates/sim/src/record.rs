@@ -5,18 +5,21 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use evenflow_base::Reason;
 use evenflow_base::schema::Observable;
+use evenflow_base::{Reason, Time};
 use evenflow_queue::held::{ClassCounts, is_counter};
 use evenflow_queue::htb;
 use evenflow_scenario::metrics;
 use evenflow_scenario::model::{EventKind, Histogram, Queue as QueueSpec, RateSpec, Scenario};
 use evenflow_transport::sender::Life;
 
+use crate::build::flows_per_user;
 use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
 use crate::port::{Events, Port, Queue};
 use crate::probe::Gauges;
+use crate::senders::SenderSums;
+use crate::transfers::{Sums, Transfers};
 
 /// A recorded column.
 #[derive(Clone, Debug)]
@@ -176,10 +179,11 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 
 fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
     let mut out = Map::new();
+    let senders = engine.net.senders(engine.net.window.to, false);
     let mut flow = 0;
-    for group in &scenario.groups {
+    for (g, group) in scenario.groups.iter().enumerate() {
         let users = group.users as usize;
-        let per_user: usize = group.traffic.iter().map(|t| t.flows() as usize).sum();
+        let per_user = flows_per_user(group);
         let mut total = FlowCounters::default();
         let mut goodputs = Vec::with_capacity(users);
         let mut throughputs = Vec::with_capacity(users);
@@ -198,9 +202,18 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 total.retransmits += c.retransmits;
                 let rate = c.throughput_bytes as f64 * 8.0 / seconds;
                 through += rate;
+                let info = &engine.net.flows[flow];
+                if info.hosted {
+                    let hosted = &engine.net.applications[info.endpoint as usize];
+                    good += c.received_by_others as f64 * 8.0 / seconds;
+                    dead += hosted.sums.dead;
+                    let mss = engine.net.profiles.get(hosted.profile as usize).map_or(1.0, |p| p.mss as f64);
+                    meters.push((WindowMeter::of(hosted.sums.meter), mss));
+                    flow += 1;
+                    continue;
+                }
                 good += (engine.net.received(flow) - c.received_before) as f64 * 8.0 / seconds;
                 flow_rates.push(rate);
-                let info = &engine.net.flows[flow];
                 if info.tcp {
                     let connection = &engine.net.connections[info.endpoint as usize];
                     dead += u64::from(connection.sender.life() == Life::Dead);
@@ -216,9 +229,7 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
             mean(meters.iter().map(|(m, mss)| ratio(f(m, *mss), m.open as f64)))
         };
         let n = users as f64;
-        out.insert(
-            group.name.clone(),
-            json!({
+        let mut entry = json!({
                 "users": users,
                 "goodput_bps": goodputs.iter().sum::<f64>() / n,
                 "throughput_bps": throughputs.iter().sum::<f64>() / n,
@@ -234,9 +245,64 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
                 "window_packets_mean": number(open(|m, mss| m.bytes_time / mss)),
                 "window_at_floor": number(open(|m, _| m.at_floor as f64)),
                 "flows_dead": dead,
-            }),
-        );
+        });
+        if let Some(entry) = entry.as_object_mut()
+            && group.traffic.iter().any(|traffic| traffic.tcp.is_some())
+        {
+            let counted = senders[g].since(&engine.net.senders_before[g]);
+            entry.insert("senders".into(), self::senders(&counted));
+        }
+        if let (Some(transfers), Some(entry)) = (&engine.net.transfers[g], entry.as_object_mut()) {
+            entry.insert("transfers".into(), self::transfers(transfers, engine));
+        }
+        out.insert(group.name.clone(), entry);
     }
+    Value::Object(out)
+}
+
+/// What a group's senders have counted in the window.
+fn senders(of: &SenderSums) -> Value {
+    let [congestion, receive, application] = of.limited.map(|ns| ns as f64 / 1e9);
+    let [loss, mark, timeout] = of.reductions;
+    json!({
+        "reductions": { "loss": loss, "mark": mark, "timeout": timeout },
+        "threshold_falls": of.threshold_falls,
+        "restarts": of.restarts,
+        "timeouts": of.timeouts,
+        "limited_s": { "congestion": congestion, "receive": receive, "application": application },
+    })
+}
+
+/// What became of a group's transfers in the window.
+fn transfers(of: &Transfers, engine: &Engine) -> Value {
+    let sum = |field: fn(&Sums) -> u64| of.users.iter().map(field).sum::<u64>();
+    let list = |field: fn(&Sums) -> u64| of.users.iter().map(field).collect::<Vec<u64>>();
+    let window = engine.net.window;
+    let mut out = Map::new();
+    out.insert("started".into(), sum(|u| u.started).into());
+    out.insert("completed".into(), sum(|u| u.completed).into());
+    out.insert("abandoned".into(), sum(|u| u.abandoned).into());
+    out.insert("failed".into(), sum(|u| u.failed).into());
+    out.insert("in_progress_mean".into(), number(of.in_progress(window.to.since(window.from))));
+    out.insert("bytes".into(), sum(|u| u.bytes).into());
+    for (name, times) in [("first_byte", &of.first_byte), ("completion", &of.completion)] {
+        let values = [
+            ("mean", times.moments.mean()),
+            ("sd", times.moments.deviation()),
+            ("p50", times.quantile(0.5)),
+            ("p95", times.quantile(0.95)),
+            ("p99", times.quantile(0.99)),
+            ("max", times.longest()),
+        ];
+        out.extend(values.map(|(what, value)| (format!("{name}_s_{what}"), number(value))));
+    }
+    out.insert("users_started".into(), list(|u| u.started).into());
+    out.insert("users_completed".into(), list(|u| u.completed).into());
+    out.insert("users_abandoned".into(), list(|u| u.abandoned).into());
+    out.insert("users_failed".into(), list(|u| u.failed).into());
+    out.insert("users_bytes".into(), list(|u| u.bytes).into());
+    let times: Vec<f64> = of.users.iter().map(|u| u.completion as f64 / 1e9).collect();
+    out.insert("users_completion_s".into(), times.into());
     Value::Object(out)
 }
 
@@ -460,6 +526,7 @@ fn columns(engine: &Engine) -> Vec<Column> {
             EventKind::Drop => ("drop", "reason"),
             EventKind::Mark => ("mark", "reason"),
             EventKind::Arrival => ("arrival", "marked"),
+            EventKind::Open | EventKind::Close => continue, // lists of their own
         };
         let times: Vec<f64> = list.iter().map(|h| h.time.seconds()).collect();
         let fields: [(&str, Vec<f64>); 3] = [
@@ -471,7 +538,28 @@ fn columns(engine: &Engine) -> Vec<Column> {
             columns.push(Column { name: format!("events.{kind}.{field}"), times: times.clone(), values });
         }
     }
+    if let Some(opened) = &engine.probes.opened {
+        let times = || opened.iter().map(|o| o.time);
+        columns.push(column("events.open.flow", times(), opened.iter().map(|o| o.flow)));
+        columns.push(column("events.open.group", times(), opened.iter().map(|o| o.group)));
+        columns.push(column("events.open.user", times(), opened.iter().map(|o| o.user)));
+        columns.push(column("events.open.number", times(), opened.iter().map(|o| o.number)));
+    }
+    if let Some(closed) = &engine.probes.closed {
+        let times = || closed.iter().map(|c| c.time);
+        columns.push(column("events.close.flow", times(), closed.iter().map(|c| c.flow)));
+        columns.push(column("events.close.how", times(), closed.iter().map(|c| c.how as u32)));
+    }
     columns
+}
+
+/// A column of whole numbers.
+fn column(name: &str, times: impl Iterator<Item = Time>, values: impl Iterator<Item = u32>) -> Column {
+    Column {
+        name: name.into(),
+        times: times.map(Time::seconds).collect(),
+        values: values.map(f64::from).collect(),
+    }
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ const FILLED: [(Type, &str); 8] = [
 ];
 
 /// Parameters of a mechanism that requires what `FILLED` does not have, or would have nothing to do.
-const SETTINGS: [(&str, &str); 7] = [
+const SETTINGS: [(&str, &str); 11] = [
     ("strict", r#"order = ["ef", "af", "be"]"#),
     ("medf", r#"offsets = { ef = "0 ms", af = "12 ms", be = "30 ms" }"#),
     ("htb", HTB),
@@ -129,6 +129,13 @@ const SETTINGS: [(&str, &str); 7] = [
     ("poisson", r#"rate = "1.5 Mbit/s""#),
     ("cbr", r#"rate = "1.5 Mbit/s""#),
     ("upload", r#"size = "200 kB""#),
+    ("ping", r#"interval = "20 ms""#),
+    ("request-response", r#"response = "20 kB", think = { exponential = "50 ms" }"#),
+    ("short-flows", r#"interval = { gamma = ["100 ms", 0.5] }, size = { pareto = ["15 kB", 1.5] }"#),
+    (
+        "web",
+        r#"page_size = "20 kB", objects = { uniform = [2, 8] }, object_size = { lognormal = ["10 kB", 1] }"#,
+    ),
 ];
 
 /// Classes that borrow, `ef` up to less than it sends; `be` goes last, with the smaller quantum. A queue of each kind.
@@ -144,7 +151,7 @@ const HTB_PER_USER: &str = r#"per = "user", classes = { root = { rate = "8 Mbit/
     each = { parent = "root", rate = "1 Mbit/s", ceil = "6 Mbit/s", leaf = { kind = "fq-codel", limit = "20 packets" } }"#;
 
 /// Rows of words that need other parameters beside them, and of numbers: kind, name, parameters.
-const MORE: [(&str, &str, &str); 24] = [
+const MORE: [(&str, &str, &str); 35] = [
     (
         "activity-aqm",
         "rate_estimate, in ms",
@@ -177,6 +184,33 @@ const MORE: [(&str, &str, &str); 24] = [
     ("cubic", "linux, no Reno", r#"form = "linux", c = 4, reno_friendly = false"#),
     ("cubic", "linux, hystart", r#"form = "linux", slow_start = "hystart""#),
     ("cubic", "linux-3.2, hystart", r#"form = "linux-3.2", slow_start = "hystart""#),
+    ("bulk", "until, closes", r#"until = "2.5 s""#),
+    ("bulk", "until, aborts", r#"until = "2.5 s", end = "abort""#),
+    ("upload", "until, aborts", r#"size = "2 MB", until = "0.5 s", end = "abort""#),
+    ("cbr", "gap, until", r#"rate = "1.5 Mbit/s", gap = { jitter = 0.5 }, until = "4 s""#),
+    ("poisson", "until", r#"rate = "1.5 Mbit/s", until = "2.5 s""#),
+    ("ping", "until", r#"interval = "20 ms", until = "2.5 s""#),
+    (
+        "request-response",
+        "until, aborts",
+        r#"response = "20 kB", until = "2.5 s", end = "abort", service = "20 ms""#,
+    ),
+    (
+        "short-flows",
+        "until, aborts",
+        r#"interval = { exponential = "50 ms" }, size = "50 kB", until = "2.5 s", end = "abort""#,
+    ),
+    (
+        "short-flows",
+        "until, closes",
+        r#"interval = { exponential = "50 ms" }, size = "50 kB", until = "2.5 s""#,
+    ),
+    ("web", "patience", r#"page_size = "20 kB", objects = 8, patience = "300 ms""#),
+    (
+        "web",
+        "until, one connection",
+        r#"page_size = "20 kB", objects = 8, until = "2.5 s", connections = 1, think = "100 ms""#,
+    ),
 ];
 
 /// How marks come back to a control that needs more than `accurate`.
@@ -450,7 +484,7 @@ fn every_stack() {
         table(Room::Stack, title, &|_, params| {
             let tcp = [ecn, params]
                 .into_iter()
-                .filter(|part| !part.is_empty() && (part == &params || !params.contains("ecn")));
+                .filter(|part| !part.is_empty() && (part == &params || !params.contains("ecn = ")));
             World { tcp: tcp.collect::<Vec<_>>().join(", "), ..world.clone() }
         })
     };

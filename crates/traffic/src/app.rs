@@ -62,6 +62,8 @@ pub enum Call {
     /// This end writes so many bytes. What finds no room in its send buffer waits, and [`Event::Room`] says when all of it has
     /// been taken.
     Write(Conn, End, u64),
+    /// This end takes back what it has written and its TCP has neither sent nor taken into a send buffer.
+    TakeBack(Conn, End),
     /// This end writes nothing more: its FIN follows its last byte.
     Close(Conn, End),
     /// This end resets the connection. What was not delivered is lost.
@@ -106,6 +108,8 @@ pub struct Setting<'a> {
     pub ending: Option<Ending>,
     /// Whether a shared arrival process says when it acts.
     pub arrivals: bool,
+    /// The number of its user, by which values are dealt that each user has one of.
+    pub user: usize,
 }
 
 /// An application.
@@ -116,6 +120,9 @@ pub trait Machine: Sized {
     /// Whether the client is at the end of the path, so that data goes from server to client along the path, and requests
     /// come back with the acknowledgements.
     const CLIENT_AT_END: bool;
+
+    /// Whether it starts with the run, and its flows at instants that it draws itself.
+    const OWN_STARTS: bool = false;
 
     /// A machine at rest, or what is wrong with several parameters together.
     fn build(values: &Values, setting: &Setting) -> Result<Self, Vec<Problem>>;
@@ -147,6 +154,11 @@ impl Drawn {
             None => Sampler::Fixed(otherwise),
         };
         Drawn { law, stream: (setting.stream)(name), count: 0 }
+    }
+
+    /// The same, where values that are dealt begin with the one of this number.
+    pub fn dealt_from(self, index: usize) -> Drawn {
+        Drawn { count: index, ..self }
     }
 
     fn draw(&mut self) -> f64 {
@@ -193,7 +205,7 @@ pub(crate) mod testing {
     /// A machine with these parameters.
     pub fn machine<M: Machine>(values: &Values, ending: Option<Ending>, arrivals: bool) -> M {
         let stream = |name: &str| Stream::new(1, name);
-        M::build(values, &Setting { stream: &stream, ending, arrivals }).expect("they are sound")
+        M::build(values, &Setting { stream: &stream, ending, arrivals, user: 0 }).expect("they are sound")
     }
 
     /// Each event at its instant (ms) is answered by these calls.

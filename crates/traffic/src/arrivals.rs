@@ -52,7 +52,7 @@ impl Arrivals {
         self.clock += self.gaps.draw(&mut self.gap, self.count);
         self.count += 1;
         let at = Time::from_seconds(self.clock);
-        if at < self.until { at } else { Time::NEVER }
+        if at < self.until && !self.shares.is_empty() { at } else { Time::NEVER }
     }
 
     /// Whom the arrival meets: the number of the share, and the user.
@@ -116,6 +116,11 @@ mod tests {
             let (mean, sd) = (f64::from(n) * p, (f64::from(n) * p * (1.0 - p)).sqrt());
             assert!(counts.iter().all(|c| (f64::from(*c) - mean).abs() < 5.0 * sd), "{counts:?}");
         }
+    }
+
+    #[test]
+    fn nothing_arrives_where_nobody_has_a_share() {
+        assert_eq!(arrivals(&[]).advance(), Time::NEVER);
     }
 
     #[test]

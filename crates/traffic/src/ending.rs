@@ -22,15 +22,34 @@ pub(crate) const UNTIL: Param = Param {
     doc: "When it ends, in the time of the run, drawn like start.",
 };
 
-/// Parameter `end`.
-pub(crate) const END: Param = Param {
-    name: "end",
-    ty: Type::Choice(&["close", "abort"]),
-    default: Fallback::Absent("close, where until is given"),
-    range: Range::ANY,
-    source: "RFC 9293 sections 3.6 and 3.10.5",
-    doc: "How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets them at once.",
-};
+const fn end(doc: &'static str) -> Param {
+    Param {
+        name: "end",
+        ty: Type::Choice(&["close", "abort"]),
+        default: Fallback::Absent("close, where until is given"),
+        range: Range::ANY,
+        source: "RFC 9293 sections 3.6 and 3.10.5",
+        doc,
+    }
+}
+
+/// Parameter `end` of an application.
+pub(crate) const END: Param = end(
+    "How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets them at once.",
+);
+
+/// Parameter `end` of data over one connection.
+pub(crate) const END_OF_DATA: Param = end(
+    "How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets the connection at once.",
+);
+
+/// Parameter `end` of echoes.
+pub(crate) const END_OF_PING: Param =
+    end("How it ends: it still waits for replies that are under way, or it gives them up.");
+
+/// Parameter `end` of datagrams.
+pub(crate) const END_OF_DATAGRAMS: Param =
+    end("Datagrams have nothing to close or reset: either way the last one is sent before until.");
 
 /// When traffic with these parameters ends; `index` decides for dealt values.
 pub fn ending(values: &Values, stream: &mut Stream, index: usize) -> Option<Ending> {

@@ -1,7 +1,7 @@
 //! Traffic: what users send. Sans I/O: a source says when its next packet comes and how large it is, an application what it
 //! wants of its connections.
 //!
-//! Bulk transfers and uploads only say how much there is to send and when; the rest is the transport's. Datagram sources
+//! Bulk transfers and uploads that last only say how much there is to send and when; the rest is the transport's. Datagram sources
 //! (Poisson, constant rate) make their own packets. Everything else is an [`App`]: a machine that opens connections on the way
 //! and acts at both of their ends.
 
@@ -9,6 +9,7 @@ pub mod adaptation;
 mod app;
 mod arrivals;
 mod client;
+pub mod data;
 mod ending;
 pub mod ping;
 pub mod request_response;
@@ -25,13 +26,10 @@ pub use arrivals::Arrivals;
 pub use ending::{Ending, ending};
 pub use source::{Gaps, Source};
 
-use ending::{END, UNTIL};
+use ending::{END_OF_DATAGRAMS, UNTIL};
 
 /// Bytes of a datagram that are no payload: IP 20, UDP or ICMP 8.
 pub const UDP_HEADER: u16 = 28;
-
-/// Whether the simulator can host an [`App`]; until it can, their kinds are announced only.
-pub const HOSTED: bool = false;
 
 /// The kinds of application: variant, type, and what calls them by name.
 macro_rules! apps {
@@ -46,8 +44,7 @@ macro_rules! apps {
         pub static APPS: &[&Mechanism] = &[$(<$app as Machine>::TABLE,)*];
 
         /// The tables of all traffic.
-        pub static MECHANISMS: &[&Mechanism] =
-            if HOSTED { &[&BULK, &CBR, &POISSON, &UPLOAD, $(<$app as Machine>::TABLE,)*] } else { PLAIN };
+        pub static MECHANISMS: &[&Mechanism] = &[$(<$app as Machine>::TABLE,)* &CBR, &POISSON];
 
         impl App {
             /// The application called `kind`.
@@ -69,6 +66,11 @@ macro_rules! apps {
                 match self { $(App::$name(app) => app.observe(name, now),)* }
             }
 
+            /// See [`Machine::OWN_STARTS`].
+            pub fn own_starts(&self) -> bool {
+                match self { $(App::$name(_) => <$app as Machine>::OWN_STARTS,)* }
+            }
+
             /// See [`Machine::CLIENT_AT_END`].
             pub fn client_at_end(&self) -> bool {
                 match self { $(App::$name(_) => <$app as Machine>::CLIENT_AT_END,)* }
@@ -79,18 +81,19 @@ macro_rules! apps {
 
 // A new application is a line here, in the order in which documents list them.
 apps! {
+    /// See [`data`].
+    Bulk(data::Bulk),
     /// See [`ping`].
     Ping(ping::Ping),
     /// See [`request_response`].
     RequestResponse(request_response::RequestResponse),
     /// See [`short_flows`].
     ShortFlows(short_flows::ShortFlows),
+    /// See [`data`].
+    Upload(data::Upload),
     /// See [`web`].
     Web(web::Web),
 }
-
-/// The tables of traffic that is no application.
-static PLAIN: &[&Mechanism] = &[&BULK, &CBR, &POISSON, &UPLOAD];
 
 /// What one flow sends.
 #[derive(Clone, Debug)]
@@ -101,9 +104,13 @@ pub enum Application {
     Datagrams(Source),
 }
 
-/// Whether traffic of this kind is an [`App`], which opens its flows on the way.
-pub fn opens(kind: &str) -> bool {
-    APPS.iter().any(|table| table.kind == kind)
+/// Whether this traffic is an [`App`], which opens its flows on the way. Bulk transfers and uploads are where they end before
+/// the run.
+pub fn opens(kind: &str, values: &Values) -> bool {
+    match kind {
+        "bulk" | "upload" => values.get(UNTIL.name).is_some(),
+        kind => APPS.iter().any(|table| table.kind == kind),
+    }
 }
 
 /// Whether traffic of this kind goes over TCP.
@@ -113,7 +120,7 @@ pub fn needs_tcp(kind: &str) -> bool {
 
 /// How many flows a user has of this traffic from the beginning; an [`App`] has none.
 pub fn flows(kind: &str, values: &Values) -> u32 {
-    if opens(kind) { 0 } else { values.maybe("flows").unwrap_or(1.0) as u32 }
+    if opens(kind, values) { 0 } else { values.maybe("flows").unwrap_or(1.0) as u32 }
 }
 
 /// What each flow of traffic that is no [`App`] sends; `values` are already drawn for the user.
@@ -159,7 +166,7 @@ pub(crate) const START: Param = Param {
     doc: "When each flow starts, drawn for each.",
 };
 
-const FLOWS: Param = Param {
+pub(crate) const FLOWS: Param = Param {
     name: "flows",
     ty: Type::Integer,
     default: Fallback::Text("1"),
@@ -239,47 +246,6 @@ pub(crate) const SHARE: Param = Param {
     doc: "The part of the arrivals that go to this group; the parts of all groups add up to 1.",
 };
 
-/// Endless data over TCP.
-pub static BULK: Mechanism = Mechanism {
-    kind: "bulk",
-    room: Room::Traffic,
-    traits: Mechanism::PLAIN,
-    title: "Bulk transfer",
-    doc: "TCP connections that always have data to send.",
-    source: "Menth and Zeitler 2018, section IV-A3 (\"saturated\")",
-    params: &[END, FLOWS, START, UNTIL],
-    observables: &[],
-    counters: &[],
-    deviations: &[],
-};
-
-/// A file over TCP.
-pub static UPLOAD: Mechanism = Mechanism {
-    kind: "upload",
-    room: Room::Traffic,
-    traits: Mechanism::PLAIN,
-    title: "Upload",
-    doc: "TCP connections that each carry one file and then fall silent.",
-    source: "Menth and Zeitler 2018, section IV-G2",
-    params: &[
-        END,
-        FLOWS,
-        Param {
-            name: "size",
-            ty: Type::Bytes,
-            default: Fallback::Absent("without end"),
-            range: Range::FROM_ONE,
-            source: "",
-            doc: "Application bytes of each connection.",
-        },
-        START,
-        UNTIL,
-    ],
-    observables: &[],
-    counters: &[],
-    deviations: &[],
-};
-
 /// Datagrams at random.
 pub static POISSON: Mechanism = Mechanism {
     kind: "poisson",
@@ -288,7 +254,7 @@ pub static POISSON: Mechanism = Mechanism {
     title: "Poisson datagrams",
     doc: "Datagrams with independent exponential gaps, deaf to the network.",
     source: "Menth and Zeitler 2018, section IV-A1",
-    params: &[ECN_CAPABLE, END, PACKET, RATE, START, UNTIL],
+    params: &[ECN_CAPABLE, END_OF_DATAGRAMS, PACKET, RATE, START, UNTIL],
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -303,7 +269,7 @@ pub static CBR: Mechanism = Mechanism {
     doc: "Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness, which \
           gap.jitter breaks.",
     source: "Menth and Zeitler 2018, section IV-A1",
-    params: &[ECN_CAPABLE, END, GAP, PACKET, RATE, START, UNTIL],
+    params: &[ECN_CAPABLE, END_OF_DATAGRAMS, GAP, PACKET, RATE, START, UNTIL],
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -312,25 +278,36 @@ pub static CBR: Mechanism = Mechanism {
 /// What is wrong with several parameters together.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     let mut problems = ending::check(values);
-    if !HOSTED && values.get(UNTIL.name).is_some() {
-        problems.push((UNTIL.name, "until: planned, not built; leave it out".into()));
-    }
+    let random = |value: Option<&Value>| matches!(value, Some(Value::Random(_)));
     if let Some(Value::Table(gap)) = values.get(GAP.name)
-        && matches!(gap.get("jitter"), Some(Value::Random(_)))
+        && random(gap.get("jitter"))
     {
         problems.push((GAP.name, "jitter cannot be drawn; a plain number is needed".into()));
     }
-    if opens(kind) {
+    for name in ["share", "timeout"] {
+        if random(values.get(name)) {
+            problems.push((name, "cannot be drawn; a plain value is needed".into()));
+        }
+    }
+    if !problems.is_empty() {
+        return problems;
+    }
+    if opens(kind, values) {
         let stream = |name: &str| Stream::new(0, name);
-        let setting = Setting { stream: &stream, ending: None, arrivals: false };
+        let setting = Setting { stream: &stream, ending: None, arrivals: false, user: 0 };
         problems.extend(App::build(kind, values, &setting).err().unwrap_or_default());
     }
     problems
 }
 
 /// Fills in what parameters that are given say about those that are not, and leaves out what says nothing.
-pub fn complete(_kind: &str, values: &mut Values) {
+pub fn complete(values: &mut Values) {
     ending::complete(values);
+    if values.get(ARRIVALS.name).is_some() {
+        // Flows that come from a process start and end with it.
+        values.0.remove(START.name);
+        values.0.entry(SHARE.name).or_insert(Value::Number(1.0));
+    }
     if values.get(GAP.name).is_some() && jitter(values).is_none() {
         values.0.remove(GAP.name);
     }
@@ -364,10 +341,10 @@ mod tests {
     fn a_jitter_of_nothing_is_no_jitter() {
         let gap = |jitter| Value::Table(Values([("jitter", Value::Number(jitter))].into_iter().collect()));
         let mut values = Values([("gap", gap(0.0))].into_iter().collect());
-        complete("cbr", &mut values);
+        complete(&mut values);
         assert_eq!(values, Values::default());
         let mut values = Values([("gap", gap(0.5))].into_iter().collect());
-        complete("cbr", &mut values);
+        complete(&mut values);
         assert_eq!(jitter(&values), Some(0.5));
     }
 }

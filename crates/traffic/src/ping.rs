@@ -9,7 +9,7 @@ use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Ty
 use evenflow_base::{Duration, Ecn, End, Time};
 
 use crate::app::{Call, Datagram, Drawn, Event, Machine, Setting, Transfer};
-use crate::ending::{END, Ending, UNTIL};
+use crate::ending::{END_OF_PING as END, Ending, UNTIL};
 use crate::{START, UDP_HEADER};
 
 /// The alarm of the next request.
@@ -23,7 +23,7 @@ const OVER: u32 = 2;
 #[derive(Clone, Debug)]
 pub struct Ping {
     interval: Drawn,
-    bytes: u16,
+    bytes: Drawn,
     timeout: Duration,
     ending: Option<Ending>,
     /// Exact instant of the last request, so that constant intervals do not drift.
@@ -38,7 +38,8 @@ pub struct Ping {
 
 impl Ping {
     fn request(&mut self, now: Time, calls: &mut Vec<Call>) {
-        let request = Datagram { tag: self.sent, bytes: self.bytes, ecn: Ecn::NotCapable };
+        let bytes = self.bytes.bytes().min(u64::from(u16::MAX)) as u16;
+        let request = Datagram { tag: self.sent, bytes, ecn: Ecn::NotCapable };
         calls.extend([Call::Transfer(Transfer::Started), Call::Send(0, End::Client, request)]);
         self.waiting.push_back((self.sent, now));
         self.sent += 1;
@@ -77,7 +78,7 @@ impl Machine for Ping {
     fn build(values: &Values, setting: &Setting) -> Result<Ping, Vec<Problem>> {
         Ok(Ping {
             interval: Drawn::new(values, "interval", 1.0, setting),
-            bytes: values.number("packet").round().clamp(1.0, 65_535.0) as u16,
+            bytes: Drawn::new(values, "packet", 84.0, setting),
             timeout: values.duration("timeout"),
             ending: setting.ending,
             clock: 0.0,
@@ -144,7 +145,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("84 B"),
             range: Range::PACKET_SIZE,
             source: "ping(8), option -s: 56 B, and 28 B of headers",
-            doc: "Size of request and reply on the wire, 28 B of header included.",
+            doc: "Size of request and reply on the wire, 28 B of header included; drawn for each request.",
         },
         START,
         Param {

@@ -188,7 +188,7 @@ pub static TABLE: Mechanism = Mechanism {
     title: "Short flows",
     doc: "TCP connections that open by a random process, whether or not those before them are done, each carry a few bytes along \
           the path, and close. A flow's transfer lasts from the opening to the acknowledgement of its last byte.",
-    source: "Bonald and Massoulié 2001, section 2 (flows arrive by a process of their own)",
+    source: "Ben Fredj et al. 2001, section 2 (flows arrive without regard to those under way)",
     params: &[
         ARRIVALS,
         END,

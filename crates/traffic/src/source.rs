@@ -24,6 +24,8 @@ pub struct Source {
     mean_gap: f64,
     /// Bytes; draws are rounded to whole bytes within 1 to 65535.
     sizes: Sampler,
+    /// The size of all, where it is fixed.
+    size: Option<u16>,
     /// Exact instant of the last packet, so that constant gaps do not drift.
     clock: f64,
     /// No packet at this instant or later.
@@ -40,7 +42,8 @@ impl Source {
             fixed => Sampler::Fixed(fixed.number().unwrap_or(1500.0)),
         };
         let mean_gap = sizes.mean() * 8.0 / rate;
-        Source { gaps, mean_gap, sizes, clock: 0.0, until: Time::NEVER, ecn: Ecn::NotCapable }
+        let size = if let Sampler::Fixed(size) = sizes { Some(whole(size)) } else { None };
+        Source { gaps, mean_gap, sizes, size, clock: 0.0, until: Time::NEVER, ecn: Ecn::NotCapable }
     }
 
     /// It sends nothing at this instant or later.
@@ -68,8 +71,13 @@ impl Source {
     /// Its size on the wire, bytes.
     #[inline]
     pub fn size(&self, stream: &mut Stream, index: u64) -> u16 {
-        self.sizes.draw(stream, index as usize).round().clamp(1.0, 65_535.0) as u16
+        self.size.unwrap_or_else(|| whole(self.sizes.draw(stream, index as usize)))
     }
+}
+
+/// A size in whole bytes that a packet can have.
+fn whole(size: f64) -> u16 {
+    size.round().clamp(1.0, 65_535.0) as u16
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "A user at the end of the path who fetches a page, its first object and then all others, thinks, and fetches the next. Responses \
           travel along the path, requests come back with the acknowledgements. A page is a transfer: from its first request to the last \
           byte of its last object.",
-    source: "RFC 9112; 3GPP TR 25.892 table A.2.2.1 (main object, embedded objects, reading time)",
+    source: "RFC 9112; Mah 1997 (pages of several objects, think times)",
     params: &[
         Param {
             name: "connections",

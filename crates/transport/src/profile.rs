@@ -463,6 +463,33 @@ lines! {
         "How congestion marks come back.";
     peer_ecn: (word PeerEcn), Range::ANY, "RFC 9768 section 3.1",
         "What the receiving end can do, which may be less than what the sender asks for.";
+    ect: (word Ect), Range::ANY, "RFC 3168 section 5, RFC 8311",
+        "The codepoint of packets that are ECN-capable: ECT(0) or ECT(1).";
+    ecn_on_retransmissions: flag, Range::ANY, "RFC 8257 section 4.1, RFC 8311 section 4.3",
+        "What is sent again is ECN-capable too; without it only new data is (RFC 3168 section 6.1.5).";
+    ecn_on_control: flag, Range::ANY, "RFC 8257 section 3.6, RFC 8311 section 4.3",
+        "SYNs, their answers and pure ACKs are ECN-capable too; without it only data is (RFC 3168 sections 6.1.1 and 6.1.4).";
+}
+
+words! {
+    /// The codepoint of ECN-capable packets (RFC 3168 section 5).
+    Ect {
+        /// ECT(0).
+        Zero = "0",
+        /// ECT(1).
+        One = "1",
+    }
+}
+
+impl Ect {
+    /// The field with it.
+    #[inline]
+    pub fn field(self) -> evenflow_base::Ecn {
+        match self {
+            Ect::Zero => evenflow_base::Ecn::Capable0,
+            Ect::One => evenflow_base::Ecn::Capable1,
+        }
+    }
 }
 
 words! {
@@ -588,6 +615,9 @@ impl Profile {
             save_metrics: false,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
+            ect: Ect::Zero,
+            ecn_on_retransmissions: false,
+            ecn_on_control: false,
         }
     }
 
@@ -736,6 +766,9 @@ impl Profile {
             save_metrics: false,
             ecn: Ecn::Off,
             peer_ecn: PeerEcn::Same,
+            ect: Ect::Zero,
+            ecn_on_retransmissions: false,
+            ecn_on_control: false,
         }
     }
 
@@ -900,6 +933,16 @@ impl Profile {
                 );
             }
         }
+        if self.ecn == Ecn::Off {
+            let lines = [
+                ("ect", self.ect != Ect::Zero),
+                ("ecn_on_retransmissions", self.ecn_on_retransmissions),
+                ("ecn_on_control", self.ecn_on_control),
+            ];
+            for (name, _) in lines.into_iter().filter(|(name, set)| *set && given(name)) {
+                wrong(name, "has a meaning only where ecn is on".into());
+            }
+        }
         match (self.ecn, self.peer_ecn) {
             (_, PeerEcn::Same) | (Ecn::Accurate, _) | (Ecn::Classic, PeerEcn::Off | PeerEcn::Classic) => {}
             (Ecn::Off, _) => wrong("peer_ecn", "has a meaning only where ecn is on".into()),
@@ -956,6 +999,12 @@ impl Profile {
     pub fn lines(&self) -> Vec<(&'static str, Value)> {
         let stack = ("stack", Value::Word(self.name.into()));
         std::iter::once(stack).chain(LINES.iter().map(|line| (line.param.name, (line.get)(self)))).collect()
+    }
+
+    /// The ECN field of what is no new data: [`Ect`] where `on` says that this is ECN-capable too.
+    #[inline]
+    pub(crate) fn ect_where(&self, on: bool) -> evenflow_base::Ecn {
+        if on { self.ect.field() } else { evenflow_base::Ecn::NotCapable }
     }
 
     /// What the two ends agree on in their handshake (RFC 9768 section 3.1; see [`crate::ecn`]).

@@ -34,6 +34,8 @@ struct Marks {
     mode: Ecn,
     /// A SYN was seen.
     settled: bool,
+    /// The ECN field of what it sends.
+    field: Field,
     /// Classic: congestion is told until the sender says that it has reduced (RFC 3168 section 6.1.3).
     latched: bool,
     /// Accurate: the counter r.cep, modulo 8 (RFC 9768 section 3.2.1).
@@ -136,6 +138,8 @@ impl Receiver {
             marks: Marks {
                 mode: if opened { profile.agreed_ecn() } else { Ecn::Off },
                 settled: opened,
+                field: profile
+                    .ect_where(opened && profile.ecn_on_control && profile.agreed_ecn() != Ecn::Off),
                 latched: false,
                 counter: ecn::FIRST,
                 unreported: 0,
@@ -178,11 +182,16 @@ impl Receiver {
             } else if self.marks.mode == Ecn::Off && profile.peer_ecn != PeerEcn::Broken {
                 bits = 0;
             }
+            let field = profile.ect_where(profile.ecn_on_control && self.marks.mode != Ecn::Off);
+            self.marks.field = field;
             out.push(self.acknowledgement(flags::SYN | bits));
             return;
         }
         if packet.payload == 0 {
-            // The last ACK of the handshake.
+            // The last ACK of the handshake, which counts where it is marked (RFC 9768 section 3.2.2).
+            if self.marks.mode == Ecn::Accurate && packet.ecn() == Field::Congestion {
+                self.marks.counter = (self.marks.counter + 1) & 7;
+            }
             if let Some(growing) = &mut self.growing {
                 growing.established(now);
             }
@@ -350,6 +359,13 @@ impl Receiver {
         }
     }
 
+    /// An ACK that is held back goes at `at`, if that is earlier.
+    pub fn hold_until(&mut self, at: Time) {
+        if self.due != Time::NEVER {
+            self.due = self.due.min(at);
+        }
+    }
+
     /// The connection is no more: no ACK is due.
     pub fn hush(&mut self) {
         self.due = Time::NEVER;
@@ -405,7 +421,7 @@ impl Receiver {
         }
     }
 
-    /// ACKs are not ECN-capable (RFC 3168 section 6.1.4).
+    /// ACKs are not ECN-capable (RFC 3168 section 6.1.4), unless the profile says so.
     #[inline]
     fn acknowledgement(&self, extra: u8) -> Segment {
         Segment {
@@ -413,7 +429,7 @@ impl Receiver {
             payload: 0,
             stamp: self.stamp,
             flags: flags::ACK | extra,
-            ip: ip::BACKWARD,
+            ip: ip::BACKWARD | self.marks.field as u8,
             again: false,
         }
     }

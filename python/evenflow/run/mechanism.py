@@ -1,4 +1,4 @@
-"""Step one mechanism by hand: a queue, stage, congestion control or adaptation rule, by the simulator's own object."""
+"""Step one mechanism by hand, by the simulator's own object: a queue, stage, application, congestion control, …."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ _EVENT = {
     "now_s": "time in s; 0",
     "flight": "bytes in flight; the window",
     "mss": "segment size in B; the stack's",
+}
+_TOLD = {
+    "now_s": "time in s; 0",
+    "conn": "the connection, by the number that the application has given it; 0",
+    "end": 'at which end: "client" or "server"',
 }
 METHODS: dict[str, dict[str, dict[str, str]]] = {
     "queue": {
@@ -54,6 +59,19 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
         "dequeue": {"now_s": "time in s; 0"},
     },
     "stage": {"forward": _PACKET, "observe": {"now_s": "time in s; 0"}},
+    "traffic": {
+        "start": {"now_s": "time in s; 0"},
+        "arrival": {"now_s": "time in s; 0"},
+        "timer": {"now_s": "time in s; 0", "number": "which alarm"},
+        "opened": _TOLD,
+        "received": {**_TOLD, "total": "bytes that have arrived at this end in order, in all"},
+        "acked": _TOLD,
+        "room": _TOLD,
+        "peer_closed": _TOLD,
+        "reset": _TOLD,
+        "closed": {"now_s": "time in s; 0", "conn": _TOLD["conn"]},
+        "datagram": {**_TOLD, "tag": "its number; 0", "bytes": "size in B; 84"},
+    },
     "adaptation": {
         "choose": {
             "ladder_bps": "the levels in bit/s, rising",
@@ -100,6 +118,8 @@ class Mechanism:
     `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that judge packets as they
     would leave, and answers "pass", "mark" or "drop"; `emptied` tells such a rule that none waits; `departed` is for
     those that count what was sent.
+    An application is told what happens to its connections, `opened(conn=0, end="client")`, and answers with its `calls`:
+    tables whose `do` is "open", "write", "close", "abort", "timer", "transfer", …. `seed=2` gives it other draws.
     `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 

@@ -32,7 +32,10 @@ TRAFFIC = {
     "bulk": 'flows = 4, start = { uniform = ["0 s", "1 s"] }',
     "cbr": 'rate = "100 kbit/s", packet = "200 B"',
     "poisson": 'rate = "2 Mbit/s"',
+    "request-response": 'response = "20 kB", think = { exponential = "1 s" }',
+    "short-flows": 'interval = { exponential = "1 s" }, size = { pareto = ["15 kB", 1.3] }',
     "upload": 'size = "2 MB"',
+    "web": 'page_size = "10 kB", objects = 8, object_size = "20 kB", think = { exponential = "5 s" }',
 }
 CONTROLS = {
     "constant": 'window = "10 packets"',
@@ -41,6 +44,7 @@ CONTROLS = {
 NEEDS = {"wtp": 'ecn = "per-packet", ack_every = 1', "dctcp": 'ecn = "accurate"'}
 """What a control cannot do without."""
 TABLES = {
+    "arrivals": 'arrivals.flows = { interval = { gamma = ["6 ms", 0.5] } }',
     "gap": 'groups.users.traffic = { kind = "cbr", rate = "100 kbit/s", gap = { jitter = 0.5 } }',
     "jitter": 'links.bottleneck.jitter = { normal = "1 ms" }',
     "loss": "links.bottleneck.loss = { probability = 0.01 }",

@@ -48,22 +48,26 @@ __all__ = [
     "Multcp",
     "Newreno",
     "Pie",
+    "Ping",
     "Poisson",
     "Rate",
     "RateMeter",
     "Recording",
     "Red",
     "Rem",
+    "RequestResponse",
     "Reverse",
     "RobustMpc",
     "Series",
     "Sfq",
+    "ShortFlows",
     "Strict",
     "Tbf",
     "Tcp",
     "Upload",
     "Vegas",
     "VirtualQueue",
+    "Web",
     "Wtp",
 ]
 
@@ -793,8 +797,8 @@ class Bulk(Table):
     Source: Menth and Zeitler 2018, section IV-A3 ("saturated").
 
     Attributes:
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
+        end: How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets the
+            connection at once. (one of close, abort; default: absent: close, where until is given)
         flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
         until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
@@ -814,6 +818,215 @@ class Bulk(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ping(Table):
+    """Ping.
+
+    An echo request each so often, forward along the path, and its reply: the latency of the path under load. Each
+    echo is a transfer that lasts a round trip.
+
+    Source: RFC 792 (echo); defaults: ping of iputils.
+
+    Attributes:
+        end: How it ends: it still waits for replies that are under way, or it gives them up. (one of close, abort;
+            default: absent: close, where until is given)
+        interval: Time between two requests, drawn for each. (duration; default: 1 s; more than 0)
+        packet: Size of request and reply on the wire, 28 B of header included; drawn for each request. (bytes;
+            default: 84 B; at least 1, at most 65535)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        timeout: A request without a reply for so long has failed. (duration; default: 10 s; more than 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "ping"
+
+    end: Literal["close", "abort"] | None = None
+    interval: Quantity | None = None
+    packet: Quantity | None = None
+    start: Quantity | None = None
+    timeout: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestResponse(Table):
+    """Request and response.
+
+    A client at the end of the path asks for one response at a time; responses travel along the path, requests come
+    back with the acknowledgements. A transfer lasts from the request (over a new connection: from its opening) to the
+    response's last byte.
+
+    Source: RFC 9112; Heyman, Lakshman and Neidhardt 1997 (closed users who think).
+
+    Attributes:
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
+        keep_alive: Whether a connection serves one request after another. If not, the server closes it after its
+            response, and each request has a new one. (flag; default: true)
+        patience: A user who has waited for so long resets the connections in use and goes on as if served; drawn for
+            each transfer. (duration; default: absent: the user waits for as long as it takes; at least 0)
+        request: Application bytes of a request, drawn for each. (bytes; default: 350 B; at least 1)
+        requests: After so many it closes its connection. (whole number; default: absent: without end; at least 1)
+        response: Application bytes of a response, header fields included, drawn for each. (bytes; default: required;
+            at least 1)
+        service: Time the server takes from the last byte of a request to its response, drawn for each. (duration;
+            default: 0 s; at least 0)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        think: Time from the end of a transfer to the start of the next, drawn for each. (duration; default: 0 s; at
+            least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "request-response"
+
+    end: Literal["close", "abort"] | None = None
+    keep_alive: bool | None = None
+    patience: Quantity | None = None
+    request: Quantity | None = None
+    requests: int | Mapping[str, Any] | None = None
+    response: Quantity
+    service: Quantity | None = None
+    start: Quantity | None = None
+    think: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortFlows(Table):
+    """Short flows.
+
+    TCP connections that open by a random process, whether or not those before them are done, each carry a few bytes
+    along the path, and close. A flow's transfer lasts from the opening to the acknowledgement of its last byte.
+
+    Source: Ben Fredj et al. 2001, section 2 (flows arrive without regard to those under way).
+
+    Attributes:
+        arrivals: The process in [arrivals] by which flows arrive that groups share; each flow goes to a user of
+            theirs, all as likely. (a name; default: absent: each user has a process of its own)
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
+        interval: Time between two flows of a user, drawn for each; { exponential = … } is a Poisson process.
+            (duration; default: absent: where arrivals is given; more than 0)
+        share: The part of the arrivals that go to this group; the parts of all groups add up to 1. (number; default:
+            absent: all of them, with arrivals; more than 0, at most 1)
+        size: Application bytes of a flow, drawn for each. (bytes; default: required; at least 1)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "short-flows"
+
+    arrivals: str | None = None
+    end: Literal["close", "abort"] | None = None
+    interval: Quantity | None = None
+    share: Number | None = None
+    size: Quantity
+    start: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upload(Table):
+    """Upload.
+
+    TCP connections that each carry one file and then fall silent.
+
+    Source: Menth and Zeitler 2018, section IV-G2.
+
+    Attributes:
+        end: How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets the
+            connection at once. (one of close, abort; default: absent: close, where until is given)
+        flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
+        size: Application bytes of each connection. (bytes; default: absent: without end; at least 1)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "upload"
+
+    end: Literal["close", "abort"] | None = None
+    flows: int | Mapping[str, Any] | None = None
+    size: Quantity | None = None
+    start: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Web(Table):
+    """Web pages.
+
+    A user at the end of the path who fetches a page, its first object and then all others, thinks, and fetches the
+    next. Responses travel along the path, requests come back with the acknowledgements. A page is a transfer: from
+    its first request to the last byte of its last object.
+
+    Source: RFC 9112; Mah 1997 (pages of several objects, think times).
+
+    Attributes:
+        connections: Connections that a page uses at once, at most. (whole number; default: 6; at least 1, at most
+            1000)
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
+        keep_alive: Whether a connection serves one request after another. If not, the server closes it after its
+            response, and each request has a new one. (flag; default: true)
+        object_size: Application bytes of each further object, drawn for each. (bytes; default: 10 kB; at least 1)
+        objects: Further objects of a page, drawn for each page and rounded. (number; default: 0; at least 0, at most
+            10000)
+        page_size: Application bytes of a page's first object, drawn for each page. (bytes; default: required; at
+            least 1)
+        pages: After so many the user closes all connections. (whole number; default: absent: without end; at least 1)
+        patience: A user who has waited for so long resets the connections in use and goes on as if served; drawn for
+            each transfer. (duration; default: absent: the user waits for as long as it takes; at least 0)
+        request: Application bytes of a request, drawn for each. (bytes; default: 350 B; at least 1)
+        service: Time the server takes from the last byte of a request to its response, drawn for each. (duration;
+            default: 0 s; at least 0)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        think: Time from the end of a transfer to the start of the next, drawn for each. (duration; default: 0 s; at
+            least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "web"
+
+    connections: int | Mapping[str, Any] | None = None
+    end: Literal["close", "abort"] | None = None
+    keep_alive: bool | None = None
+    object_size: Quantity | None = None
+    objects: Number | None = None
+    page_size: Quantity
+    pages: int | Mapping[str, Any] | None = None
+    patience: Quantity | None = None
+    request: Quantity | None = None
+    service: Quantity | None = None
+    start: Quantity | None = None
+    think: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Cbr(Table):
     """Constant-rate datagrams.
 
@@ -825,8 +1038,8 @@ class Cbr(Table):
     Attributes:
         ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
             default: false)
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
+        end: Datagrams have nothing to close or reset: either way the last one is sent before until. (one of close,
+            abort; default: absent: close, where until is given)
         gap: How the gaps between packets vary. (gap table; default: absent: equal gaps)
         packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
             1500 B; at least 1, at most 65535)
@@ -862,8 +1075,8 @@ class Poisson(Table):
     Attributes:
         ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
             default: false)
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
+        end: Datagrams have nothing to close or reset: either way the last one is sent before until. (one of close,
+            abort; default: absent: close, where until is given)
         packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
             1500 B; at least 1, at most 65535)
         rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
@@ -880,37 +1093,6 @@ class Poisson(Table):
     end: Literal["close", "abort"] | None = None
     packet: Quantity | None = None
     rate: Quantity
-    start: Quantity | None = None
-    until: Quantity | None = None
-    class_: str | None = None
-    tcp: Table | Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Upload(Table):
-    """Upload.
-
-    TCP connections that each carry one file and then fall silent.
-
-    Source: Menth and Zeitler 2018, section IV-G2.
-
-    Attributes:
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
-        flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
-        size: Application bytes of each connection. (bytes; default: absent: without end; at least 1)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
-    """
-
-    KIND: ClassVar[str | None] = "upload"
-
-    end: Literal["close", "abort"] | None = None
-    flows: int | Mapping[str, Any] | None = None
-    size: Quantity | None = None
     start: Quantity | None = None
     until: Quantity | None = None
     class_: str | None = None
@@ -1331,7 +1513,8 @@ class Dctcp(Table):
     """Data Center TCP.
 
     The first mark of a window takes alpha / 2 of it, alpha being the moving average of the share of marked bytes.
-    Growth and losses as with NewReno. Needs ecn = "accurate" or "per-packet".
+    Growth and losses as with NewReno. Needs ecn = "accurate" or "per-packet"; ecn_on_retransmissions and
+    ecn_on_control are on unless the stack's table says otherwise.
 
     Source: RFC 8257.
 
@@ -1484,6 +1667,12 @@ class Tcp(Table):
             profile says)
         peer_ecn: What the receiving end can do, which may be less than what the sender asks for. (one of same, off,
             classic, nonce, broken; default: absent: as the profile says)
+        ect: The codepoint of packets that are ECN-capable: ECT(0) or ECT(1). (one of 0, 1; default: absent: as the
+            profile says)
+        ecn_on_retransmissions: What is sent again is ECN-capable too; without it only new data is (RFC 3168 section
+            6.1.5). (flag; default: absent: as the profile says)
+        ecn_on_control: SYNs, their answers and pure ACKs are ECN-capable too; without it only data is (RFC 3168
+            sections 6.1.1 and 6.1.4). (flag; default: absent: as the profile says)
         congestion_control: How the window grows and shrinks: a name, or a table with kind and parameters.
             (congestion-control name, or table with kind; default: newreno)
     """
@@ -1556,6 +1745,9 @@ class Tcp(Table):
     save_metrics: bool | None = None
     ecn: Literal["off", "classic", "accurate", "per-packet"] | None = None
     peer_ecn: Literal["same", "off", "classic", "nonce", "broken"] | None = None
+    ect: Literal["0", "1"] | None = None
+    ecn_on_retransmissions: bool | None = None
+    ecn_on_control: bool | None = None
     congestion_control: str | Table | Mapping[str, Any] | None = None
 
 
@@ -1703,12 +1895,12 @@ class Recording(Table):
         series: Time series. (list of series tables; default: absent: none)
         histograms: "links.L.queue.packets" (share of time at each queue length) and "links.L.queue.at_drop" (drops by
             the queue length they met). (list of names; default: absent: none)
-        events: Events listed one by one. (list out of drop, mark, arrival; default: absent: none)
+        events: Events listed one by one. (list out of drop, mark, arrival, open, close; default: absent: none)
     """
 
     series: Sequence[Table | Mapping[str, Any]] | None = None
     histograms: Sequence[str] | None = None
-    events: Sequence[Literal["drop", "mark", "arrival"]] | None = None
+    events: Sequence[Literal["drop", "mark", "arrival", "open", "close"]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -134,6 +134,8 @@ pub struct Htb<Q> {
     tickets: u64,
     /// By flow: what a leaf's SFQ hashes.
     keys: Arc<[u32]>,
+    /// The same of flows behind those.
+    newcomers: Vec<u32>,
     next: Time,
     /// By class: rate and ceiling.
     rates: Vec<(Rate, Rate)>,
@@ -233,8 +235,14 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
             waits: vec![BinaryHeap::new(); LEVELS],
             tickets: 0,
             keys,
+            newcomers: Vec::new(),
             next: Time::NEVER,
         }
+    }
+
+    /// What a hash tells a flow apart by that `keys` does not know: its index where nobody has said.
+    fn key_of_newcomer(&self, flow: u32) -> u32 {
+        self.newcomers.get(flow as usize - self.keys.len()).copied().unwrap_or(flow)
     }
 
     /// Gives the classes of a level whose time has come their better mode (`htb_do_events`); says when the next comes.
@@ -485,10 +493,21 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
         self.queues.get(key).is_some_and(|leaf| *leaf != u32::MAX)
     }
 
+    fn introduce(&mut self, flow: u32, key: u32) {
+        let Some(number) = (flow as usize).checked_sub(self.keys.len()) else { return };
+        if self.newcomers.len() <= number {
+            self.newcomers.resize(number + 1, 0);
+        }
+        self.newcomers[number] = key;
+    }
+
     /// The leaf, and the slot in its queue, which is hashed by the flow.
     fn place(&mut self, key: usize, packet: &Packet, now: Time) -> usize {
         let leaf = self.queues[key] as usize;
-        let flow = self.keys.get(packet.flow as usize).copied().unwrap_or(packet.flow) as usize;
+        let flow = match self.keys.get(packet.flow as usize) {
+            Some(key) => *key as usize,
+            None => self.key_of_newcomer(packet.flow) as usize,
+        };
         leaf << SLOT_BITS | self.leaves[leaf].queue.place(flow, packet, now)
     }
 

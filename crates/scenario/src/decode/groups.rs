@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use evenflow_base::schema::{Law, Room, Value};
 use evenflow_transport::Profile;
-use evenflow_transport::congestion_control::contradictions;
+use evenflow_transport::congestion_control::{adopt, contradictions};
 use evenflow_transport::profile::TCP;
 use serde_json::Value as Json;
 
+use super::arrivals::ArrivalsDraft;
 use super::network::{LinkDraft, StageDraft};
 use super::table::{self, Table, name_problem, unknown_keys};
 use super::{as_table, by_name, fixed, list, mechanism_in, nothing, plain, text};
@@ -45,6 +46,20 @@ struct TrafficDraft {
     needs_tcp: Option<bool>,
     /// The outer `None` means errors.
     tcp: Option<Option<Tcp>>,
+    /// The process that its flows come from; the outer `None` means errors.
+    arrivals: Option<Option<usize>>,
+}
+
+impl TrafficDraft {
+    const UNKNOWN: TrafficDraft =
+        TrafficDraft { spec: None, class: None, needs_tcp: None, tcp: None, arrivals: None };
+
+    /// The kind of an application, which opens its flows on the way.
+    fn opens(&self) -> Option<&'static str> {
+        let spec = self.spec.as_ref()?;
+        let kind = spec.mechanism.kind;
+        evenflow_traffic::opens(kind, &spec.values).then_some(kind)
+    }
 }
 
 impl GroupDraft {
@@ -53,7 +68,7 @@ impl GroupDraft {
         let finish = |draft: TrafficDraft| {
             let class = draft.class?;
             let class = u8::try_from(classes.iter().position(|c| *c == class)?).ok()?;
-            Some(Traffic { spec: draft.spec?, class, tcp: draft.tcp? })
+            Some(Traffic { spec: draft.spec?, class, tcp: draft.tcp?, arrivals: draft.arrivals? })
         };
         Some(Group {
             name: self.name,
@@ -63,6 +78,25 @@ impl GroupDraft {
             processing: self.processing?,
             weight: self.weight?,
         })
+    }
+}
+
+impl GroupDraft {
+    /// Which of its traffic takes its flows from which process, and which share of them; `None` where some is unknown.
+    pub fn arrivals(&self) -> Option<Vec<(usize, usize, f64)>> {
+        let mut uses = Vec::new();
+        for (number, draft) in self.traffic.as_ref()?.iter().enumerate() {
+            let spec = draft.spec.as_ref()?;
+            uses.extend(
+                draft.arrivals?.map(|process| (number, process, spec.values.maybe("share").unwrap_or(1.0))),
+            );
+        }
+        Some(uses)
+    }
+
+    /// The kind of its traffic that opens flows on the way, if there is any.
+    pub fn opens(&self) -> Option<&'static str> {
+        self.traffic.as_ref()?.iter().find_map(TrafficDraft::opens)
     }
 }
 
@@ -80,6 +114,7 @@ pub(super) fn groups(
     root: &Table,
     links: &[LinkDraft],
     stages: &[StageDraft],
+    arrivals: &[ArrivalsDraft],
     errors: &mut Errors,
 ) -> Vec<GroupDraft> {
     let named = by_name(root, "groups", errors);
@@ -89,7 +124,7 @@ pub(super) fn groups(
     let mut drafts = Vec::new();
     for (name, path, table) in named {
         drafts.push(match table {
-            Some(table) => group(name, table, &path, links, stages, errors),
+            Some(table) => group(name, table, &path, (links, stages), arrivals, errors),
             None => GroupDraft {
                 name: name.into(),
                 users: None,
@@ -117,8 +152,8 @@ fn group(
     name: &str,
     table: &Table,
     path: &str,
-    links: &[LinkDraft],
-    stages: &[StageDraft],
+    (links, stages): (&[LinkDraft], &[StageDraft]),
+    arrivals: &[ArrivalsDraft],
     errors: &mut Errors,
 ) -> GroupDraft {
     unknown_keys(table, GROUP.names(), path, errors);
@@ -131,7 +166,7 @@ fn group(
     };
     let hops = hops(table, links, stages, path, errors);
     let group_class = class(table, path, errors).map(|class| class.unwrap_or_else(|| "be".into()));
-    let traffic = traffic(table, path, errors, group_class.as_ref());
+    let traffic = traffic(table, path, arrivals, errors, group_class.as_ref());
     let classes = traffic.as_ref().and_then(|traffic| {
         traffic.iter().map(|t| Some((t.class.clone()?, t.needs_tcp?))).collect::<Option<Vec<_>>>()
     });
@@ -286,6 +321,7 @@ fn class(table: &Table, path: &str, errors: &mut Errors) -> Option<Option<String
 fn traffic(
     group: &Table,
     path: &str,
+    arrivals: &[ArrivalsDraft],
     errors: &mut Errors,
     group_class: Option<&String>,
 ) -> Option<Vec<TrafficDraft>> {
@@ -307,7 +343,7 @@ fn traffic(
     let mut drafts = Vec::new();
     for (json, here) in items {
         let Some(table) = as_table(json, &here, errors) else {
-            drafts.push(TrafficDraft { spec: None, class: None, needs_tcp: None, tcp: None });
+            drafts.push(TrafficDraft::UNKNOWN);
             continue;
         };
         let (mechanism, spec) = mechanism_in(table, &TRAFFIC, Room::Traffic, &here, errors);
@@ -331,12 +367,37 @@ fn traffic(
             }
             (None, None) => None,
         };
-        drafts.push(TrafficDraft { spec, class, needs_tcp, tcp });
+        let arrivals = spec.as_ref().and_then(|spec| process(table, spec, &here, arrivals, errors));
+        drafts.push(TrafficDraft { spec, class, needs_tcp, tcp, arrivals });
     }
     if group.contains_key("tcp") && drafts.iter().all(|t| t.needs_tcp == Some(false)) {
         errors.push(join(path, "tcp"), "all traffic of this group is datagrams, which have no TCP");
     }
     Some(drafts)
+}
+
+/// The process that traffic takes its flows from; the outer `None` means errors.
+fn process(
+    table: &Table,
+    spec: &Spec,
+    path: &str,
+    arrivals: &[ArrivalsDraft],
+    errors: &mut Errors,
+) -> Option<Option<usize>> {
+    let Some(Value::Word(name)) = spec.values.get("arrivals") else { return Some(None) };
+    let before = errors.len();
+    for key in ["start", "until", "end"].into_iter().filter(|key| table.contains_key(*key)) {
+        errors.push(
+            join(path, key),
+            format!("stands beside arrivals; write it in [arrivals.{name}], for all groups"),
+        );
+    }
+    let found = arrivals.iter().position(|draft| draft.name == *name);
+    if found.is_none() {
+        let near = suggestion(name, arrivals.iter().map(|draft| draft.name.as_str()));
+        errors.push(join(path, "arrivals"), format!("there is no [arrivals.{name}]{near}"));
+    }
+    (errors.len() == before).then_some(found)
 }
 
 /// A `tcp` table: a profile, any line of which may be overridden, and a congestion control.
@@ -359,6 +420,9 @@ fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     };
     if !lines_sound {
         return None;
+    }
+    if let Some(control) = &congestion_control {
+        adopt(control.mechanism.kind, &mut profile);
     }
     for (name, message) in profile.apply(&values) {
         errors.push(join(path, name), message);

@@ -3,6 +3,7 @@
 //! Each section is decoded as far as it can be, whatever is wrong with the others; checks that concern several sections
 //! follow, each where the parts it needs are sound. A scenario comes out only if nothing was wrong.
 
+mod arrivals;
 mod groups;
 mod network;
 mod record;
@@ -103,8 +104,11 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
     let (duration, warmup) = window(root, errors);
     let links = network::links(root, errors);
     let stages = network::stages(root, &links, errors);
-    let groups = groups::groups(root, &links, &stages, errors);
+    let mut arrivals = arrivals::arrivals(root, errors);
+    let groups = groups::groups(root, &links, &stages, &arrivals, errors);
+    arrivals::shares(&mut arrivals, &groups, errors);
     network::check_classes(&links, &groups, errors);
+    network::check_per_flow(&links, &stages, &groups, errors);
     let record = record::record(root, &links, &stages, &groups, duration, errors);
     if let Some(json) = root.get("sweep") {
         as_table(json, "sweep", errors);
@@ -116,6 +120,7 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
         warmup: warmup?,
         links: links.into_iter().map(|draft| draft.link).collect::<Option<_>>()?,
         stages: stages.into_iter().map(|draft| draft.stage).collect::<Option<_>>()?,
+        arrivals: arrivals.into_iter().map(arrivals::ArrivalsDraft::finish).collect::<Option<_>>()?,
         groups: groups.into_iter().map(|draft| draft.finish(&classes)).collect::<Option<_>>()?,
         classes,
         record: record?,

@@ -396,6 +396,52 @@ fn class_tables(spec: &Spec) -> impl Iterator<Item = (&'static str, Vec<&str>)> 
     })
 }
 
+/// Nothing can have a copy for each flow where flows are opened on the way: there is no end of them.
+pub(super) fn check_per_flow(
+    links: &[LinkDraft],
+    stages: &[StageDraft],
+    groups: &[GroupDraft],
+    errors: &mut Errors,
+) {
+    let opener = |component: Component| {
+        let crosses = |g: &&GroupDraft| g.path.iter().flatten().any(|hop| hop.component == component);
+        groups.iter().filter(crosses).find_map(|g| Some((g.name.as_str(), g.opens()?)))
+    };
+    let copies = |(group, kind)| {
+        format!(
+            "\"flow\" is a copy for each flow, and {kind} of the group {group} opens flows on the way; write \"user\""
+        )
+    };
+    for (i, draft) in links.iter().enumerate() {
+        let (Some(link), Some(opener)) = (&draft.link, opener(Component::Link(i))) else { continue };
+        let path = join("links", &link.name);
+        if link.per == Per::Flow {
+            errors.push(join(&path, "per"), copies(opener));
+        }
+        let reverse = link.reverse.as_ref().map(|way| (way, join(&path, "reverse")));
+        for (way, path) in [(&link.forward, path.clone())].into_iter().chain(reverse) {
+            let Some(queue) = &way.queue else { continue };
+            let own_queues = queue.scheduler_per == SchedulerPer::Flow && !queue.is_hashed();
+            if let (true, Some(scheduler)) = (own_queues, &queue.scheduler) {
+                let kind = scheduler.mechanism.kind;
+                errors.push(
+                    join(&join(&join(&path, "queue"), "scheduler"), "per"),
+                    format!(
+                        "{kind} has a queue for each flow, and {} of the group {} opens flows on the way; write \"user\", or \
+                         the scheduler sfq or the queue fq-codel, which find queues by a hash",
+                        opener.1, opener.0
+                    ),
+                );
+            }
+        }
+    }
+    for (i, draft) in stages.iter().enumerate() {
+        if let (Some(Per::Flow), Some(opener)) = (draft.per, opener(Component::Stage(i))) {
+            errors.push(join(&join("stages", &draft.name), "per"), copies(opener));
+        }
+    }
+}
+
 /// Schedulers must know exactly the classes that cross their link. Said only where all paths and classes are known, so
 /// that one mistake does not make two errors.
 pub(super) fn check_classes(links: &[LinkDraft], groups: &[GroupDraft], errors: &mut Errors) {

@@ -73,6 +73,8 @@ pub(super) fn record(
                 "drop" => Ok(EventKind::Drop),
                 "mark" => Ok(EventKind::Mark),
                 "arrival" => Ok(EventKind::Arrival),
+                "open" => Ok(EventKind::Open),
+                "close" => Ok(EventKind::Close),
                 _ => Err(format!(
                     "no event is called {}{}",
                     quoted(word),
@@ -93,6 +95,8 @@ pub(super) fn record(
         EventKind::Arrival => 0,
         EventKind::Drop => 1,
         EventKind::Mark => 2,
+        EventKind::Open => 3,
+        EventKind::Close => 4,
     });
     (errors.len() == before).then_some(record)
 }
@@ -435,6 +439,13 @@ impl Network<'_> {
         let observable = observable(name.name, named(FLOW), "a flow")?;
         let blocks = draft.flows.as_deref();
         let per_user = blocks.map(|blocks| blocks.iter().map(|(_, n)| u64::from(*n)).sum());
+        if let (Some(kind), Some(0)) = (draft.opens(), per_user) {
+            let why = format!(
+                "{kind} opens its flows on the way, and no list has them all; see groups.{}.transfers",
+                draft.name
+            );
+            return Err(Some(why));
+        }
         let users = in_range(users.index, draft.users.map(u64::from), "users of the group")?;
         let flows = in_range(flows.index, per_user, "flows of a user")?;
         if let (Some(blocks), "window" | "ssthresh" | PROBED_WINDOW | PROBED_THRESHOLD) = (blocks, observable)

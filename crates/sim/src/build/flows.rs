@@ -7,13 +7,16 @@ use evenflow_traffic::Application;
 use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
 
 use super::Builder;
+use super::applications::{hashes_flows, lasting_flows, opens};
 use super::copies::{Place, Places, stream};
 use crate::measure::WindowMeter;
 use crate::network::{Connection, Datagrams, Flow, Host, Network, PORT};
+use crate::slots::Slots;
 
-/// How many flows a user of `group` has.
-pub(super) fn flows_per_user(group: &Group) -> usize {
-    group.traffic.iter().map(|t| t.flows() as usize).sum()
+/// How many places a user of `group` has among flows: those that there are from the start, then one for each kind of traffic
+/// that opens its flows on the way.
+pub fn flows_per_user(group: &Group) -> usize {
+    lasting_flows(group) + group.traffic.iter().filter(|traffic| opens(traffic)).count()
 }
 
 /// Whether connections of a user of `group` leave metrics to each other: they have profiles of their own then.
@@ -34,6 +37,7 @@ impl Builder<'_> {
     /// Adds all users with their hosts, routes and flows.
     pub(super) fn add_users(&self, net: &mut Network, places: &Places) {
         let scenario = self.scenario;
+        let (mut openers, mut numbers) = (Vec::new(), Vec::new());
         for (g, group) in scenario.groups.iter().enumerate() {
             let per_flow = group.path.iter().any(|hop| match hop.component {
                 Component::Link(i) => scenario.links[i].per == Per::Flow,
@@ -53,7 +57,7 @@ impl Builder<'_> {
                 net.hosts.push(own);
                 let mut number = 0;
                 let mut route = net.routes.len() as u32;
-                for (t, traffic) in group.traffic.iter().enumerate() {
+                for (t, traffic) in group.traffic.iter().enumerate().filter(|(_, traffic)| !opens(traffic)) {
                     for _ in 0..traffic.flows() {
                         if per_flow || number == 0 {
                             route = net.routes.len() as u32;
@@ -67,8 +71,21 @@ impl Builder<'_> {
                         number += 1;
                     }
                 }
+                numbers.push(number as u32);
+                for (t, _) in group.traffic.iter().enumerate().filter(|(_, traffic)| opens(traffic)) {
+                    let place = Place { group: g, user, flow: number };
+                    let route = net.routes.len() as u32;
+                    self.way_there(group, place, places, &mut net.routes);
+                    self.complete(group, &mut net.routes, route as usize, &net.ports);
+                    let profile = profiles.get(t).copied().unwrap_or_default();
+                    openers.push(self.add_application(net, group, t, place, (route, host, profile)));
+                    number += 1;
+                }
             }
         }
+        let hashes = !openers.is_empty() && scenario.links.iter().any(hashes_flows);
+        net.slots = Slots::new(openers, net.flows.len(), numbers, hashes);
+        net.arrivals = self.arrivals(&net.applications);
     }
 
     /// Adds the flow at `place`, whose packets take `route` and whose stack is `profile_index`.
@@ -108,7 +125,11 @@ impl Builder<'_> {
                 net.connections.push(connection(profile, control, profile_index, size));
                 (true, net.connections.len() - 1)
             }
-            Application::Datagrams(source) => {
+            Application::Datagrams(mut source) => {
+                let index = user * self.flows[g] + number;
+                if let Some(ending) = evenflow_traffic::ending(&values, &mut of("until"), index) {
+                    source.until(ending.at);
+                }
                 net.datagrams.push(Datagrams {
                     source,
                     gaps: of("gap"),
@@ -119,18 +140,36 @@ impl Builder<'_> {
                 (false, net.datagrams.len() - 1)
             }
         };
-        let folded = self.folds(group, net.ports.get((net.routes[route as usize] & PORT) as usize));
         net.flows.push(Flow {
-            folded,
+            tcp,
+            sends_timestamps: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
+            endpoint: endpoint as u32,
+            ..self.flow(net, group, traffic, route, host)
+        });
+    }
+
+    /// What all flows have; the one that is added next has this `route`.
+    pub(super) fn flow(
+        &self,
+        net: &Network,
+        group: &Group,
+        traffic: &Traffic,
+        route: u32,
+        host: u32,
+    ) -> Flow {
+        Flow {
+            folded: self.folds(group, net.ports.get((net.routes[route as usize] & PORT) as usize)),
             route,
             back: group.path.len() as u8 + 1,
             lost: (net.routes.len() - 1 - route as usize) as u8,
             class: traffic.class,
-            tcp,
-            sends_timestamps: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
-            endpoint: endpoint as u32,
+            tcp: false,
+            hosted: false,
+            sends_timestamps: false,
+            endpoint: 0,
+            tie: net.flows.len() as u32,
             host,
-        });
+        }
     }
 
     /// The congestion control of a flow of user number `user`; `of` makes the flow's streams.

@@ -1,5 +1,6 @@
 //! From a scenario to a network at rest: copies, draws, queues, routes, flows, probes.
 
+mod applications;
 mod copies;
 mod flows;
 mod memory;
@@ -9,17 +10,25 @@ mod routes;
 
 use evenflow_base::Time;
 use evenflow_base::schema::Values;
-use evenflow_scenario::model::{Component, Scenario};
+use evenflow_scenario::model::{Component, Group, Scenario};
 use evenflow_stage::{Owner, Stage};
 
 use crate::Options;
 use crate::engine::Engine;
 use crate::measure::{ClassCounters, FlowCounters, Window};
 use crate::network::{Network, StageSlot};
+use crate::senders::SenderSums;
+use crate::slots::Slots;
+use crate::transfers::Transfers;
 use copies::{Copies, Copy, Places, draw, stream};
-use flows::flows_per_user;
 
+pub use flows::flows_per_user;
 pub use memory::memory_bytes;
+
+/// What a group's transfers are counted in; `None`: its traffic knows none.
+fn transfers(group: &Group) -> Option<Transfers> {
+    group.traffic.iter().any(applications::opens).then(|| Transfers::new(group.users as usize))
+}
 
 struct Builder<'a> {
     scenario: &'a Scenario,
@@ -85,6 +94,20 @@ impl Builder<'_> {
             profiles: Vec::new(),
             hosts: Vec::new(),
             starts: Vec::with_capacity(total_flows),
+            applications: Vec::new(),
+            slots: Slots::default(),
+            live: Vec::new(),
+            arrivals: Vec::new(),
+            transfers: scenario.groups.iter().map(transfers).collect(),
+            seed: self.seed,
+            group_flows: self
+                .first_flow
+                .iter()
+                .zip(&scenario.groups)
+                .zip(&self.flows)
+                .map(|((first, group), flows)| *first..first + group.users as usize * flows)
+                .collect(),
+            senders_before: vec![SenderSums::default(); scenario.groups.len()],
             counters: vec![FlowCounters::default(); total_flows],
         };
         self.add_users(&mut net, &places);

@@ -44,7 +44,14 @@ impl Builder<'_> {
             }
         }
         for &kind in &record.events {
-            probes.lists.push((kind, Vec::new()));
+            match kind {
+                EventKind::Open => {
+                    probes.opened = Some(Vec::new());
+                    probes.whose = self.whose();
+                }
+                EventKind::Close => probes.closed = Some(Vec::new()),
+                _ => probes.lists.push((kind, Vec::new())),
+            }
         }
         let lists = |kind| record.events.contains(&kind);
         probes.watches_drops = !probes.at_drop.is_empty() || lists(EventKind::Drop);
@@ -52,6 +59,17 @@ impl Builder<'_> {
             !probes.port_series.is_empty() || lists(EventKind::Mark) || lists(EventKind::Arrival);
         probes.watches_stages = !probes.stage_series.is_empty();
         probes
+    }
+
+    /// Whose each place among flows is that there is from the start: group, user, number.
+    fn whose(&self) -> Vec<[u32; 3]> {
+        let mut all = Vec::new();
+        for (g, group) in self.scenario.groups.iter().enumerate() {
+            for user in 0..group.users {
+                all.extend((0..self.flows[g] as u32).map(|number| [g as u32, user, number]));
+            }
+        }
+        all
     }
 
     /// The expanded sources of a series: name, what to read, and (class, copy) for series by packet.

@@ -56,7 +56,7 @@ impl Builder<'_> {
             return (Select::Class, vec![1.0; self.scenario.classes.len()]);
         }
         if queue.is_hashed() {
-            return (Select::Flow(self.keys(queue.scheduler_per)), Vec::new());
+            return (Select::Key(self.keys(queue.scheduler_per), queue.scheduler_per), Vec::new());
         }
         let mut table = Vec::new();
         let mut weights = Vec::new();
@@ -72,7 +72,7 @@ impl Builder<'_> {
                 }
             }
         }
-        (Select::Flow(Arc::from(table)), weights)
+        (Select::Queue(Arc::from(table)), weights)
     }
 
     /// What a hash tells flows or users apart by: their names, so that nobody else decides on whom they meet.

@@ -1,25 +1,35 @@
 //! Endpoints: what senders, receivers and sources do when they are called, and what they send.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 
 use evenflow_base::{Ecn, Packet, Time, ip};
-use evenflow_transport::Profile;
 use evenflow_transport::sender::Life;
 use evenflow_transport::sender::metrics::Metrics;
+use evenflow_transport::{Profile, Sender};
 
 use super::{Engine, Wake};
 use crate::events::{Key, Rank, key, time_of};
 use crate::measure::Window;
-use crate::network::{Connection, Flow, PORT};
+use crate::network::{Connection, Flow, Host, PORT};
+use crate::probe::{Closed, How, Opened};
 
 impl Engine {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
+        if self.sources.peek().is_some_and(|source| source.0.0 == fired) {
+            return self.datagram(now);
+        }
         let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
+        match wake {
+            Wake::Alarm(number) => return self.alarm(flow, number, now),
+            Wake::Arrival => return self.shared_arrival(flow, now),
+            Wake::End { number, flow: place, end } => return self.wake_end(flow, (place, number, end), now),
+            _ => {}
+        }
         let info = self.net.flows[flow as usize];
         let endpoint = info.endpoint as usize;
         match wake {
             Wake::Start => self.start(flow, now),
-            Wake::Source => self.datagram(flow, now),
             Wake::Sender => {
                 let (c, profiles) = (&mut self.net.connections[endpoint], &self.net.profiles);
                 // A wake-up that is not the one on record is stale: its deadline moved earlier once.
@@ -31,8 +41,12 @@ impl Engine {
                 if now >= c.sender.deadline() {
                     advance(c, profile, now, &self.net.window);
                     c.sender.wake(now, profile, &mut self.outbox);
-                    if c.sender.life() == Life::Done {
-                        return self.save_metrics(endpoint, info.host);
+                    match c.sender.life() {
+                        Life::Done => return self.save_metrics(endpoint, info.host),
+                        Life::Dead => self.probes.closed.iter_mut().for_each(|list| {
+                            list.push(Closed { time: now, flow, how: How::GaveUp });
+                        }),
+                        _ => {}
                     }
                 }
                 let (profile, due) = (c.profile, c.sender_due());
@@ -48,6 +62,7 @@ impl Engine {
                 let (profile, due) = (c.profile, c.receiver_due());
                 self.after(flow, info, profile, Wake::Receiver, due, now);
             }
+            Wake::Alarm(_) | Wake::Arrival | Wake::End { .. } => {}
         }
     }
 
@@ -55,16 +70,19 @@ impl Engine {
     #[cold]
     fn save_metrics(&mut self, endpoint: usize, host: u32) {
         let c = &self.net.connections[endpoint];
-        let profile = &self.net.profiles[c.profile as usize];
-        let mut metrics = Metrics::of(profile);
-        metrics.learn(&c.sender, profile);
-        let own = self.net.hosts[host as usize].profiles.clone();
-        self.net.profiles[own].iter_mut().filter(|p| p.save_metrics).for_each(|p| metrics.keep(p));
+        keep_metrics(&mut self.net.profiles, c.profile, &self.net.hosts[host as usize], &c.sender);
     }
 
     fn start(&mut self, flow: u32, now: Time) {
         let info = self.net.flows[flow as usize];
         let endpoint = info.endpoint as usize;
+        if info.hosted {
+            return self.start_application(info.endpoint, now);
+        }
+        if let Some(list) = &mut self.probes.opened {
+            let [group, user, number] = self.probes.whose[flow as usize];
+            list.push(Opened { time: now, flow, group, user, number });
+        }
         if info.tcp {
             let c = &mut self.net.connections[endpoint];
             let profile = &self.net.profiles[c.profile as usize];
@@ -75,11 +93,18 @@ impl Engine {
             let d = &mut self.net.datagrams[endpoint];
             d.source.start(now);
             let next = d.source.next(&mut d.gaps);
-            self.set_timer(next, flow, Wake::Source);
+            if next != Time::NEVER {
+                let key = key(next, Rank::Timer, 0, flow);
+                self.sources.push(Reverse((key, flow)));
+                self.advance_agenda(key);
+            }
         }
     }
 
-    fn datagram(&mut self, flow: u32, now: Time) {
+    /// The next datagram is due.
+    fn datagram(&mut self, now: Time) {
+        let Some(mut first) = self.sources.peek_mut() else { return };
+        let flow = first.0.1;
         let info = self.net.flows[flow as usize];
         let d = &mut self.net.datagrams[info.endpoint as usize];
         let size = d.source.size(&mut d.sizes, d.sent);
@@ -91,7 +116,12 @@ impl Engine {
         };
         d.sent += 1;
         let next = d.source.next(&mut d.gaps);
-        self.set_timer(next, flow, Wake::Source);
+        if next == Time::NEVER {
+            PeekMut::pop(first);
+        } else {
+            *first = Reverse((key(next, Rank::Timer, 0, flow), flow));
+            drop(first);
+        }
         self.created += 1;
         self.launch(&mut packet, false, info, now);
     }
@@ -171,6 +201,12 @@ impl Engine {
             counters.sent += 1;
             counters.retransmits += u64::from(again);
         }
+        self.leave_host(packet, info, now);
+    }
+
+    /// A packet leaves its host along the path: at once, or after the host's processing.
+    #[inline(always)]
+    pub(super) fn leave_host(&mut self, packet: &mut Packet, info: Flow, now: Time) {
         let Some(left) = self.net.hosts[info.host as usize].process(packet, now) else {
             return self.enter(packet, now);
         };
@@ -182,13 +218,13 @@ impl Engine {
         packet.hop = 1;
         let first = self.net.routes[info.route as usize] & PORT;
         if let Some((lane, arrival)) = self.cross(first, packet, left) {
-            self.fly(lane, key(arrival, Rank::Arrival, lane, packet.flow), packet);
+            self.fly(lane, key(arrival, Rank::Arrival, lane, info.tie), packet);
         }
     }
 
     /// A packet that was just made begins its way.
     #[inline(never)]
-    fn enter(&mut self, packet: &mut Packet, now: Time) {
+    pub(super) fn enter(&mut self, packet: &mut Packet, now: Time) {
         self.carry(packet, now);
     }
 
@@ -221,19 +257,10 @@ impl Engine {
         self.probes.at_sender(flow as usize, window / mss, threshold / mss, now);
     }
 
-    /// What a packet carries is taken off before the receiver sees it. Apart, so that others do not pay for it.
-    #[inline(never)]
-    fn unload(&mut self, packet: &mut Packet, info: Flow, now: Time) {
-        self.options.release(packet);
-        self.at_receiver(packet, info, now);
-    }
-
     #[inline(never)]
     pub(super) fn at_receiver(&mut self, packet: &mut Packet, info: Flow, now: Time) {
-        if packet.place().is_some() {
-            return self.unload(packet, info, now);
-        }
         self.consumed += 1;
+        self.options.release(packet);
         if packet.is_data() && self.window_open {
             let counters = &mut self.net.counters[packet.flow as usize];
             counters.throughput_bytes += u64::from(packet.size);
@@ -252,6 +279,14 @@ impl Engine {
         let (profile, due) = (c.profile, c.receiver_due());
         self.after(packet.flow, info, profile, Wake::Receiver, due, now);
     }
+}
+
+/// A sender whose profile is `index` leaves its metrics to the profiles of its host.
+pub(super) fn keep_metrics(profiles: &mut [Profile], index: u32, host: &Host, sender: &Sender) {
+    let profile = &profiles[index as usize];
+    let mut metrics = Metrics::of(profile);
+    metrics.learn(sender, profile);
+    profiles[host.profiles.clone()].iter_mut().filter(|p| p.save_metrics).for_each(|p| metrics.keep(p));
 }
 
 /// Integrates a connection's window up to `now`.

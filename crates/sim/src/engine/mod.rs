@@ -5,16 +5,19 @@
 //!
 //! Few things stand in line for the next event: one head per delay line, and one for timers, servers and probes together.
 
+mod applications;
 mod endpoints;
 mod path;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use evenflow_base::{Duration, Options, Packet, Time};
+use evenflow_base::{Duration, End, Options, Packet, Time};
 use evenflow_queue::Dropped;
+use evenflow_traffic::{Call, Event};
 use evenflow_transport::Segment;
+use evenflow_transport::connection::Told;
 
 use crate::RunError;
 use crate::events::{Heads, Key, Lane, NEVER, Rank, key, lane_of, rank_of, time_of};
@@ -33,7 +36,16 @@ enum Wake {
     Start,
     Sender,
     Receiver,
-    Source,
+    /// An alarm of an application, by its number.
+    Alarm(u32),
+    /// A shared arrival process.
+    Arrival,
+    /// An end of a flow that was opened on the way. By the number that its user gave it, before its place.
+    End {
+        number: u32,
+        flow: u32,
+        end: End,
+    },
 }
 
 /// Everything a run is made of.
@@ -48,6 +60,8 @@ pub struct Engine {
     heads: Heads,
     agenda: Key,
     timers: BinaryHeap<Reverse<(Key, u32, Wake)>>,
+    /// When each flow of datagrams has its next: apart from timers, most of which are far off.
+    sources: BinaryHeap<Reverse<(Key, u32)>>,
     services: BinaryHeap<Reverse<(Key, u32)>>,
     outbox: Vec<Segment>,
     /// What packets under way carry besides.
@@ -57,6 +71,12 @@ pub struct Engine {
     created: u64,
     consumed: u64,
     window_open: bool,
+    /// What applications have not heard yet: the number of each, and the news.
+    news: VecDeque<(u32, Event)>,
+    /// What an application wants.
+    calls: Vec<Call>,
+    /// What a connection tells.
+    told: Vec<Told>,
 }
 
 /// Place of the head that is no lane's: the next of timers, servers and probes; the key's class tells which.
@@ -71,6 +91,7 @@ impl Engine {
             heads: Heads::new(LANES as usize + net.lanes.len()),
             agenda: NEVER,
             timers: BinaryHeap::with_capacity(net.flows.len() + 1),
+            sources: BinaryHeap::new(),
             services: BinaryHeap::new(),
             window_open: net.window.from == Time::ZERO,
             net,
@@ -81,11 +102,15 @@ impl Engine {
             dropped: Vec::new(),
             created: 0,
             consumed: 0,
+            news: VecDeque::new(),
+            calls: Vec::new(),
+            told: Vec::new(),
         };
         for flow in 0..engine.net.flows.len() as u32 {
             let start = engine.net.starts[flow as usize];
             engine.set_timer(start, flow, Wake::Start);
         }
+        engine.start_arrivals();
         let opens = (!engine.window_open).then_some(engine.net.window.from);
         engine.probes.schedule(opens);
         engine.update_agenda();
@@ -149,6 +174,7 @@ impl Engine {
         for connection in &mut self.net.connections {
             endpoints::advance(connection, &self.net.profiles[connection.profile as usize], end, &window);
         }
+        self.sum_up_all();
     }
 
     /// Packets made = packets arrived + dropped + still inside, for the network and for each link and direction; and what packets
@@ -179,6 +205,7 @@ impl Engine {
                 self.created, self.consumed
             ));
         }
+        self.check_bytes()?;
         self.check_options()
     }
 
@@ -208,13 +235,19 @@ impl Engine {
     fn update_agenda(&mut self) {
         let timer = self.timers.peek().map_or(NEVER, |t| t.0.0);
         let service = self.services.peek().map_or(NEVER, |s| s.0.0);
-        self.agenda = timer.min(service).min(self.probes.head());
+        let source = self.sources.peek().map_or(NEVER, |s| s.0.0);
+        self.agenda = timer.min(service).min(source).min(self.probes.head());
         self.heads.set(AGENDA, self.agenda);
     }
 
     fn set_timer(&mut self, at: Time, flow: u32, wake: Wake) {
-        let key = key(at, Rank::Timer, 0, flow);
-        self.timers.push(Reverse((key, flow, wake)));
+        self.set_timer_as(at, flow, flow, wake);
+    }
+
+    /// The same where `tie` decides on the order among events of one instant, and `whose` says whom the timer wakes.
+    fn set_timer_as(&mut self, at: Time, tie: u32, whose: u32, wake: Wake) {
+        let key = key(at, Rank::Timer, 0, tie);
+        self.timers.push(Reverse((key, whose, wake)));
         self.advance_agenda(key);
     }
 
@@ -224,6 +257,7 @@ impl Engine {
     fn probe(&mut self, now: Time) {
         if self.probes.take_window(now) {
             self.window_open = true;
+            self.net.senders_before = self.net.senders(now, true);
             for flow in 0..self.net.flows.len() {
                 self.net.counters[flow].received_before = self.net.received(flow);
             }

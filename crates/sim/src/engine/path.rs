@@ -8,7 +8,7 @@ use evenflow_queue::{Dropped, Next, Qdisc, Queued};
 use super::{Engine, LANES, WAKE};
 use crate::events::{InFlight, Key, Rank, key};
 use crate::measure::{ClassCounters, Window};
-use crate::network::{DISCARD, FOLD, Flow, PORT, RECEIVER, SENDER, STAGE};
+use crate::network::{DISCARD, FOLD, Flow, HOSTED, PORT, RECEIVER, SENDER, STAGE};
 use crate::port::{Port, Queue};
 use crate::probe::Happening;
 
@@ -60,6 +60,7 @@ impl Engine {
             if entry & STAGE != 0 {
                 match entry {
                     RECEIVER => return self.at_receiver(packet, info, now),
+                    HOSTED => return self.at_application(packet, info, now),
                     SENDER => return self.at_sender(packet, info, now),
                     DISCARD => return self.arrive_lost(packet, now),
                     stage => self.pass(stage & !STAGE, packet, now),
@@ -68,7 +69,7 @@ impl Engine {
             }
             let Some((lane, arrival)) = self.cross(entry & PORT, packet, now) else { return };
             if entry & FOLD == 0 {
-                return self.fly(lane, key(arrival, Rank::Arrival, lane, packet.flow), packet);
+                return self.fly(lane, key(arrival, Rank::Arrival, lane, info.tie), packet);
             }
             let class = &mut self.net.classes[lane as usize];
             class.all_delivered += 1;
@@ -177,7 +178,8 @@ impl Engine {
         let Queue::Fifo(q) = &mut port.queue else { return false };
         if self.probes.watches_ports {
             let observe = |_, name: &str| q.gate.observe(name);
-            self.probes.at_port(port.class, port.copy, observe, packet, verdict, now);
+            let named = (packet, self.net.slots.id(packet.flow));
+            self.probes.at_port(port.class, port.copy, observe, named, verdict, now);
         }
         match verdict {
             Verdict::Accept => {}
@@ -209,8 +211,8 @@ impl Engine {
             port.byte_time = rate.byte_time();
         }
         q.note_length(now, &window);
-        let (copy, flows, probes, options) =
-            (port.copy, &self.net.flows, &mut self.probes, &mut self.options);
+        let (copy, flows, slots) = (port.copy, &self.net.flows, &self.net.slots);
+        let (probes, options) = (&mut self.probes, &mut self.options);
         let mut dropped = std::mem::take(&mut self.dropped);
         let impairments = &mut q.impairments;
         let show = |qdisc: &Qdisc, _: usize, packet: &mut Packet, verdict: Verdict| {
@@ -218,13 +220,16 @@ impl Engine {
                 let observe = |class: Option<u32>, name: &str| {
                     qdisc.observe(class.map(|class| class as usize), name, now)
                 };
-                probes.at_port(lane as u32, copy, observe, packet, verdict, now);
+                probes.at_port(lane as u32, copy, observe, (&*packet, slots.id(packet.flow)), verdict, now);
             }
             if !verdict.is_drop() && impairments.lose(now) {
                 mark_lost(packet, index, flows, options);
             }
         };
-        let key = q.select.key(&packet);
+        let key = q.select.key(&packet, &self.net.slots);
+        if packet.flow >= self.net.slots.first() {
+            q.qdisc.introduce(packet.flow, self.net.slots.key(packet.flow));
+        }
         let verdict = q.qdisc.offer_shown(Queued { packet, at: now }, key, &mut dropped, show);
         match verdict {
             Verdict::Drop(reason) => self.book_drop(index, &packet, reason, now),
@@ -307,7 +312,7 @@ impl Engine {
             let kind = &mut self.net.classes[lane as usize].by_class[usize::from(item.packet.class)];
             kind.marks[reason as usize] += u64::from(window.holds(began));
             if self.probes.watches_ports {
-                self.probes.marked(lane, &item.packet, reason, began);
+                self.probes.marked(lane, self.net.slots.id(item.packet.flow), reason, began);
             }
         }
         let class = &mut self.net.classes[lane as usize];
@@ -323,7 +328,8 @@ impl Engine {
         let key = key(free, Rank::Service, 0, index);
         self.services.push(Reverse((key, index)));
         self.advance_agenda(key);
-        self.fly(lane, self::key(arrival, Rank::Arrival, lane, item.packet.flow), &item.packet);
+        let tie = self.net.flows[item.packet.flow as usize].tie;
+        self.fly(lane, self::key(arrival, Rank::Arrival, lane, tie), &item.packet);
     }
 
     /// The server of an event-path port is free.
@@ -356,14 +362,17 @@ impl Engine {
         let inside = self.net.window.holds(now);
         if inside {
             class.by_class[usize::from(packet.class)].drops[reason as usize] += 1;
-            self.net.counters[packet.flow as usize].losses +=
-                u64::from(packet.is_data() && !packet.is_backward());
+            self.net.counters[packet.flow as usize].losses += u64::from(packet.is_data());
         }
         if self.probes.watches_drops {
             let length = port.queue.packets();
-            let drop = Happening { time: now, flow: packet.flow, class: port.class, code: reason as u8 };
+            let flow = self.net.slots.id(packet.flow);
+            let drop = Happening { time: now, flow, class: port.class, code: reason as u8 };
             let met = (inside && reason != Reason::Loss).then_some(length);
             self.probes.dropped(drop, met);
+        }
+        if packet.flow >= self.net.slots.first() {
+            self.leave(packet.flow);
         }
     }
 }

@@ -23,11 +23,16 @@ pub fn run_by(text: &str, seed: u64, events: bool) -> Run {
     let options = Options { event_path: events, ..Options::default() };
     let outcome = evenflow_sim::run(&scenario, seed, options, &AtomicBool::new(false))
         .unwrap_or_else(|e| panic!("{e}\nin\n{text}"));
-    let json = Value::Object(outcome.record.clone());
-    Run { outcome, json }
+    Run::of(outcome)
 }
 
 impl Run {
+    /// What a run gave.
+    pub fn of(outcome: Outcome) -> Run {
+        let json = Value::Object(outcome.record.clone());
+        Run { outcome, json }
+    }
+
     /// What stands at a dotted path; list items by number.
     pub fn value(&self, path: &str) -> &Value {
         path.split('.').fold(&self.json, |v, key| {

@@ -144,3 +144,54 @@ fn willingness_to_pay_and_multcp_are_proportional_to_their_weights() {
         close(window(multcp, weight, 0.02), weight * f64::sqrt(2.0 / 0.02), 0.15);
     }
 }
+
+/// One flow of DCTCP through a marker that picks every packet with this probability and drops it where it is not ECN-capable.
+fn dctcp_through_a_strict_marker(probability: f64, tcp: &str) -> crate::common::Run {
+    let queue =
+        format!(r#"{{ kind = "constant-probability", probability = {probability}, action = "mark" }}"#);
+    run(
+        &alone(
+            &format!(
+                r#"{{ ecn = "accurate", initial_window = "4 packets", {tcp} congestion_control = "dctcp" }}"#
+            ),
+            &queue,
+        ),
+        1,
+    )
+}
+
+/// SYNs and retransmissions are ECN-capable with DCTCP, so that such a marker drops nothing, whatever it picks. Without the two
+/// lines a marker that picks everything lets no connection begin.
+#[test]
+fn dctcp_does_not_stall_where_what_is_not_capable_is_dropped() {
+    for probability in [0.05, 0.5, 1.0] {
+        let run = dctcp_through_a_strict_marker(probability, "");
+        assert_eq!(run.drops("bottleneck"), 0.0, "{probability}");
+        assert!(run.number("groups.one.goodput_bps") > 0.4e6, "{probability}");
+    }
+    let off = dctcp_through_a_strict_marker(1.0, "ecn_on_control = false,");
+    assert_eq!(off.number("groups.one.goodput_bps"), 0.0);
+    assert!(
+        run(
+            &alone(
+                r#"{ ecn = "accurate", congestion_control = "newreno" }"#,
+                r#"{ kind = "constant-probability", probability = 1.0, action = "mark" }"#
+            ),
+            1
+        )
+        .number("groups.one.goodput_bps")
+            == 0.0
+    );
+}
+
+/// Every packet is marked, so alpha is 1 and every mark asks for half of the window. Two segments stay, which one ACK answers: two
+/// segments a round trip of 40 ms and their transmission, 2.4 ms, not one for each delayed ACK (200 ms more).
+#[test]
+fn dctcp_does_not_starve_behind_delayed_acks() {
+    let marked = dctcp_through_a_strict_marker(1.0, "");
+    let (_, windows) = marked.column("groups.one.users[0].flows[0].window");
+    assert!(windows.iter().skip(50).all(|w| *w >= 2.0), "{windows:?}");
+    let expected = 2.0 * 1448.0 * 8.0 / 0.0424;
+    let goodput = marked.number("groups.one.goodput_bps");
+    assert!(goodput > 0.9 * expected && goodput < 2.0 * expected, "{goodput}, {expected}");
+}

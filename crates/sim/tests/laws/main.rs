@@ -4,6 +4,7 @@ mod accounting;
 mod aqm;
 mod common;
 mod controls;
+mod flows;
 mod metrics;
 mod paths;
 mod random;

@@ -16,6 +16,9 @@ pub trait Control: Clone + std::fmt::Debug + Sized {
     /// From its parameters on a stack. `weight` is its user's; a weight among the values goes before it.
     fn build(values: &Values, profile: &Profile, weight: f64) -> Result<Self, Vec<Problem>>;
 
+    /// Lines of the stack that have other defaults with it.
+    fn adopt(_profile: &mut Profile) {}
+
     /// What is wrong with it on a stack, its parameters being sound by themselves: a feedback that it needs and does not get.
     fn contradictions(_values: &Values, _profile: &Profile) -> Vec<String> {
         Vec::new()

@@ -57,6 +57,11 @@ impl Control for Dctcp {
         })
     }
 
+    /// Everything is ECN-capable (sections 3.6 and 4.1), as in kernels.
+    fn adopt(profile: &mut Profile) {
+        (profile.ecn_on_retransmissions, profile.ecn_on_control) = (true, true);
+    }
+
     fn contradictions(_: &Values, profile: &Profile) -> Vec<String> {
         match profile.ecn {
             Ecn::Off | Ecn::Classic => vec![format!(
@@ -90,18 +95,13 @@ impl Control for Dctcp {
         self.reno.grow(w, acked);
     }
 
-    /// ssthresh after `event`: a mark takes alpha / 2 of the window (RFC 8257 section 3.3 step 9), a loss what it takes from
-    /// NewReno (section 3.5).
+    /// ssthresh after `event`, which is also the window: a mark takes alpha / 2 of the window (RFC 8257 section 3.3 step 9), down to
+    /// two segments at least (Linux's `dctcp_ssthresh`); a loss what it takes from NewReno (section 3.5).
     fn reduce(&mut self, w: &Window, event: &Congestion) -> f64 {
         match event.signal {
             Signal::Mark => (w.cwnd * left(self.alpha)).max(2.0 * event.mss),
             Signal::Loss | Signal::Timeout => self.reno.reduce(w, event),
         }
-    }
-
-    /// The window after a mark: the threshold, but no less than alpha asks for and one segment at least.
-    fn after_mark(&self, before: &Window, event: &Congestion, ssthresh: f64) -> f64 {
-        ssthresh.min((before.cwnd * left(self.alpha)).max(event.mss))
     }
 
     /// Its observable.
@@ -117,7 +117,8 @@ pub static TABLE: Mechanism = Mechanism {
     traits: Mechanism::PLAIN,
     title: "Data Center TCP",
     doc: "The first mark of a window takes alpha / 2 of it, alpha being the moving average of the share of marked bytes. \
-          Growth and losses as with NewReno. Needs ecn = \"accurate\" or \"per-packet\".",
+          Growth and losses as with NewReno. Needs ecn = \"accurate\" or \"per-packet\"; ecn_on_retransmissions and \
+          ecn_on_control are on unless the stack's table says otherwise.",
     source: "RFC 8257",
     params: &[
         Param {
@@ -156,8 +157,8 @@ pub static TABLE: Mechanism = Mechanism {
             why: "The feedback counts packets.",
         },
         Deviation {
-            what: "A SYN, what is sent again and what acknowledges is not ECN-capable.",
-            why: "The stack's rule (RFC 3168 sections 6.1.1, 6.1.4 and 6.1.5) holds for every control; RFC 8257 asks for capable SYNs and SYN-ACKs (section 3.6) and for a setting that makes the others capable too (section 4.1).",
+            what: "A mark takes the window down to two segments at least, not to one.",
+            why: "As Linux has it: the RFC names no floor, and behind an ACK for every second segment one segment waits for the delayed ACK.",
         },
     ],
 };
@@ -228,7 +229,9 @@ mod tests {
         let w = Window { cwnd: 40.0 * MSS, ssthresh: f64::INFINITY };
         assert_eq!(cc.reduce(&w, &event(Signal::Mark)), 35.0 * MSS);
         assert_eq!(cc.reduce(&w, &event(Signal::Loss)), 10.0 * MSS); // half of what is in flight
+        // 2 segments less an eighth: the floor is two.
         let small = Window { cwnd: 2.0 * MSS, ssthresh: 2.0 * MSS };
-        assert_eq!(cc.after_mark(&small, &event(Signal::Mark), 2.0 * MSS), 1.75 * MSS);
+        assert_eq!(cc.reduce(&small, &event(Signal::Mark)), 2.0 * MSS);
+        assert_eq!(cc.after_mark(&small, &event(Signal::Mark), 2.0 * MSS), 2.0 * MSS);
     }
 }

@@ -34,6 +34,15 @@ macro_rules! controls {
             Vec::new()
         }
 
+        /// See [`Control::adopt`].
+        pub fn adopt(kind: &str, profile: &mut Profile) {
+            $(
+                if kind == <$name as Control>::TABLE.kind {
+                    <$name as Control>::adopt(profile);
+                }
+            )*
+        }
+
         impl CongestionControl {
             /// The control called `kind`: see [`Control::build`].
             pub fn build(

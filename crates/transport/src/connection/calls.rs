@@ -48,6 +48,15 @@ impl Connection {
         taken
     }
 
+    /// The application at `end` takes back what it has written and was never sent; gives how many bytes. What a bounded send buffer
+    /// has taken stays there.
+    pub fn take_back(&mut self, end: End, profile: &Profile) -> u64 {
+        if !self.talks() || profile.is_buffer_bounded() {
+            return 0;
+        }
+        self.outgoing(end).map_or(0, Sender::withdraw)
+    }
+
     /// What the send buffer of `end` takes now.
     pub fn room(&self, end: End, profile: &Profile) -> u64 {
         let held = self.half(end).map_or(0, Sender::unacknowledged);

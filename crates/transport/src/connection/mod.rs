@@ -356,10 +356,15 @@ impl Connection {
         if to.out[from..].iter().any(holds) {
             self.ride(end, from, expected, to);
         }
+        let mode = if end == End::Client { self.sender.ecn() } else { self.receiver.ecn() };
+        let control = to.profile.ect_where(to.profile.ecn_on_control && mode != crate::profile::Ecn::Off);
         for segment in &mut to.out[from..] {
             if segment.flags == 0 && segment.payload == 0 {
                 // A window probe of Linux's kind is an ACK.
                 (segment.seq, segment.flags, segment.stamp) = (expected, flags::ACK, self.tail(end).echo);
+            }
+            if segment.payload == 0 && segment.flags & flags::SYN == 0 {
+                segment.ip = segment.ip & !ip::ECN | control as u8;
             }
             segment.ip = match end {
                 End::Client => segment.ip & !ip::BACKWARD,

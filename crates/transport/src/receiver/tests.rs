@@ -565,3 +565,28 @@ fn linux_does_not_hold_back_the_first_marks() {
     }
     assert_eq!(told[6..], [0, 1, 1, 1, 0, 1, 0, 1]);
 }
+
+/// Where the profile says so: the SYN's answer and ACKs, but only if ECN was agreed on. A mark on the last ACK of the handshake
+/// counts, as on any packet but a SYN (RFC 9768 section 3.2.2): 5 + 1.
+#[test]
+fn answers_and_acks_are_capable_where_the_profile_says_so() {
+    for (on, asks, expected) in
+        [(true, true, Ecn::Capable1), (false, true, Ecn::NotCapable), (true, false, Ecn::NotCapable)]
+    {
+        let profile = Profile {
+            ecn: crate::profile::Ecn::Accurate,
+            ecn_on_control: on,
+            ect: crate::profile::Ect::One,
+            ack_every: 1,
+            ..Profile::rfc()
+        };
+        let (mut receiver, mut out) = (Receiver::new(&profile), Vec::new());
+        let asked = if asks { ecn::ACE } else { 0 };
+        receiver.receive(&Packet { flags: flags::SYN | asked, ..data(0, 0, 0) }, ms(0), &profile, &mut out);
+        let last = Packet { flags: flags::ACK, ..data(0, 0, 0) }.with_ecn(Ecn::Congestion);
+        receiver.receive(&last, ms(1), &profile, &mut out);
+        receiver.receive(&data(0, 100, 0), ms(2), &profile, &mut out);
+        assert_eq!(out.iter().map(Segment::ecn).collect::<Vec<_>>(), [expected; 2]);
+        assert_eq!(ecn::number_of(out[1].flags), if asks { 6 } else { 0 });
+    }
+}

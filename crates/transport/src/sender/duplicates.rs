@@ -10,6 +10,7 @@ use crate::{Profile, Segment};
 use super::{Growth, Life, Recovery, Sender};
 
 impl Sender {
+    #[inline(always)]
     pub(super) fn new_ack(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let mss = profile.mss;
         let mut bytes = ack.seq - self.una;

@@ -65,6 +65,18 @@ impl Sender {
         }
     }
 
+    /// Takes back what is queued and was never sent; gives the number of bytes.
+    pub fn withdraw(&mut self) -> u64 {
+        let sent = self.high + u64::from(self.octet_is_out());
+        if self.finishes() {
+            return 0;
+        }
+        let Some(size) = &mut self.size else { return 0 };
+        let back = size.saturating_sub(sent);
+        *size -= back;
+        back
+    }
+
     /// Whether the FIN was sent for, and all before it.
     pub fn finishes(&self) -> bool {
         self.flow.as_ref().is_some_and(|flow| flow.fin)

@@ -117,6 +117,10 @@ pub struct Sender {
 struct Marks {
     /// What the handshake settled on.
     mode: Ecn,
+    /// The ECN field of new data.
+    first: Field,
+    /// That of what is sent again.
+    again: Field,
     /// Accurate: the counter s.cep, modulo 8.
     counter: u8,
     /// Classic: the next new segment says that the window was reduced.
@@ -157,7 +161,15 @@ impl Sender {
             clock: 0,
             ts_val: 0,
             selective: profile.sack.then(|| Box::new(Selective::new(profile))),
-            marks: Marks { mode: Ecn::Off, counter: ecn::FIRST, send_cwr: false, reduced_to: 0, reported: 0 },
+            marks: Marks {
+                mode: Ecn::Off,
+                first: Field::NotCapable,
+                again: Field::NotCapable,
+                counter: ecn::FIRST,
+                send_cwr: false,
+                reduced_to: 0,
+                reported: 0,
+            },
             timed: None,
             last_sent: Time::ZERO,
             reach: profile.max_window.min(profile.send_buffer),
@@ -257,13 +269,22 @@ impl Sender {
         self.send_syn(now, profile, out);
     }
 
-    /// A SYN is not ECN-capable (RFC 3168 section 6.1.1).
+    /// A SYN is ECN-capable only where the profile says so, and as long as it asks for ECN (RFC 3168 section 6.1.1).
     fn send_syn(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         if self.tries >= profile.syn_tries {
             return self.die(now);
         }
         let bits = flags::SYN | ecn::offer(profile.ecn, self.tries);
-        out.push(Segment { seq: 0, payload: 0, stamp: self.clock, flags: bits, ip: 0, again: false });
+        let asks = bits != flags::SYN || profile.ecn == Ecn::PerPacket;
+        let field = profile.ect_where(profile.ecn_on_control && asks);
+        out.push(Segment {
+            seq: 0,
+            payload: 0,
+            stamp: self.clock,
+            flags: bits,
+            ip: field as u8,
+            again: false,
+        });
         self.tries += 1;
         self.timer = profile.due(now, self.rto);
     }
@@ -410,7 +431,14 @@ impl Sender {
             Ecn::Accurate => ecn::flags_of(ecn::reflected(ack.ecn())),
             _ => 0,
         };
-        out.push(Segment { seq: 0, payload: 0, stamp: 0, flags: flags::ACK | bits, ip: 0, again: false });
+        out.push(Segment {
+            seq: 0,
+            payload: 0,
+            stamp: 0,
+            flags: flags::ACK | bits,
+            ip: profile.ect_where(profile.ecn_on_control && mode != Ecn::Off) as u8,
+            again: false,
+        });
         self.send_what_fits(now, profile, out);
         self.after_sending(now, profile);
     }
@@ -420,6 +448,8 @@ impl Sender {
         self.life = Life::Open;
         self.timer = Time::NEVER;
         self.marks.mode = mode;
+        self.marks.first = profile.ect_where(mode != Ecn::Off);
+        self.marks.again = profile.ect_where(mode != Ecn::Off && profile.ecn_on_retransmissions);
         self.limited.switch(Limit::Application, now);
         if profile.save_metrics {
             self.recall(profile);
@@ -796,19 +826,16 @@ impl Sender {
         self.high = self.high.max(self.next);
     }
 
-    /// New data is ECN-capable; what is sent again is not (RFC 3168 section 6.1.5).
+    /// New data is ECN-capable; what is sent again is not (RFC 3168 section 6.1.5), unless the profile says so.
     #[inline(always)]
     fn emit(&mut self, seq: u64, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let again = seq < self.high;
         self.retransmitted += u64::from(again);
         let mut bits = 0;
-        let mut field = Field::NotCapable;
-        if self.marks.mode != Ecn::Off && !again {
-            field = Field::Capable0;
-            if self.marks.send_cwr && self.marks.mode == Ecn::Classic {
-                bits |= flags::CWR;
-                self.marks.send_cwr = false;
-            }
+        let field = if again { self.marks.again } else { self.marks.first };
+        if self.marks.send_cwr && self.marks.mode == Ecn::Classic && !again {
+            bits |= flags::CWR;
+            self.marks.send_cwr = false;
         }
         out.push(Segment {
             seq,

@@ -233,3 +233,59 @@ fn per_packet_echo_needs_no_cwr() {
          105 | ack 6     | 10/ect       | cwnd 5 marks 2",
     );
 }
+
+// --- which packets are ECN-capable (RFC 8311) ----------------------------------------------------------------------
+
+/// The ECN fields of everything that is sent: SYN, the handshake's ACK, new data, a retransmission.
+fn fields(profile: Profile, answer: u8) -> Vec<Ecn> {
+    let mut b = Bench::new(Profile { initial_window: 4.0, ..profile }, None);
+    let Bench { profile, sender, out } = &mut b;
+    sender.open(ms(0), profile, out);
+    let syn_ack = packet(0, 0, flags::SYN | flags::ACK | crate::ecn::flags_of(answer));
+    sender.receive(&syn_ack, Carried::NONE, ms(50), profile, out);
+    sender.wake(sender.deadline(), profile, out);
+    out.iter().filter(|s| s.seq == 0).map(Segment::ecn).collect()
+}
+
+#[test]
+fn control_packets_and_retransmissions_are_capable_where_the_profile_says_so() {
+    use Ecn::{Capable0, Capable1, NotCapable};
+    let profile = |control, again, ect, mode| Profile {
+        ecn_on_control: control,
+        ecn_on_retransmissions: again,
+        ect,
+        tail_loss_probe: false,
+        ..with(mode)
+    };
+    let (zero, one) = (crate::profile::Ect::Zero, crate::profile::Ect::One);
+    // AccECN's answer is 010; classic ECN's 001; 000 cannot do either.
+    for (p, answer, expected) in [
+        (profile(false, false, zero, Mode::Accurate), 2, [NotCapable, NotCapable, Capable0, NotCapable]),
+        (profile(true, false, zero, Mode::Accurate), 2, [Capable0, Capable0, Capable0, NotCapable]),
+        (profile(false, true, zero, Mode::Accurate), 2, [NotCapable, NotCapable, Capable0, Capable0]),
+        (profile(true, true, one, Mode::Accurate), 2, [Capable1; 4]),
+        (profile(true, true, one, Mode::Classic), 1, [Capable1; 4]),
+        (profile(true, true, zero, Mode::PerPacket), 0, [Capable0; 4]),
+        // The SYN asked; the other end cannot.
+        (profile(true, true, zero, Mode::Accurate), 0, [Capable0, NotCapable, NotCapable, NotCapable]),
+        (profile(true, true, zero, Mode::Off), 0, [NotCapable; 4]),
+    ] {
+        let what = format!("{} {} {:?} {answer}", p.ecn_on_control, p.ecn_on_retransmissions, p.ecn);
+        assert_eq!(fields(p, answer), expected, "{what}");
+    }
+}
+
+/// RFC 9768 section 3.1.4.1: the third SYN asks for nothing, and so is not capable either.
+#[test]
+fn a_syn_that_asks_for_nothing_is_not_capable() {
+    let mut b = Bench::new(Profile { ecn_on_control: true, ..with(Mode::Accurate) }, None);
+    let Bench { profile, sender, out } = &mut b;
+    sender.open(ms(0), profile, out);
+    for _ in 0..2 {
+        sender.wake(sender.deadline(), profile, out);
+    }
+    assert_eq!(
+        out.iter().map(Segment::ecn).collect::<Vec<_>>(),
+        [Ecn::Capable0, Ecn::Capable0, Ecn::NotCapable]
+    );
+}

@@ -1,0 +1,93 @@
+//! `[arrivals]`: processes by which flows arrive that groups share.
+
+use evenflow_base::Duration;
+use evenflow_base::schema::Value;
+
+use super::groups::GroupDraft;
+use super::table::unknown_keys;
+use super::{Table, by_name, fixed, plain};
+use crate::errors::{Errors, join};
+use crate::model::{Arrivals, Share};
+use crate::sections::ARRIVALS;
+
+/// By how much shares may miss 1: they are written in decimals.
+const ROUNDING: f64 = 1e-9;
+
+/// A process as far as it could be decoded.
+pub(super) struct ArrivalsDraft {
+    /// Its name.
+    pub name: String,
+    arrivals: Option<Arrivals>,
+}
+
+impl ArrivalsDraft {
+    /// The process, if nothing was wrong.
+    pub fn finish(self) -> Option<Arrivals> {
+        self.arrivals
+    }
+}
+
+/// `[arrivals.NAME]`.
+pub(super) fn arrivals(root: &Table, errors: &mut Errors) -> Vec<ArrivalsDraft> {
+    let named = by_name(root, "arrivals", errors);
+    let draft = |(name, path, table): (&str, String, Option<&Table>)| ArrivalsDraft {
+        name: name.into(),
+        arrivals: table.and_then(|table| process(name, table, &path, errors)),
+    };
+    named.into_iter().map(draft).collect()
+}
+
+fn process(name: &str, table: &Table, path: &str, errors: &mut Errors) -> Option<Arrivals> {
+    let before = errors.len();
+    unknown_keys(table, ARRIVALS.names(), path, errors);
+    let interval = plain(table, &ARRIVALS, "interval", path, errors);
+    let mut instant = |name| fixed(table, &ARRIVALS, name, path, errors).and_then(|v| v.number());
+    let (start, until) = (instant("start"), instant("until"));
+    let end = fixed(table, &ARRIVALS, "end", path, errors);
+    if let (Some(start), Some(until)) = (start, until)
+        && until <= start
+    {
+        errors
+            .push(join(path, "until"), format!("must be later than start: {until} s is not after {start} s"));
+    }
+    if end.is_some() && !table.contains_key("until") {
+        errors.push(join(path, "end"), "says how it ends; until must say when");
+    }
+    if errors.len() > before {
+        return None;
+    }
+    let abort = matches!(&end, Some(Value::Word(word)) if word == "abort");
+    Some(Arrivals {
+        name: name.into(),
+        interval: interval?,
+        start: Duration::from_seconds(start?),
+        ending: until.map(|until| (Duration::from_seconds(until), abort)),
+        shares: Vec::new(),
+    })
+}
+
+/// Gives each process the shares of its groups, which must add up to 1. Said only where all traffic is known, so that one
+/// mistake does not make two errors.
+pub(super) fn shares(drafts: &mut [ArrivalsDraft], groups: &[GroupDraft], errors: &mut Errors) {
+    let Some(uses) = groups.iter().map(GroupDraft::arrivals).collect::<Option<Vec<_>>>() else { return };
+    for (number, draft) in drafts.iter_mut().enumerate() {
+        let path = join("arrivals", &draft.name);
+        let mut shares = Vec::new();
+        let mut names = Vec::new();
+        for (group, of_group) in uses.iter().enumerate() {
+            for (traffic, _, share) in of_group.iter().filter(|(_, process, _)| *process == number) {
+                shares.push(Share { group, traffic: *traffic, share: *share });
+                names.push(format!("{} ({share})", groups[group].name));
+            }
+        }
+        let sum: f64 = shares.iter().map(|share| share.share).sum();
+        // One that nobody names is as harmless as a link on no path.
+        if !shares.is_empty() && (sum - 1.0).abs() > ROUNDING {
+            let groups = names.join(", ");
+            errors.push(path, format!("the shares of its groups must add up to 1, not {sum}: {groups}"));
+        }
+        if let Some(arrivals) = &mut draft.arrivals {
+            arrivals.shares = shares;
+        }
+    }
+}
