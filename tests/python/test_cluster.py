@@ -452,9 +452,9 @@ class TestJobs:
 STAND_INS = {
     "sbatch": """
 id=$(( $(cat last 2>/dev/null || echo 100) + 1 )); echo $id > last
-script="${@: -1}"; cat "$script" >> scripts
+text=$(cat "${@: -1}"); echo "$text" >> scripts  # submitit renames the file at once
 SLURM_JOB_ID=$id SLURM_NTASKS=1 SLURM_JOB_NUM_NODES=1 SLURM_NODEID=0 SLURM_PROCID=0 SLURM_LOCALID=0 \\
-    SLURM_JOB_NODELIST=localhost nohup bash "$script" > /dev/null 2>&1 &
+    SLURM_JOB_NODELIST=localhost nohup bash -c "$text" > /dev/null 2>&1 &
 echo "Submitted batch job $id"
 """,
     "srun": """

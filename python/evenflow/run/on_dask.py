@@ -7,6 +7,7 @@ import importlib
 import logging
 import secrets
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
@@ -19,6 +20,8 @@ CONNECT_S = 10.0
 """How long a scheduler may take to answer."""
 ARRIVE_S = 30.0
 """How long to wait for the first worker."""
+STOP_S = 5.0
+"""How long workers may take to hear of the end."""
 ABSENT_S = 120.0
 """How long a study goes on waiting when all workers are gone."""
 LOOK_S = 1.0
@@ -78,9 +81,15 @@ class DaskWorkers(Workers):
         return self._gone(error) if isinstance(error, CancelledError) else super().explained(error)
 
     def stop(self) -> None:
-        """Tell the workers to end this study's batches."""
-        with contextlib.suppress(Exception):
-            self._client.run(cancel_batches, self.study, wait=False)
+        """Tell the workers to end this study's batches, if they can be reached."""
+
+        def tell() -> None:
+            with contextlib.suppress(BaseException):
+                self._client.run(cancel_batches, self.study, on_error="return")
+
+        telling = threading.Thread(target=tell, daemon=True, name="evenflow-cancel")
+        telling.start()
+        telling.join(STOP_S)
 
     def require_engine(self, engine: str) -> None:
         """Refuse workers of another engine.
@@ -133,7 +142,7 @@ def dask(to: Place) -> Iterator[Workers]:
                     threads_per_worker=1,
                     processes=True,
                     host="127.0.0.1",
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",
                     memory_limit=0,  # a run's memory is estimated before it starts
                     local_directory=stack.enter_context(scratch),
                     preload=[_NO_INTERRUPT],
