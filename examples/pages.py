@@ -13,19 +13,14 @@ QUEUES = {
     "FQ-CoDel": {"kind": "fq-codel"},
     "HTB": {"scheduler": {"kind": "htb", "per": "user", "classes": {"line": {"rate": "10 Mbit/s"}}, "each": HALF}},
 }
-PAGES = {
-    "kind": "web",
-    "page_size": {"lognormal": ["30 kB", 1]},
-    "objects": {"uniform": [4, 20]},
-    "object_size": {"lognormal": ["15 kB", 1.5]},
-    "think": {"exponential": "3 s"},
-}
+OBJECTS = {"objects": {"uniform": [4, 20]}, "object_size": {"lognormal": ["15 kB", 1.5]}}
+PAGES = {"kind": "web", "page_size": {"lognormal": ["30 kB", 1]}, **OBJECTS, "think": {"exponential": "3 s"}}
 
 
 def main() -> None:
-    groups = {"reader": {"traffic": PAGES}, "download": {"traffic": {"kind": "bulk"}}}
+    traffic = {"reader": PAGES, "download": {"kind": "bulk"}}
     tcp = {"congestion_control": "cubic"}
-    groups = {name: {"users": 1, "path": ["line"], "tcp": tcp, **group} for name, group in groups.items()}
+    groups = {name: {"users": 1, "path": ["line"], "tcp": tcp, "traffic": sent} for name, sent in traffic.items()}
     line = {"rate": "10.5 Mbit/s", "delay": "20 ms"}
     cases = {"queue": {name: {"links.line.queue": queue} for name, queue in QUEUES.items()}}
     tree = {"duration": "130 s", "warmup": "10 s", "links": {"line": line}, "groups": groups}

@@ -1,7 +1,7 @@
-"""How long does a ping take on a line that is idle, and on one that a bulk transfer fills? Three queues, 20 ms both ways.
+"""How long does a ping take on a line that is idle, and on one that a bulk transfer fills? Three queues.
 
-The request goes up the path with the data, the reply comes back with the acknowledgements. A deep drop-tail queue adds its
-whole length; FQ-CoDel nearly nothing.
+The request goes up the path with the data, the reply comes back with the acknowledgements. A deep drop-tail queue adds
+its whole length; FQ-CoDel nearly nothing.
 """
 
 import evenflow as ef

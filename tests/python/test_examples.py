@@ -204,6 +204,8 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         marking_curve,
         short_queues,
         borrowing,
+        pages,
+        ping_under_load,
     )
 }
 

@@ -118,8 +118,8 @@ class Mechanism:
     `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that judge packets as they
     would leave, and answers "pass", "mark" or "drop"; `emptied` tells such a rule that none waits; `departed` is for
     those that count what was sent.
-    An application is told what happens to its connections, `opened(conn=0, end="client")`, and answers with its `calls`:
-    tables whose `do` is "open", "write", "close", "abort", "timer", "transfer", …. `seed=2` gives it other draws.
+    An application is told what happens to its connections, `opened(conn=0, end="client")`, and answers with its
+    `calls`: tables whose `do` is "open", "write", "close", "abort", "timer", "transfer", …. `seed=2` gives other draws.
     `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 

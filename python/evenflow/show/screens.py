@@ -182,10 +182,12 @@ def _queue(way: Way) -> str:
 
 
 def _sends(source: Source) -> str:
-    """ "8 × bulk, newreno (rfc)", "poisson 7.5 Mbit/s"."""
+    """ "8 × bulk, newreno (rfc)", "poisson 7.5 Mbit/s", "ping"."""
     many = f"{source.flows:,} × " if source.flows > 1 else ""
     if source.tcp is not None:
         return f"{many}{source.kind}, {source.control} ({source.tcp['stack']})"
+    if "rate" not in source.table:
+        return f"{many}{source.kind}"
     return f"{many}{source.kind} {rate(mean_of(source.table['rate']))}"
 
 
