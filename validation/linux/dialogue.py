@@ -2,14 +2,16 @@
 
     python3 dialogue.py job.json answer.json
 
-Two network namespaces, a TUN device in each, and this process between them: it holds every packet back for `delay` s and, where
-there is a `rate` (bit/s), sends those of the server one after another. As root, or where user namespaces are allowed.
+Two network namespaces, a TUN device in each, and this process between them: it holds every packet back for `delay`
+s and, where there is a `rate` (bit/s), sends those of the server one after another. As root, or where user
+namespaces are allowed.
 
-The job has `requests`, a list of `{request, response, think}` (bytes, bytes, s before it) and `keep`, whether one connection carries them
-all; or `script`, a list of `[s, end, action, bytes]`, ends being `client` and `server`, actions `open`, `write`, `close` (of one
-direction) and `abort`. The answer: `transfers`, a list of `[began, first byte, last byte]` in s; `segments`, a list of `[s, end that sent,
-flags, from, to, ack]` with numbers counted from the SYN's; `late_s`, the longest time that a packet was forwarded late; `release`, the
-kernel's; or `cannot`, why this machine cannot. Nothing outside the namespaces is touched; they end with this process.
+The job has `requests`, a list of `{request, response, think}` (bytes, bytes, s before it) and `keep`, whether one
+connection carries them all; or `script`, a list of `[s, end, action, bytes]`, ends being `client` and `server`,
+actions `open`, `write`, `close` (of one direction) and `abort`. The answer: `transfers`, a list of `[began, first
+byte, last byte]` in s; `segments`, a list of `[s, end that sent, flags, from, to, ack]` with numbers counted from
+the SYN's; `late_s`, the longest time that a packet was forwarded late; `release`, the kernel's; or `cannot`, why
+this machine cannot. Nothing outside the namespaces is touched; they end with this process.
 """
 
 from __future__ import annotations
@@ -162,7 +164,9 @@ class World:
         names = [name for bit, name in FLAGS.items() if bits & bit]
         self.segments.append([round(now, 6), end, names, begin, begin + payload, acked])
 
-    def forward(self, timeout: float, ready: list[socket.socket], room: list[socket.socket]) -> tuple[list[Any], list[Any]]:
+    def forward(
+        self, timeout: float, ready: list[socket.socket], room: list[socket.socket]
+    ) -> tuple[list[Any], list[Any]]:
         """Moves packets for up to `timeout` s, until a socket of `ready` can be read or one of `room` written."""
         end_at = self.now() + timeout
         while True:
@@ -206,6 +210,7 @@ def ask(world: World, job: dict[str, Any]) -> list[list[float]]:
             client, server = world.connect(), None
             while not world.forward(60, [], [client])[1]:
                 pass
+        assert client is not None
         client.send(bytes(one["request"]))
         asked, left, got = 0, one["response"], 0
         while got < one["response"]:
@@ -214,9 +219,9 @@ def ask(world: World, job: dict[str, Any]) -> list[list[float]]:
             found, free = world.forward(60, ready, writing)
             if world.listener in found:
                 server = world.accept()
-            if server in found:
+            if server is not None and server in found:
                 asked += len(server.recv(1 << 20))
-            if server in free:
+            if server is not None and server in free:
                 with contextlib.suppress(BlockingIOError):
                     left -= server.send(bytes(min(left, 1 << 16)))
             if client in found:

@@ -30,6 +30,7 @@ __all__ = [
     "Droptail",
     "Drr",
     "Dynamic",
+    "EcnMap",
     "FairActivityMeter",
     "Fifo",
     "FqCodel",
@@ -57,6 +58,7 @@ __all__ = [
     "Rem",
     "RequestResponse",
     "Reverse",
+    "Rewriter",
     "RobustMpc",
     "Series",
     "Sfq",
@@ -709,6 +711,10 @@ class ActivityMeter(Table):
             class counts once; more than 0)
         start: When the measurement begins (t0). (one of run, first-packet; default: run)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "activity-meter"
@@ -718,6 +724,8 @@ class ActivityMeter(Table):
     accounting: Mapping[str, float] | None = None
     start: Literal["run", "first-packet"] | None = None
     per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -731,12 +739,18 @@ class CsfqEdge(Table):
     Attributes:
         memory: Averaging constant (K). (duration; default: 100 ms; more than 0)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "csfq-edge"
 
     memory: Quantity | None = None
     per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -756,6 +770,10 @@ class FairActivityMeter(Table):
             class counts once; more than 0)
         start: When the measurement begins (t0). (one of run, first-packet; default: run)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "fair-activity-meter"
@@ -765,6 +783,8 @@ class FairActivityMeter(Table):
     accounting: Mapping[str, float] | None = None
     start: Literal["run", "first-packet"] | None = None
     per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -779,6 +799,10 @@ class RateMeter(Table):
         memory: How far back the meter looks. (duration; default: 0.5 s; more than 0)
         start: When the measurement begins (t0). (one of run, first-packet; default: run)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "rate-meter"
@@ -786,6 +810,59 @@ class RateMeter(Table):
     memory: Quantity | None = None
     start: Literal["run", "first-packet"] | None = None
     per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewriter(Table):
+    """Rewriter.
+
+    A middlebox that changes header fields of what passes: clears, sets or maps the ECN field, the RE flag, the
+    traffic class, the receive window; either way, for a time or all the time.
+
+    Source: RFC 3168 section 18; RFC 7323 section 2.2.
+
+    Attributes:
+        ecn: The ECN codepoint of every packet from here on; "not-ect" clears the field. (one of not-ect, ect1, ect0,
+            ce; default: absent: stays)
+        ecn_map: Instead of ecn: what becomes of each codepoint, as in { ce = "ect0" }, which erases marks. (ecn-map
+            table; default: absent: all stay)
+        re: The RE flag of every packet from here on; false clears it. (flag; default: absent: stays)
+        class_: The traffic class of every packet from here on. (a name; default: absent: stays)
+        window: The receive window of every TCP segment that has one, in whole units of its scale, at least one.
+            (bytes; default: absent: stays; more than 0)
+        max_window: Instead of window: the most that a receive window may be; smaller ones stay. (bytes; default:
+            absent: stays; more than 0)
+        of_class: Only packets of these classes are changed. (list of names; default: absent: all)
+        direction: In which direction packets are changed. (one of forward, reverse, both; default: both)
+        from_: Packets before this instant of the run are not changed. (duration; default: 0 s; at least 0)
+        until: Packets at this instant or later are not changed. (duration; default: absent: the end of the run; more
+            than 0)
+        idle: How long it remembers the window scales of a silent connection. (duration; default: 7440 s; more than 0)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "rewriter"
+
+    ecn: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
+    ecn_map: Table | Mapping[str, Any] | None = None
+    re: bool | None = None
+    class_: str | None = None
+    window: Quantity | None = None
+    max_window: Quantity | None = None
+    of_class: Sequence[str] | None = None
+    direction: Literal["forward", "reverse", "both"] | None = None
+    from_: Quantity | None = None
+    until: Quantity | None = None
+    idle: Quantity | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1920,6 +1997,28 @@ class Series(Table):
 
     of: str
     every: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EcnMap(Table):
+    """What becomes of each ECN codepoint.
+
+    What becomes of each ECN codepoint.
+
+    Source: docs/scenarios.md.
+
+    Attributes:
+        not_ect: What packets become that are not ECN-capable. (one of not-ect, ect1, ect0, ce; default: absent:
+            stays)
+        ect1: What ECT(1) becomes. (one of not-ect, ect1, ect0, ce; default: absent: stays)
+        ect0: What ECT(0) becomes. (one of not-ect, ect1, ect0, ce; default: absent: stays)
+        ce: What congestion marks become. (one of not-ect, ect1, ect0, ce; default: absent: stays)
+    """
+
+    not_ect: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
+    ect1: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
+    ect0: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
+    ce: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -463,7 +463,13 @@ def mechanism(found: Mapping[str, Any]) -> None:
                 out.print(f"{field}: {_escaped(found[field])}" if field != "doc" else _escaped(found[field]))
         return
     out.print(f"[bold]{_escaped(found['kind'])}[/bold] · {_escaped(found['title'])} · {_escaped(found['room'])}\n")
-    for text in (found.get("doc"), f"Source: {found['source']}" if found.get("source") else ""):
+    acts = {"both": "forward and backward"}.get(found.get("acts", ""), found.get("acts"))
+    texts = (
+        found.get("doc"),
+        f"Source: {found['source']}" if found.get("source") else "",
+        f"Acts on packets that cross it: {acts}." if acts else "",
+    )
+    for text in texts:
         if text:
             out.print(_escaped(text))
     if found.get("example"):
