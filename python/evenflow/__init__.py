@@ -29,6 +29,7 @@ from .theory import Prediction
 if TYPE_CHECKING:
     from . import papers, stats
     from .judge import claims, paper
+    from .run.sender import Sender, sender
     from .run.store import Store
     from .run.tunnels import tunnel_table
     from .scenario import types
@@ -47,6 +48,7 @@ __all__ = [
     "Run",
     "Scenario",
     "ScenarioError",
+    "Sender",
     "Store",
     "StoreError",
     "Study",
@@ -64,6 +66,7 @@ __all__ = [
     "plots",
     "run",
     "run_study",
+    "sender",
     "stats",
     "study",
     "theory",
@@ -79,6 +82,10 @@ def __getattr__(name: str) -> Any:
         from .run.store import Store
 
         return Store
+    if name in ("Sender", "sender"):
+        from .run import sender as module
+
+        return getattr(module, name)
     if name == "tunnel_table":
         from .run.tunnels import tunnel_table
 

@@ -11,6 +11,7 @@ __all__ = [
     "Record",
     "Scenario",
     "ScenarioError",
+    "Sender",
     "__version__",
     "clear_stop",
     "json_schema",
@@ -19,6 +20,7 @@ __all__ = [
     "request_stop",
     "run",
     "schema",
+    "tunnel_table",
 ]
 
 __version__: str
@@ -91,3 +93,11 @@ class Mechanism:
     def __new__(cls, kind: str, params_json: str) -> Mechanism: ...
     def call(self, method: str, args_json: str) -> str:
         """JSON in, JSON out. Raises ValueError on bad use."""
+
+@final
+class Sender:
+    def __new__(cls, tcp_json: str) -> Sender: ...
+    def call(self, method: str, args_json: str) -> str:
+        """JSON in, JSON out. Raises ValueError on bad use."""
+    @property
+    def deadline_s(self) -> float | None: ...
