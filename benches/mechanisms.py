@@ -48,6 +48,7 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
         "each": {"parent": "root", "rate": "10 Mbit/s", "ceil": "100 Mbit/s"},
     },
     ("scheduler", "tbf"): {"rate": "95 Mbit/s"},
+    ("stage", "rewriter"): {"ecn": "not-ect"},
     ("traffic", "ping"): {"interval": "1 ms"},
     ("traffic", "short-flows"): {"interval": {"exponential": "11 ms"}},
     ("traffic", "web"): {"objects": 8, "object_size": "15 kB"},

@@ -46,6 +46,8 @@ _UNITS = {
     "Mbit/s": 1e6,
     "Gbit/s": 1e9,
     "B": 1.0,
+    "kB": 1e3,
+    "MB": 1e6,
     "KiB": 1024.0,
     "MiB": 1024.0**2,
     "packets": 1.0,

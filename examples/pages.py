@@ -1,8 +1,8 @@
 """What do web pages feel like beside a download? Three ways of running the queue of a home line.
 
-Behind drop-tail every object of a page waits out the download's queue, and a page takes many round trips. FQ-CoDel sends
-what is short at once and keeps the download's own queue short. HTB gives each user half of the line and lends what one
-leaves idle: it isolates as well, though a page then shares nothing of the queue and all of the rate.
+Behind drop-tail every object of a page waits in the download's queue, and a page takes many round trips. FQ-CoDel sends
+first what comes in small amounts, and keeps the download's own queue short. HTB guarantees each user half of the line,
+lends what one leaves idle, and keeps their queues apart.
 """
 
 import evenflow as ef
@@ -13,19 +13,14 @@ QUEUES = {
     "FQ-CoDel": {"kind": "fq-codel"},
     "HTB": {"scheduler": {"kind": "htb", "per": "user", "classes": {"line": {"rate": "10 Mbit/s"}}, "each": HALF}},
 }
-PAGES = {
-    "kind": "web",
-    "page_size": {"lognormal": ["30 kB", 1]},
-    "objects": {"uniform": [4, 20]},
-    "object_size": {"lognormal": ["15 kB", 1.5]},
-    "think": {"exponential": "3 s"},
-}
+OBJECTS = {"objects": {"uniform": [4, 20]}, "object_size": {"lognormal": ["15 kB", 1.5]}}
+PAGES = {"kind": "web", "page_size": {"lognormal": ["30 kB", 1]}, **OBJECTS, "think": {"exponential": "3 s"}}
 
 
 def main() -> None:
-    groups = {"reader": {"traffic": PAGES}, "download": {"traffic": {"kind": "bulk"}}}
+    traffic = {"reader": PAGES, "download": {"kind": "bulk"}}
     tcp = {"congestion_control": "cubic"}
-    groups = {name: {"users": 1, "path": ["line"], "tcp": tcp, **group} for name, group in groups.items()}
+    groups = {name: {"users": 1, "path": ["line"], "tcp": tcp, "traffic": sent} for name, sent in traffic.items()}
     line = {"rate": "10.5 Mbit/s", "delay": "20 ms"}
     cases = {"queue": {name: {"links.line.queue": queue} for name, queue in QUEUES.items()}}
     tree = {"duration": "130 s", "warmup": "10 s", "links": {"line": line}, "groups": groups}

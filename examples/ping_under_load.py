@@ -1,17 +1,17 @@
-"""How long does a ping take while nothing, a download or an upload runs? The round trip of a 20 ms line, idle and busy.
+"""How long does a ping take on a line that is idle, and on one that a bulk transfer fills? Three queues.
 
-The request goes up the path with the data, the reply comes back with the acknowledgements. A deep drop-tail queue adds its
-whole length; FQ-CoDel nearly nothing.
+The request goes up the path with the data, the reply comes back with the acknowledgements. A deep drop-tail queue adds
+its whole length; FQ-CoDel nearly nothing.
 """
 
 import evenflow as ef
 
 QUEUES = {"drop-tail": {"limit": "250 packets"}, "CoDel": {"kind": "codel"}, "FQ-CoDel": {"kind": "fq-codel"}}
-LOADS = {"idle": "59 s", "busy": "0 s"}
+LOADS = {"idle": "59 s", "busy": {"uniform": ["0 s", "2 s"]}}
 
 
 def main() -> None:
-    ping = {"users": 1, "path": ["line"], "traffic": {"kind": "ping", "interval": "100 ms"}}
+    ping = {"users": 1, "path": ["line"], "traffic": {"kind": "ping", "interval": {"uniform": ["50 ms", "150 ms"]}}}
     load = {"users": 1, "path": ["line"], "traffic": {"kind": "bulk"}, "tcp": {"congestion_control": "cubic"}}
     line = {"rate": "10 Mbit/s", "delay": "10 ms"}
     tree = {"duration": "59 s", "warmup": "10 s", "links": {"line": line}, "groups": {"load": load, "ping": ping}}

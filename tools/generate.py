@@ -60,7 +60,9 @@ OWN_TABLES = {
     "series": "Series",
     "htb-class": "HtbClass",
     "htb-leaf": "HtbLeaf",
+    "ecn-map": "EcnMap",
 }
+ACTS = {"forward": "forward", "backward": "backward", "both": "forward and backward"}
 HEADINGS = {
     "queue": "Queues",
     "scheduler": "Schedulers",
@@ -245,6 +247,8 @@ def mechanisms_md(schema: dict[str, Any]) -> str:
             out += [f"### `{t['kind']}`: {t['title']}", "", t["doc"], ""]
             if t.get("source") and room != "scenario":
                 out += [f"Source: {t['source']}", ""]
+            if t.get("acts"):
+                out += [f"Acts on packets that cross it: {ACTS[t['acts']]}.", ""]
             out += grid(
                 t["params"],
                 ("name", "type", "default", "range", "doc"),

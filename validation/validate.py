@@ -28,6 +28,7 @@ import aqm  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
 import linux_aqm  # noqa: E402
+import linux_dialogue  # noqa: E402
 import linux_queues  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
@@ -390,10 +391,10 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
 AGAINST = ("ns-3", "ns-2", "Linux", THEORY)
 """Whom it is compared with."""
 
-ALONE = {"wtp": "ns-2", "queues": THEORY, "laws": THEORY, "linux": "Linux", "shapers": "Linux"}
+ALONE = {"wtp": "ns-2", "queues": THEORY, "laws": THEORY, "linux": "Linux", "dialogues": "Linux", "shapers": "Linux"}
 """Parts that are compared with one of them alone."""
 
-PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "shapers")
+PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "dialogues", "shapers")
 
 
 class Validation:
@@ -490,6 +491,26 @@ class Validation:
             of = ("tcp", "linux", *dict.fromkeys(control_of(group) for group in scenario.tree["groups"].values()))
             for metric, theirs in intervals(found).items():
                 yield self.row(name, label, metric, kernel.name, theirs, mine[metric], of)
+
+    def dialogues(self) -> Iterator[Row]:
+        """Requests and responses beside the kernel's TCP."""
+        kernel = linux_dialogue.Kernel()
+        program = f"{kernel.name}: dialogues"
+        if (reason := kernel.missing()) is not None:
+            self.skipped[program] = reason
+            return
+        self.described[program] = kernel.describe()
+        for label, scenario in linux_dialogue.points():
+            say(f"linux-dialogue {label}")
+            try:
+                theirs = kernel.metrics(scenario, fresh=self.fresh)
+            except linux.InvalidError as error:
+                self.skipped[f"{program}: {label}"] = str(error)
+                continue
+            mine = [linux_dialogue.metrics_of_ours(record) for record in ours(scenario, self.our_seeds)]
+            of = ("tcp", "linux", "cubic", "request-response")
+            for row in self.rows("linux-dialogue", label, kernel.name, theirs, mine, of):
+                yield replace(row, program=program)
 
     def shapers(self) -> Iterator[Row]:
         """HTB and TBF beside a kernel's."""
@@ -738,7 +759,7 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
-        "whole": set(parts) >= set(PARTS) - {"linux", "shapers"}
+        "whole": set(parts) >= set(PARTS) - {"linux", "dialogues", "shapers"}
         and set(validation.against) == set(AGAINST)
         and {"ns-2", "ns-3"} <= set(validation.described),
         "programs": validation.described,
@@ -799,6 +820,7 @@ def main() -> None:
             "aqm": validation.aqm,
             "laws": validation.laws,
             "linux": validation.linux,
+            "dialogues": validation.dialogues,
             "queues": validation.queues,
             "shapers": validation.shapers,
             "wtp": validation.wtp,

@@ -12,6 +12,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Sender",
+    "StageError",
     "__version__",
     "clear_stop",
     "json_schema",
@@ -52,6 +53,9 @@ class ScenarioError(ValueError):
 class Interrupted(Exception):
     """A run ended by `request_stop`."""
 
+class StageError(Exception):
+    """A stage has made a run senseless, as one does that holds packets for ever. The message says which, and how."""
+
 @final
 class Scenario:
     def __new__(cls, tree_json: str) -> Scenario:
@@ -79,7 +83,7 @@ class Record:
         """Little-endian f64: times in s, values."""
 
 def run(scenario: Scenario, seed: int, event_path: bool = False) -> Record:
-    """One run, the GIL released. Raises Interrupted, and RuntimeError for a broken invariant."""
+    """One run, the GIL released. Raises Interrupted, StageError, and RuntimeError for a broken invariant."""
 
 def request_stop() -> None:
     """All runs under way in this process raise Interrupted soon."""
@@ -91,6 +95,9 @@ def reached_s() -> float:
 @final
 class Mechanism:
     def __new__(cls, kind: str, params_json: str) -> Mechanism: ...
+    @property
+    def room(self) -> str:
+        """What it is asked as: "queue", "scheduler", "stage", "congestion-control"."""
     def call(self, method: str, args_json: str) -> str:
         """JSON in, JSON out. Raises ValueError on bad use."""
 

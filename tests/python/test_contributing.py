@@ -49,7 +49,7 @@ def follow(title: str, copy: Path) -> int:
         ("How to add a queue", "queue", "random_drop", 4),
         # With the laws of all controls, which find the new one in the register.
         ("How to add a congestion control", "transport", "congestion_control::", 2),
-        ("How to add a stage", "stage", "packet_counter", 3),
+        ("How to add a stage", "stage", "open_limit", 4),
         ("How to add an application", "traffic", "sensor", 3),
         ("How to add an adaptation rule", "traffic", "buffer_steps", 3),
     ],
@@ -102,7 +102,7 @@ def test_new_mechanisms_have_rows_in_the_golden_table_and_change_no_other() -> N
     for table, kind in [
         ("every_queue", "random-drop"),
         ("every_congestion_control", "scalable"),
-        ("every_stage", "packet-counter"),
+        ("every_stage", "open-limit"),
     ]:
         snapshot = Path("crates/sim/tests/snapshots") / f"golden__{table}.snap"
         before = (ROOT / snapshot).read_text(encoding="utf-8").splitlines()

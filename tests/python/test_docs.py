@@ -43,9 +43,9 @@ def blocks(language: str) -> dict[str, Any]:
 
 def merged(base: dict[str, Any], fragment: dict[str, Any]) -> dict[str, Any]:
     """The page's complete scenario with the fragment's tables in place of its own; loose keys are those of a group."""
-    tree = {**base, **{name: dict(base.get(name, {})) for name in ("links", "stages", "groups")}}
+    tree = {**base, **{name: dict(base.get(name, {})) for name in ("links", "stages", "arrivals", "groups")}}
     for name, value in fragment.items():
-        if name in ("links", "stages", "groups"):
+        if name in ("links", "stages", "arrivals", "groups"):
             tree[name] |= value
         elif name in ("record", "sweep"):
             tree[name] = value
@@ -164,7 +164,8 @@ def test_every_field_of_a_record_is_described() -> None:
             if name in ("drops", "marks"):
                 names |= {f"{of}.{name}.REASON"} if value else set()
             elif name == "classes":
-                names |= {f"{of}.classes.CLASS.{key}" for one in value.values() for key in one}
+                for one in value.values():
+                    names |= fields(f"{of}.classes.CLASS", one)
             elif of == "stages.S" and name in observables:
                 names.add("stages.S.OBSERVABLE")
             else:

@@ -44,6 +44,21 @@ def step_a_meter(out: str, _: Path) -> None:
     assert numbers(line_of(out, "memory  3 s").removeprefix("memory  3 s"))[2] == pytest.approx(7.15, abs=0.01)
 
 
+def pages(out: str, _: Path) -> None:
+    took = {name: numbers(line_of(out, name)) for name in ("drop-tail", "FQ-CoDel", "HTB")}
+    for name in ("FQ-CoDel", "HTB"):
+        assert took[name][0] < took["drop-tail"][0] / 3
+    assert all(8 < row[-1] < 10.5 for row in took.values())
+
+
+def ping_under_load(out: str, _: Path) -> None:
+    idle, busy = (numbers(line_of(out, f"drop-tail  {line}"))[0] for line in ("idle", "busy"))
+    # 84 B of request and reply at 10 Mbit/s; a queue of 250 packets of 1500 B takes 300 ms.
+    assert idle == pytest.approx(20.1, abs=0.1)
+    assert 200 < busy < 325
+    assert numbers(line_of(out, "FQ-CoDel   busy"))[0] < idle + 2
+
+
 def sweep(out: str, folder: Path) -> None:
     assert "shape: (10, 6)" in out
     assert len((folder / "out" / "examples" / "sweep.csv").read_text().splitlines()) == 1 + 10 * 2
@@ -189,6 +204,8 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         marking_curve,
         short_queues,
         borrowing,
+        pages,
+        ping_under_load,
     )
 }
 

@@ -1,4 +1,4 @@
-"""`ef.sender`: the sending end of a connection, driven by scripts. Each number is worked out by hand from the document named."""
+"""`ef.sender`: the sending end of a connection, driven by scripts; numbers worked out by hand from the RFCs."""
 
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ def test_every_stack_and_control_opens() -> None:
         assert answer["state"]["unacked"] >= 1, stack
         first = answer["segments"][1]
         after = tcp.ack(0.04, first["seq"] + first["payload"])["state"]
-        assert after["una"] == first["payload"] and after["min_rtt"] == pytest.approx(0.02), stack
+        assert after["una"] == first["payload"], stack
+        assert after["min_rtt"] == pytest.approx(0.02), stack
 
 
 def test_what_cannot_be_is_refused_with_a_sentence() -> None:

@@ -137,6 +137,12 @@ impl Packet {
         self.ip & ip::DATAGRAM != 0
     }
 
+    /// Whether a stage has made it: a segment without payload has flags, and a datagram says that it is one.
+    #[inline]
+    pub fn is_of_stage(&self) -> bool {
+        self.payload == 0 && self.flags == 0 && !self.is_datagram()
+    }
+
     /// Whether it carries application data: a data segment or a datagram.
     #[inline]
     pub fn is_data(&self) -> bool {

@@ -225,7 +225,57 @@ pub struct Deviation {
     pub why: &'static str,
 }
 
-/// What a queue or scheduler can do, for those who must know it without knowing which one it is.
+/// A direction in which a packet crosses a component: that of the paths that list it, or the other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// As data crosses it; against it where a path says `-NAME`.
+    Forward,
+    /// As acknowledgements do.
+    Backward,
+}
+
+impl Way {
+    /// The other one.
+    pub fn opposite(self) -> Way {
+        match self {
+            Way::Forward => Way::Backward,
+            Way::Backward => Way::Forward,
+        }
+    }
+}
+
+/// In which directions a stage acts. In the others it is not on a packet's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ways {
+    /// Forward alone.
+    Forward,
+    /// Backward alone.
+    Backward,
+    /// Both.
+    Both,
+}
+
+impl Ways {
+    /// Whether `way` is among them.
+    pub fn has(self, way: Way) -> bool {
+        match self {
+            Ways::Forward => way == Way::Forward,
+            Ways::Backward => way == Way::Backward,
+            Ways::Both => true,
+        }
+    }
+
+    /// Their name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ways::Forward => "forward",
+            Ways::Backward => "backward",
+            Ways::Both => "both",
+        }
+    }
+}
+
+/// What a mechanism can do, for those who must know it without knowing which one it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traits {
     /// It finds the queue of a packet by a hash.
@@ -240,6 +290,18 @@ pub struct Traits {
     pub drops_at_departure: bool,
     /// The packets that its queue holds where the scenario gives no limit; absent: any number.
     pub default_limit: Option<f64>,
+    /// Of a stage: in which directions it acts.
+    pub ways: Ways,
+    /// Of a stage: it makes packets of its own.
+    pub sends: bool,
+    /// Of a stage: the kinds that may be its peer.
+    pub peers: &'static [&'static str],
+    /// Of a stage: it may reconfigure a component.
+    pub controls: bool,
+    /// Of a stage: it reads or writes receive windows, so segments that cross it must tell theirs.
+    pub windows: bool,
+    /// It is for tests: scenarios may name it, but no list does.
+    pub hidden: bool,
 }
 
 /// The table of one mechanism.
@@ -276,6 +338,12 @@ impl Mechanism {
         tree: false,
         drops_at_departure: false,
         default_limit: None,
+        ways: Ways::Forward,
+        sends: false,
+        peers: &[],
+        controls: false,
+        windows: false,
+        hidden: false,
     };
 }
 

@@ -56,6 +56,10 @@ reasons! {
     TooLarge = "too_large",
     /// Lost on the link at random, whatever its queue.
     Loss = "loss",
+    /// A probe stage drops or marks each n-th packet.
+    Probe = "probe",
+    /// A rewriter has made the codepoint a congestion mark.
+    Rewritten = "rewritten",
 }
 
 /// What becomes of a packet.

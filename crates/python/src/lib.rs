@@ -3,6 +3,7 @@
 mod application;
 mod mechanism;
 mod sender;
+mod stage;
 mod tunnels;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,12 @@ create_exception!(
     "A scenario with errors; `.errors` lists (path, message)."
 );
 create_exception!(_core, Interrupted, PyException, "A run that `request_stop` ended.");
+create_exception!(
+    _core,
+    StageError,
+    PyException,
+    "A stage has made a run senseless; the message says which and how."
+);
 
 /// Raised by `request_stop`: every run of this process looks at it.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -150,6 +157,7 @@ fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyRe
     });
     result.map_err(|error: RunError| match error {
         RunError::Interrupted => Interrupted::new_err("the run was interrupted"),
+        RunError::Stage(sentence) => StageError::new_err(sentence),
         other => PyRuntimeError::new_err(other.to_string()),
     })
 }
@@ -221,6 +229,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("BUILD_PROFILE", PROFILE)?;
     m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
     m.add("Interrupted", m.py().get_type::<Interrupted>())?;
+    m.add("StageError", m.py().get_type::<StageError>())?;
     m.add_class::<Scenario>()?;
     m.add_class::<Record>()?;
     m.add_class::<mechanism::Mechanism>()?;

@@ -21,6 +21,7 @@ use evenflow_transport::congestion_control::{CongestionControl, Signal};
 use evenflow_transport::{CONTROLS, Profile, profile};
 
 use crate::application::{self, Application};
+use crate::stage::ByHand;
 
 /// A queue, scheduler, stage, application, congestion control or adaptation rule with its state.
 #[pyclass(frozen, module = "evenflow._core")]
@@ -42,15 +43,15 @@ struct Inner {
 enum Object {
     Queue(Box<Admission>, Limit),
     Scheduler(Box<Qdisc>, Traits),
-    Stage(Box<Stage>),
+    Stage(Box<ByHand>),
     Control(Stepper),
     Adaptation(Box<Adaptation>),
     Application(Box<Application>),
 }
 
-type Args = Map<String, Value>;
+pub(crate) type Args = Map<String, Value>;
 
-fn bad(message: impl Into<String>) -> PyErr {
+pub(crate) fn bad(message: impl Into<String>) -> PyErr {
     PyValueError::new_err(message.into())
 }
 
@@ -61,7 +62,7 @@ fn number(args: &Args, name: &str, default: Option<f64>) -> PyResult<f64> {
     }
 }
 
-fn not_negative(args: &Args, name: &str, default: Option<f64>) -> PyResult<f64> {
+pub(crate) fn not_negative(args: &Args, name: &str, default: Option<f64>) -> PyResult<f64> {
     let x = number(args, name, default)?;
     if x >= 0.0 { Ok(x) } else { Err(bad(format!("{name} must not be negative, it is {x}"))) }
 }
@@ -71,8 +72,9 @@ fn classes(params: &Args) -> Vec<String> {
     let mut names = vec!["be".to_string(), "ef".to_string()];
     let tables = ["accounting", "offsets", "classes"].iter().filter_map(|k| params.get(*k)?.as_object());
     let keys = tables.flat_map(|t| t.keys().cloned());
-    let listed = params.get("order").and_then(Value::as_array).into_iter().flatten();
-    names.extend(keys.chain(listed.filter_map(|v| v.as_str().map(String::from))));
+    let lists = ["order", "of_class"].iter().filter_map(|k| params.get(*k)?.as_array());
+    let named = lists.flatten().chain(params.get("class"));
+    names.extend(keys.chain(named.filter_map(|v| v.as_str().map(String::from))));
     names.sort();
     names.dedup();
     names
@@ -145,9 +147,10 @@ impl Inner {
                 ),
                 Limit::new(limit.as_ref()),
             ),
-            Room::Stage => Object::Stage(Box::new(
-                Stage::build(kind, &values, Owner { classes: &classes, weight }).map_err(problems)?,
-            )),
+            Room::Stage => {
+                let stage = Stage::build(kind, &values, Owner { classes: &classes, weight });
+                Object::Stage(Box::new(ByHand::new(stage.map_err(problems)?, seed)))
+            }
             Room::CongestionControl => {
                 let control = CongestionControl::build(kind, &values, &profile, weight).map_err(problems)?;
                 Object::Control(Stepper::new(control, profile.initial_window, profile.segment()))
@@ -190,9 +193,10 @@ impl Inner {
         }
         .with_ecn(match args.get("ecn").and_then(Value::as_str) {
             None if args.contains_key("ecn") => return Err(bad(format!("ecn must be one of {ECN}"))),
-            None | Some("capable") => Ecn::Capable0,
-            Some("not-capable") => Ecn::NotCapable,
-            Some("marked") => Ecn::Congestion,
+            None | Some("capable" | "ect0") => Ecn::Capable0,
+            Some("ect1") => Ecn::Capable1,
+            Some("not-capable" | "not-ect") => Ecn::NotCapable,
+            Some("marked" | "ce") => Ecn::Congestion,
             Some(other) => return Err(bad(format!("ecn must be one of {ECN}, not {other:?}"))),
         });
         Ok((packet, Time::from_seconds(not_negative(args, "now_s", Some(0.0))?)))
@@ -211,7 +215,7 @@ impl Inner {
         for name in &self.observables {
             let value = match &self.object {
                 Object::Queue(rule, _) => rule.observe(name),
-                Object::Stage(stage) => stage.observe(name, now),
+                Object::Stage(by_hand) => by_hand.stage.observe(name, now),
                 Object::Control(stepper) => stepper.control().observe(name),
                 Object::Application(app) => app.observe(name, now),
                 Object::Scheduler(..) | Object::Adaptation(_) => None,
@@ -248,10 +252,13 @@ impl Inner {
         }
         self.strike(now);
         match (&mut self.object, method) {
-            (Object::Stage(stage), "forward") => {
-                stage.forward(&mut packet, now, &mut self.stream);
-                out.insert("verdict".into(), "pass".into());
-                out.insert("label".into(), json!(packet.label));
+            (Object::Stage(_), "observe") => self.observe(&mut out, now),
+            (Object::Stage(by_hand), method) => {
+                out = by_hand.call(method, args, packet, now, &self.classes)?.ok_or_else(|| {
+                    bad(format!(
+                        "{kind} has no method {method:?}; it has forward, backward, wake, receive, observe"
+                    ))
+                })?;
                 self.observe(&mut out, now);
             }
             (Object::Queue(rule, _), "admit") => {
@@ -330,12 +337,12 @@ impl Inner {
                 out.insert("ssthresh".into(), json!(threshold));
                 self.observe(&mut out, now);
             }
-            (Object::Queue(..) | Object::Stage(_), "observe") => self.observe(&mut out, now),
+            (Object::Queue(..), "observe") => self.observe(&mut out, now),
             (object, _) => {
                 let methods = match object {
                     Object::Queue(..) => "admit, leave, emptied, departed, observe",
                     Object::Scheduler(..) => "enqueue, dequeue",
-                    Object::Stage(_) => "forward, observe",
+                    Object::Stage(_) => "forward, backward, wake, receive, observe",
                     Object::Control(_) => "ack, loss, mark, timeout, set",
                     Object::Adaptation(_) => "choose",
                     Object::Application(_) => application::METHODS,
@@ -398,14 +405,19 @@ fn ids(dropped: &[Dropped]) -> Value {
 }
 
 /// The codepoints that a packet may be given.
-const ECN: &str = "\"capable\", \"not-capable\", \"marked\"";
+const ECN: &str = "\"capable\" or \"ect0\", \"ect1\", \"not-capable\" or \"not-ect\", \"marked\" or \"ce\"";
 
-fn tell(out: &mut Args, verdict: &str, reason: Option<Reason>, packet: &Packet) {
-    let ecn = match packet.ecn() {
+/// The codepoint of a packet as a word.
+pub(crate) fn ecn_word(packet: &Packet) -> &'static str {
+    match packet.ecn() {
         Ecn::NotCapable => "not-capable",
         Ecn::Capable0 | Ecn::Capable1 => "capable",
         Ecn::Congestion => "marked",
-    };
+    }
+}
+
+fn tell(out: &mut Args, verdict: &str, reason: Option<Reason>, packet: &Packet) {
+    let ecn = ecn_word(packet);
     out.insert("verdict".into(), verdict.into());
     out.insert("reason".into(), reason.map_or(Value::Null, |r| r.name().into()));
     out.insert("ecn".into(), ecn.into());
@@ -458,6 +470,21 @@ impl Mechanism {
     fn new(kind: &str, params_json: &str) -> PyResult<Self> {
         let inner = Inner::new(kind, object(params_json, "the parameters")?)?;
         Ok(Mechanism { kind: kind.to_string(), inner: Mutex::new(inner) })
+    }
+
+    /// What kind of mechanism it is: "queue", "stage", ….
+    #[getter]
+    fn room(&self) -> PyResult<&'static str> {
+        let inner = self.inner.lock().map_err(|_| bad("an earlier call of this mechanism failed"))?;
+        Ok(match inner.object {
+            Object::Queue(..) => Room::Queue,
+            Object::Scheduler(..) => Room::Scheduler,
+            Object::Stage(_) => Room::Stage,
+            Object::Control(_) => Room::CongestionControl,
+            Object::Adaptation(_) => Room::Adaptation,
+            Object::Application(_) => Room::Traffic,
+        }
+        .name())
     }
 
     fn call(&self, method: &str, args_json: &str) -> PyResult<String> {

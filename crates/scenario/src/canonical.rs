@@ -22,7 +22,7 @@ pub(crate) fn json(scenario: &Scenario) -> String {
         "duration": seconds(scenario.duration.seconds()),
         "warmup": seconds(scenario.warmup.seconds()),
         "links": named(scenario.links.iter().map(|l| (l.name.as_str(), link(l))).collect()),
-        "stages": named(scenario.stages.iter().map(|s| (s.name.as_str(), stage(s))).collect()),
+        "stages": named(scenario.stages.iter().map(|s| (s.name.as_str(), stage(s, scenario))).collect()),
         "groups": named(scenario.groups.iter().map(|g| (g.name.as_str(), group(g, scenario))).collect()),
         "record": record(&scenario.record, scenario),
     });
@@ -217,9 +217,16 @@ fn queue(queue: &Queue) -> Json {
     Json::Object(table)
 }
 
-fn stage(stage: &Stage) -> Json {
+fn stage(stage: &Stage, scenario: &Scenario) -> Json {
     let mut table = spec(&stage.spec);
     set_per(&mut table, stage.per);
+    if let Some(peer) = stage.peer {
+        table.insert("peer".into(), json!(scenario.stages[peer].name));
+    }
+    if let Some((link, way)) = stage.controls {
+        let sign = if way == 1 { "-" } else { "" };
+        table.insert("controls".into(), json!(format!("{sign}{}", scenario.links[link].name)));
+    }
     Json::Object(table)
 }
 

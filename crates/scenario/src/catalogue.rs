@@ -28,6 +28,11 @@ pub fn all(room: Room) -> Vec<&'static Mechanism> {
 
 /// All mechanisms of all rooms.
 pub fn mechanisms() -> impl Iterator<Item = &'static Mechanism> {
+    with_hidden().filter(|m| !m.traits.hidden)
+}
+
+/// The same with those for tests, which scenarios may name and no list does.
+pub(crate) fn with_hidden() -> impl Iterator<Item = &'static Mechanism> {
     [
         evenflow_queue::MECHANISMS,
         evenflow_queue::SCHEDULERS,
@@ -132,7 +137,6 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("policer", "a link's scheduler tbf with a small limit"),
             ("congestion-policer", "the queue csfq, or activity-aqm"),
             ("auditor", "rate-meter"),
-            ("rewriter", WIRE),
             ("tunnel", WIRE),
             ("tunnel-ingress", WIRE),
             ("tunnel-egress", WIRE),
@@ -213,8 +217,12 @@ fn mechanism_json(m: &Mechanism) -> Json {
     }
     let deviations: Vec<Json> =
         m.deviations.iter().map(|d| json!({ "what": d.what, "why": d.why })).collect();
+    let acts = match m.room {
+        Room::Stage => m.traits.ways.name(),
+        _ => "",
+    };
     json!({
-        "kind": m.kind, "room": m.room.name(), "title": m.title, "doc": m.doc, "source": m.source,
+        "kind": m.kind, "room": m.room.name(), "title": m.title, "doc": m.doc, "source": m.source, "acts": acts,
         "params": params, "observables": observables(m.observables), "counters": counters(m.counters),
         "deviations": deviations, "presets": evenflow_queue::presets(m.kind).unwrap_or_default(),
     })

@@ -217,10 +217,33 @@ pub static METRICS: &[Metric] = &[
     )
     .since(2),
     metric("stages.S.copies", "1", RUN, "", "Copies of the stage."),
-    metric("stages.S.passed_packets", "packets", WINDOW, "sum over copies", "Packets that passed."),
-    metric("stages.S.passed_bytes", "B", WINDOW, "sum over copies", "Bytes that passed."),
+    metric(
+        "stages.S.passed_packets",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets that crossed it forward and went on.",
+    ),
+    metric("stages.S.passed_bytes", "B", WINDOW, "sum over copies", "Bytes of those."),
     metric("stages.S.drops.REASON", "packets", WINDOW, "sum over copies", "Packets dropped, by reason."),
     metric("stages.S.marks.REASON", "packets", WINDOW, "sum over copies", "Packets marked, by reason."),
+    metric(
+        "stages.S.reverse",
+        "",
+        WINDOW,
+        "as stages.S: passed_packets, passed_bytes, drops, marks",
+        "The same for packets that cross it backward, of kinds that act on them.",
+    )
+    .since(2),
+    metric(
+        "stages.S.sent_packets",
+        "packets",
+        WINDOW,
+        "sum over copies",
+        "Packets of its own that it has sent, of kinds that do.",
+    )
+    .since(2),
+    metric("stages.S.sent_bytes", "B", WINDOW, "sum over copies", "Bytes of those.").since(2),
     metric(
         "stages.S.OBSERVABLE",
         "as declared",

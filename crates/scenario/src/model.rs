@@ -175,6 +175,10 @@ pub struct Stage {
     pub per: Per,
     /// What it is.
     pub spec: Spec,
+    /// Index of the stage that it talks to.
+    pub peer: Option<usize>,
+    /// Index of the link that it reconfigures, and in which direction: 0 forward, 1 reverse.
+    pub controls: Option<(usize, usize)>,
 }
 
 /// A component on a path.

@@ -364,12 +364,22 @@ pub static SCHEDULER: Section = Section {
 pub static STAGE: Section = Section {
     name: "stage",
     title: "Stage",
-    doc: "Something packets pass that is no link: a meter, an edge, a policer. Its parameters stand beside its kind.",
+    doc: "Something packets pass that is no link: a meter, an edge, a policer. Its parameters stand beside its kind. A kind says in which directions it acts; in the others packets do not meet it.",
     keys: &[
         key("kind", Shape::Kind(Room::Stage), Fallback::Required, "What it is."),
         key("per", Shape::Per, Fallback::Absent("one shared stage"), "For whom there is a copy each."),
-        key("peer", Shape::Later, Fallback::Absent("none"), "The stage at the other end of a tunnel."),
-        key("controls", Shape::Later, Fallback::Absent("nothing"), "The component it reconfigures."),
+        key(
+            "peer",
+            Shape::Text,
+            Fallback::Absent("none, or the stage that names this one"),
+            "The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that can, on the same path.",
+        ),
+        key(
+            "controls",
+            Shape::Text,
+            Fallback::Absent("nothing"),
+            "The link that it reconfigures while the run goes on, \"-NAME\" in its reverse direction: one with a rate, on the same path.",
+        ),
     ],
     observables: &[],
     counters: &[],

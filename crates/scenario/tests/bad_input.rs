@@ -184,7 +184,62 @@ fn a_path_names_nothing_twice() {
     one(
         "groups.heavy.path",
         json!(["access", "-meter", "bottleneck"]),
-        "groups.heavy.path[1]: \"meter\" is a stage; only links can be crossed against their direction",
+        "groups.heavy.path[1]: activity-meter acts forward only: data that crosses \"meter\" against its direction would not meet it",
+    );
+}
+
+/// Stages that talk and control, each with a mistake: all are said at once.
+#[test]
+fn stages_are_tied_to_what_can_be_tied() {
+    let text = r#"
+duration = "1 s"
+links.one = { rate = "10 Mbit/s", delay = "1 ms" }
+links.two = { delay = "1 ms" }
+links.three = { rate = "10 Mbit/s" }
+stages.a = { kind = "probe-stage", peer = "metre", controls = "tow" }
+stages.b = { kind = "probe-stage", peer = "meter", controls = "two" }
+stages.c = { kind = "probe-stage", peer = "c", controls = "a" }
+stages.d = { kind = "probe-stage", peer = "one", controls = "-three" }
+stages.e = { kind = "probe-stage", peer = "f" }
+stages.f = { kind = "probe-stage", controls = 3 }
+stages.g = { kind = "probe-stage", peer = "f" }
+stages.h = { kind = "probe-stage", peer = "d" }
+stages.meter = { kind = "rate-meter" }
+groups.x = { users = 1, path = ["a", "one", "two", "b", "c", "d", "e", "f", "g", "meter"], traffic = { kind = "bulk" } }
+groups.y = { users = 1, path = ["three", "h"], traffic = { kind = "bulk" } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors").to_string();
+    let expected = [
+        r#"stages.a.controls: no link is called "tow"; did you mean "two"?"#,
+        r#"stages.a.peer: no stage is called "metre"; did you mean "meter"?"#,
+        r#"stages.b.controls: "two" has no rate that could be set"#,
+        r#"stages.b.peer: "meter" is a stage of kind rate-meter; a peer of probe-stage is of kind probe-stage"#,
+        r#"stages.c.controls: "a" is a stage; what probe-stage controls is a link"#,
+        "stages.c.peer: a stage is not its own peer",
+        r#"stages.d.controls: no path has both this stage and "three""#,
+        r#"stages.d.peer: "one" is a link; a peer is a stage"#,
+        "stages.f.controls: text is needed, not 3",
+        r#"stages.g.peer: the peer of "f" is "e""#,
+        r#"stages.h.peer: no path has both this stage and "d""#,
+    ];
+    assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
+}
+
+/// A packet counts in eight bits where it is.
+#[test]
+fn a_path_has_room_for_the_packets_of_its_stages() {
+    let stages: String = (0..10).map(|i| format!("stages.s{i} = {{ kind = \"probe-stage\" }}\n")).collect();
+    let names: String = (0..10).map(|i| format!("\"s{i}\", ")).collect();
+    let text = |count: usize| {
+        let names: String = names.split_inclusive(", ").take(count).collect();
+        format!(
+            "duration = \"1 s\"\nlinks.l = {{ rate = \"1 Mbit/s\" }}\n{stages}groups.x = {{ users = 1, path = [{names}\"l\"], traffic = {{ kind = \"bulk\" }} }}\n"
+        )
+    };
+    assert!(Scenario::from_toml(&text(9)).is_ok());
+    assert_eq!(
+        Scenario::from_toml(&text(10)).expect_err("an error").to_string(),
+        "groups.x.path: has 11 components, of which 10 make packets of their own; more than a packet can count: fewer of either are needed"
     );
 }
 
@@ -313,7 +368,12 @@ fn kinds_are_known_or_announced_or_mistyped() {
         json!(true),
         "groups.heavy.tcp.save_metric: unknown key \"save_metric\"; did you mean \"save_metrics\"?",
     );
-    one("stages.meter.peer", json!("x"), "stages.meter.peer: peer: planned, not built; leave it out");
+    one("stages.meter.peer", json!("x"), "stages.meter.peer: activity-meter has no peer; leave this out");
+    one(
+        "stages.meter.controls",
+        json!("x"),
+        "stages.meter.controls: activity-meter controls nothing; leave this out",
+    );
     one(
         "links.bottleneck.queue.scheduler",
         json!({ "kind": "token-bucket" }),

@@ -44,6 +44,9 @@ pub enum RunError {
     /// The stop flag was raised.
     #[error("the run was interrupted")]
     Interrupted,
+    /// A stage makes the run senseless.
+    #[error("{0}")]
+    Stage(String),
     /// A law of conservation was broken: a fault of the program.
     #[error("a fault in Evenflow, please report it: {0}")]
     Invariant(String),
@@ -53,6 +56,7 @@ pub enum RunError {
 pub fn run(scenario: &Scenario, seed: u64, options: Options, stop: &AtomicBool) -> Result<Outcome, RunError> {
     let mut engine = build::build(scenario, seed, options);
     engine.run(stop, options.clock)?;
+    engine.check_stages()?;
     engine.check_conservation().map_err(RunError::Invariant)?;
     Ok(record::record(&engine, scenario, seed))
 }

@@ -237,6 +237,21 @@ impl KindCounters {
     }
 }
 
+/// What all copies of one stage have in common.
+#[derive(Clone, Debug, Default)]
+pub struct StageCounters {
+    /// The stage's name.
+    pub name: String,
+    /// Drops in the window, forward and backward, by reason.
+    pub drops: [[u64; Reason::ALL.len()]; 2],
+    /// Marks, the same.
+    pub marks: [[u64; Reason::ALL.len()]; 2],
+    /// Packets of its own that it has made in the window, and their bytes.
+    pub sent: (u64, u64),
+    /// Dropped in the whole run.
+    pub all_dropped: u64,
+}
+
 /// What one copy of a link has in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PortCounters {

@@ -11,15 +11,22 @@ use evenflow_transport::{Profile, Receiver, Sender};
 
 use crate::events::Lane;
 use crate::hosting::{Arrivals, Hosted, Live};
-use crate::measure::{ClassCounters, FlowCounters, PortCounters, Window, WindowMeter};
+use crate::measure::{ClassCounters, FlowCounters, PortCounters, StageCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::Gauges;
 use crate::senders::SenderSums;
 use crate::slots::Slots;
 use crate::transfers::Transfers;
 
-/// Set in a route entry that is a stage; the rest is its index. Without it the entry is the index of a port, with [`FOLD`].
+/// Set in a route entry that is a stage, whose index it has, with [`BACK`] and [`PEER`]. Without it the entry is the index of a
+/// port, with [`FOLD`].
 pub const STAGE: u32 = 1 << 31;
+/// The stage is crossed backward.
+pub const BACK: u32 = 1 << 30;
+/// The stage is not crossed: what comes here was sent to it by its peer.
+pub const PEER: u32 = 1 << 29;
+/// The stage itself.
+pub const STAGE_INDEX: u32 = PEER - 1;
 /// The next port on the route hears from this one alone, in the order in which this one accepts: its work is done at once,
 /// with the instant at which the packet will reach it, and needs no event.
 pub const FOLD: u32 = 1 << 30;
@@ -36,6 +43,9 @@ pub const HOSTED: u32 = u32::MAX - 4;
 /// The route entry behind the last, where packets arrive that were lost at random: they keep the time they would have taken, and
 /// carry on which port they were lost.
 pub const DISCARD: u32 = u32::MAX - 2;
+
+/// The route entry where a packet of a stage's own ends that is for nobody.
+pub const NOBODY: u32 = u32::MAX - 3;
 
 /// What a flow is and where its packets go.
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +134,8 @@ pub struct Datagrams {
 pub struct Host {
     /// Time it spends on a data packet; absent: none.
     pub processing: Option<(Sampler, Stream)>,
+    /// Number of its user's group.
+    pub group: u32,
     /// When its last packet left it; order is kept.
     pub left: Time,
     /// The profiles of its own, in [`Network::profiles`], where its connections share metrics.
@@ -151,12 +163,22 @@ pub struct StageSlot {
     pub stage: Stage,
     /// Its own stream.
     pub stream: Stream,
-    /// Index of its class in the scenario, for probes.
+    /// Index of its class in the scenario, for counters and probes.
     pub class: u32,
     /// Number among its copies.
     pub copy: u32,
-    /// Packets and bytes that passed forward in the window.
-    pub passed: (u64, u64),
+    /// The first flow whose path leads here.
+    pub home: u32,
+    /// Packets that it holds.
+    pub held: u32,
+    /// When it wants to be woken; [`Time::NEVER`]: not at all.
+    pub wake: Time,
+    /// When it was woken or told something last, and how often before at that instant.
+    pub called: (Time, u32),
+    /// Packets and bytes that passed in the window, forward and backward.
+    pub passed: [(u64, u64); 2],
+    /// Ports that it controls.
+    pub controls: Vec<u32>,
 }
 
 /// A network.
@@ -172,9 +194,15 @@ pub struct Network {
     pub classes: Vec<ClassCounters>,
     /// Stages.
     pub stages: Vec<StageSlot>,
-    /// All routes, one after the other. Each goes there and back: ports and stages, [`RECEIVER`], ports, [`SENDER`]. One
-    /// position on it says all about where a packet is, so that little is left to decide at each hop.
+    /// Counters by stage of the scenario.
+    pub stage_counters: Vec<StageCounters>,
+    /// All routes, one after the other. Each goes there and back: ports and stages, [`RECEIVER`], ports and stages, [`SENDER`],
+    /// [`DISCARD`]; then the ways of packets that stages on it make. One position on it says all about where a packet is, so that
+    /// little is left to decide at each hop.
     pub routes: Vec<u32>,
+    /// Where on a route the ways begin of packets that a stage makes, by [`evenflow_stage::To`]; 0: there is none. By group, then
+    /// stage of the scenario; empty where no stage makes any.
+    pub own_ways: Vec<[u8; 3]>,
     /// Flows.
     pub flows: Vec<Flow>,
     /// What flows counted.

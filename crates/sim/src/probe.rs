@@ -2,7 +2,7 @@
 //!
 //! A run without one pays a flag test per packet.
 
-use evenflow_base::{Duration, Packet, Reason, Time, Verdict};
+use evenflow_base::{Duration, Packet, Time, Verdict};
 use evenflow_scenario::model::EventKind;
 
 use evenflow_transport::Window;
@@ -80,6 +80,9 @@ pub struct Timed {
     pub column: usize,
 }
 
+/// Set in the class of what happens at a stage.
+pub const STAGES: u32 = 1 << 31;
+
 /// Something that happened to a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Happening {
@@ -87,7 +90,7 @@ pub struct Happening {
     pub time: Time,
     /// To a packet of which flow.
     pub flow: u32,
-    /// At which link and direction: twice the link's index, plus one backwards.
+    /// At which link and direction: twice the link's index, plus one backwards. Or at which stage: its index and [`STAGES`].
     pub class: u32,
     /// Reason of a drop or mark; of an arrival: whether it was marked.
     pub code: u8,
@@ -281,11 +284,11 @@ impl Probes {
         }
     }
 
-    /// A packet of a flow, which is named by its number in lists, was marked as it left a queue.
-    pub fn marked(&mut self, class: u32, flow: u32, reason: Reason, now: Time) {
+    /// A packet was marked as it left a queue, or by a stage.
+    pub fn marked(&mut self, mark: Happening) {
         for (kind, list) in &mut self.lists {
             if *kind == EventKind::Mark {
-                list.push(Happening { time: now, flow, class, code: reason as u8 });
+                list.push(mark);
             }
         }
     }

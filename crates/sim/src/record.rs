@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use evenflow_base::schema::Observable;
+use evenflow_base::schema::{Observable, Way};
 use evenflow_base::{Reason, Time};
 use evenflow_queue::held::{ClassCounts, is_counter};
 use evenflow_queue::htb;
@@ -17,7 +17,7 @@ use crate::build::flows_per_user;
 use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
 use crate::port::{Events, Port, Queue};
-use crate::probe::Gauges;
+use crate::probe::{Gauges, Happening, STAGES};
 use crate::senders::SenderSums;
 use crate::transfers::{Sums, Transfers};
 
@@ -59,7 +59,7 @@ pub fn record(engine: &Engine, scenario: &Scenario, seed: u64) -> Outcome {
     let reasons: Vec<&str> = Reason::ALL.iter().map(|r| r.name()).collect();
     out.insert("event_reasons".into(), json!(reasons));
     out.insert("record_version".into(), metrics::VERSION.into());
-    let columns = columns(engine);
+    let columns = columns(engine, scenario);
     let record_hash = hash(&out, &columns, metrics::VERSION);
     Outcome { record: out, record_hash, columns }
 }
@@ -471,10 +471,24 @@ fn stages(engine: &Engine, scenario: &Scenario) -> Value {
         let mut entry = Map::new();
         let copies: Vec<_> = engine.net.stages.iter().filter(|s| s.class == i as u32).collect();
         entry.insert("copies".into(), copies.len().into());
-        entry.insert("passed_packets".into(), copies.iter().map(|s| s.passed.0).sum::<u64>().into());
-        entry.insert("passed_bytes".into(), copies.iter().map(|s| s.passed.1).sum::<u64>().into());
-        entry.insert("drops".into(), json!({}));
-        entry.insert("marks".into(), json!({}));
+        let (counters, traits) = (&engine.net.stage_counters[i], stage.spec.mechanism.traits);
+        let passed = |way: usize| {
+            let sum = |of: fn((u64, u64)) -> u64| copies.iter().map(|s| of(s.passed[way])).sum::<u64>();
+            let mut out = Map::new();
+            out.insert("passed_packets".into(), sum(|p| p.0).into());
+            out.insert("passed_bytes".into(), sum(|p| p.1).into());
+            out.insert("drops".into(), reasons(&counters.drops[way]));
+            out.insert("marks".into(), reasons(&counters.marks[way]));
+            out
+        };
+        entry.extend(passed(0));
+        if traits.ways.has(Way::Backward) {
+            entry.insert("reverse".into(), Value::Object(passed(1)));
+        }
+        if traits.sends {
+            entry.insert("sent_packets".into(), counters.sent.0.into());
+            entry.insert("sent_bytes".into(), counters.sent.1.into());
+        }
         for observable in stage.spec.mechanism.observables {
             let value = mean(copies.iter().map(|s| s.stage.observe(observable.name, engine.net.window.to)));
             entry.insert(observable.name.into(), number(value));
@@ -514,7 +528,8 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
     Value::Object(out)
 }
 
-fn columns(engine: &Engine) -> Vec<Column> {
+fn columns(engine: &Engine, scenario: &Scenario) -> Vec<Column> {
+    let stages_decide = scenario.stages.iter().any(|stage| !stage.spec.mechanism.counters.is_empty());
     let mut columns: Vec<Column> = engine
         .probes
         .series
@@ -529,11 +544,17 @@ fn columns(engine: &Engine) -> Vec<Column> {
             EventKind::Open | EventKind::Close => continue, // lists of their own
         };
         let times: Vec<f64> = list.iter().map(|h| h.time.seconds()).collect();
-        let fields: [(&str, Vec<f64>); 3] = [
+        let at_stage = |h: &Happening| h.class & STAGES != 0;
+        let link = |h: &Happening| if at_stage(h) { -1.0 } else { f64::from(h.class / 2) };
+        let stage = |h: &Happening| if at_stage(h) { f64::from(h.class & !STAGES) } else { -1.0 };
+        let mut fields: Vec<(&str, Vec<f64>)> = vec![
             ("flow", list.iter().map(|h| f64::from(h.flow)).collect()),
-            ("link", list.iter().map(|h| f64::from(h.class / 2)).collect()),
-            (code, list.iter().map(|h| f64::from(h.code)).collect()),
+            ("link", list.iter().map(link).collect()),
         ];
+        if stages_decide && code == "reason" {
+            fields.push(("stage", list.iter().map(stage).collect()));
+        }
+        fields.push((code, list.iter().map(|h| f64::from(h.code)).collect()));
         for (field, values) in fields {
             columns.push(Column { name: format!("events.{kind}.{field}"), times: times.clone(), values });
         }

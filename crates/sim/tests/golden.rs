@@ -121,7 +121,8 @@ const FILLED: [(Type, &str); 8] = [
 ];
 
 /// Parameters of a mechanism that requires what `FILLED` does not have, or would have nothing to do.
-const SETTINGS: [(&str, &str); 11] = [
+const SETTINGS: [(&str, &str); 12] = [
+    ("rewriter", r#"class = "be""#),
     ("strict", r#"order = ["ef", "af", "be"]"#),
     ("medf", r#"offsets = { ef = "0 ms", af = "12 ms", be = "30 ms" }"#),
     ("htb", HTB),
@@ -321,7 +322,8 @@ class = "ef"
 }
 
 /// What every stage's record has.
-const STAGE_FIELDS: [&str; 5] = ["copies", "passed_packets", "passed_bytes", "drops", "marks"];
+const STAGE_FIELDS: [&str; 8] =
+    ["copies", "passed_packets", "passed_bytes", "drops", "marks", "reverse", "sent_packets", "sent_bytes"];
 
 /// The parameters that `mechanism` needs, as they stand in a file.
 fn required(mechanism: &Mechanism) -> Vec<String> {
@@ -439,7 +441,10 @@ fn every_stage() {
     let table = table(Room::Stage, "stage before its queue", &|kind, params| {
         let reader = LABELS.iter().find(|(_, stage)| kind.ends_with(stage));
         let queue = reader.map_or("droptail", |(queue, _)| queue);
-        let queue = format!(r#"kind = {queue:?}, limit = "40 packets""#);
+        let queue = match kind {
+            "rewriter" => MARKS.into(), // it rewrites what marks depend on
+            _ => format!(r#"kind = {queue:?}, limit = "40 packets""#),
+        };
         World { queue, stage: of_kind(kind, params), ..SHORT }
     });
     insta::assert_snapshot!(table);

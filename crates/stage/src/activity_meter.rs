@@ -7,10 +7,10 @@
 use evenflow_base::schema::{
     Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
 };
-use evenflow_base::{Duration, Packet, Stream, Time};
+use evenflow_base::{Duration, Packet, Time};
 
 use crate::rate_meter::{RateMeter, START, Start};
-use crate::station::{Owner, Station};
+use crate::station::{Cx, Owner, Pass, Station};
 
 /// The least rate an activity is computed from, bit/s: a rate of zero would poison every average for ever.
 const RATE_FLOOR: f64 = 1.0;
@@ -85,11 +85,11 @@ impl Station for ActivityMeter {
 
     /// Meters the packet, whatever becomes of it, and writes its activity.
     #[inline]
-    fn forward(&mut self, packet: &mut Packet, now: Time, stream: &mut Stream) {
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         let factor = self.params.accounting.get(usize::from(packet.class)).copied().unwrap_or(1.0);
-        let mut rate = self.rate.add(factor * f64::from(packet.size), now);
+        let mut rate = self.rate.add(factor * f64::from(packet.size), cx.now);
         if self.params.fair {
-            rate *= stream.open01();
+            rate *= cx.stream.open01();
         }
         if rate < RATE_FLOOR {
             rate = RATE_FLOOR;
@@ -97,6 +97,7 @@ impl Station for ActivityMeter {
         }
         self.activity = activity(rate, self.params.reference_rate);
         packet.label = self.activity;
+        Pass::On
     }
 
     fn observe(&self, name: &str, now: Time) -> Option<f64> {
@@ -122,8 +123,8 @@ impl Station for FairMeter {
     }
 
     #[inline]
-    fn forward(&mut self, packet: &mut Packet, now: Time, stream: &mut Stream) {
-        self.0.forward(packet, now, stream);
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        self.0.forward(packet, cx)
     }
 
     fn observe(&self, name: &str, now: Time) -> Option<f64> {
@@ -204,6 +205,7 @@ pub static FAIR_TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Stepper;
     use evenflow_base::ip;
 
     fn params() -> Params {
@@ -222,7 +224,7 @@ mod tests {
 
     fn label_after(meter: &mut ActivityMeter, class: u8, seconds: f64) -> f64 {
         let mut p = packet(class);
-        meter.forward(&mut p, Time::from_seconds(seconds), &mut Stream::new(1, "meter"));
+        meter.forward(&mut p, &mut Stepper::new(1).cx(Time::from_seconds(seconds)));
         p.label
     }
 
@@ -261,12 +263,12 @@ mod tests {
     fn the_fair_meter_has_the_known_mean_and_spread() {
         // E[log2 x] = -1/ln 2 = -1.4427, standard deviation 1.4427, for uniform x.
         let mut m = ActivityMeter::new(Params { fair: true, ..params() });
-        let mut stream = Stream::new(1, "fair");
+        let mut by_hand = Stepper::new(1);
         let (mut sum, mut squares, n) = (0.0, 0.0, 100_000);
         for i in 0..n {
             let mut p = packet(0);
             let now = Time::from_seconds(100.0 + 2.4e-3 * f64::from(i));
-            m.forward(&mut p, now, &mut stream);
+            m.forward(&mut p, &mut by_hand.cx(now));
             let x = p.label - activity(m.rate.rate(now), 10e3);
             sum += x;
             squares += x * x;

@@ -7,9 +7,9 @@
 use evenflow_base::schema::{
     Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
 };
-use evenflow_base::{Duration, Packet, Stream, Time};
+use evenflow_base::{Duration, Packet, Time};
 
-use crate::station::{Owner, Station};
+use crate::station::{Cx, Owner, Pass, Station};
 
 /// Its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +53,8 @@ impl Station for CsfqEdge {
 
     /// Updates the estimate and writes it into the packet. The first packet's gap counts from the start of the run.
     #[inline]
-    fn forward(&mut self, packet: &mut Packet, now: Time, _stream: &mut Stream) {
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        let now = cx.now;
         let gap = now.since(self.last.unwrap_or(Time::ZERO)).seconds();
         self.pending += f64::from(packet.size) * 8.0;
         if gap > 0.0 {
@@ -63,6 +64,7 @@ impl Station for CsfqEdge {
             self.last = Some(now);
         }
         packet.label = self.label();
+        Pass::On
     }
 
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {
@@ -98,11 +100,12 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Stepper;
     use evenflow_base::ip;
 
     fn pass(edge: &mut CsfqEdge, now: u64) -> f64 {
         let mut p = Packet { ip: ip::DATAGRAM, ..Packet::new(0, 1500, 1470) };
-        edge.forward(&mut p, Time(now), &mut Stream::new(1, "own"));
+        edge.forward(&mut p, &mut Stepper::new(1).cx(Time(now)));
         p.label
     }
 

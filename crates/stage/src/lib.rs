@@ -1,20 +1,36 @@
-//! Stages: what packets pass that is no link. Meters and edges today; policers, auditors and tunnel ends later.
+//! Stages: what packets pass that is no link. Meters and edges, and what acts: drops, marks, holds, rewrites, answers.
 //!
-//! Sans I/O: the instant and the randomness are arguments.
+//! Sans I/O: the instant, the randomness and whose packet it is are arguments; what a stage wants beside its verdict it asks for
+//! ([`Cx`]), and whoever moves packets does it.
 
 pub mod activity_meter;
 pub mod csfq_edge;
+mod kept;
+pub mod probe_stage;
 pub mod rate_meter;
+pub mod rewriter;
 mod station;
+mod stepper;
 pub mod three_colour;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
-use evenflow_base::{Packet, Stream, Time};
+use evenflow_base::{Packet, Reason, Time};
 
 pub use activity_meter::{ActivityMeter, FairMeter};
 pub use csfq_edge::CsfqEdge;
+pub use kept::Kept;
+pub use probe_stage::ProbeStage;
 pub use rate_meter::RateMeter;
-pub use station::{Owner, Station};
+pub use rewriter::Rewriter;
+pub use station::{Act, Cx, HeldPacket, Own, Owner, Pass, Setting, Signal, Station, To, Whose};
+pub use stepper::Stepper;
+
+/// What a stage tells its peer. A kind that talks has its own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// Of a [`probe_stage`].
+    Probe(probe_stage::Probe),
+}
 
 /// The places of the stages: variant, type, and what calls them by name.
 macro_rules! stages {
@@ -39,14 +55,48 @@ macro_rules! stages {
 
             /// See [`Station::forward`].
             #[inline]
-            pub fn forward(&mut self, packet: &mut Packet, now: Time, stream: &mut Stream) {
-                match self { $(Stage::$name(stage) => stage.forward(packet, now, stream),)* }
+            pub fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+                match self { $(Stage::$name(stage) => stage.forward(packet, cx),)* }
+            }
+
+            /// See [`Station::backward`].
+            #[inline]
+            pub fn backward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+                match self { $(Stage::$name(stage) => stage.backward(packet, cx),)* }
+            }
+
+            /// See [`Station::start`].
+            pub fn start(&mut self, cx: &mut Cx) {
+                match self { $(Stage::$name(stage) => stage.start(cx),)* }
+            }
+
+            /// See [`Station::wake`].
+            pub fn wake(&mut self, cx: &mut Cx) {
+                match self { $(Stage::$name(stage) => stage.wake(cx),)* }
+            }
+
+            /// See [`Station::receive`].
+            pub fn receive(&mut self, message: Message, cx: &mut Cx) {
+                match self { $(Stage::$name(stage) => stage.receive(message, cx),)* }
+            }
+
+            /// See [`Station::held`].
+            pub fn held(&self) -> Vec<HeldPacket> {
+                match self { $(Stage::$name(stage) => stage.held(),)* }
             }
 
             /// See [`Station::observe`].
             pub fn observe(&self, name: &str, now: Time) -> Option<f64> {
                 match self { $(Stage::$name(stage) => stage.observe(name, now),)* }
             }
+        }
+
+        /// See [`Station::classes_after`].
+        pub fn classes_after(kind: &str, values: &Values, class: &str) -> Vec<String> {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return <$stage as Station>::classes_after(values, class);
+            })*
+            panic!("no stage is called {kind}")
         }
     };
 }
@@ -59,11 +109,21 @@ stages! {
     CsfqEdge(CsfqEdge),
     /// See [`activity_meter`].
     Fair(FairMeter),
+    /// See [`probe_stage`].
+    Probe(ProbeStage),
     /// See [`rate_meter`].
     Rate(RateMeter),
+    /// See [`rewriter`].
+    Rewriter(Rewriter),
 }
 
 /// What is wrong with several parameters together.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     Stage::build(kind, values, Owner { classes: &[], weight: 1.0 }).err().unwrap_or_default()
+}
+
+/// The reasons for drops and marks that a kind's table declares.
+pub fn reasons(table: &Mechanism) -> Vec<Reason> {
+    let declared = |reason: &&Reason| table.counters.iter().any(|counter| counter.name == reason.name());
+    Reason::ALL.iter().filter(declared).copied().collect()
 }

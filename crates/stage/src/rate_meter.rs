@@ -4,9 +4,9 @@
 //! One parameter, the memory M: how far back, how smooth and how late the measurement is are all M.
 
 use evenflow_base::schema::{Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values};
-use evenflow_base::{Duration, Packet, Stream, Time};
+use evenflow_base::{Duration, Packet, Time};
 
-use crate::station::{Owner, Station};
+use crate::station::{Cx, Owner, Pass, Station};
 
 /// Beyond so many memories the weighted time equals M to the last bit of an f64: 1 - exp(-x) is 1 for x > 37.
 const SATURATED: f64 = 38.0;
@@ -112,8 +112,9 @@ impl Station for RateMeter {
     }
 
     #[inline]
-    fn forward(&mut self, packet: &mut Packet, now: Time, _stream: &mut Stream) {
-        self.add(f64::from(packet.size), now);
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        self.add(f64::from(packet.size), cx.now);
+        Pass::On
     }
 
     fn observe(&self, name: &str, now: Time) -> Option<f64> {

@@ -1,7 +1,9 @@
-//! What every stage can do.
+//! What every stage can do, what it is told, and what it may do beside its verdict.
 
-use evenflow_base::schema::{Mechanism, Problem, Values};
-use evenflow_base::{Packet, Stream, Time};
+use evenflow_base::schema::{Mechanism, Problem, Values, Way};
+use evenflow_base::{Options, Packet, Rate, Reason, Stream, Time, flags};
+
+use crate::Message;
 
 /// Whom a stage is built for.
 #[derive(Clone, Copy, Debug)]
@@ -12,19 +14,215 @@ pub struct Owner<'a> {
     pub weight: f64,
 }
 
+/// What becomes of a packet that meets a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// It goes on.
+    On,
+    /// It goes on and carries a congestion mark, which the stage has set.
+    Mark(Reason),
+    /// It is gone.
+    Drop(Reason),
+    /// The stage keeps it ([`Cx::hold`]) and sends it on later ([`Cx::release`]).
+    Held,
+}
+
+/// Whose packet it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Whose {
+    /// Number of the user, over all groups.
+    pub user: u32,
+    /// Number of the flow. No two flows of a run have the same, whether they live at one time or not.
+    pub flow: u64,
+    /// Traffic class, as the packet has it when it arrives.
+    pub class: u8,
+    /// Whose path it takes: where the engine has the flow, or what flows like it are modelled after.
+    pub slot: u32,
+}
+
+/// What a packet does to its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Asks to open it: a SYN of the opener.
+    Opens,
+    /// Says that its sender has sent everything: a FIN.
+    Closes,
+    /// Ends it at once: an RST.
+    Breaks,
+}
+
+impl Signal {
+    /// What `packet` does, if it is one of these.
+    #[inline]
+    pub fn of(packet: &Packet) -> Option<Signal> {
+        match packet.flags {
+            f if f & flags::RST != 0 => Some(Signal::Breaks),
+            f if f & flags::SYN != 0 => (f & flags::ACK == 0).then_some(Signal::Opens),
+            f if f & flags::FIN != 0 => Some(Signal::Closes),
+            _ => None,
+        }
+    }
+}
+
+/// Where a packet of a stage's own goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// To the stage's peer, over what lies between the two on the path of the flow along which it is sent.
+    Peer,
+    /// To the end of that path. Nobody there wants it.
+    Forward,
+    /// To the beginning of that path. Nobody there wants it.
+    Backward,
+}
+
+/// A packet of a stage's own. On its way it is one like any other: it takes time, waits, may be dropped, passes other stages.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// Where it goes, in the directions of the stage.
+    pub to: To,
+    /// Bytes on the wire, headers included.
+    pub size: u16,
+    /// Its traffic class.
+    pub class: u8,
+    /// Along the path of which flow; where queues tell flows apart it is that one's.
+    pub along: Whose,
+    /// What it carries to the peer.
+    pub message: Option<Message>,
+}
+
+/// A setting of the component that a stage controls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Setting {
+    /// The rate of a link. A packet in transmission finishes at the old one.
+    Rate(Rate),
+}
+
+/// A packet that a stage holds.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldPacket {
+    /// The packet, which the stage may change.
+    pub packet: Packet,
+    /// Whose it is.
+    pub whose: Whose,
+    /// In which direction it crosses the stage.
+    pub way: Way,
+    /// Since when it is held.
+    pub at: Time,
+}
+
+/// What a stage asks for.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// To be woken at this instant.
+    Wake(Time),
+    /// To send a packet of its own.
+    Send(Own),
+    /// To send on a packet that it held.
+    Release(HeldPacket),
+    /// To change what it controls.
+    Set(Setting),
+}
+
+/// What a stage is told when it is called, and how it asks for more than its verdict. What it asks for happens when it returns,
+/// before the packet at hand goes on: first its alarm is set, then the rest is done in order. In the course of that it may be
+/// called again, for what it sends on may come back at the same instant.
+#[derive(Debug)]
+pub struct Cx<'a> {
+    /// The instant.
+    pub now: Time,
+    /// Whose packet it is. Without a packet ([`Station::wake`]): of the first flow whose path leads here.
+    pub whose: Whose,
+    /// In which direction the packet crosses the stage.
+    pub way: Way,
+    /// Random numbers, the stage's own.
+    pub stream: &'a mut Stream,
+    /// What few packets carry: windows and their scales, SACK blocks, outer headers.
+    pub options: &'a mut Options,
+    acts: &'a mut Vec<Act>,
+}
+
+impl<'a> Cx<'a> {
+    /// What is known at a call; `acts` gets what the stage asks for.
+    #[inline(always)]
+    pub fn new(
+        now: Time,
+        whose: Whose,
+        way: Way,
+        stream: &'a mut Stream,
+        options: &'a mut Options,
+        acts: &'a mut Vec<Act>,
+    ) -> Cx<'a> {
+        Cx { now, whose, way, stream, options, acts }
+    }
+
+    /// The stage wants to be woken at `at`, instead of at any instant that it asked for before. [`Time::NEVER`]: not at all.
+    /// The past is now.
+    pub fn wake_at(&mut self, at: Time) {
+        self.acts.push(Act::Wake(at.max(self.now)));
+    }
+
+    /// Sends a packet of the stage's own.
+    pub fn send(&mut self, own: Own) {
+        self.acts.push(Act::Send(own));
+    }
+
+    /// Keeps `packet`: the verdict must be [`Pass::Held`].
+    pub fn hold(&self, packet: &Packet) -> HeldPacket {
+        HeldPacket { packet: *packet, whose: self.whose, way: self.way, at: self.now }
+    }
+
+    /// Sends on a packet that was held.
+    pub fn release(&mut self, held: HeldPacket) {
+        self.acts.push(Act::Release(held));
+    }
+
+    /// Changes the component that the stage controls; nothing where it controls none.
+    pub fn set(&mut self, setting: Setting) {
+        self.acts.push(Act::Set(setting));
+    }
+}
+
 /// Something that packets pass on their way and that is no link.
 pub trait Station: Clone + std::fmt::Debug + Sized {
-    /// Its table.
+    /// Its table. Its traits say in which directions it acts: others are never called.
     const TABLE: &'static Mechanism;
 
     /// From decoded values.
     fn build(values: &Values, owner: Owner) -> Result<Self, Vec<Problem>>;
 
-    /// A packet passes forward at `now`. `stream` is the stage's own.
-    fn forward(&mut self, packet: &mut Packet, now: Time, stream: &mut Stream);
+    /// A packet crosses it forward.
+    #[inline]
+    fn forward(&mut self, _packet: &mut Packet, _cx: &mut Cx) -> Pass {
+        Pass::On
+    }
+
+    /// A packet crosses it backward.
+    #[inline]
+    fn backward(&mut self, _packet: &mut Packet, _cx: &mut Cx) -> Pass {
+        Pass::On
+    }
+
+    /// The run begins.
+    fn start(&mut self, _cx: &mut Cx) {}
+
+    /// The instant has come that [`Cx::wake_at`] asked for last.
+    fn wake(&mut self, _cx: &mut Cx) {}
+
+    /// A packet of its peer's has arrived and told it something.
+    fn receive(&mut self, _message: Message, _cx: &mut Cx) {}
+
+    /// The packets that it holds.
+    fn held(&self) -> Vec<HeldPacket> {
+        Vec::new()
+    }
 
     /// An observable by name, at `now`, for a series or a test.
     fn observe(&self, _name: &str, _now: Time) -> Option<f64> {
         None
+    }
+
+    /// The traffic classes that a packet of `class` may have behind it.
+    fn classes_after(_values: &Values, class: &str) -> Vec<String> {
+        vec![class.to_owned()]
     }
 }

@@ -1,10 +1,10 @@
 //! Laws of meters: what their definitions promise for any arrivals.
 
-use evenflow_base::{Duration, Packet, Stream, Time, ip};
-use evenflow_stage::Station;
+use evenflow_base::{Duration, Packet, Time, ip};
 use evenflow_stage::activity_meter::{self, ActivityMeter};
 use evenflow_stage::csfq_edge::{self, CsfqEdge};
 use evenflow_stage::rate_meter::{RateMeter, Start};
+use evenflow_stage::{Station, Stepper};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -38,13 +38,13 @@ fn fair_activities_have_the_distribution_of_a_uniform_part_of_the_rate() {
     let (reference, n) = (10e3, 20_000);
     let mut fair = meter(reference, true);
     let mut normal = meter(reference, false);
-    let mut stream = Stream::new(1, "fair");
+    let mut by_hand = Stepper::new(1);
     let mut uniform: Vec<f64> = Vec::with_capacity(n);
     for i in 0..n as u64 {
         let now = Time(30_000_000_000 + i * 2_400_000);
         let (mut f, mut m) = (packet(1500), packet(1500));
-        fair.forward(&mut f, now, &mut stream);
-        normal.forward(&mut m, now, &mut stream);
+        fair.forward(&mut f, &mut by_hand.cx(now));
+        normal.forward(&mut m, &mut by_hand.cx(now));
         // 2^A R_r / R_m, which must be uniform on (0, 1).
         uniform.push(libm::exp2(f.label - m.label));
     }
@@ -91,13 +91,13 @@ proptest! {
     #[test]
     fn activities_scale_with_the_reference_rate(arrivals in arrivals(), k in -20i32..20) {
         let (mut here, mut there) = (meter(10e3, false), meter(10e3 * libm::exp2(f64::from(k)), false));
-        let mut stream = Stream::new(1, "unused");
+        let mut by_hand = Stepper::new(1);
         let mut now = Time(1_000_000);
         for (size, gap) in arrivals {
             now += Duration(gap);
             let (mut a, mut b) = (packet(size), packet(size));
-            here.forward(&mut a, now, &mut stream);
-            there.forward(&mut b, now, &mut stream);
+            here.forward(&mut a, &mut by_hand.cx(now));
+            there.forward(&mut b, &mut by_hand.cx(now));
             prop_assert!(a.label.is_finite());
             prop_assert!((a.label - b.label - f64::from(k)).abs() < 1e-9);
         }
@@ -113,7 +113,7 @@ proptest! {
             let before = edge.label();
             pending += f64::from(size) * 8.0;
             let mut p = packet(size);
-            edge.forward(&mut p, now, &mut Stream::new(1, "none"));
+            edge.forward(&mut p, &mut Stepper::new(1).cx(now));
             prop_assert!(p.label.is_finite() && p.label >= 0.0);
             if now > last {
                 let rate = pending / now.since(last).seconds();

@@ -359,6 +359,13 @@ impl Receiver {
         }
     }
 
+    /// An ACK that is held back goes at `at`, if that is earlier.
+    pub fn hold_until(&mut self, at: Time) {
+        if self.due != Time::NEVER {
+            self.due = self.due.min(at);
+        }
+    }
+
     /// The connection is no more: no ACK is due.
     pub fn hush(&mut self) {
         self.due = Time::NEVER;

@@ -109,8 +109,8 @@ def load(file: Path, settings: Sequence[str] | None) -> tuple[Scenario, dict[str
     """The scenario with every `--set` applied, and these settings.
 
     Raises:
-        ScenarioError: the file cannot be read, or a `--set` names a link, stage or group that there is not; then with
-            all other errors of the scenario.
+        ScenarioError: the file cannot be read, or a `--set` names a link, stage, arrival process or group that there is
+            not; then with all other errors of the scenario.
     """
     from ..scenario.scenario import Scenario, parse_setting
 
@@ -162,12 +162,12 @@ def share(option: str, text: str) -> float:
 
 
 def _no_such_component(tree: Mapping[str, Any], text: str) -> tuple[str, str] | None:
-    """`--set` may create keys, and a whole new link, stage or group by its table; a key of one that there is not is a
-    slip, and would be a component that nobody uses."""
+    """`--set` may create keys, and a whole new link, stage, process or group by its table; a key of one that there is
+    not is a slip, and would be a component that nobody uses."""
     from ..scenario import paths
 
     path = paths.parse(text)
-    if len(path) < 3 or path[0] not in ("links", "stages", "groups"):
+    if len(path) < 3 or path[0] not in ("links", "stages", "arrivals", "groups"):
         return None
     known = paths.get(tree, path[:1]) if paths.has(tree, path[:1]) else {}
     if path[1] in known:

@@ -43,7 +43,8 @@ def execute(tree_json: str, seed: int) -> Result:
 
     Raises:
         Interrupted: `request_stop` was called.
-        EvenflowError: an invariant of the simulation broke; please report it with the scenario.
+        EvenflowError: a stage made the run senseless, as one does that holds packets for ever; or an invariant of the
+            simulation broke, which please report with the scenario.
     """
     from .. import _core
 
@@ -51,6 +52,9 @@ def execute(tree_json: str, seed: int) -> Result:
         done = _core.run(_decoded(tree_json), seed)
     except _core.Interrupted:
         raise Interrupted("The run was stopped.") from None
+    except _core.StageError as error:
+        title = json.loads(tree_json).get("title", "untitled")
+        raise EvenflowError(f"“{title}”, seed {seed}: {error}.") from None
     except RuntimeError as error:
         title = json.loads(tree_json).get("title", "untitled")
         raise EvenflowError(

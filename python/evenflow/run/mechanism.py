@@ -19,7 +19,17 @@ _PACKET = {
     "id": "a number of yours, given back by `dequeue`; 0",
     "label": "what an earlier stage wrote into the packet; 0",
 }
-_ECN = {"ecn": '"capable", "not-capable" or "marked"; "capable"'}
+_ECN = {"ecn": '"capable" (or "ect0"), "ect1", "not-capable" or "marked"; "capable"'}
+_CROSSING = {
+    **_PACKET,
+    **_ECN,
+    "re": "the RE flag; False",
+    "segment": '"syn", "syn-ack", "ack", "data", "fin" or "rst" of a TCP connection; a datagram',
+    "window": "its receive window as on the wire, 16 bits; not told",
+    "scale": "the window scale that a SYN announces; none",
+    "user": "number of the user; 0",
+    "flow": "number of the flow; 0",
+}
 _EVENT = {
     "now_s": "time in s; 0",
     "flight": "bytes in flight; the window",
@@ -58,7 +68,13 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
         "enqueue": {**_PACKET, **_ECN, "queue": "a number instead of the class, which some hash"},
         "dequeue": {"now_s": "time in s; 0"},
     },
-    "stage": {"forward": _PACKET, "observe": {"now_s": "time in s; 0"}},
+    "stage": {
+        "forward": _CROSSING,
+        "backward": _CROSSING,
+        "wake": {"now_s": "time in s; 0"},
+        "receive": {"now_s": "time in s; 0", "message": "what its peer has `sent`"},
+        "observe": {"now_s": "time in s; 0"},
+    },
     "traffic": {
         "start": {"now_s": "time in s; 0"},
         "arrival": {"now_s": "time in s; 0"},
@@ -104,9 +120,6 @@ METHODS: dict[str, dict[str, dict[str, str]]] = {
 
 _LATEST_S = 1_000_000
 
-SCHEDULING = frozenset({"fq-codel"})
-"""Queues that are rule and scheduler in one: they are asked as schedulers are."""
-
 
 class Mechanism:
     """A single mechanism; its methods are the Rust object's, called with keywords.
@@ -117,9 +130,11 @@ class Mechanism:
     `ecn` after it. A rule with a clock first catches up to `now_s`, seeing the queue of this call. The parameter
     `link_rate="10 Mbit/s"` is the link it is built for. `leave` is for rules that judge packets as they
     would leave, and answers "pass", "mark" or "drop"; `emptied` tells such a rule that none waits; `departed` is for
-    those that count what was sent.
-    An application is told what happens to its connections, `opened(conn=0, end="client")`, and answers with its `calls`:
-    tables whose `do` is "open", "write", "close", "abort", "timer", "transfer", …. `seed=2` gives it other draws.
+    those that count what was sent. A stage answers `forward` and `backward` with its `verdict` ("pass", "mark", "drop",
+    "hold"), the `reason`, the packet's fields after it and which of them it `changed`; and each call with what it wants
+    besides: packets of its own that it `sent`, packets it held that it `released`, what it `set`, when to `wake` it.
+    An application is told what happens to its connections, `opened(conn=0, end="client")`, and answers with its
+    `calls`: tables whose `do` is "open", "write", "close", "abort", "timer", "transfer", …. `seed=2` gives other draws.
     `METHODS` and docs/mechanisms.md say what each room's mechanisms can be asked.
     """
 
@@ -136,8 +151,7 @@ class Mechanism:
                 raise unknown("mechanism", kind, kinds()) from None
             raise UsageError(f"{kind}: {error}") from None
         self.kind = kind
-        room = next(table["room"] for table in schema()["mechanisms"] if table["kind"] == kind)
-        self._methods = METHODS["scheduler" if kind in SCHEDULING else room]
+        self._methods = METHODS[self._core.room]
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         if method.startswith("_"):

@@ -281,7 +281,9 @@ def _sweep(scenario: Scenario) -> Iterator[Note]:
     only = [
         paths.render(path)
         for path in swept
-        if path[0] in ("links", "stages", "groups") and not paths.has(base, path) and paths.has(base, path[:-1])
+        if path[0] in ("links", "stages", "arrivals", "groups")
+        and not paths.has(base, path)
+        and paths.has(base, path[:-1])
     ]
     text = f"run leaves [sweep] out: {counted(points, 'point')}, {counted(points * replications, 'run')}"
     if only:

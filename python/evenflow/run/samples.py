@@ -46,6 +46,7 @@ NEEDS = {"wtp": 'ecn = "per-packet", ack_every = 1', "dctcp": 'ecn = "accurate"'
 TABLES = {
     "arrivals": 'arrivals.flows = { interval = { gamma = ["6 ms", 0.5] } }',
     "gap": 'groups.users.traffic = { kind = "cbr", rate = "100 kbit/s", gap = { jitter = 0.5 } }',
+    "ecn-map": 'stages.rewriter = { kind = "rewriter", ecn_map = { ce = "ect0" } }',
     "jitter": 'links.bottleneck.jitter = { normal = "1 ms" }',
     "loss": "links.bottleneck.loss = { probability = 0.01 }",
     "reverse": 'links.bottleneck.reverse = { rate = "1 Mbit/s", delay = "5 ms" }',
@@ -63,6 +64,8 @@ TABLES = {
     '"8 Mbit/s", leaf = { kind = "codel" } } } }',
 }
 
+STAGES = {"rewriter": 'ecn = "not-ect"'}
+
 
 def sample(table: Mapping[str, Any]) -> str:
     """The line for a table of the schema or a stack profile; "" where there is none to copy (a whole scenario)."""
@@ -72,7 +75,7 @@ def sample(table: Mapping[str, Any]) -> str:
     if room == "scheduler":
         return f"links.bottleneck.queue.scheduler = {_table(kind, SCHEDULERS.get(kind, ''))}"
     if room == "stage":
-        return f"stages.{kind} = " + _table(kind, 'per = "user"')
+        return f"stages.{kind} = " + _table(kind, STAGES.get(kind, 'per = "user"'))
     if room == "traffic":
         return f"groups.users.traffic = {_table(kind, TRAFFIC.get(kind, ''))}"
     if room == "congestion-control":

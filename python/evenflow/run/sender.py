@@ -25,16 +25,17 @@ class Sender:
     >>> answer["state"]["recovery"], [s["seq"] for s in answer["segments"] if s["again"]]
     ('recovery', [0])
 
-    Times are in s and run forward; a timer that is due before a call goes off first, at its own time. Bytes are counted from 0
-    at the first byte of data; SYN takes no number. Each call answers with a table:
+    Times are in s and run forward; a timer that is due before a call goes off first, at its own time. Bytes are counted
+    from 0 at the first byte of data; SYN takes no number. Each call answers with a table:
 
-    `segments`: what leaves, a list of tables: `now` (when), `seq`, `payload`, `size` (with headers) in B, `flags` (a list of names),
-    `again` (a retransmission), `ecn` ("not-capable", "ect0", "ect1").
+    `segments`: what leaves, a list of tables: `now` (when), `seq`, `payload`, `size` (with headers) in B, `flags`
+    (a list of names), `again` (a retransmission), `ecn` ("not-capable", "ect0", "ect1").
 
-    `state`: `life` ("closed", "opening", "open", "given-up"); `recovery` ("open", "disorder", "reduction", "recovery",
-    "loss"); `cwnd`, `ssthresh` in segments (None: unbounded); `unacked`, `sacked`, `lost`, `retransmitted` (those believed to be in
-    the network) in segments, as Linux's `tcp_info` counts them; `retransmitted_in_all`; `una`, `next` in B; `rtt` (smoothed) and
-    `min_rtt` in s, None before the first sample; `marks`, the congestion marks that ACKs told; `deadline` in s.
+    `state`: `life` ("closed", "opening", "open", "given-up"); `recovery` ("open", "disorder", "reduction",
+    "recovery", "loss"); `cwnd`, `ssthresh` in segments (None: unbounded); `unacked`, `sacked`, `lost`,
+    `retransmitted` (those believed to be in the network) in segments, as Linux's `tcp_info` counts them;
+    `retransmitted_in_all`; `una`, `next` in B; `rtt` (smoothed) and `min_rtt` in s, None before the first sample;
+    `marks`, the congestion marks that ACKs told; `deadline` in s.
     """
 
     def __init__(self, tcp: Mapping[str, Any]) -> None:
@@ -78,8 +79,8 @@ class Sender:
             now: s.
             ack: the next byte expected.
             sack: up to three blocks (from, to), `to` excluded, in B; the newest first.
-            ece: it tells a congestion mark: the flag ECN-echo, or one more on the counter of accurate ECN. On the SYN-ACK: whether the
-                other end can do classic ECN; None: as the stack's line `peer_ecn` says.
+            ece: it tells a congestion mark: the flag ECN-echo, or one more on the counter of accurate ECN. On the
+                SYN-ACK: whether the other end can do classic ECN; None: as the stack's line `peer_ecn` says.
             window: the receive window in B; None: it tells none.
             ace: the three flags AE, CWR, ECE as a number (the counter of accurate ECN), instead of `ece`.
             echo: when the segment left whose timestamp it echoes, in s; None: as RFC 7323 section 4.3 has it.
@@ -120,9 +121,10 @@ def sender(
 
     Args:
         stack: its profile: "rfc", "linux", "linux3.2", "ns3.26", "ns2", "ns2-linux".
-        congestion_control: as in a scenario, a name or a table (`{"kind": "cubic", "form": "linux"}`, or of `evenflow.types`).
+        congestion_control: as in a scenario, a name or a table (`{"kind": "cubic", "form": "linux"}`), also one of
+            `evenflow.types`.
         mss: payload of a full segment in B; None: the stack's.
-        lines: other lines of the `tcp` table of a scenario (`initial_window="4 packets"`, `sack=False`, `ecn="accurate"`).
+        lines: other lines of a scenario's `tcp` table (`initial_window="4 packets"`, `sack=False`, `ecn="accurate"`).
 
     Raises:
         UsageError: no such stack, control or line (the nearest is named), or they contradict each other.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Tree: TypeAlias = "Mapping[str, Any]"
 
-DATAGRAMS = ("poisson", "cbr")
+DATAGRAMS = ("poisson", "cbr", "ping")
 MARKERS = ("red", "virtual-queue", "load-based", "constant-probability", "rem")
 """Queues whose `action` says what becomes of a packet they pick."""
 LAWS = ("uniform", "normal", "exponential", "gamma", "pareto", "lognormal")
@@ -235,7 +235,9 @@ class Source:
 
     @property
     def ack(self) -> float:
-        """Size of an acknowledgement; 0 for datagrams."""
+        """Size of an acknowledgement, or of the reply of a ping; 0 for other datagrams."""
+        if self.kind == "ping":
+            return self.packet
         return mean_of(self.tcp["header"]) if self.tcp else 0.0
 
     @property
@@ -247,14 +249,14 @@ class Source:
 
     @property
     def propagation_s(self) -> float:
-        """Out and back (datagrams: out only), without queues and transmission."""
-        return sum(way.delay for way in (*self.ways, *(self.back if self.tcp else ())))
+        """Out and back (datagrams that nobody answers: out only), without queues and transmission."""
+        return sum(way.delay for way in (*self.ways, *(self.back if self.ack else ())))
 
     @property
     def round_trip_s(self) -> float:
         """Of one packet and its acknowledgement where nothing waits: propagation, transmission, mean processing."""
         sending = sum(self.packet * 8 / way.rate for way in self.ways if way.rate)
-        if self.tcp is not None:
+        if self.ack:
             sending += sum(self.ack * 8 / way.rate for way in self.back if way.rate)
         return self.propagation_s + sending + self.processing
 

@@ -30,6 +30,7 @@ __all__ = [
     "Droptail",
     "Drr",
     "Dynamic",
+    "EcnMap",
     "FairActivityMeter",
     "Fifo",
     "FqCodel",
@@ -57,6 +58,7 @@ __all__ = [
     "Rem",
     "RequestResponse",
     "Reverse",
+    "Rewriter",
     "RobustMpc",
     "Series",
     "Sfq",
@@ -709,6 +711,10 @@ class ActivityMeter(Table):
             class counts once; more than 0)
         start: When the measurement begins (t0). (one of run, first-packet; default: run)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "activity-meter"
@@ -718,6 +724,8 @@ class ActivityMeter(Table):
     accounting: Mapping[str, float] | None = None
     start: Literal["run", "first-packet"] | None = None
     per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -731,12 +739,18 @@ class CsfqEdge(Table):
     Attributes:
         memory: Averaging constant (K). (duration; default: 100 ms; more than 0)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "csfq-edge"
 
     memory: Quantity | None = None
     per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -756,6 +770,10 @@ class FairActivityMeter(Table):
             class counts once; more than 0)
         start: When the measurement begins (t0). (one of run, first-packet; default: run)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "fair-activity-meter"
@@ -765,6 +783,8 @@ class FairActivityMeter(Table):
     accounting: Mapping[str, float] | None = None
     start: Literal["run", "first-packet"] | None = None
     per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -779,6 +799,10 @@ class RateMeter(Table):
         memory: How far back the meter looks. (duration; default: 0.5 s; more than 0)
         start: When the measurement begins (t0). (one of run, first-packet; default: run)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
     """
 
     KIND: ClassVar[str | None] = "rate-meter"
@@ -786,6 +810,59 @@ class RateMeter(Table):
     memory: Quantity | None = None
     start: Literal["run", "first-packet"] | None = None
     per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewriter(Table):
+    """Rewriter.
+
+    A middlebox that changes header fields of what passes: clears, sets or maps the ECN field, the RE flag, the
+    traffic class, the receive window; either way, for a time or all the time.
+
+    Source: RFC 3168 section 18; RFC 7323 section 2.2.
+
+    Attributes:
+        ecn: The ECN codepoint of every packet from here on; "not-ect" clears the field. (one of not-ect, ect1, ect0,
+            ce; default: absent: stays)
+        ecn_map: Instead of ecn: what becomes of each codepoint, as in { ce = "ect0" }, which erases marks. (ecn-map
+            table; default: absent: all stay)
+        re: The RE flag of every packet from here on; false clears it. (flag; default: absent: stays)
+        class_: The traffic class of every packet from here on. (a name; default: absent: stays)
+        window: The receive window of every TCP segment that has one, in whole units of its scale, at least one.
+            (bytes; default: absent: stays; more than 0)
+        max_window: Instead of window: the most that a receive window may be; smaller ones stay. (bytes; default:
+            absent: stays; more than 0)
+        of_class: Only packets of these classes are changed. (list of names; default: absent: all)
+        direction: In which direction packets are changed. (one of forward, reverse, both; default: both)
+        from_: Packets before this instant of the run are not changed. (duration; default: 0 s; at least 0)
+        until: Packets at this instant or later are not changed. (duration; default: absent: the end of the run; more
+            than 0)
+        idle: How long it remembers the window scales of a silent connection. (duration; default: 7440 s; more than 0)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "rewriter"
+
+    ecn: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
+    ecn_map: Table | Mapping[str, Any] | None = None
+    re: bool | None = None
+    class_: str | None = None
+    window: Quantity | None = None
+    max_window: Quantity | None = None
+    of_class: Sequence[str] | None = None
+    direction: Literal["forward", "reverse", "both"] | None = None
+    from_: Quantity | None = None
+    until: Quantity | None = None
+    idle: Quantity | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -797,8 +874,8 @@ class Bulk(Table):
     Source: Menth and Zeitler 2018, section IV-A3 ("saturated").
 
     Attributes:
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
+        end: How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets the
+            connection at once. (one of close, abort; default: absent: close, where until is given)
         flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
         until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
@@ -818,110 +895,6 @@ class Bulk(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cbr(Table):
-    """Constant-rate datagrams.
-
-    Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness,
-    which gap.jitter breaks.
-
-    Source: Menth and Zeitler 2018, section IV-A1.
-
-    Attributes:
-        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
-            default: false)
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
-        gap: How the gaps between packets vary. (gap table; default: absent: equal gaps)
-        packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
-            1500 B; at least 1, at most 65535)
-        rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
-    """
-
-    KIND: ClassVar[str | None] = "cbr"
-
-    ecn_capable: bool | None = None
-    end: Literal["close", "abort"] | None = None
-    gap: Table | Mapping[str, Any] | None = None
-    packet: Quantity | None = None
-    rate: Quantity
-    start: Quantity | None = None
-    until: Quantity | None = None
-    class_: str | None = None
-    tcp: Table | Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Poisson(Table):
-    """Poisson datagrams.
-
-    Datagrams with independent exponential gaps, deaf to the network.
-
-    Source: Menth and Zeitler 2018, section IV-A1.
-
-    Attributes:
-        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
-            default: false)
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
-        packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
-            1500 B; at least 1, at most 65535)
-        rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
-    """
-
-    KIND: ClassVar[str | None] = "poisson"
-
-    ecn_capable: bool | None = None
-    end: Literal["close", "abort"] | None = None
-    packet: Quantity | None = None
-    rate: Quantity
-    start: Quantity | None = None
-    until: Quantity | None = None
-    class_: str | None = None
-    tcp: Table | Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Upload(Table):
-    """Upload.
-
-    TCP connections that each carry one file and then fall silent.
-
-    Source: Menth and Zeitler 2018, section IV-G2.
-
-    Attributes:
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
-        flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
-        size: Application bytes of each connection. (bytes; default: absent: without end; at least 1)
-        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
-            more than 0)
-        class_: Traffic class of its packets. (text; default: absent: the group's)
-        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
-    """
-
-    KIND: ClassVar[str | None] = "upload"
-
-    end: Literal["close", "abort"] | None = None
-    flows: int | Mapping[str, Any] | None = None
-    size: Quantity | None = None
-    start: Quantity | None = None
-    until: Quantity | None = None
-    class_: str | None = None
-    tcp: Table | Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Ping(Table):
     """Ping.
 
@@ -931,8 +904,8 @@ class Ping(Table):
     Source: RFC 792 (echo); defaults: ping of iputils.
 
     Attributes:
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
+        end: How it ends: it still waits for replies that are under way, or it gives them up. (one of close, abort;
+            default: absent: close, where until is given)
         interval: Time between two requests, drawn for each. (duration; default: 1 s; more than 0)
         packet: Size of request and reply on the wire, 28 B of header included; drawn for each request. (bytes;
             default: 84 B; at least 1, at most 65535)
@@ -1011,7 +984,7 @@ class ShortFlows(Table):
     TCP connections that open by a random process, whether or not those before them are done, each carry a few bytes
     along the path, and close. A flow's transfer lasts from the opening to the acknowledgement of its last byte.
 
-    Source: Bonald and Massoulié 2001, section 2 (flows arrive by a process of their own).
+    Source: Ben Fredj et al. 2001, section 2 (flows arrive without regard to those under way).
 
     Attributes:
         arrivals: The process in [arrivals] by which flows arrive that groups share; each flow goes to a user of
@@ -1044,6 +1017,37 @@ class ShortFlows(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Upload(Table):
+    """Upload.
+
+    TCP connections that each carry one file and then fall silent.
+
+    Source: Menth and Zeitler 2018, section IV-G2.
+
+    Attributes:
+        end: How it ends: it writes nothing more and closes, so that what it has sent still arrives, or it resets the
+            connection at once. (one of close, abort; default: absent: close, where until is given)
+        flows: Connections of each user. (whole number; default: 1; at least 1, at most 1000000)
+        size: Application bytes of each connection. (bytes; default: absent: without end; at least 1)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "upload"
+
+    end: Literal["close", "abort"] | None = None
+    flows: int | Mapping[str, Any] | None = None
+    size: Quantity | None = None
+    start: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Web(Table):
     """Web pages.
 
@@ -1051,7 +1055,7 @@ class Web(Table):
     next. Responses travel along the path, requests come back with the acknowledgements. A page is a transfer: from
     its first request to the last byte of its last object.
 
-    Source: RFC 9112; 3GPP TR 25.892 table A.2.2.1 (main object, embedded objects, reading time).
+    Source: RFC 9112; Mah 1997 (pages of several objects, think times).
 
     Attributes:
         connections: Connections that a page uses at once, at most. (whole number; default: 6; at least 1, at most
@@ -1094,6 +1098,79 @@ class Web(Table):
     service: Quantity | None = None
     start: Quantity | None = None
     think: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cbr(Table):
+    """Constant-rate datagrams.
+
+    Datagrams with equal gaps. Two such sources can lock phases behind a drop-tail queue: an artefact of exactness,
+    which gap.jitter breaks.
+
+    Source: Menth and Zeitler 2018, section IV-A1.
+
+    Attributes:
+        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
+            default: false)
+        end: Datagrams have nothing to close or reset: either way the last one is sent before until. (one of close,
+            abort; default: absent: close, where until is given)
+        gap: How the gaps between packets vary. (gap table; default: absent: equal gaps)
+        packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
+            1500 B; at least 1, at most 65535)
+        rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "cbr"
+
+    ecn_capable: bool | None = None
+    end: Literal["close", "abort"] | None = None
+    gap: Table | Mapping[str, Any] | None = None
+    packet: Quantity | None = None
+    rate: Quantity
+    start: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson(Table):
+    """Poisson datagrams.
+
+    Datagrams with independent exponential gaps, deaf to the network.
+
+    Source: Menth and Zeitler 2018, section IV-A1.
+
+    Attributes:
+        ecn_capable: Whether its packets carry ECT(0), so that markers mark them instead of dropping them. (flag;
+            default: false)
+        end: Datagrams have nothing to close or reset: either way the last one is sent before until. (one of close,
+            abort; default: absent: close, where until is given)
+        packet: Size on the wire, 28 B of header included; a random size is drawn for each packet. (bytes; default:
+            1500 B; at least 1, at most 65535)
+        rate: Mean rate of each user, headers included. (rate; default: required; more than 0)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "poisson"
+
+    ecn_capable: bool | None = None
+    end: Literal["close", "abort"] | None = None
+    packet: Quantity | None = None
+    rate: Quantity
+    start: Quantity | None = None
     until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
@@ -1895,12 +1972,12 @@ class Recording(Table):
         series: Time series. (list of series tables; default: absent: none)
         histograms: "links.L.queue.packets" (share of time at each queue length) and "links.L.queue.at_drop" (drops by
             the queue length they met). (list of names; default: absent: none)
-        events: Events listed one by one. (list out of drop, mark, arrival; default: absent: none)
+        events: Events listed one by one. (list out of drop, mark, arrival, open, close; default: absent: none)
     """
 
     series: Sequence[Table | Mapping[str, Any]] | None = None
     histograms: Sequence[str] | None = None
-    events: Sequence[Literal["drop", "mark", "arrival"]] | None = None
+    events: Sequence[Literal["drop", "mark", "arrival", "open", "close"]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1920,6 +1997,28 @@ class Series(Table):
 
     of: str
     every: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EcnMap(Table):
+    """What becomes of each ECN codepoint.
+
+    What becomes of each ECN codepoint.
+
+    Source: docs/scenarios.md.
+
+    Attributes:
+        not_ect: What packets become that are not ECN-capable. (one of not-ect, ect1, ect0, ce; default: absent:
+            stays)
+        ect1: What ECT(1) becomes. (one of not-ect, ect1, ect0, ce; default: absent: stays)
+        ect0: What ECT(0) becomes. (one of not-ect, ect1, ect0, ce; default: absent: stays)
+        ce: What congestion marks become. (one of not-ect, ect1, ect0, ce; default: absent: stays)
+    """
+
+    not_ect: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
+    ect1: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
+    ect0: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
+    ce: Literal["not-ect", "ect1", "ect0", "ce"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

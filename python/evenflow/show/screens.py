@@ -182,10 +182,12 @@ def _queue(way: Way) -> str:
 
 
 def _sends(source: Source) -> str:
-    """ "8 × bulk, newreno (rfc)", "poisson 7.5 Mbit/s"."""
+    """ "8 × bulk, newreno (rfc)", "poisson 7.5 Mbit/s", "ping"."""
     many = f"{source.flows:,} × " if source.flows > 1 else ""
     if source.tcp is not None:
         return f"{many}{source.kind}, {source.control} ({source.tcp['stack']})"
+    if "rate" not in source.table:
+        return f"{many}{source.kind}"
     return f"{many}{source.kind} {rate(mean_of(source.table['rate']))}"
 
 
@@ -461,7 +463,13 @@ def mechanism(found: Mapping[str, Any]) -> None:
                 out.print(f"{field}: {_escaped(found[field])}" if field != "doc" else _escaped(found[field]))
         return
     out.print(f"[bold]{_escaped(found['kind'])}[/bold] · {_escaped(found['title'])} · {_escaped(found['room'])}\n")
-    for text in (found.get("doc"), f"Source: {found['source']}" if found.get("source") else ""):
+    acts = {"both": "forward and backward"}.get(found.get("acts", ""), found.get("acts"))
+    texts = (
+        found.get("doc"),
+        f"Source: {found['source']}" if found.get("source") else "",
+        f"Acts on packets that cross it: {acts}." if acts else "",
+    )
+    for text in texts:
         if text:
             out.print(_escaped(text))
     if found.get("example"):

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use evenflow_base::schema::{Law, Room, Value};
+use evenflow_base::schema::{Law, Room, Value, Way};
 use evenflow_transport::Profile;
 use evenflow_transport::congestion_control::{adopt, contradictions};
 use evenflow_transport::profile::TCP;
@@ -232,10 +232,20 @@ fn hops(
             );
             continue;
         };
-        if against && matches!(component, Component::Stage(_)) {
+        let one_way = match component {
+            Component::Stage(i) if against => {
+                stages[i].mechanism.filter(|mechanism| !mechanism.traits.ways.has(Way::Backward))
+            }
+            _ => None,
+        };
+        if let Some(mechanism) = one_way {
+            let kind = mechanism.kind;
             errors.push(
                 here,
-                format!("{} is a stage; only links can be crossed against their direction", quoted(name)),
+                format!(
+                    "{kind} acts forward only: data that crosses {} against its direction would not meet it",
+                    quoted(name)
+                ),
             );
         } else if hops.iter().any(|hop| hop.component == component) {
             errors.push(here, format!("{} stands on this path twice", quoted(name)));
@@ -244,6 +254,22 @@ fn hops(
         }
     }
     if errors.len() > before {
+        return None;
+    }
+    // A packet counts in eight bits where it is: there, back, and where stages may send packets of their own.
+    let sends = |hop: &&Hop| match hop.component {
+        Component::Stage(i) => stages[i].mechanism.is_some_and(|mechanism| mechanism.traits.sends),
+        Component::Link(_) => false,
+    };
+    let senders = hops.iter().filter(sends).count();
+    if 2 * hops.len() + 3 + senders * (2 * hops.len() + 3) > usize::from(u8::MAX) {
+        errors.push(
+            path,
+            format!(
+                "has {} components, of which {senders} make packets of their own; more than a packet can count: fewer of either are needed",
+                hops.len()
+            ),
+        );
         return None;
     }
     let crossed = |hop: &Hop| match hop.component {

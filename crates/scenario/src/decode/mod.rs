@@ -56,7 +56,7 @@ impl Scenario {
 
 /// Decodes the parameters of the mechanism called `kind`, in whatever room, from the JSON text of a table.
 pub fn mechanism(kind: &str, params_json: &str) -> Result<Spec, Errors> {
-    let Some(mechanism) = catalogue::mechanisms().find(|m| m.kind == kind) else {
+    let Some(mechanism) = catalogue::with_hidden().find(|m| m.kind == kind) else {
         let named = Json::String(kind.into());
         let mut errors = Errors::default();
         match catalogue::ROOMS.iter().find_map(|room| catalogue::not_built(*room, kind)) {
@@ -118,6 +118,7 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
     arrivals::shares(&mut arrivals, &groups, errors);
     network::check_classes(&links, &groups, errors);
     network::check_per_flow(&links, &stages, &groups, errors);
+    let stages = network::ties(stages, &links, &groups, errors);
     let record = record::record(root, &links, &stages, &groups, duration, errors);
     if let Some(json) = root.get("sweep") {
         as_table(json, "sweep", errors);

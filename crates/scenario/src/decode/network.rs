@@ -9,10 +9,10 @@ use serde_json::Value as Json;
 
 use super::groups::GroupDraft;
 use super::table::{self, Table, unknown_keys};
-use super::{as_table, by_name, fixed, list, mechanism_in, plain, refuse_later, single};
+use super::{as_table, by_name, fixed, list, mechanism_in, plain, refuse_later, single, text};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 use crate::model::{
-    Component, Direction, Jitter, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage,
+    Component, Direction, Hop, Jitter, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage,
 };
 use crate::sections::{JITTER, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, STAGE, Section};
 use crate::{catalogue, quantity};
@@ -35,6 +35,9 @@ pub(super) struct StageDraft {
     pub per: Option<Per>,
     /// What it is.
     pub mechanism: Option<&'static Mechanism>,
+    /// Names of its peer and of what it controls, as they are written.
+    peer: Option<String>,
+    controls: Option<String>,
     /// All of it, if nothing was wrong.
     pub stage: Option<Stage>,
 }
@@ -496,14 +499,150 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
             errors.push(&path, "a link has this name too; a path could not tell them apart");
         }
         let Some(table) = table else {
-            drafts.push(StageDraft { name: name.into(), per: None, mechanism: None, stage: None });
+            let (peer, controls) = (None, None);
+            drafts.push(StageDraft {
+                name: name.into(),
+                per: None,
+                mechanism: None,
+                peer,
+                controls,
+                stage: None,
+            });
             continue;
         };
         refuse_later(table, &STAGE, &path, errors);
+        let mut written =
+            |key| table.get(key).and_then(|json| text(json, &join(&path, key), errors)).map(str::to_owned);
+        let (peer, controls) = (written("peer"), written("controls"));
         let per = per(table, &path, errors);
         let (mechanism, spec) = mechanism_in(table, &STAGE, Room::Stage, &path, errors);
-        let stage = per.zip(spec).map(|(per, spec)| Stage { name: name.into(), per, spec });
-        drafts.push(StageDraft { name: name.into(), per, mechanism, stage });
+        let stage = per.zip(spec).map(|(per, spec)| Stage {
+            name: name.into(),
+            per,
+            spec,
+            peer: None,
+            controls: None,
+        });
+        drafts.push(StageDraft { name: name.into(), per, mechanism, peer, controls, stage });
     }
     drafts
+}
+
+/// Ties stages to their peers and to what they control. Said only where all paths are known, and of kinds that are.
+pub(super) fn ties(
+    mut stages: Vec<StageDraft>,
+    links: &[LinkDraft],
+    groups: &[GroupDraft],
+    errors: &mut Errors,
+) -> Vec<StageDraft> {
+    let paths: Option<Vec<&Vec<Hop>>> = groups.iter().map(|g| g.path.as_ref()).collect();
+    let meet = |a: Component, b: Component| {
+        let on = |path: &&Vec<Hop>, c: Component| path.iter().any(|hop| hop.component == c);
+        paths.as_ref().is_none_or(|paths| paths.iter().any(|path| on(path, a) && on(path, b)))
+    };
+    let mut peers: Vec<Option<usize>> = vec![None; stages.len()];
+    let mut controls: Vec<Option<(usize, usize)>> = vec![None; stages.len()];
+    for (i, stage) in stages.iter().enumerate() {
+        let path = join("stages", &stage.name);
+        if let Some(name) = &stage.peer {
+            match peer(i, name, &stages, links, &meet) {
+                Ok(peer) => peers[i] = peer,
+                Err(message) => errors.push(join(&path, "peer"), message),
+            }
+        }
+        if let Some(name) = &stage.controls {
+            match controlled(i, name, &stages, links, &meet) {
+                Ok(link) => controls[i] = link,
+                Err(message) => errors.push(join(&path, "controls"), message),
+            }
+        }
+    }
+    // Who names nobody is the peer of the one that names it.
+    for i in 0..stages.len() {
+        let Some(peer) = peers[i] else { continue };
+        let here = join(&join("stages", &stages[i].name), "peer");
+        match peers[peer] {
+            None if stages[peer].peer.is_none() => peers[peer] = Some(i),
+            Some(other) if other != i => errors.push(
+                here,
+                format!("the peer of {} is {}", quoted(&stages[peer].name), quoted(&stages[other].name)),
+            ),
+            _ => {}
+        }
+    }
+    for (i, draft) in stages.iter_mut().enumerate() {
+        if let Some(stage) = &mut draft.stage {
+            (stage.peer, stage.controls) = (peers[i], controls[i]);
+        }
+    }
+    stages
+}
+
+/// The peer called `name` of stage number `i`; what is wrong elsewhere is said there.
+fn peer(
+    i: usize,
+    name: &str,
+    stages: &[StageDraft],
+    links: &[LinkDraft],
+    meet: &impl Fn(Component, Component) -> bool,
+) -> Result<Option<usize>, String> {
+    let Some(own) = stages[i].mechanism else { return Ok(None) };
+    if own.traits.peers.is_empty() {
+        return Err(format!("{} has no peer; leave this out", own.kind));
+    }
+    if name == stages[i].name {
+        return Err("a stage is not its own peer".into());
+    }
+    let Some(peer) = stages.iter().position(|stage| stage.name == name) else {
+        if links.iter().any(|link| link.name == name) {
+            return Err(format!("{} is a link; a peer is a stage", quoted(name)));
+        }
+        let valid = stages.iter().enumerate().filter(|(n, _)| *n != i).map(|(_, s)| s.name.as_str());
+        return Err(format!("no stage is called {}{}", quoted(name), suggestion(name, valid)));
+    };
+    let Some(mechanism) = stages[peer].mechanism else { return Ok(None) };
+    if !own.traits.peers.contains(&mechanism.kind) {
+        let wanted = own.traits.peers.join(" or ");
+        let kind = mechanism.kind;
+        return Err(format!(
+            "{} is a stage of kind {kind}; a peer of {} is of kind {wanted}",
+            quoted(name),
+            own.kind
+        ));
+    }
+    if !meet(Component::Stage(i), Component::Stage(peer)) {
+        return Err(format!("no path has both this stage and {}", quoted(name)));
+    }
+    Ok(Some(peer))
+}
+
+/// The link called `name`, and the direction of it, that stage number `i` controls.
+fn controlled(
+    i: usize,
+    name: &str,
+    stages: &[StageDraft],
+    links: &[LinkDraft],
+    meet: &impl Fn(Component, Component) -> bool,
+) -> Result<Option<(usize, usize)>, String> {
+    let Some(own) = stages[i].mechanism else { return Ok(None) };
+    if !own.traits.controls {
+        return Err(format!("{} controls nothing; leave this out", own.kind));
+    }
+    let (name, way) = name.strip_prefix('-').map_or((name, 0), |name| (name, 1));
+    let Some(link) = links.iter().position(|link| link.name == name) else {
+        if stages.iter().any(|stage| stage.name == name) {
+            return Err(format!("{} is a stage; what {} controls is a link", quoted(name), own.kind));
+        }
+        let near = suggestion(name, links.iter().map(|link| link.name.as_str()));
+        return Err(format!("no link is called {}{near}", quoted(name)));
+    };
+    let Some(spec) = &links[link].link else { return Ok(None) };
+    let direction = if way == 1 { spec.reverse.as_ref().unwrap_or(&spec.forward) } else { &spec.forward };
+    if direction.rate.is_none() {
+        return Err(format!("{} has no rate that could be set", quoted(name)));
+    }
+    if !meet(Component::Stage(i), Component::Link(link)) {
+        return Err(format!("no path has both this stage and {}", quoted(name)));
+    }
+    Ok(Some((link, way)))
 }

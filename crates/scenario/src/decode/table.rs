@@ -279,7 +279,7 @@ pub(crate) fn named(json: &Json, room: Room, path: &str, errors: &mut Errors) ->
         errors.push(path, format!("the name of a {what} is needed, not {}", shown(json)));
         return None;
     };
-    let found = catalogue::all(room).into_iter().find(|m| m.kind == name);
+    let found = catalogue::with_hidden().find(|m| m.room == room && m.kind == name);
     if found.is_none() {
         let message = catalogue::not_built(room, name).unwrap_or_else(|| {
             let valid = catalogue::all(room).into_iter().map(|m| m.kind);

@@ -10,7 +10,7 @@ use super::Builder;
 use super::applications::{hashes_flows, lasting_flows, opens};
 use super::copies::{Place, Places, stream};
 use crate::measure::WindowMeter;
-use crate::network::{Connection, Datagrams, Flow, Host, Network, PORT};
+use crate::network::{Connection, DISCARD, Datagrams, Flow, Host, Network, PORT, RECEIVER};
 use crate::slots::Slots;
 
 /// How many places a user of `group` has among flows: those that there are from the start, then one for each kind of traffic
@@ -54,6 +54,7 @@ impl Builder<'_> {
                     profiles = add_profiles(group, &mut net.profiles);
                     own.profiles = first..net.profiles.len();
                 }
+                own.group = g as u32;
                 net.hosts.push(own);
                 let mut number = 0;
                 let mut route = net.routes.len() as u32;
@@ -62,8 +63,8 @@ impl Builder<'_> {
                         if per_flow || number == 0 {
                             route = net.routes.len() as u32;
                             let owner = Place { group: g, user, flow: number };
-                            self.way_there(group, owner, places, &mut net.routes);
-                            self.complete(group, &mut net.routes, route as usize, &net.ports);
+                            net.routes.extend(self.route(group, owner, places, &net.ports));
+                            self.settle_stages(net, group, owner, places);
                         }
                         let place = Place { group: g, user, flow: number };
                         let profile = profiles.get(t).copied().unwrap_or_default();
@@ -75,8 +76,8 @@ impl Builder<'_> {
                 for (t, _) in group.traffic.iter().enumerate().filter(|(_, traffic)| opens(traffic)) {
                     let place = Place { group: g, user, flow: number };
                     let route = net.routes.len() as u32;
-                    self.way_there(group, place, places, &mut net.routes);
-                    self.complete(group, &mut net.routes, route as usize, &net.ports);
+                    net.routes.extend(self.route(group, place, places, &net.ports));
+                    self.settle_stages(net, group, place, places);
                     let profile = profiles.get(t).copied().unwrap_or_default();
                     openers.push(self.add_application(net, group, t, place, (route, host, profile)));
                     number += 1;
@@ -86,6 +87,27 @@ impl Builder<'_> {
         let hashes = !openers.is_empty() && scenario.links.iter().any(hashes_flows);
         net.slots = Slots::new(openers, net.flows.len(), numbers, hashes);
         net.arrivals = self.arrivals(&net.applications);
+    }
+
+    /// The flow that is added next is the first on its route: says so to stages on it, and which ports they control.
+    fn settle_stages(&self, net: &mut Network, group: &Group, place: Place, places: &Places) {
+        let flows = self.flows[place.group];
+        for hop in &group.path {
+            let Component::Stage(i) = hop.component else { continue };
+            let spec = &self.scenario.stages[i];
+            let copy = places.stages[i].of(spec.per, place, flows);
+            let slot = &mut net.stages[places.first_stage[i] + copy];
+            slot.home = slot.home.min(net.flows.len() as u32);
+            if let Some((link, way)) = spec.controls
+                && group.path.iter().any(|hop| hop.component == Component::Link(link))
+            {
+                let copy = places.links[link].of(self.scenario.links[link].per, place, flows);
+                let port = (places.first_port[link] + 2 * copy + way) as u32;
+                if !slot.controls.contains(&port) {
+                    slot.controls.push(port);
+                }
+            }
+        }
     }
 
     /// Adds the flow at `place`, whose packets take `route` and whose stack is `profile_index`.
@@ -157,11 +179,13 @@ impl Builder<'_> {
         route: u32,
         host: u32,
     ) -> Flow {
+        let way = &net.routes[route as usize..];
+        let place_of = |end: u32| way.iter().take_while(|entry| **entry != end).count() as u8;
         Flow {
             folded: self.folds(group, net.ports.get((net.routes[route as usize] & PORT) as usize)),
             route,
-            back: group.path.len() as u8 + 1,
-            lost: (net.routes.len() - 1 - route as usize) as u8,
+            back: 1 + place_of(RECEIVER),
+            lost: place_of(DISCARD),
             class: traffic.class,
             tcp: false,
             hosted: false,
@@ -198,7 +222,7 @@ impl Builder<'_> {
             None => None,
         };
         let processing = law.map(|law| (law, stream(self.seed, "groups", owner, "processing")));
-        Host { processing, left: Time::ZERO, profiles: 0..0 }
+        Host { processing, group: 0, left: Time::ZERO, profiles: 0..0 }
     }
 }
 

@@ -15,12 +15,12 @@ use evenflow_stage::{Owner, Stage};
 
 use crate::Options;
 use crate::engine::Engine;
-use crate::measure::{ClassCounters, FlowCounters, Window};
+use crate::measure::{ClassCounters, FlowCounters, StageCounters, Window};
 use crate::network::{Network, StageSlot};
 use crate::senders::SenderSums;
 use crate::slots::Slots;
 use crate::transfers::Transfers;
-use copies::{Copies, Copy, Places, draw, stream};
+use copies::{Copies, Copy, Place, Places, draw, stream};
 
 pub use flows::flows_per_user;
 pub use memory::memory_bytes;
@@ -87,7 +87,13 @@ impl Builder<'_> {
             ports,
             lanes,
             stages,
+            stage_counters: scenario
+                .stages
+                .iter()
+                .map(|stage| StageCounters { name: stage.name.clone(), ..StageCounters::default() })
+                .collect(),
             routes: Vec::new(),
+            own_ways: Vec::new(),
             flows: Vec::with_capacity(total_flows),
             connections: Vec::new(),
             datagrams: Vec::new(),
@@ -110,6 +116,11 @@ impl Builder<'_> {
             senders_before: vec![SenderSums::default(); scenario.groups.len()],
             counters: vec![FlowCounters::default(); total_flows],
         };
+        if scenario.stages.iter().any(|stage| stage.spec.mechanism.traits.sends) {
+            let first = |group| Place { group, user: 0, flow: 0 };
+            let groups = scenario.groups.iter().enumerate();
+            net.own_ways = groups.flat_map(|(g, group)| self.own_ways(group, first(g), &places)).collect();
+        }
         self.add_users(&mut net, &places);
         let probes = self.probes(&places);
         Engine::new(net, probes)
@@ -134,7 +145,12 @@ impl Builder<'_> {
                     stream,
                     class: i as u32,
                     copy: number as u32,
-                    passed: (0, 0),
+                    home: u32::MAX,
+                    held: 0,
+                    wake: Time::NEVER,
+                    called: (Time::NEVER, 0),
+                    passed: [(0, 0); 2],
+                    controls: Vec::new(),
                 });
             }
         }

@@ -138,7 +138,8 @@ impl Builder<'_> {
                 let back = Direction { queue: None, ..spec.forward.clone() };
                 let own = matches!(back.rate, Some(RateSpec::Steps(_)))
                     || self.loses(link, 1)
-                    || self.jitter(link, 1).is_some();
+                    || self.jitter(link, 1).is_some()
+                    || self.scenario.stages.iter().any(|stage| stage.controls == Some((link, 1)));
                 add(1, rate, delay, own.then_some(&back));
             }
             Some(reverse) => {
@@ -186,7 +187,9 @@ impl Builder<'_> {
             last: jitter.keeps_order.then_some(Time::ZERO),
             stream: own("jitter"),
         });
-        let free = steps.is_empty() && loss.is_none() && jitter.is_none() && !self.options.event_path;
+        let controlled = self.scenario.stages.iter().any(|stage| stage.controls == Some((link, way)));
+        let fixed = steps.is_empty() && !controlled;
+        let free = fixed && loss.is_none() && jitter.is_none() && !self.options.event_path;
         let (rule, limit, spec) = match &direction.queue {
             None if free && (way == 1 || !self.observed(link)) => return Queue::Open,
             None => {
@@ -219,7 +222,7 @@ impl Builder<'_> {
             false => q.scheduler.as_ref(),
         });
         let decides_at_arrival = !rule.sees_dequeue() && !rule.watches_departures();
-        let lazy = scheduler.is_none() && steps.is_empty() && decides_at_arrival;
+        let lazy = scheduler.is_none() && fixed && decides_at_arrival;
         let (plain, impaired) = (rule.is_plain() && !impairments.any(), impairments.any());
         let gate = Gate::new(rule, limit, own("queue"), link_facts.rate);
         if lazy && !self.options.event_path {

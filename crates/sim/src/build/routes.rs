@@ -1,11 +1,15 @@
 //! Routes: which ports and stages a flow's packets meet, there and back, and where work may be done early.
 
+use std::ops::Range;
+
+use evenflow_base::schema::Way;
 use evenflow_base::{Duration, Fine, Time};
-use evenflow_scenario::model::{Component, Group, Per};
+use evenflow_scenario::model::{Component, Group, Hop, Per};
+use evenflow_stage::To;
 
 use super::Builder;
 use super::copies::{Place, Places};
-use crate::network::{DISCARD, FOLD, PORT, RECEIVER, SENDER, STAGE};
+use crate::network::{BACK, DISCARD, FOLD, NOBODY, PEER, PORT, RECEIVER, SENDER, STAGE, STAGE_INDEX};
 use crate::port::{Port, Queue};
 
 /// Whether packets leave a port in the order in which it takes them, at instants that are known at once.
@@ -29,34 +33,123 @@ fn spaced(port: &Port) -> bool {
 }
 
 impl Builder<'_> {
-    /// Adds the way to the receiver of the flow at `place` to the routes.
-    pub(super) fn way_there(&self, group: &Group, place: Place, places: &Places, routes: &mut Vec<u32>) {
-        let flows = self.flows[place.group];
-        for hop in &group.path {
-            routes.push(match hop.component {
-                Component::Link(i) => {
-                    let copy = places.links[i].of(self.scenario.links[i].per, place, flows);
-                    (places.first_port[i] + 2 * copy) as u32 | u32::from(hop.against)
-                }
+    /// The route of the flow at `place`: there, back, and the ways of packets that stages on it make.
+    pub(super) fn route(&self, group: &Group, place: Place, places: &Places, ports: &[Port]) -> Vec<u32> {
+        let hops = group.path.len();
+        let mut route = self.way(group, place, places, 0..hops, Way::Forward);
+        route.push(RECEIVER);
+        let back = route.len();
+        route.extend(self.way(group, place, places, 0..hops, Way::Backward));
+        self.fold(group, &mut route[back..], ports);
+        route.extend([SENDER, DISCARD]);
+        for stage in 0..hops {
+            for to in [To::Peer, To::Forward, To::Backward] {
+                route.extend(self.own_way(group, place, places, stage, to).unwrap_or_default());
+            }
+        }
+        let most = usize::from(u8::MAX);
+        assert!(route.len() <= most, "a path has more components than a packet can count");
+        route
+    }
+
+    /// Where on the routes of a group the ways begin that [`Builder::route`] adds for each stage of the scenario.
+    pub(super) fn own_ways(&self, group: &Group, place: Place, places: &Places) -> Vec<[u8; 3]> {
+        let mut starts = vec![[0; 3]; self.scenario.stages.len()];
+        let len = |way| self.way(group, place, places, 0..group.path.len(), way).len();
+        let mut at = len(Way::Forward) + len(Way::Backward) + 3;
+        for (number, hop) in group.path.iter().enumerate() {
+            let Component::Stage(stage) = hop.component else { continue };
+            for to in [To::Peer, To::Forward, To::Backward] {
+                let Some(way) = self.own_way(group, place, places, number, to) else { continue };
+                starts[stage][to as usize] = at as u8;
+                at += way.len();
+            }
+        }
+        starts
+    }
+
+    /// What a packet meets that the stage at hop number `from` of a path makes and sends `to` somewhere; `None`: it makes none,
+    /// or has no such place to send it to.
+    fn own_way(&self, group: &Group, place: Place, places: &Places, from: usize, to: To) -> Option<Vec<u32>> {
+        let hop = group.path[from];
+        let Component::Stage(stage) = hop.component else { return None };
+        let stage = &self.scenario.stages[stage];
+        if !stage.spec.mechanism.traits.sends {
+            return None;
+        }
+        let after = from + 1..group.path.len();
+        let (hops, way, end) = match to {
+            To::Peer => {
+                let peer = Component::Stage(stage.peer?);
+                let at = group.path.iter().position(|hop| hop.component == peer)?;
+                let end = self.entry(&group.path[at], place, places) | PEER;
+                if at > from { (from + 1..at, Way::Forward, end) } else { (at + 1..from, Way::Backward, end) }
+            }
+            To::Forward if hop.against => (0..from, Way::Backward, NOBODY),
+            To::Forward => (after, Way::Forward, NOBODY),
+            To::Backward if hop.against => (after, Way::Forward, NOBODY),
+            To::Backward => (0..from, Way::Backward, NOBODY),
+        };
+        let mut entries = self.way(group, place, places, hops, way);
+        entries.push(end);
+        Some(entries)
+    }
+
+    /// What packets of the flow at `place` meet over some hops of its path, along it or back. A stage that does not act in that
+    /// direction is not among it.
+    fn way(&self, group: &Group, place: Place, places: &Places, hops: Range<usize>, along: Way) -> Vec<u32> {
+        let entry = |hop: &Hop| {
+            let way = if hop.against { along.opposite() } else { along };
+            let here = self.entry(hop, place, places);
+            match hop.component {
+                Component::Link(_) => Some(here | u32::from(way == Way::Backward)),
                 Component::Stage(i) => {
-                    let copy = places.stages[i].of(self.scenario.stages[i].per, place, flows);
-                    STAGE | (places.first_stage[i] + copy) as u32
+                    let acts = self.scenario.stages[i].spec.mechanism.traits.ways.has(way);
+                    acts.then_some(if way == Way::Backward { here | BACK } else { here })
                 }
-            });
+            }
+        };
+        let mut entries: Vec<u32> = group.path[hops].iter().filter_map(entry).collect();
+        if along == Way::Backward {
+            entries.reverse();
+        }
+        entries
+    }
+
+    /// The entry of a hop that is crossed forward.
+    fn entry(&self, hop: &Hop, place: Place, places: &Places) -> u32 {
+        let flows = self.flows[place.group];
+        match hop.component {
+            Component::Link(i) => {
+                let copy = places.links[i].of(self.scenario.links[i].per, place, flows);
+                (places.first_port[i] + 2 * copy) as u32
+            }
+            Component::Stage(i) => {
+                let copy = places.stages[i].of(self.scenario.stages[i].per, place, flows);
+                let index = (places.first_stage[i] + copy) as u32;
+                assert!(index < STAGE_INDEX - 4, "{index} copies of stages: more than a run can have");
+                STAGE | index
+            }
         }
     }
 
-    /// Adds the way back to the route that begins at `first`: the same links the other way; stages act only on the way
-    /// there. Then marks a port that hears from one other alone.
-    pub(super) fn complete(&self, group: &Group, routes: &mut Vec<u32>, first: usize, ports: &[Port]) {
-        let there = routes.len();
-        routes.push(RECEIVER);
-        for i in (first..there).rev() {
-            if routes[i] & STAGE == 0 {
-                routes.push(routes[i] ^ 1);
-            }
+    /// Marks, on the way back, a port that hears from the one before it alone.
+    fn fold(&self, group: &Group, back: &mut [u32], ports: &[Port]) {
+        // A packet that a stage makes would enter the last link on the way back by itself.
+        let sends = |hop: &Hop| match hop.component {
+            Component::Link(_) => false,
+            Component::Stage(i) => self.scenario.stages[i].spec.mechanism.traits.sends,
+        };
+        if group.path.iter().any(sends) {
+            return;
         }
-        if let [.., before, last] = &mut routes[there + 1..]
+        let links = (back.len() > 1).then(|| back.len() - 2..back.len());
+        // What acts between the two, or behind them, has its events.
+        let Some(links) = links.filter(|links| back[links.clone()].iter().all(|entry| entry & STAGE == 0))
+        else {
+            return;
+        };
+        if let [before, last] = &mut back[links]
             && self.last_is_private(group)
         {
             let (from, to) = (&ports[(*before & PORT) as usize], &ports[(*last & PORT) as usize]);
@@ -67,10 +160,6 @@ impl Builder<'_> {
                 *before |= FOLD;
             }
         }
-        routes.push(SENDER);
-        routes.push(DISCARD);
-        let most = usize::from(u8::MAX);
-        assert!(routes.len() - first <= most, "a path has more components than a packet can count");
     }
 
     /// Whether the last link on the way back to a user hears from one copy of one link alone.

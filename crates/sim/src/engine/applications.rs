@@ -434,7 +434,9 @@ impl Engine {
             hosted.sums.bytes.lost += self.net.live[place].undelivered();
         }
         let host = self.net.flows[flow as usize].host;
-        if how == How::Closed && self.net.profiles[hosted.profile as usize].save_metrics {
+        if how == How::Closed
+            && self.net.profiles.get(hosted.profile as usize).is_some_and(|p| p.save_metrics)
+        {
             let sender = self.net.live[place].connection.as_ref().and_then(|c| c.half(End::Client));
             sender.into_iter().for_each(|sender| {
                 keep_metrics(&mut self.net.profiles, hosted.profile, &self.net.hosts[host as usize], sender)
@@ -463,8 +465,9 @@ impl Engine {
     fn add_to_sums(&mut self, place: usize, flow: u32, now: Time) {
         let hosted = &mut self.net.applications[self.net.flows[flow as usize].endpoint as usize];
         let live = &mut self.net.live[place];
-        for end in End::BOTH {
-            live.advance(end, &self.net.profiles[hosted.profile as usize], now, &self.net.window);
+        if live.connection.is_some() {
+            let profile = &self.net.profiles[hosted.profile as usize];
+            End::BOTH.into_iter().for_each(|end| live.advance(end, profile, now, &self.net.window));
         }
         hosted.sums.add(live, now);
     }

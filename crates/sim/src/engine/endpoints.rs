@@ -24,6 +24,7 @@ impl Engine {
             Wake::Alarm(number) => return self.alarm(flow, number, now),
             Wake::Arrival => return self.shared_arrival(flow, now),
             Wake::End { number, flow: place, end } => return self.wake_end(flow, (place, number, end), now),
+            Wake::Stage => return self.wake_stage(flow, fired, now),
             _ => {}
         }
         let info = self.net.flows[flow as usize];
@@ -62,7 +63,7 @@ impl Engine {
                 let (profile, due) = (c.profile, c.receiver_due());
                 self.after(flow, info, profile, Wake::Receiver, due, now);
             }
-            Wake::Alarm(_) | Wake::Arrival | Wake::End { .. } => {}
+            Wake::Alarm(_) | Wake::Arrival | Wake::End { .. } | Wake::Stage => {}
         }
     }
 

@@ -8,6 +8,7 @@
 mod applications;
 mod endpoints;
 mod path;
+mod stages;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -46,6 +47,8 @@ enum Wake {
         flow: u32,
         end: End,
     },
+    /// The alarm of a stage.
+    Stage,
 }
 
 /// Everything a run is made of.
@@ -68,6 +71,7 @@ pub struct Engine {
     options: Options,
     /// What ports drop after they had accepted it, until it is booked.
     dropped: Vec<Dropped>,
+    staging: stages::Staging,
     created: u64,
     consumed: u64,
     window_open: bool,
@@ -100,6 +104,7 @@ impl Engine {
             outbox: Vec::new(),
             options: Options::default(),
             dropped: Vec::new(),
+            staging: stages::Staging::default(),
             created: 0,
             consumed: 0,
             news: VecDeque::new(),
@@ -121,6 +126,7 @@ impl Engine {
     #[inline(never)]
     pub fn run(&mut self, stop: &AtomicBool, clock: Option<&AtomicU64>) -> Result<(), RunError> {
         let end = key(self.net.window.to + Duration(1), Rank::Service, 0, 0);
+        self.start_stages();
         loop {
             let next = self.heads.first();
             if next >= end {
@@ -131,6 +137,7 @@ impl Engine {
                 if stop.load(Ordering::Relaxed) {
                     return Err(RunError::Interrupted);
                 }
+                self.stage_fault()?;
                 if let Some(clock) = clock {
                     clock.store(time_of(next).seconds().to_bits(), Ordering::Relaxed);
                 }
@@ -199,9 +206,11 @@ impl Engine {
             inside += here;
             dropped += class.all_dropped;
         }
-        if self.created != self.consumed + dropped + inside {
+        let with_stages: u64 = self.net.stages.iter().map(|slot| u64::from(slot.held)).sum();
+        let by_stages: u64 = self.net.stage_counters.iter().map(|stage| stage.all_dropped).sum();
+        if self.created != self.consumed + dropped + by_stages + inside + with_stages {
             return Err(format!(
-                "network: {} packets sent, {} arrived, {dropped} dropped, {inside} inside",
+                "network: {} packets sent, {} arrived, {dropped} dropped by links, {by_stages} by stages, {inside} inside, {with_stages} held by stages",
                 self.created, self.consumed
             ));
         }
@@ -209,6 +218,7 @@ impl Engine {
         self.check_options()
     }
 
+    /// What packets carry besides is kept for those that are inside, and so is what stages tell each other.
     fn check_options(&self) -> Result<(), String> {
         let mut inside: Vec<Packet> = self.net.lanes.iter().flat_map(Lane::packets).copied().collect();
         for port in &self.net.ports {
@@ -216,7 +226,11 @@ impl Engine {
                 q.qdisc.for_each(|item| inside.push(item.packet));
             }
         }
-        self.options.check(inside.iter())
+        for slot in &self.net.stages {
+            inside.extend(slot.stage.held().iter().map(|held| held.packet));
+        }
+        self.options.check(inside.iter())?;
+        self.check_messages(&inside)
     }
 
     /// Link crossings so far.

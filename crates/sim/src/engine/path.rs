@@ -8,7 +8,7 @@ use evenflow_queue::{Dropped, Next, Qdisc, Queued};
 use super::{Engine, LANES, WAKE};
 use crate::events::{InFlight, Key, Rank, key};
 use crate::measure::{ClassCounters, Window};
-use crate::network::{DISCARD, FOLD, Flow, HOSTED, PORT, RECEIVER, SENDER, STAGE};
+use crate::network::{DISCARD, FOLD, Flow, HOSTED, NOBODY, PORT, RECEIVER, SENDER, STAGE};
 use crate::port::{Port, Queue};
 use crate::probe::Happening;
 
@@ -63,7 +63,15 @@ impl Engine {
                     HOSTED => return self.at_application(packet, info, now),
                     SENDER => return self.at_sender(packet, info, now),
                     DISCARD => return self.arrive_lost(packet, now),
-                    stage => self.pass(stage & !STAGE, packet, now),
+                    NOBODY => {
+                        self.end_own(packet);
+                        return;
+                    }
+                    stage => {
+                        if !self.pass(stage, packet, &info, now) {
+                            return;
+                        }
+                    }
                 }
                 continue;
             }
@@ -77,19 +85,6 @@ impl Engine {
                 class.ahead += 1;
             }
             now = arrival;
-        }
-    }
-
-    /// A packet passes a stage.
-    #[inline(never)]
-    fn pass(&mut self, stage: u32, packet: &mut Packet, now: Time) {
-        let slot = &mut self.net.stages[stage as usize];
-        slot.stage.forward(packet, now, &mut slot.stream);
-        slot.passed.0 += u64::from(self.window_open);
-        slot.passed.1 += u64::from(packet.size) * u64::from(self.window_open);
-        if self.probes.watches_stages {
-            let observe = |name: &str| slot.stage.observe(name, now);
-            self.probes.at_stage(slot.class, slot.copy, observe, now);
         }
     }
 
@@ -312,7 +307,8 @@ impl Engine {
             let kind = &mut self.net.classes[lane as usize].by_class[usize::from(item.packet.class)];
             kind.marks[reason as usize] += u64::from(window.holds(began));
             if self.probes.watches_ports {
-                self.probes.marked(lane, self.net.slots.id(item.packet.flow), reason, began);
+                let flow = self.net.slots.id(item.packet.flow);
+                self.probes.marked(Happening { time: began, flow, class: lane, code: reason as u8 });
             }
         }
         let class = &mut self.net.classes[lane as usize];
@@ -358,12 +354,8 @@ impl Engine {
         port.counters.drops += 1;
         let class = &mut self.net.classes[port.class as usize];
         class.all_dropped += 1;
-        self.options.discard(packet);
         let inside = self.net.window.holds(now);
-        if inside {
-            class.by_class[usize::from(packet.class)].drops[reason as usize] += 1;
-            self.net.counters[packet.flow as usize].losses += u64::from(packet.is_data());
-        }
+        class.by_class[usize::from(packet.class)].drops[reason as usize] += u64::from(inside);
         if self.probes.watches_drops {
             let length = port.queue.packets();
             let flow = self.net.slots.id(packet.flow);
@@ -371,6 +363,16 @@ impl Engine {
             let met = (inside && reason != Reason::Loss).then_some(length);
             self.probes.dropped(drop, met);
         }
+        self.lose(packet, inside);
+    }
+
+    /// A packet is gone, `inside` the window or not: gives back what it carries, and counts it where it was its flow's data.
+    pub(super) fn lose(&mut self, packet: &Packet, inside: bool) {
+        self.options.discard(packet);
+        if packet.is_of_stage() {
+            self.forget_message(packet);
+        }
+        self.net.counters[packet.flow as usize].losses += u64::from(inside && packet.is_data());
         if packet.flow >= self.net.slots.first() {
             self.leave(packet.flow);
         }

@@ -61,7 +61,8 @@ impl Run {
         self.sum(&format!("links.{link}.marks"))
     }
 
-    fn sum(&self, path: &str) -> f64 {
+    /// The numbers of a table together.
+    pub fn sum(&self, path: &str) -> f64 {
         sum(self.value(path))
     }
 

@@ -60,6 +60,18 @@ fn a_handshake_is_a_round_trip() {
     close(longer, 100e-3 + 2.0 * 4.8e-6 + 4.16e-6, 1e-6);
 }
 
+/// An echo takes two transmissions of 84 bytes (6.72 us each) and a round trip, also where no user has TCP.
+#[test]
+fn an_echo_is_a_round_trip() {
+    let text = alone(r#"{ kind = "ping" }"#, "");
+    let without_tcp: Vec<&str> = text.lines().filter(|line| !line.starts_with("tcp")).collect();
+    let run = run(&without_tcp.join("\n"), 1);
+    assert_eq!(transfers(&run, "completed"), 50.0);
+    for statistic in ["mean", "p50", "max"] {
+        close(transfers(&run, &format!("completion_s_{statistic}")), 100e-3 + 2.0 * 6.72e-6, 1e-8);
+    }
+}
+
 /// Every way in which flows can arrive.
 fn processes() -> Vec<(&'static str, String)> {
     // Users who open at one instant again and again would meet at the queue each time.

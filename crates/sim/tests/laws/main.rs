@@ -11,5 +11,6 @@ mod random;
 mod repeat;
 mod shaping;
 mod sharing;
+mod stages;
 mod theory;
 mod ties;

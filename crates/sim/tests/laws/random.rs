@@ -297,3 +297,108 @@ fn whatever_is_valid_runs_and_has_one_record() {
         assert_eq!(lazy.outcome.record_hash, events.outcome.record_hash, "{text}");
     }
 }
+
+impl Dice {
+    /// A group whose applications open flows on the way.
+    fn applications(&mut self, name: &str) -> String {
+        let end = match self.number(0, 3) {
+            0 => ", until = \"2.5 s\", end = \"abort\"",
+            1 => ", until = \"3 s\", end = \"close\"",
+            _ => "",
+        };
+        let bytes = self.number(1, 60_000);
+        let traffic = match self.number(0, 6) {
+            0 => format!(
+                "kind = \"short-flows\", size = {{ pareto = [\"{bytes} B\", 1.{}] }}, interval = {{ gamma = [\"{} ms\", 0.5] }}{end}",
+                self.number(1, 9),
+                self.number(20, 900)
+            ),
+            1 => format!(
+                "kind = \"request-response\", request = \"{} B\", response = {{ lognormal = [\"{bytes} B\", 1] }}, think = \"{} ms\", keep_alive = {}, patience = \"{} ms\"{end}",
+                self.number(1, 9_000),
+                self.number(1, 900),
+                self.chance(50),
+                self.number(50, 3_000)
+            ),
+            2 => format!(
+                "kind = \"web\", page_size = \"{bytes} B\", object_size = {{ exponential = \"9 kB\" }}, objects = {}, connections = {}, think = {{ exponential = \"400 ms\" }}{end}",
+                self.number(1, 9),
+                self.number(1, 6)
+            ),
+            3 => format!("kind = \"ping\", interval = \"{} ms\"", self.number(1, 500)),
+            4 => format!(
+                "kind = \"bulk\", flows = {}, until = \"{} ms\"",
+                self.number(1, 4),
+                self.number(100, 3_900)
+            ),
+            5 => format!("kind = \"upload\", size = \"{bytes} B\", until = \"1.7 s\", end = \"abort\""),
+            _ => format!("kind = \"short-flows\", size = \"{bytes} B\", arrivals = \"shared\""),
+        };
+        let mut path: Vec<&str> =
+            ["\"a\"", "\"-b\"", "\"c\"", "\"label\""].into_iter().filter(|_| self.chance(60)).collect();
+        if path.iter().all(|hop| *hop == "\"label\"") {
+            path.push("\"b\"");
+        }
+        let tcp = if traffic.contains("ping") {
+            String::new()
+        } else {
+            format!(
+                "tcp = {{ stack = \"{}\", ecn = \"{}\", ack_every = {}{} }}\n",
+                self.pick(&["ns3.26", "ns2", "ns2-linux", "rfc", "linux", "linux3.2"]),
+                self.pick(&["off", "classic", "accurate"]),
+                self.number(1, 2),
+                self.pick(&[
+                    "",
+                    ", handshake = \"none\"",
+                    ", send_buffer = \"20 kB\"",
+                    ", nagle = true",
+                    ", max_window = \"9 kB\"",
+                    ", time_wait = \"0 s\""
+                ])
+            )
+        };
+        format!(
+            "[groups.{name}]\nusers = {}\npath = [{}]\ntraffic = {{ {traffic} }}\n{tcp}{}\n",
+            self.number(1, 3),
+            path.join(", "),
+            self.pick(&["", "processing = { uniform = [\"0 s\", \"2 ms\"] }", "weight = 3"])
+        )
+    }
+
+    fn with_applications(&mut self) -> String {
+        let mut text = self.scenario().replace("per = \"flow\", ", "per = \"user\", ");
+        for scheduler in ["drr", "sfq"] {
+            text = text.replace(
+                &format!("kind = \"{scheduler}\", per = \"flow\""),
+                &format!("kind = \"{scheduler}\", per = \"user\""),
+            );
+        }
+        for name in ["p", "q", "r"].iter().take(self.number(1, 3) as usize) {
+            text += &self.applications(name);
+        }
+        if text.contains("arrivals = \"shared\"") {
+            let groups = text.matches("arrivals = \"shared\"").count();
+            text = text.replace(
+                "arrivals = \"shared\"",
+                &format!("arrivals = \"shared\", share = {}", 1.0 / groups as f64),
+            );
+            text += "[arrivals.shared]\ninterval = { exponential = \"90 ms\" }\n";
+        }
+        text
+    }
+}
+
+/// The same with applications of all kinds. `SCENARIOS` says how many; 100 without it.
+#[test]
+fn whatever_opens_flows_runs_and_has_one_record() {
+    let mut dice = Dice(Stream::new(2, "scenarios"));
+    let many = std::env::var("SCENARIOS").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
+    for n in 0..many {
+        let text = dice.with_applications();
+        let (lazy, events) = (run_by(&text, n, false), run_by(&text, n, true));
+        for part in ["groups", "links", "stages"] {
+            assert_eq!(lazy.value(part), events.value(part), "{part} of\n{text}");
+        }
+        assert_eq!(lazy.outcome.record_hash, events.outcome.record_hash, "{text}");
+    }
+}

@@ -354,6 +354,9 @@ impl Connection {
         let payload = (a.payload + u64::from(a.fin)) as u16;
         let text = Packet { stamp, payload, flags: bits & !(flags::ACK | flags::FIN), ..*packet };
         receiver.receive(&text, now, profile, to.out);
+        if interactive && expected == 0 && a.payload == 0 {
+            receiver.hold_until(now + profile.timer_tick); // Linux knows no longer delay before the first data
+        }
     }
 
     /// What came in order is handed over; behind the last byte the other end's close.

@@ -9,6 +9,7 @@
 //! stands between them: `30 server received 100`.
 
 mod closing;
+mod linux;
 mod opening;
 mod resets;
 mod talk;

@@ -1,0 +1,190 @@
+//! A stage stepped by hand from Python.
+
+use pyo3::PyResult;
+use serde_json::{Value, json};
+
+use evenflow_base::schema::Way;
+use evenflow_base::{Ecn, Options, Packet, Time, flags, ip};
+use evenflow_stage::probe_stage::Probe;
+use evenflow_stage::{Act, HeldPacket, Message, Own, Pass, Setting, Stage, Stepper, To};
+
+use crate::mechanism::{Args, bad, ecn_word, not_negative};
+
+/// A stage, and what the engine would have for it.
+pub struct ByHand {
+    pub stage: Stage,
+    stepper: Stepper,
+}
+
+impl ByHand {
+    /// The stage with a stream of its own. It has been told that the run begins.
+    pub fn new(stage: Stage, seed: u64) -> ByHand {
+        let mut by_hand = ByHand { stage, stepper: Stepper::new(seed) };
+        by_hand.stage.start(&mut by_hand.stepper.cx(Time::ZERO));
+        by_hand
+    }
+
+    /// Calls a method; `None`: there is none of that name.
+    pub fn call(
+        &mut self,
+        method: &str,
+        args: &Args,
+        mut packet: Packet,
+        now: Time,
+        classes: &[String],
+    ) -> PyResult<Option<Args>> {
+        let mut out = Args::new();
+        self.stepper.whose.user = not_negative(args, "user", Some(0.0))? as u32;
+        self.stepper.whose.flow = not_negative(args, "flow", Some(0.0))? as u64;
+        self.stepper.whose.class = packet.class;
+        match method {
+            "forward" | "backward" => {
+                dress(&mut packet, args, &mut self.stepper.options)?;
+                let before = fields(&packet, &self.stepper.options, classes);
+                self.stepper.way = if method == "forward" { Way::Forward } else { Way::Backward };
+                let mut cx = self.stepper.cx(now);
+                let pass = match cx.way {
+                    Way::Forward => self.stage.forward(&mut packet, &mut cx),
+                    Way::Backward => self.stage.backward(&mut packet, &mut cx),
+                };
+                let (verdict, reason) = match pass {
+                    Pass::On => ("pass", None),
+                    Pass::Mark(reason) => ("mark", Some(reason)),
+                    Pass::Drop(reason) => ("drop", Some(reason)),
+                    Pass::Held => ("hold", None),
+                };
+                out.insert("verdict".into(), verdict.into());
+                out.insert("reason".into(), reason.map_or(Value::Null, |r| r.name().into()));
+                let after = fields(&packet, &self.stepper.options, classes);
+                let changed = after.iter().filter(|(name, value)| before.get(*name) != Some(value));
+                out.insert("changed".into(), changed.map(|(name, _)| name.as_str()).collect());
+                out.extend(after);
+                if pass != Pass::Held {
+                    self.stepper.options.discard(&packet);
+                }
+            }
+            "wake" => self.stage.wake(&mut self.stepper.cx(now)),
+            "receive" => {
+                let message = message_of(args)?;
+                self.stage.receive(message, &mut self.stepper.cx(now));
+            }
+            _ => return Ok(None),
+        }
+        self.asked(&mut out, classes);
+        Ok(Some(out))
+    }
+
+    /// What the stage has asked for beside its verdict.
+    fn asked(&mut self, out: &mut Args, classes: &[String]) {
+        let (mut sent, mut released, mut set) = (Vec::new(), Vec::new(), Vec::new());
+        for act in self.stepper.acts.drain(..) {
+            match act {
+                Act::Wake(at) => {
+                    let at = if at == Time::NEVER { Value::Null } else { json!(at.seconds()) };
+                    out.insert("wake_s".into(), at);
+                }
+                Act::Send(own) => sent.push(sending(&own, classes)),
+                Act::Release(HeldPacket { packet, .. }) => {
+                    released.push(json!(self.stepper.options.seq(&packet)));
+                    self.stepper.options.discard(&packet);
+                }
+                Act::Set(Setting::Rate(rate)) => set.push(json!({ "rate_bps": rate.bits_per_second() })),
+            }
+        }
+        for (name, list) in [("sent", sent), ("released", released), ("set", set)] {
+            if !list.is_empty() {
+                out.insert(name.into(), Value::Array(list));
+            }
+        }
+    }
+}
+
+/// What a TCP segment may be called, its flags, and whether it carries data.
+const SEGMENTS: [(&str, u8, bool); 6] = [
+    ("syn", flags::SYN, false),
+    ("syn-ack", flags::SYN | flags::ACK, false),
+    ("ack", flags::ACK, false),
+    ("data", 0, true),
+    ("fin", flags::FIN | flags::ACK, false),
+    ("rst", flags::RST, false),
+];
+
+/// Makes a datagram what the call says that it is.
+fn dress(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()> {
+    packet.set_re(args.get("re") == Some(&Value::Bool(true)));
+    if let Some(segment) = args.get("segment").filter(|segment| !segment.is_null()) {
+        let Some((_, flags, data)) = SEGMENTS.iter().find(|(name, ..)| segment.as_str() == Some(name)) else {
+            let names: Vec<&str> = SEGMENTS.iter().map(|(name, ..)| *name).collect();
+            return Err(bad(format!("segment must be one of {}, not {segment}", names.join(", "))));
+        };
+        packet.ip &= !ip::DATAGRAM;
+        packet.flags = *flags;
+        packet.payload = if *data { packet.payload } else { 0 };
+    }
+    for (name, most) in [("window", u16::MAX), ("scale", 14)] {
+        if args.get(name).is_none_or(Value::is_null) {
+            continue;
+        }
+        let x = not_negative(args, name, None)?;
+        if x.fract() != 0.0 || x > f64::from(most) {
+            return Err(bad(format!("{name} must be a whole number up to {most}, it is {x}")));
+        }
+        let carried = options.attach(packet);
+        match name {
+            "window" => carried.window = Some(x as u16),
+            _ => carried.scale = Some(x as u8),
+        }
+    }
+    Ok(())
+}
+
+/// The fields of a packet that stages write.
+fn fields(packet: &Packet, options: &Options, classes: &[String]) -> Args {
+    let codepoint = match packet.ecn() {
+        Ecn::NotCapable => "not-ect",
+        Ecn::Capable1 => "ect1",
+        Ecn::Capable0 => "ect0",
+        Ecn::Congestion => "ce",
+    };
+    let mut out = Args::new();
+    out.insert("label".into(), json!(packet.label));
+    out.insert("ecn".into(), ecn_word(packet).into());
+    out.insert("codepoint".into(), codepoint.into());
+    out.insert("re".into(), packet.re().into());
+    out.insert("cls".into(), json!(classes.get(usize::from(packet.class))));
+    out.insert("window".into(), json!(options.of(packet).window));
+    out
+}
+
+fn sending(own: &Own, classes: &[String]) -> Value {
+    let to = match own.to {
+        To::Peer => "peer",
+        To::Forward => "forward",
+        To::Backward => "backward",
+    };
+    json!({
+        "to": to, "bytes": own.size, "cls": classes.get(usize::from(own.class)), "user": own.along.user, "flow": own.along.flow,
+        "message": own.message.as_ref().map(message_json),
+    })
+}
+
+fn message_json(message: &Message) -> Value {
+    match message {
+        Message::Probe(probe) => {
+            json!({ "kind": "probe", "sent_s": probe.sent.seconds(), "answer": probe.answer })
+        }
+    }
+}
+
+fn message_of(args: &Args) -> PyResult<Message> {
+    let Some(Value::Object(table)) = args.get("message") else {
+        return Err(bad("message must be a table, as `sent` of the peer has it"));
+    };
+    match table.get("kind").and_then(Value::as_str) {
+        Some("probe") => Ok(Message::Probe(Probe {
+            sent: Time::from_seconds(not_negative(table, "sent_s", None)?),
+            answer: table.get("answer") == Some(&Value::Bool(true)),
+        })),
+        other => Err(bad(format!("no message is of kind {other:?}; there is \"probe\""))),
+    }
+}

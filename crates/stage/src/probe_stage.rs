@@ -1,0 +1,326 @@
+//! A probe stage does everything that a stage may do, and nothing that a network needs: it is for tests of those who move
+//! packets. Scenarios may name it; lists do not.
+//!
+//! It sends packets of its own and answers those of its peer, holds packets, drops and marks each n-th, sets the rate of a link,
+//! counts who opens and closes connections, and remembers flows for a while.
+
+use std::collections::VecDeque;
+
+use evenflow_base::schema::{
+    Counter, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Values, Ways,
+};
+use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Time};
+
+use crate::station::{Cx, HeldPacket, Own, Owner, Pass, Setting, Signal, Station, To};
+use crate::{Kept, Message};
+
+/// What a probe says, there and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// When it was sent first.
+    pub sent: Time,
+    /// Whether it is an answer.
+    pub answer: bool,
+}
+
+/// Its configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Params {
+    /// Between two probes; absent: sends none.
+    pub every: Option<Duration>,
+    /// Bytes of a probe.
+    pub size: u16,
+    /// Where they go.
+    pub to: To,
+    /// Answers those of its peer.
+    pub answers: bool,
+    /// Answers answers too.
+    pub chatters: bool,
+    /// How long it holds each packet; absent: not at all.
+    pub hold: Option<Duration>,
+    /// Holds packets and forgets to ask for a wake-up.
+    pub forgets: bool,
+    /// Drops the last of so many; zero: none.
+    pub drop_every: u64,
+    /// Marks the last of so many; zero: none.
+    pub mark_every: u64,
+    /// The rate of what it controls from some instant on.
+    pub set: Option<(Rate, Time)>,
+}
+
+/// The stage and its state.
+#[derive(Clone, Debug)]
+pub struct ProbeStage {
+    params: Params,
+    next_probe: Time,
+    held: VecDeque<HeldPacket>,
+    flows: Kept<u64>,
+    /// Packets that crossed it, forward and backward.
+    seen: [u64; 2],
+    sent: u64,
+    received: u64,
+    answered: u64,
+    rtt: Duration,
+    opened: u64,
+    closed: u64,
+    broken: u64,
+}
+
+impl ProbeStage {
+    fn next_wake(&self) -> Time {
+        let release = self.held.front().map_or(Time::NEVER, |held| {
+            held.at + self.params.hold.filter(|_| !self.params.forgets).unwrap_or(Duration(u64::MAX))
+        });
+        let set = self.params.set.map_or(Time::NEVER, |(_, at)| at);
+        self.next_probe.min(release).min(set)
+    }
+
+    fn meet(&mut self, packet: &mut Packet, way: usize, cx: &mut Cx) -> Pass {
+        self.seen[way] += 1;
+        *self.flows.of(cx.whose.flow, cx.now, || 0) += 1;
+        match Signal::of(packet) {
+            None => {}
+            Some(Signal::Opens) => self.opened += 1,
+            Some(Signal::Closes) => self.closed += 1,
+            Some(Signal::Breaks) => self.broken += 1,
+        }
+        let turn = |every: u64| every > 0 && (self.seen[0] + self.seen[1]).is_multiple_of(every);
+        if turn(self.params.drop_every) {
+            return Pass::Drop(Reason::Probe);
+        }
+        if self.params.hold.is_some() {
+            self.held.push_back(cx.hold(packet));
+            cx.wake_at(self.next_wake());
+            return Pass::Held;
+        }
+        if turn(self.params.mark_every) && packet.ecn() != Ecn::NotCapable {
+            packet.set_ecn(Ecn::Congestion);
+            return Pass::Mark(Reason::Probe);
+        }
+        Pass::On
+    }
+}
+
+impl Station for ProbeStage {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<ProbeStage, Vec<Problem>> {
+        let set_at = values.maybe("set_at").map_or(Time::ZERO, Time::from_seconds);
+        let params = Params {
+            every: values.maybe("every").map(Duration::from_seconds),
+            size: values.number("size") as u16,
+            to: match values.word("to") {
+                "forward" => To::Forward,
+                "backward" => To::Backward,
+                _ => To::Peer,
+            },
+            answers: values.flag("answers"),
+            chatters: values.flag("chatters"),
+            hold: values.maybe("hold").map(Duration::from_seconds),
+            forgets: values.flag("forgets"),
+            drop_every: values.maybe("drop_every").unwrap_or(0.0) as u64,
+            mark_every: values.maybe("mark_every").unwrap_or(0.0) as u64,
+            set: values.rate("set_rate").map(|rate| (rate, set_at)),
+        };
+        Ok(ProbeStage {
+            params,
+            next_probe: Time::NEVER,
+            held: VecDeque::new(),
+            flows: Kept::new(values.maybe("idle").map(Duration::from_seconds)),
+            seen: [0; 2],
+            sent: 0,
+            received: 0,
+            answered: 0,
+            rtt: Duration::ZERO,
+            opened: 0,
+            closed: 0,
+            broken: 0,
+        })
+    }
+
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        self.meet(packet, 0, cx)
+    }
+
+    fn backward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        self.meet(packet, 1, cx)
+    }
+
+    fn start(&mut self, cx: &mut Cx) {
+        self.next_probe = self.params.every.map_or(Time::NEVER, |every| cx.now + every);
+        cx.wake_at(self.next_wake());
+    }
+
+    fn wake(&mut self, cx: &mut Cx) {
+        if let Some((rate, _)) = self.params.set.take_if(|(_, at)| *at <= cx.now) {
+            cx.set(Setting::Rate(rate));
+        }
+        while let (Some(first), Some(hold)) = (self.held.front(), self.params.hold)
+            && first.at + hold <= cx.now
+        {
+            cx.release(*first);
+            self.held.pop_front();
+        }
+        if self.next_probe <= cx.now
+            && let Some(every) = self.params.every
+        {
+            self.next_probe = cx.now + every;
+            self.sent += 1;
+            let message = Some(Message::Probe(Probe { sent: cx.now, answer: false }));
+            let Params { to, size, .. } = self.params;
+            cx.send(Own { to, size, class: cx.whose.class, along: cx.whose, message });
+        }
+        cx.wake_at(self.next_wake());
+    }
+
+    fn receive(&mut self, message: Message, cx: &mut Cx) {
+        let Message::Probe(probe) = message;
+        if probe.answer {
+            self.answered += 1;
+            self.rtt = cx.now - probe.sent;
+        } else {
+            self.received += 1;
+        }
+        if self.params.answers && (!probe.answer || self.params.chatters) {
+            let message = Some(Message::Probe(Probe { answer: true, ..probe }));
+            let size = self.params.size;
+            cx.send(Own { to: To::Peer, size, class: cx.whose.class, along: cx.whose, message });
+        }
+    }
+
+    fn held(&self) -> Vec<HeldPacket> {
+        self.held.iter().copied().collect()
+    }
+
+    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
+        let count = match name {
+            "seen_forward" => self.seen[0],
+            "seen_backward" => self.seen[1],
+            "sent" => self.sent,
+            "received" => self.received,
+            "answered" => self.answered,
+            "opened" => self.opened,
+            "closed" => self.closed,
+            "broken" => self.broken,
+            "held" => self.held.len() as u64,
+            "flows" => self.flows.len() as u64,
+            "rtt" => return Some(self.rtt.seconds()),
+            _ => return None,
+        };
+        Some(count as f64)
+    }
+}
+
+const fn param(name: &'static str, ty: Type, default: Fallback, range: Range, doc: &'static str) -> Param {
+    Param { name, ty, default, range, source: "a test", doc }
+}
+
+const fn count(name: &'static str, doc: &'static str) -> Observable {
+    Observable { name, unit: "packets", doc }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "probe-stage",
+    room: Room::Stage,
+    traits: Traits {
+        ways: Ways::Both,
+        sends: true,
+        peers: &["probe-stage"],
+        controls: true,
+        hidden: true,
+        ..Mechanism::PLAIN
+    },
+    title: "Probe stage",
+    doc: "Does what a stage may do, for tests: sends, answers, holds, drops, marks, sets a rate, counts.",
+    source: "a test",
+    params: &[
+        param(
+            "every",
+            Type::Duration,
+            Fallback::Absent("sends none"),
+            Range::POSITIVE,
+            "Between two probes.",
+        ),
+        param(
+            "size",
+            Type::Bytes,
+            Fallback::Text("100 B"),
+            Range::PACKET_SIZE,
+            "Bytes of a probe and an answer.",
+        ),
+        param(
+            "to",
+            Type::Choice(&["peer", "forward", "backward"]),
+            Fallback::Text("peer"),
+            Range::ANY,
+            "Where its probes go.",
+        ),
+        param("answers", Type::Flag, Fallback::Text("true"), Range::ANY, "Answers those of its peer."),
+        param("chatters", Type::Flag, Fallback::Text("false"), Range::ANY, "Answers answers too."),
+        param(
+            "hold",
+            Type::Duration,
+            Fallback::Absent("not at all"),
+            Range::NOT_NEGATIVE,
+            "Holds each packet so long.",
+        ),
+        param(
+            "forgets",
+            Type::Flag,
+            Fallback::Text("false"),
+            Range::ANY,
+            "Asks for no wake-up while it holds packets.",
+        ),
+        param(
+            "drop_every",
+            Type::Integer,
+            Fallback::Absent("none"),
+            Range::FROM_ONE,
+            "Drops the last of so many.",
+        ),
+        param(
+            "mark_every",
+            Type::Integer,
+            Fallback::Absent("none"),
+            Range::FROM_ONE,
+            "Marks the last of so many.",
+        ),
+        param(
+            "set_rate",
+            Type::Rate,
+            Fallback::Absent("none"),
+            Range::POSITIVE,
+            "Rate of the link that it controls.",
+        ),
+        param(
+            "set_at",
+            Type::Duration,
+            Fallback::Absent("at the start"),
+            Range::NOT_NEGATIVE,
+            "When it sets that rate.",
+        ),
+        param(
+            "idle",
+            Type::Duration,
+            Fallback::Absent("never"),
+            Range::POSITIVE,
+            "When it forgets a silent flow.",
+        ),
+    ],
+    observables: &[
+        count("seen_forward", "Packets that crossed it forward."),
+        count("seen_backward", "Packets that crossed it backward."),
+        count("sent", "Probes sent."),
+        count("received", "Probes of its peer received."),
+        count("answered", "Answers received."),
+        count("opened", "SYNs of openers seen."),
+        count("closed", "FINs seen."),
+        count("broken", "RSTs seen."),
+        count("held", "Packets held."),
+        Observable { name: "flows", unit: "flows", doc: "Flows remembered." },
+        Observable { name: "rtt", unit: "s", doc: "From the last answered probe to its answer." },
+    ],
+    counters: &[Counter { name: "probe", doc: "The last of so many." }],
+    deviations: &[],
+};

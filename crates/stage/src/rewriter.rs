@@ -1,0 +1,569 @@
+//! Rewriter: a middlebox that changes header fields of what passes, either way: ECN field, RE flag, traffic class, receive window.
+//!
+//! RFC 3168 section 18 says what changes of the ECN field do: whoever erases marks hides congestion from senders, whoever clears the
+//! field has their packets dropped where others' are marked. A receive window is written as the end has announced to scale it in its
+//! SYN (RFC 7323 section 2.2): only who has seen both SYNs knows. Not here: sequence numbers, sizes, options, and a window that
+//! follows a measured round trip (a window tuner).
+
+use evenflow_base::options::Options;
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Nested, Observable, Param, Problem, Range, Room, Traits, Type,
+    Value, Values, Ways,
+};
+use evenflow_base::{Duration, Ecn, Packet, Reason, Time, flags};
+
+use crate::Kept;
+use crate::station::{Cx, Owner, Pass, Station};
+
+/// The ECN codepoints, by their bits (RFC 3168 section 5).
+const CODEPOINTS: &[&str] = &["not-ect", "ect1", "ect0", "ce"];
+
+/// The codepoint called `word`.
+fn codepoint(word: &str) -> Ecn {
+    Ecn::of(CODEPOINTS.iter().position(|known| *known == word).unwrap_or(0) as u8)
+}
+
+/// What becomes of a receive window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Window {
+    /// It is so many bytes.
+    Set(u64),
+    /// It is at most so many bytes.
+    AtMost(u64),
+}
+
+/// What is written as a window of `bytes` that is to be shifted by `shift`: whole units, at least one, at most what the field holds.
+#[inline]
+pub fn field(bytes: u64, shift: u8) -> u16 {
+    (bytes >> shift).clamp(1, u64::from(u16::MAX)) as u16
+}
+
+/// Its configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// The new codepoint by the old one's bits.
+    pub ecn: [Ecn; 4],
+    /// The new RE flag.
+    pub re: Option<bool>,
+    /// The new class.
+    pub class: Option<u8>,
+    /// The receive window.
+    pub window: Option<Window>,
+    /// Classes of which packets are changed; `None`: all.
+    pub of_class: Option<Vec<bool>>,
+    /// In which directions.
+    pub ways: Ways,
+    /// Since when.
+    pub from: Time,
+    /// Until when.
+    pub until: Time,
+    /// When the scales of a silent connection are forgotten.
+    pub idle: Duration,
+}
+
+impl Params {
+    /// From decoded values.
+    pub fn new(values: &Values, classes: &[String]) -> Result<Params, Vec<Problem>> {
+        let number = |name: &String| classes.iter().position(|class| class == name);
+        let mut problems: Vec<Problem> = Vec::new();
+        let both = |a: &'static str, b: &str| values.get(a).is_some() && values.get(b).is_some();
+        for (one, other) in [("ecn_map", "ecn"), ("max_window", "window")] {
+            if both(one, other) {
+                problems.push((one, format!("stands beside {other}; give one of the two")));
+            }
+        }
+        const FIELDS: [&str; 6] = ["ecn", "ecn_map", "re", "class", "window", "max_window"];
+        if FIELDS.iter().all(|field| values.get(field).is_none()) {
+            problems.push(("ecn", format!("nothing is rewritten: give one of {}", FIELDS.join(", "))));
+        }
+        let (from, until) = (values.number("from"), values.maybe("until"));
+        if let Some(until) = until
+            && until <= from
+        {
+            problems.push(("until", format!("must be later than from: {until} s is not after {from} s")));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut ecn = [0, 1, 2, 3].map(Ecn::of);
+        if let Some(Value::Word(word)) = values.get("ecn") {
+            ecn = [codepoint(word); 4];
+        }
+        if let Some(Value::Table(map)) = values.get("ecn_map") {
+            for (old, new) in ecn.iter_mut().enumerate() {
+                if let Some(Value::Word(word)) = map.get(ECN_MAP.params[old].name) {
+                    *new = codepoint(word);
+                }
+            }
+        }
+        let bytes = |name: &str| values.maybe(name).map(|bytes| bytes as u64);
+        Ok(Params {
+            ecn,
+            re: match values.get("re") {
+                Some(Value::Flag(flag)) => Some(*flag),
+                _ => None,
+            },
+            class: match values.get("class") {
+                Some(Value::Word(name)) => number(name).map(|class| class as u8),
+                _ => None,
+            },
+            window: bytes("window").map(Window::Set).or_else(|| bytes("max_window").map(Window::AtMost)),
+            of_class: match values.get("of_class") {
+                Some(Value::Names(names)) => {
+                    Some(classes.iter().map(|class| names.contains(class)).collect())
+                }
+                _ => None,
+            },
+            ways: match values.word("direction") {
+                "forward" => Ways::Forward,
+                "reverse" => Ways::Backward,
+                _ => Ways::Both,
+            },
+            from: Time::from_seconds(from),
+            until: until.map_or(Time::NEVER, Time::from_seconds),
+            idle: values.duration("idle"),
+        })
+    }
+}
+
+/// What the SYN of an end, forward and backward, has announced: a scale, or none. `None`: nobody has seen it.
+type Scales = [Option<Option<u8>>; 2];
+
+/// The rewriter and its state.
+#[derive(Clone, Debug)]
+pub struct Rewriter {
+    params: Params,
+    /// Of connections whose windows are rewritten.
+    scales: Kept<Scales>,
+    rewritten: u64,
+    erased: u64,
+}
+
+impl Rewriter {
+    /// A rewriter that has seen nothing.
+    pub fn new(params: Params) -> Rewriter {
+        let scales = Kept::new(Some(params.idle));
+        Rewriter { params, scales, rewritten: 0, erased: 0 }
+    }
+
+    /// Notes the scale that a SYN announces. Of other segments gives by how much windows of their sender are shifted: by what it has
+    /// announced, if the other end has announced a scale too (RFC 7323 section 2.2). `None`: the window stays as it is, for it is a
+    /// SYN's, which is not shifted, or of a connection whose SYNs have not been seen.
+    fn shift(&mut self, packet: &Packet, cx: &Cx) -> Option<u8> {
+        let scales = self.scales.of(cx.whose.flow, cx.now, Scales::default);
+        let way = cx.way as usize;
+        if packet.is(flags::SYN) {
+            scales[way] = Some(cx.options.of(packet).scale);
+            return None;
+        }
+        match scales {
+            [Some(Some(_)), Some(Some(_))] => scales[way].flatten(),
+            [Some(_), Some(_)] => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Rewrites the window of a segment that has one. Says whether it changed.
+    fn rewrite_window(packet: &mut Packet, options: &mut Options, window: Window, shift: u8) -> bool {
+        let told = options.of(packet).window;
+        let new = match window {
+            Window::Set(bytes) => field(bytes, shift),
+            // A window that is not told does not bind.
+            Window::AtMost(bytes) => field(bytes, shift).min(told.unwrap_or(u16::MAX)),
+        };
+        if told == Some(new) {
+            return false;
+        }
+        options.attach(packet).window = Some(new);
+        true
+    }
+
+    fn meet(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        let has_window = self.params.window.is_some()
+            && !packet.is_datagram()
+            && packet.flags & (flags::ACK | flags::SYN) != 0
+            && !packet.is(flags::RST);
+        // Scales are noted at all times, and both ways.
+        let shift = if has_window { self.shift(packet, cx) } else { None };
+        let Params { ways, from, until, .. } = self.params;
+        let chosen =
+            self.params.of_class.as_ref().is_none_or(|of| of.get(usize::from(packet.class)) == Some(&true));
+        if !chosen || !ways.has(cx.way) || cx.now < from || cx.now >= until {
+            return Pass::On;
+        }
+        let (ecn, re, class) = (packet.ecn(), packet.re(), packet.class);
+        packet.set_ecn(self.params.ecn[ecn as usize]);
+        packet.set_re(self.params.re.unwrap_or(re));
+        packet.class = self.params.class.unwrap_or(class);
+        let mut changed = packet.ecn() != ecn || packet.re() != re || packet.class != class;
+        if let (Some(shift), Some(window)) = (shift, self.params.window) {
+            changed |= Rewriter::rewrite_window(packet, cx.options, window, shift);
+        }
+        self.rewritten += u64::from(changed);
+        if packet.ecn() == ecn {
+            return Pass::On;
+        }
+        self.erased += u64::from(ecn == Ecn::Congestion);
+        match packet.ecn() {
+            Ecn::Congestion => Pass::Mark(Reason::Rewritten),
+            _ => Pass::On,
+        }
+    }
+}
+
+impl Station for Rewriter {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<Rewriter, Vec<Problem>> {
+        Params::new(values, owner.classes).map(Rewriter::new)
+    }
+
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        self.meet(packet, cx)
+    }
+
+    fn backward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        self.meet(packet, cx)
+    }
+
+    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
+        match name {
+            "rewritten" => Some(self.rewritten as f64),
+            "marks_erased" => Some(self.erased as f64),
+            "connections" => Some(self.scales.len() as f64),
+            _ => None,
+        }
+    }
+
+    fn classes_after(values: &Values, class: &str) -> Vec<String> {
+        let chosen = match values.get("of_class") {
+            Some(Value::Names(names)) => names.iter().any(|name| name == class),
+            _ => true,
+        };
+        let Some(Value::Word(new)) = values.get("class").filter(|_| chosen) else {
+            return vec![class.to_owned()];
+        };
+        let always = values.number("from") == 0.0
+            && values.get("until").is_none()
+            && values.word("direction") == "both";
+        if always { vec![new.clone()] } else { vec![class.to_owned(), new.clone()] }
+    }
+}
+
+const RFC_3168: &str = "RFC 3168 section 18";
+
+const fn maps(name: &'static str, doc: &'static str) -> Param {
+    Param {
+        name,
+        ty: Type::Choice(CODEPOINTS),
+        default: Fallback::Absent("stays"),
+        range: Range::ANY,
+        source: RFC_3168,
+        doc,
+    }
+}
+
+/// What becomes of each codepoint, in the order of their bits.
+pub static ECN_MAP: Nested = Nested {
+    name: "ecn-map",
+    doc: "What becomes of each ECN codepoint.",
+    params: &[
+        maps("not_ect", "What packets become that are not ECN-capable."),
+        maps("ect1", "What ECT(1) becomes."),
+        maps("ect0", "What ECT(0) becomes."),
+        maps("ce", "What congestion marks become."),
+    ],
+};
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "rewriter",
+    room: Room::Stage,
+    traits: Traits { ways: Ways::Both, windows: true, ..Mechanism::PLAIN },
+    title: "Rewriter",
+    doc: "A middlebox that changes header fields of what passes: clears, sets or maps the ECN field, the RE flag, the traffic class, the \
+          receive window; either way, for a time or all the time.",
+    source: "RFC 3168 section 18; RFC 7323 section 2.2",
+    params: &[
+        Param {
+            name: "ecn",
+            ty: Type::Choice(CODEPOINTS),
+            default: Fallback::Absent("stays"),
+            range: Range::ANY,
+            source: RFC_3168,
+            doc: "The ECN codepoint of every packet from here on; \"not-ect\" clears the field.",
+        },
+        Param {
+            name: "ecn_map",
+            ty: Type::Table(&ECN_MAP),
+            default: Fallback::Absent("all stay"),
+            range: Range::ANY,
+            source: RFC_3168,
+            doc: "Instead of ecn: what becomes of each codepoint, as in { ce = \"ect0\" }, which erases marks.",
+        },
+        Param {
+            name: "re",
+            ty: Type::Flag,
+            default: Fallback::Absent("stays"),
+            range: Range::ANY,
+            source: "draft-briscoe-conex-re-ecn-tcp-04 section 4.2",
+            doc: "The RE flag of every packet from here on; false clears it.",
+        },
+        Param {
+            name: "class",
+            ty: Type::Name,
+            default: Fallback::Absent("stays"),
+            range: Range::ANY,
+            source: "RFC 2474 section 3",
+            doc: "The traffic class of every packet from here on.",
+        },
+        Param {
+            name: "window",
+            ty: Type::Bytes,
+            default: Fallback::Absent("stays"),
+            range: Range::POSITIVE,
+            source: "RFC 9293 section 3.1",
+            doc: "The receive window of every TCP segment that has one, in whole units of its scale, at least one.",
+        },
+        Param {
+            name: "max_window",
+            ty: Type::Bytes,
+            default: Fallback::Absent("stays"),
+            range: Range::POSITIVE,
+            source: "RFC 9293 section 3.1",
+            doc: "Instead of window: the most that a receive window may be; smaller ones stay.",
+        },
+        Param {
+            name: "of_class",
+            ty: Type::Names,
+            default: Fallback::Absent("all"),
+            range: Range::ANY,
+            source: "",
+            doc: "Only packets of these classes are changed.",
+        },
+        Param {
+            name: "direction",
+            ty: Type::Choice(&["forward", "reverse", "both"]),
+            default: Fallback::Text("both"),
+            range: Range::ANY,
+            source: "",
+            doc: "In which direction packets are changed.",
+        },
+        Param {
+            name: "from",
+            ty: Type::Duration,
+            default: Fallback::Text("0 s"),
+            range: Range::NOT_NEGATIVE,
+            source: "",
+            doc: "Packets before this instant of the run are not changed.",
+        },
+        Param {
+            name: "until",
+            ty: Type::Duration,
+            default: Fallback::Absent("the end of the run"),
+            range: Range::POSITIVE,
+            source: "",
+            doc: "Packets at this instant or later are not changed.",
+        },
+        Param {
+            name: "idle",
+            ty: Type::Duration,
+            default: Fallback::Text("7440 s"),
+            range: Range::POSITIVE,
+            source: "RFC 5382 section 5: not less than 2 hours 4 minutes",
+            doc: "How long it remembers the window scales of a silent connection.",
+        },
+    ],
+    observables: &[
+        Observable { name: "rewritten", unit: "packets", doc: "Packets changed." },
+        Observable {
+            name: "marks_erased",
+            unit: "packets",
+            doc: "Of those, packets that carried a congestion mark before and none after.",
+        },
+        Observable {
+            name: "connections",
+            unit: "connections",
+            doc: "Connections whose window scales it remembers.",
+        },
+    ],
+    counters: &[Counter { name: "rewritten", doc: "The codepoint has been made a congestion mark." }],
+    deviations: &[Deviation {
+        what: "Windows of a connection stay as they are whose SYNs it has not seen, or has forgotten; and those of SYNs, which are not \
+               shifted.",
+        why: "How a window is shifted is said in the SYNs and nowhere else (RFC 7323 section 2.2).",
+    }],
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::schema::Way;
+
+    use super::*;
+    use crate::Stepper;
+
+    fn params() -> Params {
+        Params {
+            ecn: [0, 1, 2, 3].map(Ecn::of),
+            re: None,
+            class: None,
+            window: None,
+            of_class: None,
+            ways: Ways::Both,
+            from: Time::ZERO,
+            until: Time::NEVER,
+            idle: Duration::from_seconds(100.0),
+        }
+    }
+
+    fn data(ecn: Ecn, re: bool) -> Packet {
+        let mut packet = Packet::new(0, 1500, 1448).with_ecn(ecn);
+        packet.set_re(re);
+        packet
+    }
+
+    /// Each of the eight codepoints through a rewriter: ECN field, RE flag, verdict.
+    fn all_through(params: Params) -> Vec<(Ecn, bool, Pass)> {
+        let mut rewriter = Rewriter::new(params);
+        let mut by_hand = Stepper::new(1);
+        let mut out = Vec::new();
+        for ecn in [0, 1, 2, 3].map(Ecn::of) {
+            for re in [false, true] {
+                let mut packet = data(ecn, re);
+                let pass = rewriter.forward(&mut packet, &mut by_hand.cx(Time(1)));
+                out.push((packet.ecn(), packet.re(), pass));
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn clearing_leaves_the_re_flag_and_the_other_way_round() {
+        let cleared = all_through(Params { ecn: [Ecn::NotCapable; 4], ..params() });
+        assert!(cleared.iter().all(|(ecn, _, pass)| *ecn == Ecn::NotCapable && *pass == Pass::On));
+        assert_eq!(cleared.iter().filter(|(_, re, _)| *re).count(), 4);
+        let re = all_through(Params { re: Some(false), ..params() });
+        assert_eq!(re.iter().map(|(ecn, ..)| *ecn as u8).collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert!(re.iter().all(|(_, re, _)| !re));
+    }
+
+    #[test]
+    fn a_map_changes_what_it_names_and_making_ce_is_a_mark() {
+        let (not, one, zero, ce) = (Ecn::NotCapable, Ecn::Capable1, Ecn::Capable0, Ecn::Congestion);
+        let mapped = all_through(Params { ecn: [not, ce, zero, zero], ..params() });
+        let expected =
+            [(not, Pass::On), (ce, Pass::Mark(Reason::Rewritten)), (zero, Pass::On), (zero, Pass::On)];
+        for (i, (ecn, pass)) in expected.into_iter().enumerate() {
+            assert_eq!((mapped[2 * i].0, mapped[2 * i].2), (ecn, pass), "{:?}", [not, one, zero, ce][i]);
+        }
+    }
+
+    #[test]
+    fn only_from_until_one_way_and_chosen_classes() {
+        let mut rewriter = Rewriter::new(Params {
+            ecn: [Ecn::NotCapable; 4],
+            class: Some(2),
+            of_class: Some(vec![false, true]),
+            ways: Ways::Backward,
+            from: Time(10),
+            until: Time(20),
+            ..params()
+        });
+        let mut by_hand = Stepper::new(1);
+        let mut class_after = |now: u64, way: Way, class: u8| {
+            by_hand.way = way;
+            let mut packet = Packet { class, ..data(Ecn::Congestion, false) };
+            let mut cx = by_hand.cx(Time(now));
+            let _ = match way {
+                Way::Forward => rewriter.forward(&mut packet, &mut cx),
+                Way::Backward => rewriter.backward(&mut packet, &mut cx),
+            };
+            packet.class
+        };
+        assert_eq!([9, 10, 19, 20].map(|now| class_after(now, Way::Backward, 1)), [1, 2, 2, 1]);
+        assert_eq!(class_after(15, Way::Forward, 1), 1);
+        assert_eq!(class_after(15, Way::Backward, 0), 0);
+        assert_eq!(class_after(15, Way::Backward, 7), 7, "a class that it does not know");
+        assert_eq!(rewriter.observe("rewritten", Time(0)), Some(2.0));
+        assert_eq!(rewriter.observe("marks_erased", Time(0)), Some(2.0));
+    }
+
+    #[test]
+    fn a_window_is_whole_units_and_at_least_one() {
+        assert_eq!(field(58_520, 7), 457); // 457.2
+        assert_eq!(field(100, 7), 1);
+        assert_eq!(field(100_000, 0), u16::MAX);
+        assert_eq!(field(400_000, 3), 50_000);
+    }
+
+    /// A segment's window before and after, `None`: not told; the way it goes; the scale that it announces, if it is a SYN.
+    fn window(
+        rewriter: &mut Rewriter,
+        by_hand: &mut Stepper,
+        told: Option<u16>,
+        way: Way,
+        scale: Option<Option<u8>>,
+    ) -> Option<u16> {
+        let flags = if scale.is_some() { flags::SYN } else { flags::ACK };
+        let mut packet = Packet { flags, ..Packet::new(0, 52, 0) };
+        if told.is_some() || scale.flatten().is_some() {
+            let carried = by_hand.options.attach(&mut packet);
+            (carried.window, carried.scale) = (told, scale.flatten());
+        }
+        by_hand.way = way;
+        let mut cx = by_hand.cx(Time(1));
+        let _ = match way {
+            Way::Forward => rewriter.forward(&mut packet, &mut cx),
+            Way::Backward => rewriter.backward(&mut packet, &mut cx),
+        };
+        by_hand.options.release(&mut packet).window
+    }
+
+    #[test]
+    fn a_window_is_scaled_as_its_own_end_has_said_if_both_have() {
+        for (client, server, expected) in [
+            (Some(7), Some(3), 20_000 >> 3),
+            (Some(7), None, 20_000),
+            (None, Some(3), 20_000),
+            (Some(0), Some(14), 1),
+        ] {
+            let mut rewriter = Rewriter::new(Params { window: Some(Window::Set(20_000)), ..params() });
+            let mut by_hand = Stepper::new(1);
+            let mut after = |told, way, scale| window(&mut rewriter, &mut by_hand, told, way, scale);
+            assert_eq!(after(Some(900), Way::Backward, None), Some(900), "no SYN has been seen");
+            assert_eq!(after(Some(65_535), Way::Forward, Some(client)), Some(65_535), "a SYN's window stays");
+            assert_eq!(after(Some(900), Way::Backward, None), Some(900), "one SYN of two has been seen");
+            assert_eq!(after(Some(65_535), Way::Backward, Some(server)), Some(65_535));
+            assert_eq!(after(Some(900), Way::Backward, None), Some(expected));
+            assert!(by_hand.options.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_largest_window_lowers_and_never_raises() {
+        let mut rewriter = Rewriter::new(Params { window: Some(Window::AtMost(20_000)), ..params() });
+        let mut by_hand = Stepper::new(1);
+        for way in [Way::Forward, Way::Backward] {
+            window(&mut rewriter, &mut by_hand, None, way, Some(None));
+        }
+        let mut after = |told| window(&mut rewriter, &mut by_hand, told, Way::Backward, None);
+        assert_eq!(
+            [Some(30_000), Some(10_000), None].map(&mut after),
+            [Some(20_000), Some(10_000), Some(20_000)]
+        );
+        assert_eq!(rewriter.observe("rewritten", Time(0)), Some(2.0));
+    }
+
+    #[test]
+    fn datagrams_data_and_resets_have_no_window() {
+        let mut rewriter = Rewriter::new(Params { window: Some(Window::Set(20_000)), ..params() });
+        let mut by_hand = Stepper::new(1);
+        let datagram = Packet { ip: evenflow_base::packet::ip::DATAGRAM, ..Packet::new(0, 500, 472) };
+        let reset = Packet { flags: flags::RST | flags::ACK, ..Packet::new(0, 40, 0) };
+        for mut packet in [datagram, data(Ecn::NotCapable, false), reset] {
+            let _ = rewriter.forward(&mut packet, &mut by_hand.cx(Time(1)));
+            assert_eq!(packet.place(), None);
+        }
+        assert_eq!(rewriter.observe("connections", Time(0)), Some(0.0));
+    }
+}

@@ -1,0 +1,39 @@
+//! A stage called by hand, for tests and for those who step one: a stream, and what it asked for.
+
+use evenflow_base::schema::Way;
+use evenflow_base::{Options, Stream, Time};
+
+use crate::station::{Act, Cx, Whose};
+
+/// What the engine has for a stage.
+#[derive(Debug)]
+pub struct Stepper {
+    /// The stage's own random numbers.
+    pub stream: Stream,
+    /// What packets carry besides.
+    pub options: Options,
+    /// What it has asked for since somebody took that away.
+    pub acts: Vec<Act>,
+    /// Whose packets come next.
+    pub whose: Whose,
+    /// In which direction they cross.
+    pub way: Way,
+}
+
+impl Stepper {
+    /// Packets of the first flow, forward.
+    pub fn new(seed: u64) -> Stepper {
+        Stepper {
+            stream: Stream::new(seed, "mechanism"),
+            options: Options::default(),
+            acts: Vec::new(),
+            whose: Whose::default(),
+            way: Way::Forward,
+        }
+    }
+
+    /// The context of a call at `now`.
+    pub fn cx(&mut self, now: Time) -> Cx<'_> {
+        Cx::new(now, self.whose, self.way, &mut self.stream, &mut self.options, &mut self.acts)
+    }
+}
