@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from . import papers, stats
     from .judge import claims, paper
     from .run.cluster import workers
+    from .run.sender import Sender, sender
     from .run.store import Store
     from .run.tunnels import tunnel_table
     from .scenario import types
@@ -48,6 +49,7 @@ __all__ = [
     "Run",
     "Scenario",
     "ScenarioError",
+    "Sender",
     "Store",
     "StoreError",
     "Study",
@@ -65,6 +67,7 @@ __all__ = [
     "plots",
     "run",
     "run_study",
+    "sender",
     "stats",
     "study",
     "theory",
@@ -81,6 +84,10 @@ def __getattr__(name: str) -> Any:
         from .run.store import Store
 
         return Store
+    if name in ("Sender", "sender"):
+        from .run import sender as module
+
+        return getattr(module, name)
     if name == "tunnel_table":
         from .run.tunnels import tunnel_table
 

@@ -443,7 +443,7 @@ fn process(
 }
 
 /// A `tcp` table: a profile, any line of which may be overridden, and a congestion control.
-fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
+pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     let table = as_table(json, path, errors)?;
     let before = errors.len();
     let values = table::decode_table(table, &TCP, &[CONGESTION_CONTROL.name], path, errors);

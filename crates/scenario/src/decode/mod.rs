@@ -77,6 +77,15 @@ pub fn mechanism(kind: &str, params_json: &str) -> Result<Spec, Errors> {
     spec.ok_or_else(|| errors.sorted())
 }
 
+/// Decodes a `tcp` table from JSON text: the stack with its overrides, and the congestion control.
+pub fn tcp(table_json: &str) -> Result<(evenflow_transport::Profile, Spec), Errors> {
+    let tree: Json = serde_json::from_str(table_json)
+        .map_err(|e| Errors::one("", format!("this is no valid JSON: {e}")))?;
+    let mut errors = Errors::default();
+    let decoded = groups::tcp(&tree, "", &mut errors);
+    decoded.map(|tcp| (tcp.profile, tcp.congestion_control)).ok_or_else(|| errors.sorted())
+}
+
 /// TOML as JSON. Floats that JSON cannot hold become text, which then is reported as no number.
 fn json(value: toml::Value) -> Json {
     match value {
