@@ -36,6 +36,8 @@ FILLED: dict[str, Any] = {
     "number": 0.001,
     "duration": "10 ms",
     "packets": "10 packets",
+    "rate or packet rate": "11 Mbit/s",
+    "packets or bytes": "30 kB",
     "list of names": ["be"],
     "duration per class": {"be": "10 ms"},
 }
@@ -49,6 +51,7 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("scheduler", "tbf"): {"rate": "95 Mbit/s"},
     ("stage", "rewriter"): {"ecn": "not-ect"},
+    ("stage", "shaper"): {"limit": "100 packets"},
     ("traffic", "ping"): {"interval": "1 ms"},
     ("traffic", "short-flows"): {"interval": {"exponential": "11 ms"}},
     ("traffic", "web"): {"objects": 8, "object_size": "15 kB"},

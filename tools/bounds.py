@@ -19,14 +19,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "target" / "bounds"
-TESTED = ("pandas", "duckdb")
+TESTED = ("pandas", "duckdb", "dask", "submitit")
 """Extras that tests need."""
 RUNNERS = ("pytest", "hypothesis")
 TESTS = [
     f"tests/python/test_{name}.py"
     for name in (
-        "cli", "greeting", "figures", "html", "plots", "scenario", "stats", "store", "study", "sweep", "theory",
-        "ways_in",
+        "cli", "cluster", "greeting", "figures", "html", "plots", "scenario", "stats", "store", "study", "sweep",
+        "theory", "ways_in",
     )
 ]  # fmt: skip
 """What touches the dependencies: Typer, Rich, matplotlib, Polars, NumPy, SciPy, Jinja."""

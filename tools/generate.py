@@ -73,7 +73,16 @@ HEADINGS = {
     "stack": "TCP",
     "scenario": "Tables of the scenario file",
 }
-QUANTITIES = {"rate", "duration", "bytes", "packets", "packets, bytes or time", "packets or time", "packets or bytes"}
+QUANTITIES = {
+    "rate",
+    "duration",
+    "bytes",
+    "packets",
+    "packets, bytes or time",
+    "packets or time",
+    "packets or bytes",
+    "rate or packet rate",
+}
 
 
 def class_name(kind: str) -> str:

@@ -4,7 +4,7 @@
 simulates. Where the running kernel was built without a discipline a user-mode one is asked, if it is installed. Every
 point asks for more than there is, so a run in which less than 99 % of the rate left was held up by a busy machine: it
 is repeated, and after three tries left out with the reason. `linux_aqm` (CoDel, PIE, FQ-CoDel, SFQ) and `shapers`
-(HTB, TBF) say what is compared.
+(HTB, TBF) and `policing` say what is compared.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ FRAME = 1014
 DEVICE = ("dev", "shaped")
 MARGIN = 0.5  # s that a run goes on beyond what is measured
 CARRIED = 0.99
+POLICER = "policer"  # no discipline, but an action of a filter
+POLICING = ["sch_ingress", "cls_matchall", "act_police"]
 
 Packets = Sequence[Sequence[float]]
 """`[sender, number, sent, left]`, times in s, in the order of departure."""
@@ -97,8 +99,11 @@ class Kernel:
 
     def __init__(self, disciplines: Mapping[str, Asked]) -> None:
         self.disciplines = disciplines
-        self.modules = [f"sch_{name.replace('-', '_')}" for name in disciplines]
+        self.modules = [f"sch_{name.replace('-', '_')}" for name in disciplines if name != POLICER]
         self.program = HERE / "linux" / "datagrams.py"
+        if POLICER in disciplines:
+            self.modules += POLICING
+            self.program = HERE / "linux" / "policing.py"
         self.release = ""
         self.user_mode = False
 

@@ -32,6 +32,7 @@ import linux_dialogue  # noqa: E402
 import linux_queues  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
+import policing  # noqa: E402
 import shapers  # noqa: E402
 import theory  # noqa: E402
 import wtp  # noqa: E402
@@ -46,7 +47,7 @@ OUR_SEEDS = range(1, 11)
 THEORY = "theory"
 DRAWN_S = 120  # s of a figure: some ten cycles of a CUBIC window
 
-KernelCases = Sequence[linux_aqm.Case] | Sequence[shapers.Case]
+KernelCases = Sequence[linux_aqm.Case] | Sequence[shapers.Case] | Sequence[policing.Case]
 Metrics = Mapping[str, float]
 Label = Mapping[str, str | int]
 
@@ -391,10 +392,15 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
 AGAINST = ("ns-3", "ns-2", "Linux", THEORY)
 """Whom it is compared with."""
 
-ALONE = {"wtp": "ns-2", "queues": THEORY, "laws": THEORY, "linux": "Linux", "dialogues": "Linux", "shapers": "Linux"}
+ALONE = {
+    "wtp": "ns-2",
+    "queues": THEORY,
+    "laws": THEORY,
+    **dict.fromkeys(("linux", "dialogues", "shapers", "policing"), "Linux"),
+}
 """Parts that are compared with one of them alone."""
 
-PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "dialogues", "shapers")
+PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "dialogues", "shapers", "policing")
 
 
 class Validation:
@@ -515,6 +521,10 @@ class Validation:
     def shapers(self) -> Iterator[Row]:
         """HTB and TBF beside a kernel's."""
         yield from self.kernel_queues("shapers", list(shapers.points()))
+
+    def policing(self) -> Iterator[Row]:
+        """Policers beside a kernel's."""
+        yield from self.kernel_queues("policing", list(policing.points()))
 
     def kernel_queues(self, part: str, cases: KernelCases) -> Iterator[Row]:
         """Queues beside a kernel's."""
@@ -759,7 +769,7 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
-        "whole": set(parts) >= set(PARTS) - {"linux", "dialogues", "shapers"}
+        "whole": set(parts) >= set(PARTS) - {"linux", "dialogues", "shapers", "policing"}
         and set(validation.against) == set(AGAINST)
         and {"ns-2", "ns-3"} <= set(validation.described),
         "programs": validation.described,
@@ -822,6 +832,7 @@ def main() -> None:
             "linux": validation.linux,
             "dialogues": validation.dialogues,
             "queues": validation.queues,
+            "policing": validation.policing,
             "shapers": validation.shapers,
             "wtp": validation.wtp,
         }

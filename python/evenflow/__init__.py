@@ -29,6 +29,8 @@ from .theory import Prediction
 if TYPE_CHECKING:
     from . import papers, stats
     from .judge import claims, paper
+    from .run.cluster import workers
+    from .run.sender import Sender, sender
     from .run.store import Store
     from .run.tunnels import tunnel_table
     from .scenario import types
@@ -47,6 +49,7 @@ __all__ = [
     "Run",
     "Scenario",
     "ScenarioError",
+    "Sender",
     "Store",
     "StoreError",
     "Study",
@@ -64,11 +67,13 @@ __all__ = [
     "plots",
     "run",
     "run_study",
+    "sender",
     "stats",
     "study",
     "theory",
     "tunnel_table",
     "types",
+    "workers",
 ]
 
 _MODULES = frozenset({"claims", "marking", "paper", "papers", "plots", "stats", "types"})
@@ -79,10 +84,18 @@ def __getattr__(name: str) -> Any:
         from .run.store import Store
 
         return Store
+    if name in ("Sender", "sender"):
+        from .run import sender as module
+
+        return getattr(module, name)
     if name == "tunnel_table":
         from .run.tunnels import tunnel_table
 
         return tunnel_table
+    if name == "workers":
+        from .run.cluster import workers
+
+        return workers
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     if name == "__version__":
@@ -132,7 +145,8 @@ def study(
         settings: dotted path -> value, as `--set`: changes the scenario and pins swept paths.
         store: where finished runs are kept, so that none is computed twice; default: the command line's store
             (`EVENFLOW_STORE`, else `./out/store`). False: none, runs are kept in memory only.
-        options: of `run_study`: `jobs`, `executor`, `progress`, `on_run`, `precision`.
+        options: of `run_study`: `jobs`, `executor` (from `evenflow.workers`, for other machines), `progress`,
+            `on_run`, `precision`.
     """
     if isinstance(scenario, Study):
         planned = scenario

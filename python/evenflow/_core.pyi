@@ -11,6 +11,7 @@ __all__ = [
     "Record",
     "Scenario",
     "ScenarioError",
+    "Sender",
     "StageError",
     "__version__",
     "clear_stop",
@@ -20,6 +21,7 @@ __all__ = [
     "request_stop",
     "run",
     "schema",
+    "tunnel_table",
 ]
 
 __version__: str
@@ -98,3 +100,11 @@ class Mechanism:
         """What it is asked as: "queue", "scheduler", "stage", "congestion-control"."""
     def call(self, method: str, args_json: str) -> str:
         """JSON in, JSON out. Raises ValueError on bad use."""
+
+@final
+class Sender:
+    def __new__(cls, tcp_json: str) -> Sender: ...
+    def call(self, method: str, args_json: str) -> str:
+        """JSON in, JSON out. Raises ValueError on bad use."""
+    @property
+    def deadline_s(self) -> float | None: ...

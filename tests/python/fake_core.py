@@ -40,6 +40,10 @@ class Interrupted(Exception):
     pass
 
 
+class StageError(Exception):
+    pass
+
+
 class Scenario:
     def __init__(self, tree_json: str) -> None:
         tree = json.loads(tree_json)

@@ -7,6 +7,7 @@ pub mod bucket;
 pub mod codepoint;
 pub mod credit;
 pub mod end;
+pub mod limit;
 pub mod options;
 pub mod packet;
 pub mod random;

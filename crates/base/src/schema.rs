@@ -63,6 +63,8 @@ pub enum Type {
     PacketsOrDuration,
     /// Packets or bytes.
     PacketsOrBytes,
+    /// `"10 Mbit/s"`, or packets a second.
+    RateOrPacketRate,
     /// A pure number.
     Number,
     /// A whole number, not negative.
@@ -98,6 +100,7 @@ impl Type {
             Type::QueueLength => ("packets, bytes or time".into(), "\"24 packets\", \"64 KiB\" or \"20 ms\""),
             Type::PacketsOrDuration => ("packets or time".into(), "\"12 packets\" or \"14.4 ms\""),
             Type::PacketsOrBytes => ("packets or bytes".into(), "\"12 packets\" or \"18 kB\""),
+            Type::RateOrPacketRate => ("rate or packet rate".into(), "\"10 Mbit/s\" or \"800 packets/s\""),
             Type::Number => ("number".into(), "0.5"),
             Type::Integer => ("whole number".into(), "10"),
             Type::IntegerOr(word) => (format!("whole number or \"{word}\""), "6"),
@@ -355,6 +358,8 @@ pub enum Value {
     Bytes(f64),
     /// Packets.
     Packets(f64),
+    /// Packets a second.
+    PacketRate(f64),
     /// A pure number.
     Number(f64),
     /// A truth value.
@@ -379,9 +384,12 @@ impl Value {
     /// The number inside a quantity.
     pub fn number(&self) -> Option<f64> {
         match self {
-            Value::Rate(x) | Value::Seconds(x) | Value::Bytes(x) | Value::Packets(x) | Value::Number(x) => {
-                Some(*x)
-            }
+            Value::Rate(x)
+            | Value::Seconds(x)
+            | Value::Bytes(x)
+            | Value::Packets(x)
+            | Value::PacketRate(x)
+            | Value::Number(x) => Some(*x),
             _ => None,
         }
     }
@@ -404,6 +412,7 @@ impl Value {
             Value::Seconds(_) => Value::Seconds(x),
             Value::Bytes(_) => Value::Bytes(x),
             Value::Packets(_) => Value::Packets(x),
+            Value::PacketRate(_) => Value::PacketRate(x),
             Value::Number(_) => Value::Number(x),
             other => panic!("{other:?} is not a quantity"),
         }

@@ -60,6 +60,12 @@ reasons! {
     Probe = "probe",
     /// A rewriter has made the codepoint a congestion mark.
     Rewritten = "rewritten",
+    /// Policer: green, and green packets are dropped.
+    PolicedGreen = "policed_green",
+    /// Policer: beyond the committed rate and burst.
+    PolicedYellow = "policed_yellow",
+    /// Policer: beyond the excess burst, or the peak rate, too.
+    PolicedRed = "policed_red",
 }
 
 /// What becomes of a packet.

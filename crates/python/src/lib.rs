@@ -2,6 +2,7 @@
 
 mod application;
 mod mechanism;
+mod sender;
 mod stage;
 mod tunnels;
 
@@ -232,6 +233,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Scenario>()?;
     m.add_class::<Record>()?;
     m.add_class::<mechanism::Mechanism>()?;
+    m.add_class::<sender::Sender>()?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(record_hash, m)?)?;
     m.add("RECORD_VERSION", metrics::VERSION)?;

@@ -72,9 +72,11 @@ fn classes(params: &Args) -> Vec<String> {
     let mut names = vec!["be".to_string(), "ef".to_string()];
     let tables = ["accounting", "offsets", "classes"].iter().filter_map(|k| params.get(*k)?.as_object());
     let keys = tables.flat_map(|t| t.keys().cloned());
-    let lists = ["order", "of_class"].iter().filter_map(|k| params.get(*k)?.as_array());
-    let named = lists.flatten().chain(params.get("class"));
-    names.extend(keys.chain(named.filter_map(|v| v.as_str().map(String::from))));
+    let lists = ["order", "of_class", "precoloured_yellow", "precoloured_red"];
+    let listed = lists.iter().filter_map(|k| params.get(*k)?.as_array()).flatten();
+    let given = ["class", "green", "yellow", "red"].iter().filter_map(|k| params.get(*k));
+    let named = listed.chain(given).filter_map(|v| v.as_str().map(String::from));
+    names.extend(keys.chain(named.filter(|name| name != "pass" && name != "drop")));
     names.sort();
     names.dedup();
     names
@@ -106,7 +108,10 @@ impl Inner {
             }
             None => None,
         };
-        let limit = match params.remove("limit") {
+        // A stage's is one of its own parameters.
+        let own_limit = owned.is_some_and(|m| m.room == Room::Stage);
+        let limit = if own_limit { None } else { params.remove("limit") };
+        let limit = match limit {
             Some(Value::String(text)) => Some(quantity::parse(&text, Type::QueueLength).map_err(bad)?),
             Some(other) => {
                 return Err(bad(format!("limit must be text such as \"24 packets\", not {other}")));

@@ -89,6 +89,7 @@ pub(crate) fn value(value: &Value) -> Json {
         Value::Seconds(x) => seconds(*x),
         Value::Bytes(x) => Json::String(format!("{x} B")),
         Value::Packets(x) => Json::String(format!("{x} packets")),
+        Value::PacketRate(x) => Json::String(format!("{x} packets/s")),
         Value::Number(x) => number(*x),
         Value::Flag(flag) => json!(flag),
         Value::Word(word) => json!(word),

@@ -80,6 +80,7 @@ pub fn check(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
 pub(crate) fn check_partly(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
     match mechanism.room {
         Room::Queue => evenflow_queue::check_partly(mechanism.kind, values),
+        Room::Stage => evenflow_stage::check_partly(mechanism.kind, values),
         _ => Vec::new(),
     }
 }
@@ -120,7 +121,7 @@ pub(crate) fn noun(room: Room) -> &'static str {
 /// Mechanisms that are announced, or that people look for, and do not exist: their names are not mistakes. Each with what
 /// comes nearest.
 pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
-    const SHAPERS: &str = "a link's scheduler tbf or htb";
+    const SHAPERS: &str = "a link's scheduler htb, or the stage shaper";
     const WIRE: &str = "a link with delay alone";
     match room {
         Room::Queue => &[
@@ -130,18 +131,13 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("blue", "pie"),
             ("l4s", "red with action \"mark\", and congestion_control \"dctcp\""),
         ],
-        Room::Scheduler => {
-            &[("token-bucket", "tbf"), ("wfq", "drr"), ("cake", "htb with leaves of fq-codel")]
-        }
+        Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],
         Room::Stage => &[
-            ("policer", "a link's scheduler tbf with a small limit"),
-            ("congestion-policer", "the queue csfq, or activity-aqm"),
+            ("congestion-policer", "policer, or the queue activity-aqm"),
             ("auditor", "rate-meter"),
             ("tunnel", WIRE),
             ("tunnel-ingress", WIRE),
             ("tunnel-egress", WIRE),
-            ("shaper", SHAPERS),
-            ("token-bucket", SHAPERS),
             ("bandwidth-manager", SHAPERS),
             ("window-tuner", "a group's tcp.max_window"),
             ("congestion-meter", "activity-meter"),
@@ -285,6 +281,7 @@ fn unit(ty: Type) -> &'static str {
         Type::QueueLength => "packets, B or s",
         Type::PacketsOrDuration => "packets or s",
         Type::PacketsOrBytes => "packets or B",
+        Type::RateOrPacketRate => "bit/s or packets/s",
         Type::Number | Type::NumberPerClass | Type::Integer | Type::IntegerOr(_) => "1",
         Type::Flag | Type::Choice(_) | Type::Names | Type::Name => "",
         Type::Table(_) | Type::TablePerName(_) => "",

@@ -25,6 +25,7 @@ fn definitions() -> Json {
     let duration = "(ns|us|\u{b5}s|\u{3bc}s|ms|s|min|h)$";
     let bytes = "([kMG]?B|[KMG]iB)$";
     let packets = "packets?$";
+    let packet_rate = "packets/s$";
     let plain = [
         ("rate", vec![rate], Type::Rate),
         ("duration", vec![duration], Type::Duration),
@@ -33,6 +34,7 @@ fn definitions() -> Json {
         ("queue-length", vec![packets, bytes, duration], Type::QueueLength),
         ("packets-or-duration", vec![packets, duration], Type::PacketsOrDuration),
         ("packets-or-bytes", vec![packets, bytes], Type::PacketsOrBytes),
+        ("rate-or-packet-rate", vec![rate, packet_rate], Type::RateOrPacketRate),
     ];
     let mut all = Map::new();
     for (name, units, ty) in plain {
@@ -147,6 +149,7 @@ fn value(ty: Type) -> Json {
         Type::QueueLength => reference("queue-length"),
         Type::PacketsOrDuration => reference("packets-or-duration"),
         Type::PacketsOrBytes => reference("packets-or-bytes"),
+        Type::RateOrPacketRate => reference("rate-or-packet-rate"),
         Type::Number => reference("number"),
         Type::Integer => json!({ "type": "integer", "minimum": 0 }),
         Type::IntegerOr(word) => json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": word }] }),

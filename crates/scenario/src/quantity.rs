@@ -17,10 +17,12 @@ enum Dimension {
     Duration,
     Bytes,
     Packets,
+    PacketRate,
 }
 
 impl Dimension {
-    const ALL: [Dimension; 4] = [Dimension::Rate, Dimension::Duration, Dimension::Bytes, Dimension::Packets];
+    const ALL: [Dimension; 5] =
+        [Dimension::Rate, Dimension::Duration, Dimension::Bytes, Dimension::Packets, Dimension::PacketRate];
 
     /// Its name with an article, the largest number that is no slip of the keyboard, and how that is written.
     fn facts(self) -> (&'static str, f64, &'static str) {
@@ -29,6 +31,7 @@ impl Dimension {
             Dimension::Duration => ("a duration", 1e9, "1000000000 s"),
             Dimension::Bytes => ("a size in bytes", 1e15, "1000000 GB"),
             Dimension::Packets => ("a number of packets", 1e12, "1000000000000 packets"),
+            Dimension::PacketRate => ("a rate of packets", 1e12, "1000000000000 packets/s"),
         }
     }
 
@@ -38,6 +41,7 @@ impl Dimension {
             Dimension::Duration => Value::Seconds(x),
             Dimension::Bytes => Value::Bytes(x),
             Dimension::Packets => Value::Packets(x),
+            Dimension::PacketRate => Value::PacketRate(x),
         }
     }
 
@@ -48,9 +52,10 @@ impl Dimension {
             Type::Duration => self == Dimension::Duration,
             Type::Bytes => self == Dimension::Bytes,
             Type::Packets => self == Dimension::Packets,
-            Type::QueueLength => self != Dimension::Rate,
+            Type::QueueLength => !matches!(self, Dimension::Rate | Dimension::PacketRate),
             Type::PacketsOrDuration => matches!(self, Dimension::Packets | Dimension::Duration),
             Type::PacketsOrBytes => matches!(self, Dimension::Packets | Dimension::Bytes),
+            Type::RateOrPacketRate => matches!(self, Dimension::Rate | Dimension::PacketRate),
             _ => false,
         }
     }
@@ -86,6 +91,7 @@ const UNITS: &[Unit] = &[
     Unit("GiB", Dimension::Bytes, 0, 1_073_741_824.0),
     Unit("packets", Dimension::Packets, 0, 1.0),
     Unit("packet", Dimension::Packets, 0, 1.0),
+    Unit("packets/s", Dimension::PacketRate, 0, 1.0),
 ];
 
 /// What people write elsewhere, and what to write here.
@@ -129,6 +135,8 @@ const HABITS: &[(&str, &str)] = &[
     ("p", "\"packets\""),
     ("pkt", "\"packets\""),
     ("pkts", "\"packets\""),
+    ("pps", "\"packets/s\""),
+    ("packet/s", "\"packets/s\""),
 ];
 
 /// Reads `"5 ms"` as a quantity of type `ty`.
@@ -225,6 +233,7 @@ fn needed(ty: Type) -> &'static str {
         Type::Packets => Dimension::Packets.facts().0,
         Type::QueueLength => "a number of packets, of bytes or a duration",
         Type::PacketsOrBytes => "a number of packets or of bytes",
+        Type::RateOrPacketRate => "a rate, of bits or of packets",
         _ => "a number of packets or a duration",
     }
 }

@@ -249,6 +249,67 @@ groups.x = { users = 1, class = "ef", path = ["a", "one", "b", "c", "d"], traffi
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }
 
+/// Policers and shapers, each with mistakes: all are said at once.
+#[test]
+fn buckets_hold_packets_and_colours_name_classes() {
+    let text = r#"
+duration = "1 s"
+links.line = { rate = "10 Mbit/s", delay = "1 ms", queue = { scheduler = { kind = "strict", order = ["be", "ef", "late"] } } }
+stages.a = { kind = "policer", rate = "5 Mbit/s", burst = "1 kB", excess_burst = { uniform = ["1.2 kB", "9 kB"] }, yellow = "laet", red = "drp" }
+stages.b = { kind = "policer", rate = "5 Mbit/s", burst = "15 kB", peak_rate = "10 Mbit/s", peak_burst = "1499 B", yellow = "late", precoloured_red = ["bee"] }
+stages.c = { kind = "shaper", rate = "5 Mbit/s", burst = "1400 B", peak_rate = "10 Mbit/s", mtu = "1400 B" }
+stages.d = { kind = "policer", rate = "300 packets/s", burst = "1 packet" }
+groups.x = { users = 1, path = ["a", "b", "c", "d", "line"], traffic = { kind = "bulk" } }
+groups.y = { users = 1, path = ["d", "line"], class = "ef", traffic = { kind = "poisson", rate = "1 Mbit/s", packet = "9000 B" } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors").to_string();
+    let tcp = "less than the largest packet that crosses this stage, 1500 B of group \"x\": there would never be enough tokens for it";
+    let expected = [
+        format!("stages.a.burst: is 1000 B, {tcp}"),
+        format!("stages.a.excess_burst: is 1200 B, {tcp}"),
+        r#"stages.a.red: no group sends packets of class "drp", and no queue or other stage names it; did you mean "drop"?"#.into(),
+        r#"stages.a.yellow: no group sends packets of class "laet", and no queue or other stage names it; did you mean "late"?"#.into(),
+        format!("stages.b.peak_burst: is 1499 B, {tcp}"),
+        r#"stages.b.precoloured_red: no packet of class "bee" crosses this stage; did you mean "be"?"#.into(),
+        format!("stages.c.burst: is 1400 B, {tcp}"),
+        format!("stages.c.mtu: is 1400 B, {tcp}"),
+    ];
+    assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
+}
+
+/// What contradicts itself in one policer, beside a key that does not exist.
+#[test]
+fn a_policer_counts_one_thing_and_its_peak_is_no_less_than_its_rate() {
+    let text = r#"
+duration = "1 s"
+links.line = { rate = "10 Mbit/s" }
+stages.a = { kind = "policer", rate = "5 Mbit/s", burst = "5 packets", peak_rate = "4 Mbit/s", excess_burst = "3 kB", gren = "drop" }
+stages.b = { kind = "policer", rate = "0 bit/s", burst = "0 B" }
+stages.c = { kind = "policer", rate = "1 bit/s", burst = "1 GB", peak_burst = "3 kB" }
+stages.d = { kind = "shaper", rate = "2 Mbit/s", burst = "3 kB", peak_rate = "1 Mbit/s", latency = "20 ms", limit = "20 ms" }
+stages.e = { kind = "policer", rate = "5 pps", burst = "3 kB" }
+stages.f = { kind = "token-bucket" }
+groups.x = { users = 1, path = ["line"], traffic = { kind = "bulk" } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors").to_string();
+    let expected = [
+        "stages.a.burst: counts packets, but rate counts bytes; a policer counts one of the two",
+        "stages.a.excess_burst: stands beside peak_rate; give one of the two (RFC 2697 has an excess burst, RFC 2698 a peak rate)",
+        r#"stages.a.gren: unknown key "gren"; did you mean "green"?"#,
+        r#"stages.a.peak_burst: is required beside peak_rate: bytes or packets, for example "30 kB""#,
+        "stages.a.peak_rate: must be at least rate: 4000000 bit/s is less than 5000000 bit/s",
+        r#"stages.b.burst: must be at least 1, not "0 B""#,
+        r#"stages.b.rate: must be more than 0, not "0 bit/s""#,
+        "stages.c.burst: takes 254 years to fill at this rate; 73 are the most",
+        "stages.c.peak_burst: means nothing without peak_rate",
+        r#"stages.d.limit: "20 ms" is a duration, a number of packets or of bytes is needed, for example "12 packets" or "18 kB""#,
+        "stages.d.peak_rate: must be more than rate: 1000000 bit/s is not more than 2000000 bit/s",
+        r#"stages.e.rate: "5 pps" has an unknown unit; write "packets/s""#,
+        r#"stages.f.kind: unknown stage kind "token-bucket"; valid names are activity-meter, csfq-edge, fair-activity-meter, policer, rate-meter, rewriter, shaper"#,
+    ];
+    assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
+}
+
 /// A packet counts in eight bits where it is.
 #[test]
 fn a_path_has_room_for_the_packets_of_its_stages() {
@@ -400,8 +461,8 @@ fn kinds_are_known_or_announced_or_mistyped() {
     );
     one(
         "links.bottleneck.queue.scheduler",
-        json!({ "kind": "token-bucket" }),
-        "links.bottleneck.queue.scheduler.kind: scheduler \"token-bucket\": planned, not built; nearest: tbf",
+        json!({ "kind": "wfq" }),
+        "links.bottleneck.queue.scheduler.kind: scheduler \"wfq\": planned, not built; nearest: drr",
     );
 }
 

@@ -121,12 +121,14 @@ const FILLED: [(Type, &str); 8] = [
 ];
 
 /// Parameters of a mechanism that requires what `FILLED` does not have, or would have nothing to do.
-const SETTINGS: [(&str, &str); 12] = [
+const SETTINGS: [(&str, &str); 14] = [
     ("rewriter", r#"class = "be""#),
     ("strict", r#"order = ["ef", "af", "be"]"#),
     ("medf", r#"offsets = { ef = "0 ms", af = "12 ms", be = "30 ms" }"#),
     ("htb", HTB),
     ("tbf", r#"rate = "8 Mbit/s", burst = "15 kB""#),
+    ("policer", r#"rate = "2 Mbit/s", burst = "15 kB""#),
+    ("shaper", r#"rate = "2 Mbit/s", burst = "15 kB", limit = "20 packets""#),
     ("poisson", r#"rate = "1.5 Mbit/s""#),
     ("cbr", r#"rate = "1.5 Mbit/s""#),
     ("upload", r#"size = "200 kB""#),
@@ -152,7 +154,7 @@ const HTB_PER_USER: &str = r#"per = "user", classes = { root = { rate = "8 Mbit/
     each = { parent = "root", rate = "1 Mbit/s", ceil = "6 Mbit/s", leaf = { kind = "fq-codel", limit = "20 packets" } }"#;
 
 /// Rows of words that need other parameters beside them, and of numbers: kind, name, parameters.
-const MORE: [(&str, &str, &str); 35] = [
+const MORE: [(&str, &str, &str); 40] = [
     (
         "activity-aqm",
         "rate_estimate, in ms",
@@ -178,6 +180,27 @@ const MORE: [(&str, &str, &str); 35] = [
     ("sfq", "two slots, perturbed", r#"divisor = 2, perturb = "0.3 s""#),
     ("htb", "per user, fq-codel", HTB_PER_USER),
     ("tbf", "peak_rate", r#"rate = "8 Mbit/s", burst = "15 kB", peak_rate = "9 Mbit/s", mtu = "1600 B""#),
+    (
+        "policer",
+        "excess_burst",
+        r#"rate = "2 Mbit/s", burst = "15 kB", excess_burst = "30 kB", green = "af", yellow = "ef""#,
+    ),
+    (
+        "policer",
+        "two rates",
+        r#"rate = "1 Mbit/s", burst = "15 kB", peak_rate = "2 Mbit/s", peak_burst = "15 kB", yellow = "be""#,
+    ),
+    (
+        "policer",
+        "packets, aware",
+        r#"rate = "200 packets/s", burst = "10 packets", precoloured_red = ["ef"]"#,
+    ),
+    (
+        "shaper",
+        "peak_rate, latency",
+        r#"rate = "2 Mbit/s", burst = "30 kB", peak_rate = "4 Mbit/s", mtu = "1600 B", latency = "50 ms""#,
+    ),
+    ("shaper", "ticks", r#"rate = "2 Mbit/s", burst = "15 kB", limit = "30 kB", arithmetic = "ticks""#),
     ("wtp", "general", r#"form = "general", increase_weight = 3, decrease_weight = 2"#),
     ("compound", "low_window, gamma", r#"low_window = "8 packets", gamma = "8 packets""#),
     ("ledbat", "target = 10 ms", r#"target = "10 ms""#),

@@ -6,9 +6,11 @@
 pub mod activity_meter;
 pub mod csfq_edge;
 mod kept;
+pub mod policer;
 pub mod probe_stage;
 pub mod rate_meter;
 pub mod rewriter;
+pub mod shaper;
 mod station;
 mod stepper;
 pub mod three_colour;
@@ -19,9 +21,11 @@ use evenflow_base::{Packet, Reason, Time};
 pub use activity_meter::{ActivityMeter, FairMeter};
 pub use csfq_edge::CsfqEdge;
 pub use kept::Kept;
+pub use policer::Policer;
 pub use probe_stage::ProbeStage;
 pub use rate_meter::RateMeter;
 pub use rewriter::Rewriter;
+pub use shaper::Shaper;
 pub use station::{Act, Cx, HeldPacket, Own, Owner, Pass, Setting, Signal, Station, To, Whose};
 pub use stepper::Stepper;
 
@@ -106,6 +110,31 @@ macro_rules! stages {
             })*
             panic!("no stage is called {kind}")
         }
+
+        /// The traffic classes that the stage called `kind` may give to packets, each with the parameter that names it, and the
+        /// words that such a parameter may have instead.
+        pub fn classes_given(kind: &str, values: &Values) -> (Vec<(&'static str, String)>, &'static [&'static str]) {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return (<$stage as Station>::classes_given(values), <$stage as Station>::words_for_classes());
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Station::buckets`].
+        pub fn buckets(kind: &str, values: &Values) -> &'static [&'static str] {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return <$stage as Station>::buckets(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Station::problems`].
+        pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return <$stage as Station>::problems(values);
+            })*
+            Vec::new()
+        }
     };
 }
 
@@ -117,12 +146,16 @@ stages! {
     CsfqEdge(CsfqEdge),
     /// See [`activity_meter`].
     Fair(FairMeter),
+    /// See [`policer`].
+    Policer(Policer),
     /// See [`probe_stage`].
     Probe(ProbeStage),
     /// See [`rate_meter`].
     Rate(RateMeter),
     /// See [`rewriter`].
     Rewriter(Rewriter),
+    /// See [`shaper`].
+    Shaper(Shaper),
 }
 
 /// What is wrong with several parameters together.

@@ -239,6 +239,13 @@ impl Station for Rewriter {
         values.get("window").is_some() || values.get("max_window").is_some()
     }
 
+    fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
+        match values.get("class") {
+            Some(Value::Word(class)) => vec![("class", class.clone())],
+            _ => Vec::new(),
+        }
+    }
+
     fn classes_after(values: &Values, class: &str) -> Vec<String> {
         let chosen = match values.get("of_class") {
             Some(Value::Names(names)) => names.iter().any(|name| name == class),

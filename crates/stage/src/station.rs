@@ -230,4 +230,24 @@ pub trait Station: Clone + std::fmt::Debug + Sized {
     fn classes_after(_values: &Values, class: &str) -> Vec<String> {
         vec![class.to_owned()]
     }
+
+    /// The traffic classes that it may give to packets, each with the parameter that names it.
+    fn classes_given(_values: &Values) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Words that such a parameter may have instead.
+    fn words_for_classes() -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Its parameters, in bytes or packets, that must hold the largest packet that crosses it.
+    fn buckets(_values: &Values) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What is wrong with several parameters together, of which some may be missing because they are wrong themselves.
+    fn problems(_values: &Values) -> Vec<Problem> {
+        Vec::new()
+    }
 }

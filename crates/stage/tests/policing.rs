@@ -1,7 +1,11 @@
-//! Laws of three-colour markers: what RFC 2697 and RFC 2698 promise for any arrivals, in every interval.
+//! Laws of policers and shapers: what RFC 2697, RFC 2698 and RFC 2212 promise for any arrivals, in every interval.
 
-use evenflow_base::{Duration, Time};
+use evenflow_base::bucket::Params;
+use evenflow_base::credit::Arithmetic;
+use evenflow_base::limit::Limit;
+use evenflow_base::{Duration, Packet, Rate, Time};
 use evenflow_stage::three_colour::{Beyond, Colour, Meter, Profile, Unit};
+use evenflow_stage::{Act, Pass, Shaper, Station, Stepper};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -131,4 +135,78 @@ proptest! {
             }
         }
     }
+
+    /// RFC 2212: in no interval does more leave than rate * t + burst, nor than peak * t + mtu; order is kept, nothing is lost, and no
+    /// packet waits while there are tokens for it.
+    #[test]
+    fn a_shaper_conforms_in_every_interval(
+        rate in 1e5..1e8f64,
+        burst in 1500u64..30_000,
+        peak in prop::option::of((1.01..20.0f64, 1500u64..4000)),
+        arrivals in arrivals(),
+    ) {
+        let peak = peak.map(|(times, mtu)| (Rate(rate * times), mtu));
+        let params = Params { rate: Rate(rate), burst, peak, arithmetic: Arithmetic::Real };
+        let left = shaped(Shaper::new(params, Limit::None), &arrivals);
+        prop_assert_eq!(left.iter().map(|l| l.1).collect::<Vec<_>>(), (0..arrivals.len()).collect::<Vec<_>>());
+        let seen: Vec<Seen> = left
+            .iter()
+            .map(|&(at, n)| {
+                let amount = f64::from(arrivals[n].0);
+                Seen { at, amount, before: Colour::Green, after: Colour::Green }
+            })
+            .collect();
+        prop_assert!(excess(&seen, rate / 8.0, Colour::Green) <= burst as f64 + SAME);
+        if let Some((peak, mtu)) = peak {
+            prop_assert!(excess(&seen, peak.0 / 8.0, Colour::Green) <= mtu as f64 + SAME);
+            return Ok(());
+        }
+        // A bucket in floating point: each leaves when it arrives, after the one before, or when its tokens have come.
+        let (mut tokens, mut last, mut arrived) = (burst as f64, 0.0, 0.0);
+        for (&(at, n), s) in left.iter().zip(&seen) {
+            arrived += arrivals[n].1 as f64;
+            let ready = f64::max(arrived, last);
+            let have = f64::min(burst as f64, tokens + (ready - last) * rate / 8e9);
+            let due = ready + f64::max(0.0, (s.amount - have) * 8e9 / rate);
+            prop_assert!((at.0 as f64 - due).abs() <= 1.0 + 1e-6 * due, "{} is not {due}", at.0);
+            tokens = f64::min(burst as f64, tokens + (at.0 as f64 - last) * rate / 8e9) - s.amount;
+            last = at.0 as f64;
+        }
+    }
+}
+
+/// When each packet leaves a shaper, and its number, in the order in which they do.
+fn shaped(mut shaper: Shaper, arrivals: &[(u16, u64, Colour)]) -> Vec<(Time, usize)> {
+    let (mut by_hand, mut alarm, mut left) = (Stepper::new(1), Time::NEVER, Vec::new());
+    let note = |by_hand: &mut Stepper, alarm: &mut Time, left: &mut Vec<(Time, usize)>, now: Time| {
+        for act in by_hand.acts.drain(..) {
+            match act {
+                Act::Wake(at) => *alarm = at,
+                Act::Release(held) => left.push((now, held.packet.seq as usize)),
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    let mut now = Time::ZERO;
+    for (n, &(size, gap, _)) in arrivals.iter().enumerate() {
+        now += Duration(gap);
+        while alarm <= now {
+            let at = alarm;
+            shaper.wake(&mut by_hand.cx(at));
+            note(&mut by_hand, &mut alarm, &mut left, at);
+        }
+        let mut packet = Packet { seq: n as u64, ..Packet::new(0, size, size) };
+        match shaper.forward(&mut packet, &mut by_hand.cx(now)) {
+            Pass::On => left.push((now, n)),
+            Pass::Held => {}
+            other => panic!("{other:?}"),
+        }
+        note(&mut by_hand, &mut alarm, &mut left, now);
+    }
+    while alarm != Time::NEVER {
+        let at = alarm;
+        shaper.wake(&mut by_hand.cx(at));
+        note(&mut by_hand, &mut alarm, &mut left, at);
+    }
+    left
 }

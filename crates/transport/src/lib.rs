@@ -10,6 +10,7 @@ pub mod ecn;
 pub mod profile;
 pub mod receiver;
 pub mod rtt;
+pub mod scripted;
 pub mod sender;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};

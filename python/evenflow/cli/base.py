@@ -17,8 +17,10 @@ import typer
 from ..errors import ScenarioError, UsageError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from ..run.cluster import Place
+    from ..run.store import Store
     from ..scenario.scenario import Scenario
 
 LARGEST_SEED = 2**63 - 1
@@ -51,6 +53,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Leave out the notes below 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit 3 if a claim is false, else 4 if one is undecided.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Runs at once; default: one a core.")]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="WHERE",
+        help="Compute on other workers: dask://HOST:PORT, dask-local:4, slurm or slurm:PARTITION (docs/cluster.md).",
+    ),
+]
 
 
 def metric_paths(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -180,6 +190,34 @@ def _no_such_component(tree: Mapping[str, Any], text: str) -> tuple[str, str] | 
     )
     above = paths.render(path[:2])
     return above, f"--set: there is no {above} in the file; {hint}"
+
+
+def checked_place(on: str | None, jobs: int | None) -> Place | None:
+    """What `--on` says, before anything runs.
+
+    Raises:
+        UsageError: it says nothing that is known, or `--jobs` does not go with it.
+    """
+    if on is None:
+        return None
+    from ..run.cluster import place
+
+    try:
+        return place(on, jobs)
+    except UsageError as error:
+        raise UsageError(f"--on: {error}") from None
+
+
+@contextlib.contextmanager
+def workers_at(where: Place | None, jobs: int | None, store: Store) -> Iterator[dict[str, Any]]:
+    """The options of `run_study` for computing there: `jobs` of this process, or an executor."""
+    if where is None:
+        yield {"jobs": jobs}
+        return
+    from ..run.cluster import workers
+
+    with workers(where, jobs=jobs, folder=store.folder) as executor:
+        yield {"executor": executor}
 
 
 def print_json(document: Any) -> None:

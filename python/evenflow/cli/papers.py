@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import EvenflowError, UsageError, unknown
-from .base import Jobs, Json, Strict, app, examples, pairs, print_json
+from .base import Jobs, Json, On, Strict, app, checked_place, examples, pairs, print_json, workers_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,6 +66,7 @@ def papers(as_json: Json = False) -> None:
         "evenflow reproduce abc --scale quick",
         "evenflow reproduce abc fig04 fig08 --scale paper",
         "evenflow reproduce wtp --option red_spread=ns2",
+        "evenflow reproduce wtp --scale paper --on slurm:batch",
     )
 )
 def reproduce(
@@ -89,6 +90,7 @@ def reproduce(
         typer.Option("--sensitivity", help="Also try every option's other values and say which verdicts change."),
     ] = False,
     jobs: Jobs = None,
+    on: On = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the report goes; default: ./out/<paper>.")
     ] = None,
@@ -116,6 +118,11 @@ def reproduce(
         wrong.append(str(error))
     if sensitivity and not examined.options:
         wrong.append(f"--sensitivity: {examined.key} has no options to vary.")
+    where = None
+    try:
+        where = checked_place(on, jobs)
+    except UsageError as error:
+        wrong.append(str(error))
     if wrong:
         raise UsageError("\n".join(wrong))
     if not as_json:
@@ -125,16 +132,21 @@ def reproduce(
         if examined.chosen:
             print("Chosen: " + ", ".join(f"{name} = {value}" for name, value in examined.chosen.items()) + ".")
         print(flush=True)
-    done = work.reproduce(
-        examined,
-        scale=scale.value,
-        experiments=chosen,
-        out=out,
-        jobs=jobs,
-        progress=not as_json,
-        sensitivity=sensitivity,
-        say=(lambda _: None) if as_json else (lambda line: print(line, flush=True)),
-    )
+    from ..run.store import Store, prepare
+
+    prepare(out or Path("out") / examined.folder)
+    with Store() as store, workers_at(where, jobs, store) as elsewhere:
+        done = work.reproduce(
+            examined,
+            scale=scale.value,
+            experiments=chosen,
+            out=out,
+            store=store,
+            progress=not as_json,
+            sensitivity=sensitivity,
+            say=(lambda _: None) if as_json else (lambda line: print(line, flush=True)),
+            **elsewhere,
+        )
     document = done.to_json()
     if as_json:
         print_json(document)
@@ -144,9 +156,9 @@ def reproduce(
 
         print()
         screens.ledger(document, only_failing=True)
-        where = f" --out {done.out}" if out is not None or examined.chosen else ""
-        print(f"All claims with their numbers: evenflow claims {examined.key}{where}")
-        print(f"Took {time_span(done.elapsed_s)} with {done.jobs} jobs. The report:")
+        written = f" --out {done.out}" if out is not None or examined.chosen else ""
+        print(f"All claims with their numbers: evenflow claims {examined.key}{written}")
+        print(f"Took {time_span(done.elapsed_s)} {f'on {on}' if on else f'with {done.jobs} jobs'}. The report:")
         print((done.out / work.REPORT).resolve())
     if done.broken:
         raise EvenflowError(

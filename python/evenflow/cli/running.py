@@ -15,15 +15,18 @@ from .base import (
     Jobs,
     Json,
     Metric,
+    On,
     Quiet,
     Settings,
     X,
     app,
+    checked_place,
     examples,
     load,
     print_json,
     share,
     stem,
+    workers_at,
 )
 
 if TYPE_CHECKING:
@@ -113,6 +116,7 @@ def _write_run(
         "evenflow study abc.toml --replications 20 --out out/twenty",
         "evenflow study abc.toml --metric queue_delay_s_p99 --x delay",
         "evenflow study abc.toml --precision 2% --precision-of 'groups.*.goodput_bps'",
+        "evenflow study abc.toml --on dask://login1:8786",
     )
 )
 def study(
@@ -140,6 +144,7 @@ def study(
     x: X = None,
     by: By = None,
     jobs: Jobs = None,
+    on: On = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; default: ./out/<study>.")] = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -152,6 +157,7 @@ def study(
     from ..run.study import Study as Planned
     from ..run.study import run_study
 
+    where = checked_place(on, jobs)
     scenario, pins = load(file, settings)
     wanted = _precision(precision, precision_of, replications)
     planned = Planned.from_scenario(scenario, replications, pins)
@@ -164,7 +170,10 @@ def study(
     prepare(folder)
     choice = pictures.Choice(tuple(metric or ()), x, None if by is None else tuple(by))
     with Store() as store:
-        table = run_study(planned, store=store, jobs=jobs, progress=not as_json, precision=wanted, what=stem(file))
+        with workers_at(where, jobs, store) as elsewhere:
+            table = run_study(
+                planned, store=store, progress=not as_json, precision=wanted, what=stem(file), **elsewhere
+            )
         command = _command(file, settings, replications, precision, precision_of, choice)
         written = write_study(table, scenario, folder, choice=choice, command=command, store=store)
     if as_json:

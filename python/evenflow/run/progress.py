@@ -24,6 +24,8 @@ class Progress:
     cached: int = 0
     elsewhere: int = 0
     """Runs that other processes on the same store compute at present."""
+    workers: int | None = None
+    """How many runs other machines can compute at once at present; None where this process computes."""
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -73,13 +75,20 @@ class ProgressBar(Bar):
                 transient=True,
             )
             self._rich.start()
-            self._task = self._rich.add_task(self.what, total=state.total, completed=state.done)
+            self._task = self._rich.add_task(_named(self.what, state), total=state.total, completed=state.done)
         elif self._task is not None:
-            self._rich.update(self._task, total=state.total, completed=state.done)
+            what = _named(self.what, state)
+            self._rich.update(self._task, description=what, total=state.total, completed=state.done)
 
     def __exit__(self, *_: object) -> None:
         if self._rich is not None:
             self._rich.stop()
+
+
+def _named(what: str, state: Progress) -> str:
+    if state.workers is None:
+        return what
+    return f"{what}, {state.workers:,} {'worker' if state.workers == 1 else 'workers'}"
 
 
 def progress_bar(what: str, wanted: bool) -> Bar:

@@ -28,6 +28,11 @@ SCHEDULERS = {
     "strict": 'per = "class", order = ["be"]',
     "tbf": 'rate = "8 Mbit/s", burst = "10 kB", latency = "50 ms"',
 }
+STAGES = {
+    "policer": 'rate = "5 Mbit/s", burst = "60 kB", per = "user"',
+    "rewriter": 'ecn = "not-ect"',
+    "shaper": 'rate = "5 Mbit/s", burst = "10 kB", latency = "50 ms", per = "user"',
+}
 TRAFFIC = {
     "bulk": 'flows = 4, start = { uniform = ["0 s", "1 s"] }',
     "cbr": 'rate = "100 kbit/s", packet = "200 B"',
@@ -63,8 +68,6 @@ TABLES = {
     "htb-leaf": 'links.bottleneck.queue.scheduler = { kind = "htb", per = "class", classes = { be = { rate = '
     '"8 Mbit/s", leaf = { kind = "codel" } } } }',
 }
-
-STAGES = {"rewriter": 'ecn = "not-ect"'}
 
 
 def sample(table: Mapping[str, Any]) -> str:

@@ -6,15 +6,16 @@ and seeds.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .. import stats
 from ..errors import EvenflowError, Interrupted, ScenarioError, StoreError, UsageError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from .cluster import Workers
     from .notes import Note
     from .store import Claimed, Store
 
@@ -592,6 +594,24 @@ LOOK_S = (0.02, 0.5)
 """First and longest pause between looks at what other processes compute."""
 
 
+TICK_S = 1.0
+"""Between two looks at how many workers there are."""
+MOST_LOST = 3
+"""So often a run is computed again after it was lost with its worker."""
+
+
+class _Job(NamedTuple):
+    """A run that is to be computed."""
+
+    key: str
+    tree_json: str
+    seed: int
+
+
+_Outcome = tuple[str, "Result | BaseException"]
+"""A key, and its run or what went wrong."""
+
+
 class _Submission:
     """Runs in flight: at most `window`, so that a large study neither floods an executor nor holds all its results, and
     that processes which share a study end together.
@@ -600,26 +620,34 @@ class _Submission:
         jobs: workers of this process; None for an executor whose workers are not known.
     """
 
+    workers: int | None = None
+
     def __init__(self, executor: Executor, jobs: int | None) -> None:
         self.executor = executor
         self.jobs = jobs
         self.window = 256 if jobs is None else jobs
-        self.pending: dict[Future[Result], str] = {}
+        self.pending: dict[Future[Any], Any] = {}
 
-    @property
-    def room(self) -> int:
+    def room(self, queue: Collection[str]) -> int:
         """How many runs to claim now: 0 while all workers are busy and half of the window is full, for batches."""
         busy = len(self.pending)
         return self.window - busy if busy <= max((self.jobs or 1) - 1, self.window // 2) else 0
 
-    def submit(self, tree_json: str, seed: int, key: str) -> None:
-        self.pending[self.executor.submit(execute, tree_json, seed)] = key
+    def submit(self, jobs: Sequence[_Job]) -> None:
+        """Hand runs to the workers."""
+        for job in jobs:
+            self.pending[self.executor.submit(execute, job.tree_json, job.seed)] = job.key
 
-    def finished(self, timeout: float | None = None) -> list[tuple[str, Future[Result]]]:
+    def finished(self, timeout: float | None = None) -> list[_Outcome]:
+        """Wait for some to end."""
         from concurrent.futures import FIRST_COMPLETED, wait
 
-        done, _ = wait(self.pending, timeout=timeout, return_when=FIRST_COMPLETED)
-        return [(self.pending.pop(future), future) for future in done]
+        wait(self.pending, timeout=timeout, return_when=FIRST_COMPLETED)
+        return self.ended()
+
+    def ended(self) -> list[_Outcome]:
+        """What has ended."""
+        return [_outcome(self.pending.pop(future), future) for future in [f for f in self.pending if f.done()]]
 
     def learn(self, elapsed_s: float, runs: int) -> None:
         """Fit the window to what runs have cost so far."""
@@ -628,8 +656,128 @@ class _Submission:
             self.window = round(self.jobs * min(max(AHEAD_S / each, 1), MOST_AHEAD))
 
     def cancel(self) -> None:
+        """Give up what has not begun."""
         for future in self.pending:
             future.cancel()
+
+
+class _Batches(_Submission):
+    """Runs in flight on other machines, in batches that are sized by what runs of their scenario have cost.
+
+    A batch takes about `Workers.batch_s`; towards a study's end less, so that the workers end together. What is lost
+    with a worker goes out again, each run by itself, so that one which kills its workers is found.
+    """
+
+    def __init__(self, executor: Workers, kind_of: Callable[[str], str]) -> None:
+        super().__init__(executor, None)
+        self.hosts = executor
+        self.kind_of = kind_of
+        """The scenario hash of a key."""
+        self.batch_s = executor.batch_s
+        self.lost: dict[str, int] = {}
+        self.cancelled = False
+
+    def room(self, queue: Collection[str]) -> int:
+        """How many runs to claim now."""
+        self.workers = self.hosts.slots()
+        most = self.hosts.ahead * max(self.workers, 1)
+        free = most - len(self.pending)
+        if free <= 0:
+            return 0
+        mean = self.hosts.costs.mean
+        if mean is None:
+            return free
+        share = len(queue) * mean / (2 * most)
+        self.batch_s = min(self.hosts.batch_s, max(share, self.hosts.least_s))
+        wanted, count = free * self.batch_s, 0
+        for key in queue:
+            if wanted <= 0:
+                break
+            wanted -= self._cost(key)
+            count += 1
+        return max(count, 1)
+
+    def _cost(self, key: str) -> float:
+        cost = self.hosts.costs.of(self.kind_of(key))
+        return self.batch_s if cost is None else cost
+
+    def submit(self, jobs: Sequence[_Job]) -> None:
+        """Hand runs to the workers."""
+        batch: list[_Job] = []
+        cost = 0.0
+        for job in jobs:
+            batch.append(job)
+            cost += self._cost(job.key)
+            if cost >= self.batch_s:
+                self._send(batch)
+                batch, cost = [], 0.0
+        if batch:
+            self._send(batch)
+
+    def _send(self, batch: list[_Job]) -> None:
+        from .. import _core
+        from .cluster import execute_batch
+
+        runs = [(job.tree_json, job.seed) for job in batch]
+        self.pending[self.executor.submit(execute_batch, runs, _core.ENGINE_ID, self.hosts.study)] = batch
+
+    def finished(self, timeout: float | None = None) -> list[_Outcome]:
+        """Wait for some to end, and see who is there to do it."""
+        found = super().finished(TICK_S if timeout is None else min(timeout, TICK_S))
+        self.workers = self.hosts.slots()
+        return found
+
+    def ended(self) -> list[_Outcome]:
+        """What has ended. What was lost is submitted again."""
+        found: list[_Outcome] = []
+        for future in [f for f in self.pending if f.done()]:
+            batch: list[_Job] = self.pending.pop(future)
+            try:
+                outcomes = future.result()
+            except BaseException as error:
+                why = self.hosts.lost(error)
+                if why is None:
+                    found.append((batch[0].key, self.hosts.explained(error)))
+                else:
+                    found += self._again(batch, why)
+                continue
+            for job, (outcome, seconds) in zip(batch, outcomes, strict=False):
+                if isinstance(outcome, Interrupted):  # another study's end met it
+                    found += self._again([job], "it was interrupted")
+                    continue
+                self.hosts.costs.learn(self.kind_of(job.key), seconds)
+                found.append((job.key, outcome))
+            found += self._again(batch[len(outcomes) :], "it was interrupted")
+        return found
+
+    def _again(self, batch: Sequence[_Job], why: str) -> list[_Outcome]:
+        found: list[_Outcome] = []
+        for job in () if self.cancelled else batch:
+            self.lost[job.key] = self.lost.get(job.key, 0) + 1
+            if self.lost[job.key] > MOST_LOST:
+                title = json.loads(job.tree_json).get("title", "untitled")
+                text = f"A run of “{title}”, seed {job.seed}, was lost {self.lost[job.key]} times: {why}. "
+                error = EvenflowError(text + "It may need more memory or time than a worker has.")
+                found.append((job.key, error))
+            else:
+                self._send([job])
+        return found
+
+    def learn(self, elapsed_s: float, runs: int) -> None:
+        """Costs are measured on the workers."""
+
+    def cancel(self) -> None:
+        """Give up everything."""
+        self.cancelled = True
+        self.hosts.stop()
+        super().cancel()
+
+
+def _outcome(key: str, future: Future[Result]) -> _Outcome:
+    try:
+        return key, _checked(future)
+    except BaseException as error:
+        return key, error
 
 
 def run_study(
@@ -650,7 +798,8 @@ def run_study(
         store: where finished runs are kept, each as it finishes; None keeps them in memory only.
         jobs: runs at once in this process; default: one a core.
         executor: any `concurrent.futures.Executor` instead (process pool, Dask's `Client.get_executor()`,
-            submitit); it is not shut down.
+            submitit); it is not shut down. `evenflow.workers("dask-local:4")` gives one whose workers are counted, and
+            which gets runs in batches sized by what they cost.
         progress: a bar on the terminal, from two seconds on.
         on_run: called in this thread after every run and once before the first.
         what: the word in front of the progress bar.
@@ -670,7 +819,9 @@ def run_study(
     texts = [point.scenario.to_json() for point in study.points]
     hashes = [point.scenario.hash for point in study.points]
     largest = max(study.points, key=lambda p: p.scenario.core.memory_bytes).scenario
-    require_memory(largest, min(jobs, study.runs) if executor is None else 1)
+    at_once = jobs if executor is None else getattr(executor, "on_this_machine", 1)
+    if at_once:
+        require_memory(largest, min(at_once, study.runs))
 
     state = Progress(total=study.runs if precision is None else len(study.points) * BATCH)
     runs: dict[tuple[int, int], Run] = {}
@@ -760,17 +911,19 @@ def run_study(
             queue.popleft()
         return sort(claimed)
 
-    def submit(keys: Iterable[str]) -> None:
-        for key in keys:
+    def submit(keys: Sequence[str]) -> None:
+        def job(key: str) -> _Job:
             point, seed = wanted[key][0]
-            flight.submit(texts[point], seed, key)
+            return _Job(key, texts[point], seed)
+
+        flight.submit([job(key) for key in keys])
 
     def row(key: str, result: Result) -> tuple[str, str, int, Result]:
         point, seed = wanted[key][0]
         return key, hashes[point], seed, result
 
     own = ThreadPoolExecutor(jobs, thread_name_prefix="evenflow") if executor is None else None
-    flight = _Submission(own or executor, jobs if own else None)  # type: ignore[arg-type]
+    flight = _flight(own or executor, jobs if own else None, lambda key: hashes[wanted[key][0][0]])  # type: ignore[arg-type]
     with progress_bar(what, progress) as bar:
         try:
             if on_run is not None:
@@ -784,12 +937,16 @@ def run_study(
             computed, started = 0, time.perf_counter()
             pause, looked = LOOK_S[0], started
             while queue or flight.pending or elsewhere:
-                if queue and flight.room:
-                    submit(take(flight.room))
+                room = flight.room(queue) if queue else 0
+                if room:
+                    submit(take(room))
                 if flight.pending:
                     good, failed = _sorted(flight.finished(pause if elsewhere else None))
+                    if flight.workers != state.workers:
+                        state.workers = flight.workers
+                        bar.update(state)
                     rows = [row(key, result) for key, result in good]
-                    records = [r.record() for *_, r in rows] if store is None else store.put_all(rows)
+                    records = [r.record() for *_, r in rows] if store is None or not rows else store.put_all(rows)
                     computed += len(rows)
                     flight.learn(time.perf_counter() - started, computed)
                     for (key, _), record in zip(good, records, strict=True):
@@ -800,7 +957,7 @@ def run_study(
                     time.sleep(pause)
                 if store is not None and elsewhere and time.perf_counter() - looked >= pause:
                     before = len(elsewhere)
-                    submit(sort(store.claim(list(elsewhere), max(flight.room, 1))))
+                    submit(sort(store.claim(list(elsewhere), max(flight.room(queue), 1))))
                     pause = LOOK_S[0] if len(elsewhere) < before else min(2 * pause, LOOK_S[1])
                     looked = time.perf_counter()
         except BaseException as error:
@@ -818,17 +975,24 @@ def run_study(
     return Table(runs.values(), elapsed_s=state.elapsed_s, scenarios=scenarios)
 
 
-def _sorted(
-    finished: Iterable[tuple[str, Future[Result]]],
-) -> tuple[list[tuple[str, Result]], BaseException | None]:
+def _flight(executor: Executor, jobs: int | None, kind_of: Callable[[str], str]) -> _Submission:
+    if jobs is None:
+        from .cluster import Workers
+
+        if isinstance(executor, Workers):
+            return _Batches(executor, kind_of)
+    return _Submission(executor, jobs)
+
+
+def _sorted(outcomes: Iterable[_Outcome]) -> tuple[list[tuple[str, Result]], BaseException | None]:
     """What came out well, and the first error: one run's error loses no other."""
     good: list[tuple[str, Result]] = []
     failed: BaseException | None = None
-    for key, future in finished:
-        try:
-            good.append((key, _checked(future)))
-        except BaseException as error:
-            failed = failed or error
+    for key, outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            failed = failed or outcome
+        else:
+            good.append((key, outcome))
     return good, failed
 
 
@@ -859,9 +1023,8 @@ def _stop(
         own.shutdown(wait=True, cancel_futures=True)
     if store is None or store.read_only:
         return
-    done = [(key, future) for future, key in flight.pending.items() if future.done() and not future.cancelled()]
-    good, _ = _sorted(done)
     with suppress(EvenflowError):
+        good, _ = _sorted(flight.ended())
         if good:
             store.put_all([row(key, result) for key, result in good])
         store.release()

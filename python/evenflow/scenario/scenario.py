@@ -409,7 +409,11 @@ def require_memory(scenario: Scenario, at_once: int = 1) -> None:
     Raises:
         EvenflowError: says what it would need and what there is.
     """
-    need = scenario.core.memory_bytes
+    require_bytes(scenario.core.memory_bytes, at_once)
+
+
+def require_bytes(need: int, at_once: int = 1) -> None:
+    """Refuse runs of which each would need so many bytes. See `require_memory`."""
     free = available_memory()
     if free is None or need * at_once <= free:
         return

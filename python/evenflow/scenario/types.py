@@ -51,6 +51,7 @@ __all__ = [
     "Pie",
     "Ping",
     "Poisson",
+    "Policer",
     "Rate",
     "RateMeter",
     "Recording",
@@ -62,6 +63,7 @@ __all__ = [
     "RobustMpc",
     "Series",
     "Sfq",
+    "Shaper",
     "ShortFlows",
     "Strict",
     "Tbf",
@@ -788,6 +790,58 @@ class FairActivityMeter(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Policer(Table):
+    """Policer.
+
+    Measures packets by token buckets and gives each a colour: green within rate and burst, yellow within the excess
+    burst or the peak rate, red beyond. Each colour passes, is dropped, or gets another traffic class. Nothing is
+    delayed.
+
+    Source: RFC 2697 (single rate), RFC 2698 (two rates).
+
+    Attributes:
+        rate: The committed rate, CIR, in bits or packets a second; bursts count bytes or packets accordingly. (rate
+            or packet rate; default: required; more than 0)
+        burst: The committed burst, CBS: what its bucket holds; at first all are full. (packets or bytes; default:
+            required; at least 1)
+        excess_burst: The excess burst, EBS: a second bucket, filled by what finds no room in the first. (packets or
+            bytes; default: absent: no yellow; at least 1)
+        peak_rate: The peak rate, PIR, at least rate: a second bucket, filled at this rate. What is beyond it is red.
+            (rate or packet rate; default: absent: a single rate; more than 0)
+        peak_burst: The peak burst, PBS: what the bucket of the peak rate holds. (packets or bytes; default: absent:
+            required beside peak_rate; at least 1)
+        green: What becomes of green packets: pass, drop, or the traffic class that they get. (a name; default: pass)
+        yellow: The same of yellow ones. (a name; default: pass)
+        red: The same of red ones. (a name; default: drop)
+        precoloured_yellow: Traffic classes of packets that arrive yellow and so never become green. (list of names;
+            default: absent: none)
+        precoloured_red: Traffic classes of packets that arrive red and stay so. (list of names; default: absent:
+            none; without either the policer is colour-blind)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "policer"
+
+    rate: Quantity
+    burst: Quantity
+    excess_burst: Quantity | None = None
+    peak_rate: Quantity | None = None
+    peak_burst: Quantity | None = None
+    green: str | None = None
+    yellow: str | None = None
+    red: str | None = None
+    precoloured_yellow: Sequence[str] | None = None
+    precoloured_red: Sequence[str] | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RateMeter(Table):
     """Rate meter (TDRM-UTEMA).
 
@@ -860,6 +914,49 @@ class Rewriter(Table):
     from_: Quantity | None = None
     until: Quantity | None = None
     idle: Quantity | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shaper(Table):
+    """Shaper.
+
+    Holds packets back until a token bucket holds a token for each of their bytes, first in, first out: never more
+    than rate * t + burst bytes in any time t.
+
+    Source: RFC 2215 section 3.6, RFC 2475 section 2.3.3.3; tc-tbf(8).
+
+    Attributes:
+        rate: How fast tokens come. (rate; default: required; at least 1)
+        burst: Tokens that the bucket holds; at first it is full. (bytes; default: required; at least 1)
+        peak_rate: How fast a burst may leave, more than rate: a second bucket, of mtu bytes. (rate; default: absent:
+            bursts leave at the link's rate; at least 1)
+        mtu: Tokens that the second bucket holds; without peak_rate it means nothing. (bytes; default: 1514 B; at
+            least 1, at most 65535)
+        limit: How much may wait; what arrives beyond it is dropped. (packets or bytes; default: absent: any number;
+            at least 1)
+        latency: In place of a limit: the longest that a packet may wait, so that rate * latency + burst bytes may.
+            (duration; default: absent: limit holds; more than 0)
+        arithmetic: Real numbers, or Linux 3.2's whole ones: ticks of 64 ns, packets in cells of 8 bytes (larger for a
+            larger mtu), costs in whole microseconds. (one of real, ticks; default: real)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "shaper"
+
+    rate: Quantity
+    burst: Quantity
+    peak_rate: Quantity | None = None
+    mtu: Quantity | None = None
+    limit: Quantity | None = None
+    latency: Quantity | None = None
+    arithmetic: Literal["real", "ticks"] | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None

@@ -9,7 +9,7 @@ use evenflow_transport::profile::TCP;
 use serde_json::Value as Json;
 
 use super::arrivals::ArrivalsDraft;
-use super::network::{LinkDraft, StageDraft};
+use super::network::{Crossing, LinkDraft, StageDraft};
 use super::table::{self, Table, name_problem, unknown_keys};
 use super::{as_table, by_name, fixed, list, mechanism_in, nothing, plain, text};
 use crate::errors::{Errors, join, quoted, shown, suggestion};
@@ -77,6 +77,16 @@ impl TrafficDraft {
 }
 
 impl GroupDraft {
+    /// Bytes of the largest packet that its users send, as far as that is known.
+    pub fn largest_packet(&self) -> Option<f64> {
+        let of = |traffic: &TrafficDraft| match traffic.tcp.as_ref()? {
+            Some(tcp) => Some((tcp.profile.mss + tcp.profile.header) as f64),
+            None => Some(traffic.spec.as_ref()?.values.get("packet")?.bounds().1),
+        };
+        let sizes = self.traffic.iter().flatten().filter_map(of);
+        sizes.filter(|size| size.is_finite()).max_by(f64::total_cmp)
+    }
+
     /// The group, if nothing was wrong; `classes` are those of all groups.
     pub fn finish(self, classes: &[String]) -> Option<Group> {
         let finish = |draft: TrafficDraft| {
@@ -114,9 +124,15 @@ impl GroupDraft {
     }
 }
 
-/// The traffic classes of all groups, in the order of their names.
-pub(super) fn classes(groups: &[GroupDraft], errors: &mut Errors) -> Vec<String> {
-    let all: BTreeSet<&String> = groups.iter().flat_map(|g| &g.classes).flatten().map(|(c, _)| c).collect();
+/// The traffic classes of all groups and those that stages give, in the order of their names.
+pub(super) fn classes(
+    groups: &[GroupDraft],
+    crossing: Option<&Crossing>,
+    errors: &mut Errors,
+) -> Vec<String> {
+    let mut all: BTreeSet<&String> =
+        groups.iter().flat_map(|g| &g.classes).flatten().map(|(c, _)| c).collect();
+    all.extend(crossing.iter().flat_map(|crossing| &crossing.all));
     if all.len() > usize::from(u8::MAX) + 1 {
         errors.push("groups", format!("{} traffic classes; there can be 256", all.len()));
     }
@@ -448,7 +464,7 @@ fn process(
 }
 
 /// A `tcp` table: a profile, any line of which may be overridden, and a congestion control.
-fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
+pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     let table = as_table(json, path, errors)?;
     let before = errors.len();
     let values = table::decode_table(table, &TCP, &[CONGESTION_CONTROL.name], path, errors);

@@ -77,6 +77,15 @@ pub fn mechanism(kind: &str, params_json: &str) -> Result<Spec, Errors> {
     spec.ok_or_else(|| errors.sorted())
 }
 
+/// Decodes a `tcp` table from JSON text: the stack with its overrides, and the congestion control.
+pub fn tcp(table_json: &str) -> Result<(evenflow_transport::Profile, Spec), Errors> {
+    let tree: Json = serde_json::from_str(table_json)
+        .map_err(|e| Errors::one("", format!("this is no valid JSON: {e}")))?;
+    let mut errors = Errors::default();
+    let decoded = groups::tcp(&tree, "", &mut errors);
+    decoded.map(|tcp| (tcp.profile, tcp.congestion_control)).ok_or_else(|| errors.sorted())
+}
+
 /// TOML as JSON. Floats that JSON cannot hold become text, which then is reported as no number.
 fn json(value: toml::Value) -> Json {
     match value {
@@ -107,14 +116,15 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
     let mut arrivals = arrivals::arrivals(root, errors);
     let groups = groups::groups(root, &links, &stages, &arrivals, errors);
     arrivals::shares(&mut arrivals, &groups, errors);
-    network::check_classes(&links, &groups, errors);
+    let crossing = network::crossing(&links, &stages, &groups);
+    network::check_classes(&links, &stages, &groups, crossing.as_ref(), errors);
     network::check_per_flow(&links, &stages, &groups, errors);
     let stages = network::ties(stages, &links, &groups, errors);
     let record = record::record(root, &links, &stages, &groups, duration, errors);
     if let Some(json) = root.get("sweep") {
         as_table(json, "sweep", errors);
     }
-    let classes = groups::classes(&groups, errors);
+    let classes = groups::classes(&groups, crossing.as_ref(), errors);
     let mut scenario = Scenario {
         title: title?,
         duration: duration?,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use evenflow_base::schema::{Law, Mechanism, Range, Room, Type, Value};
+use evenflow_base::schema::{Law, Mechanism, Range, Room, Type, Value, Values, Way};
 use evenflow_base::{Duration, Rate, Time};
 use evenflow_queue::htb::leaf_names;
 use serde_json::Value as Json;
@@ -445,47 +445,212 @@ pub(super) fn check_per_flow(
     }
 }
 
-/// Schedulers must know exactly the classes that cross their link. Said only where all paths and classes are known, so
-/// that one mistake does not make two errors.
-pub(super) fn check_classes(links: &[LinkDraft], groups: &[GroupDraft], errors: &mut Errors) {
-    if groups.iter().any(|g| g.path.is_none() || g.classes.is_none()) {
-        return;
+/// The traffic classes of packets that cross links and stages, as they arrive there: stages may change them.
+pub(super) struct Crossing {
+    /// By link, then forward and against it.
+    links: Vec<[BTreeSet<String>; 2]>,
+    /// The same as they were sent.
+    sent: Vec<[BTreeSet<String>; 2]>,
+    stages: Vec<BTreeSet<String>>,
+    /// Anywhere.
+    pub all: BTreeSet<String>,
+}
+
+/// The classes that cross every component; `None` where some path, class or stage is wrong.
+pub(super) fn crossing(
+    links: &[LinkDraft],
+    stages: &[StageDraft],
+    groups: &[GroupDraft],
+) -> Option<Crossing> {
+    let mut crossing = Crossing {
+        links: vec![Default::default(); links.len()],
+        sent: vec![Default::default(); links.len()],
+        stages: vec![BTreeSet::new(); stages.len()],
+        all: BTreeSet::new(),
+    };
+    for group in groups {
+        let path = group.path.as_ref()?;
+        for (class, acknowledged) in group.classes.as_ref()? {
+            let start = || BTreeSet::from([class.clone()]);
+            crossing.follow(stages, path.iter().map(|hop| (hop.component, hop.against)), start())?;
+            if *acknowledged {
+                let back = path.iter().rev().map(|hop| (hop.component, !hop.against));
+                crossing.follow(stages, back, start())?;
+            }
+        }
     }
-    for (i, draft) in links.iter().enumerate() {
-        let Some(link) = &draft.link else { continue };
-        let path = join("links", &link.name);
-        let mut crossing = [BTreeSet::new(), BTreeSet::new()];
-        for group in groups {
-            for hop in group.path.iter().flatten().filter(|hop| hop.component == Component::Link(i)) {
-                for (class, acknowledged) in group.classes.iter().flatten() {
-                    crossing[usize::from(hop.against)].insert(class.as_str());
-                    if *acknowledged {
-                        crossing[usize::from(!hop.against)].insert(class.as_str());
+    Some(crossing)
+}
+
+impl Crossing {
+    /// Packets of these classes go this way.
+    fn follow(
+        &mut self,
+        stages: &[StageDraft],
+        way: impl Iterator<Item = (Component, bool)>,
+        mut classes: BTreeSet<String>,
+    ) -> Option<()> {
+        let sent = classes.clone();
+        self.all.extend(classes.iter().cloned());
+        for (component, against) in way {
+            match component {
+                Component::Link(i) => {
+                    self.links[i][usize::from(against)].extend(classes.iter().cloned());
+                    self.sent[i][usize::from(against)].extend(sent.iter().cloned());
+                }
+                Component::Stage(i) => {
+                    let Spec { mechanism, values } = &stages[i].stage.as_ref()?.spec;
+                    let way = if against { Way::Backward } else { Way::Forward };
+                    if mechanism.traits.ways.has(way) {
+                        self.stages[i].extend(classes.iter().cloned());
+                        let after =
+                            |class: &String| evenflow_stage::classes_after(mechanism.kind, values, class);
+                        classes = classes.iter().flat_map(after).collect();
+                        self.all.extend(classes.iter().cloned());
                     }
                 }
             }
         }
-        let [forward, backward] = crossing;
-        check_scheduler(link.forward.queue.as_ref(), &forward, &join(&path, "queue"), errors);
+        Some(())
+    }
+}
+
+/// Schedulers must know exactly the classes that cross their link, stages name classes that there are, and their buckets hold
+/// the packets that cross them. Said only where all paths and classes are known, so that one mistake does not make two
+/// errors.
+pub(super) fn check_classes(
+    links: &[LinkDraft],
+    stages: &[StageDraft],
+    groups: &[GroupDraft],
+    crossing: Option<&Crossing>,
+    errors: &mut Errors,
+) {
+    let Some(crossing) = crossing else { return };
+    let queues = |link: &Link| {
+        let ways = [Some(&link.forward), link.reverse.as_ref()];
+        let specs = |queue: &Queue| [Some(queue.rule.clone()), queue.scheduler.clone()];
+        ways.map(|way| way.and_then(|way| way.queue.as_ref()).map(specs)).into_iter().flatten().flatten()
+    };
+    let met: Vec<(&Stage, &BTreeSet<String>)> = (stages.iter().zip(&crossing.stages))
+        .filter_map(|(draft, classes)| Some((draft.stage.as_ref()?, classes)))
+        .collect();
+    let sent: BTreeSet<&String> =
+        groups.iter().flat_map(|g| g.classes.iter().flatten()).map(|c| &c.0).collect();
+    let mut known: BTreeSet<String> = sent.iter().map(|class| (*class).clone()).collect();
+    let specs = links.iter().filter_map(|draft| draft.link.as_ref()).flat_map(queues).flatten();
+    for spec in specs.chain(met.iter().map(|(stage, _)| stage.spec.clone())) {
+        known.extend(class_tables(&spec).flat_map(|(_, names)| names).map(str::to_owned));
+    }
+    // A class that does not exist is said where it is given, and nowhere else.
+    let there = |set: &BTreeSet<String>| set.intersection(&known).cloned().collect::<BTreeSet<String>>();
+    for (i, draft) in links.iter().enumerate() {
+        let Some(link) = &draft.link else { continue };
+        let path = join("links", &link.name);
+        let [forward, backward] = crossing.links[i].each_ref().map(there);
+        let sent = &crossing.sent[i];
+        check_scheduler(link.forward.queue.as_ref(), &forward, &sent[0], &join(&path, "queue"), errors);
         if let Some(reverse) = &link.reverse {
             let path = join(&join(&path, "reverse"), "queue");
-            check_scheduler(reverse.queue.as_ref(), &backward, &path, errors);
+            check_scheduler(reverse.queue.as_ref(), &backward, &sent[1], &path, errors);
+        }
+    }
+    for (stage, classes) in met {
+        let Spec { mechanism, values } = &stage.spec;
+        let path = join("stages", &stage.name);
+        let (given, words) = evenflow_stage::classes_given(mechanism.kind, values);
+        for (name, class) in given.iter().filter(|(_, class)| !known.contains(class)) {
+            let near = suggestion(class, words.iter().copied().chain(known.iter().map(String::as_str)));
+            let class = quoted(class);
+            let why = format!(
+                "no group sends packets of class {class}, and no queue or other stage names it{near}"
+            );
+            errors.push(join(&path, name), why);
+        }
+        for (name, value) in &values.0 {
+            if let Value::Word(word) = value
+                && words.contains(&word.as_str())
+                && sent.contains(word)
+            {
+                let word = quoted(word);
+                let why =
+                    format!("{word} is a word here and a traffic class too; give the class another name");
+                errors.push(join(&path, name), why);
+            }
+        }
+        let classes = there(classes);
+        if classes.is_empty() {
+            continue; // a stage on no path
+        }
+        for (name, named) in class_tables(&stage.spec).filter(|(name, _)| is_list(values, name)) {
+            for class in named.iter().filter(|class| !classes.contains(**class)) {
+                let near = suggestion(class, classes.iter().map(String::as_str));
+                let why = format!("no packet of class {} crosses this stage{near}", quoted(class));
+                errors.push(join(&path, name), why);
+            }
+        }
+    }
+    check_buckets(stages, groups, errors);
+}
+
+fn is_list(values: &Values, name: &str) -> bool {
+    matches!(values.get(name), Some(Value::Names(_)))
+}
+
+/// A packet larger than a bucket never finds enough tokens.
+fn check_buckets(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
+    for (i, draft) in stages.iter().enumerate() {
+        let Some(stage) = &draft.stage else { continue };
+        let Spec { mechanism, values } = &stage.spec;
+        let crosses =
+            |g: &&GroupDraft| g.path.iter().flatten().any(|hop| hop.component == Component::Stage(i));
+        let largest = groups.iter().filter(crosses).filter_map(|g| Some((g.largest_packet()?, &g.name)));
+        let Some((largest, group)) = largest.max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
+        for name in evenflow_stage::buckets(mechanism.kind, values) {
+            let least = values.get(name).map(least_bytes);
+            if let Some(Some(bytes)) = least
+                && bytes < largest
+            {
+                let why = format!(
+                    "is {bytes} B, less than the largest packet that crosses this stage, {largest} B of group {}: there would \
+                     never be enough tokens for it",
+                    quoted(group)
+                );
+                errors.push(join(&join("stages", &stage.name), name), why);
+            }
         }
     }
 }
 
-fn check_scheduler(queue: Option<&Queue>, crossing: &BTreeSet<&str>, path: &str, errors: &mut Errors) {
+/// The least number of bytes that a value may be drawn as; `None`: it counts something else, or may be anything.
+fn least_bytes(value: &Value) -> Option<f64> {
+    match value {
+        Value::Bytes(bytes) => Some(*bytes),
+        Value::Random(Law::Uniform(low, _)) => least_bytes(low),
+        Value::Random(Law::Dealt(list)) => list.iter().filter_map(least_bytes).min_by(f64::total_cmp),
+        _ => None,
+    }
+}
+
+/// `sent` are the classes with which the packets that cross the link were sent: a scheduler may name them too, whatever a
+/// stage makes of them.
+fn check_scheduler(
+    queue: Option<&Queue>,
+    crossing: &BTreeSet<String>,
+    sent: &BTreeSet<String>,
+    path: &str,
+    errors: &mut Errors,
+) {
     let Some(spec) = queue.and_then(|queue| queue.scheduler.as_ref()) else { return };
     if crossing.is_empty() {
         return; // a link on no path
     }
     for (name, classes) in class_tables(spec) {
         let path = join(&join(path, "scheduler"), name);
-        for class in crossing.iter().filter(|class| !classes.contains(class)) {
+        for class in crossing.iter().filter(|class| !classes.contains(&class.as_str())) {
             errors.push(&path, format!("class {} crosses this link but is missing", quoted(class)));
         }
-        for class in classes.iter().filter(|class| !crossing.contains(*class)) {
-            let near = suggestion(class, crossing.iter().copied());
+        for class in classes.iter().filter(|class| !crossing.contains(**class) && !sent.contains(**class)) {
+            let near = suggestion(class, crossing.iter().map(String::as_str));
             errors.push(&path, format!("no packet of class {} crosses this link{near}", quoted(class)));
         }
     }

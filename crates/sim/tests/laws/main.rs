@@ -7,6 +7,7 @@ mod controls;
 mod flows;
 mod metrics;
 mod paths;
+mod policing;
 mod random;
 mod repeat;
 mod shaping;

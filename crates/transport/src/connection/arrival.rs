@@ -251,25 +251,12 @@ impl Connection {
             }
             return true;
         };
-        sender.answered(ack);
-        let (una, next) = sender.numbers();
-        if ack > next {
-            // Of something that was never sent.
+        let flags = packet.flags & (flags::ACK | crate::ecn::ACE);
+        let alone = Packet { seq: ack, payload: 0, flags, ..*packet };
+        if !sender.hear(&alone, carried, window, holds, now, profile, to.out) {
             self.acknowledge(at, to.out);
             return false;
         }
-        let news = window.is_some_and(|(seq, window)| sender.window_told(seq, ack, window));
-        // A duplicate ACK holds nothing and leaves the window as it is (RFC 5681 section 2).
-        let counts = !holds && !news && !sender.is_closed(profile);
-        if profile.sack || ack > una || counts {
-            let flags = packet.flags & (flags::ACK | crate::ecn::ACE);
-            let alone = Packet { seq: ack, payload: 0, flags, ..*packet };
-            sender.receive(&alone, carried, now, profile, to.out);
-        }
-        if news {
-            sender.push(now, profile, to.out);
-        }
-        sender.persist(now, profile);
         if sender.finished() {
             self.fin_acknowledged(at, to);
         } else if self.tail(at).blocked {

@@ -652,6 +652,13 @@ impl Board {
         (!self.segments.is_empty()).then_some(0)
     }
 
+    /// Segments reported, believed lost (sent again or not), and of which a retransmission is believed to be in the network.
+    pub fn counted(&self) -> [u32; 3] {
+        let of = |bit| self.segments.iter().filter(|s| s.is(bit)).count() as u32;
+        let lost = self.segments.iter().filter(|s| !s.is(SACKED) && s.is(LOST)).count() as u32;
+        [of(SACKED), lost, of(RESENT)]
+    }
+
     /// Segment `i` is sent again.
     pub fn resend(&mut self, i: usize, now: Time) -> Sent {
         let segment = &mut self.segments[i];

@@ -4,7 +4,7 @@
 //! A FIN takes one sequence number (RFC 9293 section 3.4). Here it is one byte more in the queue, so that loss recovery need not
 //! know of it; whoever runs the sender writes it as a flag ([`Sender::carries_fin`]).
 
-use evenflow_base::{Duration, Time};
+use evenflow_base::{Carried, Duration, Packet, Time};
 
 use crate::profile::WindowProbe;
 use crate::{Profile, Segment};
@@ -121,6 +121,37 @@ impl Sender {
         flow.largest = if flow.edge.is_some() { flow.largest.max(window) } else { window };
         let before = flow.edge.replace(ack + window);
         before != flow.edge
+    }
+
+    /// The acknowledgement `ack` arrives, alone or on a segment that `holds` data, with the number and window, in bytes, of a
+    /// segment that tells one; `false`: it is of something that was never sent.
+    #[expect(clippy::too_many_arguments, reason = "a segment and what is known of it")]
+    pub fn hear(
+        &mut self,
+        ack: &Packet,
+        carried: &Carried,
+        window: Option<(u64, u64)>,
+        holds: bool,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) -> bool {
+        self.answered(ack.seq);
+        let (una, next) = self.numbers();
+        if ack.seq > next {
+            return false;
+        }
+        let news = window.is_some_and(|(seq, window)| self.window_told(seq, ack.seq, window));
+        // A duplicate ACK holds nothing and leaves the window as it is (RFC 5681 section 2).
+        let counts = !holds && !news && !self.is_closed(profile);
+        if profile.sack || ack.seq > una || counts {
+            self.receive(ack, carried, now, profile, out);
+        }
+        if news {
+            self.push(now, profile, out);
+        }
+        self.persist(now, profile);
+        true
     }
 
     /// One beyond the last byte that the other end's window lets go.

@@ -56,6 +56,19 @@ pub enum Recovery {
     Loss,
 }
 
+/// Segments that were sent and not acknowledged, as Linux's `tcp_info` counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// All of them.
+    pub unacked: u32,
+    /// Reported by SACK; without it, duplicate ACKs.
+    pub sacked: u32,
+    /// Believed lost, sent again or not. Without SACK the first one in a fast recovery, all after a timeout.
+    pub lost: u32,
+    /// Sent again, and believed to be in the network.
+    pub retransmitted: u32,
+}
+
 /// The sending end of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -231,6 +244,26 @@ impl Sender {
         match &self.selective {
             Some(s) => s.board.pipe() as f64,
             None => self.flight(profile),
+        }
+    }
+
+    /// What was sent and not acknowledged, and what is believed of it.
+    pub fn tally(&self, profile: &Profile) -> Tally {
+        let out = self.high.saturating_sub(self.una).div_ceil(profile.mss) as u32;
+        match &self.selective {
+            Some(s) => {
+                let [sacked, lost, retransmitted] = s.board.counted();
+                Tally { unacked: s.board.len() as u32, sacked, lost, retransmitted }
+            }
+            None => {
+                let lost = match self.recovery {
+                    Recovery::Recovery => 1,
+                    Recovery::Loss => out,
+                    _ => 0,
+                };
+                let (sacked, retransmitted) = (self.duplicates as u32, self.retransmits_out as u32);
+                Tally { unacked: out, sacked: sacked.min(out), lost: lost.min(out), retransmitted }
+            }
         }
     }
 

@@ -1,0 +1,479 @@
+//! Policer: gives each packet a colour by a three-colour marker (RFC 2697, one rate; RFC 2698, two), and passes it, drops it or
+//! gives it another traffic class, whatever its colour is to mean. It keeps nothing back and so adds no delay.
+//!
+//! A colour travels as a traffic class, as RFC 2697 section 4 has it with the DS field: what gets the class of a colour here may be told
+//! to be of that colour to the next policer, which then is colour-aware. With neither an excess burst nor a peak rate it is the
+//! policer of two colours that routers and `tc` have. Not here: a shaper, which delays what comes too early; policing by congestion.
+
+use evenflow_base::bucket::too_deep;
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
+};
+use evenflow_base::{Packet, Rate, Reason, Time};
+
+use crate::station::{Cx, Owner, Pass, Station};
+use crate::three_colour::{Beyond, Colour, Meter, Profile, Unit};
+
+/// What becomes of packets of a colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// They go on as they are.
+    Pass,
+    /// They are dropped.
+    Drop,
+    /// They go on in this class.
+    Class(u8),
+}
+
+/// Its configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// What rates and bursts count.
+    pub unit: Unit,
+    /// CIR and CBS.
+    pub committed: Profile,
+    /// EBS, or PIR and PBS.
+    pub beyond: Beyond,
+    /// By colour.
+    pub fates: [Fate; 3],
+    /// The colour with which packets of each class arrive; of classes that are not in it, green.
+    pub before: Vec<Colour>,
+}
+
+/// The parameters that say what becomes of a colour.
+const FATES: [&str; 3] = ["green", "yellow", "red"];
+/// Those that say which classes are of a colour already.
+const BEFORE: [(&str, Colour); 2] =
+    [("precoloured_yellow", Colour::Yellow), ("precoloured_red", Colour::Red)];
+
+impl Params {
+    /// From decoded values.
+    pub fn new(values: &Values, classes: &[String]) -> Result<Params, Vec<Problem>> {
+        let problems = problems(values);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let profile = |rate: &str, burst: &str| Profile {
+            rate: values.number(rate),
+            burst: values.number(burst) as u64,
+        };
+        let beyond = match values.get("peak_rate") {
+            Some(_) => Beyond::Peak(profile("peak_rate", "peak_burst")),
+            None => Beyond::Excess(values.maybe("excess_burst").unwrap_or(0.0) as u64),
+        };
+        let number = |name: &str| classes.iter().position(|class| class == name);
+        let fate = |name: &str| match values.word(name) {
+            "pass" => Fate::Pass,
+            "drop" => Fate::Drop,
+            class => number(class).map_or(Fate::Pass, |class| Fate::Class(class as u8)),
+        };
+        let colour = |class: &String| {
+            let named = BEFORE.iter().find(|(list, _)| listed(values, list).contains(class));
+            named.map_or(Colour::Green, |(_, colour)| *colour)
+        };
+        Ok(Params {
+            unit: unit(values.get("rate")).unwrap_or(Unit::Bytes),
+            committed: profile("rate", "burst"),
+            beyond,
+            fates: FATES.map(fate),
+            before: classes.iter().map(colour).collect(),
+        })
+    }
+}
+
+fn unit(value: Option<&Value>) -> Option<Unit> {
+    match value? {
+        Value::Rate(_) | Value::Bytes(_) => Some(Unit::Bytes),
+        Value::PacketRate(_) | Value::Packets(_) => Some(Unit::Packets),
+        _ => None,
+    }
+}
+
+fn listed<'a>(values: &'a Values, name: &str) -> &'a [String] {
+    match values.get(name) {
+        Some(Value::Names(names)) => names,
+        _ => &[],
+    }
+}
+
+/// What is wrong with parameters together; some of them may be missing.
+fn problems(values: &Values) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = Vec::new();
+    let counts = |unit: Unit| if unit == Unit::Packets { "packets" } else { "bytes" };
+    let own = unit(values.get("rate"));
+    for name in ["burst", "excess_burst", "peak_rate", "peak_burst"] {
+        if let (Some(own), Some(other)) = (own, unit(values.get(name)))
+            && own != other
+        {
+            let (own, other) = (counts(own), counts(other));
+            problems.push((
+                name,
+                format!("counts {other}, but rate counts {own}; a policer counts one of the two"),
+            ));
+        }
+    }
+    let same = |name| unit(values.get(name)) == own;
+    if let (Some(rate), Some(peak)) = (values.maybe("rate"), values.maybe("peak_rate"))
+        && peak < rate
+        && same("peak_rate")
+    {
+        let of = if own == Some(Unit::Packets) { "packets/s" } else { "bit/s" };
+        problems.push(("peak_rate", format!("must be at least rate: {peak} {of} is less than {rate} {of}")));
+    }
+    match (values.get("peak_rate"), values.get("peak_burst")) {
+        (Some(_), None) => {
+            problems.push((
+                "peak_burst",
+                "is required beside peak_rate: bytes or packets, for example \"30 kB\"".into(),
+            ));
+        }
+        (None, Some(_)) => problems.push(("peak_burst", "means nothing without peak_rate".into())),
+        _ => {}
+    }
+    if values.get("peak_rate").is_some() && values.get("excess_burst").is_some() {
+        let why = "stands beside peak_rate; give one of the two (RFC 2697 has an excess burst, RFC 2698 a peak rate)";
+        problems.push(("excess_burst", why.into()));
+    }
+    for (rate, burst) in [("rate", "burst"), ("rate", "excess_burst"), ("peak_rate", "peak_burst")] {
+        if let (Some(Value::Rate(rate)), Some(Value::Bytes(burst_size))) =
+            (values.get(rate), values.get(burst))
+        {
+            problems.extend(too_deep(Rate(*rate), *burst_size).map(|why| (burst, why)));
+        }
+        if let (Some(Value::PacketRate(rate)), Some(Value::Packets(packets))) =
+            (values.get(rate), values.get(burst))
+        {
+            problems.extend(too_deep(Rate(8.0 * rate), *packets).map(|why| (burst, why)));
+        }
+    }
+    for class in listed(values, "precoloured_red") {
+        if listed(values, "precoloured_yellow").contains(class) {
+            problems.push(("precoloured_red", format!("class \"{class}\" stands in precoloured_yellow too")));
+        }
+    }
+    problems
+}
+
+/// The policer and its state.
+#[derive(Clone, Debug)]
+pub struct Policer {
+    meter: Box<Meter>,
+    fates: [Fate; 3],
+    before: Vec<Colour>,
+    /// By colour.
+    packets: [u64; 3],
+    bytes: [u64; 3],
+}
+
+impl Policer {
+    /// A policer with full buckets.
+    pub fn new(params: Params) -> Policer {
+        let Params { unit, committed, beyond, fates, before } = params;
+        let meter = Box::new(Meter::new(unit, committed, beyond));
+        Policer { meter, fates, before, packets: [0; 3], bytes: [0; 3] }
+    }
+}
+
+impl Station for Policer {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<Policer, Vec<Problem>> {
+        Params::new(values, owner.classes).map(Policer::new)
+    }
+
+    #[inline]
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        const REASONS: [Reason; 3] = [Reason::PolicedGreen, Reason::PolicedYellow, Reason::PolicedRed];
+        let before = self.before.get(usize::from(packet.class)).copied().unwrap_or(Colour::Green);
+        let colour = self.meter.colour(packet.size, before, cx.now) as usize;
+        self.packets[colour] += 1;
+        self.bytes[colour] += u64::from(packet.size);
+        match self.fates[colour] {
+            Fate::Pass => {}
+            Fate::Drop => return Pass::Drop(REASONS[colour]),
+            Fate::Class(class) => packet.class = class,
+        }
+        Pass::On
+    }
+
+    fn observe(&self, name: &str, now: Time) -> Option<f64> {
+        match name {
+            "green" => Some(self.packets[0] as f64),
+            "yellow" => Some(self.packets[1] as f64),
+            "red" => Some(self.packets[2] as f64),
+            "green_bytes" => Some(self.bytes[0] as f64),
+            "yellow_bytes" => Some(self.bytes[1] as f64),
+            "red_bytes" => Some(self.bytes[2] as f64),
+            "tokens" => Some(self.meter.tokens(now).0),
+            "second_tokens" => Some(self.meter.tokens(now).1),
+            _ => None,
+        }
+    }
+
+    fn classes_after(values: &Values, class: &str) -> Vec<String> {
+        let named = BEFORE.iter().find(|(list, _)| listed(values, list).iter().any(|name| name == class));
+        let before = named.map_or(Colour::Green, |(_, colour)| *colour);
+        let beyond = ["peak_rate", "excess_burst"].iter().any(|name| values.get(name).is_some());
+        let mut after: Vec<String> = Vec::new();
+        for colour in Colour::ALL {
+            // Without a second bucket only what arrives yellow is ever yellow, and then it is red.
+            if colour < before || colour == Colour::Yellow && !beyond {
+                continue;
+            }
+            let class = match values.word(FATES[colour as usize]) {
+                "pass" => class,
+                "drop" => continue,
+                other => other,
+            };
+            if after.iter().all(|known| known != class) {
+                after.push(class.to_owned());
+            }
+        }
+        after
+    }
+
+    fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
+        let of = |name: &&'static str| match values.get(name) {
+            Some(Value::Word(word)) if word != "pass" && word != "drop" => Some((*name, word.clone())),
+            _ => None,
+        };
+        FATES.iter().filter_map(of).collect()
+    }
+
+    fn words_for_classes() -> &'static [&'static str] {
+        &["pass", "drop"]
+    }
+
+    fn buckets(_values: &Values) -> &'static [&'static str] {
+        &["burst", "excess_burst", "peak_burst"]
+    }
+
+    fn problems(values: &Values) -> Vec<Problem> {
+        problems(values)
+    }
+}
+
+const SRTCM: &str = "RFC 2697 section 2";
+const TRTCM: &str = "RFC 2698 section 2";
+const ROUTERS: &str = "what routers do, and tc's `police … drop`";
+
+const fn fate(name: &'static str, default: &'static str, doc: &'static str) -> Param {
+    Param { name, ty: Type::Name, default: Fallback::Text(default), range: Range::ANY, source: ROUTERS, doc }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "policer",
+    room: Room::Stage,
+    traits: Mechanism::PLAIN,
+    title: "Policer",
+    doc: "Measures packets by token buckets and gives each a colour: green within rate and burst, yellow within the excess burst or the \
+          peak rate, red beyond. Each colour passes, is dropped, or gets another traffic class. Nothing is delayed.",
+    source: "RFC 2697 (single rate), RFC 2698 (two rates)",
+    params: &[
+        Param {
+            name: "rate",
+            ty: Type::RateOrPacketRate,
+            default: Fallback::Required,
+            range: Range::POSITIVE,
+            source: SRTCM,
+            doc: "The committed rate, CIR, in bits or packets a second; bursts count bytes or packets accordingly.",
+        },
+        Param {
+            name: "burst",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Required,
+            range: Range::FROM_ONE,
+            source: SRTCM,
+            doc: "The committed burst, CBS: what its bucket holds; at first all are full.",
+        },
+        Param {
+            name: "excess_burst",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Absent("no yellow"),
+            range: Range::FROM_ONE,
+            source: SRTCM,
+            doc: "The excess burst, EBS: a second bucket, filled by what finds no room in the first.",
+        },
+        Param {
+            name: "peak_rate",
+            ty: Type::RateOrPacketRate,
+            default: Fallback::Absent("a single rate"),
+            range: Range::POSITIVE,
+            source: TRTCM,
+            doc: "The peak rate, PIR, at least rate: a second bucket, filled at this rate. What is beyond it is red.",
+        },
+        Param {
+            name: "peak_burst",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Absent("required beside peak_rate"),
+            range: Range::FROM_ONE,
+            source: TRTCM,
+            doc: "The peak burst, PBS: what the bucket of the peak rate holds.",
+        },
+        fate(
+            "green",
+            "pass",
+            "What becomes of green packets: pass, drop, or the traffic class that they get.",
+        ),
+        fate("yellow", "pass", "The same of yellow ones."),
+        fate("red", "drop", "The same of red ones."),
+        Param {
+            name: "precoloured_yellow",
+            ty: Type::Names,
+            default: Fallback::Absent("none"),
+            range: Range::ANY,
+            source: "RFC 2697 section 3, RFC 2698 section 3: colour-aware mode",
+            doc: "Traffic classes of packets that arrive yellow and so never become green.",
+        },
+        Param {
+            name: "precoloured_red",
+            ty: Type::Names,
+            default: Fallback::Absent("none; without either the policer is colour-blind"),
+            range: Range::ANY,
+            source: "RFC 2697 section 3, RFC 2698 section 3: colour-aware mode",
+            doc: "Traffic classes of packets that arrive red and stay so.",
+        },
+    ],
+    observables: &[
+        Observable { name: "green", unit: "packets", doc: "Packets that were green." },
+        Observable { name: "yellow", unit: "packets", doc: "Packets that were yellow." },
+        Observable { name: "red", unit: "packets", doc: "Packets that were red." },
+        Observable { name: "green_bytes", unit: "B", doc: "Their bytes." },
+        Observable { name: "yellow_bytes", unit: "B", doc: "The same of yellow ones." },
+        Observable { name: "red_bytes", unit: "B", doc: "The same of red ones." },
+        Observable { name: "tokens", unit: "B or packets", doc: "Tokens in the committed bucket." },
+        Observable {
+            name: "second_tokens",
+            unit: "B or packets",
+            doc: "Tokens in the bucket of the excess burst or the peak rate.",
+        },
+    ],
+    counters: &[
+        Counter { name: "policed_green", doc: "The packet was green, and green is dropped." },
+        Counter {
+            name: "policed_yellow",
+            doc: "The packet was yellow: beyond the committed rate and burst.",
+        },
+        Counter {
+            name: "policed_red",
+            doc: "The packet was red: beyond the excess burst, or the peak rate, too.",
+        },
+    ],
+    deviations: &[
+        Deviation {
+            what: "Tokens come continuously.",
+            why: "The RFCs add a byte at a time, 1/CIR s apart; a packet may be counted as that much earlier here.",
+        },
+        Deviation {
+            what: "A burst of zero is refused.",
+            why: "RFC 2697 allows one of the two to be zero: leave excess_burst out.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stepper;
+
+    /// 8 kbit/s, a byte a millisecond; classes 0 to 2, of which packets of class 1 arrive yellow and those of 2 red.
+    fn policer(fates: [Fate; 3]) -> Policer {
+        Policer::new(Params {
+            unit: Unit::Bytes,
+            committed: Profile { rate: 8000.0, burst: 1500 },
+            beyond: Beyond::Excess(1000),
+            fates,
+            before: vec![Colour::Green, Colour::Yellow, Colour::Red],
+        })
+    }
+
+    fn meet(policer: &mut Policer, ms: u64, size: u16, class: u8) -> (Pass, u8) {
+        let mut packet = Packet { class, ..Packet::new(0, size, size) };
+        let pass = policer.forward(&mut packet, &mut Stepper::new(1).cx(Time(ms * 1_000_000)));
+        (pass, packet.class)
+    }
+
+    #[test]
+    fn each_colour_has_its_fate() {
+        let mut policer = policer([Fate::Pass, Fate::Class(1), Fate::Drop]);
+        assert_eq!(meet(&mut policer, 0, 1500, 0), (Pass::On, 0));
+        assert_eq!(meet(&mut policer, 0, 1000, 0), (Pass::On, 1));
+        assert_eq!(meet(&mut policer, 0, 40, 0), (Pass::Drop(Reason::PolicedRed), 0));
+        assert_eq!(meet(&mut policer, 40, 40, 1), (Pass::Drop(Reason::PolicedRed), 1)); // yellow has no right to C
+        assert_eq!(meet(&mut policer, 40, 40, 0), (Pass::On, 0));
+        let counted = ["green", "yellow", "red", "green_bytes", "yellow_bytes", "red_bytes"];
+        let counts = counted.map(|name| policer.observe(name, Time::ZERO));
+        assert_eq!(counts, [2.0, 1.0, 2.0, 1540.0, 1000.0, 80.0].map(Some));
+    }
+
+    #[test]
+    fn good_packets_may_be_what_is_dropped() {
+        let mut policer = policer([Fate::Drop, Fate::Drop, Fate::Pass]);
+        assert_eq!(meet(&mut policer, 0, 1500, 0).0, Pass::Drop(Reason::PolicedGreen));
+        assert_eq!(meet(&mut policer, 0, 1000, 1).0, Pass::Drop(Reason::PolicedYellow));
+        assert_eq!(meet(&mut policer, 0, 1000, 2).0, Pass::On);
+    }
+
+    /// As `tc … police rate 8kbit burst 1500 drop` does: what is dropped costs nothing.
+    #[test]
+    fn two_colours() {
+        let mut policer = Policer::new(Params {
+            unit: Unit::Bytes,
+            committed: Profile { rate: 8000.0, burst: 1500 },
+            beyond: Beyond::Excess(0),
+            fates: [Fate::Pass, Fate::Pass, Fate::Drop],
+            before: Vec::new(),
+        });
+        let passed = [(0, 1000), (0, 501), (0, 500), (999, 1000), (1000, 1000), (5000, 1500), (5000, 1)];
+        let passed = passed.map(|(ms, size)| meet(&mut policer, ms, size, 0).0 == Pass::On);
+        assert_eq!(passed, [true, false, true, false, true, true, false]);
+    }
+
+    fn values(pairs: &[(&'static str, Value)]) -> Values {
+        let word = |name: &'static str, word: &str| (name, Value::Word(word.into()));
+        let fates = [word("green", "pass"), word("yellow", "pass"), word("red", "drop")];
+        Values(fates.into_iter().chain(pairs.iter().cloned()).collect())
+    }
+
+    #[test]
+    fn everything_wrong_is_said_at_once() {
+        let wrong = values(&[
+            ("rate", Value::Rate(5e6)),
+            ("burst", Value::Packets(5.0)),
+            ("peak_rate", Value::Rate(4e6)),
+            ("excess_burst", Value::Bytes(3000.0)),
+            ("precoloured_yellow", Value::Names(vec!["be".into()])),
+            ("precoloured_red", Value::Names(vec!["be".into()])),
+        ]);
+        let said = Params::new(&wrong, &[]).expect_err("it is wrong");
+        let names: Vec<&str> = said.iter().map(|(name, _)| *name).collect();
+        assert_eq!(
+            names,
+            ["burst", "peak_rate", "peak_burst", "excess_burst", "precoloured_red"],
+            "{said:?}"
+        );
+        assert_eq!(said[0].1, "counts packets, but rate counts bytes; a policer counts one of the two");
+        assert_eq!(said[1].1, "must be at least rate: 4000000 bit/s is less than 5000000 bit/s");
+    }
+
+    #[test]
+    fn classes_behind_it() {
+        let mut v = values(&[
+            ("rate", Value::Rate(1e6)),
+            ("burst", Value::Bytes(3e3)),
+            ("excess_burst", Value::Bytes(3e3)),
+        ]);
+        v.0.insert("yellow", Value::Word("late".into()));
+        assert_eq!(Policer::classes_after(&v, "be"), ["be", "late"]);
+        assert_eq!(Policer::classes_given(&v), [("yellow", "late".to_owned())]);
+        v.0.insert("precoloured_yellow", Value::Names(vec!["be".into()]));
+        assert_eq!(Policer::classes_after(&v, "be"), ["late"]);
+        v.0.insert("red", Value::Word("pass".into()));
+        v.0.insert("precoloured_red", Value::Names(vec!["ef".into()]));
+        assert_eq!(Policer::classes_after(&v, "ef"), ["ef"]);
+        v.0.remove("excess_burst");
+        v.0.insert("red", Value::Word("late".into()));
+        assert_eq!(Policer::classes_after(&v, "other"), ["other", "late"]);
+    }
+}

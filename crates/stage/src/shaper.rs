@@ -1,0 +1,247 @@
+//! Shaper: a token bucket on a path that holds back what comes too early (RFC 2215 section 3.6; RFC 2475 section 2.3.3.3).
+//!
+//! The buckets are those of the scheduler `tbf` ([`evenflow_base::bucket`]): behind it no interval of length t has more than rate * t +
+//! burst bytes. As a stage it is in nobody's way: each user, flow or group may have its own (`per`), before the link they
+//! share, and what it lets go leaves at once, not at a link's rate. Not here: other orders than first in, first out; a policer,
+//! which drops what comes too early.
+
+use std::collections::VecDeque;
+
+use evenflow_base::bucket::{BURST, LATENCY, MTU, PEAK_RATE, Pacer, Params, RATE};
+use evenflow_base::credit::ARITHMETIC;
+use evenflow_base::limit::Limit;
+use evenflow_base::schema::{
+    Counter, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
+};
+use evenflow_base::{Packet, Reason, Time};
+
+use crate::station::{Cx, HeldPacket, Owner, Pass, Station};
+
+/// The shaper and what it holds.
+#[derive(Clone, Debug)]
+pub struct Shaper {
+    pacer: Box<Pacer>,
+    limit: Limit,
+    waiting: VecDeque<HeldPacket>,
+    /// Bytes that wait.
+    bytes: u64,
+    /// When there will be tokens for the first in line.
+    due: Time,
+}
+
+impl Shaper {
+    /// A shaper with full buckets behind which `limit` may wait.
+    pub fn new(params: Params, limit: Limit) -> Shaper {
+        let pacer = Box::new(Pacer::new(params));
+        Shaper { pacer, limit, waiting: VecDeque::new(), bytes: 0, due: Time::NEVER }
+    }
+
+    /// Lets go whom the tokens pay for, and asks to be woken for the next one.
+    fn let_go(&mut self, cx: &mut Cx) {
+        self.due = Time::NEVER;
+        while let Some(first) = self.waiting.front() {
+            let size = first.packet.size;
+            if let Err(due) = self.pacer.take(size, cx.now) {
+                self.due = due;
+                break;
+            }
+            self.bytes -= u64::from(size);
+            if let Some(first) = self.waiting.pop_front() {
+                cx.release(first);
+            }
+        }
+        cx.wake_at(self.due);
+    }
+}
+
+impl Station for Shaper {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<Shaper, Vec<Problem>> {
+        let params = Params::new(values)?;
+        let limit = match values.maybe("latency") {
+            Some(_) if values.get("limit").is_some() => {
+                return Err(vec![(
+                    "latency",
+                    "is a limit in other words, and there is one; give one of them".into(),
+                )]);
+            }
+            Some(latency) => Limit::new(Some(&Value::Bytes(params.limit(latency)))),
+            None => Limit::new(values.get("limit")),
+        };
+        Ok(Shaper::new(params, limit))
+    }
+
+    #[inline]
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        if self.pacer.refuses(packet.size) {
+            return Pass::Drop(Reason::TooLarge);
+        }
+        if self.due <= cx.now {
+            self.let_go(cx); // whose alarm goes off at this instant, before or after the packet at hand
+        }
+        if self.waiting.is_empty() {
+            match self.pacer.take(packet.size, cx.now) {
+                Ok(()) => return Pass::On,
+                Err(due) => self.due = due,
+            }
+            if self.limit.is_full(0, 0, packet.size, None) {
+                self.due = Time::NEVER;
+                return Pass::Drop(Reason::Limit);
+            }
+            cx.wake_at(self.due);
+        } else if self.limit.is_full(self.waiting.len() as u32, self.bytes, packet.size, None) {
+            return Pass::Drop(Reason::Limit);
+        }
+        self.bytes += u64::from(packet.size);
+        self.waiting.push_back(cx.hold(packet));
+        Pass::Held
+    }
+
+    fn wake(&mut self, cx: &mut Cx) {
+        self.let_go(cx);
+    }
+
+    fn held(&self) -> Vec<HeldPacket> {
+        self.waiting.iter().copied().collect()
+    }
+
+    fn observe(&self, name: &str, now: Time) -> Option<f64> {
+        match name {
+            "packets" => Some(self.waiting.len() as f64),
+            "bytes" => Some(self.bytes as f64),
+            "tokens" => Some(self.pacer.tokens(now)),
+            _ => None,
+        }
+    }
+
+    fn buckets(values: &Values) -> &'static [&'static str] {
+        if values.get("peak_rate").is_some() { &["burst", "mtu"] } else { &["burst"] }
+    }
+
+    fn problems(values: &Values) -> Vec<Problem> {
+        let has = |name: &str| values.get(name).is_some();
+        let known = has("rate") && has("burst") && has("mtu") && has("arithmetic");
+        if known {
+            Shaper::build(values, Owner { classes: &[], weight: 1.0 }).err().unwrap_or_default()
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "shaper",
+    room: Room::Stage,
+    traits: Mechanism::PLAIN,
+    title: "Shaper",
+    doc: "Holds packets back until a token bucket holds a token for each of their bytes, first in, first out: never more than rate * t + \
+          burst bytes in any time t.",
+    source: "RFC 2215 section 3.6, RFC 2475 section 2.3.3.3; tc-tbf(8)",
+    params: &[
+        RATE,
+        BURST,
+        PEAK_RATE,
+        MTU,
+        Param {
+            name: "limit",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Absent("any number"),
+            range: Range::FROM_ONE,
+            source: "tc-tbf(8)",
+            doc: "How much may wait; what arrives beyond it is dropped.",
+        },
+        Param { default: Fallback::Absent("limit holds"), ..LATENCY },
+        ARITHMETIC,
+    ],
+    observables: &[
+        Observable { name: "packets", unit: "packets", doc: "Packets that wait." },
+        Observable { name: "bytes", unit: "B", doc: "Bytes that wait." },
+        Observable { name: "tokens", unit: "B", doc: "Tokens in the bucket of rate and burst." },
+    ],
+    counters: &[
+        Counter { name: "limit", doc: "As much waited as may." },
+        Counter { name: "too_large", doc: "Larger than the bucket, so that it could never leave." },
+    ],
+    deviations: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::Rate;
+    use evenflow_base::credit::Arithmetic;
+
+    use super::*;
+    use crate::Stepper;
+    use crate::station::Act;
+
+    /// A byte a microsecond.
+    fn shaper(burst: u64, limit: Limit) -> Shaper {
+        Shaper::new(Params { rate: Rate(8e6), burst, peak: None, arithmetic: Arithmetic::Real }, limit)
+    }
+
+    fn us(us: u64) -> Time {
+        Time(us * 1000)
+    }
+
+    fn meet(shaper: &mut Shaper, by_hand: &mut Stepper, at: u64, id: u64, size: u16) -> Pass {
+        let mut packet = Packet { seq: id, ..Packet::new(0, size, size) };
+        shaper.forward(&mut packet, &mut by_hand.cx(us(at)))
+    }
+
+    /// Who was let go since the last call, and the alarm.
+    fn said(by_hand: &mut Stepper) -> (Vec<u64>, Option<Time>) {
+        let (mut gone, mut alarm) = (Vec::new(), None);
+        for act in by_hand.acts.drain(..) {
+            match act {
+                Act::Release(held) => gone.push(held.packet.seq),
+                Act::Wake(at) => alarm = Some(at),
+                _ => {}
+            }
+        }
+        (gone, alarm)
+    }
+
+    #[test]
+    fn a_burst_passes_and_the_rest_waits_for_its_tokens() {
+        // 3000 bytes pass at once; each further 1000 need 1000 us.
+        let (mut shaper, mut by_hand) = (shaper(3000, Limit::None), Stepper::new(1));
+        let met: Vec<Pass> = (0..5).map(|n| meet(&mut shaper, &mut by_hand, 0, n, 1000)).collect();
+        assert_eq!(met, [Pass::On, Pass::On, Pass::On, Pass::Held, Pass::Held]);
+        assert_eq!(said(&mut by_hand), (vec![], Some(us(1000))));
+        assert_eq!(
+            [shaper.observe("packets", us(0)), shaper.observe("bytes", us(0))],
+            [Some(2.0), Some(2000.0)]
+        );
+        shaper.wake(&mut by_hand.cx(us(1000)));
+        assert_eq!(said(&mut by_hand), (vec![3], Some(us(2000))));
+        assert_eq!(shaper.held().len(), 1);
+        shaper.wake(&mut by_hand.cx(us(2000)));
+        assert_eq!(said(&mut by_hand), (vec![4], Some(Time::NEVER)));
+        assert_eq!(shaper.observe("tokens", us(2500)), Some(500.0));
+    }
+
+    #[test]
+    fn a_small_one_does_not_overtake() {
+        let (mut shaper, mut by_hand) = (shaper(1500, Limit::None), Stepper::new(1));
+        assert_eq!(meet(&mut shaper, &mut by_hand, 0, 0, 1000), Pass::On);
+        assert_eq!(meet(&mut shaper, &mut by_hand, 0, 1, 900), Pass::Held); // 400 are missing
+        assert_eq!(meet(&mut shaper, &mut by_hand, 0, 2, 40), Pass::Held); // though 500 are there
+        assert_eq!(said(&mut by_hand), (vec![], Some(us(400))));
+        // At the very instant a packet comes before the alarm: the first in line goes first.
+        assert_eq!(meet(&mut shaper, &mut by_hand, 400, 3, 40), Pass::Held);
+        assert_eq!(said(&mut by_hand), (vec![1], Some(us(440))));
+    }
+
+    #[test]
+    fn what_finds_no_room_is_dropped() {
+        let (mut packets, mut by_hand) = (shaper(1000, Limit::Packets(1)), Stepper::new(1));
+        let met = [0, 1, 2].map(|n| meet(&mut packets, &mut by_hand, 0, n, 1000));
+        assert_eq!(met, [Pass::On, Pass::Held, Pass::Drop(Reason::Limit)]);
+        let mut bytes = shaper(1000, Limit::Bytes(999));
+        let met = [1000, 1000, 999, 1].map(|size| meet(&mut bytes, &mut by_hand, 0, 0, size));
+        assert_eq!(met, [Pass::On, Pass::Drop(Reason::Limit), Pass::Held, Pass::Drop(Reason::Limit)]);
+        assert_eq!(meet(&mut packets, &mut by_hand, 0, 3, 1001), Pass::Drop(Reason::TooLarge));
+    }
+}
