@@ -41,7 +41,7 @@ fn a_probe_and_its_answer_take_the_time_of_what_lies_between() {
     ] {
         let run = run(&two(&near, &far, ""), 1);
         let of = |stage: &str, name: &str| run.number(&format!("stages.{stage}.{name}"));
-        assert_eq!(of(asks, "sent"), 100.0);
+        assert_eq!(of(asks, "asked"), 100.0);
         assert_eq!((of(answers, "received"), of(asks, "answered")), (99.0, 99.0), "the last has no time");
         assert_eq!((of(asks, "sent_packets"), of(asks, "sent_bytes")), (100.0, 125_000.0));
         assert_eq!(of(answers, "sent_packets"), 99.0);
@@ -62,7 +62,7 @@ fn probes_wait_and_are_lost_like_any_packet() {
     let busy = r#"{ kind = "poisson", rate = "6 Mbit/s", packet = "1250 B" }"#;
     let near = r#"peer = "far", every = "5 ms", size = "1250 B""#;
     let run = run(&two(near, "", busy), 1);
-    let (sent, received) = (run.number("stages.near.sent"), run.number("stages.far.received"));
+    let (sent, received) = (run.number("stages.near.asked"), run.number("stages.far.received"));
     assert!(received < 0.95 * sent && received > 0.6 * sent, "{received} of {sent}");
     // At the end of a queue of 50 packets of 1 ms most of the time.
     assert!(run.number("stages.near.rtt") > 0.05);
@@ -80,7 +80,7 @@ fn probes_are_lost_at_random_too() {
         r#"delay = "10 ms", loss = { every = 10, direction = "both" }, queue"#,
     );
     let run = run(&text, 1);
-    assert_eq!(run.number("stages.near.sent"), 2000.0);
+    assert_eq!(run.number("stages.near.asked"), 2000.0);
     assert_eq!(run.number("links.core.drops.loss") - run.number("groups.a.losses"), 200.0);
     assert_eq!(run.number("links.core.reverse.drops.loss"), 179.0);
     // Of the last probes' answers one is under way.
