@@ -188,7 +188,8 @@ def borrowing(out: str, _: Path) -> None:
 
 
 def bleaching(out: str, _: Path) -> None:
-    found = {name: numbers(line_of(out, name).replace("%", "")) for name in ("no middlebox", "clears ECN", "erases marks")}
+    names = ("no middlebox", "clears ECN", "erases marks")
+    found = {name: numbers(line_of(out, name).replace("%", "")) for name in names}
     for name, (rate, lost, marked, other_rate, other_lost, other_marked) in found.items():
         assert rate + other_rate > 8.5
         assert (marked == 0) == (name != "no middlebox")

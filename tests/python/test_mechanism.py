@@ -246,7 +246,7 @@ def test_a_rewriter_by_hand() -> None:
 
 
 def test_two_stages_talk_by_hand() -> None:
-    """What one has sent the other receives, and the answer comes back 30 ms later; held packets are released in order."""
+    """What one has sent the other receives; the answer comes back 30 ms later. Held packets are released in order."""
     near, far = ef.mechanism("probe-stage", every="10 ms"), ef.mechanism("probe-stage")
     (sent,) = near.wake(now_s=0.01)["sent"]
     assert (sent["to"], sent["bytes"]) == ("peer", 100)
