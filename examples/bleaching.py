@@ -1,7 +1,7 @@
 """A middlebox that bleaches: behind a queue that marks, four flows go through it and four do not.
 
-Where it clears the ECN field before the queue, packets are dropped that others have marked. Where it erases marks behind
-the queue, its flows never slow down, and the others starve.
+Where it clears the ECN field before the queue, packets are dropped that others have marked. Where it erases marks
+behind the queue, its flows never slow down, and the others starve.
 """
 
 import evenflow as ef
