@@ -187,6 +187,18 @@ def borrowing(out: str, _: Path) -> None:
     assert ceiling == pytest.approx([5, 5, 0], rel=0.03)
 
 
+def bleaching(out: str, _: Path) -> None:
+    names = ("no middlebox", "clears ECN", "erases marks")
+    found = {name: numbers(line_of(out, name).replace("%", "")) for name in names}
+    for name, (rate, lost, marked, other_rate, other_lost, other_marked) in found.items():
+        assert rate + other_rate > 8.5
+        assert (marked == 0) == (name != "no middlebox")
+        assert (lost > 0.2) == (name == "clears ECN")
+        assert other_lost == 0 < other_marked
+    assert found["no middlebox"][0] == pytest.approx(found["no middlebox"][3], rel=0.15)
+    assert found["erases marks"][0] > 4 * found["erases marks"][3]
+
+
 def marking_curve(out: str, folder: Path) -> None:
     found = {}
     for name in ("load-based", "virtual queue", "RED"):
@@ -218,6 +230,7 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         policer_or_shaper,
         short_queues,
         borrowing,
+        bleaching,
         pages,
         ping_under_load,
     )

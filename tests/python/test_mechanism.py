@@ -223,6 +223,45 @@ def test_an_application_by_hand() -> None:
         ef.mechanism("bulk")
 
 
+def test_a_rewriter_by_hand() -> None:
+    """RFC 7323: a window is shifted as its own end has said, if both have; RFC 3168 section 18: marks are erased."""
+    tuner = ef.mechanism("rewriter", window="20 kB")
+    assert tuner.forward(segment="syn", window=65_535, scale=7)["window"] == 65_535
+    assert tuner.backward(segment="ack", window=500)["window"] == 500  # one SYN of two has been seen
+    assert tuner.backward(segment="syn-ack", window=65_535, scale=3)["changed"] == []
+    answer = tuner.backward(segment="ack", window=500)
+    assert (answer["window"], answer["changed"], answer["rewritten"]) == (20_000 >> 3, ["window"], 1)
+    eraser = ef.mechanism("rewriter", ecn_map={"ce": "ect1"}, re=False)
+    answer = eraser.forward(ecn="ce", re=True)
+    assert (answer["verdict"], answer["codepoint"], answer["re"]) == ("pass", "ect1", False)
+    assert (sorted(answer["changed"]), answer["marks_erased"]) == (["codepoint", "ecn", "re"], 1)
+    marker = ef.mechanism("rewriter", ecn="ce", direction="reverse")
+    assert marker.forward(ecn="ect0")["verdict"] == "pass"
+    answer = marker.backward(ecn="ect0")
+    assert (answer["verdict"], answer["reason"], answer["codepoint"]) == ("mark", "rewritten", "ce")
+    with pytest.raises(UsageError, match="nothing is rewritten"):
+        ef.mechanism("rewriter")
+    with pytest.raises(UsageError, match="segment must be one of syn, syn-ack"):
+        tuner.forward(segment="sin")
+
+
+def test_two_stages_talk_by_hand() -> None:
+    """What one has sent the other receives; the answer comes back 30 ms later. Held packets are released in order."""
+    near, far = ef.mechanism("probe-stage", every="10 ms"), ef.mechanism("probe-stage")
+    (sent,) = near.wake(now_s=0.01)["sent"]
+    assert (sent["to"], sent["bytes"]) == ("peer", 100)
+    (answer,) = far.receive(now_s=0.03, message=sent["message"])["sent"]
+    assert near.receive(now_s=0.04, message=answer["message"])["rtt"] == pytest.approx(0.03)
+    holder = ef.mechanism("probe-stage", hold="5 ms")
+    assert [holder.forward(now_s=t, id=n)["verdict"] for n, t in enumerate((0.001, 0.002))] == ["hold", "hold"]
+    answer = holder.wake(now_s=0.006)
+    assert (answer["released"], answer["wake_s"], answer["held"]) == ([0], pytest.approx(0.007), 1)
+    dropper = ef.mechanism("probe-stage", drop_every=2)
+    verdicts = [dropper.forward(flow=n)["verdict"] for n in range(4)]
+    assert verdicts == ["pass", "drop", "pass", "drop"]
+    assert "probe-stage" not in {table["kind"] for table in schema()["mechanisms"]}
+
+
 def test_an_adaptation_rule_by_hand() -> None:
     """BOLA between buffers of 10 and 30 s leaves the lowest of these levels at 11.93 s."""
     bola = ef.mechanism("bola")

@@ -301,8 +301,6 @@ pub struct Traits {
     pub peers: &'static [&'static str],
     /// Of a stage: it may reconfigure a component.
     pub controls: bool,
-    /// Of a stage: it reads or writes receive windows, so segments that cross it must tell theirs.
-    pub windows: bool,
     /// It is for tests: scenarios may name it, but no list does.
     pub hidden: bool,
 }
@@ -345,7 +343,6 @@ impl Mechanism {
         sends: false,
         peers: &[],
         controls: false,
-        windows: false,
         hidden: false,
     };
 }

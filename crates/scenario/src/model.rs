@@ -33,6 +33,16 @@ pub struct Scenario {
     pub hash: String,
 }
 
+impl Scenario {
+    /// Whether a stage on a group's path reads or writes receive windows.
+    pub fn needs_windows(&self, group: &Group) -> bool {
+        group.path.iter().any(|hop| match hop.component {
+            Component::Stage(i) => self.stages[i].needs_windows(),
+            Component::Link(_) => false,
+        })
+    }
+}
+
 /// A mechanism with its decoded parameters, some of which may still be random.
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -179,6 +189,13 @@ pub struct Stage {
     pub peer: Option<usize>,
     /// Index of the link that it reconfigures, and in which direction: 0 forward, 1 reverse.
     pub controls: Option<(usize, usize)>,
+}
+
+impl Stage {
+    /// Whether segments that cross it must tell their receive windows.
+    pub fn needs_windows(&self) -> bool {
+        evenflow_stage::needs_windows(self.spec.mechanism.kind, &self.spec.values)
+    }
 }
 
 /// A component on a path.

@@ -225,6 +225,30 @@ groups.y = { users = 1, path = ["three", "h"], traffic = { kind = "bulk" } }
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }
 
+/// Fields that packets do not have, and parameters that contradict each other.
+#[test]
+fn a_rewriter_needs_what_it_rewrites() {
+    let text = r#"
+duration = "1 s"
+links.one = { rate = "10 Mbit/s", delay = "1 ms" }
+stages.a = { kind = "rewriter", window = "20 kB", of_class = ["fe"] }
+stages.b = { kind = "rewriter", ecn = "ect2", from = "2 s", until = "1 s" }
+stages.c = { kind = "rewriter" }
+stages.d = { kind = "rewriter", ecn = "ce", ecn_map = { ce = "ect0" }, window = "2 kB", max_window = "3 kB" }
+groups.x = { users = 1, class = "ef", path = ["a", "one", "b", "c", "d"], traffic = { kind = "cbr", rate = "1 Mbit/s" } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors").to_string();
+    let expected = [
+        r#"stages.a.of_class: no packet of class "fe" crosses this stage; did you mean "ef"?"#,
+        "stages.a.window: no packet that crosses this stage has a receive window: all of them are datagrams",
+        r#"stages.b.ecn: "ect2" is not valid; did you mean "ect0"?"#,
+        "stages.c.ecn: nothing is rewritten: give one of ecn, ecn_map, re, class, window, max_window",
+        "stages.d.ecn_map: stands beside ecn; give one of the two",
+        "stages.d.max_window: stands beside window; give one of the two",
+    ];
+    assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
+}
+
 /// Policers and shapers, each with mistakes: all are said at once.
 #[test]
 fn buckets_hold_packets_and_colours_name_classes() {

@@ -27,6 +27,8 @@ pub struct Hosted {
     pub user: u32,
     /// Its client is at the end of the path.
     pub client_at_end: bool,
+    /// Something on the path reads or writes receive windows: every segment tells one.
+    pub tells_windows: bool,
     /// Index into [`crate::network::Network::profiles`].
     pub profile: u32,
     /// What congestion controls are made of; absent: it opens no connection.

@@ -95,6 +95,14 @@ macro_rules! stages {
             }
         }
 
+        /// See [`Station::needs_windows`].
+        pub fn needs_windows(kind: &str, values: &Values) -> bool {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return <$stage as Station>::needs_windows(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
         /// See [`Station::classes_after`].
         pub fn classes_after(kind: &str, values: &Values, class: &str) -> Vec<String> {
             $(if kind == <$stage as Station>::TABLE.kind {

@@ -196,7 +196,7 @@ impl Station for ProbeStage {
         let count = match name {
             "seen_forward" => self.seen[0],
             "seen_backward" => self.seen[1],
-            "sent" => self.sent,
+            "asked" => self.sent,
             "received" => self.received,
             "answered" => self.answered,
             "opened" => self.opened,
@@ -311,7 +311,7 @@ pub static TABLE: Mechanism = Mechanism {
     observables: &[
         count("seen_forward", "Packets that crossed it forward."),
         count("seen_backward", "Packets that crossed it backward."),
-        count("sent", "Probes sent."),
+        count("asked", "Probes sent."),
         count("received", "Probes of its peer received."),
         count("answered", "Answers received."),
         count("opened", "SYNs of openers seen."),

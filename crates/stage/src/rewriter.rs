@@ -235,6 +235,10 @@ impl Station for Rewriter {
         }
     }
 
+    fn needs_windows(values: &Values) -> bool {
+        values.get("window").is_some() || values.get("max_window").is_some()
+    }
+
     fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
         match values.get("class") {
             Some(Value::Word(class)) => vec![("class", class.clone())],
@@ -286,7 +290,7 @@ pub static ECN_MAP: Nested = Nested {
 pub static TABLE: Mechanism = Mechanism {
     kind: "rewriter",
     room: Room::Stage,
-    traits: Traits { ways: Ways::Both, windows: true, ..Mechanism::PLAIN },
+    traits: Traits { ways: Ways::Both, ..Mechanism::PLAIN },
     title: "Rewriter",
     doc: "A middlebox that changes header fields of what passes: clears, sets or maps the ECN field, the RE flag, the traffic class, the \
           receive window; either way, for a time or all the time.",

@@ -221,6 +221,11 @@ pub trait Station: Clone + std::fmt::Debug + Sized {
         None
     }
 
+    /// Whether segments that cross it must tell their receive windows, as it reads or writes them.
+    fn needs_windows(_values: &Values) -> bool {
+        false
+    }
+
     /// The traffic classes that a packet of `class` may have behind it.
     fn classes_after(_values: &Values, class: &str) -> Vec<String> {
         vec![class.to_owned()]

@@ -13,11 +13,14 @@ use super::network::{Crossing, LinkDraft, StageDraft};
 use super::table::{self, Table, name_problem, unknown_keys};
 use super::{as_table, by_name, fixed, list, mechanism_in, nothing, plain, text};
 use crate::errors::{Errors, join, quoted, shown, suggestion};
-use crate::model::{Component, Group, Hop, Spec, Tcp, Traffic};
+use crate::model::{Component, Group, Hop, Spec, Stage, Tcp, Traffic};
 use crate::sections::{CONGESTION_CONTROL, GROUP, TRAFFIC};
 
 /// Components on a path: a packet counts its hops, there and back, in eight bits.
 const MOST_COMPONENTS: usize = 100;
+
+/// Seconds after which no run goes on.
+const AFTER_ANY_RUN: f64 = 1e9;
 
 /// Flows of a whole scenario beyond which no machine of today has the memory.
 const MOST_FLOWS: u64 = 64_000_000;
@@ -59,6 +62,17 @@ impl TrafficDraft {
         let spec = self.spec.as_ref()?;
         let kind = spec.mechanism.kind;
         evenflow_traffic::opens(kind, &spec.values).then_some(kind)
+    }
+}
+
+impl TrafficDraft {
+    /// Its connections are those of an application, whose segments tell receive windows: it ends, if only after any run.
+    fn tell_windows(&mut self) {
+        let Some(spec) = &mut self.spec else { return };
+        let lasting = evenflow_traffic::flows(spec.mechanism.kind, &spec.values) > 0;
+        if lasting && self.needs_tcp == Some(true) {
+            spec.values.0.insert("until", Value::Seconds(AFTER_ANY_RUN));
+        }
     }
 }
 
@@ -182,7 +196,14 @@ fn group(
     };
     let hops = hops(table, links, stages, path, errors);
     let group_class = class(table, path, errors).map(|class| class.unwrap_or_else(|| "be".into()));
-    let traffic = traffic(table, path, arrivals, errors, group_class.as_ref());
+    let mut traffic = traffic(table, path, arrivals, errors, group_class.as_ref());
+    let needs_windows = |hop: &Hop| match hop.component {
+        Component::Stage(i) => stages[i].stage.as_ref().is_some_and(Stage::needs_windows),
+        Component::Link(_) => false,
+    };
+    if hops.iter().flatten().any(needs_windows) {
+        traffic.iter_mut().flatten().for_each(TrafficDraft::tell_windows);
+    }
     let classes = traffic.as_ref().and_then(|traffic| {
         traffic.iter().map(|t| Some((t.class.clone()?, t.needs_tcp?))).collect::<Option<Vec<_>>>()
     });

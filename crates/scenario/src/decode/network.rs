@@ -705,6 +705,7 @@ pub(super) fn ties(
         let on = |path: &&Vec<Hop>, c: Component| path.iter().any(|hop| hop.component == c);
         paths.as_ref().is_none_or(|paths| paths.iter().any(|path| on(path, a) && on(path, b)))
     };
+    lacking(&stages, groups, errors);
     let mut peers: Vec<Option<usize>> = vec![None; stages.len()];
     let mut controls: Vec<Option<(usize, usize)>> = vec![None; stages.len()];
     for (i, stage) in stages.iter().enumerate() {
@@ -741,6 +742,36 @@ pub(super) fn ties(
         }
     }
     stages
+}
+
+/// What stages are to rewrite and packets that cross them do not have. Said only where all paths and classes are known.
+fn lacking(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
+    if groups.iter().any(|g| g.path.is_none() || g.classes.is_none()) {
+        return;
+    }
+    for (i, draft) in stages.iter().enumerate() {
+        let Some(stage) = &draft.stage else { continue };
+        let path = join("stages", &stage.name);
+        let here = |g: &&GroupDraft| g.path.iter().flatten().any(|hop| hop.component == Component::Stage(i));
+        let classes: Vec<&(String, bool)> =
+            groups.iter().filter(here).flat_map(|g| g.classes.iter().flatten()).collect();
+        if classes.is_empty() {
+            continue; // a stage on no path
+        }
+        if stage.needs_windows() && classes.iter().all(|(_, tcp)| !tcp) {
+            let field = if stage.spec.values.get("window").is_some() { "window" } else { "max_window" };
+            let why = "no packet that crosses this stage has a receive window: all of them are datagrams";
+            errors.push(join(&path, field), why);
+        }
+        if let Some(Value::Names(names)) = stage.spec.values.get("of_class") {
+            let crossing: BTreeSet<&str> = classes.iter().map(|(class, _)| class.as_str()).collect();
+            for name in names.iter().filter(|name| !crossing.contains(name.as_str())) {
+                let near = suggestion(name, crossing.iter().copied());
+                let why = format!("no packet of class {} crosses this stage{near}", quoted(name));
+                errors.push(join(&path, "of_class"), why);
+            }
+        }
+    }
 }
 
 /// The peer called `name` of stage number `i`; what is wrong elsewhere is said there.

@@ -109,6 +109,7 @@ impl Builder<'_> {
         }
         net.applications.push(Hosted {
             client_at_end: app.client_at_end(),
+            tells_windows: self.scenario.needs_windows(group),
             app,
             root,
             group: g as u32,

@@ -191,6 +191,9 @@ impl Engine {
         let client = control.make(profile, &of, hosted.user as usize);
         self.net.flows[flow as usize].sends_timestamps = client.needs_one_way_delay();
         let mut connection = Connection::talking(profile, client);
+        if hosted.tells_windows {
+            connection.tell_windows(profile);
+        }
         for (_, end) in hosted.paced.iter().filter(|(of, _)| *of == conn) {
             connection.pace(*end, profile);
         }

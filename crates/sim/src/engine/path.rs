@@ -68,7 +68,7 @@ impl Engine {
                         return;
                     }
                     stage => {
-                        if !self.pass(stage, packet, &info, now) {
+                        if !self.pass(stage, packet, now) {
                             return;
                         }
                     }

@@ -10,7 +10,7 @@ use evenflow_stage::{Act, Cx, HeldPacket, Message, Own, Pass, Setting, Whose};
 use super::{Engine, Wake};
 use crate::RunError;
 use crate::events::{Key, Rank, key, time_of};
-use crate::network::{BACK, Flow, PEER, STAGE_INDEX};
+use crate::network::{BACK, PEER, STAGE_INDEX};
 use crate::port::Queue;
 use crate::probe::{Happening, STAGES};
 
@@ -99,11 +99,12 @@ impl Engine {
 
     /// A packet meets a stage. Says whether it goes on.
     #[inline(never)]
-    pub(super) fn pass(&mut self, entry: u32, packet: &mut Packet, info: &Flow, now: Time) -> bool {
+    pub(super) fn pass(&mut self, entry: u32, packet: &mut Packet, now: Time) -> bool {
         if entry & PEER != 0 {
             self.told(entry & STAGE_INDEX, packet, now);
             return false;
         }
+        let info = &self.net.flows[packet.flow as usize];
         let slot = &mut self.net.stages[(entry & STAGE_INDEX) as usize];
         let flow = u64::from(self.net.slots.id(packet.flow));
         let whose = Whose { user: info.host, flow, class: packet.class, slot: info.tie };

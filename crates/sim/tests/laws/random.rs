@@ -392,7 +392,7 @@ impl Dice {
 #[test]
 fn whatever_opens_flows_runs_and_has_one_record() {
     let mut dice = Dice(Stream::new(2, "scenarios"));
-    #[expect(clippy::disallowed_methods, reason = "a test may be asked for more; a run has no environment")]
+    #[expect(clippy::disallowed_methods, reason = "how long a test takes is no run's affair")]
     let many = std::env::var("SCENARIOS").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
     for n in 0..many {
         let text = dice.with_applications();
