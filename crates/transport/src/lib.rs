@@ -6,6 +6,7 @@
 
 pub mod congestion_control;
 pub mod ecn;
+pub mod exposure;
 pub mod profile;
 pub mod receiver;
 pub mod report;
