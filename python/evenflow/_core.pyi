@@ -54,7 +54,8 @@ class Interrupted(Exception):
     """A run ended by `request_stop`."""
 
 class StageError(Exception):
-    """A stage has made a run senseless, as one does that holds packets for ever. The message says which, and how."""
+    """A stage has made a run senseless, as one does that holds packets for ever; or a trace has grown too long. The
+    message says which, and how."""
 
 @final
 class Scenario:

@@ -157,7 +157,7 @@ fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyRe
     });
     result.map_err(|error: RunError| match error {
         RunError::Interrupted => Interrupted::new_err("the run was interrupted"),
-        RunError::Stage(sentence) => StageError::new_err(sentence),
+        RunError::Stage(sentence) | RunError::Trace(sentence) => StageError::new_err(sentence),
         other => PyRuntimeError::new_err(other.to_string()),
     })
 }

@@ -304,7 +304,11 @@ fn record(record: &Record, scenario: &Scenario) -> Json {
     histograms.sort_unstable();
     let mut events: Vec<&str> = record.events.iter().map(event).collect();
     events.sort_unstable();
-    json!({ "series": series.collect::<Vec<_>>(), "histograms": histograms, "events": events })
+    let mut out = json!({ "series": series.collect::<Vec<_>>(), "histograms": histograms, "events": events });
+    if !record.trace.is_empty() {
+        out["trace"] = record.trace.iter().map(|traced| traced.of.as_str()).collect();
+    }
+    out
 }
 
 #[cfg(test)]

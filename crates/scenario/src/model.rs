@@ -290,6 +290,21 @@ pub struct Record {
     pub histograms: Vec<(usize, Histogram)>,
     /// Kinds of event listed one by one.
     pub events: Vec<EventKind>,
+    /// Flows whose packets are followed one by one.
+    pub trace: Vec<Traced>,
+}
+
+/// Flows of a group that are traced.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traced {
+    /// Its one spelling.
+    pub of: String,
+    /// Index of the group.
+    pub group: usize,
+    /// Which of its users.
+    pub users: Copies,
+    /// Which of their flows; `None`: all, those that are opened on the way included.
+    pub flows: Option<Copies>,
 }
 
 /// What a histogram counts.
@@ -343,6 +358,13 @@ pub enum Copies {
     All,
     /// `[n]`.
     One(u32),
+}
+
+impl Copies {
+    /// Whether copy number `n` is one of them.
+    pub fn holds(self, n: u32) -> bool {
+        matches!(self, Copies::All) || self == Copies::One(n)
+    }
 }
 
 /// Which classes of a tree of them a series takes.

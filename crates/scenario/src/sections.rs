@@ -532,6 +532,13 @@ pub static RECORD: Section = Section {
              queue length they met).",
         ),
         key("events", Shape::Words(EVENTS), Fallback::Absent("none"), "Events listed one by one."),
+        key(
+            "trace",
+            Shape::Words(&[]),
+            Fallback::Absent("none"),
+            "Flows whose packets are followed one by one, with their header fields, at every component: \"groups.G\", \
+             \"groups.G.users[0]\" or \"groups.G.users[0].flows[0]\"; 1000 flows at most.",
+        ),
     ],
     observables: &[],
     counters: &[],

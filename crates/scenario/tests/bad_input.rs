@@ -1075,3 +1075,67 @@ fn lines_of_a_connection() {
         "groups.heavy.tcp.time_wait: needs a unit, for example \"5 ms\"",
     );
 }
+
+/// A trace: paths to flows, none twice, and no more than can be followed.
+#[test]
+fn a_trace_names_flows_that_there_are_and_not_too_many() {
+    let trace = |list: Json| errors(&with("abc-default", &[("record.trace", list)])).to_string();
+    for (list, expected) in [
+        (json!("groups.heavy"), "record.trace: a list of paths to flows is needed, not \"groups.heavy\""),
+        (json!([1]), "record.trace[0]: text is needed, not 1"),
+        (json!(["groups.heavi"]), "record.trace[0]: no group is called \"heavi\"; did you mean \"heavy\"?"),
+        (
+            json!(["links.bottleneck"]),
+            "record.trace[0]: \"links.bottleneck\" is no path to flows; write \"groups.NAME\", \"groups.NAME.users[0]\" or \"groups.NAME.users[0].flows[0]\"",
+        ),
+        (json!(["groups.heavy.flows[0]"]), "record.trace[0]: \"users\" is needed in place of \"flows\""),
+        (
+            json!(["groups.heavy.users[0].flows[10]"]),
+            "record.trace[0]: index 10 is out of range: there are 10, counted from 0 (flows of a user)",
+        ),
+        (
+            json!(["groups.heavy.users[0].flows[0]", "groups.heavy"]),
+            "record.trace[1]: record.trace[0] takes this already",
+        ),
+    ] {
+        assert_eq!(trace(list), expected);
+    }
+    let many = [
+        ("groups.light.users", json!(1_000_000)),
+        ("record.trace", json!(["groups.heavy.users[0]", "groups.light"])),
+    ];
+    let text = errors(&with("abc-default", &many)).to_string();
+    assert!(
+        text.contains(
+            "record.trace[1]: a trace of 1000010 flows: at most 1000 can be followed packet by packet"
+        ),
+        "{text}"
+    );
+    // A user of whom it is not known yet which flows he will open; and one flow of him.
+    let web = json!({ "kind": "short-flows", "size": "20 kB", "interval": "500 ms" });
+    let of = |path: &str| {
+        with("abc-default", &[("groups.light.traffic", web.clone()), ("record.trace", json!([path]))])
+    };
+    valid(&of("groups.light.users[0]"));
+    assert!(
+        errors(&of("groups.light.users[0].flows[0]"))
+            .to_string()
+            .contains("short-flows opens its flows on the way")
+    );
+    // A route counts in eight bits, and taps stand on it.
+    let links: serde_json::Map<String, Json> =
+        (0..70).map(|n| (format!("l{n}"), json!({ "rate": "1 Gbit/s", "delay": "1 ms" }))).collect();
+    let path: Vec<String> = (0..70).map(|n| format!("l{n}")).collect();
+    let long = json!({
+        "duration": "1 s",
+        "links": links,
+        "groups": { "a": { "users": 1, "path": path, "traffic": { "kind": "bulk" } } },
+    });
+    let mut traced = long.clone();
+    traced["record"] = json!({ "trace": ["groups.a"] });
+    valid(&long);
+    assert_eq!(
+        errors(&traced).to_string(),
+        "record.trace[0]: its path of 70 components is too long for a trace"
+    );
+}

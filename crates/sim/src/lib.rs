@@ -18,6 +18,7 @@ mod probe;
 mod record;
 mod senders;
 mod slots;
+mod trace;
 mod transfers;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -47,6 +48,9 @@ pub enum RunError {
     /// A stage makes the run senseless.
     #[error("{0}")]
     Stage(String),
+    /// The trace that the scenario asks for has grown too long.
+    #[error("{0}")]
+    Trace(String),
     /// A law of conservation was broken: a fault of the program.
     #[error("a fault in Evenflow, please report it: {0}")]
     Invariant(String),
@@ -57,6 +61,7 @@ pub fn run(scenario: &Scenario, seed: u64, options: Options, stop: &AtomicBool) 
     let mut engine = build::build(scenario, seed, options);
     engine.run(stop, options.clock)?;
     engine.check_stages()?;
+    engine.trace_fault()?;
     engine.check_conservation().map_err(RunError::Invariant)?;
     Ok(record::record(&engine, scenario, seed))
 }

@@ -25,6 +25,9 @@ pub const STAGE: u32 = 1 << 31;
 pub const BACK: u32 = 1 << 30;
 /// The stage is not crossed: what comes here was sent to it by its peer.
 pub const PEER: u32 = 1 << 29;
+/// With [`STAGE`]: no stage, but a look at packets of traced flows. The rest is 0 where they leave an end, 1 where they reach one,
+/// and 2 + the port before a link.
+pub const TAP: u32 = BACK | PEER;
 /// The stage itself.
 pub const STAGE_INDEX: u32 = PEER - 1;
 /// The next port on the route hears from this one alone, in the order in which this one accepts: its work is done at once,

@@ -9,6 +9,7 @@ use evenflow_transport::Window;
 
 use crate::events::{Key, NEVER, Rank, key};
 use crate::measure::PortCounters;
+use crate::trace::Trace;
 
 /// What series can read of a network.
 pub trait Gauges {
@@ -163,6 +164,8 @@ pub struct Probes {
     pub opened: Option<Vec<Opened>>,
     /// Whose the flows are that there are from the start: group, user, number; only where openings are listed.
     pub whose: Vec<[u32; 3]>,
+    /// What happens to packets of chosen flows, where that is asked for.
+    pub trace: Option<Box<Trace>>,
     /// Flows over, where they are to be listed.
     pub closed: Option<Vec<Closed>>,
     window_at: Option<Time>,

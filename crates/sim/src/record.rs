@@ -95,8 +95,10 @@ pub fn hash(record: &Map<String, Value>, columns: &[Column], version: u32) -> St
             sha.update(x.to_bits().to_le_bytes());
         }
     }
-    let coded = columns.iter().filter(|c| c.name.starts_with("events.") && c.name.ends_with(".reason"));
-    let codes: BTreeSet<usize> = coded.flat_map(|c| c.values.iter().map(|code| *code as usize)).collect();
+    let lists = |c: &&Column| c.name.starts_with("events.") || c.name.starts_with("trace.");
+    let coded = columns.iter().filter(|c| lists(c) && c.name.ends_with(".reason"));
+    let values = coded.flat_map(|c| &c.values).filter(|code| !code.is_nan());
+    let codes: BTreeSet<usize> = values.map(|code| *code as usize).collect();
     for code in codes {
         let name = names.as_ref().and_then(|names| names.get(code)).and_then(Value::as_str);
         sha.update(format!("{code}={}", name.unwrap_or_default()));
@@ -571,6 +573,7 @@ fn columns(engine: &Engine, scenario: &Scenario) -> Vec<Column> {
         columns.push(column("events.close.flow", times(), closed.iter().map(|c| c.flow)));
         columns.push(column("events.close.how", times(), closed.iter().map(|c| c.how as u32)));
     }
+    columns.extend(engine.probes.trace.iter().flat_map(|trace| trace.columns()));
     columns
 }
 

@@ -43,8 +43,8 @@ def execute(tree_json: str, seed: int) -> Result:
 
     Raises:
         Interrupted: `request_stop` was called.
-        EvenflowError: a stage made the run senseless, as one does that holds packets for ever; or an invariant of the
-            simulation broke, which please report with the scenario.
+        EvenflowError: a stage made the run senseless, as one does that holds packets for ever; a trace grew too long;
+            or an invariant of the simulation broke, which please report with the scenario.
     """
     from .. import _core
 

@@ -23,6 +23,12 @@ PROVENANCE = ("engine", "wall_s", "cpu_s", "record_version")
 """Fields that say how a record came about and are no part of it: they may differ between two equal runs."""
 
 
+TRACE = "trace."
+"""What the names of a trace's columns begin with."""
+ACTIONS = ("send", "arrive", "leave", "pass", "mark", "hold", "drop", "receive")
+"""What can happen to a packet, by the number in the column `trace.action`."""
+
+
 class Record:
     """What a run found. Fields: docs/metrics.md.
 
@@ -138,6 +144,42 @@ class Record:
                 "value": np.concatenate([values for _, values in both]),
             }
         )
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether `[record] trace` followed packets."""
+        return f"{TRACE}action" in self._series
+
+    def trace(self) -> pl.DataFrame:
+        """The packets of the flows that `[record] trace` names, one row for each thing that happened to one of them, in
+        the order of time. Columns and their meaning: docs/measuring.md. What a packet does not have is null.
+
+        Raises:
+            UsageError: nothing was traced.
+        """
+        import polars as pl
+
+        if not self.is_traced:
+            raise UsageError('Nothing was traced; write record.trace = ["groups.NAME.users[0].flows[0]"].')
+        names = [name for name in self._series if name.startswith(TRACE)]
+        times, _ = self.arrays(names[0])
+        raw = pl.DataFrame({"time_s": times, **{name.removeprefix(TRACE): self.arrays(name)[1] for name in names}})
+        whole = pl.col(pl.Float64).exclude("time_s").fill_nan(None).cast(pl.Int64)
+        frame = raw.with_columns(whole)
+
+        def named(column: str, words: Sequence[str], above: str = "") -> pl.Expr:
+            table = {number: above + word for number, word in enumerate(words)}
+            return pl.col(column).replace_strict(table, default=None, return_dtype=pl.String)
+
+        links = [paths.render((name,)) for name in self.json["links"]]
+        stages = [paths.render((name,)) for name in self.json["stages"]]
+        component = pl.coalesce(named("link", links, "links."), named("stage", stages, "stages."), pl.lit("end"))
+        return frame.with_columns(
+            named("action", ACTIONS),
+            component.alias("component"),
+            named("reason", self.json["event_reasons"]),
+            pl.col("backward", "re").cast(pl.Boolean),
+        ).select("time_s", "component", pl.exclude("time_s", "component", "link", "stage"))
 
     def plot(
         self,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import StoreError, UsageError, nearest
 from ..scenario.scenario import Scenario
 from .files import csv_bytes
-from .record import Record
+from .record import TRACE, Record
 from .store import SeriesFile
 from .study import Origin, Run, Table
 
@@ -172,7 +172,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def run_files(record: Record, notes: Sequence[Note] = ()) -> dict[str, bytes]:
-    """What a run's folder holds: its record as `run --json` prints it, and its series as Parquet and CSV."""
+    """What a run's folder holds: its record as `run --json` prints it, its series as Parquet and CSV, trace as CSV."""
     document = {**record.json, "record_hash": record.record_hash, "notes": [note.to_json() for note in notes]}
     files = {RECORD: (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()}
     if record.series_names:
@@ -180,7 +180,9 @@ def run_files(record: Record, notes: Sequence[Note] = ()) -> dict[str, bytes]:
         out = io.BytesIO()
         frame.write_parquet(out)
         files[SERIES] = out.getvalue()
-        files["series.csv"] = csv_bytes(frame)
+        files["series.csv"] = csv_bytes(frame.filter(~frame["series"].str.starts_with(TRACE)))
+        if record.is_traced:
+            files["trace.csv"] = csv_bytes(record.trace())
     return files
 
 

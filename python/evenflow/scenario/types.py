@@ -2070,11 +2070,15 @@ class Recording(Table):
         histograms: "links.L.queue.packets" (share of time at each queue length) and "links.L.queue.at_drop" (drops by
             the queue length they met). (list of names; default: absent: none)
         events: Events listed one by one. (list out of drop, mark, arrival, open, close; default: absent: none)
+        trace: Flows whose packets are followed one by one, with their header fields, at every component: "groups.G",
+            "groups.G.users[0]" or "groups.G.users[0].flows[0]"; 1000 flows at most. (list of names; default: absent:
+            none)
     """
 
     series: Sequence[Table | Mapping[str, Any]] | None = None
     histograms: Sequence[str] | None = None
     events: Sequence[Literal["drop", "mark", "arrival", "open", "close"]] | None = None
+    trace: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -321,7 +321,7 @@ def _alone(record: Record) -> Table:
 
 def drawable(record: Record) -> list[str]:
     """The series of a record that have a value at a time; lists of events are none."""
-    return [name for name in record.series_names if not name.startswith("events.")]
+    return [name for name in record.series_names if not name.startswith(("events.", "trace."))]
 
 
 def _telling(record: Record, wanted: Sequence[str]) -> list[str]:

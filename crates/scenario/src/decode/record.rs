@@ -11,13 +11,16 @@ use super::{as_table, list, single, text};
 use crate::copies::copies_of;
 use crate::errors::{Errors, join, quoted, shown, suggestion};
 use crate::model::{
-    Component, Copies, EventKind, Every, Histogram, Link, Per, Record, SchedulerPer, Series, Spec, Target,
-    TreeClass,
+    Component, Copies, EventKind, Every, Histogram, Hop, Link, Per, Record, SchedulerPer, Series, Spec,
+    Target, Traced, TreeClass,
 };
 use crate::sections::{EVENTS, FLOW, LINK, QUEUE, RECORD, SERIES};
 
 /// Values a run may record in all its series: more is a slip, and would not fit anywhere.
 const MOST_VALUES: f64 = 1e9;
+
+/// Flows that a run may trace.
+const MOST_TRACED: u64 = 1000;
 
 /// What a path of `[record]` may lead to.
 struct Network<'a> {
@@ -89,6 +92,38 @@ pub(super) fn record(
             Err(message) => errors.push(path, message),
         }
     }
+    let (mut traced, mut last) = (0, String::new());
+    for (json, path) in items(table, "trace", "paths to flows", errors) {
+        let Some(of) = text(json, &path, errors) else { continue };
+        let trace = match network.traced(of) {
+            Ok(trace) => trace,
+            Err(message) => {
+                message.into_iter().for_each(|message| errors.push(&path, message));
+                continue;
+            }
+        };
+        let meet = |a: Copies, b: Copies| a == b || a == Copies::All || b == Copies::All;
+        let overlaps = |other: &Traced| {
+            let flows = trace.flows.zip(other.flows).is_none_or(|(a, b)| meet(a, b));
+            other.group == trace.group && meet(other.users, trace.users) && flows
+        };
+        if let Some(other) = record.trace.iter().position(overlaps) {
+            errors.push(path, format!("record.trace[{other}] takes this already"));
+            continue;
+        }
+        traced += network.flows_of(&trace);
+        last = path;
+        record.trace.push(trace);
+    }
+    if traced > MOST_TRACED {
+        errors.push(
+            last,
+            format!(
+                "a trace of {traced} flows: at most {MOST_TRACED} can be followed packet by packet; name some, as in \"groups.NAME.users[0].flows[0]\""
+            ),
+        );
+    }
+    record.trace.sort_unstable_by(|a, b| a.of.cmp(&b.of));
     // Their order in the file means nothing, so it must not show in a record.
     record.histograms.sort_unstable_by_key(|(link, what)| (*link, *what == Histogram::AtDrop));
     record.events.sort_unstable_by_key(|kind| match kind {
@@ -466,6 +501,73 @@ impl Network<'_> {
             }
         }
         Ok(Target::Flow { group: index, users, flows, observable })
+    }
+
+    /// The flows that a path leads to: those of a group, of a user, or one of them.
+    fn traced(&self, of: &str) -> Result<Traced, Trouble> {
+        let parts = parts(of)?;
+        let unreadable = || {
+            Some(format!(
+                "{} is no path to flows; write \"groups.NAME\", \"groups.NAME.users[0]\" or \"groups.NAME.users[0].flows[0]\"",
+                quoted(of)
+            ))
+        };
+        let [root, group, rest @ ..] = parts.as_slice() else { return Err(unreadable()) };
+        if root.name != "groups" || rest.len() > 2 {
+            return Err(unreadable());
+        }
+        no_index(root)?;
+        no_index(group)?;
+        for (part, expected) in rest.iter().zip(["users", "flows"]) {
+            if part.name != expected {
+                return Err(Some(format!("\"{expected}\" is needed in place of {}", quoted(part.name))));
+            }
+        }
+        let index = find(self.groups, |g| &g.name, group.name, "group")?;
+        let draft = &self.groups[index];
+        // Before each link a packet is looked at, which takes a place on its way, of which it counts so many.
+        let sends = |hop: &&Hop| match hop.component {
+            Component::Stage(i) => self.stages[i].mechanism.is_some_and(|m| m.traits.sends),
+            Component::Link(_) => false,
+        };
+        let hops = draft.path.as_deref().unwrap_or_default();
+        let places = 4 * hops.len();
+        if places + 7 + hops.iter().filter(sends).count() * (places + 3) > usize::from(u8::MAX) {
+            return Err(Some(format!("its path of {} components is too long for a trace", hops.len())));
+        }
+        let users = rest.first().and_then(|part| part.index);
+        let users = in_range(users, draft.users.map(u64::from), "users of the group")?;
+        let per_user = draft.flows.as_deref().map(|blocks| blocks.iter().map(|(_, n)| u64::from(*n)).sum());
+        let flows = match rest.get(1) {
+            None => None,
+            Some(_) if draft.opens().is_some() && per_user == Some(0) => {
+                let kind = draft.opens().unwrap_or_default();
+                return Err(Some(format!(
+                    "{kind} opens its flows on the way, and they have no number yet; trace a user: \"groups.{}.users[0]\"",
+                    draft.name
+                )));
+            }
+            Some(part) => Some(in_range(part.index, per_user, "flows of a user")?),
+        };
+        let shown = |copies| match copies {
+            Copies::All => "[*]".to_owned(),
+            Copies::One(n) => format!("[{n}]"),
+        };
+        let name = &draft.name;
+        let of = match flows {
+            None => format!("groups.{name}.users{}", shown(users)),
+            Some(flows) => format!("groups.{name}.users{}.flows{}", shown(users), shown(flows)),
+        };
+        Ok(Traced { of, group: index, users, flows })
+    }
+
+    /// How many flows a trace takes, as far as that is known; one for each user who opens flows on the way.
+    fn flows_of(&self, trace: &Traced) -> u64 {
+        let draft = &self.groups[trace.group];
+        let of = |copies, all| if copies == Copies::All { all } else { 1 };
+        let lasting: u64 = draft.flows.iter().flatten().map(|(_, n)| u64::from(*n)).sum();
+        let all = lasting + u64::from(draft.opens().is_some());
+        of(trace.users, draft.users.map_or(1, u64::from)) * trace.flows.map_or(all, |flows| of(flows, all))
     }
 
     fn histogram(&self, of: &str) -> Result<(usize, Histogram), Trouble> {

@@ -8,6 +8,7 @@ use evenflow_scenario::model::{Copies as Which, EventKind, Every, Histogram, Per
 use super::Builder;
 use super::copies::Places;
 use crate::probe::{Log, Probes, Series, Source, Timed};
+use crate::trace::Trace;
 
 impl Builder<'_> {
     pub(super) fn probes(&self, places: &Places) -> Probes {
@@ -58,6 +59,11 @@ impl Builder<'_> {
         probes.watches_ports =
             !probes.port_series.is_empty() || lists(EventKind::Mark) || lists(EventKind::Arrival);
         probes.watches_stages = !probes.stage_series.is_empty();
+        if !record.trace.is_empty() {
+            probes.trace = Some(Box::new(self.traced_flows()));
+            (probes.watches_ports, probes.watches_stages) = (true, true);
+            (probes.watches_drops, probes.watches_links) = (true, true);
+        }
         probes
     }
 
@@ -70,6 +76,24 @@ impl Builder<'_> {
             }
         }
         all
+    }
+
+    /// Which flows are traced.
+    fn traced_flows(&self) -> Trace {
+        let mut trace = Trace::default();
+        for (g, group) in self.scenario.groups.iter().enumerate() {
+            let chosen = self.scenario.record.trace.iter().filter(|traced| traced.group == g);
+            let chosen: Vec<_> = chosen.collect();
+            for user in 0..group.users {
+                let of_user = || chosen.iter().filter(|traced| traced.users.holds(user));
+                trace.hosts.push(of_user().any(|traced| traced.flows.is_none()));
+                let of_flow = |flow: usize| {
+                    of_user().any(|traced| traced.flows.is_none_or(|flows| flows.holds(flow as u32)))
+                };
+                trace.flows.extend((0..self.flows[g]).map(of_flow));
+            }
+        }
+        trace
     }
 
     /// The expanded sources of a series: name, what to read, and (class, copy) for series by packet.

@@ -9,7 +9,7 @@ use evenflow_stage::To;
 
 use super::Builder;
 use super::copies::{Place, Places};
-use crate::network::{BACK, DISCARD, FOLD, NOBODY, PEER, PORT, RECEIVER, SENDER, STAGE, STAGE_INDEX};
+use crate::network::{BACK, DISCARD, FOLD, NOBODY, PEER, PORT, RECEIVER, SENDER, STAGE, STAGE_INDEX, TAP};
 use crate::port::{Port, Queue};
 
 /// Whether packets leave a port in the order in which it takes them, at instants that are known at once.
@@ -36,11 +36,17 @@ impl Builder<'_> {
     /// The route of the flow at `place`: there, back, and the ways of packets that stages on it make.
     pub(super) fn route(&self, group: &Group, place: Place, places: &Places, ports: &[Port]) -> Vec<u32> {
         let hops = group.path.len();
-        let mut route = self.way(group, place, places, 0..hops, Way::Forward);
+        let traced = self.is_traced(place.group);
+        let tap = |number: u32| traced.then_some(STAGE | TAP | number);
+        let mut route: Vec<u32> = tap(0).into_iter().collect();
+        route.extend(self.way(group, place, places, 0..hops, Way::Forward));
+        route.extend(tap(1));
         route.push(RECEIVER);
+        route.extend(tap(0));
         let back = route.len();
         route.extend(self.way(group, place, places, 0..hops, Way::Backward));
         self.fold(group, &mut route[back..], ports);
+        route.extend(tap(1));
         route.extend([SENDER, DISCARD]);
         for stage in 0..hops {
             for to in [To::Peer, To::Forward, To::Backward] {
@@ -56,7 +62,8 @@ impl Builder<'_> {
     pub(super) fn own_ways(&self, group: &Group, place: Place, places: &Places) -> Vec<[u8; 3]> {
         let mut starts = vec![[0; 3]; self.scenario.stages.len()];
         let len = |way| self.way(group, place, places, 0..group.path.len(), way).len();
-        let mut at = len(Way::Forward) + len(Way::Backward) + 3;
+        let ends = if self.is_traced(place.group) { 7 } else { 3 };
+        let mut at = len(Way::Forward) + len(Way::Backward) + ends;
         for (number, hop) in group.path.iter().enumerate() {
             let Component::Stage(stage) = hop.component else { continue };
             for to in [To::Peer, To::Forward, To::Backward] {
@@ -113,7 +120,19 @@ impl Builder<'_> {
         if along == Way::Backward {
             entries.reverse();
         }
+        if self.is_traced(place.group) {
+            let tapped = |entry: u32| {
+                let tap = (entry & STAGE == 0).then_some(STAGE | TAP | (2 + entry));
+                tap.into_iter().chain([entry])
+            };
+            entries = entries.into_iter().flat_map(tapped).collect();
+        }
         entries
+    }
+
+    /// Whether some flow of a group is traced: taps stand on the routes of all of them then.
+    fn is_traced(&self, group: usize) -> bool {
+        self.scenario.record.trace.iter().any(|traced| traced.group == group)
     }
 
     /// The entry of a hop that is crossed forward.
@@ -177,7 +196,10 @@ impl Builder<'_> {
     /// later than it comes, so that what happens there at the same instant does not depend on it.
     fn may_fold(&self, port: &Port) -> bool {
         let record = &self.scenario.record;
-        let watched = !(record.series.is_empty() && record.histograms.is_empty() && record.events.is_empty());
+        let watched = !(record.series.is_empty()
+            && record.histograms.is_empty()
+            && record.events.is_empty()
+            && record.trace.is_empty());
         let jitters = match &port.queue {
             Queue::Fifo(q) => q.impairments.jitter.is_some(),
             _ => false,

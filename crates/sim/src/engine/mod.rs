@@ -9,6 +9,7 @@ mod applications;
 mod endpoints;
 mod path;
 mod stages;
+mod traced;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -138,6 +139,7 @@ impl Engine {
                     return Err(RunError::Interrupted);
                 }
                 self.stage_fault()?;
+                self.trace_fault()?;
                 if let Some(clock) = clock {
                     clock.store(time_of(next).seconds().to_bits(), Ordering::Relaxed);
                 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use evenflow_base::{Duration, Fine, Options, Packet, Reason, Time, Verdict};
+use evenflow_base::{Duration, Ecn, Fine, Options, Packet, Reason, Time, Verdict};
 use evenflow_queue::{Dropped, Next, Qdisc, Queued};
 
 use super::{Engine, LANES, WAKE};
@@ -11,6 +11,7 @@ use crate::measure::{ClassCounters, Window};
 use crate::network::{DISCARD, FOLD, Flow, HOSTED, NOBODY, PORT, RECEIVER, SENDER, STAGE};
 use crate::port::{Port, Queue};
 use crate::probe::Happening;
+use crate::trace::Action;
 
 impl Engine {
     /// Puts a packet into a lane, out of which it comes at `key`.
@@ -31,23 +32,25 @@ impl Engine {
         if let Some(class) = self.net.classes.get_mut(lane as usize) {
             class.all_delivered += 1;
             if self.probes.watches_links {
-                self.delivered(&packet);
+                self.delivered(&packet, now);
             }
         }
         self.carry(&mut packet, now);
     }
 
-    /// Counts what a port has handed over, where a series asks for it.
+    /// Counts what a port has handed over, where a series or a trace asks for it.
     #[inline(never)]
-    fn delivered(&mut self, packet: &Packet) {
+    fn delivered(&mut self, packet: &Packet, now: Time) {
         let info = &self.net.flows[packet.flow as usize];
         if packet.hop == info.lost {
             return;
         }
         let route = info.route as usize + usize::from(packet.hop);
-        let port = &mut self.net.ports[(self.net.routes[route - 1] & PORT) as usize];
+        let index = self.net.routes[route - 1] & PORT;
+        let port = &mut self.net.ports[index as usize];
         port.counters.delivered += 1;
         port.counters.delivered_bytes += u64::from(packet.size);
+        self.trace_at_port(index, Action::Leave, None, packet, now);
     }
 
     /// Takes a packet to the next link on its way, through the stages before it, or to its end.
@@ -168,14 +171,12 @@ impl Engine {
     /// packet may go on.
     #[inline(never)]
     fn judged(&mut self, index: u32, packet: &Packet, verdict: Verdict, now: Time, free: Time) -> bool {
+        if self.probes.watches_ports {
+            self.show_verdict(index, packet, verdict, now);
+        }
         let port = &mut self.net.ports[index as usize];
         let class = &mut self.net.classes[port.class as usize];
         let Queue::Fifo(q) = &mut port.queue else { return false };
-        if self.probes.watches_ports {
-            let observe = |_, name: &str| q.gate.observe(name);
-            let named = (packet, self.net.slots.id(packet.flow));
-            self.probes.at_port(port.class, port.copy, observe, named, verdict, now);
-        }
         match verdict {
             Verdict::Accept => {}
             Verdict::Mark(reason) => {
@@ -192,6 +193,19 @@ impl Engine {
         }
         q.wait(free, packet.size, now, &self.net.window);
         true
+    }
+
+    /// Shows the probes what the rule of a lazy FIFO has decided.
+    #[inline(never)]
+    fn show_verdict(&mut self, index: u32, packet: &Packet, verdict: Verdict, now: Time) {
+        let port = &mut self.net.ports[index as usize];
+        let Queue::Fifo(q) = &mut port.queue else { return };
+        let observe = |_, name: &str| q.gate.observe(name);
+        let named = (packet, self.net.slots.id(packet.flow));
+        self.probes.at_port(port.class, port.copy, observe, named, verdict, now);
+        if let Verdict::Mark(reason) = verdict {
+            self.trace_at_port(index, Action::Mark, Some(reason), packet, now);
+        }
     }
 
     #[inline(never)]
@@ -233,9 +247,14 @@ impl Engine {
                     port.counters.marks += 1;
                     self.net.classes[lane].by_class[kind].marks[reason as usize] +=
                         u64::from(window.holds(now));
+                    if self.probes.watches_ports {
+                        let marked = packet.with_ecn(Ecn::Congestion);
+                        self.trace_at_port(index, Action::Mark, Some(reason), &marked, now);
+                    }
                 }
+                let Queue::Events(q) = &mut self.net.ports[index as usize].queue else { return };
                 if !q.qdisc.is_busy() {
-                    let start = port.free_at.max(Fine::at(now));
+                    let start = self.net.ports[index as usize].free_at.max(Fine::at(now));
                     self.serve_next(index, start, now, &mut dropped);
                 }
             }
@@ -309,8 +328,10 @@ impl Engine {
             if self.probes.watches_ports {
                 let flow = self.net.slots.id(item.packet.flow);
                 self.probes.marked(Happening { time: began, flow, class: lane, code: reason as u8 });
+                self.trace_at_port(index, Action::Mark, Some(reason), &item.packet, began);
             }
         }
+        let port = &mut self.net.ports[index as usize];
         let class = &mut self.net.classes[lane as usize];
         let times = transmit(port, item.packet.size, (start, began));
         book_clipped(port, class, item.packet.class, item.at, times, &window);
@@ -362,6 +383,7 @@ impl Engine {
             let drop = Happening { time: now, flow, class: port.class, code: reason as u8 };
             let met = (inside && reason != Reason::Loss).then_some(length);
             self.probes.dropped(drop, met);
+            self.trace_at_port(index, Action::Drop, Some(reason), packet, now);
         }
         self.lose(packet, inside);
     }

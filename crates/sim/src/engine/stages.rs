@@ -13,6 +13,7 @@ use crate::events::{Key, Rank, key, time_of};
 use crate::network::{BACK, PEER, STAGE_INDEX};
 use crate::port::Queue;
 use crate::probe::{Happening, STAGES};
+use crate::trace::{Action, Place};
 
 /// How often a stage may be woken or answered at one instant, and how deep stages may be at work for each other at one.
 const MOST_AT_ONCE: u32 = 100_000;
@@ -101,6 +102,10 @@ impl Engine {
     #[inline(never)]
     pub(super) fn pass(&mut self, entry: u32, packet: &mut Packet, now: Time) -> bool {
         if entry & PEER != 0 {
+            if entry & BACK != 0 {
+                self.tap(entry, packet, now);
+                return true;
+            }
             self.told(entry & STAGE_INDEX, packet, now);
             return false;
         }
@@ -119,7 +124,9 @@ impl Engine {
         if self.probes.watches_stages {
             let observe = |name: &str| slot.stage.observe(name, now);
             self.probes.at_stage(slot.class, slot.copy, observe, now);
+            self.trace_stage(entry & STAGE_INDEX, pass, packet, now);
         }
+        let slot = &mut self.net.stages[(entry & STAGE_INDEX) as usize];
         if pass != Pass::On || !self.staging.acts.is_empty() {
             return self.decided(entry & STAGE_INDEX, pass, way, packet, now);
         }
@@ -164,6 +171,20 @@ impl Engine {
         }
         self.note_passed(index, way, packet);
         true
+    }
+
+    /// A stage has decided on a packet.
+    #[cold]
+    fn trace_stage(&mut self, index: u32, pass: Pass, packet: &Packet, now: Time) {
+        let (action, reason) = match pass {
+            Pass::On => (Action::Pass, None),
+            Pass::Mark(reason) => (Action::Mark, Some(reason)),
+            Pass::Drop(reason) => (Action::Drop, Some(reason)),
+            Pass::Held => (Action::Hold, None),
+        };
+        let slot = &self.net.stages[index as usize];
+        let place = Place { class: STAGES | slot.class, copy: slot.copy };
+        self.trace(place, action, reason, packet, now);
     }
 
     fn note_passed(&mut self, index: u32, way: Way, packet: &Packet) {
@@ -275,6 +296,9 @@ impl Engine {
         };
         slot.held = rest;
         self.note_passed(index, held.way, &held.packet);
+        if self.probes.watches_stages {
+            self.trace_stage(index, Pass::On, &held.packet, now);
+        }
         self.enter(&mut held.packet, now);
     }
 

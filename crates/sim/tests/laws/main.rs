@@ -15,3 +15,4 @@ mod sharing;
 mod stages;
 mod theory;
 mod ties;
+mod trace;

@@ -1,0 +1,286 @@
+//! What happens to each packet of chosen flows at each component, as `[record] trace` asks for.
+//!
+//! On the routes of such flows stand *taps*, entries beside those of the components: who traces nothing has none, and a run without a
+//! trace pays nothing. A run with one does all its work at its time (nothing is folded).
+
+use evenflow_base::{Carried, Options, Packet, Reason, Time, ip};
+
+use crate::probe::STAGES;
+use crate::record::Column;
+
+/// Rows that a run may keep: about half a gigabyte as columns.
+pub const MOST_ROWS: usize = 1_000_000;
+
+/// What happened to a packet. The numbers stand in the column `trace.action`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Action {
+    /// It leaves an end.
+    Send = 0,
+    /// It comes to a link.
+    Arrive = 1,
+    /// It comes out at the far end of a link.
+    Leave = 2,
+    /// A stage lets it pass.
+    Pass = 3,
+    /// A link or stage marks it.
+    Mark = 4,
+    /// A stage keeps it for later.
+    Hold = 5,
+    /// A link or stage drops it, or a link loses it.
+    Drop = 6,
+    /// It comes to an end.
+    Receive = 7,
+}
+
+/// Where: an end, a link and direction, or a stage.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Twice the link's index, plus one backwards; the stage's index and [`STAGES`]; [`Place::END`].
+    pub class: u32,
+    /// Number among its copies.
+    pub copy: u32,
+}
+
+impl Place {
+    /// One of the two ends.
+    pub const END: Place = Place { class: u32::MAX, copy: 0 };
+}
+
+/// One thing that happened to one packet.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    time: Time,
+    /// As it was then, with its own number.
+    packet: Packet,
+    /// Its flow's number in lists of events.
+    flow: u32,
+    place: Place,
+    action: Action,
+    reason: Option<Reason>,
+    /// Where in [`Trace::carried`] what it carried is.
+    carried: Option<u32>,
+}
+
+/// A trace.
+#[derive(Debug, Default)]
+pub struct Trace {
+    /// By flow, of those that there are from the start: whether it is traced.
+    pub flows: Vec<bool>,
+    /// By host: whether the flows that it opens on the way are.
+    pub hosts: Vec<bool>,
+    rows: Vec<Row>,
+    carried: Vec<Carried>,
+    /// Rows that did not fit.
+    over: u64,
+}
+
+impl Trace {
+    /// Adds a row.
+    #[expect(clippy::too_many_arguments, reason = "what a row has")]
+    pub fn add(
+        &mut self,
+        time: Time,
+        flow: u32,
+        place: Place,
+        action: Action,
+        reason: Option<Reason>,
+        packet: &Packet,
+        options: &Options,
+    ) {
+        if self.rows.len() >= MOST_ROWS {
+            self.over += 1;
+            return;
+        }
+        let carried = packet.place().map(|_| {
+            self.carried.push(*options.of(packet));
+            self.carried.len() as u32 - 1
+        });
+        let packet = Packet { seq: options.seq(packet), ..*packet };
+        self.rows.push(Row { time, packet, flow, place, action, reason, carried });
+    }
+
+    /// Why the run must end; `None`: it need not.
+    pub fn fault(&self) -> Option<String> {
+        (self.over > 0).then(|| {
+            format!(
+                "record.trace: more than {MOST_ROWS} rows by {} s; trace fewer flows, or run for less long",
+                self.rows.last().map_or(0.0, |row| row.time.seconds())
+            )
+        })
+    }
+
+    /// The columns. What a packet does not have is not a number.
+    pub fn columns(&self) -> Vec<Column> {
+        let times: Vec<f64> = self.rows.iter().map(|row| row.time.seconds()).collect();
+        FIELDS
+            .iter()
+            .map(|(name, value)| Column {
+                name: format!("trace.{name}"),
+                times: times.clone(),
+                values: self
+                    .rows
+                    .iter()
+                    .map(|row| value(row, self.carried_by(row)).unwrap_or(f64::NAN))
+                    .collect(),
+            })
+            .collect()
+    }
+
+    fn carried_by(&self, row: &Row) -> &Carried {
+        row.carried.map_or(Carried::NONE, |place| &self.carried[place as usize])
+    }
+}
+
+/// What a row says in one column; `None`: nothing.
+type Value = fn(&Row, &Carried) -> Option<f64>;
+
+fn flag(on: bool) -> Option<f64> {
+    Some(f64::from(u8::from(on)))
+}
+
+/// An ACK that carries nothing else.
+fn is_pure_ack(packet: &Packet) -> bool {
+    !packet.is_data() && packet.is(evenflow_base::flags::ACK)
+}
+
+/// Boundary `n` of SACK block `block`.
+fn block(c: &Carried, block: usize, to: bool) -> Option<f64> {
+    c.report.blocks().get(block).map(|(from, end)| if to { *end as f64 } else { *from as f64 })
+}
+
+fn outer(c: &Carried, header: usize, of: fn(&evenflow_base::Outer) -> f64) -> Option<f64> {
+    c.outer().get(header).map(of)
+}
+
+/// The columns, in order.
+const FIELDS: &[(&str, Value)] = &[
+    ("flow", |r, _| Some(f64::from(r.flow))),
+    ("action", |r, _| Some(f64::from(r.action as u8))),
+    ("link", |r, _| (r.place.class & STAGES == 0).then(|| f64::from(r.place.class / 2))),
+    ("stage", |r, _| {
+        (r.place.class & STAGES != 0 && r.place.class != u32::MAX).then(|| f64::from(r.place.class & !STAGES))
+    }),
+    ("copy", |r, _| (r.place.class != u32::MAX).then(|| f64::from(r.place.copy))),
+    ("backward", |r, _| flag(r.packet.is_backward())),
+    ("reason", |r, _| r.reason.map(|reason| f64::from(reason as u8))),
+    ("class", |r, _| Some(f64::from(r.packet.class))),
+    ("size", |r, _| Some(f64::from(r.packet.size))),
+    ("payload", |r, _| Some(f64::from(r.packet.payload))),
+    ("flags", |r, _| (!r.packet.is_datagram()).then(|| f64::from(r.packet.wire_flags()))),
+    ("seq", |r, c| match is_pure_ack(&r.packet) {
+        false => Some(r.packet.seq as f64),
+        true => c.window.map(|_| c.own as f64),
+    }),
+    ("ack", |r, c| match (is_pure_ack(&r.packet), r.packet.is(evenflow_base::flags::ACK)) {
+        (true, _) => Some(r.packet.seq as f64),
+        (false, carries) => carries.then_some(c.ack as f64),
+    }),
+    ("window", |_, c| c.window.map(f64::from)),
+    ("scale", |_, c| c.scale.map(f64::from)),
+    ("stamp", |r, _| (!r.packet.is_datagram()).then(|| f64::from(r.packet.stamp))),
+    ("ts_val", |_, c| (c.ts_val != 0).then(|| f64::from(c.ts_val))),
+    ("ecn", |r, _| Some(f64::from(r.packet.ip & ip::ECN))),
+    ("re", |r, _| flag(r.packet.re())),
+    ("conex", |r, _| Some(f64::from(r.packet.conex() / ip::LOSS))),
+    ("sack_1_from", |_, c| block(c, 0, false)),
+    ("sack_1_to", |_, c| block(c, 0, true)),
+    ("sack_2_from", |_, c| block(c, 1, false)),
+    ("sack_2_to", |_, c| block(c, 1, true)),
+    ("sack_3_from", |_, c| block(c, 2, false)),
+    ("sack_3_to", |_, c| block(c, 2, true)),
+    ("outer_1_ecn", |_, c| outer(c, 0, |o| f64::from(o.ip & ip::ECN))),
+    ("outer_1_re", |_, c| outer(c, 0, |o| f64::from(u8::from(o.re())))),
+    ("outer_1_tunnel", |_, c| outer(c, 0, |o| f64::from(o.tunnel))),
+    ("outer_1_sequence", |_, c| outer(c, 0, |o| f64::from(o.sequence))),
+    ("outer_1_bytes", |_, c| outer(c, 0, |o| f64::from(o.bytes))),
+    ("outer_2_ecn", |_, c| outer(c, 1, |o| f64::from(o.ip & ip::ECN))),
+    ("outer_2_re", |_, c| outer(c, 1, |o| f64::from(u8::from(o.re())))),
+    ("outer_2_tunnel", |_, c| outer(c, 1, |o| f64::from(o.tunnel))),
+    ("outer_2_sequence", |_, c| outer(c, 1, |o| f64::from(o.sequence))),
+    ("outer_2_bytes", |_, c| outer(c, 1, |o| f64::from(o.bytes))),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenflow_base::{Ecn, Outer, flags};
+
+    /// A data segment with everything that a packet can carry, and a pure ACK.
+    #[test]
+    fn every_field_of_a_packet_is_a_column() {
+        let (mut trace, mut options) = (Trace::default(), Options::default());
+        let mut data = Packet {
+            seq: 7000,
+            stamp: 12,
+            class: 1,
+            flags: flags::ACK | flags::PUSH | flags::AE,
+            ip: Ecn::Capable1 as u8 | ip::RE | ip::CREDIT | ip::MARK,
+            ..Packet::new(3, 1552, 1500)
+        };
+        let carried = options.attach(&mut data);
+        (carried.ack, carried.window, carried.scale, carried.ts_val) = (900, Some(501), Some(7), 44);
+        carried.report.push((10, 20));
+        carried.report.push((1, 5));
+        let header = Outer { ip: Ecn::Congestion as u8 | ip::RE, tunnel: 9, sequence: 65_535, bytes: 36 };
+        assert!(options.push_outer(&mut data, header));
+        let at = Place { class: 5, copy: 2 };
+        trace.add(Time(1_500_000_000), 3, at, Action::Mark, Some(Reason::Early), &data, &options);
+        let ack =
+            Packet { seq: 8500, stamp: 12, flags: flags::ACK, ip: ip::BACKWARD, ..Packet::new(3, 52, 0) };
+        trace.add(Time(1_600_000_000), 3, Place::END, Action::Receive, None, &ack, &options);
+        let columns = trace.columns();
+        let of = |name: &str, row: usize| {
+            let found = columns.iter().find(|c| c.name == format!("trace.{name}"));
+            let value = found.unwrap_or_else(|| panic!("{name}")).values[row];
+            if value.is_nan() { None } else { Some(value) }
+        };
+        assert_eq!(columns[0].times, [1.5, 1.6]);
+        for (name, first, second) in [
+            ("flow", Some(3.0), Some(3.0)),
+            ("action", Some(4.0), Some(7.0)),
+            ("link", Some(2.0), None),
+            ("stage", None, None),
+            ("copy", Some(2.0), None),
+            ("backward", Some(0.0), Some(1.0)),
+            ("reason", Some(f64::from(Reason::Early as u8)), None),
+            ("class", Some(1.0), Some(0.0)),
+            ("size", Some(1588.0), Some(52.0)),
+            ("payload", Some(1500.0), Some(0.0)),
+            ("flags", Some(f64::from(0x118)), Some(f64::from(0x010))),
+            ("seq", Some(7000.0), None),
+            ("ack", Some(900.0), Some(8500.0)),
+            ("window", Some(501.0), None),
+            ("scale", Some(7.0), None),
+            ("stamp", Some(12.0), Some(12.0)),
+            ("ts_val", Some(44.0), None),
+            ("ecn", Some(1.0), Some(0.0)),
+            ("re", Some(1.0), Some(0.0)),
+            ("conex", Some(6.0), Some(0.0)),
+            ("sack_1_from", Some(10.0), None),
+            ("sack_1_to", Some(20.0), None),
+            ("sack_2_from", Some(1.0), None),
+            ("sack_2_to", Some(5.0), None),
+            ("sack_3_from", None, None),
+            ("outer_1_ecn", Some(3.0), None),
+            ("outer_1_re", Some(1.0), None),
+            ("outer_1_tunnel", Some(9.0), None),
+            ("outer_1_sequence", Some(65_535.0), None),
+            ("outer_1_bytes", Some(36.0), None),
+            ("outer_2_ecn", None, None),
+        ] {
+            assert_eq!((of(name, 0), of(name, 1)), (first, second), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_trace_that_is_too_long_ends_the_run_with_a_sentence() {
+        let (mut trace, options) = (Trace::default(), Options::default());
+        let packet = Packet::new(0, 1500, 1448);
+        for n in 0..=MOST_ROWS {
+            assert_eq!(trace.fault(), None);
+            trace.add(Time(n as u64), 0, Place::END, Action::Send, None, &packet, &options);
+        }
+        assert!(trace.fault().is_some_and(|why| why.starts_with("record.trace: more than 1000000 rows by")));
+    }
+}
