@@ -1,6 +1,6 @@
 """Vectors for what polices and audits congestion: a second congestion policer.
 
-Written from RFC 7713 section 5.4.3 ("a token bucket … filled at a constant rate … drained by ConEx-marked bytes"), table I
+Written from RFC 7713 section 5.4.3 (a bucket that fills at a constant rate and that reports drain), table I
 and figure 6 of Sanhaji et al. 2015, in fractions. Nothing of Evenflow is used here.
 """
 
@@ -120,7 +120,13 @@ def policer(
         dice = own()
         code = RE_ECHO if dice < reports else CODES[int(own() * 8)] if dice < reports + others else NOT_MARKED
         verdict, after = policer.arrive(at, size, code, draw)
-        expect = {"verdict": verdict, "ecn": after[0], "re": after[1], "tokens": float(policer.at(at)), "draws": len(used)}
+        expect = {
+            "verdict": verdict,
+            "ecn": after[0],
+            "re": after[1],
+            "tokens": float(policer.at(at)),
+            "draws": len(used),
+        }
         events.append({"event": "arrive", "at_ns": at, "bytes": size, "ecn": code[0], "re": code[1], "expect": expect})
     return write("congestion-policer", name, about, head | {"draws": used}, events)
 
