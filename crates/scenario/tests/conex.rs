@@ -14,7 +14,8 @@ const TCP: &str = "groups.heavy.tcp";
 fn red(lines: &[(&str, Json)]) -> Json {
     let changes: Vec<(String, Json)> =
         lines.iter().map(|(line, json)| (format!("{TCP}.{line}"), json.clone())).collect();
-    let changes: Vec<(&str, Json)> = changes.iter().map(|(path, json)| (path.as_str(), json.clone())).collect();
+    let changes: Vec<(&str, Json)> =
+        changes.iter().map(|(path, json)| (path.as_str(), json.clone())).collect();
     with("red-ecn", &changes)
 }
 
@@ -38,16 +39,15 @@ fn the_canonical_form_is_a_scenario_again() {
         json!({ "credit": "half-in-slow-start", "leftover": "carry", "cheat": "elsewhere" }),
     ] {
         let scenario = valid(&red(&[("conex", conex)]));
-        let again = Scenario::from_value(&serde_json::from_str(&scenario.canonical).expect("JSON")).expect("valid");
+        let again =
+            Scenario::from_value(&serde_json::from_str(&scenario.canonical).expect("JSON")).expect("valid");
         assert_eq!((again.canonical, again.hash), (scenario.canonical, scenario.hash));
     }
     // A sender of losses alone that has no ECN.
-    let quiet = with(
-        "newreno-droptail",
-        &[("groups.heavy.tcp.conex", json!({ "report": "loss" }))],
-    );
+    let quiet = with("newreno-droptail", &[("groups.heavy.tcp.conex", json!({ "report": "loss" }))]);
     let scenario = valid(&quiet);
-    let again = Scenario::from_value(&serde_json::from_str(&scenario.canonical).expect("JSON")).expect("valid");
+    let again =
+        Scenario::from_value(&serde_json::from_str(&scenario.canonical).expect("JSON")).expect("valid");
     assert_eq!(again.hash, scenario.hash);
     // Without ConEx nothing is written of it: hashes are those of before.
     assert!(!valid(&red(&[])).canonical.contains("conex"));
@@ -121,9 +121,7 @@ fn pure_acks_must_not_say_re_echo() {
 
 #[test]
 fn flows_that_share_what_they_owe_count_alike() {
-    let bulk = |unit: &str| {
-        json!({ "kind": "bulk", "tcp": { "ecn": "accurate", "conex": { "unit": unit, "leftover": "carry" } } })
-    };
+    let bulk = |unit: &str| json!({ "kind": "bulk", "tcp": { "ecn": "accurate", "conex": { "unit": unit, "leftover": "carry" } } });
     let mixed = with("red-ecn", &[("groups.heavy.traffic", json!([bulk("bytes"), bulk("packets")]))]);
     assert_eq!(
         errors(&mixed).to_string(),
@@ -135,7 +133,10 @@ fn flows_that_share_what_they_owe_count_alike() {
 #[test]
 fn a_share_cannot_be_drawn() {
     let wrong = errors(&red(&[("conex", json!({ "declared": { "uniform": [0, 1] } }))]));
-    assert_eq!(wrong.to_string(), "groups.heavy.tcp.conex.declared: cannot be drawn; a plain value is needed");
+    assert_eq!(
+        wrong.to_string(),
+        "groups.heavy.tcp.conex.declared: cannot be drawn; a plain value is needed"
+    );
 }
 
 /// Re-ECN is the same sender with other settings (draft-briscoe-conex-re-ecn-tcp-04 section 6.1).
@@ -147,6 +148,9 @@ fn re_ecn_is_settings_of_the_same_sender() {
     ]));
     let profile = &scenario.groups[0].traffic[0].tcp.as_ref().expect("TCP").profile;
     let conex = profile.conex.expect("ConEx");
-    assert_eq!((conex.credit, conex.encoding, profile.ecn), (Credit::FirstAndThird, Encoding::Ipv4, Ecn::Accurate));
+    assert_eq!(
+        (conex.credit, conex.encoding, profile.ecn),
+        (Credit::FirstAndThird, Encoding::Ipv4, Ecn::Accurate)
+    );
     assert_eq!(conex.report, Reports::LossAndEcn);
 }

@@ -482,9 +482,7 @@ impl Exposure {
         match self.settings.credit {
             Credit::None => false,
             Credit::Flight => flight > self.credit,
-            Credit::HalfInSlowStart => {
-                (if leaving.slow_start { flight / 2.0 } else { flight }) > self.credit
-            }
+            Credit::HalfInSlowStart => (if leaving.slow_start { flight / 2.0 } else { flight }) > self.credit,
             Credit::Window => flight > t.credit.amount(self.settings.unit),
             Credit::FirstAndThird => {
                 let idle = self.last.is_some_and(|last| leaving.now.since(last) > IDLE);
@@ -684,9 +682,8 @@ mod tests {
     #[test]
     fn credit_covers_the_flight_and_congestion_uses_it_up() {
         let mut exposure = packets(Credit::Flight);
-        let says: Vec<bool> = [1.0, 2.0, 3.0, 3.0, 3.0]
-            .map(|flight| exposure.report(&leaving(flight, false)).credit)
-            .to_vec();
+        let says: Vec<bool> =
+            [1.0, 2.0, 3.0, 3.0, 3.0].map(|flight| exposure.report(&leaving(flight, false)).credit).to_vec();
         assert_eq!(says, [true, true, true, false, false]);
         marked(&mut exposure, 1);
         // The report first (one mark a packet), the credit on the next packet.
@@ -782,8 +779,11 @@ mod tests {
 
     #[test]
     fn a_legacy_cheat_says_nothing_and_owes_all() {
-        let mut exposure =
-            Exposure::new(Settings { cheat: Cheat::Legacy, credit: Credit::Flight, ..Settings::honest(true) });
+        let mut exposure = Exposure::new(Settings {
+            cheat: Cheat::Legacy,
+            credit: Credit::Flight,
+            ..Settings::honest(true)
+        });
         lost(&mut exposure);
         assert_eq!(sent(&mut exposure), Signals::default());
         assert_eq!(exposure.owed().loss, 1.0);

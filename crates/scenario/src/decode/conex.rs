@@ -63,11 +63,7 @@ fn one_unit(senders: &[(&Settings, &str)], errors: &mut Errors) {
 
 /// The first link on a path whose queue marks data; `Some(None)`: none does. Absent where that is not known, because something has
 /// errors or a stage may mark as well.
-fn first_marker<'a>(
-    path: &[Hop],
-    links: &'a [LinkDraft],
-    stages: &[StageDraft],
-) -> Option<Option<&'a str>> {
+fn first_marker<'a>(path: &[Hop], links: &'a [LinkDraft], stages: &[StageDraft]) -> Option<Option<&'a str>> {
     let mut unsure = false;
     for hop in path {
         match hop.component {

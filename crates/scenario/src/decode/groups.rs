@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use evenflow_base::schema::{Law, Room, Value, Values, Way};
 use evenflow_transport::Profile;
-use evenflow_transport::exposure::Settings;
 use evenflow_transport::congestion_control::{adopt, contradictions};
+use evenflow_transport::exposure::Settings;
 use evenflow_transport::profile::TCP;
 use serde_json::Value as Json;
 
@@ -57,8 +57,7 @@ struct TrafficDraft {
 }
 
 impl TrafficDraft {
-    const UNKNOWN: TrafficDraft =
-        TrafficDraft {
+    const UNKNOWN: TrafficDraft = TrafficDraft {
         spec: None,
         class: None,
         needs_tcp: None,

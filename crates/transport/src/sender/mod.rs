@@ -431,8 +431,9 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement arrives with its options; what is to be sent goes to `out`.
-    #[inline]
+    /// An acknowledgement arrives with its options; what is to be sent goes to `out`. Inlined where every packet comes by; others
+    /// call [`Sender::receive_apart`].
+    #[inline(always)]
     pub fn receive(
         &mut self,
         ack: &Packet,
@@ -459,6 +460,19 @@ impl Sender {
             }
             _ => {}
         }
+    }
+
+    /// The same, not inlined.
+    #[inline(never)]
+    pub fn receive_apart(
+        &mut self,
+        ack: &Packet,
+        carried: &Carried,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) {
+        self.receive(ack, carried, now, profile, out);
     }
 
     fn established(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
@@ -890,14 +904,7 @@ impl Sender {
             bits |= flags::CWR;
             self.marks.send_cwr = false;
         }
-        out.push(Segment {
-            seq,
-            payload: payload as u16,
-            stamp: self.clock,
-            flags: bits,
-            ip,
-            again,
-        });
+        out.push(Segment { seq, payload: payload as u16, stamp: self.clock, flags: bits, ip, again });
         self.last_sent = now;
         if self.timer == Time::NEVER {
             self.timer = profile.due(now, self.rto);

@@ -119,10 +119,8 @@ fn credit_follows_the_flight() {
          101 | ack 2 | 12..13/x |",
     );
     // Bytes: 1052 of each packet, headers included.
-    let mut bench = Bench::new(
-        settings(Mode::Off, |s| (s.credit, s.unit) = (Credit::Flight, Unit::Bytes)),
-        Some(3000),
-    );
+    let mut bench =
+        Bench::new(settings(Mode::Off, |s| (s.credit, s.unit) = (Credit::Flight, Unit::Bytes)), Some(3000));
     bench.table("0 | open | SYN | \n 50 | syn | ACK 0..2/xC |");
     assert_eq!(bench.sender.exposure().expect("ConEx").credit(), 3156.0);
 }
@@ -152,9 +150,13 @@ fn over_ipv6_marks_and_ecn_field_are_independent() {
 fn the_codes_of_table_i() {
     let mut bench = Bench::new(settings(Mode::Accurate, |s| s.credit = Credit::FirstAndThird), Some(9_500));
     let mut seen: Vec<Codepoint> = Vec::new();
-    for (at, input) in
-        [(0, "open"), (50, "syn 2"), (100, "ack 2 ace 6"), (101, "ack 2 sack 3..6 ace 6"), (160, "ack 7 ace 7")]
-    {
+    for (at, input) in [
+        (0, "open"),
+        (50, "syn 2"),
+        (100, "ack 2 ace 6"),
+        (101, "ack 2 sack 3..6 ace 6"),
+        (160, "ack 7 ace 7"),
+    ] {
         bench.input(input, ms(at));
         for s in bench.out.drain(..) {
             let packet = Packet { ip: s.ip, ..Packet::new(0, 1500, s.payload) };
@@ -172,7 +174,8 @@ fn the_codes_of_table_i() {
 /// A server that refuses ECN: over IPv4 it is no ConEx connection, for its codes would be ECN-capable; over IPv6 losses are reported.
 #[test]
 fn where_ecn_is_refused() {
-    let refused = |encoding| Profile { peer_ecn: PeerEcn::Off, ..settings(Mode::Accurate, |s| s.encoding = encoding) };
+    let refused =
+        |encoding| Profile { peer_ecn: PeerEcn::Off, ..settings(Mode::Accurate, |s| s.encoding = encoding) };
     let rows = |x: &str, again: &str| {
         format!(
             "  0 | open            | SYN/7 |
@@ -191,8 +194,7 @@ fn windows_do_not_know_of_conex() {
     for control in ["newreno", "cubic"] {
         for mode in [Mode::Classic, Mode::Accurate] {
             let plain = Profile { conex: None, ..with(mode) };
-            let values = crate::CONTROLS.iter().find(|table| table.kind == control).expect("a control");
-                        let values = Values(
+            let values = Values(
                 [
                     ("c", Value::Number(0.4)),
                     ("fast_convergence", Value::Flag(true)),
@@ -224,7 +226,11 @@ fn windows_do_not_know_of_conex() {
                 if una > high {
                     una = high;
                 }
-                let report = if lost && high > una + 5 { format!(" sack {}..{}", una + 1, una + 4) } else { String::new() };
+                let report = if lost && high > una + 5 {
+                    format!(" sack {}..{}", una + 1, una + 4)
+                } else {
+                    String::new()
+                };
                 for bench in &mut benches {
                     bench.input(&format!("ack {una}{report}{told}"), now);
                 }
@@ -236,7 +242,10 @@ fn windows_do_not_know_of_conex() {
                 assert_eq!(a.sender.window, b.sender.window, "{control} {mode:?} at {now:?}");
             }
             let tally = benches[0].sender.exposure().expect("ConEx").tally();
-            assert!(tally.marked.packets > 10 && tally.ecn.packets > 10 && tally.loss.packets > 2, "{tally:?}");
+            assert!(
+                tally.marked.packets > 10 && tally.ecn.packets > 10 && tally.loss.packets > 2,
+                "{tally:?}"
+            );
             assert!(benches[1].sender.counts().reductions.mark >= 8);
             if mode == Mode::Classic {
                 let reductions = benches[0].sender.counts().reductions.mark;
