@@ -415,8 +415,8 @@ fn kinds_are_known_or_announced_or_mistyped() {
     );
     one(
         "groups.heavy.traffic",
-        json!({ "kind": "youtube" }),
-        "groups.heavy.traffic.kind: traffic kind \"youtube\": planned, not built; nearest: upload",
+        json!({ "kind": "has" }),
+        "groups.heavy.traffic.kind: traffic kind \"has\": planned, not built; nearest: youtube, or request-response with a response each so often",
     );
     one(
         "groups.heavy.traffic",

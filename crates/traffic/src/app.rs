@@ -9,6 +9,7 @@ use evenflow_base::schema::{Mechanism, Problem, Sampler, Value, Values};
 use evenflow_base::{Duration, Ecn, End, Stream, Time};
 
 use crate::ending::Ending;
+use crate::playback::Playback;
 
 /// An application's own small number of a connection, or of a flow of datagrams. It may be used again after
 /// [`Event::Closed`].
@@ -124,6 +125,9 @@ pub trait Machine: Sized {
     /// Whether it starts with the run, and its flows at instants that it draws itself.
     const OWN_STARTS: bool = false;
 
+    /// Whether it plays video of which it chooses the level.
+    const ADAPTS: bool = false;
+
     /// A machine at rest, or what is wrong with several parameters together.
     fn build(values: &Values, setting: &Setting) -> Result<Self, Vec<Problem>>;
 
@@ -132,6 +136,11 @@ pub trait Machine: Sized {
 
     /// The current value of an observable.
     fn observe(&self, _name: &str, _now: Time) -> Option<f64> {
+        None
+    }
+
+    /// What its user watches, where it plays video.
+    fn playback(&self) -> Option<&Playback> {
         None
     }
 }

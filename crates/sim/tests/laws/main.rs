@@ -16,3 +16,4 @@ mod stages;
 mod theory;
 mod ties;
 mod trace;
+mod video;
