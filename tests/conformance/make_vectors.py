@@ -22,6 +22,7 @@ from typing import Any
 from players import players
 from shapers import shapers
 from stages import stages
+from viewers import viewers
 
 HERE = Path(__file__).resolve().parent
 RATE = 10_000_000
@@ -1190,7 +1191,8 @@ def delays() -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     stale = []
-    for name, text in [*red(), *others(), *delays(), *shapers(Draws), *stages(Draws), *players(Draws)]:
+    more = [*shapers(Draws), *stages(Draws), *players(Draws), *viewers(Draws)]
+    for name, text in [*red(), *others(), *delays(), *more]:
         path = HERE / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)

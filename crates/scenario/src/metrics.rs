@@ -233,6 +233,7 @@ pub static METRICS: &[Metric] = &[
     metric("groups.G.video.users_asked", "1", WINDOW, "", "Videos asked for, by user.").since(2),
     metric("groups.G.video.users_started", "1", WINDOW, "", "Videos that began to play, by user.").since(2),
     metric("groups.G.video.users_finished", "1", WINDOW, "", "Videos shown to their end, by user.").since(2),
+    metric("groups.G.video.users_finished_s", "s", WINDOW, "", "When the last video that was shown to its end was, by user; null where none was.").since(2),
     metric("groups.G.video.users_left", "1", WINDOW, "", "Videos given up or lost, by user.").since(2),
     metric("groups.G.video.users_startup_s", "s", WINDOW, "mean over a user's videos that start in the window", "Time from request to start, by user; null where none started.").since(2),
     metric("groups.G.video.users_stalls", "1", WINDOW, "", "Stalls that begin in the window, by user.").since(2),

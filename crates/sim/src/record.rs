@@ -311,6 +311,7 @@ fn video((adaptive, users): &(bool, Vec<Viewed>)) -> Value {
     put("users_asked", list(|u| u.asked));
     put("users_started", list(|u| u.started));
     put("users_finished", list(|u| u.finished));
+    put("users_finished_s", maybe(|u| u.finished_at.map(Time::seconds)));
     put("users_left", list(|u| u.left));
     put("users_startup_s", maybe(|u| mean(u.startups.iter().map(|d| Some(d.seconds())))));
     put("users_stalls", list(|u| u.stalls.len() as u64));

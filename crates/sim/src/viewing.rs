@@ -17,6 +17,8 @@ pub struct Viewed {
     pub finished: u64,
     /// See `asked`.
     pub left: u64,
+    /// When the last of those that were shown to their end in the window was.
+    pub finished_at: Option<Time>,
     /// From request to start, of each video that started in the window.
     pub startups: Vec<Duration>,
     /// Of each stall that began in the window: its length, that of the last one up to the end of the run.
@@ -76,7 +78,10 @@ impl Viewed {
                 Some(Moment::Stalls) => Screen::Stalled,
                 Some(Moment::Resumes) => Screen::Playing,
                 Some(Moment::Ends) => {
-                    self.finished += u64::from(inside);
+                    if inside {
+                        self.finished += 1;
+                        self.finished_at = Some(at);
+                    }
                     Screen::Off
                 }
                 Some(Moment::Leaves) => {
@@ -207,6 +212,6 @@ mod tests {
         ];
         seen.add(&list, &Window { from: at(0), to: at(2_000) });
         assert_eq!((seen.switches, seen.asked, seen.started, seen.finished, seen.left), (0, 2, 1, 1, 1));
-        assert_eq!((seen.played, seen.waited), (ms(990), ms(210)));
+        assert_eq!((seen.played, seen.waited, seen.finished_at), (ms(990), ms(210), Some(at(1_000))));
     }
 }
