@@ -1,60 +1,38 @@
 """A video evening: what do viewers make of it when others download, and what helps them?
 
-Four users download over ten connections each; twenty others watch a video of two minutes. Behind drop-tail each connection gets the
-same, which is less than a video needs: it stalls again and again. It helps if downloads give way by themselves (LEDBAT), or if
-the link shares by users.
+Four users download over ten connections each; twenty others watch a video of two minutes. Behind drop-tail each
+connection gets the same, which is less than a video needs: it stalls again and again. It helps if downloads give way by
+themselves (LEDBAT), or if the link is shared by users.
 """
-
-import numpy as np
 
 import evenflow as ef
 
-SHARED = {"scheduler": {"kind": "drr", "per": "user"}}
 CASES = {
     "drop-tail": {},
     "LEDBAT": {"groups.heavy.tcp.congestion_control": "ledbat"},
-    "DRR per user": {"links.bottleneck.queue": {"limit": "250 packets", **SHARED}},
+    "DRR per user": {"links.line.queue.scheduler": {"kind": "drr", "per": "user"}},
     "no downloads": {"groups.heavy.traffic": {"kind": "bulk", "start": "200 s"}},
 }
-TREE = {
-    "duration": "200 s",
-    "links": {
-        "access": {"rate": "1 Gbit/s", "delay": "2 ms", "per": "user"},
-        "bottleneck": {"rate": "30 Mbit/s", "delay": "23 ms", "queue": {"limit": "250 packets"}},
-    },
-    "groups": {
-        "heavy": {
-            "users": 4,
-            "path": ["access", "bottleneck"],
-            "traffic": {"kind": "bulk", "flows": 10},
-            "processing": {"uniform": ["0 ms", "0.4 ms"]},
-            "tcp": {"congestion_control": "cubic"},
-        },
-        "light": {
-            "users": 20,
-            "path": ["access", "bottleneck"],
-            "traffic": {"kind": "youtube", "length": "120 s", "start": {"uniform": ["10 s", "40 s"]}},
-            "tcp": {"congestion_control": "cubic", "send_buffer": "2 MB"},
-        },
-    },
-}
+TCP = {"congestion_control": "cubic", "send_buffer": "2 MB"}
+VIDEO = {"kind": "youtube", "length": "120 s", "start": {"uniform": ["10 s", "40 s"]}}
 
 
 def main() -> None:
-    print("                start after   stalls   of        shown whole   opinion (Hoßfeld)   (Mok)   a download gets")
+    users = {"heavy": (4, {"kind": "bulk", "flows": 10}), "light": (20, VIDEO)}
+    common = {"path": ["line"], "tcp": TCP, "processing": {"uniform": ["0 ms", "0.4 ms"]}}
+    groups = {name: {"users": n, "traffic": traffic, **common} for name, (n, traffic) in users.items()}
+    line = {"rate": "30 Mbit/s", "delay": "25 ms", "queue": {"limit": "250 packets"}}
+    evening = ef.Scenario({"duration": "200 s", "links": {"line": line}, "groups": groups})
+    print("              starts after  stalls  of      seen to the end  opinion (Hoßfeld)  (Mok)  a downloader gets")
     for name, changes in CASES.items():
-        record = ef.run(ef.Scenario(TREE).with_settings(changes))
-        seen = ef.qoe.viewings(record, "light")
-        stalls = sum(one.stalls for one in seen)
-        length = sum(one.stall_s for one in seen) / stalls if stalls else 0.0
-        hossfeld, mok = (np.nanmean(ef.qoe.of(record, "light", model)) for model in ("hossfeld-2013", "mok-2011"))
-        whole = sum(one.finished for one in seen)
-        start = np.mean([one.startup_s for one in seen if one.startup_s is not None])
-        rate = (record.metric("groups.heavy.goodput_bps") or 0.0) / 1e6
-        print(
-            f"{name:14}  {start:9.2f} s  {stalls / len(seen):7.1f}  {length:5.2f} s  {whole:8} of {len(seen)}"
-            f"  {hossfeld:17.2f}  {mok:6.2f}  {rate:10.2f} Mbit/s"
-        )
+        record = ef.run(evening.with_settings(changes))
+        of = "groups.light.video."
+        start, length, done = (record.metric(of + name) for name in ("startup_s_mean", "stall_s_mean", "finished"))
+        stalls = (record.metric(of + "stalls") or 0) / 20
+        hossfeld, mok = (ef.qoe.of(record, "light", model).mean() for model in ("hossfeld-2013", "mok-2011"))
+        rate = (record.metric("groups.heavy.goodput_bps") or 0) / 1e6
+        print(f"{name:12}  {start:9.2f} s  {stalls:6.1f}  {length or 0:4.2f} s  {done:9.0f} of 20", end="")
+        print(f"  {hossfeld:17.2f}  {mok:5.2f}  {rate:10.2f} Mbit/s")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Vectors for a video player's buffer: when it starts, stalls, resumes and ends, by what arrives when.
 
-A second implementation in fractions, straight from Sanhaji et al. 2015, section VI-B: the buffered length is what came in less what
-was played; playback starts and resumes when it exceeds one threshold (or reaches it, of players that count chunks), and stalls
-when it goes below another, unless the whole file is there.
+A second implementation in fractions, straight from Sanhaji et al. 2015, section VI-B: the buffered length is what
+came in less what was played; playback starts and resumes when it exceeds one threshold (or reaches it, of players
+that count chunks), and stalls when it goes below another, unless the whole file is there.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def vector(
         "above": viewer.above,
     }
     lines = ",\n  ".join(json.dumps(event) for event in events)
-    return f"player/{name}.json", f"{json.dumps(head, indent=1)[:-2]},\n \"events\": [\n  {lines}\n ]\n}}\n"
+    return f"player/{name}.json", f'{json.dumps(head, indent=1)[:-2]},\n "events": [\n  {lines}\n ]\n}}\n'
 
 
 def youtube(bitrate: int = 1_128_000, resume: str = "2.2") -> Viewer:

@@ -1,7 +1,8 @@
 """What viewers make of a video, from what a record says that they saw.
 
-A run measures when video played, stalled and was waited for, and at which bitrates it was asked for (`groups.G.video`). What that is
-worth to a viewer is a model, and models differ: they are plain functions here, which take arrays and can be asked without a run.
+A run measures when video played, stalled and was waited for, and at which bitrates it was asked for
+(`groups.G.video`). What that is worth to a viewer is a model, and models differ: they are plain functions here, which
+take arrays and can be asked without a run.
 
 >>> import evenflow as ef
 >>> round(float(ef.qoe.hossfeld_2013(stalls=1, mean_stall_s=1.0)), 3)
@@ -46,9 +47,9 @@ class Viewing:
     """What one viewer saw in the window of a run.
 
     Videos asked for, started and shown to their end; the mean time to a start (None: nothing started); stalls and their
-    length in all; time played and waited for a start; mean bitrate of what was asked for (None: nothing). Of adaptive video
-    the chunks asked for, how many had another level than the one before, and by how many bit/s the bitrate went up and
-    down in all (of other video None).
+    length in all; time played and waited for a start; mean bitrate of what was asked for (None: nothing). Of adaptive
+    video the chunks asked for, how many had another level than the one before, and by how many bit/s the bitrate went
+    up and down in all (of other video None).
     """
 
     asked: int
@@ -83,7 +84,7 @@ def viewings(record: Record, group: str) -> list[Viewing]:
         raise UsageError(f"no group “{group}”; {hint}")
     video = groups[group].get("video")
     if video is None:
-        raise UsageError(f"the users of “{group}” watch no video: only traffic such as youtube has what a QoE is made of.")
+        raise UsageError(f"the users of “{group}” watch no video, which is what a quality of experience is made of.")
 
     def column(name: str) -> Sequence[Any]:
         return video.get(f"users_{name}") or [None] * len(video["users_asked"])
@@ -96,8 +97,9 @@ def viewings(record: Record, group: str) -> list[Viewing]:
 def hossfeld_2013(stalls: ArrayLike, mean_stall_s: ArrayLike) -> Floats:
     """Opinion on a scale of five by the number N and mean length L of stalls: 3.5 exp(-(0.15 L + 0.19) N) + 1.5.
 
-    Hoßfeld, Schatz, Biersack and Plissonneau 2013 (LNCS 7754, pp. 264-301), as equation 2 of Sanhaji et al. 2015. From crowds
-    who saw YouTube videos of 30 s with up to six stalls; the wait before the start does not count. Arrays broadcast.
+    Hoßfeld, Schatz, Biersack and Plissonneau 2013 (LNCS 7754, pp. 264-301), as equation 2 of Sanhaji et al. 2015.
+    From crowds who saw YouTube videos of 30 s with up to six stalls; the wait before the start does not count. Arrays
+    broadcast.
     """
     n, length = np.asarray(stalls, float), np.asarray(mean_stall_s, float)
     return np.asarray(3.5 * np.exp(-(0.15 * length + 0.19) * n) + 1.5)
@@ -106,9 +108,9 @@ def hossfeld_2013(stalls: ArrayLike, mean_stall_s: ArrayLike) -> Floats:
 def mok_2011(startup_s: ArrayLike, stalls: ArrayLike, mean_stall_s: ArrayLike, watched_s: ArrayLike) -> Floats:
     """Opinion on a scale of five: 4.23 - 0.0672 T - 0.742 F - 0.106 D, each of three levels.
 
-    Mok, Chan and Chang 2011 (IM 2011, section V): T is 1 for a start within 1 s, 2 within 5 s, else 3; F for up to 0.02 stalls
-    per second, up to 0.15, else; D for stalls of up to 5 s, up to 10 s, else. Stalls are counted over `watched_s`, the time
-    played and stalled. Arrays broadcast.
+    Mok, Chan and Chang 2011 (IM 2011, section V): T is 1 for a start within 1 s, 2 within 5 s, else 3; F for up to
+    0.02 stalls per second, up to 0.15, else; D for stalls of up to 5 s, up to 10 s, else. Stalls are counted over
+    `watched_s`, the time played and stalled. Arrays broadcast.
     """
 
     def level(x: ArrayLike, low: float, high: float) -> Floats:
@@ -133,10 +135,11 @@ def yin_2015(
     stalling: float = 3000.0,
     starting: float = 3000.0,
 ) -> Floats:
-    """Quality of adaptive video in kbit/s times chunks: what all chunks have, less switches, stalls and the wait for the start.
+    """Quality of adaptive video in kbit/s times chunks: that of all chunks, less switches, stalls and the start.
 
-    Yin, Jindal, Sekar and Sinopoli 2015 (SIGCOMM), equation 5, quality being the bitrate in kbit/s. The weights are λ, μ and
-    μs; the defaults are those of its section 7.1, "balanced"; (3, 3000, 3000) avoids instability, (1, 6000, 6000) stalls.
+    Yin, Jindal, Sekar and Sinopoli 2015 (SIGCOMM), equation 5, quality being the bitrate in kbit/s. The weights are
+    λ, μ and μs; the defaults are those of its section 7.1, "balanced"; (3, 3000, 3000) avoids instability, (1, 6000,
+    6000) stalls.
 
     Args:
         bitrate_bps: mean over the chunks asked for.
@@ -145,7 +148,9 @@ def yin_2015(
     """
     quality = np.asarray(bitrate_bps, float) * np.asarray(chunks, float) / 1e3
     switches = switching * np.asarray(switched_bps, float) / 1e3
-    return np.asarray(quality - switches - stalling * np.asarray(stall_s, float) - starting * np.asarray(startup_s, float))
+    return np.asarray(
+        quality - switches - stalling * np.asarray(stall_s, float) - starting * np.asarray(startup_s, float)
+    )
 
 
 Model = Callable[[Viewing], float]
@@ -178,8 +183,8 @@ MODELS: dict[str, Model] = {
 def of(record: Record, group: str, model: str | Model = "hossfeld-2013") -> Floats:
     """What each user of a group makes of what he saw, shape (users,).
 
-    A user who asked for a video that never started has not a number: a model of stalls would call that perfect. So has one who
-    asked for none.
+    A user who asked for a video that never started has not a number: a model of stalls would call that perfect. So
+    has one who asked for none.
 
     Args:
         model: a name in `MODELS`, or a function of a `Viewing`.
@@ -215,8 +220,8 @@ def levels_at(changes: Sequence[tuple[float, int]], instants: ArrayLike, first: 
 def instability(bitrates_bps: ArrayLike, *, weights: str = "early") -> float:
     """How much a video's bitrate changes over time, in percent, by bitrates at 0, 1, …, K s.
 
-    Ben Ameur et al. 2016, equation 1, with weights that fall from K to 1 over time ("early": the reading by which the tables of
-    the paper can have been computed), or rise ("late": the equation as printed).
+    Ben Ameur et al. 2016, equation 1, with weights that fall from K to 1 over time ("early": the reading by which the
+    tables of the paper can have been computed), or rise ("late": the equation as printed).
     """
     q = np.asarray(bitrates_bps, float)
     k = len(q) - 1
@@ -234,7 +239,7 @@ def instability(bitrates_bps: ArrayLike, *, weights: str = "early") -> float:
 
 
 def infidelity(levels: ArrayLike, optimal: ArrayLike) -> float:
-    """Share of the time in which another level than the optimal one is asked for, in percent, by levels at 1, 2, …, K s.
+    """Share of the time in which another level than the best is asked for, in percent, by levels at 1, 2, …, K s.
 
     Ben Ameur et al. 2016, equation 2. With levels at finer instants it is the share of them. `optimal` broadcasts.
     """
@@ -242,9 +247,10 @@ def infidelity(levels: ArrayLike, optimal: ArrayLike) -> float:
 
 
 def convergence(levels: ArrayLike, optimal: ArrayLike, hold: int = 60) -> int:
-    """After how many seconds the optimal level is reached and held for `hold` seconds, by levels at 1, 2, …, K s; K if never.
+    """After how many seconds the best level is reached and held for `hold` more, by levels at 1, 2, …, K s; K if never.
 
-    Ben Ameur et al. 2016, equation 3: the smallest d for which the level is optimal at d, d + 1, …, d + hold, all within K.
+    Ben Ameur et al. 2016, equation 3: the smallest d for which the level is optimal at d, d + 1, …, d + hold, all
+    within K.
     """
     right = np.asarray(levels) == np.asarray(optimal)
     k = len(right)
