@@ -133,7 +133,6 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
         ],
         Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],
         Room::Stage => &[
-            ("congestion-policer", "policer, or the queue activity-aqm"),
             ("auditor", "rate-meter"),
             ("tunnel", WIRE),
             ("tunnel-ingress", WIRE),
@@ -271,7 +270,7 @@ fn counters(list: &[Counter]) -> Vec<Json> {
     list.iter().map(|c| json!({ "name": c.name, "doc": c.doc })).collect()
 }
 
-/// The unit in which ranges and canonical values are told.
+/// The unit in which ranges and canonical values are given.
 fn unit(ty: Type) -> &'static str {
     match ty {
         Type::Rate => "bit/s",

@@ -168,7 +168,7 @@ pub static METRICS: &[Metric] = &[
     ),
     metric("groups.G.flows_dead", "1", RUN, "", "TCP flows that gave up."),
     metric("groups.G.senders", "", WINDOW, "sums over the group's TCP senders", "What its senders counted of themselves; only of groups with TCP.").since(2),
-    metric("groups.G.senders.reductions.loss", "1", WINDOW, "", "Windows reduced after a loss that ACKs or probes told.").since(2),
+    metric("groups.G.senders.reductions.loss", "1", WINDOW, "", "Windows reduced after a loss that ACKs or probes showed.").since(2),
     metric("groups.G.senders.reductions.mark", "1", WINDOW, "", "Windows reduced after congestion marks.").since(2),
     metric("groups.G.senders.reductions.timeout", "1", WINDOW, "", "Windows reduced after a timeout.").since(2),
     metric("groups.G.senders.threshold_falls", "1", WINDOW, "", "Falls of the slow-start threshold.").since(2),
@@ -283,6 +283,22 @@ pub static METRICS: &[Metric] = &[
         "value at the end, mean over copies",
         "Each observable of the stage's kind.",
     ),
+    metric(
+        "stages.S.groups.G.OBSERVABLE",
+        "as declared",
+        RUN,
+        "value at the end, mean over the group's copies",
+        "The same of a group's users; only of kinds that keep accounts (congestion-policer, auditor), and not of one that all share.",
+    )
+    .since(2),
+    metric(
+        "stages.S.groups.G.users_OBSERVABLE",
+        "as declared",
+        RUN,
+        "value at the end",
+        "The same of each copy: of each user with per = \"user\".",
+    )
+    .since(2),
     metric("links.L.copies", "1", RUN, "", "Copies of the link."),
     metric(
         "links.L.utilisation",

@@ -128,6 +128,7 @@ const SETTINGS: [(&str, &str); 15] = [
     ("htb", HTB),
     ("tbf", r#"rate = "8 Mbit/s", burst = "15 kB""#),
     ("policer", r#"rate = "2 Mbit/s", burst = "15 kB""#),
+    ("congestion-policer", r#"rate = "5 packets/s", depth = "5 packets""#),
     ("shaper", r#"rate = "2 Mbit/s", burst = "15 kB", limit = "20 packets""#),
     ("poisson", r#"rate = "1.5 Mbit/s""#),
     ("cbr", r#"rate = "1.5 Mbit/s""#),
@@ -351,8 +352,17 @@ class = "ef"
 }
 
 /// What every stage's record has.
-const STAGE_FIELDS: [&str; 8] =
-    ["copies", "passed_packets", "passed_bytes", "drops", "marks", "reverse", "sent_packets", "sent_bytes"];
+const STAGE_FIELDS: [&str; 9] = [
+    "copies",
+    "passed_packets",
+    "passed_bytes",
+    "drops",
+    "marks",
+    "reverse",
+    "sent_packets",
+    "sent_bytes",
+    "groups",
+];
 
 /// The parameters that `mechanism` needs, as they stand in a file.
 fn required(mechanism: &Mechanism) -> Vec<String> {

@@ -21,6 +21,7 @@ __all__ = [
     "Cbr",
     "Codel",
     "Compound",
+    "CongestionPolicer",
     "Constant",
     "ConstantProbability",
     "Csfq",
@@ -123,7 +124,7 @@ class Codel(Table):
     Source: RFC 8289.
 
     Attributes:
-        target: Waiting time that is tolerated for good. (duration; default: 5 ms; more than 0)
+        target: Acceptable standing delay. (duration; default: 5 ms; more than 0)
         interval: How long packets must have waited longer than the target before one is dropped, and the first gap
             between drops. (duration; default: 100 ms; at least 0.000001)
         max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: 1500 B; at
@@ -241,7 +242,7 @@ class FqCodel(Table):
     Source: RFC 8290.
 
     Attributes:
-        target: Waiting time that is tolerated for good. (duration; default: 5 ms; more than 0)
+        target: Acceptable standing delay. (duration; default: 5 ms; more than 0)
         interval: How long packets must have waited longer than the target before one is dropped, and the first gap
             between drops. (duration; default: 100 ms; at least 0.000001)
         max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: 1500 B; at
@@ -333,8 +334,9 @@ class Pie(Table):
             1, at most 65535)
         ecn_threshold: While the probability is below this, ECN-capable packets are marked instead of dropped; 0:
             never (MAX_ECNTH). (number; default: 0.1; at least 0, at most 1)
-        latency: How the delay is told: by the packet that left last; by what waits and the link's rate; by what waits
-            and a measured rate of departures. (one of timestamps, link-rate, departure-rate; default: timestamps)
+        latency: How the delay is measured: by the packet that left last; by what waits and the link's rate; by what
+            waits and a measured rate of departures. (one of timestamps, link-rate, departure-rate; default:
+            timestamps)
         rate_threshold: Departures are measured while at least this waits, over as much; its share of 2^16 B is the
             weight of a measurement (DQ_THRESHOLD). (bytes; default: 16384 B; at least 1, at most 65536)
         derandomize: Nothing is dropped before the probabilities since the last drop add up to 0.85, everything once
@@ -368,12 +370,12 @@ class Red(Table):
 
     Drops or marks an arriving packet with a probability that grows from 0 to max_probability while an exponential
     average of the queue length goes from min_threshold to max_threshold, and every packet above. The variants are
-    presets of all lines below; any line may be overridden.
+    presets of all settings below; any of them may be overridden.
 
     Source: Floyd and Jacobson, IEEE/ACM ToN 1993; gentle: Floyd 2000; ECN: RFC 3168 sections 5 and 7.
 
     Attributes:
-        variant: Which program's RED: a preset of all lines that are not given. (one of ns2, ns3, linux, floyd;
+        variant: Which program's RED: a preset of all settings that are not given. (one of ns2, ns3, linux, floyd;
             default: ns2)
         action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
             it is ECN-capable, else let pass (Linux: nodrop). (one of drop, mark, mark-everything; default: drop)
@@ -555,7 +557,7 @@ class Strict(Table):
     Source: Menth and Zeitler 2018, section III-D2.
 
     Attributes:
-        per: By what packets are told apart. (one of class, user, flow; default: class)
+        per: By what packets are sorted into queues. (one of class, user, flow; default: class)
         order: The classes, most urgent first. (list of names; default: required)
     """
 
@@ -575,7 +577,7 @@ class Medf(Table):
     Source: Menth and Zeitler 2018, section III-D2.
 
     Attributes:
-        per: By what packets are told apart. (one of class, user, flow; default: class)
+        per: By what packets are sorted into queues. (one of class, user, flow; default: class)
         offsets: Offset of each class. (duration per class; default: required; at least 0)
     """
 
@@ -594,7 +596,7 @@ class Drr(Table):
     Source: Shreedhar and Varghese, IEEE/ACM ToN 1996.
 
     Attributes:
-        per: By what packets are told apart. (one of class, user, flow; default: user)
+        per: By what packets are sorted into queues. (one of class, user, flow; default: user)
         quantum: Bytes a turn for weight 1. (bytes; default: 1500 B; at least 1)
         overflow: Who goes when the buffer is full: the last packet of the longest queue, or the arriving one. (one of
             longest, arriving; default: longest)
@@ -726,6 +728,65 @@ class ActivityMeter(Table):
     reference_rate: Quantity | None = None
     accounting: Mapping[str, float] | None = None
     start: Literal["run", "first-packet"] | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CongestionPolicer(Table):
+    """Congestion policer.
+
+    Charges a user for the congestion that his packets report (ConEx) to one token bucket for all his flows, and
+    drops, marks or demotes his ConEx packets when the tokens are used up. Give it per = "user". Segments without data
+    are never policed.
+
+    Source: RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C.
+
+    Attributes:
+        rate: How fast tokens come: congestion in packets or in bits a second, for all flows of the user together.
+            (rate or packet rate; default: required; more than 0)
+        depth: Tokens that the bucket holds, packets or bytes as the rate. (packets or bytes; default: required; more
+            than 0)
+        rule: How a user is charged: one token bucket. (one of bucket; default: bucket)
+        harshness: The share of packets that is dropped, by the level: strict: all from 0 on; mild, soft: a share that
+            rises from 0 at level 0 to all at a debt of a tenth of the depth, or of the depth. (one of strict, mild,
+            soft; default: mild)
+        charge: Whether a report is charged when it arrives, or only if it goes on unharmed. (one of arrival, pass;
+            default: arrival)
+        floor: How deep the debt may become: without end, or to where everything is dropped. (one of none, end;
+            default: none)
+        level: The share of the bucket that is full at first. (number; default: 1; at least 0, at most 1)
+        action: What is done to packets that are picked: drop, give them a traffic class, or mark them (what cannot be
+            marked is dropped). (one of drop, class, mark; default: drop)
+        class_: The traffic class that packets get with the action of that name. (a name; default: absent: required
+            beside action = "class")
+        credit: Whether Credit costs as much as a report. (one of free, charged; default: free)
+        cancelled: What 11 with RE = 0 is, on a policer behind a queue that marks: a report that met congestion, which
+            is charged, or a marked packet of RFC 3168, which is not ConEx. (one of charged, free; default: charged)
+        legacy: Whether packets that are not ConEx go on untouched, or are picked like the user's others; they cost
+            nothing. (one of pass, police; default: pass)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "congestion-policer"
+
+    rate: Quantity
+    depth: Quantity
+    rule: Literal["bucket"] | None = None
+    harshness: Literal["strict", "mild", "soft"] | None = None
+    charge: Literal["arrival", "pass"] | None = None
+    floor: Literal["none", "end"] | None = None
+    level: Number | None = None
+    action: Literal["drop", "class", "mark"] | None = None
+    class_: str | None = None
+    credit: Literal["free", "charged"] | None = None
+    cancelled: Literal["charged", "free"] | None = None
+    legacy: Literal["pass", "police"] | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -1303,7 +1364,7 @@ class Cbr(Table):
 class Poisson(Table):
     """Poisson datagrams.
 
-    Datagrams with independent exponential gaps, deaf to the network.
+    Datagrams with independent exponential gaps, unresponsive to the network.
 
     Source: Menth and Zeitler 2018, section IV-A1.
 
@@ -2044,9 +2105,9 @@ class Jitter(Table):
 class Loss(Table):
     """Loss on a link.
 
-    Each packet that the queue accepts is lost with a probability, independently, or every so manieth is. A lost
-    packet takes its time on the link           like any other, and counts as dropped, by the reason `loss`, when it
-    would have reached the far end.
+    Each packet that the queue accepts is lost with a probability, independently, or every n-th is (`every`). A lost
+    packet takes its time on the link like any other, and counts as dropped, by the reason `loss`, when it would have
+    reached the far end.
 
     Source: docs/scenarios.md.
 
@@ -2241,8 +2302,7 @@ class HtbLeaf(Table):
         perturb: Time between changes of the hash, of sfq. (duration; default: absent: never; at least 0.001)
         flows: Queues to which fq-codel hashes flows. (whole number; default: absent: 1024 with fq-codel; at least 1,
             at most 65536)
-        target: Waiting time that is tolerated for good. (duration; default: absent: 5 ms with codel and fq-codel;
-            more than 0)
+        target: Acceptable standing delay. (duration; default: absent: 5 ms with codel and fq-codel; more than 0)
         interval: How long packets must have waited longer than the target before one is dropped, and the first gap
             between drops. (duration; default: absent: 100 ms with codel and fq-codel; at least 0.000001)
         max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: absent: 1500 B
