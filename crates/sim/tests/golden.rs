@@ -121,7 +121,7 @@ const FILLED: [(Type, &str); 8] = [
 ];
 
 /// Parameters of a mechanism that requires what `FILLED` does not have, or would have nothing to do.
-const SETTINGS: [(&str, &str); 15] = [
+const SETTINGS: [(&str, &str); 16] = [
     ("rewriter", r#"class = "be""#),
     ("strict", r#"order = ["ef", "af", "be"]"#),
     ("medf", r#"offsets = { ef = "0 ms", af = "12 ms", be = "30 ms" }"#),

@@ -128,6 +128,9 @@ pub trait Machine: Sized {
     /// Whether it plays video of which it chooses the level.
     const ADAPTS: bool = false;
 
+    /// Quantities of its table that are fixed for the whole run, and cannot be drawn.
+    const FIXED: &'static [&'static str] = &[];
+
     /// A machine at rest, or what is wrong with several parameters together.
     fn build(values: &Values, setting: &Setting) -> Result<Self, Vec<Problem>>;
 
@@ -198,7 +201,7 @@ impl Drawn {
 }
 
 /// More than any transfer of a run: 1 PB.
-const MOST_BYTES: f64 = 1e15;
+pub(crate) const MOST_BYTES: f64 = 1e15;
 
 #[cfg(test)]
 pub(crate) mod testing {

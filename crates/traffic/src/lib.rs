@@ -74,6 +74,14 @@ macro_rules! apps {
                 match self { $(App::$name(app) => app.playback(),)* }
             }
 
+            /// See [`Machine::FIXED`].
+            fn fixed(kind: &str) -> &'static [&'static str] {
+                $(if kind == <$app as Machine>::TABLE.kind {
+                    return <$app as Machine>::FIXED;
+                })*
+                &[]
+            }
+
             /// See [`Machine::ADAPTS`].
             pub fn adapts(&self) -> bool {
                 match self { $(App::$name(_) => <$app as Machine>::ADAPTS,)* }
@@ -299,7 +307,7 @@ pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     {
         problems.push((GAP.name, "jitter cannot be drawn; a plain number is needed".into()));
     }
-    for name in ["share", "timeout"] {
+    for name in ["share", "timeout"].iter().chain(App::fixed(kind)) {
         if random(values.get(name)) {
             problems.push((name, "cannot be drawn; a plain value is needed".into()));
         }

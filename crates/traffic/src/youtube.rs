@@ -10,7 +10,7 @@ use evenflow_base::schema::{Deviation, Fallback, Mechanism, Param, Problem, Rang
 use evenflow_base::{Duration, Time};
 
 use crate::START;
-use crate::app::{Call, Drawn, Event, Machine, Setting, Transfer};
+use crate::app::{Call, Drawn, Event, MOST_BYTES, Machine, Setting, Transfer};
 use crate::client::{Client, News, Pace};
 use crate::ending::{END, Ending, UNTIL};
 use crate::playback::{Playback, Thresholds};
@@ -53,6 +53,8 @@ pub struct Youtube {
 impl Machine for Youtube {
     const TABLE: &'static Mechanism = &TABLE;
     const CLIENT_AT_END: bool = true;
+    const FIXED: &'static [&'static str] =
+        &["burst", "chunk", "pace", "play_above", "resume_above", "stall_below"];
 
     fn build(values: &Values, setting: &Setting) -> Result<Youtube, Vec<Problem>> {
         let start = values.number("play_above");
@@ -120,8 +122,9 @@ impl Youtube {
     /// Asks for a video. All that it draws is drawn now.
     fn ask(&mut self, now: Time, calls: &mut Vec<Call>) {
         self.asks_at = Time::NEVER;
-        let (bitrate, length) = (self.bitrate.seconds(), self.length.seconds());
-        let bytes = |seconds: f64| (seconds * bitrate / 8.0).round().max(1.0);
+        // A law may well draw nothing.
+        let (bitrate, length) = (self.bitrate.seconds().max(1.0), self.length.seconds());
+        let bytes = |seconds: f64| (seconds * bitrate / 8.0).round().clamp(1.0, MOST_BYTES);
         let pace = Pace {
             first: bytes(self.burst) as u64,
             chunk: self.chunk,
