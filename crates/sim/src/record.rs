@@ -288,9 +288,11 @@ fn video((adaptive, users): &(bool, Vec<Viewed>)) -> Value {
     let sum = |of: fn(&Viewed) -> u64| users.iter().map(of).sum::<u64>();
     let list = |of: fn(&Viewed) -> u64| json!(users.iter().map(of).collect::<Vec<u64>>());
     let time = |of: fn(&Viewed) -> Duration| json!(users.iter().map(|u| of(u).seconds()).sum::<f64>());
-    let times = |of: fn(&Viewed) -> Duration| json!(users.iter().map(|u| of(u).seconds()).collect::<Vec<f64>>());
+    let times =
+        |of: fn(&Viewed) -> Duration| json!(users.iter().map(|u| of(u).seconds()).collect::<Vec<f64>>());
     let maybe = |of: fn(&Viewed) -> Option<f64>| Value::Array(users.iter().map(|u| number(of(u))).collect());
-    let all = |of: fn(&Viewed) -> &[Duration]| users.iter().flat_map(move |u| of(u).iter().map(|d| d.seconds()));
+    let all =
+        |of: fn(&Viewed) -> &[Duration]| users.iter().flat_map(move |u| of(u).iter().map(|d| d.seconds()));
     let longest = |values: &mut dyn Iterator<Item = f64>| number(values.reduce(f64::max));
     let bitrate = |u: &Viewed| ratio(u.bitrates, u.parts as f64);
     let mut out = Map::new();
@@ -322,7 +324,8 @@ fn video((adaptive, users): &(bool, Vec<Viewed>)) -> Value {
     put("users_waited_s", times(|u| u.waited));
     put("users_bitrate_bps", Value::Array(users.iter().map(|u| number(bitrate(u))).collect()));
     if *adaptive {
-        let levels = |u: &Viewed| u.levels.iter().map(|(at, level)| json!([at.seconds(), level])).collect::<Value>();
+        let levels =
+            |u: &Viewed| u.levels.iter().map(|(at, level)| json!([at.seconds(), level])).collect::<Value>();
         put("chunks", sum(|u| u.parts).into());
         put("switches", sum(|u| u.switches).into());
         put("users_chunks", list(|u| u.parts));

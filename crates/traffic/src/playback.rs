@@ -27,7 +27,9 @@ impl Thresholds {
         let too_low = |(name, at): &(&'static str, f64)| *at <= self.stall && values.get(name).is_some();
         let why = |at: f64| {
             let stall = self.stall;
-            format!("must be more than {stall} s, below which it stalls, but is {at} s: it would stall as soon as it plays")
+            format!(
+                "must be more than {stall} s, below which it stalls, but is {at} s: it would stall as soon as it plays"
+            )
         };
         let both = [(start, self.start), (resume, self.resume)];
         both.into_iter().filter(too_low).map(|(name, at)| (name, why(at))).collect()
@@ -269,10 +271,7 @@ mod tests {
     fn the_end_of_a_file_is_no_stall_and_a_short_file_starts_below_the_threshold() {
         let mut playback = watching(YOUTUBE);
         playback.receive(1.5, true, at(500));
-        assert_eq!(
-            playback.moments(at(9_000))[1..],
-            [(at(500), Moment::Starts), (at(2_000), Moment::Ends)]
-        );
+        assert_eq!(playback.moments(at(9_000))[1..], [(at(500), Moment::Starts), (at(2_000), Moment::Ends)]);
         let mut stalled = watching(YOUTUBE);
         stalled.receive(2.3, false, at(100));
         stalled.receive(2.6, true, at(4_000)); // stalled since 2,000 ms, 0.7 s left

@@ -376,11 +376,8 @@ mod tests {
 
     #[test]
     fn the_next_video_follows_the_end_of_the_last() {
-        let values = [
-            ("videos", Value::Number(2.0)),
-            ("burst", Value::Seconds(10.0)),
-            ("think", Value::Seconds(5.0)),
-        ];
+        let values =
+            [("videos", Value::Number(2.0)), ("burst", Value::Seconds(10.0)), ("think", Value::Seconds(5.0))];
         let done = Transfer::Completed {
             bytes: 80_000,
             first_byte: Some(Duration::from_millis(1_000)),

@@ -125,14 +125,20 @@ fn watch(vector: &Json) -> Result<(), String> {
         let all = told(&playback.moments(now));
         let expected = event["expect"]["moments"].as_array().expect("a list");
         let same = all.len() - shown == expected.len()
-            && all[shown..].iter().zip(expected).all(|((what, at), e)| e[0] == *what && at.abs_diff(ns(&e[1])) <= 2);
+            && all[shown..]
+                .iter()
+                .zip(expected)
+                .all(|((what, at), e)| e[0] == *what && at.abs_diff(ns(&e[1])) <= 2);
         if !same {
             return Err(format!("event {n}: {:?}, not {expected:?}", &all[shown..]));
         }
         shown = all.len();
         let buffered = (playback.buffered(now) * 1e9).round() as u64;
         if buffered.abs_diff(ns(&event["expect"]["buffered_ns"])) > 2 {
-            return Err(format!("event {n}: {buffered} ns in the buffer, not {}", event["expect"]["buffered_ns"]));
+            return Err(format!(
+                "event {n}: {buffered} ns in the buffer, not {}",
+                event["expect"]["buffered_ns"]
+            ));
         }
     }
     Ok(())

@@ -404,7 +404,13 @@ fn short_flows_beside_ninety_megabits_of_datagrams() {
     // Gaps of shape 1 are exponential: the count has the deviation of its root.
     assert!((all - 20.0 / 6e-3).abs() < 4.0 * all.sqrt(), "{all}");
     assert!((started("heavy") - 0.8 * all).abs() < 4.0 * (0.16 * all).sqrt(), "{}", started("heavy"));
-    let users: Vec<f64> = run.value("groups.heavy.transfers.users_started").as_array().expect("a list").iter().filter_map(Value::as_f64).collect();
+    let users: Vec<f64> = run
+        .value("groups.heavy.transfers.users_started")
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_f64)
+        .collect();
     let each = 0.8 * all / 10.0;
     assert!(users.iter().all(|n| (n - each).abs() < 4.5 * each.sqrt()), "{users:?}");
     let sent = run.number("groups.cross.sent_packets");

@@ -78,10 +78,15 @@ fn a_blocked_server_catches_up() {
 fn time_adds_up() {
     for (users, mbit, traffic) in [
         (5, 3.0, r#", start = { uniform = ["1 s", "9 s"] }, length = { uniform = ["5 s", "200 s"] }"#),
-        (3, 9.0, r#", bitrate = { uniform = ["200 kbit/s", "6 Mbit/s"] }, start = "2 s", resume_above = "8 s""#),
+        (
+            3,
+            9.0,
+            r#", bitrate = { uniform = ["200 kbit/s", "6 Mbit/s"] }, start = "2 s", resume_above = "8 s""#,
+        ),
         (4, 2.0, r#", burst = "0 s", pace = 0.8, start = "3 s", videos = 3, length = "10 s""#),
     ] {
-        let text = viewers(users, mbit, 60, traffic, "").replace("delay =", "queue = { limit = \"30 packets\" }\ndelay =");
+        let text = viewers(users, mbit, 60, traffic, "")
+            .replace("delay =", "queue = { limit = \"30 packets\" }\ndelay =");
         let (lazy, events) = (run(&text, 3), run_by(&text, 3, true));
         assert_eq!(lazy.outcome.record_hash, events.outcome.record_hash, "{text}");
         for user in 0..users as usize {
