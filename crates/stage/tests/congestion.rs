@@ -48,7 +48,7 @@ prop_compose! {
         let charge = if pass { Charge::Pass } else { Charge::Arrival };
         let (rate, depth) = (rate * of, depth * of);
         Params {
-            unit, rate, depth, floor: floor && !pass, level: level * depth, harshness, charge, action: Action::Drop, credit, cancelled, legacy,
+            unit, rate, depth, floor: floor && !pass, level: level * depth, harshness, charge, action: Action::Drop, credit, cancelled, legacy, bits: false,
         }
     }
 }
