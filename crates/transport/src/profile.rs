@@ -1022,7 +1022,7 @@ pub static TCP: Mechanism = Mechanism {
     doc: "A stack profile, any line of which may be overridden, and a congestion control.",
     source: "docs/tcp.md",
     params: PARAMS,
-    observables: &[],
+    observables: crate::sender::observe::OBSERVABLES,
     counters: &[],
     deviations: &[Deviation {
         what: "save_metrics is off in linux3.2 too; Linux keeps route metrics unless an administrator says otherwise.",

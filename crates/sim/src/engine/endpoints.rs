@@ -155,9 +155,12 @@ impl Engine {
 
     #[inline(always)]
     fn send_all<const TIMESTAMPS: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
-        let mut outbox = std::mem::take(&mut self.outbox);
-        self.created += outbox.len() as u64;
-        for segment in &outbox {
+        self.created += self.outbox.len() as u64;
+        let sack = self.net.profiles[profile as usize].sack;
+        // By index, for what a packet meets needs the engine whole; nothing on its way adds to the outbox.
+        let mut i = 0;
+        while let Some(&segment) = self.outbox.get(i) {
+            i += 1;
             let back = segment.is_backward();
             let mut packet = Packet {
                 seq: segment.seq,
@@ -168,10 +171,7 @@ impl Engine {
                 ip: segment.ip,
                 ..Packet::new(flow, segment.size(&self.net.profiles[profile as usize]), segment.payload)
             };
-            if back
-                && self.net.profiles[profile as usize].sack
-                && self.net.connections[info.endpoint as usize].receiver.reports()
-            {
+            if back && sack && self.net.connections[info.endpoint as usize].receiver.reports() {
                 self.report(&mut packet, info);
             }
             if back && TIMESTAMPS {
@@ -180,8 +180,7 @@ impl Engine {
             }
             self.launch(&mut packet, segment.again, info, now);
         }
-        outbox.clear();
-        self.outbox = outbox;
+        self.outbox.clear();
     }
 
     /// An ACK gets its SACK option.
@@ -213,7 +212,7 @@ impl Engine {
         };
         if !info.folded {
             // A host keeps the order in which it is handed packets, whatever their flows.
-            let lane = self.net.classes.len() as u32;
+            let lane = self.net.sides.len() as u32;
             return self.fly(lane, key(left, Rank::Arrival, lane, info.host), packet);
         }
         packet.hop = 1;
@@ -244,7 +243,7 @@ impl Engine {
         self.after(packet.flow, info, profile, Wake::Sender, due, now);
     }
 
-    /// What Linux's probe sees of a sender that is about to receive a segment. Apart, so that others do not pay for it.
+    /// A sender is about to receive a segment. Apart, so that others do not pay for it.
     #[cold]
     #[inline(never)]
     fn log_sender(&mut self, flow: u32, info: Flow, now: Time) {
@@ -253,9 +252,8 @@ impl Engine {
             return;
         }
         let profile = &self.net.profiles[c.profile as usize];
-        let (window, threshold) = (c.sender.window().cwnd, c.sender.remembered_threshold(profile));
-        let mss = profile.mss as f64;
-        self.probes.at_sender(flow as usize, window / mss, threshold / mss, now);
+        let window = c.sender.window().cwnd / profile.mss as f64;
+        self.probes.at_sender(flow as usize, window, |name| c.sender.observe(name, profile), now);
     }
 
     #[inline(never)]

@@ -10,6 +10,7 @@ mod counts;
 mod duplicates;
 mod flow;
 pub mod metrics;
+pub mod observe;
 mod selective;
 
 use evenflow_base::{Carried, Duration, Ecn as Field, Packet, Time, flags};
@@ -426,8 +427,9 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement arrives with its options; what is to be sent goes to `out`.
-    #[inline]
+    /// An acknowledgement arrives with its options; what is to be sent goes to `out`. Inlined where every packet comes by; others
+    /// call [`Sender::receive_apart`].
+    #[inline(always)]
     pub fn receive(
         &mut self,
         ack: &Packet,
@@ -454,6 +456,19 @@ impl Sender {
             }
             _ => {}
         }
+    }
+
+    /// The same, not inlined.
+    #[inline(never)]
+    pub fn receive_apart(
+        &mut self,
+        ack: &Packet,
+        carried: &Carried,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) {
+        self.receive(ack, carried, now, profile, out);
     }
 
     fn established(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
