@@ -8,8 +8,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use evenflow_base::codepoint::Signals;
-use evenflow_base::packet::ip;
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type,
     Value, Values,
@@ -411,13 +409,7 @@ impl Auditor {
         };
         let of = |yes: bool| if yes { amount } else { 0.0 };
         if self.params.apart {
-            let bits = packet.conex();
-            let says = Signals {
-                capable: packet.re() || bits != 0,
-                loss: bits & ip::LOSS != 0,
-                ecn: bits & ip::MARK != 0,
-                credit: bits & ip::CREDIT != 0,
-            };
+            let says = packet.signals();
             return says.capable.then_some(Seen {
                 loss: of(says.loss),
                 ecn: of(says.ecn),
@@ -425,7 +417,7 @@ impl Auditor {
                 mark: of(packet.ecn() == Ecn::Congestion),
             });
         }
-        let codepoint = Codepoint::of(packet.ecn(), packet.re());
+        let codepoint = packet.codepoint();
         match codepoint {
             Codepoint::NotCapable | Codepoint::Legacy | Codepoint::Unused => None,
             code => Some(Seen {
@@ -768,6 +760,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use evenflow_base::codepoint::CODEPOINTS;
+    use evenflow_base::packet::ip;
 
     use super::*;
     use crate::Stepper;

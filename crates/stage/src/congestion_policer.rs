@@ -6,7 +6,6 @@
 //! congestion never meet it, however much they send. Not here: who makes reports (the sender), whether they are true (the
 //! auditor), a policer by rate ([`crate::policer`]).
 
-use evenflow_base::packet::ip;
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type,
     Value, Values,
@@ -271,15 +270,15 @@ impl CongestionPolicer {
             Unit::Bytes => f64::from(packet.size),
         };
         if params.bits {
-            let bits = packet.conex();
-            if !packet.re() && bits == 0 {
+            let says = packet.signals();
+            if !says.capable {
                 return params.legacy.then_some(0.0);
             }
-            let (reports, credit) = (bits & (ip::LOSS | ip::MARK), bits & ip::CREDIT != 0);
-            self.reports += u64::from(reports != 0);
-            self.credits += u64::from(credit);
-            self.volume += u64::from(packet.size) * u64::from(reports.count_ones());
-            let charged = reports.count_ones() + u32::from(credit && params.credit);
+            let reports = u32::from(says.loss) + u32::from(says.ecn);
+            self.reports += u64::from(reports > 0);
+            self.credits += u64::from(says.credit);
+            self.volume += u64::from(packet.size) * u64::from(reports);
+            let charged = reports + u32::from(says.credit && params.credit);
             return Some(of_packet * f64::from(charged));
         }
         match codepoint {
@@ -304,7 +303,7 @@ impl CongestionPolicer {
         if packet.payload == 0 && !packet.is_datagram() {
             return Pass::On;
         }
-        let codepoint = Codepoint::of(packet.ecn(), packet.re());
+        let codepoint = packet.codepoint();
         let Some(cost) = self.cost(packet, codepoint) else { return Pass::On };
         let params = self.params;
         self.arrived += 1;
@@ -542,6 +541,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use evenflow_base::codepoint::CODEPOINTS;
+    use evenflow_base::packet::ip;
 
     use super::*;
     use crate::Stepper;
@@ -702,7 +702,7 @@ mod tests {
             let mut policer = CongestionPolicer::new(Params { action: Action::Mark, ..broke });
             let mut packet = packet(codepoint);
             let pass = policer.forward(&mut packet, &mut Stepper::new(1).cx(Time::ZERO));
-            (pass, Codepoint::of(packet.ecn(), packet.re()))
+            (pass, packet.codepoint())
         };
         let mark = Pass::Mark(Reason::CongestionPoliced);
         assert_eq!(marked(Codepoint::NotMarked), (mark, Codepoint::Negative));
