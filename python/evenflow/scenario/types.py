@@ -1908,6 +1908,8 @@ class Tcp(Table):
             6.1.5). (flag; default: absent: as the profile says)
         ecn_on_control: SYNs, their answers and pure ACKs are ECN-capable too; without it only data is (RFC 3168
             sections 6.1.1 and 6.1.4). (flag; default: absent: as the profile says)
+        conex: It reports the congestion it hears of in what it sends; over IPv4 ecn_on_retransmissions is true then,
+            unless given. (conex table; default: absent: no ConEx sender)
         congestion_control: How the window grows and shrinks: a name, or a table with kind and parameters.
             (congestion-control name, or table with kind; default: newreno)
     """
@@ -1983,6 +1985,7 @@ class Tcp(Table):
     ect: Literal["0", "1"] | None = None
     ecn_on_retransmissions: bool | None = None
     ecn_on_control: bool | None = None
+    conex: Table | Mapping[str, Any] | None = None
     congestion_control: str | Table | Mapping[str, Any] | None = None
 
 

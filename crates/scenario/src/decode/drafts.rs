@@ -1,6 +1,8 @@
 //! What decoding has of a section before all of it is known to be sound: `None` where something was wrong, which has been reported.
 
 use evenflow_base::schema::{Mechanism, Value};
+use evenflow_transport::Profile;
+use evenflow_transport::exposure::Settings;
 
 use crate::model::{Arrivals, Group, Hop, Link, Per, Spec, Stage, Tcp, Traffic};
 
@@ -71,14 +73,22 @@ pub struct TrafficDraft {
     pub needs_tcp: Option<bool>,
     /// The outer `None` means errors.
     pub tcp: Option<Option<Tcp>>,
+    /// Where that stands, or would.
+    pub tcp_at: String,
     /// The process that its flows come from; the outer `None` means errors.
     pub arrivals: Option<Option<usize>>,
 }
 
 impl TrafficDraft {
     /// Nothing is known of it.
-    pub const UNKNOWN: TrafficDraft =
-        TrafficDraft { spec: None, class: None, needs_tcp: None, tcp: None, arrivals: None };
+    pub const UNKNOWN: TrafficDraft = TrafficDraft {
+        spec: None,
+        class: None,
+        needs_tcp: None,
+        tcp: None,
+        tcp_at: String::new(),
+        arrivals: None,
+    };
 
     /// The kind of an application, which opens its flows on the way.
     fn opens(&self) -> Option<&'static str> {
@@ -108,6 +118,14 @@ impl GroupDraft {
         };
         let sizes = self.traffic.iter().flatten().filter_map(of);
         sizes.filter(|size| size.is_finite()).max_by(f64::total_cmp)
+    }
+
+    /// The stacks that are ConEx senders, and where each stands.
+    pub fn conex(&self) -> impl Iterator<Item = (&Profile, &Settings, &str)> {
+        self.traffic.iter().flatten().filter_map(|draft| {
+            let profile = &draft.tcp.as_ref()?.as_ref()?.profile;
+            Some((profile, profile.conex.as_ref()?, draft.tcp_at.as_str()))
+        })
     }
 
     /// The group, if nothing was wrong; `classes` are those of all groups.
