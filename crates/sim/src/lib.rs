@@ -8,6 +8,7 @@
 //! nothing is allocated per packet once the rings have grown; no clock, no thread, no file.
 
 mod build;
+mod conex;
 mod engine;
 mod events;
 mod hosting;
