@@ -186,6 +186,12 @@ const MORE: [(&str, &str, &str); 43] = [
     ("sfq", "two slots, perturbed", r#"divisor = 2, perturb = "0.3 s""#),
     ("htb", "per user, fq-codel", HTB_PER_USER),
     ("tbf", "peak_rate", r#"rate = "8 Mbit/s", burst = "15 kB", peak_rate = "9 Mbit/s", mtu = "1600 B""#),
+    ("auditor", "ratio", r#"rule = "ratio", delay = "200 ms", allowance = "0 B""#),
+    (
+        "congestion-policer",
+        "pass, strict, bytes",
+        r#"rate = "20 kbit/s", depth = "9 kB", harshness = "strict", charge = "pass""#,
+    ),
     (
         "policer",
         "excess_burst",
@@ -498,10 +504,15 @@ fn every_stage() {
             "rewriter" => MARKS.into(), // it rewrites what marks depend on
             _ => format!(r#"kind = {queue:?}, limit = "40 packets""#),
         };
-        World { queue, stage: of_kind(kind, params), ..SHORT }
+        // What is declared of congestion: losses, for the queue marks nothing.
+        let tcp = if CONEX.contains(&kind) { r#"conex = { report = "loss" }"# } else { "" };
+        World { queue, stage: of_kind(kind, params), tcp: tcp.into(), ..SHORT }
     });
     insta::assert_snapshot!(table);
 }
+
+/// Stages that read what senders declare.
+const CONEX: [&str; 2] = ["auditor", "congestion-policer"];
 
 #[test]
 fn every_traffic() {
