@@ -53,7 +53,11 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
     ("stage", "congestion-policer"): {"rate": "120 packets/s", "depth": "45 packets", "per": "user"},
     ("stage", "rewriter"): {"ecn": "not-ect"},
     ("stage", "shaper"): {"limit": "100 packets"},
-    ("traffic", "has"): {"ladder": ["2 Mbit/s", "5 Mbit/s", "11 Mbit/s", "20 Mbit/s"], "chunk": "0.5 s", "buffer": "4 s"},
+    ("traffic", "has"): {
+        "ladder": ["2 Mbit/s", "5 Mbit/s", "11 Mbit/s", "20 Mbit/s"],
+        "chunk": "0.5 s",
+        "buffer": "4 s",
+    },
     ("traffic", "ping"): {"interval": "1 ms"},
     ("traffic", "short-flows"): {"interval": {"exponential": "11 ms"}},
     ("traffic", "web"): {"objects": 8, "object_size": "15 kB"},

@@ -520,24 +520,36 @@ fn adaptive_video_that_cannot_be_played() {
     );
     assert_eq!(
         video(json!({ "ladder": "1 Mbit/s" })),
-        heavy("ladder: a list of rates is needed, for example [\"1 Mbit/s\", \"3 Mbit/s\"], not \"1 Mbit/s\"")
+        heavy(
+            "ladder: a list of rates is needed, for example [\"1 Mbit/s\", \"3 Mbit/s\"], not \"1 Mbit/s\""
+        )
     );
     assert_eq!(
         video(json!({ "chunk": "0 s", "buffer": "3 s" })),
         heavy("chunk: must be more than 0 s, not \"0 s\"")
     );
-    assert_eq!(video(json!({ "buffer": "3 s" })), heavy("buffer: must hold two chunks of 2 s at least, but is 3 s"));
-    assert_eq!(video(json!({ "adaptation": "bolla" })), heavy("adaptation: unknown adaptation rule \"bolla\"; did you mean \"bola\"?"));
+    assert_eq!(
+        video(json!({ "buffer": "3 s" })),
+        heavy("buffer: must hold two chunks of 2 s at least, but is 3 s")
+    );
+    assert_eq!(
+        video(json!({ "adaptation": "bolla" })),
+        heavy("adaptation: unknown adaptation rule \"bolla\"; did you mean \"bola\"?")
+    );
     assert_eq!(
         video(json!({ "adaptation": { "kind": "bola", "minimum_buffer": "40 s" } })),
         heavy("adaptation.target_buffer: must be more than minimum_buffer, 40 s; it is 30 s")
     );
     assert_eq!(
-        video(json!({ "adaptation": { "kind": "aggressive-rate", "aggressiveness": -0.1, "sigma": 1 } })).lines().count(),
+        video(json!({ "adaptation": { "kind": "aggressive-rate", "aggressiveness": -0.1, "sigma": 1 } }))
+            .lines()
+            .count(),
         2
     );
     assert_eq!(
-        video(json!({ "adaptation": { "kind": "aggressive-rate", "aggressiveness": { "uniform": [0, 1] } } })),
+        video(
+            json!({ "adaptation": { "kind": "aggressive-rate", "aggressiveness": { "uniform": [0, 1] } } })
+        ),
         heavy("adaptation: its parameters cannot be drawn; plain values are needed")
     );
     assert_eq!(

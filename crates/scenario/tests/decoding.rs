@@ -178,10 +178,7 @@ fn a_single_mechanism_is_decoded_alone() {
     let errors = evenflow_scenario::mechanism("activty-aqm", "{}").expect_err("an error");
     assert_eq!(errors.to_string(), "unknown mechanism \"activty-aqm\"; did you mean \"activity-aqm\"?");
     let errors = evenflow_scenario::mechanism("dash", "{}").expect_err("an error");
-    assert_eq!(
-        errors.to_string(),
-        "traffic kind \"dash\": planned, not built; nearest: has"
-    );
+    assert_eq!(errors.to_string(), "traffic kind \"dash\": planned, not built; nearest: has");
 }
 
 /// What is rule and scheduler in one, and what has a limit where the file gives none.

@@ -84,7 +84,9 @@ impl Machine for Has {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let Some(Value::Table(rule)) = values.get("adaptation") else { panic!("no adaptation rule was decoded") };
+        let Some(Value::Table(rule)) = values.get("adaptation") else {
+            panic!("no adaptation rule was decoded")
+        };
         if rule.is_random() {
             let why = "its parameters cannot be drawn; plain values are needed";
             return Err(vec![("adaptation", why.into())]);
@@ -470,8 +472,14 @@ mod tests {
         let all = requests(&mut full, 60_000, takes);
         assert_eq!(all[..6], [&first[..], &[(2_420, 4), (4_320, 4)]].concat());
         // Fifteen chunks, the last of which comes 11 x 1.9 s after 2.42 s; from then on one every two seconds.
-        assert_eq!(all[14..17], [(2_420 + 10 * 1_900, 4), (2_420 + 10 * 1_900 + 2_000, 4), (2_420 + 10 * 1_900 + 4_000, 4)]);
-        assert_eq!(full.playback.moments(at(60_000)).iter().find(|(_, m)| *m == Moment::Starts).map(|(t, _)| *t), Some(at(23_320)));
+        assert_eq!(
+            all[14..17],
+            [(2_420 + 10 * 1_900, 4), (2_420 + 10 * 1_900 + 2_000, 4), (2_420 + 10 * 1_900 + 4_000, 4)]
+        );
+        assert_eq!(
+            full.playback.moments(at(60_000)).iter().find(|(_, m)| *m == Moment::Starts).map(|(t, _)| *t),
+            Some(at(23_320))
+        );
         let mut soon: Has = machine(&values(&PAPER, &aggressive(), &play_at(2.0)), None, false);
         let all = requests(&mut soon, 9_000, takes);
         assert_eq!(all[..6], [&first[..], &[(2_420, 3), (3_220, 4)]].concat());
@@ -504,10 +512,16 @@ mod tests {
         let asks: Vec<u64> = all.iter().map(|(at, _)| *at).collect();
         assert_eq!(asks[..7], [0, 500, 2_500, 4_500, 10_500, 12_500, 14_500]);
         let moments = has.playback.moments(at(20_000));
-        assert!(moments.contains(&(at(6_500), Moment::Stalls)) && moments.contains(&(at(10_500), Moment::Resumes)));
-        let mut filling: Has = machine(&values(&[1e6], &rate(), &[("buffer", Value::Seconds(8.0))]), None, false);
-        let asks: Vec<u64> =
-            requests(&mut filling, 30_000, |n, _| if n == 6 { 9_000 } else { 500 }).iter().map(|(at, _)| *at).collect();
+        assert!(
+            moments.contains(&(at(6_500), Moment::Stalls))
+                && moments.contains(&(at(10_500), Moment::Resumes))
+        );
+        let mut filling: Has =
+            machine(&values(&[1e6], &rate(), &[("buffer", Value::Seconds(8.0))]), None, false);
+        let asks: Vec<u64> = requests(&mut filling, 30_000, |n, _| if n == 6 { 9_000 } else { 500 })
+            .iter()
+            .map(|(at, _)| *at)
+            .collect();
         let stalled = asks[6] + 9_000;
         assert_eq!(asks[7..10], [stalled, stalled + 500, stalled + 1_000], "{asks:?}");
     }
@@ -567,7 +581,8 @@ mod tests {
     #[test]
     fn a_viewer_leaves_and_a_lost_chunk_is_asked_for_again() {
         for abort in [false, true] {
-            let mut has: Has = machine(&values(&[1e6], &rate(), &[]), Some(Ending { at: at(700), abort }), false);
+            let mut has: Has =
+                machine(&values(&[1e6], &rate(), &[]), Some(Ending { at: at(700), abort }), false);
             let over: &[Call] =
                 if abort { &[Call::Abort(1, End::Client), Call::Transfer(Transfer::Abandoned)] } else { &[] };
             let last: &[Call] = if abort { &[] } else { &[done(500), Call::Close(1, End::Client)] };
@@ -576,7 +591,11 @@ mod tests {
                 &[
                     (0, Event::Start, &[Call::Timer(OVER, at(700)), STARTED, Call::Open(0)]),
                     (50, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 250)]),
-                    (300, Event::Reset(0, End::Client), &[Call::Transfer(Transfer::Failed), STARTED, Call::Open(1)]),
+                    (
+                        300,
+                        Event::Reset(0, End::Client),
+                        &[Call::Transfer(Transfer::Failed), STARTED, Call::Open(1)],
+                    ),
                     (350, Event::Opened(1, End::Client), &[Call::Write(1, End::Client, 250)]),
                     (400, Event::Received(1, End::Server, 250), &[Call::Write(1, End::Server, 250_300)]),
                     (700, Event::Timer(OVER), over),

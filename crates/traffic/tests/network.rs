@@ -488,7 +488,10 @@ fn who_closes_in_order_leaves_nothing_open() {
                 ("connections", Value::Number(2.0)),
             ];
             let chunk = if kind == "has" { Value::Seconds(0.5) } else { Value::Bytes(5_000.0) };
-            let values = values.into_iter().chain(video(0.5, 1.5, 0.3)).chain([("chunk", chunk), ("header", Value::Bytes(300.0))]);
+            let values = values
+                .into_iter()
+                .chain(video(0.5, 1.5, 0.3))
+                .chain([("chunk", chunk), ("header", Value::Bytes(300.0))]);
             let world = World { delay: 20, breaks: 0, buffer: 3_000, segment: 1_448, seed: 1 };
             let ending = Ending { at: Time(2_000_000_000), abort: false };
             let network = run(kind, &Values(values.into_iter().collect()), Some(ending), world, 20);
