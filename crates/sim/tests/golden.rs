@@ -160,7 +160,7 @@ const HTB_PER_USER: &str = r#"per = "user", classes = { root = { rate = "8 Mbit/
     each = { parent = "root", rate = "1 Mbit/s", ceil = "6 Mbit/s", leaf = { kind = "fq-codel", limit = "20 packets" } }"#;
 
 /// Rows of words that need other parameters beside them, and of numbers: kind, name, parameters.
-const MORE: [(&str, &str, &str); 43] = [
+const MORE: [(&str, &str, &str); 45] = [
     (
         "activity-aqm",
         "rate_estimate, in ms",
