@@ -228,7 +228,7 @@ def fetchers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         head = {
             "player": "has",
             "name": rule,
-            "about": f"A player that follows {rule} and asks {'each two seconds' if by_period else 'when there is room'}.",
+            "about": f"A player with the rule {rule} asks {'each two seconds' if by_period else 'when there is room'}.",
             "rule": rule,
             "ladder_bps": PAPER,
             "chunk_s": player.chunk,
