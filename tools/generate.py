@@ -110,7 +110,7 @@ def python_type(table: str, param: dict[str, str]) -> str:
     if words.startswith("list out of "):
         names = ", ".join(json.dumps(w) for w in words.removeprefix("list out of ").split(", "))
         return f"Sequence[Literal[{names}]]"
-    if words == "list of names":
+    if words in ("list of names", "list of rates"):
         return "Sequence[str]"
     if words == "number per class":
         return "Mapping[str, float]"

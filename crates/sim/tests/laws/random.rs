@@ -307,7 +307,7 @@ impl Dice {
             _ => "",
         };
         let bytes = self.number(1, 60_000);
-        let traffic = match self.number(0, 7) {
+        let traffic = match self.number(0, 8) {
             0 => format!(
                 "kind = \"short-flows\", size = {{ pareto = [\"{bytes} B\", 1.{}] }}, interval = {{ gamma = [\"{} ms\", 0.5] }}{end}",
                 self.number(1, 9),
@@ -338,6 +338,14 @@ impl Dice {
                 self.number(1, 5),
                 self.number(0, 4),
                 self.number(1, 3)
+            ),
+            7 => format!(
+                "kind = \"has\", ladder = [\"{} kbit/s\", \"1.1 Mbit/s\", \"3 Mbit/s\"], chunk = \"0.{} s\", buffer = \"2 s\", steady = \"{}\", adaptation = \"{}\", keep_alive = {}{end}",
+                self.number(50, 900),
+                self.number(1, 9),
+                self.pick(&["period", "room"]),
+                self.pick(&["aggressive-rate", "bba-0", "bola", "dynamic", "mpc", "rate", "robust-mpc"]),
+                self.chance(50)
             ),
             _ => format!("kind = \"short-flows\", size = \"{bytes} B\", arrivals = \"shared\""),
         };
