@@ -14,6 +14,7 @@ import numpy as np
 from evenflow.lab import Floats
 from evenflow.papers.conex import PAPER
 from evenflow.papers.conex import network as net
+from evenflow.papers.conex.beyond.runs import LEVEL, VOLUMES
 from evenflow.papers.conex.policer.measures import ALONE_S, GOT
 from evenflow.papers.conex.video.measures import ALL_BYTES, HEAVY_BYTES
 from evenflow.record import Record
@@ -372,6 +373,32 @@ def artefact(true: bool, labels: Labels, noise: float) -> tuple[dict[str, Any], 
     return {"window_s": [0.0, 100.0], "groups": {}}, {name: series(times, ((1 + noise) * rate / 8).tolist())}
 
 
+def volumes(noise: float) -> tuple[dict[str, Any], dict[str, tuple[bytes, bytes]]]:
+    """A run whose congestion-volumes grow evenly."""
+    times = np.arange(1.0, 101.0)
+    recorded = {
+        name: series(times, times * (1e5 if group == net.HEAVY else 1e3) * (1 + noise))
+        for group, names in VOLUMES.items()
+        for name in names
+    }
+    return tree(Facts(heavy_policed=20.0, light_policed=0.5), noise), recorded
+
+
+def levels(rate: float, noise: float) -> tuple[dict[str, Any], dict[str, tuple[bytes, bytes]]]:
+    """A run in which a bucket goes down."""
+    times = np.arange(1.0, 601.0)
+    return tree(Facts(heavy_policed=20.0, light_policed=0.5), noise), {LEVEL: series(times, 45 - times / rate)}
+
+
+def sizes(unit: str, noise: float) -> dict[str, Any]:
+    """A run with large and small packets."""
+    groups = {
+        net.LARGE: {"users": 10, "goodput_bps": 5e6 * (1 + noise)},
+        net.SMALL: {"users": 10, "goodput_bps": 9e5 if unit == "packets" else 4e6},
+    }
+    return {"window_s": [0.0, 100.0], "groups": groups, "stages": {}}
+
+
 # --- Tables ---------------------------------------------------------------------------------------------------------
 
 
@@ -390,8 +417,14 @@ def table(name: str, true: bool) -> Table:
             elif short == "x-empty":
                 document = short_flows(true, {"policing": net.NONE}, 0.0)
                 document["groups"][net.LIGHT]["transfers"]["completion_s_mean"] = 0.3012 if true else 0.4
-            elif short in ("fig21", "fig22", "x06"):
+            elif short in ("fig21", "fig22", "x06") or short == "x-video":
                 document, recorded = video(true, point.labels, 0.01 * z)
+            elif short == "x-volume":
+                document, recorded = volumes(0.01 * z)
+            elif short == "x-level":
+                document, recorded = levels(float(point.labels["r"]), 0.01 * z)
+            elif short == "x01":
+                document = sizes(str(point.labels["unit"]), 0.01 * z)
             elif short == "x-artefact":
                 document, recorded = artefact(true, point.labels, 0.01 * z)
             else:

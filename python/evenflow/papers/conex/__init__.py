@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from evenflow.kit import history
 from evenflow.paper import Paper, Parts
 
-from . import environment, method, policer, queue, short_flows, variants, video, whole
+from . import beyond, environment, method, policer, queue, short_flows, variants, video, whole
 from .choices import DEVIATIONS, OPTIONS, Options
 from .claims import claims
 from .network import LEVEL
 
 __all__ = ["PAPER"]
 
-TOPICS = (method, policer, environment, queue, variants, short_flows, video)
+TOPICS = (method, policer, environment, queue, variants, short_flows, video, beyond)
 """A folder each, in the paper's order: what is run, what is drawn, what is claimed."""
 CLAIMED = (policer, environment, queue, variants, short_flows, video, whole)
 

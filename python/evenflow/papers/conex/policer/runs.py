@@ -133,6 +133,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             f"{NETWORK} FullConEx, mild policer. (a) Unfairness, (b) share of the light users' packets that their "
             f"policers drop. {BAND}",
             UNFAIRNESS,
+            net.FEW_SEEDS,
         ),
         experiment(
             "x04",
@@ -142,6 +143,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             f"{NETWORK} FullConEx, depth 45 packets. Tokens for every report ({WITHOUT}), the same with a floor where "
             f"the drop function is 1 ({WITH}), or for reports that pass. {BAND}",
             UNFAIRNESS,
+            net.FEW_SEEDS,
         ),
     ]
     return tuple(found)

@@ -94,5 +94,6 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             partial(drawing.unfairness_and_delay, figure=Figure("red")),
             f"{NETWORK} {policer} {BAND}",
             UNFAIRNESS,
+            net.FEW_SEEDS,
         ),
     )

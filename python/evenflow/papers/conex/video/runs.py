@@ -86,5 +86,6 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             f"{setting} Heavy users with LEDBAT and three targets, nobody policed. Throughput of a heavy user, and "
             f"QoE. {BAND}",
             {**here.NUMBERS, **here.TRACED_NUMBERS},
+            net.FEW_SEEDS,
         ),
     )
