@@ -50,6 +50,7 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
         "each": {"parent": "root", "rate": "10 Mbit/s", "ceil": "100 Mbit/s"},
     },
     ("scheduler", "tbf"): {"rate": "95 Mbit/s"},
+    ("stage", "congestion-policer"): {"rate": "120 packets/s", "depth": "45 packets", "per": "user"},
     ("stage", "rewriter"): {"ecn": "not-ect"},
     ("stage", "shaper"): {"limit": "100 packets"},
     ("traffic", "ping"): {"interval": "1 ms"},

@@ -19,6 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from conex import conex
 from players import players
 from shapers import shapers
 from stages import stages
@@ -1190,7 +1191,7 @@ def delays() -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     stale = []
-    for name, text in [*red(), *others(), *delays(), *shapers(Draws), *stages(Draws), *players(Draws)]:
+    for name, text in [*red(), *others(), *delays(), *shapers(Draws), *stages(Draws), *conex(Draws), *players(Draws)]:
         path = HERE / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)

@@ -301,8 +301,23 @@ pub struct Traits {
     pub peers: &'static [&'static str],
     /// Of a stage: it may reconfigure a component.
     pub controls: bool,
+    /// Of a stage: where on a path it may stand.
+    pub place: Place,
+    /// Of a stage: it keeps accounts, and records have its observables by group and user too.
+    pub accounts: bool,
     /// It is for tests: scenarios may name it, but no list does.
     pub hidden: bool,
+}
+
+/// Where on a path a stage may stand. One that has a place does nothing where no path has it, which is a mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Anywhere, or nowhere.
+    Anywhere,
+    /// Where packets enter: before every stage that stands where they leave.
+    Ingress,
+    /// Where they leave: behind every queue that marks.
+    Egress,
 }
 
 /// The table of one mechanism.
@@ -343,6 +358,8 @@ impl Mechanism {
         sends: false,
         peers: &[],
         controls: false,
+        place: Place::Anywhere,
+        accounts: false,
         hidden: false,
     };
 }
@@ -454,6 +471,19 @@ impl Law {
                 let numbers = || values.iter().map(of);
                 (numbers().fold(f64::INFINITY, f64::min), numbers().fold(0.0, f64::max))
             }
+        }
+    }
+
+    /// A quantity of it, for its unit.
+    pub fn example(&self) -> Option<&Value> {
+        match self {
+            Law::Uniform(value, _)
+            | Law::Normal(value, _)
+            | Law::Exponential(value)
+            | Law::Gamma(value, _)
+            | Law::Pareto(value, _)
+            | Law::Lognormal(value, _) => Some(value),
+            Law::Dealt(values) => values.first(),
         }
     }
 

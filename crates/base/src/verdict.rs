@@ -66,6 +66,10 @@ reasons! {
     PolicedYellow = "policed_yellow",
     /// Policer: beyond the excess burst, or the peak rate, too.
     PolicedRed = "policed_red",
+    /// Congestion policer: its user has caused more congestion than his tokens pay for.
+    CongestionPoliced = "congestion_policed",
+    /// Auditor: its flow has declared less congestion than it has met.
+    Audited = "audited",
 }
 
 /// What becomes of a packet.

@@ -90,6 +90,14 @@ pub fn memory(kind: &str, values: &Values, owners: usize) -> u64 {
     Scheduler::memory(kind, values, owners)
 }
 
+/// Whether a rule may mark packets, by what its parameters say of marks.
+pub fn marks(values: &Values) -> bool {
+    values.get("action").is_some_and(|action| *action != Value::Word("drop".into()))
+        || values.get("ecn") == Some(&Value::Flag(true))
+        || values.get("ecn_threshold").is_some_and(|threshold| threshold.bounds().1 > 0.0)
+        || values.get("ce_threshold").is_some()
+}
+
 /// What is wrong with several parameters together.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     if SCHEDULERS.iter().any(|m| m.kind == kind) {

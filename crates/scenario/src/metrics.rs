@@ -251,6 +251,22 @@ pub static METRICS: &[Metric] = &[
         "value at the end, mean over copies",
         "Each observable of the stage's kind.",
     ),
+    metric(
+        "stages.S.groups.G.OBSERVABLE",
+        "as declared",
+        RUN,
+        "value at the end, mean over the group's copies",
+        "The same of a group's users; only of kinds that keep accounts (congestion-policer, auditor), and not of one that all share.",
+    )
+    .since(2),
+    metric(
+        "stages.S.groups.G.users_OBSERVABLE",
+        "as declared",
+        RUN,
+        "value at the end",
+        "The same of each copy: of each user with per = \"user\".",
+    )
+    .since(2),
     metric("links.L.copies", "1", RUN, "", "Copies of the link."),
     metric(
         "links.L.utilisation",

@@ -277,6 +277,34 @@ groups.y = { users = 1, path = ["d", "line"], class = "ef", traffic = { kind = "
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }
 
+/// Congestion policers, each with mistakes, and one on no path: all are said at once.
+#[test]
+fn a_congestion_policer_counts_one_thing_and_stands_on_a_path() {
+    let text = r#"
+duration = "1 s"
+links.line = { rate = "10 Mbit/s", delay = "1 ms" }
+stages.a = { kind = "congestion-policer", rate = "45 packets/s", depth = "67 kB", harshness = "midl", level = 2 }
+stages.b = { kind = "congestion-policer", rate = "540 kbit/s", depth = "0 kB", chrge = "pass" }
+stages.c = { kind = "congestion-policer", rate = "540 kbit/s", depth = "45 packets", action = "class" }
+stages.d = { kind = "congestion-policer", rate = "9 packets/s", depth = "5 packets", action = "class", class = "laet", charge = "pass", floor = "end" }
+stages.e = { kind = "congestion-policer", rate = "9 packets/s", depth = { values = ["5 packets", "6 packets"] } }
+groups.x = { users = 1, class = "late", path = ["a", "b", "c", "d", "line"], traffic = { kind = "bulk" } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors").to_string();
+    let expected = [
+        r#"stages.a.depth: counts bytes, but rate counts packets; tokens are one of the two: write "45 packets""#,
+        r#"stages.a.harshness: "midl" is not valid; did you mean "mild"?"#,
+        "stages.a.level: must be at least 0, at most 1, not 2",
+        r#"stages.b.chrge: unknown key "chrge"; did you mean "charge"?"#,
+        r#"stages.b.depth: must be more than 0, not "0 kB""#,
+        r#"stages.c.class: is required beside action = "class": the traffic class that packets get"#,
+        r#"stages.c.depth: counts packets, but rate counts bytes; tokens are one of the two: write "67.5 kB""#,
+        r#"stages.d.floor: stands beside charge = "pass", whose debt is at most a packet beyond there by itself; leave one of the two out"#,
+        r#"stages.e: is on no path, and so does nothing: write "e" where packets enter the network, before the links that they share"#,
+    ];
+    assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
+}
+
 /// What contradicts itself in one policer, beside a key that does not exist.
 #[test]
 fn a_policer_counts_one_thing_and_its_peak_is_no_less_than_its_rate() {
@@ -305,7 +333,7 @@ groups.x = { users = 1, path = ["line"], traffic = { kind = "bulk" } }
         r#"stages.d.limit: "20 ms" is a duration, a number of packets or of bytes is needed, for example "12 packets" or "18 kB""#,
         "stages.d.peak_rate: must be more than rate: 1000000 bit/s is not more than 2000000 bit/s",
         r#"stages.e.rate: "5 pps" has an unknown unit; write "packets/s""#,
-        r#"stages.f.kind: unknown stage kind "token-bucket"; valid names are activity-meter, csfq-edge, fair-activity-meter, policer, rate-meter, rewriter, shaper"#,
+        r#"stages.f.kind: unknown stage kind "token-bucket"; valid names are activity-meter, congestion-policer, csfq-edge, fair-activity-meter, policer, rate-meter, rewriter, shaper"#,
     ];
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }

@@ -170,6 +170,8 @@ pub struct StageSlot {
     pub class: u32,
     /// Number among its copies.
     pub copy: u32,
+    /// Number of the group that it belongs to, where it is not shared.
+    pub group: u32,
     /// The first flow whose path leads here.
     pub home: u32,
     /// Packets that it holds.

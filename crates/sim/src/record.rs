@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use evenflow_base::schema::{Observable, Way};
+use evenflow_base::schema::{Mechanism, Observable, Way};
 use evenflow_base::{Reason, Time};
 use evenflow_queue::held::{ClassCounts, is_counter};
 use evenflow_queue::htb;
 use evenflow_scenario::metrics;
-use evenflow_scenario::model::{EventKind, Histogram, Queue as QueueSpec, RateSpec, Scenario};
+use evenflow_scenario::model::{EventKind, Histogram, Per, Queue as QueueSpec, RateSpec, Scenario};
 use evenflow_transport::sender::Life;
 
 use crate::build::flows_per_user;
 use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
+use crate::network::StageSlot;
 use crate::port::{Events, Port, Queue};
 use crate::probe::{Gauges, Happening, STAGES};
 use crate::senders::SenderSums;
@@ -495,7 +496,31 @@ fn stages(engine: &Engine, scenario: &Scenario) -> Value {
             let value = mean(copies.iter().map(|s| s.stage.observe(observable.name, engine.net.window.to)));
             entry.insert(observable.name.into(), number(value));
         }
+        if traits.accounts && stage.per != Per::Shared {
+            entry.insert("groups".into(), accounts(engine, scenario, &copies, stage.spec.mechanism));
+        }
         out.insert(stage.name.clone(), Value::Object(entry));
+    }
+    Value::Object(out)
+}
+
+/// The observables of a stage's copies by group: their mean, and each copy's.
+fn accounts(engine: &Engine, scenario: &Scenario, copies: &[&StageSlot], mechanism: &Mechanism) -> Value {
+    let mut out = Map::new();
+    for (g, group) in scenario.groups.iter().enumerate() {
+        let own: Vec<&&StageSlot> = copies.iter().filter(|slot| slot.group as usize == g).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let mut entry = Map::new();
+        for observable in mechanism.observables {
+            let values: Vec<Option<f64>> =
+                own.iter().map(|s| s.stage.observe(observable.name, engine.net.window.to)).collect();
+            entry.insert(observable.name.into(), number(mean(values.iter().copied())));
+            let each = values.into_iter().map(number).collect();
+            entry.insert(format!("users_{}", observable.name), Value::Array(each));
+        }
+        out.insert(group.name.clone(), Value::Object(entry));
     }
     Value::Object(out)
 }

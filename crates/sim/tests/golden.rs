@@ -121,13 +121,14 @@ const FILLED: [(Type, &str); 8] = [
 ];
 
 /// Parameters of a mechanism that requires what `FILLED` does not have, or would have nothing to do.
-const SETTINGS: [(&str, &str); 14] = [
+const SETTINGS: [(&str, &str); 15] = [
     ("rewriter", r#"class = "be""#),
     ("strict", r#"order = ["ef", "af", "be"]"#),
     ("medf", r#"offsets = { ef = "0 ms", af = "12 ms", be = "30 ms" }"#),
     ("htb", HTB),
     ("tbf", r#"rate = "8 Mbit/s", burst = "15 kB""#),
     ("policer", r#"rate = "2 Mbit/s", burst = "15 kB""#),
+    ("congestion-policer", r#"rate = "5 packets/s", depth = "5 packets""#),
     ("shaper", r#"rate = "2 Mbit/s", burst = "15 kB", limit = "20 packets""#),
     ("poisson", r#"rate = "1.5 Mbit/s""#),
     ("cbr", r#"rate = "1.5 Mbit/s""#),
@@ -345,8 +346,17 @@ class = "ef"
 }
 
 /// What every stage's record has.
-const STAGE_FIELDS: [&str; 8] =
-    ["copies", "passed_packets", "passed_bytes", "drops", "marks", "reverse", "sent_packets", "sent_bytes"];
+const STAGE_FIELDS: [&str; 9] = [
+    "copies",
+    "passed_packets",
+    "passed_bytes",
+    "drops",
+    "marks",
+    "reverse",
+    "sent_packets",
+    "sent_bytes",
+    "groups",
+];
 
 /// The parameters that `mechanism` needs, as they stand in a file.
 fn required(mechanism: &Mechanism) -> Vec<String> {

@@ -4,6 +4,7 @@
 //! ([`Cx`]), and whoever moves packets does it.
 
 pub mod activity_meter;
+pub mod congestion_policer;
 pub mod csfq_edge;
 mod kept;
 pub mod policer;
@@ -19,6 +20,7 @@ use evenflow_base::schema::{Mechanism, Problem, Values};
 use evenflow_base::{Packet, Reason, Time};
 
 pub use activity_meter::{ActivityMeter, FairMeter};
+pub use congestion_policer::CongestionPolicer;
 pub use csfq_edge::CsfqEdge;
 pub use kept::Kept;
 pub use policer::Policer;
@@ -142,6 +144,8 @@ macro_rules! stages {
 stages! {
     /// See [`activity_meter`].
     Activity(ActivityMeter),
+    /// See [`congestion_policer`].
+    Congestion(CongestionPolicer),
     /// See [`csfq_edge`].
     CsfqEdge(CsfqEdge),
     /// See [`activity_meter`].

@@ -5,7 +5,10 @@ use std::path::Path;
 use evenflow_base::bucket::Params;
 use evenflow_base::credit::Arithmetic;
 use evenflow_base::limit::Limit;
-use evenflow_base::{Packet, Rate, Time};
+use evenflow_base::packet::ip;
+use evenflow_base::random::Given;
+use evenflow_base::{Ecn, Packet, Rate, Time};
+use evenflow_stage::congestion_policer::{self, Action, Charge, CongestionPolicer, Harshness};
 use evenflow_stage::three_colour::{Beyond, Colour, Meter, Profile, Unit};
 use evenflow_stage::{Act, Pass, Shaper, Station, Stepper};
 use serde_json::Value as Json;
@@ -114,6 +117,67 @@ fn run_shaper(vector: &Json) -> Result<(), String> {
     if shaper.held().is_empty() { Ok(()) } else { Err(format!("{} are left", shaper.held().len())) }
 }
 
+fn code(ecn: &Json, re: &Json) -> (Ecn, bool) {
+    let bits = ["not-ect", "ect1", "ect0", "ce"].iter().position(|word| ecn == word);
+    (Ecn::of(bits.unwrap_or_else(|| panic!("{ecn} is no codepoint")) as u8), re == &Json::Bool(true))
+}
+
+/// The line of a vector, or what holds without it.
+fn line<'a>(vector: &'a Json, name: &str, default: &'a str) -> &'a str {
+    vector.get(name).map_or(default, |line| line.as_str().expect("a word"))
+}
+
+/// Runs one vector of a congestion policer and says the first thing that differs.
+fn run_congestion_policer(vector: &Json) -> Result<(), String> {
+    let depth = vector["depth"].as_f64().expect("a depth");
+    let params = congestion_policer::Params {
+        unit: if vector["unit"] == "packets" { Unit::Packets } else { Unit::Bytes },
+        rate: vector["rate"].as_f64().expect("a rate"),
+        depth,
+        level: depth * line(vector, "level", "1").parse::<f64>().expect("a share"),
+        harshness: Harshness::of(line(vector, "harshness", "mild")),
+        charge: if line(vector, "charge", "arrival") == "pass" { Charge::Pass } else { Charge::Arrival },
+        floor: line(vector, "floor", "none") == "end",
+        action: match line(vector, "action", "drop") {
+            "class" => Action::Class(7),
+            "mark" => Action::Mark,
+            _ => Action::Drop,
+        },
+        credit: line(vector, "credit", "free") == "charged",
+        cancelled: line(vector, "cancelled", "charged") == "charged",
+        legacy: line(vector, "legacy", "pass") == "police",
+    };
+    let numbers: Vec<f64> =
+        vector["draws"].as_array().expect("a list").iter().map(|n| n.as_f64().expect("a number")).collect();
+    let total = numbers.len();
+    let mut draws = Given::new(numbers);
+    let mut policer = CongestionPolicer::new(params);
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let size = u16::try_from(whole(event, "bytes")).expect("a size");
+        let (ecn, re) = code(&event["ecn"], &event["re"]);
+        let mut packet = Packet { ip: ip::DATAGRAM, ..Packet::new(0, size, size) }.with_ecn(ecn);
+        packet.set_re(re);
+        let now = Time(whole(event, "at_ns"));
+        let verdict = match policer.meet(&mut packet, now, &mut draws) {
+            Pass::On if packet.class == 7 => "class",
+            Pass::On => "pass",
+            Pass::Mark(_) => "mark",
+            Pass::Drop(_) => "drop",
+            Pass::Held => "hold",
+        };
+        let expect = &event["expect"];
+        let tokens = policer.observe("tokens", now).expect("it is known");
+        let right = expect["verdict"] == verdict
+            && (packet.ecn(), packet.re()) == code(&expect["ecn"], &expect["re"])
+            && (tokens - expect["tokens"].as_f64().expect("a number")).abs() <= 1e-9 * depth
+            && (total - draws.left()) as u64 == whole(expect, "draws");
+        if !right {
+            return Err(format!("event {n}: {verdict}, {tokens} tokens, and not {expect}"));
+        }
+    }
+    if draws.left() == 0 { Ok(()) } else { Err(format!("{} numbers are left", draws.left())) }
+}
+
 fn assert_met(folder: &str, least: usize, run: fn(&Json) -> Result<(), String>) {
     let vectors = vectors(folder);
     assert!(vectors.len() >= least, "only {} vectors", vectors.len());
@@ -130,6 +194,25 @@ fn every_vector_of_policers_is_met() {
 #[test]
 fn every_vector_of_shapers_is_met() {
     assert_met("shaper", 4, run_shaper);
+}
+
+#[test]
+fn every_vector_of_congestion_policers_is_met() {
+    assert_met("congestion-policer", 15, run_congestion_policer);
+}
+
+/// A vector that expects something else does not pass unnoticed.
+#[test]
+fn a_wrong_vector_of_a_congestion_policer_is_noticed() {
+    for (path, vector) in vectors("congestion-policer") {
+        let events = vector["events"].as_array().expect("a list");
+        let policed = events.iter().rposition(|event| event["expect"]["verdict"] != "pass").expect("one");
+        for (key, other) in [("verdict", Json::from("pass")), ("tokens", 99.into()), ("draws", 999.into())] {
+            let mut wrong = vector.clone();
+            wrong["events"][policed]["expect"][key] = other;
+            assert!(run_congestion_policer(&wrong).is_err(), "{path} {key}");
+        }
+    }
 }
 
 /// A vector that expects something else does not pass unnoticed.

@@ -170,18 +170,24 @@ impl RttEstimator {
     }
 
     /// RTO = SRTT + max(G, 4 RTTVAR), within the profile's floor and ceiling; 1 s before any sample (section 2.1).
-    #[inline]
+    #[inline(always)]
     pub fn timeout(&self, profile: &Profile) -> Duration {
+        let (Some(srtt), RtoRule::Rfc | RtoRule::Ticks) = (self.smoothed, profile.rto) else {
+            return self.timeout_otherwise(profile);
+        };
+        let rto = Duration((srtt + (4 * self.variation).max(profile.clock_tick.0 as i64)) as u64);
+        rto.max(profile.min_rto).min(profile.max_rto)
+    }
+
+    /// Before any sample, and in Linux's form.
+    #[inline(never)]
+    fn timeout_otherwise(&self, profile: &Profile) -> Duration {
         let Some(srtt) = self.smoothed else {
             return Duration::from_millis(1000).max(profile.min_rto).min(profile.max_rto);
         };
-        if matches!(profile.rto, RtoRule::Linux | RtoRule::LinuxTicks) {
-            let tick = if profile.rto == RtoRule::LinuxTicks { profile.clock_tick.0 as i64 } else { 1 };
-            // The floor is on the variation, which `variation` holds already multiplied by four.
-            return Duration((srtt / tick * tick + self.variation) as u64).min(profile.max_rto);
-        }
-        let rto = Duration((srtt + (4 * self.variation).max(profile.clock_tick.0 as i64)) as u64);
-        rto.max(profile.min_rto).min(profile.max_rto)
+        let tick = if profile.rto == RtoRule::LinuxTicks { profile.clock_tick.0 as i64 } else { 1 };
+        // The floor is on the variation, which `variation` holds already multiplied by four.
+        Duration((srtt / tick * tick + self.variation) as u64).min(profile.max_rto)
     }
 
     /// SRTT, if there was a sample.

@@ -175,7 +175,7 @@ impl Scripted {
             flags: flags::SYN | flags::ACK | answer,
             ..Packet::new(0, self.profile.header as u16, 0)
         };
-        self.sender.receive(&packet, Carried::NONE, now, &self.profile, out);
+        self.sender.receive_apart(&packet, Carried::NONE, now, &self.profile, out);
         self.sender.persist(now, &self.profile);
     }
 

@@ -29,6 +29,7 @@ SCHEDULERS = {
     "tbf": 'rate = "8 Mbit/s", burst = "10 kB", latency = "50 ms"',
 }
 STAGES = {
+    "congestion-policer": 'rate = "120 packets/s", depth = "45 packets", per = "user"',
     "policer": 'rate = "5 Mbit/s", burst = "60 kB", per = "user"',
     "rewriter": 'ecn = "not-ect"',
     "shaper": 'rate = "5 Mbit/s", burst = "10 kB", latency = "50 ms", per = "user"',

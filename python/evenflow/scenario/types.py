@@ -21,6 +21,7 @@ __all__ = [
     "Cbr",
     "Codel",
     "Compound",
+    "CongestionPolicer",
     "Constant",
     "ConstantProbability",
     "Csfq",
@@ -725,6 +726,65 @@ class ActivityMeter(Table):
     reference_rate: Quantity | None = None
     accounting: Mapping[str, float] | None = None
     start: Literal["run", "first-packet"] | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CongestionPolicer(Table):
+    """Congestion policer.
+
+    Charges a user for the congestion that his packets report (ConEx) to one token bucket for all his flows, and
+    drops, marks or demotes his ConEx packets when the tokens are used up. Give it per = "user". Segments without data
+    are never policed.
+
+    Source: RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C.
+
+    Attributes:
+        rate: How fast tokens come: congestion in packets or in bits a second, for all flows of the user together.
+            (rate or packet rate; default: required; more than 0)
+        depth: Tokens that the bucket holds, packets or bytes as the rate. (packets or bytes; default: required; more
+            than 0)
+        rule: How a user is charged: one token bucket. (one of bucket; default: bucket)
+        harshness: The share of packets that is dropped, by the level: strict: all from 0 on; mild, soft: a share that
+            rises from 0 at level 0 to all at a debt of a tenth of the depth, or of the depth. (one of strict, mild,
+            soft; default: mild)
+        charge: Whether a report is charged when it arrives, or only if it goes on unharmed. (one of arrival, pass;
+            default: arrival)
+        floor: How deep the debt may become: without end, or to where everything is dropped. (one of none, end;
+            default: none)
+        level: The share of the bucket that is full at first. (number; default: 1; at least 0, at most 1)
+        action: What is done to packets that are picked: drop, give them a traffic class, or mark them (what cannot be
+            marked is dropped). (one of drop, class, mark; default: drop)
+        class_: The traffic class that packets get with the action of that name. (a name; default: absent: required
+            beside action = "class")
+        credit: Whether Credit costs as much as a report. (one of free, charged; default: free)
+        cancelled: What 11 with RE = 0 is, on a policer behind a queue that marks: a report that met congestion, which
+            is charged, or a marked packet of RFC 3168, which is not ConEx. (one of charged, free; default: charged)
+        legacy: Whether packets that are not ConEx go on untouched, or are picked like the user's others; they cost
+            nothing. (one of pass, police; default: pass)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "congestion-policer"
+
+    rate: Quantity
+    depth: Quantity
+    rule: Literal["bucket"] | None = None
+    harshness: Literal["strict", "mild", "soft"] | None = None
+    charge: Literal["arrival", "pass"] | None = None
+    floor: Literal["none", "end"] | None = None
+    level: Number | None = None
+    action: Literal["drop", "class", "mark"] | None = None
+    class_: str | None = None
+    credit: Literal["free", "charged"] | None = None
+    cancelled: Literal["charged", "free"] | None = None
+    legacy: Literal["pass", "police"] | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None

@@ -119,6 +119,7 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
     let crossing = network::crossing(&links, &stages, &groups);
     network::check_classes(&links, &stages, &groups, crossing.as_ref(), errors);
     network::check_per_flow(&links, &stages, &groups, errors);
+    network::check_places(&links, &stages, &groups, errors);
     let stages = network::ties(stages, &links, &groups, errors);
     let record = record::record(root, &links, &stages, &groups, duration, errors);
     if let Some(json) = root.get("sweep") {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use evenflow_base::schema::{Law, Mechanism, Range, Room, Type, Value, Values, Way};
+use evenflow_base::schema::{Law, Mechanism, Place, Range, Room, Type, Value, Values, Way};
 use evenflow_base::{Duration, Rate, Time};
 use evenflow_queue::htb::leaf_names;
 use serde_json::Value as Json;
@@ -441,6 +441,69 @@ pub(super) fn check_per_flow(
     for (i, draft) in stages.iter().enumerate() {
         if let (Some(Per::Flow), Some(opener)) = (draft.per, opener(Component::Stage(i))) {
             errors.push(join(&join("stages", &draft.name), "per"), copies(opener));
+        }
+    }
+}
+
+/// Stages that have a place on a path stand there. Said only where all paths are known.
+pub(super) fn check_places(
+    links: &[LinkDraft],
+    stages: &[StageDraft],
+    groups: &[GroupDraft],
+    errors: &mut Errors,
+) {
+    let Some(paths) = groups.iter().map(|g| Some((&g.name, g.path.as_ref()?))).collect::<Option<Vec<_>>>()
+    else {
+        return;
+    };
+    let place = |i: usize| stages[i].mechanism.map_or(Place::Anywhere, |mechanism| mechanism.traits.place);
+    for (i, draft) in stages.iter().enumerate() {
+        let on = |path: &Vec<Hop>| path.iter().any(|hop| hop.component == Component::Stage(i));
+        if place(i) != Place::Anywhere && !groups.is_empty() && !paths.iter().any(|(_, path)| on(path)) {
+            let why = format!(
+                "is on no path, and so does nothing: write {} where packets {}",
+                quoted(&draft.name),
+                if place(i) == Place::Ingress {
+                    "enter the network, before the links that they share"
+                } else {
+                    "leave the network, behind the queues that mark them"
+                }
+            );
+            errors.push(join("stages", &draft.name), why);
+        }
+    }
+    for (group, path) in paths {
+        for (n, hop) in path.iter().enumerate() {
+            let Component::Stage(own) = hop.component else { continue };
+            if place(own) != Place::Egress {
+                continue;
+            }
+            let here = format!("{}.path[{n}]", join("groups", group));
+            let name = quoted(&stages[own].name);
+            let behind = path[n + 1..].iter().find_map(|hop| match hop.component {
+                Component::Link(i) => {
+                    let link = links[i].link.as_ref()?;
+                    let way = if hop.against { link.reverse.as_ref()? } else { &link.forward };
+                    let marks = evenflow_queue::marks(&way.queue.as_ref()?.rule.values);
+                    marks.then(|| {
+                        format!(
+                            "before the link {}, whose queue marks packets: it would not see these marks",
+                            quoted(&link.name)
+                        )
+                    })
+                }
+                Component::Stage(i) => (place(i) == Place::Ingress).then(|| {
+                    format!(
+                        "before {}, a {}: what that drops would be losses that it does not see",
+                        quoted(&stages[i].name),
+                        stages[i].mechanism.map_or("stage", |mechanism| mechanism.kind)
+                    )
+                }),
+            });
+            if let Some(why) = behind {
+                let kind = stages[own].mechanism.map_or("stage", |mechanism| mechanism.kind);
+                errors.push(here, format!("{name}, the {kind}, stands {why}; put it behind"));
+            }
         }
     }
 }

@@ -8,6 +8,8 @@ use evenflow_scenario::model::{Group, Per};
 #[derive(Clone, Debug)]
 pub(super) struct Copy {
     pub(super) owner: String,
+    /// The number of its owner's group; the first of those who share it.
+    pub(super) group: usize,
     /// Number among the copies of its group: decides for dealt values.
     pub(super) index: usize,
     /// Weight of its owner; 1 where users share it.
@@ -55,7 +57,7 @@ impl Copies {
                         (format!("{}/{user}/{}", group.name, index % flows[g]), weights[g][user])
                     }
                 };
-                copies.list.push(Copy { owner, index, weight });
+                copies.list.push(Copy { owner, group: g, index, weight });
             }
         }
         copies

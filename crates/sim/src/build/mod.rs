@@ -145,6 +145,7 @@ impl Builder<'_> {
                     stream,
                     class: i as u32,
                     copy: number as u32,
+                    group: copy.group as u32,
                     home: u32::MAX,
                     held: 0,
                     wake: Time::NEVER,

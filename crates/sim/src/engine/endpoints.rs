@@ -155,9 +155,12 @@ impl Engine {
 
     #[inline(always)]
     fn send_all<const TIMESTAMPS: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
-        let mut outbox = std::mem::take(&mut self.outbox);
-        self.created += outbox.len() as u64;
-        for segment in &outbox {
+        self.created += self.outbox.len() as u64;
+        let sack = self.net.profiles[profile as usize].sack;
+        // By index, for what a packet meets needs the engine whole; nothing on its way adds to the outbox.
+        let mut i = 0;
+        while let Some(&segment) = self.outbox.get(i) {
+            i += 1;
             let back = segment.is_backward();
             let mut packet = Packet {
                 seq: segment.seq,
@@ -168,10 +171,7 @@ impl Engine {
                 ip: segment.ip,
                 ..Packet::new(flow, segment.size(&self.net.profiles[profile as usize]), segment.payload)
             };
-            if back
-                && self.net.profiles[profile as usize].sack
-                && self.net.connections[info.endpoint as usize].receiver.reports()
-            {
+            if back && sack && self.net.connections[info.endpoint as usize].receiver.reports() {
                 self.report(&mut packet, info);
             }
             if back && TIMESTAMPS {
@@ -180,8 +180,7 @@ impl Engine {
             }
             self.launch(&mut packet, segment.again, info, now);
         }
-        outbox.clear();
-        self.outbox = outbox;
+        self.outbox.clear();
     }
 
     /// An ACK gets its SACK option.

@@ -3,6 +3,7 @@
 mod accounting;
 mod aqm;
 mod common;
+mod conex;
 mod controls;
 mod flows;
 mod metrics;

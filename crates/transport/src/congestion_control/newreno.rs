@@ -61,7 +61,7 @@ impl Control for NewReno {
 
     /// Slow start below ssthresh, congestion avoidance from there on. An ACK of less than a segment grows nothing until
     /// the bytes add up to one.
-    #[inline]
+    #[inline(always)]
     fn grow(&mut self, w: &mut Window, acked: &Acked) {
         let mut segments = acked.segments;
         match self.counting {

@@ -88,7 +88,7 @@ macro_rules! controls {
             }
 
             /// See [`Control::grow`].
-            #[inline]
+            #[inline(always)]
             pub fn grow(&mut self, window: &mut Window, acked: &Acked) {
                 match self {
                     CongestionControl::NewReno(control) => control.grow(window, acked),

@@ -48,7 +48,7 @@ impl Connection {
     ) {
         if self.talk.is_none() {
             return match at {
-                End::Client => self.sender.receive(packet, carried, now, profile, out),
+                End::Client => self.sender.receive_apart(packet, carried, now, profile, out),
                 End::Server => self.receiver.receive(packet, now, profile, out),
             };
         }
@@ -111,7 +111,7 @@ impl Connection {
         }
         self.hear_window(End::Client, packet, carried);
         self.tail(End::Client).state = State::Established;
-        self.sender.receive(packet, carried, to.now, to.profile, to.out);
+        self.sender.receive_apart(packet, carried, to.now, to.profile, to.out);
         self.sender.persist(to.now, to.profile);
         let mode = self.sender.ecn();
         if let Some(receiver) = self.incoming(End::Client) {

@@ -145,7 +145,7 @@ impl Sender {
         // A duplicate ACK holds nothing and leaves the window as it is (RFC 5681 section 2).
         let counts = !holds && !news && !self.is_closed(profile);
         if profile.sack || ack.seq > una || counts {
-            self.receive(ack, carried, now, profile, out);
+            self.receive_apart(ack, carried, now, profile, out);
         }
         if news {
             self.push(now, profile, out);

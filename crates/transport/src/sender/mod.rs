@@ -426,8 +426,9 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement arrives with its options; what is to be sent goes to `out`.
-    #[inline]
+    /// An acknowledgement arrives with its options; what is to be sent goes to `out`. Inlined where every packet comes by; others
+    /// call [`Sender::receive_apart`].
+    #[inline(always)]
     pub fn receive(
         &mut self,
         ack: &Packet,
@@ -454,6 +455,19 @@ impl Sender {
             }
             _ => {}
         }
+    }
+
+    /// The same, not inlined.
+    #[inline(never)]
+    pub fn receive_apart(
+        &mut self,
+        ack: &Packet,
+        carried: &Carried,
+        now: Time,
+        profile: &Profile,
+        out: &mut Vec<Segment>,
+    ) {
+        self.receive(ack, carried, now, profile, out);
     }
 
     fn established(&mut self, ack: &Packet, now: Time, profile: &Profile, out: &mut Vec<Segment>) {

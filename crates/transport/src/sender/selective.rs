@@ -140,6 +140,7 @@ impl Sender {
     }
 
     /// An ACK with its SACK option.
+    #[inline(always)]
     pub(super) fn selective_ack(
         &mut self,
         ack: &Packet,

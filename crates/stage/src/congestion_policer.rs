@@ -1,0 +1,732 @@
+//! Congestion policer: charges each user for the congestion that his packets report, and acts on all his ConEx packets when his
+//! tokens are used up (RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C and figure 6).
+//!
+//! Tokens come at a rate into a bucket; a report takes its own packet, or its bytes, out of it. How hard the policer acts follows
+//! from the level by a drop function, which may reach below zero: until there the bucket is in debt. Users who cause little
+//! congestion never meet it, however much they send. Not here: who makes reports (the sender), whether they are true (the
+//! auditor), a policer by rate ([`crate::policer`]).
+
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type,
+    Value, Values,
+};
+use evenflow_base::{Codepoint, Draw, Packet, Reason, Time};
+
+use crate::station::{Cx, Owner, Pass, Station};
+use crate::three_colour::Unit;
+
+/// How steeply packets are dropped when the tokens are used up (Sanhaji et al. 2015, figure 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harshness {
+    /// All, as soon as there are none.
+    Strict,
+    /// More and more, all from a debt of a tenth of the depth on.
+    Mild,
+    /// More and more, all from a debt of the depth on.
+    Soft,
+}
+
+impl Harshness {
+    /// Its name in a scenario, which must be one.
+    pub fn of(word: &str) -> Harshness {
+        match word {
+            "strict" => Harshness::Strict,
+            "soft" => Harshness::Soft,
+            _ => Harshness::Mild,
+        }
+    }
+
+    /// The debt at which everything is dropped, of a bucket of `depth`.
+    #[inline]
+    pub fn end(self, depth: f64) -> f64 {
+        match self {
+            Harshness::Strict => 0.0,
+            Harshness::Mild => depth / 10.0,
+            Harshness::Soft => depth,
+        }
+    }
+
+    /// The probability of a drop at `level` (figure 6).
+    #[inline]
+    pub fn probability(self, level: f64, depth: f64) -> f64 {
+        if level > 0.0 {
+            return 0.0;
+        }
+        match self {
+            Harshness::Strict => 1.0,
+            Harshness::Mild | Harshness::Soft => (-level / self.end(depth)).min(1.0),
+        }
+    }
+}
+
+/// When a report is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// When it arrives, whatever becomes of it.
+    Arrival,
+    /// When it goes on.
+    Pass,
+}
+
+/// What is done about packets that are picked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// They are dropped.
+    Drop,
+    /// They go on in this class.
+    Class(u8),
+    /// They get a congestion mark.
+    Mark,
+}
+
+/// A token bucket that reports are charged to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// What tokens count.
+    pub unit: Unit,
+    /// Tokens a second: packets, or bytes.
+    pub rate: f64,
+    /// Tokens that it holds.
+    pub depth: f64,
+    /// Tokens in it at first.
+    pub level: f64,
+    /// The drop function.
+    pub harshness: Harshness,
+    /// When reports are charged.
+    pub charge: Charge,
+    /// The debt ends where the drop function does.
+    pub floor: bool,
+    /// What is done.
+    pub action: Action,
+    /// Credits are charged as reports are.
+    pub credit: bool,
+    /// 11 with RE = 0 is a report that met congestion, not a marked packet of RFC 3168.
+    pub cancelled: bool,
+    /// Packets that are not ConEx are dropped like the user's others; they cost nothing.
+    pub legacy: bool,
+}
+
+impl Params {
+    /// From decoded values.
+    pub fn new(values: &Values, classes: &[String]) -> Result<Params, Vec<Problem>> {
+        let problems = problems(values);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let unit = values.get("rate").and_then(unit).unwrap_or(Unit::Packets);
+        let (rate, depth) = (values.number("rate"), values.number("depth"));
+        let is = |name: &str, word: &str| values.word(name) == word;
+        let class = |name: &str| classes.iter().position(|class| class == name).unwrap_or(0) as u8;
+        Ok(Params {
+            unit,
+            rate: if unit == Unit::Bytes { rate / 8.0 } else { rate },
+            depth,
+            level: values.number("level") * depth,
+            harshness: Harshness::of(values.word("harshness")),
+            charge: if is("charge", "pass") { Charge::Pass } else { Charge::Arrival },
+            floor: is("floor", "end"),
+            action: match values.word("action") {
+                "class" => Action::Class(class(values.word("class"))),
+                "mark" => Action::Mark,
+                _ => Action::Drop,
+            },
+            credit: is("credit", "charged"),
+            cancelled: is("cancelled", "charged"),
+            legacy: is("legacy", "police"),
+        })
+    }
+}
+
+/// What a quantity counts; of one that is drawn, what its draws do.
+pub(crate) fn unit(value: &Value) -> Option<Unit> {
+    match value {
+        Value::Rate(_) | Value::Bytes(_) => Some(Unit::Bytes),
+        Value::PacketRate(_) | Value::Packets(_) => Some(Unit::Packets),
+        Value::Random(law) => law.example().and_then(unit),
+        _ => None,
+    }
+}
+
+/// `class` stands beside the action that needs it, and beside no other.
+pub(crate) fn class_problem(values: &Values) -> Option<Problem> {
+    let wanted = matches!(values.get("action"), Some(Value::Word(word)) if word == "class");
+    match (wanted, values.get("class").is_some()) {
+        (true, false) => Some((
+            "class",
+            "is required beside action = \"class\": the traffic class that packets get".into(),
+        )),
+        (false, true) => Some(("class", "means nothing without action = \"class\"".into())),
+        _ => None,
+    }
+}
+
+/// The class that `values` give to packets.
+pub(crate) fn class_given(values: &Values) -> Vec<(&'static str, String)> {
+    match (values.get("action"), values.get("class")) {
+        (Some(Value::Word(action)), Some(Value::Word(class))) if action == "class" => {
+            vec![("class", class.clone())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The classes that packets of `class` may have behind such a stage.
+pub(crate) fn class_after(values: &Values, class: &str) -> Vec<String> {
+    let given = class_given(values).into_iter().map(|(_, given)| given).filter(|given| given != class);
+    std::iter::once(class.to_owned()).chain(given).collect()
+}
+
+/// What is wrong with parameters together; some of them may be missing.
+fn problems(values: &Values) -> Vec<Problem> {
+    let counts = |unit: Unit| if unit == Unit::Packets { "packets" } else { "bytes" };
+    let mut problems: Vec<Problem> = Vec::new();
+    if let (Some(rate), Some(depth)) = (values.get("rate").and_then(unit), values.get("depth").and_then(unit))
+        && rate != depth
+    {
+        let example = if rate == Unit::Packets { "\"45 packets\"" } else { "\"67.5 kB\"" };
+        let (rate, depth) = (counts(rate), counts(depth));
+        problems.push((
+            "depth",
+            format!("counts {depth}, but rate counts {rate}; tokens are one of the two: write {example}"),
+        ));
+    }
+    let is = |name: &str, word: &str| values.get(name) == Some(&Value::Word(word.into()));
+    if is("charge", "pass") && is("floor", "end") {
+        let why = "stands beside charge = \"pass\", whose debt is at most a packet beyond there by itself; leave one of the two out";
+        problems.push(("floor", why.into()));
+    }
+    problems.extend(class_problem(values));
+    problems
+}
+
+/// A bucket and what it was charged.
+#[derive(Clone, Debug)]
+struct Bucket {
+    level: f64,
+    last: Time,
+    least: f64,
+    charged: f64,
+}
+
+impl Bucket {
+    /// Tokens that are in it at `now`.
+    #[inline]
+    fn at(&self, now: Time, params: &Params) -> f64 {
+        (self.level + params.rate * now.since(self.last).seconds()).min(params.depth)
+    }
+
+    /// Takes `cost` out of it.
+    #[inline]
+    fn take(&mut self, cost: f64, params: &Params) {
+        self.level -= cost;
+        if params.floor {
+            self.level = self.level.max(-params.harshness.end(params.depth));
+        }
+        self.least = self.least.min(self.level);
+        self.charged += cost;
+    }
+}
+
+/// The policer of one user.
+#[derive(Clone, Debug)]
+pub struct CongestionPolicer {
+    params: Params,
+    bucket: Bucket,
+    /// Bytes of reports.
+    volume: u64,
+    /// Packets.
+    reports: u64,
+    credits: u64,
+    arrived: u64,
+    policed: u64,
+    first: Option<Time>,
+}
+
+impl CongestionPolicer {
+    /// A policer that has seen nothing.
+    pub fn new(params: Params) -> CongestionPolicer {
+        let bucket = Bucket { level: params.level, last: Time::ZERO, least: params.level, charged: 0.0 };
+        CongestionPolicer {
+            params,
+            bucket,
+            volume: 0,
+            reports: 0,
+            credits: 0,
+            arrived: 0,
+            policed: 0,
+            first: None,
+        }
+    }
+
+    /// What a packet of `codepoint` costs, if its sender is policed.
+    #[inline]
+    fn cost(&mut self, packet: &Packet, codepoint: Codepoint) -> Option<f64> {
+        let params = &self.params;
+        let of_packet = match params.unit {
+            Unit::Packets => 1.0,
+            Unit::Bytes => f64::from(packet.size),
+        };
+        match codepoint {
+            Codepoint::NotMarked | Codepoint::Negative => Some(0.0),
+            Codepoint::Cancelled if !params.cancelled => params.legacy.then_some(0.0),
+            Codepoint::ReEcho | Codepoint::Cancelled => {
+                self.reports += 1;
+                self.volume += u64::from(packet.size);
+                Some(of_packet)
+            }
+            Codepoint::Credit => {
+                self.credits += 1;
+                Some(if params.credit { of_packet } else { 0.0 })
+            }
+            Codepoint::NotCapable | Codepoint::Legacy | Codepoint::Unused => params.legacy.then_some(0.0),
+        }
+    }
+
+    /// What becomes of a packet at `now`. A number is drawn where some are dropped and others are not.
+    #[inline]
+    pub fn meet<D: Draw>(&mut self, packet: &mut Packet, now: Time, draws: &mut D) -> Pass {
+        if packet.payload == 0 && !packet.is_datagram() {
+            return Pass::On;
+        }
+        let codepoint = Codepoint::of(packet.ecn(), packet.re());
+        let Some(cost) = self.cost(packet, codepoint) else { return Pass::On };
+        let params = self.params;
+        self.arrived += 1;
+        self.bucket.level = self.bucket.at(now, &params);
+        self.bucket.last = now;
+        if params.charge == Charge::Arrival && cost > 0.0 {
+            self.bucket.take(cost, &params);
+        }
+        let probability = params.harshness.probability(self.bucket.level, params.depth);
+        let picked = probability >= 1.0 || probability > 0.0 && draws.open01() < probability;
+        if !picked {
+            if params.charge == Charge::Pass && cost > 0.0 {
+                self.bucket.take(cost, &params);
+            }
+            return Pass::On;
+        }
+        self.policed += 1;
+        self.first.get_or_insert(now);
+        match params.action {
+            Action::Drop => Pass::Drop(Reason::CongestionPoliced),
+            Action::Class(class) => {
+                packet.class = class;
+                Pass::On
+            }
+            Action::Mark => match codepoint.marked(false) {
+                None => Pass::Drop(Reason::CongestionPoliced),
+                Some(marked) if marked == codepoint => Pass::On,
+                Some(marked) => {
+                    packet.set_ecn(marked.ecn());
+                    Pass::Mark(Reason::CongestionPoliced)
+                }
+            },
+        }
+    }
+}
+
+impl Station for CongestionPolicer {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<CongestionPolicer, Vec<Problem>> {
+        Params::new(values, owner.classes).map(CongestionPolicer::new)
+    }
+
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        self.meet(packet, cx.now, cx.stream)
+    }
+
+    fn observe(&self, name: &str, now: Time) -> Option<f64> {
+        match name {
+            "tokens" => Some(self.bucket.at(now, &self.params)),
+            "least_tokens" => Some(self.bucket.least),
+            "congestion_volume" => Some(self.volume as f64),
+            "charged" => Some(self.bucket.charged),
+            "reports" => Some(self.reports as f64),
+            "credits" => Some(self.credits as f64),
+            "arrived" => Some(self.arrived as f64),
+            "policed" => Some(self.policed as f64),
+            "first_drop" => self.first.map(Time::seconds),
+            _ => None,
+        }
+    }
+
+    fn classes_after(values: &Values, class: &str) -> Vec<String> {
+        class_after(values, class)
+    }
+
+    fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
+        class_given(values)
+    }
+
+    fn problems(values: &Values) -> Vec<Problem> {
+        problems(values)
+    }
+}
+
+const CONEX_2015: &str = "Sanhaji et al. 2015, section III.C";
+const FIGURE_6: &str = "Sanhaji et al. 2015, figure 6";
+
+/// `class` beside an action of that name.
+pub(crate) const CLASS: Param = Param {
+    name: "class",
+    ty: Type::Name,
+    default: Fallback::Absent("required beside action = \"class\""),
+    range: Range::ANY,
+    source: "RFC 2474 section 3",
+    doc: "The traffic class that packets get with the action of that name.",
+};
+
+const fn word(
+    name: &'static str,
+    words: &'static [&'static str],
+    default: &'static str,
+    source: &'static str,
+    doc: &'static str,
+) -> Param {
+    Param { name, ty: Type::Choice(words), default: Fallback::Text(default), range: Range::ANY, source, doc }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "congestion-policer",
+    room: Room::Stage,
+    traits: Traits { place: Place::Ingress, accounts: true, ..Mechanism::PLAIN },
+    title: "Congestion policer",
+    doc: "Charges a user for the congestion that his packets report (ConEx) to one token bucket for all his flows, and drops, marks or \
+          demotes his ConEx packets when the tokens are used up. Give it per = \"user\". Segments without data are never \
+          policed.",
+    source: "RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C",
+    params: &[
+        Param {
+            name: "rate",
+            ty: Type::RateOrPacketRate,
+            default: Fallback::Required,
+            range: Range::POSITIVE,
+            source: CONEX_2015,
+            doc: "How fast tokens come: congestion in packets or in bits a second, for all flows of the user together.",
+        },
+        Param {
+            name: "depth",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Required,
+            range: Range::POSITIVE,
+            source: CONEX_2015,
+            doc: "Tokens that the bucket holds, packets or bytes as the rate.",
+        },
+        word("rule", &["bucket"], "bucket", CONEX_2015, "How a user is charged: one token bucket."),
+        word(
+            "harshness",
+            &["strict", "mild", "soft"],
+            "mild",
+            FIGURE_6,
+            "The share of packets that is dropped, by the level: strict: all from 0 on; mild, soft: a share that rises from 0 at level \
+             0 to all at a debt of a tenth of the depth, or of the depth.",
+        ),
+        word(
+            "charge",
+            &["arrival", "pass"],
+            "arrival",
+            "Sanhaji et al. 2015, section III.C, taken literally",
+            "Whether a report is charged when it arrives, or only if it goes on unharmed.",
+        ),
+        word(
+            "floor",
+            &["none", "end"],
+            "none",
+            FIGURE_6,
+            "How deep the debt may become: without end, or to where everything is dropped.",
+        ),
+        Param {
+            name: "level",
+            ty: Type::Number,
+            default: Fallback::Text("1"),
+            range: Range { min: 0.0, closed: true, max: 1.0 },
+            source: "not given by the documents",
+            doc: "The share of the bucket that is full at first.",
+        },
+        word(
+            "action",
+            &["drop", "class", "mark"],
+            "drop",
+            "RFC 7713 section 5.4.3",
+            "What is done to packets that are picked: drop, give them a traffic class, or mark them (what cannot be marked is dropped).",
+        ),
+        CLASS,
+        word(
+            "credit",
+            &["free", "charged"],
+            "free",
+            "Sanhaji et al. 2015, table I; charged: draft-briscoe-conex-policing-01 section 3.11",
+            "Whether Credit costs as much as a report.",
+        ),
+        word(
+            "cancelled",
+            &["charged", "free"],
+            "charged",
+            "draft-briscoe-conex-re-ecn-motiv-03, appendix B",
+            "What 11 with RE = 0 is, on a policer behind a queue that marks: a report that met congestion, which is charged, or a \
+             marked packet of RFC 3168, which is not ConEx.",
+        ),
+        word(
+            "legacy",
+            &["pass", "police"],
+            "pass",
+            "RFC 6789 section 5",
+            "Whether packets that are not ConEx go on untouched, or are picked like the user's others; they cost nothing.",
+        ),
+    ],
+    observables: &[
+        Observable {
+            name: "tokens",
+            unit: "B or packets",
+            doc: "Tokens in the bucket; less than zero: debt.",
+        },
+        Observable { name: "least_tokens", unit: "B or packets", doc: "The least that were ever in it." },
+        Observable {
+            name: "congestion_volume",
+            unit: "B",
+            doc: "Bytes of all packets that reported congestion (RFC 6789 section 2.2), whatever became of them.",
+        },
+        Observable { name: "charged", unit: "B or packets", doc: "Tokens taken out of the bucket." },
+        Observable { name: "reports", unit: "packets", doc: "Packets that reported congestion." },
+        Observable { name: "credits", unit: "packets", doc: "Packets that carried Credit." },
+        Observable { name: "arrived", unit: "packets", doc: "Packets that it might have picked." },
+        Observable { name: "policed", unit: "packets", doc: "Packets that it has picked." },
+        Observable { name: "first_drop", unit: "s", doc: "When it picked the first; null: never." },
+    ],
+    counters: &[Counter {
+        name: "congestion_policed",
+        doc: "The user has caused more congestion than his tokens pay for.",
+    }],
+    deviations: &[
+        Deviation {
+            what: "Tokens come continuously, from the start of the run on, whether or not the user sends.",
+            why: "The paper does not say; a tick of a timer would add bursts of its own.",
+        },
+        Deviation {
+            what: "One bucket.",
+            why: "RFC 7713 section 5.4.3 and draft-briscoe-conex-policing-01 section 3 advise a second, shallow one; the paper has one.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::codepoint::CODEPOINTS;
+    use evenflow_base::packet::ip;
+
+    use super::*;
+    use crate::Stepper;
+
+    /// Five tokens, one a second, mild; in packets.
+    fn params() -> Params {
+        Params {
+            unit: Unit::Packets,
+            rate: 1.0,
+            depth: 5.0,
+            level: 5.0,
+            harshness: Harshness::Mild,
+            charge: Charge::Arrival,
+            floor: false,
+            action: Action::Drop,
+            credit: false,
+            cancelled: true,
+            legacy: false,
+        }
+    }
+
+    fn packet(codepoint: Codepoint) -> Packet {
+        let mut packet = Packet { ip: ip::DATAGRAM, ..Packet::new(0, 1500, 1472) }.with_ecn(codepoint.ecn());
+        packet.set_re(codepoint.re());
+        packet
+    }
+
+    /// What becomes of a packet, and the tokens after it.
+    fn meet(policer: &mut CongestionPolicer, codepoint: Codepoint, seconds: f64) -> (Pass, f64) {
+        let now = Time::from_seconds(seconds);
+        let pass = policer.forward(&mut packet(codepoint), &mut Stepper::new(1).cx(now));
+        (pass, policer.observe("tokens", now).expect("it is known"))
+    }
+
+    const DROP: Pass = Pass::Drop(Reason::CongestionPoliced);
+
+    /// Figure 6 at its corners. At d = 5 the mild function spans half a packet.
+    #[test]
+    fn each_drop_function_at_its_corners() {
+        let at = |harshness: Harshness, depth: f64, levels: [f64; 6]| {
+            levels.map(|level| harshness.probability(level, depth))
+        };
+        let d5 = [5.0, 1e-9, 0.0, -0.25, -0.5, -5.0];
+        assert_eq!(at(Harshness::Strict, 5.0, d5), [0.0, 0.0, 1.0, 1.0, 1.0, 1.0]);
+        assert_eq!(at(Harshness::Mild, 5.0, d5), [0.0, 0.0, 0.0, 0.5, 1.0, 1.0]);
+        assert_eq!(at(Harshness::Soft, 5.0, d5), [0.0, 0.0, 0.0, 0.05, 0.1, 1.0]);
+        let d45 = [45.0, 0.5, -2.25, -4.5, -22.5, -45.0];
+        assert_eq!(at(Harshness::Strict, 45.0, d45), [0.0, 0.0, 1.0, 1.0, 1.0, 1.0]);
+        assert_eq!(at(Harshness::Mild, 45.0, d45), [0.0, 0.0, 0.5, 1.0, 1.0, 1.0]);
+        assert_eq!(at(Harshness::Soft, 45.0, d45), [0.0, 0.0, 0.05, 0.1, 0.5, 1.0]);
+        assert_eq!(
+            [Harshness::Strict, Harshness::Mild, Harshness::Soft].map(|h| h.end(45.0)),
+            [0.0, 4.5, 45.0]
+        );
+    }
+
+    /// Table I: what each codepoint costs, and which of them an empty bucket drops.
+    #[test]
+    fn the_eight_rows_of_table_i() {
+        use Codepoint::{Cancelled, Credit, Legacy, Negative, NotCapable, NotMarked, ReEcho, Unused};
+        let costs = |params: Params| {
+            CODEPOINTS.map(|codepoint| 5.0 - meet(&mut CongestionPolicer::new(params), codepoint, 0.0).1)
+        };
+        assert_eq!(CODEPOINTS, [NotCapable, Credit, ReEcho, NotMarked, Legacy, Unused, Cancelled, Negative]);
+        assert_eq!(costs(params()), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(costs(Params { credit: true, ..params() }), [0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(costs(Params { cancelled: false, ..params() }), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        let dropped = |params: Params| {
+            let broke = Params { harshness: Harshness::Strict, level: 0.0, ..params };
+            CODEPOINTS.map(|codepoint| meet(&mut CongestionPolicer::new(broke), codepoint, 0.0).0 == DROP)
+        };
+        let conex = [false, true, true, true, false, false, true, true];
+        assert_eq!(dropped(params()), conex);
+        assert_eq!(dropped(Params { legacy: true, ..params() }), [true; 8]);
+        let without = [false, true, true, true, false, false, false, true];
+        assert_eq!(dropped(Params { cancelled: false, ..params() }), without);
+    }
+
+    /// Dossier M5, P1 with d = 2, strict: 2, 1, 0 (dropped), 0.5 after half a second (passes unmarked), -0.5 (dropped), 0.5.
+    #[test]
+    fn charged_on_arrival_the_debt_grows() {
+        let mut policer = CongestionPolicer::new(Params {
+            depth: 2.0,
+            level: 2.0,
+            harshness: Harshness::Strict,
+            ..params()
+        });
+        let report = Codepoint::ReEcho;
+        assert_eq!(meet(&mut policer, report, 0.0), (Pass::On, 1.0));
+        assert_eq!(meet(&mut policer, report, 0.0), (DROP, 0.0));
+        assert_eq!(meet(&mut policer, Codepoint::NotMarked, 0.5), (Pass::On, 0.5));
+        assert_eq!(meet(&mut policer, report, 0.5), (DROP, -0.5));
+        for _ in 0..9 {
+            assert_eq!(meet(&mut policer, report, 0.5).0, DROP);
+        }
+        assert_eq!(policer.observe("tokens", Time::from_seconds(0.5)), Some(-9.5));
+        assert_eq!(meet(&mut policer, Codepoint::NotMarked, 10.0), (DROP, 0.0));
+        assert_eq!(meet(&mut policer, Codepoint::NotMarked, 10.25), (Pass::On, 0.25));
+        let seen = |name| policer.observe(name, Time::from_seconds(99.0));
+        assert_eq!((seen("tokens"), seen("least_tokens")), (Some(2.0), Some(-9.5)));
+        assert_eq!((seen("reports"), seen("congestion_volume")), (Some(12.0), Some(18_000.0)));
+        assert_eq!((seen("arrived"), seen("policed"), seen("charged")), (Some(15.0), Some(12.0), Some(12.0)));
+        assert_eq!(seen("first_drop"), Some(0.0));
+    }
+
+    /// P2: what is dropped costs nothing, so that the bucket stands half a packet or less below zero.
+    #[test]
+    fn charged_when_they_pass_the_debt_is_at_most_a_packet() {
+        let mut policer = CongestionPolicer::new(Params {
+            level: 0.5,
+            charge: Charge::Pass,
+            harshness: Harshness::Strict,
+            ..params()
+        });
+        assert_eq!(meet(&mut policer, Codepoint::ReEcho, 0.0), (Pass::On, -0.5));
+        assert_eq!(meet(&mut policer, Codepoint::ReEcho, 0.0), (DROP, -0.5));
+        assert_eq!(meet(&mut policer, Codepoint::NotMarked, 0.5), (DROP, 0.0));
+        assert_eq!(meet(&mut policer, Codepoint::ReEcho, 0.75), (Pass::On, -0.75));
+        assert_eq!(policer.observe("charged", Time::ZERO), Some(2.0));
+    }
+
+    /// P3: the debt ends where the drop function does: -0, -0.5 and -5 of five tokens.
+    #[test]
+    fn the_floor_is_the_end_of_the_drop_function() {
+        for (harshness, floor) in [(Harshness::Strict, 0.0), (Harshness::Mild, -0.5), (Harshness::Soft, -5.0)]
+        {
+            let mut policer = CongestionPolicer::new(Params { floor: true, harshness, ..params() });
+            for _ in 0..20 {
+                meet(&mut policer, Codepoint::ReEcho, 0.0);
+            }
+            assert_eq!(policer.observe("least_tokens", Time::ZERO), Some(floor), "{harshness:?}");
+        }
+    }
+
+    /// The paper's byte mode: 1 packet/s is 12 kbit/s, 5 packets are 7,500 B.
+    #[test]
+    fn in_bytes_a_report_costs_its_size() {
+        let bytes = Params { unit: Unit::Bytes, rate: 1500.0, depth: 7500.0, level: 7500.0, ..params() };
+        let mut policer = CongestionPolicer::new(bytes);
+        assert_eq!(meet(&mut policer, Codepoint::ReEcho, 0.0), (Pass::On, 6000.0));
+        let mut small = Packet { size: 100, ..packet(Codepoint::ReEcho) };
+        let now = Time::from_seconds(0.5);
+        assert_eq!(policer.forward(&mut small, &mut Stepper::new(1).cx(now)), Pass::On);
+        assert_eq!(policer.observe("tokens", now), Some(6650.0));
+        assert_eq!(policer.observe("congestion_volume", now), Some(1600.0));
+    }
+
+    /// A class and a mark instead of a drop; what a queue of RFC 3168 could not mark is dropped.
+    #[test]
+    fn picked_packets_get_a_class_or_a_mark() {
+        let broke = Params { level: -1.0, harshness: Harshness::Strict, ..params() };
+        let mut demoted = packet(Codepoint::NotMarked);
+        let mut policer = CongestionPolicer::new(Params { action: Action::Class(3), ..broke });
+        assert_eq!(policer.forward(&mut demoted, &mut Stepper::new(1).cx(Time::ZERO)), Pass::On);
+        assert_eq!((demoted.class, policer.policed), (3, 1));
+        let marked = |codepoint| {
+            let mut policer = CongestionPolicer::new(Params { action: Action::Mark, ..broke });
+            let mut packet = packet(codepoint);
+            let pass = policer.forward(&mut packet, &mut Stepper::new(1).cx(Time::ZERO));
+            (pass, Codepoint::of(packet.ecn(), packet.re()))
+        };
+        let mark = Pass::Mark(Reason::CongestionPoliced);
+        assert_eq!(marked(Codepoint::NotMarked), (mark, Codepoint::Negative));
+        assert_eq!(marked(Codepoint::ReEcho), (mark, Codepoint::Cancelled));
+        assert_eq!(marked(Codepoint::Negative), (Pass::On, Codepoint::Negative));
+        assert_eq!(marked(Codepoint::Credit), (DROP, Codepoint::Credit));
+    }
+
+    /// Acknowledgements and other segments without data are nobody's congestion.
+    #[test]
+    fn segments_without_data_pass() {
+        let mut policer = CongestionPolicer::new(Params { level: -9.0, legacy: true, ..params() });
+        let mut ack = packet(Codepoint::ReEcho);
+        (ack.ip, ack.payload) = (ack.ip & !ip::DATAGRAM, 0);
+        assert_eq!(policer.forward(&mut ack, &mut Stepper::new(1).cx(Time::ZERO)), Pass::On);
+        assert_eq!((policer.arrived, policer.reports), (0, 0));
+    }
+
+    /// Where the share is a half, half are dropped.
+    #[test]
+    fn the_share_is_dropped_at_random() {
+        let level = |policer: &mut CongestionPolicer| policer.bucket.level = -0.25;
+        let (mut policer, mut by_hand) =
+            (CongestionPolicer::new(Params { rate: 0.0, ..params() }), Stepper::new(1));
+        for _ in 0..10_000 {
+            level(&mut policer);
+            let _ = policer.forward(&mut packet(Codepoint::NotMarked), &mut by_hand.cx(Time::ZERO));
+        }
+        assert!(policer.policed.abs_diff(5_000) < 250, "{}", policer.policed); // five standard errors of 50
+    }
+
+    #[test]
+    fn everything_wrong_is_said_at_once() {
+        let word = |name: &'static str, word: &str| (name, Value::Word(word.into()));
+        let mut values = Values(
+            [
+                ("rate", Value::PacketRate(45.0)),
+                ("depth", Value::Bytes(67_500.0)),
+                word("action", "class"),
+                word("charge", "pass"),
+                word("floor", "end"),
+            ]
+            .into_iter()
+            .collect(),
+        );
+        let names = |problems: Vec<Problem>| problems.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        assert_eq!(names(CongestionPolicer::problems(&values)), ["depth", "floor", "class"]);
+        values.0.insert("class", Value::Word("scavenger".into()));
+        assert_eq!(CongestionPolicer::classes_given(&values), [("class", "scavenger".to_owned())]);
+        assert_eq!(CongestionPolicer::classes_after(&values, "be"), ["be", "scavenger"]);
+        values.0.insert("action", Value::Word("drop".into()));
+        assert_eq!(names(CongestionPolicer::problems(&values)), ["depth", "floor", "class"]);
+        assert_eq!(CongestionPolicer::classes_after(&values, "be"), ["be"]);
+    }
+}
