@@ -117,7 +117,7 @@ class Policer:
             "depth": depth,
             "harshness": self.harshness,
             "charge": o.charge,
-            "floor": o.floor,
+            "floor": o.floor if o.charge == "arrival" else "none",
             "level": 1.0 if o.level == "full" else 0.0,
         }
 

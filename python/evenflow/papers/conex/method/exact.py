@@ -157,3 +157,46 @@ def table_3() -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def tokens_taken(row: Codepoint) -> float:
+    """Tokens that a policer takes for a packet with this codepoint."""
+    table = net.Policer(1e-6).table(Options())
+    table.pop("per")
+    stage = mechanism(table.pop("kind"), **table)
+    stage.forward(now_s=0.0, bytes=net.PACKET_BYTES, ecn=row.ecn_word, re=row.re)
+    return float(stage.observe(now_s=0.0)["charged"])
+
+
+def verdicts(queue: Mapping[str, Any], ecn: str) -> set[str]:
+    """What a RED that picks every other packet does with packets of this ECN field."""
+    table = {**queue, "weight": 1.0, "spread": "bernoulli"}
+    rule = mechanism(table.pop("kind"), **table, link_rate=f"{net.CAPACITY_MBPS:g} Mbit/s")
+    waiting = net.limit_packets(net.Setting().queue_ms) // 2
+    return {
+        rule.admit(now_s=1e-3 * k, bytes=net.PACKET_BYTES, packets=waiting, rate_bps=net.CAPACITY_MBPS * 1e6, ecn=ecn)[
+            "verdict"
+        ]
+        for k in range(100)
+    }
+
+
+def after_red(row: Codepoint) -> str | None:
+    """The ECN field of a packet that a marking RED has picked; None where it drops it."""
+    table = {**net.queue(Options(), net.Setting()), "weight": 1.0, "spread": "bernoulli"}
+    rule = mechanism(table.pop("kind"), **table, link_rate=f"{net.CAPACITY_MBPS:g} Mbit/s")
+    # above the highest threshold every packet is picked; the buffer is not full yet
+    waiting = net.limit_packets(net.Setting().queue_ms) - 1
+    for k in range(1000):
+        found = rule.admit(
+            now_s=1e-3 * k,
+            bytes=net.PACKET_BYTES,
+            packets=waiting,
+            rate_bps=net.CAPACITY_MBPS * 1e6,
+            ecn=row.ecn_word,
+        )
+        if found["verdict"] == "drop":
+            return None
+        if found["verdict"] == "mark" or row.ecn_word == "marked":
+            return str(found["ecn"])
+    return str(found["ecn"])
