@@ -37,7 +37,9 @@ def test_red_rises_from_a_tenth_of_the_buffer_to_all_of_it() -> None:
 def test_the_simulators_red_has_that_function(share: float) -> None:
     expected = net.red_probability(share)
     # 4,000 draws: 3.5 standard deviations
-    assert exact.red_by_hand(share) == pytest.approx(expected, abs=3.5 * math.sqrt(expected * (1 - expected) / 4000) + 1e-3)
+    assert exact.red_by_hand(share) == pytest.approx(
+        expected, abs=3.5 * math.sqrt(expected * (1 - expected) / 4000) + 1e-3
+    )
 
 
 def test_drop_functions_at_their_corners() -> None:
