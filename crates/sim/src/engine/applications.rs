@@ -1,4 +1,4 @@
-//! Hosts of applications: what applications are told, what they want, and the flows that they open on the way.
+//! Hosts of applications: what applications hear of, what they want, and the flows that they open on the way.
 //!
 //! ```text
 //! packet, timer or arrival --> connection --> news --> application --> calls --> connection --> packets
@@ -8,7 +8,7 @@
 
 use evenflow_base::{Duration, Ecn, End, Packet, Time, ip};
 use evenflow_traffic::{Call, Datagram, Event};
-use evenflow_transport::connection::{Connection, State, Told};
+use evenflow_transport::connection::{Connection, Notice, State};
 use evenflow_transport::{Profile, Segment};
 
 use super::endpoints::keep_metrics;
@@ -24,8 +24,8 @@ const LONG: Duration = Duration::from_millis(1_000);
 struct Io<'a> {
     /// What it wants sent.
     out: &'a mut Vec<Segment>,
-    /// What it tells its application.
-    told: &'a mut Vec<Told>,
+    /// What it notifies its application of.
+    notices: &'a mut Vec<Notice>,
 }
 
 impl Engine {
@@ -83,7 +83,7 @@ impl Engine {
         let due = live.connection.as_ref().is_some_and(|c| now >= c.deadline(end));
         self.act_or(How::GaveUp, flow, end, now, |c, profile, io| {
             if due {
-                c.wake(end, now, profile, io.out, io.told);
+                c.wake(end, now, profile, io.out, io.notices);
             }
         });
         self.spread(now);
@@ -133,7 +133,7 @@ impl Engine {
             Call::Abort(conn, end) => {
                 let Some(flow) = flow(conn) else { return };
                 self.live(flow).how = How::Reset;
-                self.act(flow, end, now, |c, profile, io| c.abort(end, now, profile, io.out, io.told));
+                self.act(flow, end, now, |c, profile, io| c.abort(end, now, profile, io.out, io.notices));
             }
             Call::Pace(conn, end) => self.net.applications[application as usize].paced.push((conn, end)),
             Call::Read(conn, end, bytes) => {
@@ -199,7 +199,7 @@ impl Engine {
         }
         self.net.applications[application as usize].paced.retain(|(of, _)| *of != conn);
         self.live(flow).connection = Some(connection);
-        self.act(flow, End::Client, now, |c, profile, io| c.open(now, profile, io.out, io.told));
+        self.act(flow, End::Client, now, |c, profile, io| c.open(now, profile, io.out, io.notices));
     }
 
     /// Hands an end's connection what waits for room in its send buffer, as far as there is room; says whether all of it found
@@ -233,7 +233,7 @@ impl Engine {
     fn close_when_written(&mut self, flow: u32, end: End, now: Time) {
         let side = &self.live(flow).sides[end.index()];
         if side.closes && side.waiting == 0 {
-            self.act(flow, end, now, |c, profile, io| c.close(end, now, profile, io.out, io.told));
+            self.act(flow, end, now, |c, profile, io| c.close(end, now, profile, io.out, io.notices));
         }
     }
 
@@ -243,7 +243,7 @@ impl Engine {
         &mut self.net.live[place]
     }
 
-    /// Calls the connection of a flow at one end, sends what it left in the outbox, and passes on what it told.
+    /// Calls the connection of a flow at one end, sends what it left in the outbox, and passes on its notices.
     fn act(&mut self, flow: u32, end: End, now: Time, act: impl FnOnce(&mut Connection, &Profile, &mut Io)) {
         self.act_or(How::Reset, flow, end, now, act);
     }
@@ -264,8 +264,8 @@ impl Engine {
         let hosted = &self.net.applications[application as usize];
         let profile = &self.net.profiles[hosted.profile as usize];
         live.advance(end, profile, now, &self.net.window);
-        let Some(connection) = &mut live.connection else { return self.leave(flow) };
-        act(connection, profile, &mut Io { out: &mut self.outbox, told: &mut self.told });
+        let Some(connection) = &mut live.connection else { return self.packet_gone(flow) };
+        act(connection, profile, &mut Io { out: &mut self.outbox, notices: &mut self.notices });
         let (mut due, side) = (connection.deadline(end), &mut live.sides[end.index()]);
         if due > now + LONG && connection.state(end) == State::TimeWait {
             due = now + LONG;
@@ -277,7 +277,7 @@ impl Engine {
         }
         self.send_segments(flow, application, now);
         self.pass_on(flow, application, end, broken, now);
-        self.leave(flow);
+        self.packet_gone(flow);
     }
 
     /// Sends what a connection of an application left in the outbox.
@@ -373,26 +373,26 @@ impl Engine {
         } else {
             let carried = *self.options.release(packet);
             self.act(flow, end, now, |c, profile, io| {
-                c.receive(end, packet, &carried, now, profile, io.out, io.told);
+                c.receive(end, packet, &carried, now, profile, io.out, io.notices);
             });
         }
-        self.leave(flow);
+        self.packet_gone(flow);
         self.spread(now);
     }
 
-    /// What a connection told becomes news for its application.
+    /// Notices of a connection become news for its application.
     fn pass_on(&mut self, flow: u32, application: u32, end: End, broken: How, now: Time) {
-        let mut told = std::mem::take(&mut self.told);
+        let mut notices = std::mem::take(&mut self.notices);
         let place = self.net.slots.place(flow);
         let conn = self.net.slots.of(place).conn;
-        for told in told.drain(..) {
-            let event = match told {
-                Told::Opened(end) => Event::Opened(conn, end),
-                Told::Received(end, bytes) => {
+        for notice in notices.drain(..) {
+            let event = match notice {
+                Notice::Opened(end) => Event::Opened(conn, end),
+                Notice::Received(end, bytes) => {
                     self.net.live[place].sides[end.index()].received = bytes;
                     Event::Received(conn, end, bytes)
                 }
-                Told::Room(end, _) => {
+                Notice::Room(end, _) => {
                     if self.net.live[place].sides[end.index()].waiting == 0
                         || !self.write_waiting(flow, end, now)
                     {
@@ -401,19 +401,19 @@ impl Engine {
                     self.close_when_written(flow, end, now);
                     Event::Room(conn, end)
                 }
-                Told::PeerClosed(end) => Event::PeerClosed(conn, end),
-                Told::Reset(end) => {
+                Notice::PeerClosed(end) => Event::PeerClosed(conn, end),
+                Notice::Reset(end) => {
                     let how = &mut self.net.live[place].how;
                     if *how == How::Closed {
                         *how = broken;
                     }
                     Event::Reset(conn, end)
                 }
-                Told::Closed(_) => continue, // both are, when it is over
+                Notice::Closed(_) => continue, // both are, when it is over
             };
             self.news.push_back((application, event));
         }
-        self.told = told;
+        self.notices = notices;
         if self.net.live[place].all_acknowledged(end) {
             self.news.push_back((application, Event::Acked(conn, end)));
         }
@@ -454,8 +454,8 @@ impl Engine {
     /// A packet of a flow that was opened on the way has left the network, or a call of its connection is finished. When it is
     /// over and nothing of it is left, its place is free.
     #[inline(never)]
-    pub(super) fn leave(&mut self, flow: u32) {
-        if !self.net.slots.leave(flow) {
+    pub(super) fn packet_gone(&mut self, flow: u32) {
+        if !self.net.slots.exit(flow) {
             return;
         }
         let place = self.net.slots.place(flow);

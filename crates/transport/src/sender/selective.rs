@@ -168,8 +168,11 @@ impl Sender {
             Ecn::Off => 0,
             // What delivers nothing may be old: its counter says nothing.
             Ecn::Accurate if news.segments == 0 => 0,
-            _ => self.congestion_marks(ack, news.segments, now, profile),
+            _ => self.congestion_marks(ack, news.segments, news.bytes, now, profile),
         };
+        if news.duplicate && self.exposed.is_some() {
+            self.hear_duplicate(report, profile);
+        }
         if advanced {
             self.una = ack.seq;
             self.tries = 0;
