@@ -50,6 +50,11 @@ Shape = Callable[[str, Labels], Facts]
 """Figure ("fig08") and labels -> facts."""
 
 
+def exposed(losses: float, marks: float) -> dict[str, Any]:
+    """What a group's senders reported."""
+    return {"reports": {"loss": {"packets": losses}, "mark": {"packets": marks}, "credit": {"packets": 0}}}
+
+
 def tree(f: Facts, noise: float) -> dict[str, Any]:
     """A record with these facts; throughputs fill the link, as in the network."""
     u = f.u * (1 + noise)
@@ -63,7 +68,7 @@ def tree(f: Facts, noise: float) -> dict[str, Any]:
             "users": users,
             "goodput_bps": 1e6 * light * (u if name == net.HEAVY else 1),
             "delivered_packets": 10 * (f.packets_percent if name == net.HEAVY else 100 - f.packets_percent),
-            "senders": {"conex": {"re_echo_loss": 100 * users * lost, "re_echo_ecn": 100 * users * marks}},
+            "conex": exposed(100 * users * lost, 100 * users * marks),
         }
         for name, (users, lost, marks) in conex.items()
     }
@@ -304,7 +309,7 @@ def short_flows(true: bool, labels: Labels, noise: float) -> dict[str, Any]:
                 "completion_s_p99": p99 * (1 + noise),
                 "in_progress_mean": 10.0,
             },
-            "senders": {"conex": {"re_echo_loss": 0.1 * a_flow * completed, "re_echo_ecn": 0.9 * a_flow * completed}},
+            "conex": exposed(0.1 * a_flow * completed, 0.9 * a_flow * completed),
         }
         if not free:
             mine = policed if name == net.HEAVY else 0.0
@@ -346,7 +351,7 @@ def video(true: bool, labels: Labels, noise: float) -> tuple[dict[str, Any], dic
         net.HEAVY: {
             "users": 10,
             "goodput_bps": 1e6,
-            "senders": {"conex": {"re_echo_loss": reports * 6000, "re_echo_ecn": 0}},
+            "conex": exposed(reports * 6000, 0),
         },
         net.LIGHT: {"users": users, "goodput_bps": 1e6, "video": watched},
     }
@@ -399,6 +404,18 @@ def sizes(unit: str, noise: float) -> dict[str, Any]:
     return {"window_s": [0.0, 100.0], "groups": groups, "stages": {}}
 
 
+def cheating(audit: str, declared: float, noise: float) -> dict[str, Any]:
+    """A run with a user who declares a share of his congestion."""
+    names = (net.HEAVY, net.CHEAT, net.LIGHT)
+    groups = {name: {"users": 1, "goodput_bps": 1e6} for name in names}
+    if audit == net.NONE:
+        groups[net.CHEAT]["goodput_bps"] = 1e6 * (2 - declared) * (1 + noise)
+        return {"window_s": [0.0, 100.0], "groups": groups, "stages": {}}
+    accounts = {name: {"sanctioned": 10 * (name == net.CHEAT), "arrived": 100} for name in names}
+    stages = {net.AUDITOR: {"drops": {}, "passed_packets": 100, "groups": accounts}}
+    return {"window_s": [0.0, 100.0], "groups": groups, "stages": stages}
+
+
 # --- Tables ---------------------------------------------------------------------------------------------------------
 
 
@@ -423,6 +440,8 @@ def table(name: str, true: bool) -> Table:
                 document, recorded = volumes(0.01 * z)
             elif short == "x-level":
                 document, recorded = levels(float(point.labels["r"]), 0.01 * z)
+            elif short == "x02":
+                document = cheating(str(point.labels["audit"]), float(point.labels["declared"]), 0.01 * z)
             elif short == "x01":
                 document = sizes(str(point.labels["unit"]), 0.01 * z)
             elif short == "x-artefact":

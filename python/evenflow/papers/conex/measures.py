@@ -17,7 +17,7 @@ import numpy as np
 from evenflow.lab import Floats, Lab, Measure, Spot, Vocabulary, in_words, plain, select
 from evenflow.stats import Interval, student_t
 
-from .network import HEAVY, LIGHT, LINK, NONE, POLICERS
+from .network import AUDITOR, CHEAT, HEAVY, LIGHT, LINK, NONE, POLICERS
 
 if TYPE_CHECKING:
     from evenflow.study import Label, Run
@@ -56,21 +56,20 @@ def window_s(run: Run) -> float:
     return float(end - start)
 
 
-def _exposed(group: str, run: Run) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = run.json["groups"][group]["senders"]["conex"]
-    return found
+def _sent(group: str, run: Run, of: str) -> float:
+    """Packets that reported losses, or marks, a user of the group and second."""
+    found = run.json["groups"][group]
+    return float(found["conex"]["reports"][of]["packets"]) / float(found["users"]) / window_s(run)
 
 
 def loss_reports(group: str, run: Run) -> float:
     """Reports of a loss that a user of the group sent, a second."""
-    users = float(run.json["groups"][group]["users"])
-    return float(_exposed(group, run)["re_echo_loss"]) / users / window_s(run)
+    return _sent(group, run, "loss")
 
 
 def reports(group: str, run: Run) -> float:
     """Reports that a user of the group sent, a second: the congestion rate ρ."""
-    users = float(run.json["groups"][group]["users"])
-    return loss_reports(group, run) + float(_exposed(group, run)["re_echo_ecn"]) / users / window_s(run)
+    return _sent(group, run, "loss") + _sent(group, run, "mark")
 
 
 # --- Policers -------------------------------------------------------------------------------------------------------
@@ -102,6 +101,21 @@ def policers_share(group: str, run: Run) -> float | None:
 def first_drop(group: str, run: Run) -> float | None:
     """When the group's policers first dropped, mean over the users whose packets they did, s."""
     return run.metric(f"stages.{POLICERS[group]}.first_drop")
+
+
+def gain(run: Run) -> float | None:
+    """Throughput of the user who cheats over that of an honest heavy user."""
+    honest = throughput(HEAVY, run)
+    return throughput(CHEAT, run) / honest if honest else None
+
+
+def sanctioned(group: str, run: Run) -> float | None:
+    """Share of the group's packets reaching the auditor that it sanctioned, %; undefined without an auditor."""
+    stage = run.json.get("stages", {}).get(AUDITOR)
+    if stage is None:
+        return None
+    mine = stage["groups"][group]
+    return 100 * float(mine["sanctioned"]) / float(mine["arrived"]) if mine["arrived"] else None
 
 
 # --- The bottleneck -------------------------------------------------------------------------------------------------

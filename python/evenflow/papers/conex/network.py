@@ -53,7 +53,9 @@ HEAVY, LIGHT, CROSS = "heavy", "light", "cross"
 LINK = "bottleneck"
 LARGE, SMALL = "large", "small"
 """Groups by the size of their packets (`two_sizes`)."""
-POLICERS = {name: f"police-{name}" for name in (HEAVY, LIGHT, LARGE, SMALL)}
+CHEAT = "cheat"
+"""The heavy user who declares less congestion than he meets (`cheating`)."""
+POLICERS = {name: f"police-{name}" for name in (HEAVY, LIGHT, LARGE, SMALL, CHEAT)}
 """One stage for each group, with a policer for each user."""
 AUDITOR = "audit"
 EXIT = "exit"
@@ -233,12 +235,13 @@ def control(o: Options, name: str) -> dict[str, Any]:
 def conex(o: Options, variant: str, **other: Any) -> dict[str, Any]:
     """What a ConEx sender reports: every loss, and marks where it is told of any (Table III)."""
     report = "loss" if TABLE_3[variant].ecn == "off" else "loss-and-ecn"
-    return {"report": report, "leftover": o.leftover, **other}
+    return {"report": report, "unit": "packets", "leftover": o.leftover, **other}
 
 
 def tcp(o: Options, variant: str, cc: str = CUBIC, **other: Any) -> dict[str, Any]:
     """ns-2's Linux agent with ConEx (section IV-A and `choices`)."""
     ecn = TABLE_3[variant].ecn
+    # what is sent again is ECN-capable too, as ConEx over IPv4 has it: RED would drop it early otherwise
     made = {
         "stack": "ns2-linux",
         "congestion_control": control(o, cc),
@@ -247,8 +250,6 @@ def tcp(o: Options, variant: str, cc: str = CUBIC, **other: Any) -> dict[str, An
         "handshake": "none",
         "rto": o.rto,
         "conex": conex(o, variant),
-        # RED would drop what is sent again otherwise
-        **({} if ecn == "off" else {"ecn_on_retransmissions": True}),
     }
     return made | other
 
@@ -323,6 +324,34 @@ def two_sizes(o: Options, policer: Policer) -> Scenario:
         )
     }
     return _scenario(o, s, groups, duration_s=DURATION_S, title="Large and small packets")
+
+
+def cheating(o: Options, policer: Policer, declared: float, audit: str | None) -> Scenario:
+    """Section IV with a heavy user who declares a share of his congestion, and an auditor at the egress or none.
+
+    Where there is an auditor everybody sends credit, as much as is in flight (RFC 7786 section 4.2).
+
+    Args:
+        declared: the share, 1 for an honest user.
+        audit: "loss", "ecn" or "both"; None: no auditor.
+    """
+    s = Setting(policer)
+    credit = {} if audit is None else {"credit": "flight"}
+    groups = {
+        name: {
+            "users": users,
+            "class": name,
+            "traffic": {"kind": "bulk", "flows": flows, "start": dict(START)},
+            "tcp": tcp(o, s.variant, conex=conex(o, s.variant, declared=share, **credit)),
+        }
+        for name, users, flows, share in (
+            (HEAVY, HEAVY_USERS - 1, s.flows, 1.0),
+            (CHEAT, 1, s.flows, declared),
+            (LIGHT, LIGHT_USERS, 1, 1.0),
+        )
+    }
+    auditor = None if audit is None else {"kind": "auditor", "per": "group", "audit": audit}
+    return _scenario(o, s, groups, auditor=auditor, duration_s=DURATION_S, title="A heavy user who declares less")
 
 
 FLOW_PACKETS = 10
@@ -440,6 +469,7 @@ def _scenario(
     record: Table | None = None,
     arrivals: Table | None = None,
     exits: bool = False,
+    auditor: Table | None = None,
     title: str = "",
 ) -> Scenario:
     """Fig. 7: sources, policers, the bottleneck; groups without a path of their own go all the way."""
@@ -469,7 +499,11 @@ def _scenario(
         if s.policer is not None and policed:
             tree.setdefault("stages", {})[stage] = s.policer.table(o)
         path: Sequence[str] = ["access", *([stage] if policed else []), LINK, *([EXIT] if exits else [])]
+        if auditor is not None:
+            path = [*path, AUDITOR]
         tree["groups"][name] = {"path": list(path), **group}
+    if auditor is not None:
+        tree.setdefault("stages", {})[AUDITOR] = dict(auditor)
     if record:
         tree["record"] = dict(record)
     return Scenario(tree)

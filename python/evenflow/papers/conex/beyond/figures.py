@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,4 +104,24 @@ def x01(table: Table) -> Figure:
     ax.axhline(share, color=GREY, linewidth=0.8, linestyle=":", label="equal packets")
     rate_axis(ax)
     plots.name_axes(ax, R, "small packets' throughput over large ones'", legend=True)
+    return figure
+
+
+def x02(table: Table) -> Figure:
+    """Gain of a cheat over what he declares, and what audits cost honest light users."""
+    lab = Lab(table)
+    figure, (a, b) = plots.figure(1, 2, size=(8.6, 3.6))
+    audits = dict.fromkeys(str(labels["audit"]) for labels, _ in lab.points())
+    for index, audit in enumerate(audits):
+        grid, values = lab.curve("declared", measures.gain, audit=audit)
+        words = "no audit" if audit == net.NONE else f"audit: {audit}"
+        plots.band(a, curve_of(grid, values, net.LEVEL), label=words, index=index)
+        if audit != net.NONE:
+            values = lab.curve("declared", partial(measures.sanctioned, net.LIGHT), audit=audit)[1]
+            plots.band(b, curve_of(grid, values, net.LEVEL), label=words, index=index)
+    a.axhline(1, color=GREY, linewidth=0.8, zorder=0)
+    x = "share of his congestion that the user declares"
+    plots.name_axes(a, x, "throughput over an honest user's", title="a", legend=False)
+    plots.name_axes(b, x, "light users' packets sanctioned (%)", title="b", legend=False)
+    legend_below(figure, a, 4)
     return figure

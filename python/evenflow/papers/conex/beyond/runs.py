@@ -74,6 +74,28 @@ def x01(o: Options, scale: Scale) -> list[Point]:
     ]
 
 
+DECLARED = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Shares of his congestion that a user declares."""
+AUDITS = ("loss", "ecn", "both")
+CHEAT_RATE = 45.0
+
+
+def x02(o: Options, scale: Scale) -> list[Point]:
+    """A heavy user who declares a share of his congestion, without an auditor and with each audit."""
+    return [
+        Point(
+            {"audit": audit or net.NONE, "declared": declared},
+            net.cheating(o, net.Policer(CHEAT_RATE), declared, audit),
+        )
+        for audit, declared in product((None, *AUDITS), DECLARED)
+    ]
+
+
+CHEATING: Mapping[str, Measure] = {
+    "gain": measures.gain,
+    **{f"sanctioned_{name}_percent": partial(measures.sanctioned, name) for name in (net.CHEAT, net.HEAVY, net.LIGHT)},
+}
+
 SIZES: Mapping[str, Measure] = {
     "X_large_mbps": partial(measures.throughput, net.LARGE),
     "X_small_mbps": partial(measures.throughput, net.SMALL),
@@ -116,6 +138,17 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             figures.x_video,
             f"{evening} (a) mean QoE of the light users, (b) throughput of a heavy user. {BAND}",
             {"QoE": video.quality, "X_heavy_mbps": measures.heavy_throughput, "stalls": video.stalls},
+            net.FEW_SEEDS,
+        ),
+        experiment(
+            "x02",
+            "What a user gains who declares less congestion than he meets",
+            partial(x02, o),
+            figures.x02,
+            f"{NETWORK} FullConEx, mild policer, r = {CHEAT_RATE:g}; one heavy user declares a share of his "
+            "congestion. (a) His throughput over that of an honest heavy user, without an auditor and with audits "
+            f"of losses, of marks, of both; (b) share of the light users' packets that the auditor drops. {BAND}",
+            CHEATING,
             net.FEW_SEEDS,
         ),
         experiment(
