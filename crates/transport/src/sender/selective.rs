@@ -582,7 +582,10 @@ impl Sender {
                 self.resend(i, now, profile, out);
                 continue;
             }
-            let payload = self.next_payload(profile);
+            let mut payload = self.next_payload(profile);
+            if payload == 0 && burst > 0 {
+                payload = self.cut_by_window(profile);
+            }
             if payload > 0 {
                 if profile.segmentation_offload {
                     if burst == 0 {
