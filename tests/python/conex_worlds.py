@@ -341,6 +341,8 @@ def video(true: bool, labels: Labels, noise: float) -> tuple[dict[str, Any], dic
         length, ends = (2.0 if free else 10 - r / 20), (300.0 if free and not ledbat else None)
         reports = 40.0 if ledbat else 20.0
     watched = {
+        **{f"users_{seen}": [1] * users for seen in ("asked", "started", "finished")},
+        **{f"users_{seen}": [1.0] * users for seen in ("startup_s", "played_s", "waited_s", "bitrate_bps")},
         "users_stalls": [stalls] * users,
         "users_stall_s": [stalls * length * (1 + noise)] * users,
         "stall_s_mean": length * (1 + noise) if stalls else None,

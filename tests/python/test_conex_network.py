@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conex_worlds import a_run
 from evenflow.papers.conex import PAPER
 from evenflow.papers.conex import measures as reading
 from evenflow.papers.conex import network as net
@@ -193,9 +194,16 @@ def test_the_default_series_is_run_once() -> None:
 
 
 def test_equation_2() -> None:
-    assert video.equation_2(0, 0.0) == 5.0
-    assert video.equation_2(1, 1.0) == pytest.approx(3.5 * math.exp(-0.34) + 1.5)
-    assert video.equation_2(10_000, 10.0) == pytest.approx(1.5)
+    # a user without a stall, and one with a stall of a second
+    seen = {
+        **{f"users_{name}": [1, 1] for name in ("asked", "started", "finished")},
+        **{f"users_{name}": [1.0, 1.0] for name in ("startup_s", "played_s", "waited_s", "bitrate_bps")},
+        "users_stalls": [0, 1],
+        "users_stall_s": [0.0, 1.0],
+    }
+    run = a_run({"groups": {net.LIGHT: {"video": seen}}})
+    assert video.quality(run) == pytest.approx((5 + 3.5 * math.exp(-0.34) + 1.5) / 2)
+    assert video.stalls(run) == 0.5
 
 
 def test_half_width_that_thirty_runs_have() -> None:

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from evenflow import kit
+from evenflow import kit, qoe
 from evenflow.claims import Check, Data
 from evenflow.kit import Accept
 from evenflow.lab import Floats, Lab, Measure, Spot, select
@@ -158,8 +158,8 @@ def _no_tokens(data: Data, accept: Accept) -> list[Check]:
 @claims.measure("c89")
 def _ends_of_the_scale(data: Data, accept: Accept) -> list[Check]:
     return [
-        accept("best", "no stall", here.equation_2(0, 0.0)),
-        accept("worst", "a thousand stalls of 10 s", here.equation_2(1000, 10.0)),
+        accept("best", "no stall", float(qoe.hossfeld_2013(0, 0.0))),
+        accept("worst", "a thousand stalls of 10 s", float(qoe.hossfeld_2013(1000, 10.0))),
     ]
 
 

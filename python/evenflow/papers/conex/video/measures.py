@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenflow import qoe
 from evenflow.lab import Floats, Measure
 from evenflow.stats import jain
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 HEAVY_BYTES = tuple(f"links.{EXIT}[{user}].delivered_bytes" for user in range(HEAVY_USERS))
 """What each heavy user receives."""
 ALL_BYTES = f"links.{LINK}.delivered_bytes"
+MODEL = "hossfeld-2013"
+"""Equation 2."""
 BEFORE = (50.0, 100.0)
 FIRST = (0.0, PERIODS_S[0])
 SETTLED = (20.0, PERIODS_S[0])
@@ -83,16 +85,9 @@ def by_time(run: Run, bin_s: float = 5.0) -> tuple[Floats, Floats, Floats]:
 # --- Videos ---------------------------------------------------------------------------------------------------------
 
 
-def equation_2(stalls: float, stall_s: float) -> float:
-    """QoE after so many stalls of this mean duration."""
-    return 3.5 * math.exp(-(0.15 * stall_s + 0.19) * stalls) + 1.5
-
-
 def quality(run: Run) -> float:
     """Mean QoE of the light users by equation 2."""
-    found = run.json["groups"][LIGHT]["video"]
-    pairs = zip(found["users_stalls"], found["users_stall_s"], strict=True)
-    return float(np.mean([equation_2(count, total / count if count else 0.0) for count, total in pairs]))
+    return float(np.nanmean(qoe.of(run.record, LIGHT, model=MODEL)))
 
 
 def stalls(run: Run) -> float:
