@@ -15,6 +15,7 @@ __all__ = [
     "ActivityAqm",
     "ActivityMeter",
     "AggressiveRate",
+    "Auditor",
     "Bba0",
     "Bola",
     "Bulk",
@@ -734,6 +735,73 @@ class ActivityMeter(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Auditor(Table):
+    """Auditor of congestion reports.
+
+    Compares the congestion that each ConEx flow has met (marks it sees, losses it infers) with what the flow has
+    declared, and drops, delays or demotes packets of flows that declare too little. It stands behind the queues that
+    mark. Segments without data and packets that are not ConEx go on untouched.
+
+    Source: RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02.
+
+    Attributes:
+        rule: balance: reports and credits less marks and losses; below the allowance, packets are picked with the
+            share that the debt is of limit. ratio: a flow is guilty whose credit is used up, or that has reported
+            less than it had met delay ago; then a share (p - x) / p is picked, by averages of congestion and of
+            reports. (one of balance, ratio; default: balance)
+        audit: What counts as congestion: congestion marks, losses, or both. Losses are seen of TCP segments alone.
+            (one of both, ecn, loss; default: both)
+        allowance: Congestion that may stay undeclared; whether it is packets or bytes says what is counted. (packets
+            or bytes; default: 3 packets; at least 0)
+        limit: The debt at which all packets of a flow are picked; for rule balance. (packets or bytes; default:
+            absent: 10 packets, or 15 kB; more than 0)
+        delay: How late a report may be: what was met since is not held against a flow yet. (duration; default:
+            absent: none with balance, where credit covers the round trip; required with ratio; at least 0)
+        losses: From what losses are inferred: from sequence numbers that stay missing, or from those that come again.
+            (one of gaps, retransmissions; default: gaps)
+        reordering: Packets from beyond a gap after which what is missing is lost, not late. (whole number; default:
+            3; at least 1, at most 1000)
+        action: What is done to packets that are picked: drop, hold, or give them a traffic class. (one of drop,
+            delay, class; default: drop)
+        hold: How long picked packets wait; those of the same flow behind them wait with them. (duration; default:
+            absent: 100 ms with action = "delay"; more than 0)
+        class_: The traffic class that packets get with the action of that name. (a name; default: absent: required
+            beside action = "class")
+        strangers: Whether flows that have declared nothing yet, not even credit, have an account each, or one for all
+            of them. (one of own, together; default: own)
+        encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
+            losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
+        weight: Of the newest packet in the averages of rule ratio. (number; default: 0.01; more than 0, at most 1)
+        idle: How long it remembers a silent flow. (duration; default: 60 s; more than 0)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "auditor"
+
+    rule: Literal["balance", "ratio"] | None = None
+    audit: Literal["both", "ecn", "loss"] | None = None
+    allowance: Quantity | None = None
+    limit: Quantity | None = None
+    delay: Quantity | None = None
+    losses: Literal["gaps", "retransmissions"] | None = None
+    reordering: int | Mapping[str, Any] | None = None
+    action: Literal["drop", "delay", "class"] | None = None
+    hold: Quantity | None = None
+    class_: str | None = None
+    strangers: Literal["own", "together"] | None = None
+    encoding: Literal["ipv4", "ipv6"] | None = None
+    weight: Number | None = None
+    idle: Quantity | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class CongestionPolicer(Table):
     """Congestion policer.
 
@@ -766,6 +834,8 @@ class CongestionPolicer(Table):
             is charged, or a marked packet of RFC 3168, which is not ConEx. (one of charged, free; default: charged)
         legacy: Whether packets that are not ConEx go on untouched, or are picked like the user's others; they cost
             nothing. (one of pass, police; default: pass)
+        encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
+            losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
             can, on the same path. (text; default: absent: none, or the stage that names this one)
@@ -787,6 +857,7 @@ class CongestionPolicer(Table):
     credit: Literal["free", "charged"] | None = None
     cancelled: Literal["charged", "free"] | None = None
     legacy: Literal["pass", "police"] | None = None
+    encoding: Literal["ipv4", "ipv6"] | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -1916,8 +1987,8 @@ class Tcp(Table):
             (duration; default: absent: as the profile says; at least 0)
         timer_wheel: How timers with a tick keep times of many ticks. (one of slots, exact; default: absent: as the
             profile says)
-        rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks, linux-ticks;
-            default: absent: as the profile says)
+        rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks, linux-ticks, any-
+            ack; default: absent: as the profile says)
         min_rto: Floor of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
         max_rto: Ceiling of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
         handshake: How a connection opens. (one of three-way, none; default: absent: as the profile says)
@@ -2017,7 +2088,7 @@ class Tcp(Table):
     clock_tick: Quantity | None = None
     timer_tick: Quantity | None = None
     timer_wheel: Literal["slots", "exact"] | None = None
-    rto: Literal["rfc6298", "linux", "ticks", "linux-ticks"] | None = None
+    rto: Literal["rfc6298", "linux", "ticks", "linux-ticks", "any-ack"] | None = None
     min_rto: Quantity | None = None
     max_rto: Quantity | None = None
     handshake: Literal["three-way", "none"] | None = None
