@@ -1,0 +1,43 @@
+"""How often does an audit accuse the honest? 10,240 flows, round trips of 10 to 300 ms, marks or losses; docs/conex.md.
+
+All auditors stand behind each other and only note whom they would sanction: they put packets into the class these have.
+"""
+
+from itertools import product
+from typing import Any
+
+import evenflow as ef
+
+TRIPS, RATES, CREDITS = (10, 30, 100, 300), (0.0001, 0.001, 0.01, 0.03), ("flight", "window", "none")
+AUDITS: dict[str, dict[str, Any]] = {"balance": {}, "balance-late": {"delay": "600 ms"}}
+AUDITS |= {"ratio": {"rule": "ratio", "delay": "600 ms"}, "repeats": {"losses": "retransmissions"}}
+
+
+def scenario(trip: int, rate: float, what: str, window: int, reordered: bool, credit: str) -> ef.Scenario:
+    marks = {"kind": "constant-probability", "probability": rate if what == "marks" else 0, "limit": "10000 packets"}
+    line: dict[str, Any] = {"rate": "1 Gbit/s", "delay": f"{trip / 2} ms", "queue": marks}
+    line |= {"loss": rate} if what == "losses" else {}
+    line |= {"jitter": {"normal": f"{trip / 100} ms", "order": "reorder"}} if reordered else {}
+    stages = {name: {"kind": "auditor", "action": "class", "class": "be", **lines} for name, lines in AUDITS.items()}
+    tcp = {"ecn": "accurate", "initial_window": f"{window} packets", "conex": {"unit": "packets", "credit": credit}}
+    honest = {"users": 80, "path": ["line", *stages], "traffic": {"kind": "upload", "size": "300 kB"}, "tcp": tcp}
+    honest["traffic"]["start"] = {"uniform": ["0 s", "1 s"]}
+    return ef.Scenario({"duration": "60 s", "links": {"line": line}, "stages": stages, "groups": {"honest": honest}})
+
+
+if __name__ == "__main__":
+    names = ("trip", "rate", "what", "window", "reordered", "credit")
+    grid = list(product(TRIPS, RATES, ("marks", "losses"), (2, 10), (False, True), CREDITS))
+    table = ef.run_study(ef.Study([ef.Point(dict(zip(names, point)), scenario(*point)) for point in grid], seeds=[1]))
+    print("Flows sanctioned of 1000, packets of 10000       ", *(f"{name:>16}" for name in AUDITS))
+    for credit, (name, values) in product(CREDITS, {"what": ("marks", "losses"), "trip": TRIPS, "rate": RATES}.items()):
+        for value in values:
+            part = table.where({"credit": credit, name: value})
+            cells = []
+            for audit in AUDITS:
+                flows, seen, hit, all_ = (
+                    sum(run.metric(f"stages.{audit}.{what}") or 0 for run in part)
+                    for what in ("sanctioned_flows", "seen_flows", "sanctioned", "arrived")
+                )
+                cells.append(f"{1e3 * flows / seen:8.2f} {1e4 * hit / all_:7.2f}")
+            print(f"credit {credit:7} {name:>6} {value!s:>8}                  ", *(f"{cell:>16}" for cell in cells))
