@@ -1987,8 +1987,8 @@ class Tcp(Table):
             (duration; default: absent: as the profile says; at least 0)
         timer_wheel: How timers with a tick keep times of many ticks. (one of slots, exact; default: absent: as the
             profile says)
-        rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks, linux-ticks;
-            default: absent: as the profile says)
+        rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks, linux-ticks, any-
+            ack; default: absent: as the profile says)
         min_rto: Floor of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
         max_rto: Ceiling of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
         handshake: How a connection opens. (one of three-way, none; default: absent: as the profile says)
@@ -2088,7 +2088,7 @@ class Tcp(Table):
     clock_tick: Quantity | None = None
     timer_tick: Quantity | None = None
     timer_wheel: Literal["slots", "exact"] | None = None
-    rto: Literal["rfc6298", "linux", "ticks", "linux-ticks"] | None = None
+    rto: Literal["rfc6298", "linux", "ticks", "linux-ticks", "any-ack"] | None = None
     min_rto: Quantity | None = None
     max_rto: Quantity | None = None
     handshake: Literal["three-way", "none"] | None = None
