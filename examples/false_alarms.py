@@ -9,6 +9,7 @@ from typing import Any
 import evenflow as ef
 
 TRIPS, RATES, CREDITS = (10, 30, 100, 300), (0.0001, 0.001, 0.01, 0.03), ("flight", "window", "none")
+COUNTS = ("sanctioned_flows", "seen_flows", "sanctioned", "arrived")
 AUDITS: dict[str, dict[str, Any]] = {"balance": {}, "balance-late": {"delay": "600 ms"}}
 AUDITS |= {"ratio": {"rule": "ratio", "delay": "600 ms"}, "repeats": {"losses": "retransmissions"}}
 
@@ -28,16 +29,14 @@ def scenario(trip: int, rate: float, what: str, window: int, reordered: bool, cr
 if __name__ == "__main__":
     names = ("trip", "rate", "what", "window", "reordered", "credit")
     grid = list(product(TRIPS, RATES, ("marks", "losses"), (2, 10), (False, True), CREDITS))
-    table = ef.run_study(ef.Study([ef.Point(dict(zip(names, point)), scenario(*point)) for point in grid], seeds=[1]))
+    points = [ef.Point(dict(zip(names, point, strict=True)), scenario(*point)) for point in grid]
+    table = ef.run_study(ef.Study(points, seeds=[1]))
     print("Flows sanctioned of 1000, packets of 10000       ", *(f"{name:>16}" for name in AUDITS))
     for credit, (name, values) in product(CREDITS, {"what": ("marks", "losses"), "trip": TRIPS, "rate": RATES}.items()):
         for value in values:
             part = table.where({"credit": credit, name: value})
             cells = []
             for audit in AUDITS:
-                flows, seen, hit, all_ = (
-                    sum(run.metric(f"stages.{audit}.{what}") or 0 for run in part)
-                    for what in ("sanctioned_flows", "seen_flows", "sanctioned", "arrived")
-                )
-                cells.append(f"{1e3 * flows / seen:8.2f} {1e4 * hit / all_:7.2f}")
+                counts = [sum(run.metric(f"stages.{audit}.{what}") or 0 for run in part) for what in COUNTS]
+                cells.append(f"{1e3 * counts[0] / counts[1]:8.2f} {1e4 * counts[2] / counts[3]:7.2f}")
             print(f"credit {credit:7} {name:>6} {value!s:>8}                  ", *(f"{cell:>16}" for cell in cells))
