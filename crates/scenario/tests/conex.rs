@@ -120,13 +120,14 @@ fn pure_acks_must_not_say_re_echo() {
 }
 
 #[test]
-fn flows_that_share_what_they_owe_count_alike() {
-    let bulk = |unit: &str| json!({ "kind": "bulk", "tcp": { "ecn": "accurate", "conex": { "unit": unit, "leftover": "carry" } } });
+fn flows_of_one_user_count_alike() {
+    let bulk =
+        |unit: &str| json!({ "kind": "bulk", "tcp": { "ecn": "accurate", "conex": { "unit": unit } } });
     let mixed = with("red-ecn", &[("groups.heavy.traffic", json!([bulk("bytes"), bulk("packets")]))]);
     assert_eq!(
         errors(&mixed).to_string(),
-        "groups.heavy.traffic[1].tcp.conex.unit: is packets, and other traffic of these users counts bytes: what one flow leaves \
-         to the next has one unit"
+        "groups.heavy.traffic[1].tcp.conex.unit: is packets, and other traffic of these users counts bytes; a user has one \
+         unit"
     );
 }
 

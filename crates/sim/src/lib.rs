@@ -9,6 +9,7 @@
 
 mod build;
 mod column;
+mod conex;
 mod engine;
 mod events;
 mod hosting;

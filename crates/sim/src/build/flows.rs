@@ -9,6 +9,7 @@ use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
 use super::Builder;
 use super::applications::{hashes_flows, lasting_flows, opens};
 use super::copies::{Place, Places, stream};
+use super::exposure::is_special;
 use crate::measure::WindowMeter;
 use crate::network::{Connection, DISCARD, Datagrams, Flow, Host, Network, PORT, RECEIVER};
 use crate::slots::Slots;
@@ -145,6 +146,9 @@ impl Builder<'_> {
                 let profile = &net.profiles[profile_index as usize];
                 let control = self.control(profile, traffic, self.weights[g][user], &of, user);
                 net.connections.push(connection(profile, control, profile_index, size));
+                if let (Some(conex), Some(_)) = (&mut net.conex, size) {
+                    conex.uploads.entry(host).or_default().push(net.flows.len() as u32);
+                }
                 (true, net.connections.len() - 1)
             }
             Application::Datagrams(mut source) => {
@@ -162,9 +166,11 @@ impl Builder<'_> {
                 (false, net.datagrams.len() - 1)
             }
         };
+        let sends_timestamps = tcp && net.connections[endpoint].sender.control().needs_one_way_delay();
         net.flows.push(Flow {
             tcp,
-            sends_timestamps: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
+            sends_timestamps,
+            special: sends_timestamps || is_special(group),
             endpoint: endpoint as u32,
             ..self.flow(net, group, traffic, route, host)
         });
@@ -190,6 +196,7 @@ impl Builder<'_> {
             tcp: false,
             hosted: false,
             sends_timestamps: false,
+            special: is_special(group),
             endpoint: 0,
             tie: net.flows.len() as u32,
             host,

@@ -2,6 +2,7 @@
 
 mod applications;
 mod copies;
+mod exposure;
 mod flows;
 mod memory;
 mod probes;
@@ -114,6 +115,7 @@ impl Builder<'_> {
                 .map(|((first, group), flows)| *first..first + group.users as usize * flows)
                 .collect(),
             senders_before: vec![SenderSums::default(); scenario.groups.len()],
+            conex: exposure::books(scenario),
             counters: vec![FlowCounters::default(); total_flows],
         };
         if scenario.stages.iter().any(|stage| stage.spec.mechanism.traits.sends) {

@@ -9,7 +9,8 @@
 use evenflow_base::{Duration, Ecn, End, Packet, Time, ip};
 use evenflow_traffic::{Call, Datagram, Event};
 use evenflow_transport::connection::{Connection, Notice, State};
-use evenflow_transport::{Profile, Segment};
+use evenflow_transport::exposure::Cheat;
+use evenflow_transport::{Profile, Segment, Sender};
 
 use super::endpoints::keep_metrics;
 use super::{Engine, Wake};
@@ -198,6 +199,9 @@ impl Engine {
             connection.pace(*end, profile);
         }
         self.net.applications[application as usize].paced.retain(|(of, _)| *of != conn);
+        if self.net.conex.is_some() {
+            self.begin_hosted(flow, End::Client, &mut connection);
+        }
         self.live(flow).connection = Some(connection);
         self.act(flow, End::Client, now, |c, profile, io| c.open(now, profile, io.out, io.notices));
     }
@@ -216,6 +220,29 @@ impl Engine {
         side.waiting == 0
     }
 
+    /// What other flows of its user left goes to a flow that an application opens.
+    #[cold]
+    fn begin_hosted(&mut self, flow: u32, end: End, connection: &mut Connection) {
+        let host = self.net.flows[flow as usize].host;
+        self.collect_leftovers(host);
+        if let (Some(conex), Some(sender)) = (&mut self.net.conex, connection.outgoing(end)) {
+            conex.begin(host, end, sender);
+        }
+    }
+
+    /// What flows of a ConEx cheat do as they send: see [`crate::conex::Conex::share`].
+    #[cold]
+    fn share_hosted(&mut self, flow: u32, info: Flow) {
+        let place = self.net.slots.place(flow);
+        let Some(connection) = &mut self.net.live[place].connection else { return };
+        let Some(conex) = &mut self.net.conex else { return };
+        for end in End::BOTH {
+            if let Some(sender) = connection.outgoing(end) {
+                conex.share(info.host, end, flow, sender);
+            }
+        }
+    }
+
     /// Makes the half on which a server sends, before it sends for the first time.
     fn equip(&mut self, flow: u32, now: Time) {
         let place = self.net.slots.place(flow);
@@ -227,6 +254,9 @@ impl Engine {
         let Some(control) = &hosted.control else { return };
         let of = |purpose: &str| self.net.slots.stream(flow, &format!("server.{purpose}"), self.net.seed);
         connection.equip(control.make(profile, &of, hosted.user as usize), now, profile);
+        if let (Some(conex), Some(sender)) = (&mut self.net.conex, connection.outgoing(End::Server)) {
+            conex.begin(self.net.flows[flow as usize].host, End::Server, sender);
+        }
     }
 
     /// Closes an end that is to be closed, once nothing of its waits any more.
@@ -293,6 +323,9 @@ impl Engine {
             self.launch_hosted(&mut packet, info, segment.again, now);
         }
         self.outbox = outbox;
+        if info.special {
+            self.share_hosted(flow, info);
+        }
     }
 
     /// The packet of a segment of an application's connection.
@@ -310,6 +343,13 @@ impl Engine {
         if let Some(connection) = &mut self.net.live[place].connection {
             let end = if segment.is_backward() { End::Server } else { End::Client };
             connection.attach(end, segment, &mut packet, &mut self.options, now, profile);
+            if info.special
+                && packet.payload > 0
+                && let Some(exposure) = connection.outgoing(end).and_then(Sender::exposure_mut)
+                && exposure.settings().cheat == Cheat::Renumber
+            {
+                self.options.attach(&mut packet).shown = Some(exposure.number(packet.payload));
+            }
         }
         // A connection's server sends backward; on the path that depends on where the client is.
         if self.net.applications[info.endpoint as usize].client_at_end {
@@ -428,6 +468,14 @@ impl Engine {
         let place = self.net.slots.place(flow);
         let how = self.net.live[place].how;
         self.add_to_sums(place, flow, now);
+        if let (Some(conex), Some(connection)) = (&mut self.net.conex, &mut self.net.live[place].connection) {
+            let host = self.net.flows[flow as usize].host;
+            for end in End::BOTH {
+                if let Some(sender) = connection.outgoing(end) {
+                    conex.end(host, end, flow, sender);
+                }
+            }
+        }
         self.net.slots.end(flow);
         let hosted = &mut self.net.applications[application as usize];
         hosted.conns[conn as usize] = NONE;

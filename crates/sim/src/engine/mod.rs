@@ -217,6 +217,7 @@ impl Engine {
             ));
         }
         self.check_bytes()?;
+        self.net.check_exposed()?;
         self.check_options()
     }
 
@@ -274,6 +275,10 @@ impl Engine {
         if self.probes.take_window(now) {
             self.window_open = true;
             self.net.senders_before = self.net.senders(now, true);
+            let exposed = self.net.exposed();
+            if let Some(conex) = &mut self.net.conex {
+                conex.before = exposed.into_iter().map(|sums| sums.tally).collect();
+            }
             for flow in 0..self.net.flows.len() {
                 self.net.counters[flow].received_before = self.net.received(flow);
             }

@@ -308,8 +308,8 @@ impl Connection {
         &mut self.talk.as_mut().expect("applications talk over it").tails[end.index()]
     }
 
-    /// What `end` sends with.
-    fn outgoing(&mut self, end: End) -> Option<&mut Sender> {
+    /// What `end` sends with, to be changed.
+    pub fn outgoing(&mut self, end: End) -> Option<&mut Sender> {
         match end {
             End::Client => Some(&mut self.sender),
             End::Server => Some(&mut self.talk.as_mut()?.back.as_mut()?.sender),
