@@ -35,21 +35,31 @@ WORKS = {
     "W3": "w3-1000.toml",
     "W2": "w2-red.toml",
     "W5": "w5-flows.toml",
+    "W6": "w6-conex.toml",
 }
 # Works whose flows are opened on the way: shares are those of users, and no dumbbell of another simulator has them.
 OPENS = frozenset({"W5"})
+# Works with stages, which no other simulator has.
+STAGED = frozenset({"W6"})
 CHILD = Path(__file__).with_name("evenflow_run.py")
 SEED = 1
 # Bottleneck packets a CPU-second, least and hoped for: NewReno behind drop-tail, and (W2) CUBIC with SACK, RED, ECN.
-FLOOR_PACKETS_PER_S = {"W1": 4.0e6, "W4": 4.0e6, "W3": 4.0e6, "W2": 3.5e6, "W5": 3.5e6}
+FLOOR_PACKETS_PER_S = {"W1": 4.0e6, "W4": 4.0e6, "W3": 4.0e6, "W2": 3.5e6, "W5": 3.5e6, "W6": 2.0e6}
 AIM_PACKETS_PER_S = {"W1": 5.5e6, "W4": 5.5e6, "W3": 5.5e6}
-MOST_INSTRUCTIONS = {"W1": 2000, "W4": 2000, "W3": 2000, "W2": 3150, "W5": 3300}
+MOST_INSTRUCTIONS = {"W1": 2000, "W4": 2000, "W3": 2000, "W2": 3150, "W5": 3300, "W6": 5000}
 MOST_BYTES_PER_FLOW = 1024
 MOST_STARTUP_S = 5e-3
 MOST_COST_RATIO = {1000: 1.5, 10_000: 3.0}
 
 # Two durations of each work; the difference of their instructions leaves out set-up and, in W1, most of the starts.
-CALLGRIND_DURATIONS_S = {"W1": (20.0, 40.0), "W4": (5.0, 10.0), "W3": (2.0, 3.0), "W2": (5.0, 10.0), "W5": (5.0, 10.0)}
+CALLGRIND_DURATIONS_S = {
+    "W1": (20.0, 40.0),
+    "W4": (5.0, 10.0),
+    "W3": (2.0, 3.0),
+    "W2": (5.0, 10.0),
+    "W5": (5.0, 10.0),
+    "W6": (2.0, 3.0),
+}
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,10 @@ def test_what_other_simulators_run_differs_only_where_it_is_said(bench: Any) -> 
     for work in bench.OPENS:
         with pytest.raises(bench.NotComparableError, match="short-flows is not compared"):
             bench.Dumbbell.from_tree(bench.load(work))
-    for work in bench.WORKS.keys() - bench.OPENS:
+    for work in bench.STAGED:
+        with pytest.raises(bench.NotComparableError, match="no stages"):
+            bench.Dumbbell.from_tree(bench.load(work))
+    for work in bench.WORKS.keys() - bench.OPENS - bench.STAGED:
         tree = bench.load(work)
         for peer in ("ns-2", "ns-3"):
             theirs = bench.for_peer(work, peer, tree)
