@@ -210,7 +210,8 @@ impl Live {
 
     /// What its ends send with, as far as they send.
     pub fn senders(&self) -> impl Iterator<Item = &Sender> {
-        let halves = |connection| End::BOTH.into_iter().filter_map(move |end| Connection::half(connection, end));
+        let halves =
+            |connection| End::BOTH.into_iter().filter_map(move |end| Connection::half(connection, end));
         self.connection().into_iter().flat_map(halves)
     }
 

@@ -19,9 +19,6 @@ use crate::sections::{CONGESTION_CONTROL, GROUP, TRAFFIC};
 /// Components on a path: a packet counts its hops, there and back, in eight bits.
 const MOST_COMPONENTS: usize = 100;
 
-/// Seconds after which no run goes on.
-const AFTER_ANY_RUN: f64 = 1e9;
-
 /// Flows of a whole scenario beyond which no machine of today has the memory.
 const MOST_FLOWS: u64 = 64_000_000;
 
@@ -47,6 +44,8 @@ struct TrafficDraft {
     class: Option<String>,
     /// Whether it goes over TCP; unknown where the kind is.
     needs_tcp: Option<bool>,
+    /// It lasts for the whole run, and its connections are those of an application all the same.
+    talks: bool,
     /// The outer `None` means errors.
     tcp: Option<Option<Tcp>>,
     /// The process that its flows come from; the outer `None` means errors.
@@ -55,24 +54,24 @@ struct TrafficDraft {
 
 impl TrafficDraft {
     const UNKNOWN: TrafficDraft =
-        TrafficDraft { spec: None, class: None, needs_tcp: None, tcp: None, arrivals: None };
+        TrafficDraft { spec: None, class: None, needs_tcp: None, talks: false, tcp: None, arrivals: None };
 
     /// The kind of an application, which opens its flows on the way.
     fn opens(&self) -> Option<&'static str> {
         let spec = self.spec.as_ref()?;
         let kind = spec.mechanism.kind;
-        evenflow_traffic::opens(kind, &spec.values).then_some(kind)
+        (self.talks || evenflow_traffic::opens(kind, &spec.values)).then_some(kind)
     }
-}
 
-impl TrafficDraft {
-    /// Its connections are those of an application, whose segments tell receive windows: it ends, if only after any run.
+    /// How many flows a user has of it from the beginning.
+    fn flows(&self) -> Option<u32> {
+        let spec = self.spec.as_ref()?;
+        Some(if self.talks { 0 } else { evenflow_traffic::flows(spec.mechanism.kind, &spec.values) })
+    }
+
+    /// Something on the path reads or writes receive windows, which only applications' connections tell.
     fn tell_windows(&mut self) {
-        let Some(spec) = &mut self.spec else { return };
-        let lasting = evenflow_traffic::flows(spec.mechanism.kind, &spec.values) > 0;
-        if lasting && self.needs_tcp == Some(true) {
-            spec.values.0.insert("until", Value::Seconds(AFTER_ANY_RUN));
-        }
+        self.talks = self.needs_tcp == Some(true) && self.flows().is_some_and(|lasting| lasting > 0);
     }
 }
 
@@ -92,7 +91,8 @@ impl GroupDraft {
         let finish = |draft: TrafficDraft| {
             let class = draft.class?;
             let class = u8::try_from(classes.iter().position(|c| *c == class)?).ok()?;
-            Some(Traffic { spec: draft.spec?, class, tcp: draft.tcp?, arrivals: draft.arrivals? })
+            let talks = draft.talks;
+            Some(Traffic { spec: draft.spec?, class, talks, tcp: draft.tcp?, arrivals: draft.arrivals? })
         };
         Some(Group {
             name: self.name,
@@ -208,10 +208,7 @@ fn group(
         traffic.iter().map(|t| Some((t.class.clone()?, t.needs_tcp?))).collect::<Option<Vec<_>>>()
     });
     let flows = traffic.as_ref().and_then(|traffic| {
-        let flows = |t: &TrafficDraft| {
-            let spec = t.spec.as_ref()?;
-            Some((t.needs_tcp?, evenflow_traffic::flows(spec.mechanism.kind, &spec.values)))
-        };
+        let flows = |t: &TrafficDraft| Some((t.needs_tcp?, t.flows()?));
         traffic.iter().map(flows).collect::<Option<Vec<_>>>()
     });
     let before = errors.len();
@@ -431,7 +428,7 @@ fn traffic(
             (None, None) => None,
         };
         let arrivals = spec.as_ref().and_then(|spec| process(table, spec, &here, arrivals, errors));
-        drafts.push(TrafficDraft { spec, class, needs_tcp, tcp, arrivals });
+        drafts.push(TrafficDraft { spec, class, needs_tcp, talks: false, tcp, arrivals });
     }
     if group.contains_key("tcp") && drafts.iter().all(|t| t.needs_tcp == Some(false)) {
         errors.push(join(path, "tcp"), "all traffic of this group is datagrams, which have no TCP");

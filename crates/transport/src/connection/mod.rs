@@ -297,7 +297,8 @@ impl Connection {
             let expected = self.expected(end);
             let carried = options.attach(packet);
             (carried.ack, carried.ts_val) = (expected, profile.clock_at(now));
-        } else if acknowledges && self.half(end.other()).is_some_and(|half| half.control().needs_one_way_delay())
+        } else if acknowledges
+            && self.half(end.other()).is_some_and(|half| half.control().needs_one_way_delay())
         {
             options.attach(packet).ts_val = profile.clock_at(now);
         }

@@ -122,7 +122,8 @@ impl Board {
 
     /// Empty again, in the room that it has, unless that is large.
     pub fn clear(&mut self) {
-        let (mut segments, mut ranges) = (std::mem::take(&mut self.segments), std::mem::take(&mut self.ranges));
+        let (mut segments, mut ranges) =
+            (std::mem::take(&mut self.segments), std::mem::take(&mut self.ranges));
         segments.clear();
         segments.shrink_to(Self::KEPT);
         ranges.clear();
