@@ -69,13 +69,19 @@ class Dumbbell:
     loss: float
     duration_s: float
     warmup_s: float
+    window: int = 0
+    """Bytes: no larger receive window is told; 0: as the receiver says."""
 
     @staticmethod
     def from_scenario(scenario: Scenario) -> Dumbbell:
         """Translate a scenario; raises `NotComparableError` where that is not possible."""
         tree = scenario.tree
-        if set(tree["links"]) != {"bottleneck"} or tree.get("stages"):
-            raise NotComparableError("expected the link `bottleneck` alone, and no stages")
+        stages = tree.get("stages", {})
+        if set(tree["links"]) != {"bottleneck"} or not set(stages) <= {"tuner"}:
+            raise NotComparableError("expected the link `bottleneck` and at most the stage `tuner`")
+        tuner = stages.get("tuner", {"kind": "rewriter", "max_window": "0 B"})
+        if set(tuner) != {"kind", "max_window"} or tuner["kind"] != "rewriter":
+            raise NotComparableError("stages.tuner: expected a rewriter with max_window alone")
         link = tree["links"]["bottleneck"]
         if link.get("reverse") != {"delay": link["delay"]}:
             raise NotComparableError("links.bottleneck.reverse: expected the same delay and no rate")
@@ -105,6 +111,7 @@ class Dumbbell:
             loss=link.get("loss", 0.0),
             duration_s=quantity(tree["duration"]),
             warmup_s=quantity(tree["warmup"]),
+            window=int(quantity(tuner["max_window"])),
         )
 
 
@@ -166,6 +173,7 @@ class Linux:
             "mark-above": d.mark_above,
             "ecn": int(d.mark_above > 0),
             "loss": repr(d.loss),
+            "window": d.window,
             "duration": repr(d.duration_s),
             "warmup": repr(d.warmup_s),
             "seed": seed,
@@ -263,6 +271,8 @@ def _drawn(found: dict[str, float], dumbbell: Dumbbell) -> dict[str, float]:
 
 def metrics_of_kernel(record: Mapping[str, Any], dumbbell: Dumbbell) -> dict[str, float]:
     """The compared metrics of a record of linux/dumbbell.c."""
+    if dumbbell.window:
+        return _held_back(record, "sent_packets", dumbbell)
     link = record["links"]["bottleneck"]
     found = _shared(record, link, sum(link["drops"].values()), dumbbell)
     for group in dumbbell.groups:
@@ -281,6 +291,8 @@ def metrics_of_kernel(record: Mapping[str, Any], dumbbell: Dumbbell) -> dict[str
 def metrics_of_ours(record: Record, dumbbell: Dumbbell) -> dict[str, float]:
     """The same of one of ours."""
     tree = record.json
+    if dumbbell.window:
+        return _held_back(tree, "delivered_packets", dumbbell)
     link = tree["links"]["bottleneck"]
     found = _shared(tree, link, sum(link["drops"].values()), dumbbell)
     for group in dumbbell.groups:
@@ -293,6 +305,16 @@ def metrics_of_ours(record: Record, dumbbell: Dumbbell) -> dict[str, float]:
         times, windows = record.arrays(name)
         found |= _windows(times.tolist(), windows.tolist(), dumbbell)
     return _drawn(found, dumbbell)
+
+
+def _held_back(record: Mapping[str, Any], count: str, dumbbell: Dumbbell) -> dict[str, float]:
+    """What is compared where a receive window holds one flow back."""
+    group = record["groups"][dumbbell.groups[0].name]
+    seconds = dumbbell.duration_s - dumbbell.warmup_s
+    return {
+        "goodput (Mbit/s)": group["goodput_bps"] / 1e6,
+        "payload of a segment (B)": group["goodput_bps"] * seconds / 8 / group[count],
+    }
 
 
 def _shared(record: Mapping[str, Any], link: Mapping[str, Any], drops: int, dumbbell: Dumbbell) -> dict[str, float]:
@@ -313,6 +335,24 @@ def defined(*sides: Sequence[Mapping[str, float]]) -> list[list[dict[str, float]
     """The records of each side with the metrics that all of them have: what never happened has no time."""
     names = [name for name in sides[0][0] if all(name in record for side in sides for record in side)]
     return [[{name: record[name] for name in names} for record in side] for side in sides]
+
+
+WINDOWS = {
+    "20 ms": (2_048, 5_120, 14_336, 28_672, 99_328, 199_680),
+    "40 ms": (2_048, 3_072, 4_096, 5_120, 8_192, 14_336, 28_672, 49_152, 99_328, 199_680, 399_360),
+    "100 ms": (2_048, 7_168, 49_152, 399_360),
+}
+"""Receive windows in bytes, by round-trip time: whole units of 1024, which is how the kernel scales them."""
+
+
+def windows() -> Iterator[tuple[str, dict[str, str | int], Scenario]]:
+    """A connection whose window is rewritten on the way: name, label, scenario."""
+    base = Scenario.load(HERE / "scenarios" / "linux-window.toml")
+    for rtt, sizes in WINDOWS.items():
+        delay = f"{quantity(rtt) / 2 * 1e3:g} ms"
+        path = base.set("links.bottleneck.delay", delay).set("links.bottleneck.reverse.delay", delay)
+        for size in sizes:
+            yield "linux-window", {"RTT": rtt, "window": size}, path.set("stages.tuner.max_window", f"{size} B")
 
 
 def points() -> Iterator[tuple[str, dict[str, str | int], Scenario]]:

@@ -396,11 +396,11 @@ ALONE = {
     "wtp": "ns-2",
     "queues": THEORY,
     "laws": THEORY,
-    **dict.fromkeys(("linux", "dialogues", "shapers", "policing"), "Linux"),
+    **dict.fromkeys(("linux", "windows", "dialogues", "shapers", "policing"), "Linux"),
 }
 """Parts that are compared with one of them alone."""
 
-PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "dialogues", "shapers", "policing")
+PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "windows", "dialogues", "shapers", "policing")
 
 
 class Validation:
@@ -478,25 +478,36 @@ class Validation:
 
     def linux(self) -> Iterator[Row]:
         """The profile `linux` beside the TCP of the kernel this runs on."""
+        yield from self.kernel_tcp("Linux", linux.points(), ("tcp", "linux"))
+
+    def windows(self) -> Iterator[Row]:
+        """Connections whose receive window is rewritten on the way, beside the kernel's."""
+        yield from self.kernel_tcp("Linux: windows", linux.windows(), ("rewriter", "tcp", "linux"))
+
+    def kernel_tcp(
+        self, program: str, points: Iterable[tuple[str, Label, Scenario]], about: tuple[str, ...]
+    ) -> Iterator[Row]:
+        """Bulk flows beside the kernel's TCP."""
         kernel = linux.Linux()
         if (reason := kernel.missing()) is not None:
-            self.skipped[kernel.name] = reason
+            self.skipped[program] = reason
             return
-        self.described[kernel.name] = kernel.describe()
-        for name, label, scenario in linux.points():
+        self.described[program] = kernel.describe()
+        for name, label, scenario in points:
             say(f"{name} {label}")
             dumbbell = linux.Dumbbell.from_scenario(scenario)
             try:
                 found = kernel.metrics(dumbbell, fresh=self.fresh)
             except linux.InvalidError as error:
-                self.skipped[f"{kernel.name}: {name} {label}"] = str(error)
+                self.skipped[f"{program}: {name} {label}"] = str(error)
                 continue
             runs = [linux.metrics_of_ours(record, dumbbell) for record in ours(scenario, self.our_seeds)]
             found, runs = linux.defined(found, runs)
             mine = intervals(runs)
-            of = ("tcp", "linux", *dict.fromkeys(control_of(group) for group in scenario.tree["groups"].values()))
+            of = (*about, *dict.fromkeys(control_of(group) for group in scenario.tree["groups"].values()))
             for metric, theirs in intervals(found).items():
-                yield self.row(name, label, metric, kernel.name, theirs, mine[metric], of)
+                row = self.row(name, label, metric, kernel.name, theirs, mine[metric], of)
+                yield row if program == kernel.name else replace(row, program=program)
 
     def dialogues(self) -> Iterator[Row]:
         """Requests and responses beside the kernel's TCP."""
@@ -769,7 +780,7 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
-        "whole": set(parts) >= set(PARTS) - {"linux", "dialogues", "shapers", "policing"}
+        "whole": set(parts) >= {part for part in PARTS if ALONE.get(part) != "Linux"}
         and set(validation.against) == set(AGAINST)
         and {"ns-2", "ns-3"} <= set(validation.described),
         "programs": validation.described,
@@ -834,6 +845,7 @@ def main() -> None:
             "queues": validation.queues,
             "policing": validation.policing,
             "shapers": validation.shapers,
+            "windows": validation.windows,
             "wtp": validation.wtp,
         }
         made = own.get(part, simulators)

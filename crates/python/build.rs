@@ -1,6 +1,6 @@
 //! Takes the engine id at build time.
 
-#![expect(clippy::disallowed_methods, reason = "a build script is told by its environment")]
+#![expect(clippy::disallowed_methods, reason = "the environment is how cargo calls a build script")]
 
 use std::path::Path;
 

@@ -22,6 +22,33 @@ def test_every_point_can_be_told_and_checked() -> None:
         assert sum(part.startswith("--group=") for part in arguments) == len(dumbbell.groups)
 
 
+def test_windows_are_whole_units_of_the_kernels_scale() -> None:
+    told = []
+    for _, label, scenario in linux.windows():
+        scenario.check()
+        dumbbell = linux.Dumbbell.from_scenario(scenario)
+        assert f"--window={label['window']}" in linux.Linux().arguments(dumbbell, 1)
+        assert dumbbell.window % 1024 == 0
+        told.append(dumbbell.window)
+    assert (min(told), max(told)) == (2_048, 399_360)
+    with pytest.raises(NotComparableError, match="max_window alone"):
+        linux.Dumbbell.from_scenario(scenario.set("stages.tuner.ecn", "not-ect"))
+
+
+def test_a_rewritten_window_holds_the_kernel_back() -> None:
+    kernel = linux.Linux()
+    if (reason := kernel.missing()) is not None:
+        pytest.skip(reason)
+    groups = (linux.Flows("flow", "cubic", 1, 0.0),)
+    dumbbell = linux.Dumbbell(groups, 100e6, 0.02, 1000, 0, 0.0, 2.0, 1.0, 5120)
+    record = kernel._once(kernel.arguments(dumbbell, 1), windows=False)
+    if record["emulator"]["late_p99_s"] > 0.005:
+        pytest.skip("packets left more than 5 ms late: the machine is too busy for real time; run this test alone")
+    found = linux.metrics_of_kernel(record, dumbbell)
+    assert found["goodput (Mbit/s)"] == pytest.approx(5120 * 8 / 0.04 / 1e6, rel=0.1)
+    assert found["payload of a segment (B)"] < 1400
+
+
 def test_a_threshold_is_a_step_only_if_the_average_stands_still() -> None:
     (scenario,) = [s for name, label, s in linux.points() if name == "linux-ecn" and label["cc"] == "cubic"]
     assert linux.Dumbbell.from_scenario(scenario).mark_above == 20

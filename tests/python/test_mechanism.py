@@ -89,7 +89,7 @@ def test_constant_probability_marks_its_share() -> None:
 
 def test_presets_are_told() -> None:
     presets = next(table["presets"] for table in schema()["mechanisms"] if table["kind"] == "red")
-    assert presets[0] == ["line", "ns2", "ns3", "linux", "floyd"]
+    assert presets[0] == ["setting", "ns2", "ns3", "linux", "floyd"]
     assert all(len(row) == 5 for row in presets)
 
 

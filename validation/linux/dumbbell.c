@@ -70,6 +70,8 @@ static struct {
     ns_t duration, warmup;
     uint64_t seed;
     int ecn;         /* net.ipv4.tcp_ecn of both ends */
+    int window;      /* bytes: ACKs that pass tell no larger receive window; 0: as the receiver says */
+    int no_delay;    /* the senders' TCP_NODELAY */
     ns_t interval;   /* of the samples */
     const char *samples, *log, *trace;
     int chosen[MAX_CHOSEN], chosen_count; /* data packets of flow 0 to lose, counted from 0, retransmissions too */
@@ -128,6 +130,8 @@ static void parse(int argc, char **argv)
         else if (!strcmp(key, "warmup")) args.warmup = from_seconds(value);
         else if (!strcmp(key, "seed")) args.seed = strtoull(value, NULL, 10);
         else if (!strcmp(key, "ecn")) args.ecn = atoi(value);
+        else if (!strcmp(key, "window")) args.window = atoi(value);
+        else if (!strcmp(key, "no-delay")) args.no_delay = atoi(value);
         else if (!strcmp(key, "interval")) args.interval = from_seconds(value);
         else if (!strcmp(key, "samples")) args.samples = value;
         else if (!strcmp(key, "log")) args.log = value;
@@ -139,6 +143,7 @@ static void parse(int argc, char **argv)
     }
     if (args.flow_count == 0) die(2, "no --group");
     if (args.rate < 1e4 || args.limit < 1 || args.delay < 0 || args.interval < 100000) die(2, "out of range");
+    if (args.window < 0) die(2, "out of range");
     if (args.duration <= args.warmup || args.duration > 600 * SECOND) die(2, "warmup < duration <= 600 s");
 }
 
@@ -272,6 +277,8 @@ static void make_sockets(void)
         if (fd < 0) die(3, "cannot make a TCP socket: %s", strerror(errno));
         if (setsockopt(fd, IPPROTO_TCP, 13 /* TCP_CONGESTION */, cc, (socklen_t)strlen(cc)) != 0)
             die(3, "this kernel does not give us congestion control %s: %s", cc, strerror(errno));
+        if (setsockopt(fd, IPPROTO_TCP, 1 /* TCP_NODELAY */, &args.no_delay, sizeof args.no_delay) != 0)
+            die(3, "cannot set TCP_NODELAY: %s", strerror(errno));
         if (bind(fd, (struct sockaddr *)&own, sizeof own) != 0) die(3, "cannot bind: %s", strerror(errno));
         sockets[f] = fd;
     }
@@ -607,6 +614,31 @@ static void mark(struct packet *p)
     b[11] = (uint8_t)~sum;
 }
 
+/* The receiver's window scale, from its SYN (RFC 7323); -1: not seen, or none. */
+static int scale[MAX_FLOWS];
+
+/* What a middlebox does that holds a connection back by its receive window: the window of an ACK becomes no larger than
+ * `args.window`, rounded down to whole units of the receiver's scale. That of a SYN is not scaled and stays. */
+static void rewrite(struct packet *p, const struct segment *s)
+{
+    uint8_t *t = p->bytes + (p->bytes[0] & 15) * 4;
+    if (s->syn) {
+        scale[s->flow] = -1;
+        for (int i = 20; i + 2 < (t[12] >> 4) * 4 && t[i] != 0; i += t[i] == 1 ? 1 : t[i + 1] < 2 ? 2 : t[i + 1])
+            if (t[i] == 3) scale[s->flow] = t[i + 2];
+        return;
+    }
+    int told = scale[s->flow] < 0 ? 0 : args.window >> scale[s->flow];
+    if (told < 1 || s->window <= told) return;
+    t[14] = (uint8_t)(told >> 8);
+    t[15] = (uint8_t)told;
+    uint32_t sum = (uint16_t)~get16(t + 16) + (uint32_t)(uint16_t)~s->window + (uint32_t)told; /* RFC 1624, equation 3 */
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    t[16] = (uint8_t)(~sum >> 8);
+    t[17] = (uint8_t)~sum;
+}
+
 static bool chosen(int64_t index)
 {
     for (int i = 0; i < args.chosen_count; i++)
@@ -851,6 +883,10 @@ int main(int argc, char **argv)
                 }
                 struct segment s = read_segment(p->bytes, p->length, false);
                 if (s.flow >= 0 && s.syn) isn[1][s.flow] = s.seq;
+                if (s.flow >= 0 && args.window) {
+                    rewrite(p, &s);
+                    s = read_segment(p->bytes, p->length, false);
+                }
                 p->record = log_line(at, &s, SENT, 0, false);
                 p->at = at + args.delay;
                 push(&returning, p);

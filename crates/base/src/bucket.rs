@@ -45,9 +45,9 @@ impl Bucket {
         self.tokens - self.price.cost(size)
     }
 
-    /// Leaves `tokens` in it, see [`Bucket::after`].
+    /// Sets how many tokens are in it, see [`Bucket::after`].
     #[inline]
-    pub fn leave(&mut self, tokens: i128) {
+    pub fn set(&mut self, tokens: i128) {
         self.tokens = tokens;
     }
 
@@ -165,9 +165,9 @@ impl Pacer {
         if short < 0 {
             return Err(self.arithmetic.instant(clock - short));
         }
-        self.bucket.leave(left);
+        self.bucket.set(left);
         if let Some(peak) = &mut self.peak {
-            peak.leave(peak_left);
+            peak.set(peak_left);
         }
         Ok(())
     }

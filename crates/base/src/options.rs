@@ -87,13 +87,13 @@ pub struct Carried {
     pub ack: u64,
     /// An ACK without data that tells a window: the number of the next byte its sender will send, which `seq` does not show.
     pub own: u64,
-    /// The receive window as it is on the wire: unscaled in a SYN, else to be shifted (RFC 7323 section 2.2). `None`: it does
-    /// not bind.
+    /// The receive window as it is on the wire: unscaled in a SYN, else to be shifted (RFC 7323 section 2.2). `None`: there is
+    /// no limit.
     pub window: Option<u16>,
-    /// The window scale option of a SYN: by how many bits the windows that its sender tells are to be shifted.
+    /// The window scale option of a SYN: by how many bits the windows that its sender announces are to be shifted.
     pub scale: Option<u8>,
     /// A loss on the way has struck the packet: the link's number, for whoever books it at the far end.
-    pub lost: u32,
+    pub lost_at: u32,
     /// The SACK option.
     pub report: Report,
     outer: [Outer; OUTER],
@@ -111,7 +111,7 @@ impl Carried {
         own: 0,
         window: None,
         scale: None,
-        lost: 0,
+        lost_at: 0,
         report: Report::EMPTY,
         outer: [Outer { ip: 0, tunnel: 0, sequence: 0, bytes: 0 }; OUTER],
         headers: 0,
@@ -288,7 +288,7 @@ mod tests {
         let (mut a, mut b) = (packet(7), packet(8));
         let carried = options.attach(&mut a);
         carried.report.push((5, 9));
-        (carried.window, carried.scale, carried.ts_val, carried.ack, carried.lost) =
+        (carried.window, carried.scale, carried.ts_val, carried.ack, carried.lost_at) =
             (Some(4), Some(2), 6, 11, 3);
         assert!(options.push_outer(&mut a, Outer { bytes: 36, ..Outer::default() }));
         options.attach(&mut b).scale = Some(9);

@@ -1,5 +1,7 @@
 //! The packet: a small plain value that travels by copy through rings. What few packets need is beside it ([`crate::Options`]).
 
+use crate::codepoint::{Codepoint, Signals};
+
 /// The flags of the TCP header, as bits of [`Packet::flags`]: the nine lowest bits of its bytes 12 and 13 (RFC 9293 section 3.1,
 /// RFC 9768 section 3.1) without URG, which nobody sends.
 pub mod flags {
@@ -40,6 +42,25 @@ pub mod ip {
     pub const DATAGRAM: u8 = 0x40;
     /// Travels its path backwards: what the receiving end sends.
     pub const BACKWARD: u8 = 0x80;
+}
+
+/// The bits of [`ip`] by which a data packet says this over IPv4, ECN field included; `None`: IPv4 has no code for it.
+#[inline]
+pub fn bits_of(says: Signals) -> Option<u8> {
+    let code = says.codepoint()?;
+    let re = if code.re() { ip::RE } else { 0 };
+    Some(code.ecn() as u8 | re | reports_of(says))
+}
+
+/// The bits of [`ip`] by which a data packet says this over IPv6, which leaves the ECN field alone: RE stands for X.
+#[inline]
+pub fn option_bits_of(says: Signals) -> u8 {
+    if says.capable { ip::RE | reports_of(says) } else { 0 }
+}
+
+fn reports_of(says: Signals) -> u8 {
+    let bit = |on: bool, bit: u8| if on { bit } else { 0 };
+    bit(says.loss, ip::LOSS) | bit(says.ecn, ip::MARK) | bit(says.credit, ip::CREDIT)
 }
 
 /// The ECN field of the IP header (RFC 3168 section 5).
@@ -185,6 +206,20 @@ impl Packet {
         self.ip = self.ip & !ip::CONEX | reports & ip::CONEX;
     }
 
+    /// The codepoint that ECN field and RE flag make, as over IPv4.
+    #[inline]
+    pub fn codepoint(&self) -> Codepoint {
+        Codepoint::of(self.ecn(), self.re())
+    }
+
+    /// What it says as a ConEx packet, over IPv4 as over IPv6: RE alone is ConEx-Not-Marked, or X.
+    #[inline]
+    pub fn signals(&self) -> Signals {
+        let says = |bit: u8| self.ip & bit != 0;
+        let (loss, ecn, credit) = (says(ip::LOSS), says(ip::MARK), says(ip::CREDIT));
+        Signals { capable: self.re() || loss || ecn || credit, loss, ecn, credit }
+    }
+
     /// Where in the run's [`crate::Options`] something is kept beside it; `None`: nothing is.
     #[inline]
     pub fn place(&self) -> Option<u32> {
@@ -239,6 +274,33 @@ mod tests {
             let reported = of(|p| p.set_conex(ip::MARK | ip::BACKWARD));
             assert_eq!((reported.conex(), reported.ip), (ip::MARK, before & !ip::CONEX | ip::MARK));
         }
+    }
+
+    /// Sanhaji et al. 2015 table I: what a sender says, its bits, and how they are read.
+    #[test]
+    fn signals_as_bits() {
+        let both = Signals { loss: true, ecn: true, ..Signals::NOT_MARKED };
+        let table = [
+            (Signals::default(), Some(0), 0),
+            (Signals::NOT_MARKED, Some(0b01 | ip::RE), ip::RE),
+            (Signals::RE_ECHO_LOSS, Some(0b01 | ip::LOSS), ip::RE | ip::LOSS),
+            (Signals::RE_ECHO_ECN, Some(0b01 | ip::MARK), ip::RE | ip::MARK),
+            (Signals::CREDIT, Some(ip::RE | ip::CREDIT), ip::RE | ip::CREDIT),
+            (both, None, ip::RE | ip::LOSS | ip::MARK),
+        ];
+        for (says, bits, option) in table {
+            assert_eq!(bits_of(says), bits, "{says:?}");
+            assert_eq!(option_bits_of(says), option, "{says:?}");
+            for written in bits.into_iter().chain([option]) {
+                let mut packet = Packet { ip: written, ..Packet::new(0, 1500, 1448) };
+                assert_eq!(packet.signals(), says, "{written:#x}");
+                // A mark on the way changes nothing of it.
+                packet.set_ecn(Ecn::Congestion);
+                assert_eq!(packet.signals(), says, "{written:#x}");
+            }
+        }
+        let marked = Packet { ip: 0b11 | ip::MARK, ..Packet::new(0, 1500, 1448) };
+        assert_eq!(marked.codepoint(), Codepoint::Cancelled);
     }
 
     #[test]

@@ -16,7 +16,7 @@ fn bad(message: impl Into<String>) -> PyErr {
     PyValueError::new_err(message.into())
 }
 
-/// What it can be told.
+/// The events that it takes.
 pub const METHODS: &str =
     "start, arrival, timer, opened, received, acked, room, peer_closed, reset, closed, datagram";
 
@@ -54,7 +54,7 @@ impl Application {
                 self.open.insert(*conn);
             }
         }
-        let calls: Vec<Value> = calls.into_iter().map(told).collect();
+        let calls: Vec<Value> = calls.into_iter().map(as_json).collect();
         Ok(Some(Args::from_iter([("calls".to_owned(), Value::Array(calls))])))
     }
 
@@ -115,7 +115,7 @@ fn name(end: End) -> &'static str {
 }
 
 /// A call as a table: `do` says which.
-fn told(call: Call) -> Value {
+fn as_json(call: Call) -> Value {
     match call {
         Call::Open(conn) => json!({ "do": "open", "conn": conn }),
         Call::Bind(conn) => json!({ "do": "bind", "conn": conn }),

@@ -272,7 +272,7 @@ impl Inner {
                     Verdict::Mark(reason) => ("mark", Some(reason)),
                     Verdict::Drop(reason) => ("drop", Some(reason)),
                 };
-                tell(&mut out, verdict, reason, &packet);
+                report(&mut out, verdict, reason, &packet);
                 out.insert("label".into(), json!(packet.label));
                 self.observe(&mut out, now);
             }
@@ -286,7 +286,7 @@ impl Inner {
                     Verdict::Mark(reason) => ("mark", Some(reason)),
                     Verdict::Drop(reason) => ("drop", Some(reason)),
                 };
-                tell(&mut out, verdict, reason, &packet);
+                report(&mut out, verdict, reason, &packet);
                 self.observe(&mut out, now);
             }
             (Object::Queue(rule, _), "emptied") => {
@@ -421,7 +421,7 @@ pub(crate) fn ecn_word(packet: &Packet) -> &'static str {
     }
 }
 
-fn tell(out: &mut Args, verdict: &str, reason: Option<Reason>, packet: &Packet) {
+fn report(out: &mut Args, verdict: &str, reason: Option<Reason>, packet: &Packet) {
     let ecn = ecn_word(packet);
     out.insert("verdict".into(), verdict.into());
     out.insert("reason".into(), reason.map_or(Value::Null, |r| r.name().into()));

@@ -46,7 +46,7 @@ impl Sender {
             "ack" => scripted.ack(&ack(&args)?, now),
             other => return Err(bad(format!("a sender has no method {other}"))),
         };
-        Ok(told(&scripted, &sent.map_err(bad)?).to_string())
+        Ok(as_json(&scripted, &sent.map_err(bad)?).to_string())
     }
 
     #[getter]
@@ -118,7 +118,7 @@ const FLAGS: [(u8, &str); 8] = [
     (flags::AE, "AE"),
 ];
 
-fn told(scripted: &Scripted, sent: &Sent) -> Value {
+fn as_json(scripted: &Scripted, sent: &Sent) -> Value {
     let (sender, profile) = (scripted.sender(), scripted.profile());
     let segments: Vec<Value> = sent
         .iter()

@@ -17,7 +17,7 @@ pub struct ByHand {
 }
 
 impl ByHand {
-    /// The stage with a stream of its own. It has been told that the run begins.
+    /// The stage with a stream of its own. Its run has begun.
     pub fn new(stage: Stage, seed: u64) -> ByHand {
         let mut by_hand = ByHand { stage, stepper: Stepper::new(seed) };
         by_hand.stage.start(&mut by_hand.stepper.cx(Time::ZERO));

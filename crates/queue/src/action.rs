@@ -52,7 +52,7 @@ pub fn mark(packet: &mut Packet) -> bool {
     capable
 }
 
-/// The parameter by which markers are told what to do.
+/// The parameter that says what markers do.
 pub const ACTION: Param = Param {
     name: "action",
     ty: Type::Choice(Action::NAMES),

@@ -251,7 +251,7 @@ pub const TARGET: Param = Param {
     default: Fallback::Text("5 ms"),
     range: Range::POSITIVE,
     source: "RFC 8289 section 4.3",
-    doc: "Waiting time that is tolerated for good.",
+    doc: "Acceptable standing delay.",
 };
 
 /// `interval`.

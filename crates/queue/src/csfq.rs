@@ -38,7 +38,7 @@ pub struct Params {
     pub interval: Duration,
     /// Queue length below which the link counts as uncongested, packets.
     pub q_threshold: f64,
-    /// Queue length below which no coin is tossed, packets.
+    /// Queue length below which nothing is dropped at random, packets.
     pub q_min: f64,
     /// Which description.
     pub form: Form,
@@ -328,7 +328,10 @@ pub static TABLE: Mechanism = Mechanism {
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "csfq", doc: "The label exceeded the fair rate and the coin fell." },
+        Counter {
+            name: "csfq",
+            doc: "Dropped with the probability by which the label exceeds the fair rate.",
+        },
     ],
     deviations: &[Deviation {
         what: "The queue threshold is half the buffer, the public ns-2 program's default a quarter.",
@@ -385,7 +388,7 @@ mod tests {
         // Two aggregates of 10 Mbit/s on 10 Mbit/s: alpha must settle near 5 Mbit/s.
         for form in [Form::Ns2, Form::Paper] {
             let mut rule = Csfq::new(params(form));
-            let mut stream = Stream::new(1, "coin");
+            let mut stream = Stream::new(1, "draws");
             let mut accepted = 0;
             for i in 0..40_000u64 {
                 let now = Time(i * 600_000);
@@ -401,7 +404,7 @@ mod tests {
     #[test]
     fn overflow_lowers_alpha_by_one_percent_and_a_quarter_at_most() {
         let mut rule = Csfq::new(params(Form::Paper));
-        let mut stream = Stream::new(1, "coin");
+        let mut stream = Stream::new(1, "draws");
         for _ in 0..100 {
             rule.admit(&mut packet(1e6), Time(5), &seen(24), &mut stream);
         }
@@ -413,7 +416,7 @@ mod tests {
     #[test]
     fn an_empty_link_drops_nothing_at_first() {
         let mut rule = Csfq::new(params(Form::Ns2));
-        let mut stream = Stream::new(1, "coin");
+        let mut stream = Stream::new(1, "draws");
         for i in 0..1000 {
             assert_eq!(
                 rule.admit(&mut packet(20e6), Time(i * 600_000), &seen(0), &mut stream),
@@ -425,7 +428,7 @@ mod tests {
     #[test]
     fn q_min_suppresses_the_toss() {
         let mut rule = Csfq::new(Params { q_min: 12.0, ..params(Form::Paper) });
-        let mut stream = Stream::new(1, "coin");
+        let mut stream = Stream::new(1, "draws");
         for i in 0..5000 {
             let verdict = rule.admit(&mut packet(1e9), Time(i * 600_000), &seen(11), &mut stream);
             assert_eq!(verdict, Verdict::Accept);

@@ -1,7 +1,7 @@
 //! FQ-CoDel: flows hashed to queues of their own, served by a deficit round robin that lets new flows go first, each queue
 //! under a CoDel of its own (RFC 8290).
 //!
-//! A flow that sends less than a quantum in each round waits for hardly anybody; one that builds a queue is told by CoDel. When
+//! A flow that sends less than a quantum in each round waits for hardly anybody; one that builds a queue hears from CoDel. When
 //! the buffer is full, the fattest queue loses packets from its head. Not here: classification by anything but the flow
 //! (section 4.1.1), Linux's raising of CoDel's count after such a loss.
 //!
@@ -245,7 +245,7 @@ impl Schedule for FqCodel {
         dropped.len() > before
     }
 
-    fn observe(&self, _class: Option<usize>, name: &str, _now: Time) -> Option<f64> {
+    fn observe(&self, _node: Option<usize>, name: &str, _now: Time) -> Option<f64> {
         match name {
             "active_queues" => Some((self.new.len() + self.old.len()) as f64),
             "new_queues" => Some(self.new.len() as f64),

@@ -78,7 +78,7 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
         key
     }
 
-    /// From now on packets of `flow` are told apart by `key` where a queue within hashes flows: of a flow that [`Served::keys`] did
+    /// From now on packets of `flow` are sorted by `key` where a queue within hashes flows: of a flow that [`Served::keys`] did
     /// not know.
     fn introduce(&mut self, _flow: u32, _key: u32) {}
 
@@ -130,8 +130,8 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
     /// A packet bound for `queue` was dropped for `reason` instead of being taken.
     fn turned_away(&mut self, _queue: usize, _reason: Reason) {}
 
-    /// An observable by name, at `now`; of a class, where it is a tree's.
-    fn observe(&self, _class: Option<usize>, _name: &str, _now: Time) -> Option<f64> {
+    /// An observable by name, at `now`; of a node, where it is a tree: classes and leaves, as in [`Schedule::node_counts`].
+    fn observe(&self, _node: Option<usize>, _name: &str, _now: Time) -> Option<f64> {
         None
     }
 
@@ -140,8 +140,8 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
         None
     }
 
-    /// What the classes of a tree have counted: those with names first, in their order, then the leaves of users or flows.
-    fn class_counts(&self) -> &[ClassCounts] {
+    /// What the nodes of a tree have counted: classes with names first, in their order, then the leaves of users or flows.
+    fn node_counts(&self) -> &[NodeCounts] {
         &[]
     }
 
@@ -242,20 +242,20 @@ impl Tally {
     }
 }
 
-/// What a class of a tree has counted.
+/// What a node of a tree has counted: a class or a leaf of HTB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClassCounts {
+pub struct NodeCounts {
     /// What it, or a leaf below it, has sent.
     pub sent: Tally,
     /// Of that, with its own tokens (`lends`).
     pub lent: Tally,
-    /// Of that, with those of a class above it (`borrows`). The rest was sent with the tokens of a class below it.
+    /// Of that, with those of a node above it (`borrows`). The rest was sent with the tokens of a node below it.
     pub borrowed: Tally,
     /// Packets dropped at a leaf, by reason.
     pub drops: [u64; Reason::ALL.len()],
 }
 
-impl ClassCounts {
+impl NodeCounts {
     /// A counter by its name among the observables.
     pub fn named(&self, name: &str) -> Option<u64> {
         Some(match name {
@@ -274,7 +274,7 @@ impl ClassCounts {
 /// Whether an observable of a scheduler is a count of what has been: its series gives the increase, a record what came in the
 /// window.
 pub fn is_counter(name: &str) -> bool {
-    ClassCounts::default().named(name).or(HashStats::default().named(name)).is_some()
+    NodeCounts::default().named(name).or(HashStats::default().named(name)).is_some()
 }
 
 /// The observable of that name.
@@ -291,14 +291,14 @@ pub(crate) const PUSHED_OUT: Observable = Observable {
     doc: "Packets pushed out of a full buffer; a counter.",
 };
 
-/// The parameter by which a scheduler is told whom its queues stand for.
+/// The parameter that says whom a scheduler's queues stand for.
 pub(crate) const PER: Param = Param {
     name: "per",
     ty: Type::Choice(&["class", "user", "flow"]),
     default: Fallback::Text("class"),
     range: Range::ANY,
     source: "docs/scenarios.md",
-    doc: "By what packets are told apart.",
+    doc: "By what packets are sorted into queues.",
 };
 
 /// The numbers of all packets that a scheduler sends, in its order, where it may send them at once.

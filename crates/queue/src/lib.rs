@@ -75,6 +75,19 @@ pub fn clash(rule: &Mechanism, scheduler: &Mechanism) -> Option<String> {
     })
 }
 
+/// Whether a rule or scheduler with these parameters, or one inside it, marks ECN-capable packets.
+pub fn may_mark(values: &Values) -> bool {
+    values.0.iter().any(|(name, value)| match (*name, value) {
+        ("action", Value::Word(word)) => action::Action::named(word) != action::Action::Drop,
+        ("ecn", value) => *value == Value::Flag(true),
+        ("ecn_threshold", value) => value.bounds().1 > 0.0,
+        ("ce_threshold", _) => true,
+        (_, Value::Table(table)) => may_mark(table),
+        (_, Value::Tables(tables)) => tables.values().any(may_mark),
+        _ => false,
+    })
+}
+
 /// The limit that a scheduler's parameters imply, if they do.
 pub fn implied_limit(kind: &str, values: &Values) -> Option<Value> {
     Scheduler::limit(kind, values)

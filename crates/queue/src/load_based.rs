@@ -222,7 +222,7 @@ pub static TABLE: Mechanism = Mechanism {
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "load", doc: "The load was above the target, and the draw said so." },
+        Counter { name: "load", doc: "The load was above the target: picked with the computed probability." },
     ],
     deviations: &[
         Deviation {
@@ -259,7 +259,7 @@ mod tests {
     fn arrive(rule: &mut LoadBased, size: u16) -> Verdict {
         let mut packet = Packet::new(0, size, size).with_ecn(Ecn::Capable0);
         let seen = Occupancy { packets: 0, bytes: 0, rate: None, full: false, idle_since: None };
-        rule.admit(&mut packet, Time(0), &seen, &mut Stream::new(1, "coin"))
+        rule.admit(&mut packet, Time(0), &seen, &mut Stream::new(1, "draws"))
     }
 
     #[test]

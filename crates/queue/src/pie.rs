@@ -2,7 +2,7 @@
 //! regular instants by how far the queueing delay is from its target and how much it has changed (RFC 8033).
 //!
 //! The correction is scaled down while the probability is small, so that one pair of gains serves light and heavy
-//! congestion; a burst after a time without congestion is let through. The delay is told by timestamps, as in the RFC's basic
+//! congestion; a burst after a time without congestion is let through. The delay is taken from timestamps, as in the RFC's basic
 //! pseudo-code (appendix A), by the backlog and the link's rate (section 4.3), or by the backlog and an estimate of the rate of
 //! departures (section 5.2). The first and the last must see packets leave, so their link takes the event path.
 //!
@@ -17,7 +17,7 @@ use evenflow_base::{Draw, Duration, Packet, Time};
 use crate::action::mark;
 use crate::{LinkFacts, Occupancy, Reason, Rule, Verdict};
 
-/// How the queueing delay is told.
+/// How the queueing delay is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Latency {
     /// What the packet that left last has waited.
@@ -45,7 +45,7 @@ pub struct Params {
     pub mean_packet: u64,
     /// MAX_ECNTH.
     pub ecn_threshold: f64,
-    /// How the delay is told.
+    /// How the delay is measured.
     pub latency: Latency,
     /// DQ_THRESHOLD, bytes.
     pub rate_threshold: u64,
@@ -370,7 +370,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("timestamps"),
             range: Range::ANY,
             source: "RFC 8033 appendix A; section 4.3; section 5.2",
-            doc: "How the delay is told: by the packet that left last; by what waits and the link's rate; by what waits and \
+            doc: "How the delay is measured: by the packet that left last; by what waits and the link's rate; by what waits and \
                   a measured rate of departures.",
         },
         Param {
@@ -412,7 +412,7 @@ pub static TABLE: Mechanism = Mechanism {
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "pie", doc: "The probability was above zero, and the draw said so." },
+        Counter { name: "pie", doc: "Picked with the computed probability." },
     ],
     deviations: &[
         Deviation {

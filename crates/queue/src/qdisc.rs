@@ -329,11 +329,11 @@ impl Qdisc {
         &self.scheduler
     }
 
-    /// The value of an observable at `now`: of the queue, its rule or its scheduler; or of the scheduler's class, where there is
+    /// The value of an observable at `now`: of the queue, its rule or its scheduler; or of a node of the scheduler, where there is
     /// one. The clock must have been brought to `now`.
-    pub fn observe(&self, class: Option<usize>, name: &str, now: Time) -> Option<f64> {
-        let own = if class.is_none() { self.gate.observe(name) } else { None };
-        own.or_else(|| self.scheduler.observe(class, name, now))
+    pub fn observe(&self, node: Option<usize>, name: &str, now: Time) -> Option<f64> {
+        let own = if node.is_none() { self.gate.observe(name) } else { None };
+        own.or_else(|| self.scheduler.observe(node, name, now))
     }
 
     /// Shows all packets that wait, in no order.

@@ -207,7 +207,7 @@ pub static TABLE: Mechanism = Mechanism {
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "price", doc: "The price was above zero, and the draw said so." },
+        Counter { name: "price", doc: "Picked with the probability that the price gives." },
     ],
     deviations: &[Deviation {
         what: "Load and capacity are bytes over a mean packet size; the backlog is packets.",
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn a_period_counts_its_own_arrivals() {
         let mut rule = Rem::new(params());
-        let mut stream = Stream::new(1, "coin");
+        let mut stream = Stream::new(1, "draws");
         let mut packet = Packet::new(0, 1000, 1000).with_ecn(Ecn::Capable0);
         for _ in 0..4 {
             rule.admit(&mut packet, Time(0), &seen(0), &mut stream);

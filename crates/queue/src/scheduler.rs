@@ -10,7 +10,7 @@ use evenflow_base::{Packet, Reason, Time, Verdict};
 use crate::drr::Drr;
 use crate::fifo::Fifo;
 use crate::fq_codel::FqCodel;
-use crate::held::{ClassCounts, Dropped, HashStats, Nested, Queued, Schedule, Sent, Served};
+use crate::held::{Dropped, HashStats, Nested, NodeCounts, Queued, Schedule, Sent, Served};
 use crate::htb::{Htb, LeafParams};
 use crate::medf::Medf;
 use crate::sfq::Sfq;
@@ -113,8 +113,8 @@ macro_rules! schedulers {
             }
 
             /// See [`Schedule::observe`].
-            pub fn observe(&self, class: Option<usize>, name: &str, now: Time) -> Option<f64> {
-                match self { $(Scheduler::$name(s) => s.observe(class, name, now),)* }
+            pub fn observe(&self, node: Option<usize>, name: &str, now: Time) -> Option<f64> {
+                match self { $(Scheduler::$name(s) => s.observe(node, name, now),)* }
             }
 
             /// See [`Schedule::hash_stats`].
@@ -122,9 +122,9 @@ macro_rules! schedulers {
                 match self { $(Scheduler::$name(s) => s.hash_stats(),)* }
             }
 
-            /// See [`Schedule::class_counts`].
-            pub fn class_counts(&self) -> &[ClassCounts] {
-                match self { $(Scheduler::$name(s) => s.class_counts(),)* }
+            /// See [`Schedule::node_counts`].
+            pub fn node_counts(&self) -> &[NodeCounts] {
+                match self { $(Scheduler::$name(s) => s.node_counts(),)* }
             }
 
             /// See [`Schedule::for_each`].

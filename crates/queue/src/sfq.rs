@@ -185,7 +185,7 @@ impl Schedule for Sfq {
         true
     }
 
-    fn observe(&self, _class: Option<usize>, name: &str, _now: Time) -> Option<f64> {
+    fn observe(&self, _node: Option<usize>, name: &str, _now: Time) -> Option<f64> {
         match name {
             "active_queues" => Some(self.ring.len() as f64),
             _ => self.stats.named(name).map(|count| count as f64),

@@ -567,7 +567,7 @@ proptest! {
             q_min,
             form,
         });
-        let mut stream = Stream::new(seed, "coin");
+        let mut stream = Stream::new(seed, "draws");
         let (mut now, mut largest) = (Time::ZERO, RATE);
         for (label, queue, gap) in arrivals {
             now += Duration(gap * 1000);
@@ -619,7 +619,7 @@ fn csfq_in_its_authors_form_step_by_step() {
         q_min: 0.0,
         form: Form::Ns2,
     });
-    let mut stream = Stream::new(1, "coin");
+    let mut stream = Stream::new(1, "draws");
     let mut step = |rule: &mut Csfq, ms: u64, label: f64, queue: u32| {
         let mut p = packet(1500, label);
         let now = Time(ms * 1_000_000);

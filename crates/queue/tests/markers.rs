@@ -47,10 +47,10 @@ fn action() -> impl Strategy<Value = Value> {
     word(&["drop", "mark", "mark-everything"])
 }
 
-/// The lines of a RED, each given or left to its variant.
-fn red_lines() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
+/// The settings of a RED, each given or left to its variant.
+fn red_settings() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
     let flag = || any::<bool>().prop_map(Value::Flag);
-    let lines: Vec<(&'static str, BoxedStrategy<Value>)> = vec![
+    let settings: Vec<(&'static str, BoxedStrategy<Value>)> = vec![
         ("max_probability", prop_oneof![Just(Value::Number(1.0)), number(1e-6, 1.0)].boxed()),
         (
             "weight",
@@ -70,18 +70,18 @@ fn red_lines() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
         ("mean_packet", (1.0..65_535.0f64).prop_map(Value::Bytes).boxed()),
         ("hard_drop", flag().boxed()),
     ];
-    lines
+    settings
         .into_iter()
         .map(|(name, values)| prop::option::weighted(0.2, values).prop_map(move |v| v.map(|v| (name, v))))
         .collect::<Vec<_>>()
-        .prop_map(|lines| lines.into_iter().flatten().collect())
+        .prop_map(|settings| settings.into_iter().flatten().collect())
 }
 
 fn reds() -> impl Strategy<Value = Values> {
     let variant = word(&["ns2", "ns3", "linux", "floyd"]);
     let all = prop::option::of(0.0..30.0f64);
-    (variant, action(), length(), 0.5..30.0f64, all, red_lines()).prop_map(
-        |(variant, action, low, above, all, lines)| {
+    (variant, action(), length(), 0.5..30.0f64, all, red_settings()).prop_map(
+        |(variant, action, low, above, all, settings)| {
             let scale = if matches!(low, Value::Bytes(_)) { 1000.0 } else { 1.0 };
             let min = low.number().unwrap_or(0.0);
             let mut pairs = vec![
@@ -92,7 +92,7 @@ fn reds() -> impl Strategy<Value = Values> {
             ];
             pairs.extend(all.map(|more| ("mark_all_above", low.with(min + more * scale))));
             pairs.push(("min_threshold", low));
-            pairs.extend(lines);
+            pairs.extend(settings);
             table(pairs)
         },
     )
@@ -412,7 +412,7 @@ proptest! {
                     prop_assert_eq!(packet.size, size);
                     match verdict {
                         Verdict::Drop(reason) => {
-                            // CSFQ tosses its coin for a packet that finds no room, too.
+                            // CSFQ draws a number for a packet that finds no room, too.
                             prop_assert!(full == (reason == Reason::Limit) || (full && kind == "csfq"));
                             prop_assert!(full || !gentle, "{} dropped for {:?}", kind, reason);
                             lost += u64::from(size);

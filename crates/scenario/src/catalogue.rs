@@ -270,7 +270,7 @@ fn counters(list: &[Counter]) -> Vec<Json> {
     list.iter().map(|c| json!({ "name": c.name, "doc": c.doc })).collect()
 }
 
-/// The unit in which ranges and canonical values are told.
+/// The unit in which ranges and canonical values are given.
 fn unit(ty: Type) -> &'static str {
     match ty {
         Type::Rate => "bit/s",

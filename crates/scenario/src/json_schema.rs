@@ -239,7 +239,7 @@ fn kinds(room: Room) -> Vec<&'static str> {
     catalogue::all(room).iter().map(|m| m.kind).collect()
 }
 
-/// A table that may be one of several, told apart by its `kind`.
+/// A table that may be one of several, distinguished by its `kind`.
 fn table_of(table: &Section, room: Option<Room>) -> Json {
     let Some(room) = room else { return Json::Object(section(table, None)) };
     let one = |m: &'static Mechanism| Json::Object(section(table, Some(m)));

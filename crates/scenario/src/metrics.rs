@@ -168,7 +168,7 @@ pub static METRICS: &[Metric] = &[
     ),
     metric("groups.G.flows_dead", "1", RUN, "", "TCP flows that gave up."),
     metric("groups.G.senders", "", WINDOW, "sums over the group's TCP senders", "What its senders counted of themselves; only of groups with TCP.").since(2),
-    metric("groups.G.senders.reductions.loss", "1", WINDOW, "", "Windows reduced after a loss that ACKs or probes told.").since(2),
+    metric("groups.G.senders.reductions.loss", "1", WINDOW, "", "Windows reduced after a loss that ACKs or probes showed.").since(2),
     metric("groups.G.senders.reductions.mark", "1", WINDOW, "", "Windows reduced after congestion marks.").since(2),
     metric("groups.G.senders.reductions.timeout", "1", WINDOW, "", "Windows reduced after a timeout.").since(2),
     metric("groups.G.senders.threshold_falls", "1", WINDOW, "", "Falls of the slow-start threshold.").since(2),

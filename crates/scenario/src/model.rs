@@ -370,9 +370,9 @@ impl Copies {
     }
 }
 
-/// Which classes of a tree of them a series takes.
+/// Which nodes of a scheduler that is a tree a series takes: classes or leaves of HTB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TreeClass {
+pub enum Node {
     /// The one whose name is this many in the order of names.
     Named(u32),
     /// Leaves of users or flows.
@@ -391,14 +391,14 @@ pub enum Target {
         /// Name of the observable.
         observable: &'static str,
     },
-    /// `links.L.queue.classes.C.tokens`, `links.L.queue.leaves[n].tokens`, … : of a scheduler's class.
-    Class {
+    /// `links.L.queue.classes.C.tokens`, `links.L.queue.leaves[n].tokens`, … : of a node of a scheduler.
+    Node {
         /// Link index.
         link: usize,
         /// Which copies.
         copies: Copies,
-        /// Whose.
-        class: TreeClass,
+        /// Which node.
+        node: Node,
         /// Name of the observable.
         observable: &'static str,
     },

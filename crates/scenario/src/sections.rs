@@ -249,7 +249,7 @@ pub static JITTER: Section = Section {
 pub static LOSS: Section = Section {
     name: "loss",
     title: "Loss on a link",
-    doc: "Each packet that the queue accepts is lost with a probability, independently, or every so manieth is. A lost packet takes its time on the link           like any other, and counts as dropped, by the reason `loss`, when it would have reached the far end.",
+    doc: "Each packet that the queue accepts is lost with a probability, independently, or every n-th is (`every`). A lost packet takes its time on the link like any other, and counts as dropped, by the reason `loss`, when it would have reached the far end.",
     keys: &[
         value(
             "probability",
@@ -465,30 +465,13 @@ pub static GROUP: Section = Section {
     counters: &[],
 };
 
-/// What can be observed of a flow: `groups.G.users[i].flows[j].window`.
-pub(crate) const FLOW: &[Observable] = &[
-    Observable { name: "window", unit: "packets", doc: "Congestion window of a TCP flow." },
-    Observable {
-        name: "ssthresh",
-        unit: "packets",
-        doc: "Slow-start threshold of a TCP flow; nothing before it has one.",
-    },
-    Observable {
-        name: "probed_window",
-        unit: "packets",
-        doc: "With every = \"packet\": the congestion window before each segment that the sender receives, where it differs from the last one logged (Linux's tcp_probe).",
-    },
-    Observable {
-        name: "probed_ssthresh",
-        unit: "packets",
-        doc: "The threshold that is logged beside it: at least three quarters of the window, but for a window that comes down.",
-    },
-    Observable {
-        name: "received_bytes",
-        unit: "B",
-        doc: "Application bytes delivered in order; a counter: its series gives the increase per interval.",
-    },
-];
+/// What can be observed of every flow: `groups.G.users[i].flows[j].received_bytes`. A flow of TCP has its sender's besides
+/// ([`evenflow_transport::sender::observe::OBSERVABLES`]).
+pub(crate) const FLOW: &[Observable] = &[Observable {
+    name: "received_bytes",
+    unit: "B",
+    doc: "Application bytes delivered in order; a counter: its series gives the increase per interval.",
+}];
 
 /// `traffic` of a group: what every kind of traffic has.
 pub static TRAFFIC: Section = Section {

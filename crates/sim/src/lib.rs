@@ -32,9 +32,9 @@ pub use record::{Column, Outcome, hash as record_hash};
 /// How a run is carried out; none of it changes the record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Every queue takes the event path, even where one event a hop would do. For the test that both agree.
+    /// Every queue takes the event path, even where one event per hop would do. For the test that the two paths agree.
     pub event_path: bool,
-    /// Nothing is worked off early, even where that saves an event. For the test that both agree.
+    /// Nothing is worked off early, even where that saves an event. For the test that folding changes nothing.
     pub unfolded: bool,
     /// Where the loop writes, whenever it looks at the stop flag, which instant it has reached: seconds, as bits of an f64.
     pub clock: Option<&'static AtomicU64>,

@@ -152,11 +152,11 @@ impl Moments {
 
 /// What all copies of one link in one direction have in common.
 #[derive(Clone, Debug)]
-pub struct ClassCounters {
+pub struct SideCounters {
     /// Waiting times of packets whose transmission began in the window.
     pub delays: Delays,
     /// What each traffic class has.
-    pub by_class: Vec<KindCounters>,
+    pub by_class: Vec<ClassCounters>,
     /// Offered in the whole run.
     pub all_offered: u64,
     /// Dropped in the whole run.
@@ -167,12 +167,12 @@ pub struct ClassCounters {
     pub ahead: u64,
 }
 
-impl ClassCounters {
+impl SideCounters {
     /// All zero.
-    pub fn new(classes: usize) -> ClassCounters {
-        ClassCounters {
+    pub fn new(classes: usize) -> SideCounters {
+        SideCounters {
             delays: Delays::default(),
-            by_class: vec![KindCounters::default(); classes],
+            by_class: vec![ClassCounters::default(); classes],
             all_offered: 0,
             all_dropped: 0,
             all_delivered: 0,
@@ -182,26 +182,26 @@ impl ClassCounters {
 
     /// Packets offered in the window.
     pub fn arrived(&self) -> u64 {
-        self.by_class.iter().map(KindCounters::arrived).sum()
+        self.by_class.iter().map(ClassCounters::arrived).sum()
     }
 
     /// Packets whose transmission ended in the window.
     pub fn delivered(&self) -> u64 {
-        self.by_class.iter().map(KindCounters::delivered).sum()
+        self.by_class.iter().map(ClassCounters::delivered).sum()
     }
 
     /// Drops in the window, by reason.
     pub fn drops(&self) -> Reasons {
-        self.sum(|kind| &kind.drops)
+        self.sum(|class| &class.drops)
     }
 
     /// Marks in the window, by reason.
     pub fn marks(&self) -> Reasons {
-        self.sum(|kind| &kind.marks)
+        self.sum(|class| &class.marks)
     }
 
-    fn sum(&self, of: impl Fn(&KindCounters) -> &Reasons) -> Reasons {
-        std::array::from_fn(|reason| self.by_class.iter().map(|kind| of(kind)[reason]).sum())
+    fn sum(&self, of: impl Fn(&ClassCounters) -> &Reasons) -> Reasons {
+        std::array::from_fn(|reason| self.by_class.iter().map(|class| of(class)[reason]).sum())
     }
 }
 
@@ -210,7 +210,7 @@ pub type Reasons = [u64; Reason::ALL.len()];
 
 /// What the packets of one traffic class have on a link, in the window.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct KindCounters {
+pub struct ClassCounters {
     /// Waiting times of packets whose transmission began in the window.
     pub waits: Moments,
     /// Packets that were offered, and whose transmission ended, in the window: nearly all, counted once.
@@ -225,7 +225,7 @@ pub struct KindCounters {
     pub marks: Reasons,
 }
 
-impl KindCounters {
+impl ClassCounters {
     /// Packets offered in the window.
     pub fn arrived(&self) -> u64 {
         self.whole + self.other_arrived

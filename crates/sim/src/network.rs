@@ -11,7 +11,7 @@ use evenflow_transport::{Profile, Receiver, Sender};
 
 use crate::events::Lane;
 use crate::hosting::{Arrivals, Hosted, Live};
-use crate::measure::{ClassCounters, FlowCounters, PortCounters, StageCounters, Window, WindowMeter};
+use crate::measure::{FlowCounters, PortCounters, SideCounters, StageCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::Gauges;
 use crate::senders::SenderSums;
@@ -58,7 +58,7 @@ pub struct Flow {
     /// Where on it the way back begins.
     pub back: u8,
     /// Where on it [`DISCARD`] stands.
-    pub lost: u8,
+    pub discard: u8,
     /// Its traffic class.
     pub class: u8,
     /// Whether it is a TCP connection that there is from the start.
@@ -166,8 +166,8 @@ pub struct StageSlot {
     pub stage: Stage,
     /// Its own stream.
     pub stream: Stream,
-    /// Index of its class in the scenario, for counters and probes.
-    pub class: u32,
+    /// Index of its table in the scenario, for counters and probes.
+    pub spec: u32,
     /// Number among its copies.
     pub copy: u32,
     /// Number of the group that it belongs to, where it is not shared.
@@ -178,7 +178,7 @@ pub struct StageSlot {
     pub held: u32,
     /// When it wants to be woken; [`Time::NEVER`]: not at all.
     pub wake: Time,
-    /// When it was woken or told something last, and how often before at that instant.
+    /// When it was woken or given a message last, and how often before at that instant.
     pub called: (Time, u32),
     /// Packets and bytes that passed in the window, forward and backward.
     pub passed: [(u64, u64); 2],
@@ -196,7 +196,7 @@ pub struct Network {
     /// One lane a link and direction; behind them that of the hosts, where some group has processing.
     pub lanes: Vec<Lane>,
     /// Counters by link and direction.
-    pub classes: Vec<ClassCounters>,
+    pub sides: Vec<SideCounters>,
     /// Stages.
     pub stages: Vec<StageSlot>,
     /// Counters by stage of the scenario.
@@ -264,7 +264,7 @@ impl Network {
 }
 
 impl Gauges for Network {
-    fn queue(&mut self, port: usize, class: Option<u32>, name: &str, now: Time) -> Option<f64> {
+    fn queue(&mut self, port: usize, node: Option<u32>, name: &str, now: Time) -> Option<f64> {
         let port = &mut self.ports[port];
         let free = port.free_at.ceil();
         match &mut port.queue {
@@ -275,7 +275,7 @@ impl Gauges for Network {
             }
             Queue::Events(q) => {
                 q.qdisc.advance(now);
-                q.qdisc.observe(class.map(|class| class as usize), name, now)
+                q.qdisc.observe(node.map(|node| node as usize), name, now)
             }
         }
     }
@@ -301,10 +301,8 @@ impl Gauges for Network {
         }
     }
 
-    fn window(&self, flow: usize) -> evenflow_transport::Window {
+    fn sender(&self, flow: usize, name: &str) -> Option<f64> {
         let connection = &self.connections[self.flows[flow].endpoint as usize];
-        let mss = self.profiles[connection.profile as usize].mss as f64;
-        let window = connection.sender.window();
-        evenflow_transport::Window { cwnd: window.cwnd / mss, ssthresh: window.ssthresh / mss }
+        connection.sender.observe(name, &self.profiles[connection.profile as usize])
     }
 }

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use evenflow_base::{Duration, Fine, Packet, Rate, Stream, Time};
-use evenflow_queue::held::{ClassCounts, HashStats};
+use evenflow_queue::held::{HashStats, NodeCounts};
 use evenflow_queue::{Gate, Qdisc, Setting};
 use evenflow_scenario::model::SchedulerPer;
 
@@ -25,8 +25,8 @@ pub struct Port {
     pub byte_time: Fine,
     /// Propagation delay.
     pub delay: Duration,
-    /// Index of its class (link and direction), which is also its lane.
-    pub class: u32,
+    /// Its side of its link, as an index: twice the link's, plus one backwards. Also the index of its lane.
+    pub side: u32,
     /// Number among the copies of its link.
     pub copy: u32,
     /// What holds packets back.
@@ -82,7 +82,7 @@ impl Impairments {
     }
 
     /// Whether a packet accepted at `now` will be lost on its way over the link.
-    pub fn lose(&mut self, now: Time) -> bool {
+    pub fn will_lose(&mut self, now: Time) -> bool {
         self.loss.as_mut().is_some_and(|loss| loss.strikes(now))
     }
 }
@@ -91,7 +91,7 @@ impl Impairments {
 #[derive(Debug)]
 pub struct Loss {
     /// Which of the accepted packets.
-    pub loses: Loses,
+    pub which: LossRule,
     /// Packets accepted at or after this may be lost.
     pub from: Time,
     /// Packets accepted at or after this are not.
@@ -128,7 +128,7 @@ impl Jitter {
 
 /// Which packets a link loses.
 #[derive(Debug)]
-pub enum Loses {
+pub enum LossRule {
     /// Each with this probability; one number of the stream for each accepted packet, at all times.
     Random(f64, Stream),
     /// The last of so many; how many have passed since.
@@ -139,9 +139,9 @@ impl Loss {
     /// Whether a packet accepted at `now` will be lost.
     pub fn strikes(&mut self, now: Time) -> bool {
         let inside = now >= self.from && now < self.until;
-        match &mut self.loses {
-            Loses::Random(probability, stream) => (stream.open01() < *probability) && inside,
-            Loses::Every(nth, passed) => {
+        match &mut self.which {
+            LossRule::Random(probability, stream) => (stream.open01() < *probability) && inside,
+            LossRule::Every(nth, passed) => {
                 *passed = (*passed + u64::from(inside)) % *nth;
                 inside && *passed == 0
             }
@@ -254,8 +254,8 @@ pub struct Events {
 pub struct Opened {
     /// Of one that hashes flows.
     pub hash_stats: HashStats,
-    /// Of a tree's classes.
-    pub classes: Vec<ClassCounts>,
+    /// Of a tree's nodes.
+    pub nodes: Vec<NodeCounts>,
 }
 
 /// How a packet finds its queue in a scheduler.
@@ -331,7 +331,7 @@ impl Events {
     pub fn open_window(&mut self) {
         let scheduler = self.qdisc.scheduler();
         self.opened.hash_stats = scheduler.hash_stats().copied().unwrap_or_default();
-        self.opened.classes = scheduler.class_counts().to_vec();
+        self.opened.nodes = scheduler.node_counts().to_vec();
     }
 
     /// The discipline wants to be asked again at `at`; says whether no wake-up is on record for that instant.
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn every_third_packet_inside_its_time_is_lost() {
-        let mut loss = Loss { loses: Loses::Every(3, 0), from: Time(10), until: Time(20) };
+        let mut loss = Loss { which: LossRule::Every(3, 0), from: Time(10), until: Time(20) };
         let struck: Vec<u64> = (5..25).filter(|now| loss.strikes(Time(*now))).collect();
         assert_eq!(struck, [12, 15, 18]); // the third, sixth and ninth of 10 to 19
     }

@@ -5,24 +5,22 @@
 use evenflow_base::{Duration, Packet, Time, Verdict};
 use evenflow_scenario::model::EventKind;
 
-use evenflow_transport::Window;
-
 use crate::events::{Key, NEVER, Rank, key};
 use crate::measure::PortCounters;
 use crate::trace::Trace;
 
 /// What series can read of a network.
 pub trait Gauges {
-    /// An observable of a port's queue, or of a class of its scheduler, as of `now`.
-    fn queue(&mut self, port: usize, class: Option<u32>, name: &str, now: Time) -> Option<f64>;
+    /// An observable of a port's queue, or of a node of its scheduler, as of `now`.
+    fn queue(&mut self, port: usize, node: Option<u32>, name: &str, now: Time) -> Option<f64>;
     /// The counters of a port.
     fn port(&self, port: usize) -> &PortCounters;
     /// An observable of a stage.
     fn stage(&self, stage: usize, name: &str, now: Time) -> Option<f64>;
     /// Application bytes that a flow has received so far.
     fn received(&self, flow: usize) -> u64;
-    /// The congestion window and threshold of a TCP flow, packets.
-    fn window(&self, flow: usize) -> Window;
+    /// An observable of a TCP flow's sender.
+    fn sender(&self, flow: usize, name: &str) -> Option<f64>;
 }
 
 /// A recorded column: instants in seconds and values.
@@ -39,31 +37,18 @@ pub struct Series {
 /// What a timed series reads.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
-    /// Observable of a port's queue, or of a class of its scheduler.
+    /// Observable of a port's queue, or of a node of its scheduler (a class of HTB).
     Queue(usize, Option<u32>, &'static str),
-    /// A count of a port's scheduler, or of a class of it: its increase.
+    /// A count of a port's scheduler, or of a node of it: its increase.
     Count(usize, Option<u32>, &'static str),
     /// Counter of a port: its increase.
     Port(usize, &'static str),
     /// Observable of a stage.
     Stage(usize, &'static str),
-    /// Congestion window of a flow, packets.
-    Window(usize),
-    /// Slow-start threshold of a flow, packets.
-    Threshold(usize),
+    /// Observable of a flow's sender.
+    Sender(usize, &'static str),
     /// Application bytes received by a flow: the increase.
     Received(usize),
-    /// What Linux's probe logs of a flow: its window, or its threshold, packets.
-    Logged(usize, Log),
-}
-
-/// A column of Linux's probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Log {
-    /// The congestion window.
-    Window,
-    /// The threshold it remembers.
-    Threshold,
 }
 
 /// A series taken at intervals.
@@ -81,7 +66,7 @@ pub struct Timed {
     pub column: usize,
 }
 
-/// Set in the class of what happens at a stage.
+/// Set in the number of a component that is a stage.
 pub const STAGES: u32 = 1 << 31;
 
 /// Something that happened to a packet.
@@ -92,7 +77,7 @@ pub struct Happening {
     /// To a packet of which flow.
     pub flow: u32,
     /// At which link and direction: twice the link's index, plus one backwards. Or at which stage: its index and [`STAGES`].
-    pub class: u32,
+    pub component: u32,
     /// Reason of a drop or mark; of an arrival: whether it was marked.
     pub code: u8,
 }
@@ -150,13 +135,13 @@ pub struct Probes {
     pub series: Vec<Series>,
     /// Series at intervals.
     pub timed: Vec<Timed>,
-    /// Per packet: (class, copy, class of the scheduler, observable, column).
+    /// Per packet: (side, copy, node of the scheduler, observable, column).
     pub port_series: Vec<(u32, u32, Option<u32>, &'static str, usize)>,
-    /// Per packet: (stage class, copy, observable, column).
+    /// Per packet: (stage, copy, observable, column).
     pub stage_series: Vec<(u32, u32, &'static str, usize)>,
-    /// What Linux's probe logs: (flow, what, column, the window logged last).
-    pub flow_series: Vec<(usize, Log, usize, f64)>,
-    /// Drops by queue length: (class, counts).
+    /// With each segment that a sender receives: (flow, observable, column, the window logged last).
+    pub flow_series: Vec<(usize, &'static str, usize, f64)>,
+    /// Drops by queue length: (side, counts).
     pub at_drop: Vec<(u32, Vec<u64>)>,
     /// Lists.
     pub lists: Vec<(EventKind, Vec<Happening>)>,
@@ -208,8 +193,8 @@ impl Probes {
                 rise
             };
             let value = match timed.source {
-                Source::Queue(port, class, name) => gauges.queue(port, class, name, now),
-                Source::Count(port, class, name) => gauges.queue(port, class, name, now).map(rise),
+                Source::Queue(port, node, name) => gauges.queue(port, node, name, now),
+                Source::Count(port, node, name) => gauges.queue(port, node, name, now).map(rise),
                 Source::Port(port, name) => {
                     let c = gauges.port(port);
                     Some(rise(match name {
@@ -221,10 +206,8 @@ impl Probes {
                     }))
                 }
                 Source::Stage(stage, name) => gauges.stage(stage, name, now),
-                Source::Window(flow) => Some(gauges.window(flow).cwnd),
-                Source::Threshold(flow) => Some(gauges.window(flow).ssthresh).filter(|x| x.is_finite()),
+                Source::Sender(flow, name) => gauges.sender(flow, name),
                 Source::Received(flow) => Some(rise(gauges.received(flow) as f64)),
-                Source::Logged(..) => None, // taken with each segment
             };
             self.series[timed.column].times.push(now.seconds());
             self.series[timed.column].values.push(value.unwrap_or(f64::NAN));
@@ -232,37 +215,32 @@ impl Probes {
         self.update();
     }
 
-    /// A sender is about to receive a segment: its window and remembered threshold, packets.
-    pub fn at_sender(&mut self, flow: usize, window: f64, threshold: f64, now: Time) {
-        for (of, what, column, last) in &mut self.flow_series {
+    /// A sender with a congestion window of `window` packets is about to receive a segment. Only a changed window is logged.
+    pub fn at_sender(&mut self, flow: usize, window: f64, observe: impl Fn(&str) -> Option<f64>, now: Time) {
+        for (of, name, column, last) in &mut self.flow_series {
             if *of != flow || *last == window {
                 continue;
             }
             *last = window;
-            let value = match what {
-                Log::Window => window,
-                Log::Threshold if threshold.is_finite() => threshold,
-                Log::Threshold => f64::NAN,
-            };
             self.series[*column].times.push(now.seconds());
-            self.series[*column].values.push(value);
+            self.series[*column].values.push(observe(name).unwrap_or(f64::NAN));
         }
     }
 
     /// A packet of a flow, which is named by its number in lists, was decided on at a port, and does not wait there yet.
     pub fn at_port(
         &mut self,
-        class: u32,
+        side: u32,
         copy: u32,
         observe: impl Fn(Option<u32>, &str) -> Option<f64>,
         (packet, flow): (&Packet, u32),
         verdict: Verdict,
         now: Time,
     ) {
-        for &(of, number, whose, name, column) in &self.port_series {
-            if of == class && number == copy {
+        for &(of, number, node, name, column) in &self.port_series {
+            if of == side && number == copy {
                 self.series[column].times.push(now.seconds());
-                self.series[column].values.push(observe(whose, name).unwrap_or(f64::NAN));
+                self.series[column].values.push(observe(node, name).unwrap_or(f64::NAN));
             }
         }
         for (kind, list) in &mut self.lists {
@@ -273,7 +251,7 @@ impl Probes {
                 (EventKind::Mark, Verdict::Mark(reason)) => reason as u8,
                 _ => continue,
             };
-            list.push(Happening { time: now, flow, class, code });
+            list.push(Happening { time: now, flow, component: side, code });
         }
     }
 
@@ -298,8 +276,8 @@ impl Probes {
 
     /// A packet was dropped; `met` is how many packets waited, where that is to be counted.
     pub fn dropped(&mut self, drop: Happening, met: Option<u32>) {
-        for (class, counts) in &mut self.at_drop {
-            if let Some(length) = met.filter(|_| *class == drop.class) {
+        for (side, counts) in &mut self.at_drop {
+            if let Some(length) = met.filter(|_| *side == drop.component) {
                 let length = length as usize;
                 if counts.len() <= length {
                     counts.resize(length + 1, 0);

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use evenflow_base::schema::{Mechanism, Observable, Way};
 use evenflow_base::{Reason, Time};
-use evenflow_queue::held::{ClassCounts, is_counter};
+use evenflow_queue::held::{NodeCounts, is_counter};
 use evenflow_queue::htb;
 use evenflow_scenario::metrics;
 use evenflow_scenario::model::{EventKind, Histogram, Per, Queue as QueueSpec, RateSpec, Scenario};
@@ -310,21 +310,21 @@ fn transfers(of: &Transfers, engine: &Engine) -> Value {
 }
 
 fn links(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
-    let mut by_class: Vec<Vec<&Port>> = vec![Vec::new(); 2 * scenario.links.len()];
+    let mut by_side: Vec<Vec<&Port>> = vec![Vec::new(); 2 * scenario.links.len()];
     for port in &engine.net.ports {
-        by_class[port.class as usize].push(port);
+        by_side[port.side as usize].push(port);
     }
     let mut out = Map::new();
     for (i, link) in scenario.links.iter().enumerate() {
         let rated = |d: &Option<RateSpec>| d.is_some();
         let back = link.reverse.as_ref().unwrap_or(&link.forward);
         let mut forward =
-            direction(engine, scenario, &by_class[2 * i], 2 * i, rated(&link.forward.rate), seconds);
+            direction(engine, scenario, &by_side[2 * i], 2 * i, rated(&link.forward.rate), seconds);
         let mut reverse =
-            direction(engine, scenario, &by_class[2 * i + 1], 2 * i + 1, rated(&back.rate), seconds);
+            direction(engine, scenario, &by_side[2 * i + 1], 2 * i + 1, rated(&back.rate), seconds);
         let queues = [Some(&link.forward), link.reverse.as_ref()].map(|d| d.and_then(|d| d.queue.as_ref()));
         for (way, out) in [&mut forward, &mut reverse].into_iter().enumerate() {
-            if let Some(counted) = queues[way].and_then(|q| scheduled(engine, &by_class[2 * i + way], q)) {
+            if let Some(counted) = queues[way].and_then(|q| scheduled(engine, &by_side[2 * i + way], q)) {
                 out.insert("queue".into(), Value::Object(counted));
             }
         }
@@ -338,26 +338,26 @@ fn direction(
     engine: &Engine,
     scenario: &Scenario,
     ports: &[&Port],
-    class: usize,
+    side: usize,
     rated: bool,
     seconds: f64,
 ) -> Map<String, Value> {
-    let c = &engine.net.classes[class];
+    let c = &engine.net.sides[side];
     let ns = seconds * 1e9;
     let over = |f: &dyn Fn(&Port) -> Option<f64>| mean(ports.iter().map(|p| f(p)));
     let classes: Map<String, Value> = scenario
         .classes
         .iter()
         .zip(&c.by_class)
-        .filter(|(_, kind)| kind.waits.count + kind.delivered() + kind.arrived() > 0)
-        .map(|(name, kind)| {
+        .filter(|(_, class)| class.waits.count + class.delivered() + class.arrived() > 0)
+        .map(|(name, class)| {
             let entry = json!({
-                "queue_delay_s_mean": number(kind.waits.mean()),
-                "queue_delay_s_sd": number(kind.waits.deviation()),
-                "arrived_packets": kind.arrived(),
-                "delivered_packets": kind.delivered(),
-                "drops": reasons(&kind.drops),
-                "marks": reasons(&kind.marks),
+                "queue_delay_s_mean": number(class.waits.mean()),
+                "queue_delay_s_sd": number(class.waits.deviation()),
+                "arrived_packets": class.arrived(),
+                "delivered_packets": class.delivered(),
+                "drops": reasons(&class.drops),
+                "marks": reasons(&class.marks),
             });
             (name.clone(), entry)
         })
@@ -397,11 +397,11 @@ fn scheduled(engine: &Engine, ports: &[&Port], spec: &QueueSpec) -> Option<Map<S
     let first = copies.first()?.qdisc.scheduler();
     let own = spec.scheduler.as_ref().unwrap_or(&spec.rule);
     if own.mechanism.traits.tree {
-        return Some(classes(
+        return Some(nodes(
             engine,
             &copies,
             htb::class_names(&own.values).collect(),
-            first.class_counts().len(),
+            first.node_counts().len(),
         ));
     }
     own.mechanism.traits.hashes.then(|| hash_stats(engine, &copies, own.mechanism.observables))
@@ -420,10 +420,10 @@ fn hash_stats(engine: &Engine, copies: &[&Events], observables: &[Observable]) -
     observables.iter().map(|o| (o.name.to_owned(), value(o.name))).collect()
 }
 
-/// The same of a tree's classes: of each by its name, and of those without names, the leaves of users or flows, in lists.
-fn classes(engine: &Engine, copies: &[&Events], names: Vec<&str>, count: usize) -> Map<String, Value> {
+/// The same of a tree's nodes: of each class by its name, and of those without names, the leaves of users or flows, in lists.
+fn nodes(engine: &Engine, copies: &[&Events], names: Vec<&str>, count: usize) -> Map<String, Value> {
     let counts = |q: &Events, n: usize| {
-        (q.qdisc.scheduler().class_counts()[n], q.opened.classes.get(n).copied().unwrap_or_default())
+        (q.qdisc.scheduler().node_counts()[n], q.opened.nodes.get(n).copied().unwrap_or_default())
     };
     let value = |n: usize, name: &str| match is_counter(name) {
         true => {
@@ -437,7 +437,7 @@ fn classes(engine: &Engine, copies: &[&Events], names: Vec<&str>, count: usize) 
     };
     let drops = |n: usize| -> [u64; Reason::ALL.len()] {
         std::array::from_fn(|reason| {
-            let rise = |(now, before): (ClassCounts, ClassCounts)| now.drops[reason] - before.drops[reason];
+            let rise = |(now, before): (NodeCounts, NodeCounts)| now.drops[reason] - before.drops[reason];
             copies.iter().map(|q| rise(counts(q, n))).sum()
         })
     };
@@ -472,7 +472,7 @@ fn stages(engine: &Engine, scenario: &Scenario) -> Value {
     let mut out = Map::new();
     for (i, stage) in scenario.stages.iter().enumerate() {
         let mut entry = Map::new();
-        let copies: Vec<_> = engine.net.stages.iter().filter(|s| s.class == i as u32).collect();
+        let copies: Vec<_> = engine.net.stages.iter().filter(|s| s.spec == i as u32).collect();
         entry.insert("copies".into(), copies.len().into());
         let (counters, traits) = (&engine.net.stage_counters[i], stage.spec.mechanism.traits);
         let passed = |way: usize| {
@@ -531,13 +531,13 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
         let name = &scenario.links[link].name;
         match what {
             Histogram::AtDrop => {
-                let counts = engine.probes.at_drop.iter().find(|(class, _)| *class == 2 * link as u32);
+                let counts = engine.probes.at_drop.iter().find(|(side, _)| *side == 2 * link as u32);
                 let counts = counts.map(|(_, n)| n.clone()).unwrap_or_default();
                 out.insert(format!("links.{name}.queue.at_drop"), json!(counts));
             }
             Histogram::Packets => {
                 let mut time: Vec<u64> = Vec::new();
-                for port in engine.net.ports.iter().filter(|p| p.class as usize == 2 * link) {
+                for port in engine.net.ports.iter().filter(|p| p.side as usize == 2 * link) {
                     let lengths = port.queue.lengths();
                     for (n, t) in lengths.map(|l| l.time.as_slice()).unwrap_or_default().iter().enumerate() {
                         if time.len() <= n {
@@ -571,9 +571,9 @@ fn columns(engine: &Engine, scenario: &Scenario) -> Vec<Column> {
             EventKind::Open | EventKind::Close => continue, // lists of their own
         };
         let times: Vec<f64> = list.iter().map(|h| h.time.seconds()).collect();
-        let at_stage = |h: &Happening| h.class & STAGES != 0;
-        let link = |h: &Happening| if at_stage(h) { -1.0 } else { f64::from(h.class / 2) };
-        let stage = |h: &Happening| if at_stage(h) { f64::from(h.class & !STAGES) } else { -1.0 };
+        let at_stage = |h: &Happening| h.component & STAGES != 0;
+        let link = |h: &Happening| if at_stage(h) { -1.0 } else { f64::from(h.component / 2) };
+        let stage = |h: &Happening| if at_stage(h) { f64::from(h.component & !STAGES) } else { -1.0 };
         let mut fields: Vec<(&str, Vec<f64>)> = vec![
             ("flow", list.iter().map(|h| f64::from(h.flow)).collect()),
             ("link", list.iter().map(link).collect()),

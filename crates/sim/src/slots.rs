@@ -96,7 +96,7 @@ impl Slots {
 
     /// The reverse of [`Slots::enter`]; says whether the flow is over and nothing of it is left.
     #[inline]
-    pub fn leave(&mut self, flow: u32) -> bool {
+    pub fn exit(&mut self, flow: u32) -> bool {
         let slot = &mut self.places[(flow - self.first) as usize];
         slot.inside -= 1;
         slot.inside == 0 && slot.over

@@ -37,14 +37,14 @@ pub enum Action {
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Twice the link's index, plus one backwards; the stage's index and [`STAGES`]; [`Place::END`].
-    pub class: u32,
+    pub component: u32,
     /// Number among its copies.
     pub copy: u32,
 }
 
 impl Place {
     /// One of the two ends.
-    pub const END: Place = Place { class: u32::MAX, copy: 0 };
+    pub const END: Place = Place { component: u32::MAX, copy: 0 };
 }
 
 /// One thing that happened to one packet.
@@ -157,11 +157,12 @@ fn outer(c: &Carried, header: usize, of: fn(&evenflow_base::Outer) -> f64) -> Op
 const FIELDS: &[(&str, Value)] = &[
     ("flow", |r, _| Some(f64::from(r.flow))),
     ("action", |r, _| Some(f64::from(r.action as u8))),
-    ("link", |r, _| (r.place.class & STAGES == 0).then(|| f64::from(r.place.class / 2))),
+    ("link", |r, _| (r.place.component & STAGES == 0).then(|| f64::from(r.place.component / 2))),
     ("stage", |r, _| {
-        (r.place.class & STAGES != 0 && r.place.class != u32::MAX).then(|| f64::from(r.place.class & !STAGES))
+        (r.place.component & STAGES != 0 && r.place.component != u32::MAX)
+            .then(|| f64::from(r.place.component & !STAGES))
     }),
-    ("copy", |r, _| (r.place.class != u32::MAX).then(|| f64::from(r.place.copy))),
+    ("copy", |r, _| (r.place.component != u32::MAX).then(|| f64::from(r.place.copy))),
     ("backward", |r, _| flag(r.packet.is_backward())),
     ("reason", |r, _| r.reason.map(|reason| f64::from(reason as u8))),
     ("class", |r, _| Some(f64::from(r.packet.class))),
@@ -224,7 +225,7 @@ mod tests {
         carried.report.push((1, 5));
         let header = Outer { ip: Ecn::Congestion as u8 | ip::RE, tunnel: 9, sequence: 65_535, bytes: 36 };
         assert!(options.push_outer(&mut data, header));
-        let at = Place { class: 5, copy: 2 };
+        let at = Place { component: 5, copy: 2 };
         trace.add(Time(1_500_000_000), 3, at, Action::Mark, Some(Reason::Early), &data, &options);
         let ack =
             Packet { seq: 8500, stamp: 12, flags: flags::ACK, ip: ip::BACKWARD, ..Packet::new(3, 52, 0) };

@@ -165,13 +165,13 @@ impl Rewriter {
 
     /// Rewrites the window of a segment that has one. Says whether it changed.
     fn rewrite_window(packet: &mut Packet, options: &mut Options, window: Window, shift: u8) -> bool {
-        let told = options.of(packet).window;
+        let announced = options.of(packet).window;
         let new = match window {
             Window::Set(bytes) => field(bytes, shift),
-            // A window that is not told does not bind.
-            Window::AtMost(bytes) => field(bytes, shift).min(told.unwrap_or(u16::MAX)),
+            // A window that is not announced is no limit.
+            Window::AtMost(bytes) => field(bytes, shift).min(announced.unwrap_or(u16::MAX)),
         };
-        if told == Some(new) {
+        if announced == Some(new) {
             return false;
         }
         options.attach(packet).window = Some(new);
@@ -507,19 +507,19 @@ mod tests {
         assert_eq!(field(400_000, 3), 50_000);
     }
 
-    /// A segment's window before and after, `None`: not told; the way it goes; the scale that it announces, if it is a SYN.
+    /// A segment's window before and after, `None`: not announced; the way it goes; the scale that it announces, if it is a SYN.
     fn window(
         rewriter: &mut Rewriter,
         by_hand: &mut Stepper,
-        told: Option<u16>,
+        announced: Option<u16>,
         way: Way,
         scale: Option<Option<u8>>,
     ) -> Option<u16> {
         let flags = if scale.is_some() { flags::SYN } else { flags::ACK };
         let mut packet = Packet { flags, ..Packet::new(0, 52, 0) };
-        if told.is_some() || scale.flatten().is_some() {
+        if announced.is_some() || scale.flatten().is_some() {
             let carried = by_hand.options.attach(&mut packet);
-            (carried.window, carried.scale) = (told, scale.flatten());
+            (carried.window, carried.scale) = (announced, scale.flatten());
         }
         by_hand.way = way;
         let mut cx = by_hand.cx(Time(1));
@@ -540,7 +540,8 @@ mod tests {
         ] {
             let mut rewriter = Rewriter::new(Params { window: Some(Window::Set(20_000)), ..params() });
             let mut by_hand = Stepper::new(1);
-            let mut after = |told, way, scale| window(&mut rewriter, &mut by_hand, told, way, scale);
+            let mut after =
+                |announced, way, scale| window(&mut rewriter, &mut by_hand, announced, way, scale);
             assert_eq!(after(Some(900), Way::Backward, None), Some(900), "no SYN has been seen");
             assert_eq!(after(Some(65_535), Way::Forward, Some(client)), Some(65_535), "a SYN's window stays");
             assert_eq!(after(Some(900), Way::Backward, None), Some(900), "one SYN of two has been seen");
@@ -557,7 +558,7 @@ mod tests {
         for way in [Way::Forward, Way::Backward] {
             window(&mut rewriter, &mut by_hand, None, way, Some(None));
         }
-        let mut after = |told| window(&mut rewriter, &mut by_hand, told, Way::Backward, None);
+        let mut after = |announced| window(&mut rewriter, &mut by_hand, announced, Way::Backward, None);
         assert_eq!(
             [Some(30_000), Some(10_000), None].map(&mut after),
             [Some(20_000), Some(10_000), Some(20_000)]

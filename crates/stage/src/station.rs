@@ -1,4 +1,4 @@
-//! What every stage can do, what it is told, and what it may do beside its verdict.
+//! What every stage can do, what it hears, and what it may do beside its verdict.
 
 use evenflow_base::schema::{Mechanism, Problem, Values, Way};
 use evenflow_base::{Options, Packet, Rate, Reason, Stream, Time, flags};
@@ -123,7 +123,7 @@ pub enum Act {
     Set(Setting),
 }
 
-/// What a stage is told when it is called, and how it asks for more than its verdict. What it asks for happens when it returns,
+/// What a stage knows when it is called, and how it asks for more than its verdict. What it asks for happens when it returns,
 /// before the packet at hand goes on: first its alarm is set, then the rest is done in order. In the course of that it may be
 /// called again, for what it sends on may come back at the same instant.
 #[derive(Debug)]
@@ -208,7 +208,7 @@ pub trait Station: Clone + std::fmt::Debug + Sized {
     /// The instant has come that [`Cx::wake_at`] asked for last.
     fn wake(&mut self, _cx: &mut Cx) {}
 
-    /// A packet of its peer's has arrived and told it something.
+    /// A packet of its peer's has arrived with a message.
     fn receive(&mut self, _message: Message, _cx: &mut Cx) {}
 
     /// The packets that it holds.

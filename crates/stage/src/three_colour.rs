@@ -1,4 +1,4 @@
-//! Three-colour markers: RFC 2697 (single rate) and RFC 2698 (two rates), colour-aware; a colour-blind one is told that every
+//! Three-colour markers: RFC 2697 (single rate) and RFC 2698 (two rates), colour-aware; a colour-blind one takes it that every
 //! packet arrives green, which both documents' rules then make the same.
 //!
 //! A meter is pure: a packet's size, its colour before and the instant are arguments, its colour is what comes out. Tokens

@@ -1,7 +1,7 @@
-//! Applications: machines that are told what happens to their connections, and answer with calls.
+//! Applications: machines that take events of their connections, and answer with calls.
 //!
 //! Sans I/O: the instant is an argument, and what a machine wants is a list of [`Call`]s. One machine acts at both ends of its
-//! connections, as if client and server shared a desk: what an end is told it learns from the network all the same, since each
+//! connections, as if client and server shared a desk: what an end hears it learns from the network all the same, since each
 //! [`Event`] happens at one end. The host (the simulator, or a test) carries the calls out in their order after
 //! [`Machine::on`] has returned; what follows from them comes as later events.
 
@@ -25,7 +25,7 @@ pub struct Datagram {
     pub ecn: Ecn,
 }
 
-/// What an application is told.
+/// What happens to an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It begins. First of all, and once.

@@ -252,7 +252,7 @@ pub static POISSON: Mechanism = Mechanism {
     room: Room::Traffic,
     traits: Mechanism::PLAIN,
     title: "Poisson datagrams",
-    doc: "Datagrams with independent exponential gaps, deaf to the network.",
+    doc: "Datagrams with independent exponential gaps, unresponsive to the network.",
     source: "Menth and Zeitler 2018, section IV-A1",
     params: &[ECN_CAPABLE, END_OF_DATAGRAMS, PACKET, RATE, START, UNTIL],
     observables: &[],

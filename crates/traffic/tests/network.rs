@@ -50,7 +50,7 @@ enum Step {
 /// What is to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
-    /// A step of the connection of this number, if it is still the one that was opened so manieth.
+    /// A step of the connection of this number, if it is still the one with that opening number.
     Step(Conn, u64, Step),
     /// An alarm.
     Alarm(u32),

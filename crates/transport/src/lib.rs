@@ -18,7 +18,7 @@ use evenflow_base::schema::{Mechanism, Problem, Values};
 use evenflow_base::{Ecn, flags, ip};
 
 pub use congestion_control::{CONTROLS, CongestionControl, Window};
-pub use connection::{Connection, State, Told};
+pub use connection::{Connection, Notice, State};
 pub use profile::Profile;
 pub use receiver::Receiver;
 pub use sender::Sender;

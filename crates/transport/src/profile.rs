@@ -9,6 +9,8 @@ use evenflow_base::schema::{
 };
 use evenflow_base::{Duration, Time};
 
+use crate::exposure::{CONEX, Cheat, Encoding, Reports, Settings};
+
 /// A word of the scenario file for each variant of a rule.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
@@ -32,6 +34,8 @@ macro_rules! words {
         }
     };
 }
+
+pub(crate) use words;
 
 words! {
     /// How congestion marks come back.
@@ -291,6 +295,8 @@ macro_rules! lines {
             /// Its name.
             pub name: &'static str,
             $(#[doc = $doc] pub $name: convert!(rust $kind),)+
+            /// What it reports of congestion, where it is a ConEx sender.
+            pub conex: Option<Settings>,
         }
 
         /// Every line, in the order of the documentation.
@@ -323,7 +329,15 @@ macro_rules! lines {
                 range: $range,
                 source: $source,
                 doc: $doc,
-            }),+
+            },)+
+            Param {
+                name: "conex",
+                ty: Type::Table(&CONEX),
+                default: Fallback::Absent("no ConEx sender"),
+                range: Range::ANY,
+                source: "RFC 7713, RFC 7786",
+                doc: "It reports the congestion it hears of in what it sends; over IPv4 ecn_on_retransmissions is true then, unless given.",
+            },
         ];
     };
 }
@@ -618,6 +632,7 @@ impl Profile {
             ect: Ect::Zero,
             ecn_on_retransmissions: false,
             ecn_on_control: false,
+            conex: None,
         }
     }
 
@@ -769,6 +784,7 @@ impl Profile {
             ect: Ect::Zero,
             ecn_on_retransmissions: false,
             ecn_on_control: false,
+            conex: None,
         }
     }
 
@@ -838,6 +854,12 @@ impl Profile {
             }
         }
         let given = |name: &str| values.get(name).is_some();
+        if let Some(Value::Table(table)) = values.get("conex") {
+            self.conex = Some(Settings::of(table));
+            if self.is_conex_over_ipv4() && !given("ecn_on_retransmissions") {
+                self.ecn_on_retransmissions = true;
+            }
+        }
         if !self.sack && !given("loss_detection") {
             self.loss_detection = LossDetection::DuplicateAcks;
         } else if self.sack && self.loss_detection == LossDetection::DuplicateAcks && !given("loss_detection")
@@ -934,9 +956,10 @@ impl Profile {
             }
         }
         if self.ecn == Ecn::Off {
+            let again = self.ecn_on_retransmissions && !self.is_conex_over_ipv4();
             let lines = [
                 ("ect", self.ect != Ect::Zero),
-                ("ecn_on_retransmissions", self.ecn_on_retransmissions),
+                ("ecn_on_retransmissions", again),
                 ("ecn_on_control", self.ecn_on_control),
             ];
             for (name, _) in lines.into_iter().filter(|(name, set)| *set && given(name)) {
@@ -950,7 +973,39 @@ impl Profile {
                 wrong("peer_ecn", format!("\"{}\" has no answer to ecn = \"{}\"", peer.word(), asked.word()));
             }
         }
+        self.check_conex(&mut problems);
         problems
+    }
+
+    fn check_conex(&self, problems: &mut Vec<Problem>) {
+        let Some(conex) = &self.conex else { return };
+        if self.ecn == Ecn::Off && conex.report == Reports::LossAndEcn {
+            problems.push((
+                "conex.report",
+                "marks do not come back with ecn = \"off\"; nearest: report = \"loss\", or ecn = \"accurate\"".into(),
+            ));
+        }
+        if self.ecn == Ecn::Off && conex.cheat == Cheat::HideMarks {
+            problems.push(("conex.cheat", "hide-marks: with ecn = \"off\" there are none to hide".into()));
+        }
+        if conex.undo_spurious && !self.sack {
+            problems.push((
+                "conex.undo_spurious",
+                "needs sack = true: only then duplicates are reported (RFC 2883)".into(),
+            ));
+        }
+        if self.is_conex_over_ipv4() && self.ecn_on_control && self.ect == Ect::One {
+            problems.push((
+                "ect",
+                "with ecn_on_control pure ACKs would be ECT(1) without RE, which says Re-Echo; nearest: ect = \"0\", or conex.encoding = \"ipv6\""
+                    .into(),
+            ));
+        }
+    }
+
+    /// Whether its data carries the codepoints of re-ECN.
+    pub(crate) fn is_conex_over_ipv4(&self) -> bool {
+        self.conex.is_some_and(|conex| conex.encoding == Encoding::Ipv4)
     }
 
     /// When a timer set at `now` for `delay` goes off. A kernel rounds the delay up to whole ticks and counts from the tick
@@ -995,10 +1050,12 @@ impl Profile {
         self.mss as i64 as f64 // a signed number converts in one instruction
     }
 
-    /// Every line with its value; `stack` first.
+    /// Every line with its value; `stack` first, ConEx last where there is any.
     pub fn lines(&self) -> Vec<(&'static str, Value)> {
         let stack = ("stack", Value::Word(self.name.into()));
-        std::iter::once(stack).chain(LINES.iter().map(|line| (line.param.name, (line.get)(self)))).collect()
+        let conex = self.conex.map(|conex| ("conex", Value::Table(conex.values())));
+        let lines = LINES.iter().map(|line| (line.param.name, (line.get)(self)));
+        std::iter::once(stack).chain(lines).chain(conex).collect()
     }
 
     /// The ECN field of what is no new data: [`Ect`] where `on` says that this is ECN-capable too.
@@ -1022,7 +1079,7 @@ pub static TCP: Mechanism = Mechanism {
     doc: "A stack profile, any line of which may be overridden, and a congestion control.",
     source: "docs/tcp.md",
     params: PARAMS,
-    observables: &[],
+    observables: crate::sender::observe::OBSERVABLES,
     counters: &[],
     deviations: &[Deviation {
         what: "save_metrics is off in linux3.2 too; Linux keeps route metrics unless an administrator says otherwise.",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use evenflow_base::schema::Values;
 use evenflow_base::{Carried, Duration, End, Options, Packet, Stream, Time, flags};
 use evenflow_transport::profile::{Ecn, Handshake, LossDetection, PartialAck, WindowProbe};
-use evenflow_transport::{CongestionControl, Connection, Profile, Segment, State, Told};
+use evenflow_transport::{CongestionControl, Connection, Notice, Profile, Segment, State};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -39,7 +39,7 @@ struct Half {
     /// Wanted by its application and not yet taken.
     wanted: u64,
     closed: bool,
-    /// The furthest edge that was told to it.
+    /// The furthest edge that was announced to it.
     edge: Option<u64>,
     /// The highest number acknowledged.
     acked: u64,
@@ -186,16 +186,16 @@ impl World {
         }
         let last = end + u64::from(packet.is(flags::FIN));
         let sender = self.connection.half(from).expect("it sends");
-        let told = half.edge.unwrap_or(u64::MAX).min(sender.edge(&self.profile));
+        let allowed = half.edge.unwrap_or(u64::MAX).min(sender.edge(&self.profile));
         let closed = sender.is_closed(&self.profile);
         let probe = closed && last == packet.seq + 1 && packet.seq >= sender.numbers().0;
-        assert!(last <= told || probe, "{from:?} sends {}..{last}, the edge is {told}", packet.seq);
+        assert!(last <= allowed || probe, "{from:?} sends {}..{last}, the edge is {allowed}", packet.seq);
         if self.halves[from.index()].edge.is_none() {
             assert!(last <= sender.numbers().0 + self.profile.max_window);
         }
     }
 
-    fn deliver(&mut self, at: End, mut packet: Packet, out: &mut Vec<Segment>, told: &mut Vec<Told>) {
+    fn deliver(&mut self, at: End, mut packet: Packet, out: &mut Vec<Segment>, notices: &mut Vec<Notice>) {
         let carried = *self.options.release(&mut packet);
         let from = at.other();
         if !packet.is(flags::RST | flags::SYN) {
@@ -211,14 +211,14 @@ impl World {
             }
         }
         let before = self.connection.half(at).map(|s| s.numbers());
-        self.connection.receive(at, &packet, &carried, self.now, &self.profile, out, told);
+        self.connection.receive(at, &packet, &carried, self.now, &self.profile, out, notices);
         let after = self.connection.half(at).map(|s| s.numbers());
         if let (Some((una, _)), Some((now, _))) = (before, after) {
             assert!(now >= una, "SND.UNA goes back");
             self.halves[at.index()].acked = now;
         }
         if let Some(window) = carried.window.filter(|_| !packet.is(flags::RST)) {
-            // The furthest edge that was ever told to this end.
+            // The furthest edge that was ever announced to this end.
             let syn = packet.is(flags::SYN);
             let shift = if syn || !self.profile.window_scaling { 0 } else { self.shift() };
             let holds = packet.payload > 0 || packet.is(flags::FIN);
@@ -244,19 +244,19 @@ impl World {
         }
         assert!(next >= self.now, "a deadline lies in the past");
         self.now = next;
-        let (mut out, mut told) = (Vec::new(), Vec::new());
+        let (mut out, mut notices) = (Vec::new(), Vec::new());
         if packet == next {
             let (_, (at, packet)) = self.air.pop_first().expect("a packet");
-            self.deliver(at, packet, &mut out, &mut told);
+            self.deliver(at, packet, &mut out, &mut notices);
         } else if call == next {
             let (_, end, call) = self.calls.remove(0);
-            self.call(end, call, &mut out, &mut told);
+            self.call(end, call, &mut out, &mut notices);
         } else {
             let end = if wake[0] == next { End::Client } else { End::Server };
-            self.connection.wake(end, next, &self.profile.clone(), &mut out, &mut told);
+            self.connection.wake(end, next, &self.profile.clone(), &mut out, &mut notices);
         }
         self.transmit(&mut out);
-        self.listen(told);
+        self.listen(notices);
         if self.orderly {
             self.close_what_is_written();
         }
@@ -274,7 +274,7 @@ impl World {
         }
     }
 
-    fn call(&mut self, end: End, call: Call, out: &mut Vec<Segment>, told: &mut Vec<Told>) {
+    fn call(&mut self, end: End, call: Call, out: &mut Vec<Segment>, notices: &mut Vec<Notice>) {
         let (now, profile) = (self.now, self.profile.clone());
         let c = &mut self.connection;
         let half = &mut self.halves[end.index()];
@@ -293,23 +293,23 @@ impl World {
             }
             Call::Close => {
                 half.closed = true;
-                c.close(end, now, &profile, out, told);
+                c.close(end, now, &profile, out, notices);
             }
             Call::Abort => {
                 half.closed = true;
-                c.abort(end, now, &profile, out, told);
+                c.abort(end, now, &profile, out, notices);
             }
         }
     }
 
-    fn listen(&mut self, told: Vec<Told>) {
-        for told in told {
-            match told {
-                Told::Opened(end) => {
+    fn listen(&mut self, notices: Vec<Notice>) {
+        for notice in notices {
+            match notice {
+                Notice::Opened(end) => {
                     assert!(!self.halves[end.index()].opened);
                     self.halves[end.index()].opened = true;
                 }
-                Told::Received(end, bytes) => {
+                Notice::Received(end, bytes) => {
                     let other = &self.halves[end.other().index()];
                     let prefix = other.arrived.iter().take_while(|&&there| there).count() as u64;
                     assert!(
@@ -322,19 +322,19 @@ impl World {
                         self.calls.sort_by_key(|call| call.0);
                     }
                 }
-                Told::Room(end, room) => {
+                Notice::Room(end, room) => {
                     assert!(room > 0 && self.halves[end.index()].wanted > 0);
                     let wanted = std::mem::take(&mut self.halves[end.index()].wanted);
                     self.calls.insert(0, (self.now, end, Call::Write(wanted)));
                 }
-                Told::PeerClosed(end) => {
+                Notice::PeerClosed(end) => {
                     let other = &self.halves[end.other().index()];
                     assert!(other.closed && self.halves[end.index()].handed == other.written);
                     assert!(!self.halves[end.index()].peer_closed);
                     self.halves[end.index()].peer_closed = true;
                 }
-                Told::Closed(end) => self.halves[end.index()].over += 1,
-                Told::Reset(end) => {
+                Notice::Closed(end) => self.halves[end.index()].over += 1,
+                Notice::Reset(end) => {
                     self.halves[end.index()].over += 1;
                     self.halves[end.index()].reset = true;
                 }
@@ -343,10 +343,10 @@ impl World {
     }
 
     fn run(&mut self) {
-        let (mut out, mut told) = (Vec::new(), Vec::new());
-        self.connection.open(self.now, &self.profile.clone(), &mut out, &mut told);
+        let (mut out, mut notices) = (Vec::new(), Vec::new());
+        self.connection.open(self.now, &self.profile.clone(), &mut out, &mut notices);
         self.transmit(&mut out);
-        self.listen(told);
+        self.listen(notices);
         let mut steps = 0;
         while self.step() {
             steps += 1;

@@ -5,7 +5,7 @@ use evenflow_base::Signals;
 
 use crate::{Malformed, split};
 
-/// The option's type: experimental, skipped by who does not know it, not changed on the way.
+/// The option's type: experimental, skipped by hosts that do not know it, not changed on the way.
 pub const TYPE: u8 = 0x1e;
 
 const X: u8 = 0x80;

@@ -123,7 +123,7 @@ class Codel(Table):
     Source: RFC 8289.
 
     Attributes:
-        target: Waiting time that is tolerated for good. (duration; default: 5 ms; more than 0)
+        target: Acceptable standing delay. (duration; default: 5 ms; more than 0)
         interval: How long packets must have waited longer than the target before one is dropped, and the first gap
             between drops. (duration; default: 100 ms; at least 0.000001)
         max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: 1500 B; at
@@ -241,7 +241,7 @@ class FqCodel(Table):
     Source: RFC 8290.
 
     Attributes:
-        target: Waiting time that is tolerated for good. (duration; default: 5 ms; more than 0)
+        target: Acceptable standing delay. (duration; default: 5 ms; more than 0)
         interval: How long packets must have waited longer than the target before one is dropped, and the first gap
             between drops. (duration; default: 100 ms; at least 0.000001)
         max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: 1500 B; at
@@ -333,8 +333,9 @@ class Pie(Table):
             1, at most 65535)
         ecn_threshold: While the probability is below this, ECN-capable packets are marked instead of dropped; 0:
             never (MAX_ECNTH). (number; default: 0.1; at least 0, at most 1)
-        latency: How the delay is told: by the packet that left last; by what waits and the link's rate; by what waits
-            and a measured rate of departures. (one of timestamps, link-rate, departure-rate; default: timestamps)
+        latency: How the delay is measured: by the packet that left last; by what waits and the link's rate; by what
+            waits and a measured rate of departures. (one of timestamps, link-rate, departure-rate; default:
+            timestamps)
         rate_threshold: Departures are measured while at least this waits, over as much; its share of 2^16 B is the
             weight of a measurement (DQ_THRESHOLD). (bytes; default: 16384 B; at least 1, at most 65536)
         derandomize: Nothing is dropped before the probabilities since the last drop add up to 0.85, everything once
@@ -368,12 +369,12 @@ class Red(Table):
 
     Drops or marks an arriving packet with a probability that grows from 0 to max_probability while an exponential
     average of the queue length goes from min_threshold to max_threshold, and every packet above. The variants are
-    presets of all lines below; any line may be overridden.
+    presets of all settings below; any of them may be overridden.
 
     Source: Floyd and Jacobson, IEEE/ACM ToN 1993; gentle: Floyd 2000; ECN: RFC 3168 sections 5 and 7.
 
     Attributes:
-        variant: Which program's RED: a preset of all lines that are not given. (one of ns2, ns3, linux, floyd;
+        variant: Which program's RED: a preset of all settings that are not given. (one of ns2, ns3, linux, floyd;
             default: ns2)
         action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
             it is ECN-capable, else let pass (Linux: nodrop). (one of drop, mark, mark-everything; default: drop)
@@ -555,7 +556,7 @@ class Strict(Table):
     Source: Menth and Zeitler 2018, section III-D2.
 
     Attributes:
-        per: By what packets are told apart. (one of class, user, flow; default: class)
+        per: By what packets are sorted into queues. (one of class, user, flow; default: class)
         order: The classes, most urgent first. (list of names; default: required)
     """
 
@@ -575,7 +576,7 @@ class Medf(Table):
     Source: Menth and Zeitler 2018, section III-D2.
 
     Attributes:
-        per: By what packets are told apart. (one of class, user, flow; default: class)
+        per: By what packets are sorted into queues. (one of class, user, flow; default: class)
         offsets: Offset of each class. (duration per class; default: required; at least 0)
     """
 
@@ -594,7 +595,7 @@ class Drr(Table):
     Source: Shreedhar and Varghese, IEEE/ACM ToN 1996.
 
     Attributes:
-        per: By what packets are told apart. (one of class, user, flow; default: user)
+        per: By what packets are sorted into queues. (one of class, user, flow; default: user)
         quantum: Bytes a turn for weight 1. (bytes; default: 1500 B; at least 1)
         overflow: Who goes when the buffer is full: the last packet of the longest queue, or the arriving one. (one of
             longest, arriving; default: longest)
@@ -1302,7 +1303,7 @@ class Cbr(Table):
 class Poisson(Table):
     """Poisson datagrams.
 
-    Datagrams with independent exponential gaps, deaf to the network.
+    Datagrams with independent exponential gaps, unresponsive to the network.
 
     Source: Menth and Zeitler 2018, section IV-A1.
 
@@ -1907,6 +1908,8 @@ class Tcp(Table):
             6.1.5). (flag; default: absent: as the profile says)
         ecn_on_control: SYNs, their answers and pure ACKs are ECN-capable too; without it only data is (RFC 3168
             sections 6.1.1 and 6.1.4). (flag; default: absent: as the profile says)
+        conex: It reports the congestion it hears of in what it sends; over IPv4 ecn_on_retransmissions is true then,
+            unless given. (conex table; default: absent: no ConEx sender)
         congestion_control: How the window grows and shrinks: a name, or a table with kind and parameters.
             (congestion-control name, or table with kind; default: newreno)
     """
@@ -1982,6 +1985,7 @@ class Tcp(Table):
     ect: Literal["0", "1"] | None = None
     ecn_on_retransmissions: bool | None = None
     ecn_on_control: bool | None = None
+    conex: Table | Mapping[str, Any] | None = None
     congestion_control: str | Table | Mapping[str, Any] | None = None
 
 
@@ -2043,9 +2047,9 @@ class Jitter(Table):
 class Loss(Table):
     """Loss on a link.
 
-    Each packet that the queue accepts is lost with a probability, independently, or every so manieth is. A lost
-    packet takes its time on the link           like any other, and counts as dropped, by the reason `loss`, when it
-    would have reached the far end.
+    Each packet that the queue accepts is lost with a probability, independently, or every n-th is (`every`). A lost
+    packet takes its time on the link like any other, and counts as dropped, by the reason `loss`, when it would have
+    reached the far end.
 
     Source: docs/scenarios.md.
 
@@ -2240,8 +2244,7 @@ class HtbLeaf(Table):
         perturb: Time between changes of the hash, of sfq. (duration; default: absent: never; at least 0.001)
         flows: Queues to which fq-codel hashes flows. (whole number; default: absent: 1024 with fq-codel; at least 1,
             at most 65536)
-        target: Waiting time that is tolerated for good. (duration; default: absent: 5 ms with codel and fq-codel;
-            more than 0)
+        target: Acceptable standing delay. (duration; default: absent: 5 ms with codel and fq-codel; more than 0)
         interval: How long packets must have waited longer than the target before one is dropped, and the first gap
             between drops. (duration; default: absent: 100 ms with codel and fq-codel; at least 0.000001)
         max_packet: Where no more than this waits behind a packet, it is not dropped. (bytes; default: absent: 1500 B

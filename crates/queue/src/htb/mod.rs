@@ -31,7 +31,7 @@ pub use params::{
 use rounds::{Numbers, Round, Rounds};
 pub use tables::{CLASS, LEAF, TABLE};
 
-use crate::held::{ClassCounts, Dropped, Nested, Queued, Schedule, Sent, Served};
+use crate::held::{Dropped, Nested, NodeCounts, Queued, Schedule, Sent, Served};
 
 /// Levels of a tree (TC_HTB_MAXDEPTH): leaves are on level 0, a root with children on the highest.
 pub const LEVELS: usize = 8;
@@ -109,8 +109,8 @@ struct Leaf<Q> {
     queue: Q,
 }
 
-/// ClassCounts what leaf `class` has dropped.
-fn count_drops(class: u32, dropped: &[Dropped], counts: &mut [ClassCounts]) {
+/// Counts what leaf `class` has dropped.
+fn count_drops(class: u32, dropped: &[Dropped], counts: &mut [NodeCounts]) {
     for (_, reason) in dropped {
         counts[class as usize].drops[*reason as usize] += 1;
     }
@@ -140,7 +140,7 @@ pub struct Htb<Q> {
     /// By class: rate and ceiling.
     rates: Vec<(Rate, Rate)>,
     /// By class.
-    counts: Vec<ClassCounts>,
+    counts: Vec<NodeCounts>,
 }
 
 /// Bits of a place that tell the slot in a leaf's queue.
@@ -226,7 +226,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
             arithmetic: a,
             memory: a.credit(MEMORY),
             rates: params.classes.iter().map(|class| (class.rate, class.ceil)).collect(),
-            counts: vec![ClassCounts::default(); count],
+            counts: vec![NodeCounts::default(); count],
             classes,
             leaf_of,
             leaves,
@@ -576,24 +576,24 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
     }
 
     /// What waits is a leaf's alone.
-    fn observe(&self, class: Option<usize>, name: &str, now: Time) -> Option<f64> {
-        let n = class?;
-        let class = &self.classes[n];
+    fn observe(&self, node: Option<usize>, name: &str, now: Time) -> Option<f64> {
+        let n = node?;
+        let node = &self.classes[n];
         let bucket = |credit: i128, depth: i128, rate: Rate| {
-            let passed = (self.arithmetic.clock(now) - class.charged).min(self.memory);
+            let passed = (self.arithmetic.clock(now) - node.charged).min(self.memory);
             Some(self.arithmetic.seconds((credit + passed).min(depth)) * rate.0 / 8.0)
         };
         let leaf = self.leaves.get(self.leaf_of[n] as usize);
         match name {
             "packets" => leaf.map(|leaf| f64::from(leaf.queue.packets())),
             "bytes" => leaf.map(|leaf| leaf.queue.bytes() as f64),
-            "tokens" => bucket(class.tokens, class.depth, self.rates[n].0),
-            "ctokens" => bucket(class.ctokens, class.ceil_depth, self.rates[n].1),
+            "tokens" => bucket(node.tokens, node.depth, self.rates[n].0),
+            "ctokens" => bucket(node.ctokens, node.ceil_depth, self.rates[n].1),
             _ => self.counts[n].named(name).map(|count| count as f64),
         }
     }
 
-    fn class_counts(&self) -> &[ClassCounts] {
+    fn node_counts(&self) -> &[NodeCounts] {
         &self.counts
     }
 

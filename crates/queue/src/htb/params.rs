@@ -9,7 +9,7 @@ use evenflow_base::{Duration, Rate};
 use super::rounds::Rounds;
 use super::{HZ, LEVELS, LIMIT, QUANTA, TABLE_MTU};
 use crate::droptail::Limit;
-use crate::held::{ClassCounts, Owner};
+use crate::held::{NodeCounts, Owner};
 use crate::{codel, fifo, fq_codel, sfq};
 
 /// The bucket of a class that names none: what comes in a tick of the timer, and a packet (tc's q_htb.c).
@@ -147,7 +147,7 @@ pub(super) fn memory(values: &Values, owners: usize, class: usize, leaf_size: us
     prios.sort_unstable();
     prios.dedup();
     let cells = if Arithmetic::of(values) == Arithmetic::Ticks { 2 * size_of::<Cells>() } else { 0 };
-    let of_class = class + 2 * size_of::<ClassCounts>() + 64 + cells;
+    let of_class = class + 2 * size_of::<NodeCounts>() + 64 + cells;
     let slots = |table: &Values| match leaf(table.get("leaf")).discipline {
         Discipline::Fifo => 0,
         Discipline::Sfq(p) => sfq::memory(p.divisor),

@@ -703,7 +703,7 @@ pub static TABLE: Mechanism = Mechanism {
     title: "Random early detection (RED)",
     doc: "Drops or marks an arriving packet with a probability that grows from 0 to max_probability while an exponential \
           average of the queue length goes from min_threshold to max_threshold, and every packet above. The variants are \
-          presets of all lines below; any line may be overridden.",
+          presets of all settings below; any of them may be overridden.",
     source: "Floyd and Jacobson, IEEE/ACM ToN 1993; gentle: Floyd 2000; ECN: RFC 3168 sections 5 and 7",
     params: &[
         Param {
@@ -712,7 +712,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("ns2"),
             range: Range::ANY,
             source: "our choice: most published RED results are of ns-2",
-            doc: "Which program's RED: a preset of all lines that are not given.",
+            doc: "Which program's RED: a preset of all settings that are not given.",
         },
         Param {
             default: Fallback::Text("drop"),
@@ -866,7 +866,10 @@ pub static TABLE: Mechanism = Mechanism {
     ],
     counters: &[
         Counter { name: "limit", doc: "The queue was full." },
-        Counter { name: "early", doc: "The average was between the thresholds, and the draw said so." },
+        Counter {
+            name: "early",
+            doc: "The average was between the thresholds: picked with the computed probability.",
+        },
         Counter { name: "forced", doc: "The average was at its top, or the queue at mark_all_above." },
     ],
     deviations: &[

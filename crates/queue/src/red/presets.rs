@@ -224,7 +224,7 @@ pub fn rows() -> Vec<Vec<String>> {
         std::iter::once(name.to_owned()).chain(PRESETS.iter().map(of)).collect::<Vec<_>>()
     };
     let words = |p: &Preset, name: &str| p.settings.named(name).map_or_else(String::new, Setting::words);
-    let mut rows = vec![row("line", &|p| p.name.into()), row("reproduces", &|p| p.of.into())];
+    let mut rows = vec![row("setting", &|p| p.name.into()), row("reproduces", &|p| p.of.into())];
     rows.extend(SETTINGS.iter().map(|name| row(name, &|p| words(p, name))));
     rows
 }

@@ -387,7 +387,7 @@ fn bytes_measure_the_queue_and_favour_small_packets() {
 // --- presets and errors --------------------------------------------------------------------------------------------------
 
 #[test]
-fn every_line_of_a_preset_is_a_parameter_and_every_parameter_by_variant_a_line() {
+fn every_setting_of_a_preset_is_a_parameter_and_every_parameter_by_variant_a_setting() {
     for name in SETTINGS {
         let param = TABLE.params.iter().find(|p| p.name == name).unwrap_or_else(|| panic!("{name}"));
         assert_eq!(param.default, BY_VARIANT, "{name}");
@@ -406,7 +406,7 @@ fn every_line_of_a_preset_is_a_parameter_and_every_parameter_by_variant_a_line()
         }
     }
     let rows = presets::rows();
-    assert_eq!((rows.len(), rows[0].join(" ")), (SETTINGS.len() + 2, "line ns2 ns3 linux floyd".into()));
+    assert_eq!((rows.len(), rows[0].join(" ")), (SETTINGS.len() + 2, "setting ns2 ns3 linux floyd".into()));
 }
 
 #[test]

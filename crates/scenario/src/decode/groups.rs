@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use evenflow_base::schema::{Law, Room, Value, Way};
+use evenflow_base::schema::{Law, Room, Value, Values, Way};
 use evenflow_transport::Profile;
 use evenflow_transport::congestion_control::{adopt, contradictions};
+use evenflow_transport::exposure::Settings;
 use evenflow_transport::profile::TCP;
 use serde_json::Value as Json;
 
@@ -48,13 +49,22 @@ struct TrafficDraft {
     talks: bool,
     /// The outer `None` means errors.
     tcp: Option<Option<Tcp>>,
+    /// Where that stands, or would.
+    tcp_at: String,
     /// The process that its flows come from; the outer `None` means errors.
     arrivals: Option<Option<usize>>,
 }
 
 impl TrafficDraft {
-    const UNKNOWN: TrafficDraft =
-        TrafficDraft { spec: None, class: None, needs_tcp: None, talks: false, tcp: None, arrivals: None };
+    const UNKNOWN: TrafficDraft = TrafficDraft {
+        spec: None,
+        class: None,
+        needs_tcp: None,
+        talks: false,
+        tcp: None,
+        tcp_at: String::new(),
+        arrivals: None,
+    };
 
     /// The kind of an application, which opens its flows on the way.
     fn opens(&self) -> Option<&'static str> {
@@ -84,6 +94,14 @@ impl GroupDraft {
         };
         let sizes = self.traffic.iter().flatten().filter_map(of);
         sizes.filter(|size| size.is_finite()).max_by(f64::total_cmp)
+    }
+
+    /// The stacks that are ConEx senders, and where each stands.
+    pub fn conex(&self) -> impl Iterator<Item = (&Profile, &Settings, &str)> {
+        self.traffic.iter().flatten().filter_map(|draft| {
+            let profile = &draft.tcp.as_ref()?.as_ref()?.profile;
+            Some((profile, profile.conex.as_ref()?, draft.tcp_at.as_str()))
+        })
     }
 
     /// The group, if nothing was wrong; `classes` are those of all groups.
@@ -413,6 +431,7 @@ fn traffic(
         };
         let needs_tcp = mechanism.map(|m| evenflow_traffic::needs_tcp(m.kind));
         let own = join(&here, "tcp");
+        let tcp_at = if table.contains_key("tcp") { own.clone() } else { join(path, "tcp") };
         let tcp = match (table.get("tcp"), needs_tcp) {
             (Some(_), Some(false)) => {
                 let kind = mechanism.map_or("", |m| m.kind);
@@ -428,7 +447,7 @@ fn traffic(
             (None, None) => None,
         };
         let arrivals = spec.as_ref().and_then(|spec| process(table, spec, &here, arrivals, errors));
-        drafts.push(TrafficDraft { spec, class, needs_tcp, talks: false, tcp, arrivals });
+        drafts.push(TrafficDraft { spec, class, needs_tcp, talks: false, tcp, tcp_at, arrivals });
     }
     if group.contains_key("tcp") && drafts.iter().all(|t| t.needs_tcp == Some(false)) {
         errors.push(join(path, "tcp"), "all traffic of this group is datagrams, which have no TCP");
@@ -465,11 +484,7 @@ pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
     let table = as_table(json, path, errors)?;
     let before = errors.len();
     let values = table::decode_table(table, &TCP, &[CONGESTION_CONTROL.name], path, errors);
-    for (name, value) in &values.0 {
-        if matches!(value, Value::Random(_)) {
-            errors.push(join(path, name), "cannot be drawn; a plain value is needed");
-        }
-    }
+    undrawn(&values, path, errors);
     let lines_sound = errors.len() == before;
     let congestion_control = congestion_control(table.get(CONGESTION_CONTROL.name), path, errors);
     let Some(Value::Word(stack)) = values.get("stack") else { return None };
@@ -485,7 +500,8 @@ pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
         adopt(control.mechanism.kind, &mut profile);
     }
     for (name, message) in profile.apply(&values) {
-        errors.push(join(path, name), message);
+        let place = name.split('.').fold(path.to_owned(), |path, name| join(&path, name));
+        errors.push(place, message);
     }
     let congestion_control = congestion_control?;
     let Spec { mechanism, values } = &congestion_control;
@@ -497,6 +513,18 @@ pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
         errors.push(join(&here, "weight"), "is N, which must be at least 1 whatever is drawn");
     }
     (errors.len() == before).then_some(Tcp { profile, congestion_control })
+}
+
+/// A stack is that of all users of a group: nobody has draws of its own.
+fn undrawn(values: &Values, path: &str, errors: &mut Errors) {
+    for (name, value) in &values.0 {
+        let here = join(path, name);
+        match value {
+            Value::Random(_) => errors.push(here, "cannot be drawn; a plain value is needed"),
+            Value::Table(table) => undrawn(table, &here, errors),
+            _ => {}
+        }
+    }
 }
 
 fn congestion_control(json: Option<&Json>, path: &str, errors: &mut Errors) -> Option<Spec> {

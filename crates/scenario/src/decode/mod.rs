@@ -4,6 +4,7 @@
 //! follow, each where the parts it needs are sound. A scenario comes out only if nothing was wrong.
 
 mod arrivals;
+mod conex;
 mod groups;
 mod network;
 mod record;
@@ -119,6 +120,7 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
     let crossing = network::crossing(&links, &stages, &groups);
     network::check_classes(&links, &stages, &groups, crossing.as_ref(), errors);
     network::check_per_flow(&links, &stages, &groups, errors);
+    conex::check(&links, &stages, &groups, errors);
     network::check_places(&links, &stages, &groups, errors);
     let stages = network::ties(stages, &links, &groups, errors);
     let record = record::record(root, &links, &stages, &groups, duration, errors);

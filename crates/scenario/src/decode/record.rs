@@ -2,17 +2,19 @@
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{Observable, Range, Type};
+use evenflow_transport::sender::observe::{OBSERVABLES, is_probed};
 use serde_json::Value as Json;
 
 use super::groups::GroupDraft;
 use super::network::{LinkDraft, StageDraft};
 use super::table::{Table, unknown_keys};
 use super::{as_table, list, single, text};
+
 use crate::copies::copies_of;
 use crate::errors::{Errors, join, quoted, shown, suggestion};
 use crate::model::{
-    Component, Copies, EventKind, Every, Histogram, Hop, Link, Per, Record, SchedulerPer, Series, Spec,
-    Target, Traced, TreeClass,
+    Component, Copies, EventKind, Every, Histogram, Hop, Link, Node, Per, Record, SchedulerPer, Series, Spec,
+    Target, Traced,
 };
 use crate::sections::{EVENTS, FLOW, LINK, QUEUE, RECORD, SERIES};
 
@@ -172,8 +174,8 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
             None
         }
     };
-    let probed = matches!(target, Some(Target::Flow { observable: PROBED_WINDOW | PROBED_THRESHOLD, .. }));
-    if let Some(Target::Queue { observable, .. } | Target::Class { observable, .. }) = target
+    let probed = matches!(target, Some(Target::Flow { observable, .. }) if is_probed(observable));
+    if let Some(Target::Queue { observable, .. } | Target::Node { observable, .. }) = target
         && every == Some(Every::Packet)
         && evenflow_queue::held::is_counter(observable)
     {
@@ -181,7 +183,7 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
         return None;
     }
     let of_component =
-        |t: &Target| matches!(t, Target::Queue { .. } | Target::Class { .. } | Target::Stage { .. });
+        |t: &Target| matches!(t, Target::Queue { .. } | Target::Node { .. } | Target::Stage { .. });
     let by_packet = probed || target.as_ref().is_none_or(of_component);
     if every == Some(Every::Packet) && !by_packet {
         errors.push(every_path, "\"packet\" is for queues and stages only; a duration is needed here");
@@ -194,10 +196,6 @@ fn series(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Op
     let target = target?;
     Some(Series { of: network.name(&target), target, every: every? })
 }
-
-/// What is logged with each segment that a sender receives.
-const PROBED_WINDOW: &str = "probed_window";
-const PROBED_THRESHOLD: &str = "probed_ssthresh";
 
 fn histogram(json: &Json, network: &Network, path: &str, errors: &mut Errors) -> Option<(usize, Histogram)> {
     let of = text(json, path, errors)?;
@@ -220,12 +218,12 @@ fn overlap(a: &Target, b: &Target) -> bool {
             link == l && observable == o && meet(copies, c)
         }
         (
-            Target::Class { link, copies, class, observable },
-            Target::Class { link: l, copies: c, class: k, observable: o },
+            Target::Node { link, copies, node, observable },
+            Target::Node { link: l, copies: c, node: k, observable: o },
         ) => {
-            let same = match (class, k) {
-                (TreeClass::Leaves(a), TreeClass::Leaves(b)) => meet(a, b),
-                _ => class == k,
+            let same = match (node, k) {
+                (Node::Leaves(a), Node::Leaves(b)) => meet(a, b),
+                _ => node == k,
             };
             link == l && observable == o && meet(copies, c) && same
         }
@@ -250,7 +248,7 @@ struct Part<'a> {
     index: Option<Copies>,
 }
 
-/// A message, or none where the reason is an error that is told elsewhere.
+/// A message, or none where the reason is an error that is reported elsewhere.
 type Trouble = Option<String>;
 
 fn parts(of: &str) -> Result<Vec<Part<'_>>, Trouble> {
@@ -323,7 +321,7 @@ fn in_range(index: Option<Copies>, count: Option<u64>, what: &str) -> Result<Cop
     }
 }
 
-/// The tree of classes of a link; what is wrong with the link itself is told elsewhere.
+/// The tree of classes of a link; what is wrong with the link itself is reported elsewhere.
 fn tree(link: Option<&Link>) -> Result<&Spec, Trouble> {
     let queue = link.ok_or(None)?.forward.queue.as_ref();
     let tree = queue.and_then(|q| q.scheduler.as_ref()).filter(|s| s.mechanism.traits.tree);
@@ -377,9 +375,9 @@ impl Network<'_> {
                 }
                 let tree = tree(draft.link.as_ref())?;
                 let names: Vec<&str> = evenflow_queue::htb::class_names(&tree.values).collect();
-                let class = TreeClass::Named(find(&names, |name| name, class.name, "class")? as u32);
+                let node = Node::Named(find(&names, |name| name, class.name, "class")? as u32);
                 let observable = observable(name.name, named(tree.mechanism.observables), "a class")?;
-                Ok(Target::Class { link, copies, class, observable })
+                Ok(Target::Node { link, copies, node, observable })
             }
             [queue, leaves, name] if queue.name == "queue" && leaves.name == "leaves" => {
                 no_index(queue)?;
@@ -394,9 +392,9 @@ impl Network<'_> {
                         ));
                     }
                 };
-                let class = TreeClass::Leaves(in_range(leaves.index, count, "leaves")?);
+                let node = Node::Leaves(in_range(leaves.index, count, "leaves")?);
                 let observable = observable(name.name, named(tree.mechanism.observables), "a class")?;
-                Ok(Target::Class { link, copies, class, observable })
+                Ok(Target::Node { link, copies, node, observable })
             }
             [name] if name.name != "queue" => {
                 no_index(name)?;
@@ -408,7 +406,7 @@ impl Network<'_> {
         }
     }
 
-    /// The observable of a link's queue; what is wrong with the link itself is told elsewhere.
+    /// The observable of a link's queue; what is wrong with the link itself is reported elsewhere.
     fn queue_observable(&self, link: Option<&Link>, name: &str) -> Result<&'static str, Trouble> {
         let link = link.ok_or(None)?;
         if link.forward.rate.is_none() {
@@ -471,7 +469,7 @@ impl Network<'_> {
         }
         let index = find(self.groups, |g| &g.name, group.name, "group")?;
         let draft = &self.groups[index];
-        let observable = observable(name.name, named(FLOW), "a flow")?;
+        let observable = observable(name.name, named(OBSERVABLES).chain(named(FLOW)), "a flow")?;
         let blocks = draft.flows.as_deref();
         let per_user = blocks.map(|blocks| blocks.iter().map(|(_, n)| u64::from(*n)).sum());
         if let (Some(kind), Some(0)) = (draft.opens(), per_user) {
@@ -483,9 +481,8 @@ impl Network<'_> {
         }
         let users = in_range(users.index, draft.users.map(u64::from), "users of the group")?;
         let flows = in_range(flows.index, per_user, "flows of a user")?;
-        if let (Some(blocks), "window" | "ssthresh" | PROBED_WINDOW | PROBED_THRESHOLD) = (blocks, observable)
-        {
-            let has_window = match flows {
+        if let Some(blocks) = blocks.filter(|_| named(OBSERVABLES).any(|name| name == observable)) {
+            let has_sender = match flows {
                 Copies::All => blocks.iter().any(|(tcp, _)| *tcp),
                 Copies::One(n) => {
                     let mut before = 0;
@@ -496,7 +493,7 @@ impl Network<'_> {
                     blocks.iter().find(holds).is_some_and(|(tcp, _)| *tcp)
                 }
             };
-            if !has_window {
+            if !has_sender {
                 return Err(Some(format!("datagrams have no {observable}")));
             }
         }
@@ -636,14 +633,14 @@ impl Network<'_> {
             Target::Queue { link, copies, .. } | Target::Link { link, copies, .. } => {
                 of(copies, Component::Link(link), self.links[link].per)
             }
-            Target::Class { link, copies, class, .. } => {
+            Target::Node { link, copies, node, .. } => {
                 let draft = &self.links[link];
                 let per = match draft.link.as_ref().map(Link::scheduler_per) {
                     Some(SchedulerPer::Flow) => Per::Flow,
                     _ => Per::User,
                 };
-                let leaves = match class {
-                    TreeClass::Leaves(Copies::All) => self.count(Component::Link(link), per).unwrap_or(1),
+                let leaves = match node {
+                    Node::Leaves(Copies::All) => self.count(Component::Link(link), per).unwrap_or(1),
                     _ => 1,
                 };
                 leaves * of(copies, Component::Link(link), draft.per)
@@ -676,18 +673,18 @@ impl Network<'_> {
                 let draft = &self.links[link];
                 format!("links.{}.queue.{observable}", of(&draft.name, draft.per, copies))
             }
-            Target::Class { link, copies, class, observable } => {
+            Target::Node { link, copies, node, observable } => {
                 let draft = &self.links[link];
                 let scheduler =
                     draft.link.as_ref().and_then(|l| l.forward.queue.as_ref()?.scheduler.as_ref());
-                let class = match class {
-                    TreeClass::Named(n) => {
+                let node = match node {
+                    Node::Named(n) => {
                         let names = scheduler.map(|s| evenflow_queue::htb::class_names(&s.values));
                         format!("classes.{}", names.into_iter().flatten().nth(n as usize).unwrap_or_default())
                     }
-                    TreeClass::Leaves(leaves) => format!("leaves{}", index(leaves)),
+                    Node::Leaves(leaves) => format!("leaves{}", index(leaves)),
                 };
-                format!("links.{}.queue.{class}.{observable}", of(&draft.name, draft.per, copies))
+                format!("links.{}.queue.{node}.{observable}", of(&draft.name, draft.per, copies))
             }
             Target::Link { link, copies, counter } => {
                 let draft = &self.links[link];

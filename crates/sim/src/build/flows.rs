@@ -185,7 +185,7 @@ impl Builder<'_> {
             folded: self.folds(group, net.ports.get((net.routes[route as usize] & PORT) as usize)),
             route,
             back: 1 + place_of(RECEIVER),
-            lost: place_of(DISCARD),
+            discard: place_of(DISCARD),
             class: traffic.class,
             tcp: false,
             hosted: false,

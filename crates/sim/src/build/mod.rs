@@ -15,7 +15,7 @@ use evenflow_stage::{Owner, Stage};
 
 use crate::Options;
 use crate::engine::Engine;
-use crate::measure::{ClassCounters, FlowCounters, StageCounters, Window};
+use crate::measure::{FlowCounters, SideCounters, StageCounters, Window};
 use crate::network::{Network, StageSlot};
 use crate::senders::SenderSums;
 use crate::slots::Slots;
@@ -83,7 +83,7 @@ impl Builder<'_> {
         let places = Places { links, stages: stage_copies, first_port, first_stage };
         let mut net = Network {
             window,
-            classes: vec![ClassCounters::new(scenario.classes.len()); 2 * scenario.links.len()],
+            sides: vec![SideCounters::new(scenario.classes.len()); 2 * scenario.links.len()],
             ports,
             lanes,
             stages,
@@ -143,7 +143,7 @@ impl Builder<'_> {
                 stages.push(StageSlot {
                     stage: built,
                     stream,
-                    class: i as u32,
+                    spec: i as u32,
                     copy: number as u32,
                     group: copy.group as u32,
                     home: u32::MAX,

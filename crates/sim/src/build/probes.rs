@@ -3,11 +3,11 @@
 use evenflow_base::Time;
 use evenflow_queue::held::is_counter;
 use evenflow_queue::htb;
-use evenflow_scenario::model::{Copies as Which, EventKind, Every, Histogram, Per, Target, TreeClass};
+use evenflow_scenario::model::{Copies as Which, EventKind, Every, Histogram, Node, Per, Target};
 
 use super::Builder;
 use super::copies::Places;
-use crate::probe::{Log, Probes, Series, Source, Timed};
+use crate::probe::{Probes, Series, Source, Timed};
 use crate::trace::Trace;
 
 impl Builder<'_> {
@@ -25,14 +25,14 @@ impl Builder<'_> {
                         probes.timed.push(Timed { source, every, next, before: 0.0, column });
                     }
                     Every::Packet => match source {
-                        Source::Queue(_, class, name) => {
-                            probes.port_series.push((packet.0, packet.1, class, name, column));
+                        Source::Queue(_, node, name) => {
+                            probes.port_series.push((packet.0, packet.1, node, name, column));
                         }
                         Source::Stage(_, name) => {
                             probes.stage_series.push((packet.0, packet.1, name, column))
                         }
-                        Source::Logged(flow, what) => {
-                            probes.flow_series.push((flow, what, column, f64::NAN));
+                        Source::Sender(flow, name) => {
+                            probes.flow_series.push((flow, name, column, f64::NAN));
                         }
                         _ => {}
                     },
@@ -96,7 +96,7 @@ impl Builder<'_> {
         trace
     }
 
-    /// The expanded sources of a series: name, what to read, and (class, copy) for series by packet.
+    /// The expanded sources of a series: name, what to read, and (side or stage, copy) for series by packet.
     pub(super) fn sources(&self, target: &Target, places: &Places) -> Vec<(String, Source, (u32, u32))> {
         let scenario = self.scenario;
         let Places { links, stages, first_port, first_stage } = places;
@@ -117,24 +117,22 @@ impl Builder<'_> {
                     })
                     .collect()
             }
-            Target::Class { link, copies, class, observable } => {
+            Target::Node { link, copies, node, observable } => {
                 let spec = &scenario.links[link];
                 let tree = spec.forward.queue.as_ref().and_then(|q| q.scheduler.as_ref());
                 let names: Vec<&str> = tree.into_iter().flat_map(|s| htb::class_names(&s.values)).collect();
-                let classes: Vec<(String, u32)> = match class {
-                    TreeClass::Named(n) => vec![(format!("classes.{}", names[n as usize]), n)],
-                    TreeClass::Leaves(leaves) => {
-                        numbers(leaves, self.owners(link, spec.scheduler_per()).len())
-                            .into_iter()
-                            .map(|n| (format!("leaves[{n}]"), (names.len() + n) as u32))
-                            .collect()
-                    }
+                let nodes: Vec<(String, u32)> = match node {
+                    Node::Named(n) => vec![(format!("classes.{}", names[n as usize]), n)],
+                    Node::Leaves(leaves) => numbers(leaves, self.owners(link, spec.scheduler_per()).len())
+                        .into_iter()
+                        .map(|n| (format!("leaves[{n}]"), (names.len() + n) as u32))
+                        .collect(),
                 };
                 let mut out = Vec::new();
                 for n in numbers(copies, links[link].list.len()) {
-                    for (class, number) in &classes {
+                    for (node, number) in &nodes {
                         let name =
-                            format!("links.{}{}.queue.{class}.{observable}", spec.name, index(spec.per, n));
+                            format!("links.{}{}.queue.{node}.{observable}", spec.name, index(spec.per, n));
                         let source = queue_source(first_port[link] + 2 * n, Some(*number), observable);
                         out.push((name, source, (2 * link as u32, n as u32)));
                     }
@@ -170,11 +168,8 @@ impl Builder<'_> {
                         let id = self.first_flow[group] + user * self.flows[group] + flow;
                         let name = format!("groups.{}.users[{user}].flows[{flow}].{observable}", spec.name);
                         let source = match observable {
-                            "window" => Source::Window(id),
-                            "ssthresh" => Source::Threshold(id),
-                            "probed_window" => Source::Logged(id, Log::Window),
-                            "probed_ssthresh" => Source::Logged(id, Log::Threshold),
-                            _ => Source::Received(id),
+                            "received_bytes" => Source::Received(id),
+                            name => Source::Sender(id, name),
                         };
                         out.push((name, source, (0, 0)));
                     }
@@ -185,11 +180,11 @@ impl Builder<'_> {
     }
 }
 
-/// What a series reads of a port's queue, or of a class of its scheduler.
-fn queue_source(port: usize, class: Option<u32>, observable: &'static str) -> Source {
+/// What a series reads of a port's queue, or of a node of its scheduler.
+fn queue_source(port: usize, node: Option<u32>, observable: &'static str) -> Source {
     if is_counter(observable) {
-        Source::Count(port, class, observable)
+        Source::Count(port, node, observable)
     } else {
-        Source::Queue(port, class, observable)
+        Source::Queue(port, node, observable)
     }
 }

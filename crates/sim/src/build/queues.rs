@@ -17,7 +17,7 @@ use super::Builder;
 use super::copies::{Copies, Copy, draw, stream};
 use crate::events::Lane;
 use crate::measure::PortCounters;
-use crate::port::{Events, Fifo, Impairments, Jitter, Lengths, Loses, Loss, Port, Queue, Select};
+use crate::port::{Events, Fifo, Impairments, Jitter, Lengths, Loss, LossRule, Port, Queue, Select};
 
 impl Builder<'_> {
     /// All ports, the first of each link, and a lane for each link and direction; behind them that of the hosts, where some
@@ -125,7 +125,7 @@ impl Builder<'_> {
                 free_at: Fine::default(),
                 byte_time: rate.map_or(Fine::default(), Rate::byte_time),
                 delay,
-                class: (2 * link + direction) as u32,
+                side: (2 * link + direction) as u32,
                 copy: number as u32,
                 queue,
                 counters: PortCounters::default(),
@@ -137,7 +137,7 @@ impl Builder<'_> {
                 // A rate that changes does so in both directions; and loss may be of both.
                 let back = Direction { queue: None, ..spec.forward.clone() };
                 let own = matches!(back.rate, Some(RateSpec::Steps(_)))
-                    || self.loses(link, 1)
+                    || self.is_lossy(link, 1)
                     || self.jitter(link, 1).is_some()
                     || self.scenario.stages.iter().any(|stage| stage.controls == Some((link, 1)));
                 add(1, rate, delay, own.then_some(&back));
@@ -170,13 +170,13 @@ impl Builder<'_> {
         let purpose = |what: &str| format!("{}{what}", if way == 1 { "reverse." } else { "" });
         let own = |what: &str| stream(self.seed, name, &copy.owner, &purpose(what));
         let loss =
-            self.scenario.links[link].loss.as_ref().filter(|_| self.loses(link, way)).map(|loss| Loss {
-                loses: match &loss.which {
-                    Lost::Random(probability) => Loses::Random(
+            self.scenario.links[link].loss.as_ref().filter(|_| self.is_lossy(link, way)).map(|loss| Loss {
+                which: match &loss.which {
+                    Lost::Random(probability) => LossRule::Random(
                         draw(probability, || own("loss.probability"), copy.index).number().unwrap_or(0.0),
                         own("loss"),
                     ),
-                    Lost::Every(nth) => Loses::Every(*nth, 0),
+                    Lost::Every(nth) => LossRule::Every(*nth, 0),
                 },
                 from: Time(loss.from.0),
                 until: loss.until.map_or(Time::NEVER, |until| Time(until.0)),
@@ -249,7 +249,7 @@ impl Builder<'_> {
     }
 
     /// Whether a link loses packets at random in one of its directions.
-    pub(super) fn loses(&self, link: usize, way: usize) -> bool {
+    pub(super) fn is_lossy(&self, link: usize, way: usize) -> bool {
         self.scenario.links[link].loss.as_ref().is_some_and(|loss| loss.ways.contains(&way))
     }
 
@@ -304,7 +304,7 @@ impl Builder<'_> {
         let record = &self.scenario.record;
         record.histograms.iter().any(|h| h.0 == link)
             || record.series.iter().any(|s| match s.target {
-                Target::Queue { link: l, .. } | Target::Class { link: l, .. } => l == link,
+                Target::Queue { link: l, .. } | Target::Node { link: l, .. } => l == link,
                 _ => false,
             })
             || record.events.contains(&EventKind::Arrival)

@@ -1,4 +1,4 @@
-//! Hosts of applications: what applications are told, what they want, and the flows that they open on the way.
+//! Hosts of applications: what applications hear of, what they want, and the flows that they open on the way.
 //!
 //! ```text
 //! packet, timer or arrival --> connection --> news --> application --> calls --> connection --> packets
@@ -8,7 +8,7 @@
 
 use evenflow_base::{Duration, Ecn, End, Packet, Time, ip};
 use evenflow_traffic::{Call, Datagram, Event};
-use evenflow_transport::connection::{Connection, State, Told};
+use evenflow_transport::connection::{Connection, Notice, State};
 use evenflow_transport::{Profile, Segment};
 
 use super::endpoints::keep_metrics;
@@ -25,8 +25,8 @@ const LONG: Duration = Duration::from_millis(1_000);
 struct Io<'a> {
     /// What it wants sent.
     out: &'a mut Vec<Segment>,
-    /// What it tells its application.
-    told: &'a mut Vec<Told>,
+    /// What it notifies its application of.
+    notices: &'a mut Vec<Notice>,
 }
 
 impl Engine {
@@ -78,7 +78,7 @@ impl Engine {
         let flow = self.net.slots.first() + place as u32;
         self.act_or(How::GaveUp, flow, end, now, |c, profile, io| {
             if due {
-                c.wake(end, now, profile, io.out, io.told);
+                c.wake(end, now, profile, io.out, io.notices);
             }
         });
         self.spread(now);
@@ -141,7 +141,7 @@ impl Engine {
             Call::Abort(conn, end) => {
                 let Some(flow) = flow(conn) else { return };
                 self.live(flow).how = How::Reset;
-                self.act(flow, end, now, |c, profile, io| c.abort(end, now, profile, io.out, io.told));
+                self.act(flow, end, now, |c, profile, io| c.abort(end, now, profile, io.out, io.notices));
             }
             Call::Pace(conn, end) => self.net.applications[application as usize].paced.push((conn, end)),
             Call::Read(conn, end, bytes) => {
@@ -209,7 +209,7 @@ impl Engine {
             }
             self.net.applications[application as usize].paced.retain(|(of, _)| *of != conn);
         }
-        self.act(flow, End::Client, now, |c, profile, io| c.open(now, profile, io.out, io.told));
+        self.act(flow, End::Client, now, |c, profile, io| c.open(now, profile, io.out, io.notices));
     }
 
     /// Hands an end's connection what waits for room in its send buffer, as far as there is room; says whether all of it found
@@ -243,7 +243,7 @@ impl Engine {
     fn close_when_written(&mut self, flow: u32, end: End, now: Time) {
         let side = &self.live(flow).sides[end.index()];
         if side.closes && side.waiting == 0 {
-            self.act(flow, end, now, |c, profile, io| c.close(end, now, profile, io.out, io.told));
+            self.act(flow, end, now, |c, profile, io| c.close(end, now, profile, io.out, io.notices));
         }
     }
 
@@ -253,7 +253,7 @@ impl Engine {
         &mut self.net.live[place]
     }
 
-    /// Calls the connection of a flow at one end, sends what it left in the outbox, and passes on what it told.
+    /// Calls the connection of a flow at one end, sends what it left in the outbox, and passes on its notices.
     fn act(&mut self, flow: u32, end: End, now: Time, act: impl FnOnce(&mut Connection, &Profile, &mut Io)) {
         self.act_or(How::Reset, flow, end, now, act);
     }
@@ -273,20 +273,20 @@ impl Engine {
         let profile = &self.net.profiles[self.net.applications[application as usize].profile as usize];
         live.advance(end, profile, now, &self.net.window);
         let Some(connection) = live.connection_mut() else { return };
-        let from = self.told.len();
-        act(connection, profile, &mut Io { out: &mut self.outbox, told: &mut self.told });
+        let from = self.notices.len();
+        act(connection, profile, &mut Io { out: &mut self.outbox, notices: &mut self.notices });
         self.net.slots.enter(flow); // its place is not given back while it acts
         self.settle(flow, end, broken, from, now);
     }
 
-    /// A connection was called at one end: sets the wake-up that it wants, sends what it left in the outbox, and passes on what it
-    /// told, from place `from` on. Then the packet or call that was entered for it leaves.
+    /// A connection was called at one end: sets the wake-up that it wants, sends what it left in the outbox, and passes on its
+    /// notices, from place `from` on. Then the packet or call that was entered for it is gone.
     #[inline(never)]
     fn settle(&mut self, flow: u32, end: End, broken: How, from: usize, now: Time) {
         let place = self.net.slots.place(flow);
         let application = self.net.flows[flow as usize].endpoint;
         let live = &mut self.net.live[place];
-        let Some(connection) = live.connection() else { return self.leave(flow) };
+        let Some(connection) = live.connection() else { return self.packet_gone(flow) };
         let mut due = connection.deadline(end);
         if due > now + LONG && connection.state(end) == State::TimeWait {
             due = now + LONG;
@@ -301,7 +301,7 @@ impl Engine {
         if !self.outbox.is_empty() {
             self.send_segments(flow, application, now);
         }
-        if self.told.len() > from {
+        if self.notices.len() > from {
             self.pass_on(flow, application, broken, from, now);
         }
         let live = &mut self.net.live[place];
@@ -311,7 +311,7 @@ impl Engine {
         if live.connection().is_some_and(Connection::is_over) && !self.net.slots.of(place).over {
             self.end_flow(flow, application, now);
         }
-        self.leave(flow);
+        self.packet_gone(flow);
     }
 
     /// Sends what a connection of an application left in the outbox: by index, as [`Engine::send_all`] does.
@@ -398,34 +398,34 @@ impl Engine {
             live.sides[end.index()].datagrams += u64::from(packet.payload);
             let conn = self.net.slots.of(place).conn;
             self.news.push((info.endpoint, Event::Datagram(conn, end, datagram)));
-            self.leave(flow);
+            self.packet_gone(flow);
         } else {
             let carried = self.options.release(packet);
             let profile = &self.net.profiles[hosted.profile as usize];
             live.advance(end, profile, now, &self.net.window);
-            let from = self.told.len();
+            let from = self.notices.len();
             if let Some(connection) = live.connection_mut() {
-                connection.receive(end, packet, carried, now, profile, &mut self.outbox, &mut self.told);
+                connection.receive(end, packet, carried, now, profile, &mut self.outbox, &mut self.notices);
             }
             self.settle(flow, end, How::Reset, from, now);
         }
         self.spread(now);
     }
 
-    /// What a connection told becomes news for its application.
+    /// Notices of a connection become news for its application.
     fn pass_on(&mut self, flow: u32, application: u32, broken: How, from: usize, now: Time) {
         let place = self.net.slots.place(flow);
         let conn = self.net.slots.of(place).conn;
         let mut i = from;
-        while let Some(&told) = self.told.get(i) {
+        while let Some(&notice) = self.notices.get(i) {
             i += 1;
-            let event = match told {
-                Told::Opened(end) => Event::Opened(conn, end),
-                Told::Received(end, bytes) => {
+            let event = match notice {
+                Notice::Opened(end) => Event::Opened(conn, end),
+                Notice::Received(end, bytes) => {
                     self.net.live[place].sides[end.index()].received = bytes;
                     Event::Received(conn, end, bytes)
                 }
-                Told::Room(end, _) => {
+                Notice::Room(end, _) => {
                     if self.net.live[place].sides[end.index()].waiting == 0
                         || !self.write_waiting(flow, end, now)
                     {
@@ -434,19 +434,19 @@ impl Engine {
                     self.close_when_written(flow, end, now);
                     Event::Room(conn, end)
                 }
-                Told::PeerClosed(end) => Event::PeerClosed(conn, end),
-                Told::Reset(end) => {
+                Notice::PeerClosed(end) => Event::PeerClosed(conn, end),
+                Notice::Reset(end) => {
                     let how = &mut self.net.live[place].how;
                     if *how == How::Closed {
                         *how = broken;
                     }
                     Event::Reset(conn, end)
                 }
-                Told::Closed(_) => continue, // both are, when it is over
+                Notice::Closed(_) => continue, // both are, when it is over
             };
             self.news.push((application, event));
         }
-        self.told.truncate(from);
+        self.notices.truncate(from);
     }
 
     /// A connection of an application is over: of what was written, what has not arrived never will.
@@ -481,8 +481,8 @@ impl Engine {
     /// A packet of a flow that was opened on the way has left the network, or a call of its connection is finished. When it is
     /// over and nothing of it is left, its place is free.
     #[inline]
-    pub(super) fn leave(&mut self, flow: u32) {
-        if self.net.slots.leave(flow) {
+    pub(super) fn packet_gone(&mut self, flow: u32) {
+        if self.net.slots.exit(flow) {
             self.vacate(flow);
         }
     }

@@ -225,7 +225,7 @@ impl Engine {
         };
         if !info.folded {
             // A host keeps the order in which it is handed packets, whatever their flows.
-            let lane = self.net.classes.len() as u32;
+            let lane = self.net.sides.len() as u32;
             return self.fly(lane, key(left, Rank::Arrival, lane, info.host), packet);
         }
         packet.hop = 1;
@@ -256,7 +256,7 @@ impl Engine {
         self.after(packet.flow, info, profile, Wake::Sender, due, now);
     }
 
-    /// What Linux's probe sees of a sender that is about to receive a segment. Apart, so that others do not pay for it.
+    /// A sender is about to receive a segment. Apart, so that others do not pay for it.
     #[cold]
     #[inline(never)]
     fn log_sender(&mut self, flow: u32, info: Flow, now: Time) {
@@ -265,9 +265,8 @@ impl Engine {
             return;
         }
         let profile = &self.net.profiles[c.profile as usize];
-        let (window, threshold) = (c.sender.window().cwnd, c.sender.remembered_threshold(profile));
-        let mss = profile.mss as f64;
-        self.probes.at_sender(flow as usize, window / mss, threshold / mss, now);
+        let window = c.sender.window().cwnd / profile.mss as f64;
+        self.probes.at_sender(flow as usize, window, |name| c.sender.observe(name, profile), now);
     }
 
     #[inline(never)]

@@ -19,7 +19,7 @@ use evenflow_base::{Duration, Options, Packet, Time};
 use evenflow_queue::Dropped;
 use evenflow_traffic::{Call, Event};
 use evenflow_transport::Segment;
-use evenflow_transport::connection::Told;
+use evenflow_transport::connection::Notice;
 
 use crate::RunError;
 use crate::events::{Heads, Key, Lane, NEVER, Rank, key, lane_of, rank_of, time_of};
@@ -77,11 +77,11 @@ pub struct Engine {
     news: Vec<(u32, Event)>,
     /// What an application wants.
     calls: Vec<Call>,
-    /// What a connection tells.
-    told: Vec<Told>,
+    /// Notices of a connection for its application.
+    notices: Vec<Notice>,
 }
 
-/// Place of the head that is no lane's: the next of timers, servers and probes; the key's class tells which.
+/// Place of the head that is no lane's: the next of timers, servers and probes; the key's rank says which.
 const AGENDA: u32 = 0;
 /// Place of the first lane's head.
 const LANES: u32 = 1;
@@ -108,7 +108,7 @@ impl Engine {
             consumed: 0,
             news: Vec::new(),
             calls: Vec::new(),
-            told: Vec::new(),
+            notices: Vec::new(),
         };
         for flow in 0..engine.net.flows.len() as u32 {
             let start = engine.net.starts[flow as usize];
@@ -187,24 +187,24 @@ impl Engine {
     /// Packets made = packets arrived + dropped + still inside, for the network and for each link and direction; and what packets
     /// carry besides is kept for those that are inside, and for no other.
     pub fn check_conservation(&self) -> Result<(), String> {
-        let mut held = vec![0u64; self.net.classes.len()];
+        let mut held = vec![0u64; self.net.sides.len()];
         for port in &self.net.ports {
             if let Queue::Events(q) = &port.queue {
-                held[port.class as usize] += u64::from(q.qdisc.packets());
+                held[port.side as usize] += u64::from(q.qdisc.packets());
             }
         }
-        let mut inside = self.net.lanes.get(self.net.classes.len()).map_or(0, Lane::len) as u64;
+        let mut inside = self.net.lanes.get(self.net.sides.len()).map_or(0, Lane::len) as u64;
         let mut dropped = 0;
-        for (i, class) in self.net.classes.iter().enumerate() {
+        for (i, side) in self.net.sides.iter().enumerate() {
             let here = self.net.lanes[i].len() as u64 + held[i];
-            if class.all_offered != class.all_delivered + class.all_dropped + here {
+            if side.all_offered != side.all_delivered + side.all_dropped + here {
                 return Err(format!(
-                    "link class {i}: {} packets offered, {} delivered, {} dropped, {here} inside",
-                    class.all_offered, class.all_delivered, class.all_dropped
+                    "side {i} of links: {} packets offered, {} delivered, {} dropped, {here} inside",
+                    side.all_offered, side.all_delivered, side.all_dropped
                 ));
             }
             inside += here;
-            dropped += class.all_dropped;
+            dropped += side.all_dropped;
         }
         let with_stages: u64 = self.net.stages.iter().map(|slot| u64::from(slot.held)).sum();
         let by_stages: u64 = self.net.stage_counters.iter().map(|stage| stage.all_dropped).sum();
@@ -218,7 +218,7 @@ impl Engine {
         self.check_options()
     }
 
-    /// What packets carry besides is kept for those that are inside, and so is what stages tell each other.
+    /// What packets carry besides is kept for those that are inside, and so is messages between stages.
     fn check_options(&self) -> Result<(), String> {
         let mut inside: Vec<Packet> = self.net.lanes.iter().flat_map(Lane::packets).copied().collect();
         for port in &self.net.ports {
@@ -235,7 +235,7 @@ impl Engine {
 
     /// Link crossings so far.
     pub fn packet_hops(&self) -> u64 {
-        self.net.classes.iter().map(|class| class.all_delivered - class.ahead).sum()
+        self.net.sides.iter().map(|side| side.all_delivered - side.ahead).sum()
     }
 
     /// Something new is due at `key`.
@@ -322,6 +322,6 @@ traffic = { kind = "upload", size = "500 kB" }
     }
 
     fn dropped(engine: &super::Engine) -> u64 {
-        engine.net.classes.iter().map(|class| class.all_dropped).sum()
+        engine.net.sides.iter().map(|side| side.all_dropped).sum()
     }
 }

@@ -7,7 +7,7 @@ use evenflow_queue::{Dropped, Next, Qdisc, Queued};
 
 use super::{Engine, LANES, WAKE};
 use crate::events::{InFlight, Key, Rank, key};
-use crate::measure::{ClassCounters, Window};
+use crate::measure::{SideCounters, Window};
 use crate::network::{DISCARD, FOLD, Flow, HOSTED, NOBODY, PORT, RECEIVER, SENDER, STAGE};
 use crate::port::{Port, Queue};
 use crate::probe::Happening;
@@ -24,13 +24,13 @@ impl Engine {
 
     #[inline(always)]
     pub(super) fn arrival(&mut self, lane: u32, now: Time) {
-        let line = &mut self.net.lanes[lane as usize];
-        let Some(&InFlight { mut packet, .. }) = line.next() else { return };
-        let head = line.take();
+        let flying = &mut self.net.lanes[lane as usize];
+        let Some(&InFlight { mut packet, .. }) = flying.next() else { return };
+        let head = flying.take();
         self.heads.set(LANES + lane, head);
         // The hosts' lane is no link's.
-        if let Some(class) = self.net.classes.get_mut(lane as usize) {
-            class.all_delivered += 1;
+        if let Some(side) = self.net.sides.get_mut(lane as usize) {
+            side.all_delivered += 1;
             if self.probes.watches_links {
                 self.delivered(&packet, now);
             }
@@ -42,7 +42,7 @@ impl Engine {
     #[inline(never)]
     fn delivered(&mut self, packet: &Packet, now: Time) {
         let info = &self.net.flows[packet.flow as usize];
-        if packet.hop == info.lost {
+        if packet.hop == info.discard {
             return;
         }
         let route = info.route as usize + usize::from(packet.hop);
@@ -82,10 +82,10 @@ impl Engine {
             if entry & FOLD == 0 {
                 return self.fly(lane, key(arrival, Rank::Arrival, lane, info.tie), packet);
             }
-            let class = &mut self.net.classes[lane as usize];
-            class.all_delivered += 1;
+            let side = &mut self.net.sides[lane as usize];
+            side.all_delivered += 1;
             if arrival > self.net.window.to {
-                class.ahead += 1;
+                side.ahead += 1;
             }
             now = arrival;
         }
@@ -95,9 +95,9 @@ impl Engine {
     #[inline(always)]
     pub(super) fn cross(&mut self, index: u32, packet: &mut Packet, now: Time) -> Option<(u32, Time)> {
         let port = &mut self.net.ports[index as usize];
-        let lane = port.class;
-        let class = &mut self.net.classes[lane as usize];
-        class.all_offered += 1;
+        let lane = port.side;
+        let side = &mut self.net.sides[lane as usize];
+        side.all_offered += 1;
         port.counters.arrived_bytes += u64::from(packet.size);
         let free = port.free_at.ceil();
         match &mut port.queue {
@@ -122,14 +122,14 @@ impl Engine {
                 return None;
             }
         }
-        let (port, class) = (&mut self.net.ports[index as usize], &mut self.net.classes[lane as usize]);
+        let (port, side) = (&mut self.net.ports[index as usize], &mut self.net.sides[lane as usize]);
         let start = if free > now { (port.free_at, free) } else { (Fine::at(now), now) };
         let times = transmit(port, packet.size, start);
         if now > self.net.window.from && times.ended <= self.net.window.to {
-            book(port, class, packet.class, now, times);
+            book(port, side, packet.class, now, times);
         } else {
-            class.by_class[usize::from(packet.class)].other_arrived += u64::from(self.net.window.holds(now));
-            book_clipped(port, class, packet.class, now, times, &self.net.window);
+            side.by_class[usize::from(packet.class)].other_arrived += u64::from(self.net.window.holds(now));
+            book_clipped(port, side, packet.class, now, times, &self.net.window);
         }
         Some((lane, times.ended + port.delay))
     }
@@ -162,7 +162,7 @@ impl Engine {
             let start = if free > now { port.free_at } else { Fine::at(now) };
             port.delay = jitter.delay((start + port.byte_time.times(u32::from(packet.size))).ceil());
         }
-        if q.impairments.lose(now) {
+        if q.impairments.will_lose(now) {
             mark_lost(packet, index, &self.net.flows, &mut self.options);
         }
     }
@@ -175,17 +175,17 @@ impl Engine {
             self.show_verdict(index, packet, verdict, now);
         }
         let port = &mut self.net.ports[index as usize];
-        let class = &mut self.net.classes[port.class as usize];
+        let side = &mut self.net.sides[port.side as usize];
         let Queue::Fifo(q) = &mut port.queue else { return false };
         match verdict {
             Verdict::Accept => {}
             Verdict::Mark(reason) => {
                 port.counters.marks += 1;
-                class.by_class[usize::from(packet.class)].marks[reason as usize] +=
+                side.by_class[usize::from(packet.class)].marks[reason as usize] +=
                     u64::from(self.net.window.holds(now));
             }
             Verdict::Drop(reason) => {
-                class.by_class[usize::from(packet.class)].other_arrived +=
+                side.by_class[usize::from(packet.class)].other_arrived +=
                     u64::from(self.net.window.holds(now));
                 self.book_drop(index, packet, reason, now);
                 return false;
@@ -202,7 +202,7 @@ impl Engine {
         let Queue::Fifo(q) = &mut port.queue else { return };
         let observe = |_, name: &str| q.gate.observe(name);
         let named = (packet, self.net.slots.id(packet.flow));
-        self.probes.at_port(port.class, port.copy, observe, named, verdict, now);
+        self.probes.at_port(port.side, port.copy, observe, named, verdict, now);
         if let Verdict::Mark(reason) = verdict {
             self.trace_at_port(index, Action::Mark, Some(reason), packet, now);
         }
@@ -212,9 +212,9 @@ impl Engine {
     fn offer_by_events(&mut self, index: u32, packet: Packet, now: Time) {
         let window = self.net.window;
         let port = &mut self.net.ports[index as usize];
-        let lane = port.class as usize;
-        let kind = usize::from(packet.class);
-        self.net.classes[lane].by_class[kind].other_arrived += u64::from(window.holds(now));
+        let lane = port.side as usize;
+        let class = usize::from(packet.class);
+        self.net.sides[lane].by_class[class].other_arrived += u64::from(window.holds(now));
         let Queue::Events(q) = &mut port.queue else { return };
         if let Some(rate) = q.step(now) {
             port.byte_time = rate.byte_time();
@@ -226,12 +226,11 @@ impl Engine {
         let impairments = &mut q.impairments;
         let show = |qdisc: &Qdisc, _: usize, packet: &mut Packet, verdict: Verdict| {
             if probes.watches_ports {
-                let observe = |class: Option<u32>, name: &str| {
-                    qdisc.observe(class.map(|class| class as usize), name, now)
-                };
+                let observe =
+                    |node: Option<u32>, name: &str| qdisc.observe(node.map(|node| node as usize), name, now);
                 probes.at_port(lane as u32, copy, observe, (&*packet, slots.id(packet.flow)), verdict, now);
             }
-            if !verdict.is_drop() && impairments.lose(now) {
+            if !verdict.is_drop() && impairments.will_lose(now) {
                 mark_lost(packet, index, flows, options);
             }
         };
@@ -245,7 +244,7 @@ impl Engine {
             accepted => {
                 if let Verdict::Mark(reason) = accepted {
                     port.counters.marks += 1;
-                    self.net.classes[lane].by_class[kind].marks[reason as usize] +=
+                    self.net.sides[lane].by_class[class].marks[reason as usize] +=
                         u64::from(window.holds(now));
                     if self.probes.watches_ports {
                         let marked = packet.with_ecn(Ecn::Congestion);
@@ -314,7 +313,7 @@ impl Engine {
     fn serve(&mut self, index: u32, item: Queued, mark: Option<Reason>, start: Fine) {
         let window = self.net.window;
         let port = &mut self.net.ports[index as usize];
-        let lane = port.class;
+        let lane = port.side;
         let began = start.ceil();
         if let Queue::Events(q) = &mut port.queue
             && let Some(rate) = q.step(began)
@@ -323,18 +322,18 @@ impl Engine {
         }
         if let Some(reason) = mark {
             port.counters.marks += 1;
-            let kind = &mut self.net.classes[lane as usize].by_class[usize::from(item.packet.class)];
-            kind.marks[reason as usize] += u64::from(window.holds(began));
+            let class = &mut self.net.sides[lane as usize].by_class[usize::from(item.packet.class)];
+            class.marks[reason as usize] += u64::from(window.holds(began));
             if self.probes.watches_ports {
                 let flow = self.net.slots.id(item.packet.flow);
-                self.probes.marked(Happening { time: began, flow, class: lane, code: reason as u8 });
+                self.probes.marked(Happening { time: began, flow, component: lane, code: reason as u8 });
                 self.trace_at_port(index, Action::Mark, Some(reason), &item.packet, began);
             }
         }
         let port = &mut self.net.ports[index as usize];
-        let class = &mut self.net.classes[lane as usize];
+        let side = &mut self.net.sides[lane as usize];
         let times = transmit(port, item.packet.size, (start, began));
-        book_clipped(port, class, item.packet.class, item.at, times, &window);
+        book_clipped(port, side, item.packet.class, item.at, times, &window);
         if let Queue::Events(q) = &mut port.queue
             && let Some(jitter) = &mut q.impairments.jitter
         {
@@ -361,10 +360,10 @@ impl Engine {
     /// A packet that was lost at random would arrive now.
     #[inline(never)]
     fn arrive_lost(&mut self, packet: &Packet, now: Time) {
-        let index = self.options.of(packet).lost;
-        let class = &mut self.net.classes[self.net.ports[index as usize].class as usize];
-        class.all_delivered -= 1;
-        class.ahead -= u64::from(now > self.net.window.to);
+        let index = self.options.of(packet).lost_at;
+        let side = &mut self.net.sides[self.net.ports[index as usize].side as usize];
+        side.all_delivered -= 1;
+        side.ahead -= u64::from(now > self.net.window.to);
         self.book_drop(index, packet, Reason::Loss, now);
     }
 
@@ -373,38 +372,38 @@ impl Engine {
     fn book_drop(&mut self, index: u32, packet: &Packet, reason: Reason, now: Time) {
         let port = &mut self.net.ports[index as usize];
         port.counters.drops += 1;
-        let class = &mut self.net.classes[port.class as usize];
-        class.all_dropped += 1;
+        let side = &mut self.net.sides[port.side as usize];
+        side.all_dropped += 1;
         let inside = self.net.window.holds(now);
-        class.by_class[usize::from(packet.class)].drops[reason as usize] += u64::from(inside);
+        side.by_class[usize::from(packet.class)].drops[reason as usize] += u64::from(inside);
         if self.probes.watches_drops {
             let length = port.queue.packets();
             let flow = self.net.slots.id(packet.flow);
-            let drop = Happening { time: now, flow, class: port.class, code: reason as u8 };
+            let drop = Happening { time: now, flow, component: port.side, code: reason as u8 };
             let met = (inside && reason != Reason::Loss).then_some(length);
             self.probes.dropped(drop, met);
             self.trace_at_port(index, Action::Drop, Some(reason), packet, now);
         }
-        self.lose(packet, inside);
+        self.discard(packet, inside);
     }
 
     /// A packet is gone, `inside` the window or not: gives back what it carries, and counts it where it was its flow's data.
-    pub(super) fn lose(&mut self, packet: &Packet, inside: bool) {
+    pub(super) fn discard(&mut self, packet: &Packet, inside: bool) {
         self.options.discard(packet);
         if packet.is_of_stage() {
             self.forget_message(packet);
         }
         self.net.counters[packet.flow as usize].losses += u64::from(inside && packet.is_data());
         if packet.flow >= self.net.slots.first() {
-            self.leave(packet.flow);
+            self.packet_gone(packet.flow);
         }
     }
 }
 
 /// From here on the packet's way leads to [`DISCARD`].
 fn mark_lost(packet: &mut Packet, port: u32, flows: &[Flow], options: &mut Options) {
-    packet.hop = flows[packet.flow as usize].lost;
-    options.attach(packet).lost = port;
+    packet.hop = flows[packet.flow as usize].discard;
+    options.attach(packet).lost_at = port;
 }
 
 /// When a transmission begins and ends, in whole nanoseconds.
@@ -424,13 +423,13 @@ fn transmit(port: &mut Port, size: u16, (start, began): (Fine, Time)) -> Times {
 
 /// Books a transmission of a packet accepted at `accepted`, all of it inside the window: nearly every one.
 #[inline(always)]
-fn book(port: &mut Port, class: &mut ClassCounters, kind: u8, accepted: Time, times: Times) {
-    let own = &mut class.by_class[usize::from(kind)];
+fn book(port: &mut Port, side: &mut SideCounters, class: u8, accepted: Time, times: Times) {
+    let own = &mut side.by_class[usize::from(class)];
     let waited = Duration(times.began.0 - accepted.0);
     port.counters.busy += times.ended.0 - times.began.0;
     port.counters.queue_time += waited.0;
     port.counters.waits.add(waited);
-    class.delays.add(waited);
+    side.delays.add(waited);
     own.waits.add(waited);
     own.whole += 1;
 }
@@ -439,19 +438,19 @@ fn book(port: &mut Port, class: &mut ClassCounters, kind: u8, accepted: Time, ti
 #[inline(never)]
 fn book_clipped(
     port: &mut Port,
-    class: &mut ClassCounters,
-    kind: u8,
+    side: &mut SideCounters,
+    class: u8,
     accepted: Time,
     Times { began, ended }: Times,
     window: &Window,
 ) {
-    let own = &mut class.by_class[usize::from(kind)];
+    let own = &mut side.by_class[usize::from(class)];
     port.counters.queue_time += window.overlap(accepted, began);
     port.counters.busy += window.overlap(began, ended);
     if window.holds(began) {
         let waited = began.since(accepted);
         port.counters.waits.add(waited);
-        class.delays.add(waited);
+        side.delays.add(waited);
         own.waits.add(waited);
     }
     own.other_delivered += u64::from(window.holds(ended));

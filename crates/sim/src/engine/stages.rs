@@ -1,4 +1,4 @@
-//! Stages: what they are told, and what they do with a packet and beside it.
+//! Stages: what they are given, and what they do with a packet and beside it.
 
 use std::cmp::Reverse;
 
@@ -73,7 +73,7 @@ pub(super) struct Staging {
 const ALARMS: u32 = 1;
 
 impl Engine {
-    /// Whose packets of a flow are.
+    /// The user, flow and class of a flow's packets.
     #[inline]
     fn whose(&self, flow: u32) -> Whose {
         let info = &self.net.flows[flow as usize];
@@ -106,7 +106,7 @@ impl Engine {
                 self.tap(entry, packet, now);
                 return true;
             }
-            self.told(entry & STAGE_INDEX, packet, now);
+            self.deliver_message(entry & STAGE_INDEX, packet, now);
             return false;
         }
         let info = &self.net.flows[packet.flow as usize];
@@ -123,7 +123,7 @@ impl Engine {
         };
         if self.probes.watches_stages {
             let observe = |name: &str| slot.stage.observe(name, now);
-            self.probes.at_stage(slot.class, slot.copy, observe, now);
+            self.probes.at_stage(slot.spec, slot.copy, observe, now);
             self.trace_stage(entry & STAGE_INDEX, pass, packet, now);
         }
         let slot = &mut self.net.stages[(entry & STAGE_INDEX) as usize];
@@ -144,11 +144,11 @@ impl Engine {
         }
         self.do_acts(index, now);
         let slot = &self.net.stages[index as usize];
-        let counters = &mut self.net.stage_counters[slot.class as usize];
+        let counters = &mut self.net.stage_counters[slot.spec as usize];
         let happening = |reason: Reason| Happening {
             time: now,
             flow: self.net.slots.id(packet.flow),
-            class: STAGES | slot.class,
+            component: STAGES | slot.spec,
             code: reason as u8,
         };
         match pass {
@@ -164,7 +164,7 @@ impl Engine {
                 if self.probes.watches_drops {
                     self.probes.dropped(happening(reason), None);
                 }
-                self.lose(packet, inside);
+                self.discard(packet, inside);
                 return false;
             }
             Pass::Held => return false,
@@ -183,7 +183,7 @@ impl Engine {
             Pass::Held => (Action::Hold, None),
         };
         let slot = &self.net.stages[index as usize];
-        let place = Place { class: STAGES | slot.class, copy: slot.copy };
+        let place = Place { component: STAGES | slot.spec, copy: slot.copy };
         self.trace(place, action, reason, packet, now);
     }
 
@@ -245,7 +245,7 @@ impl Engine {
         }
     }
 
-    /// A stage is woken or told something at `now`. Says whether that may still come to an end.
+    /// A stage is woken or given a message at `now`. Says whether that may still come to an end.
     fn once_more(&mut self, index: u32, now: Time) -> bool {
         let slot = &mut self.net.stages[index as usize];
         slot.called = (now, if slot.called.0 == now { slot.called.1 + 1 } else { 0 });
@@ -273,9 +273,9 @@ impl Engine {
         let group = self.net.hosts[host as usize].group as usize;
         let slot = &mut self.net.stages[index as usize];
         let counters = &mut self.net.stage_counters;
-        let ways = self.net.own_ways.get(group * counters.len() + slot.class as usize);
+        let ways = self.net.own_ways.get(group * counters.len() + slot.spec as usize);
         let Some(hop) = ways.map(|ways| ways[own.to as usize]).filter(|hop| *hop != 0) else { return };
-        let counters = &mut counters[slot.class as usize];
+        let counters = &mut counters[slot.spec as usize];
         counters.sent.0 += u64::from(self.window_open);
         counters.sent.1 += u64::from(own.size) * u64::from(self.window_open);
         let stamp = self.staging.messages.keep(own.message);
@@ -316,7 +316,7 @@ impl Engine {
     }
 
     /// A packet of a stage's own has reached its peer.
-    fn told(&mut self, index: u32, packet: &mut Packet, now: Time) {
+    fn deliver_message(&mut self, index: u32, packet: &mut Packet, now: Time) {
         let message = self.end_own(packet);
         let whose = self.whose(packet.flow);
         let slot = &mut self.net.stages[index as usize];
@@ -346,8 +346,8 @@ impl Engine {
     }
 
     fn name_of(&self, index: u32) -> &str {
-        let class = self.net.stages[index as usize].class;
-        &self.net.stage_counters[class as usize].name
+        let spec = self.net.stages[index as usize].spec;
+        &self.net.stage_counters[spec as usize].name
     }
 
     /// Whether a stage has made the run senseless.
@@ -355,7 +355,7 @@ impl Engine {
         self.staging.fault.as_ref().map_or(Ok(()), |fault| Err(RunError::Stage(fault.clone())))
     }
 
-    /// What stages tell each other is kept for packets `inside`, and for no other.
+    /// Messages between stages are kept for packets `inside`, and for no other.
     pub(super) fn check_messages(&self, inside: &[Packet]) -> Result<(), String> {
         let under_way = inside.iter().filter(|packet| packet.is_of_stage() && packet.stamp != EMPTY).count();
         let kept = self.staging.messages.len();

@@ -29,7 +29,7 @@ impl Engine {
         now: Time,
     ) {
         let port = &self.net.ports[index as usize];
-        self.trace(Place { class: port.class, copy: port.copy }, action, reason, packet, now);
+        self.trace(Place { component: port.side, copy: port.copy }, action, reason, packet, now);
     }
 
     /// Something happens to a packet: a row, if its flow is traced. Packets that stages have made are no flow's.

@@ -5,6 +5,7 @@ mod aqm;
 mod common;
 mod conex;
 mod controls;
+mod exposure;
 mod flows;
 mod metrics;
 mod paths;

@@ -345,36 +345,60 @@ fn a_rewriter_works_for_a_time_and_makes_marks() {
     assert!(run.number("groups.through.marks") >= made);
 }
 
-/// Goodput is window / round trip, the window in whole segments, for smaller ones are held back (RFC 9293 section 3.8.6.2.1): from
-/// 2 KB to 400 KB within 3 %, and within 3 % of the window itself where it has 30 segments. An ACK for each segment, so that
-/// no delayed one adds to the round trip; a buffer of 6 MiB, as in Linux, so that windows are whole units of 128 bytes.
-#[test]
-fn a_rewritten_window_sets_the_goodput() {
-    for stack in ["rfc", "linux"] {
-        for bytes in [2_048, 5_120, 14_336, 28_672, 49_152, 99_328, 199_680, 399_360] {
-            for rewritten in ["window", "max_window"] {
-                let run = run(
-                    &format!(
-                        r#"
+/// Goodput of a bulk flow on `stack` behind a stage that rewrites its window, with a round trip of 100 ms, as a share of
+/// `bytes` a round trip. A buffer of 6 MiB, as in Linux, so that windows are whole units of 128 bytes.
+fn share_of_window(stack: &str, rewritten: &str, bytes: u32) -> f64 {
+    let run = run(
+        &format!(
+            r#"
 duration = "12 s"
 warmup = "4 s"
 links.access = {{ rate = "1 Gbit/s", delay = "1 ms", per = "user" }}
 stages.tuner = {{ kind = "rewriter", {rewritten} = "{bytes} B" }}
 links.core = {{ rate = "1 Gbit/s", delay = "49 ms" }}
-groups.a = {{ users = 1, path = ["access", "tuner", "core"], traffic = {{ kind = "bulk" }}, tcp = {{ stack = "{stack}", ack_every = 1, max_window = "6 MiB" }} }}
+groups.a = {{ users = 1, path = ["access", "tuner", "core"], traffic = {{ kind = "bulk" }}, tcp = {{ stack = {stack}, max_window = "6 MiB" }} }}
 "#
-                    ),
-                    1,
-                );
-                let goodput = run.number("groups.a.goodput_bps");
-                close(goodput, f64::from(bytes / 1448 * 1448) * 8.0 / 0.1, 0.03);
+        ),
+        1,
+    );
+    assert_eq!(run.number("stages.tuner.connections"), 1.0);
+    run.number("groups.a.goodput_bps") * 0.1 / 8.0 / f64::from(bytes)
+}
+
+/// Whole segments of the window in a round trip, for shorter ones are held back (RFC 9293 section 3.8.6.2.1); within 3 % of the
+/// window itself where it has 30 segments. Linux 3.2 cuts bursts in whole segments too. An ACK for each segment, so that no delayed
+/// one adds to the round trip.
+#[test]
+fn a_rewritten_window_sets_the_goodput() {
+    for stack in [r#""rfc", ack_every = 1"#, r#""linux3.2", ack_every = 1"#] {
+        for bytes in [2_048, 5_120, 14_336, 28_672, 49_152, 99_328, 199_680, 399_360] {
+            for rewritten in ["window", "max_window"] {
+                let share = share_of_window(stack, rewritten, bytes);
+                close(share, f64::from(bytes / 1448 * 1448) / f64::from(bytes), 0.03);
                 if bytes > 30 * 1448 {
-                    close(goodput, f64::from(bytes) * 8.0 / 0.1, 0.03);
+                    close(share, 1.0, 0.03);
                 }
-                assert_eq!(run.number("stages.tuner.connections"), 1.0);
             }
         }
     }
+}
+
+/// Linux of today fills the window from 2 KB on, for the last segment of a burst that the window cuts is short. Where the window
+/// ends between two bursts (of two segments here) nothing is cut: 3072 and 4096 bytes are two segments, as Linux 6.18 sends them
+/// (0.943 and 0.707 of window/RTT; validation/linux.py compares more windows with the kernel). Where every segment is
+/// acknowledged by itself the short one holds back the next: 1748 of 2048 bytes a round trip, as while the kernel acknowledges so.
+#[test]
+fn linux_sends_a_short_segment_at_the_end_of_a_window() {
+    for bytes in [2_048, 5_120, 14_336, 28_672, 49_152, 99_328, 199_680, 399_360] {
+        for rewritten in ["window", "max_window"] {
+            close(share_of_window(r#""linux""#, rewritten, bytes), 1.0, 0.03);
+        }
+    }
+    for bytes in [3_072, 4_096] {
+        close(share_of_window(r#""linux""#, "max_window", bytes), 2.0 * 1448.0 / f64::from(bytes), 0.01);
+    }
+    let one_by_one = share_of_window(r#""linux", ack_every = 1"#, "max_window", 2_048);
+    close(one_by_one, (2_048.0 + 1_448.0) / 2.0 / 2_048.0, 0.01);
 }
 
 /// Expedited packets that a middlebox makes best-effort ones go last.

@@ -42,7 +42,7 @@ impl Connection {
         now: Time,
         profile: &Profile,
         out: &mut Vec<Segment>,
-        told: &mut Vec<Told>,
+        notices: &mut Vec<Notice>,
     ) {
         if self.talk.is_none() {
             return match at {
@@ -51,7 +51,7 @@ impl Connection {
             };
         }
         let from = out.len();
-        let mut to = Outlet { now, profile, out, told };
+        let mut to = Outlet { now, profile, out, notices };
         let to = &mut to;
         match self.state(at) {
             State::Closed => self.refuse(packet, carried, to),
@@ -115,7 +115,7 @@ impl Connection {
         if let Some(receiver) = self.incoming(End::Client) {
             receiver.settle(mode);
         }
-        to.told.push(Told::Opened(End::Client));
+        to.notices.push(Notice::Opened(End::Client));
     }
 
     /// The window of a SYN, and the shift of those that follow (RFC 7323 section 2.2).
@@ -127,7 +127,7 @@ impl Connection {
         if !buffer.scales {
             buffer.unscaled();
         }
-        buffer.heard = Some((packet.seq, 0, u64::from(window)));
+        buffer.latest = Some((packet.seq, 0, u64::from(window)));
         if let Some(sender) = self.outgoing(at) {
             sender.window_told(packet.seq, 0, u64::from(window));
         }
@@ -174,7 +174,7 @@ impl Connection {
                 }
                 State::Closing | State::LastAck => {
                     self.tear_down(at, to.now);
-                    to.told.push(Told::Closed(at));
+                    to.notices.push(Notice::Closed(at));
                 }
                 State::TimeWait => self.tear_down(at, to.now),
                 _ => self.reset(at, to),
@@ -186,7 +186,7 @@ impl Connection {
 
     fn reset(&mut self, at: End, to: &mut Outlet) {
         self.tear_down(at, to.now);
-        to.told.push(Told::Reset(at));
+        to.notices.push(Notice::Reset(at));
     }
 
     /// The SYN-ACK is acknowledged.
@@ -202,7 +202,7 @@ impl Connection {
             self.receiver.receive(packet, now, profile, to.out);
         }
         self.accept(now, profile, to.out);
-        to.told.push(Told::Opened(End::Server));
+        to.notices.push(Notice::Opened(End::Server));
         if closes {
             self.send_fin(End::Server, State::FinWait1, to);
         }
@@ -234,8 +234,8 @@ impl Connection {
         let mut window = None;
         if let (Some(field), Some(seq), Some(buffer)) = (carried.window, a.seq, &mut tail.buffer) {
             window = Some((seq, u64::from(field) << buffer.other));
-            if buffer.heard.is_none_or(|heard| (heard.0, heard.1) <= (seq, ack)) {
-                buffer.heard = window.map(|(seq, window)| (seq, ack, window));
+            if buffer.latest.is_none_or(|latest| (latest.0, latest.1) <= (seq, ack)) {
+                buffer.latest = window.map(|(seq, window)| (seq, ack, window));
             }
         }
         let Some(sender) = self.outgoing(at) else {
@@ -261,7 +261,7 @@ impl Connection {
             let room = self.room(at, profile);
             if room >= profile.send_buffer / 3 {
                 self.tail(at).blocked = false;
-                to.told.push(Told::Room(at, room));
+                to.notices.push(Notice::Room(at, room));
             }
         }
         true
@@ -278,7 +278,7 @@ impl Connection {
             State::Closing => self.wait_time(at, to),
             State::LastAck => {
                 self.tear_down(at, to.now);
-                to.told.push(Told::Closed(at));
+                to.notices.push(Notice::Closed(at));
             }
             _ => {}
         }
@@ -296,7 +296,7 @@ impl Connection {
             tail.timer = Time::NEVER;
         }
         if first {
-            to.told.push(Told::Closed(at));
+            to.notices.push(Notice::Closed(at));
         }
     }
 
@@ -363,18 +363,18 @@ impl Connection {
         let expected = self.expected(at);
         let tail = self.tail(at);
         let bytes = tail.fin.map_or(expected, |fin| expected.min(fin));
-        if bytes > tail.told {
-            tail.told = bytes;
+        if bytes > tail.delivered {
+            tail.delivered = bytes;
             if !tail.paced {
                 tail.read = bytes;
             }
-            to.told.push(Told::Received(at, bytes));
+            to.notices.push(Notice::Received(at, bytes));
         }
         if tail.peer_closed || tail.fin.is_none_or(|fin| expected <= fin) {
             return;
         }
         tail.peer_closed = true;
-        to.told.push(Told::PeerClosed(at));
+        to.notices.push(Notice::PeerClosed(at));
         let mut at_once = true;
         match tail.state {
             State::Established => {

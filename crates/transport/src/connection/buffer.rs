@@ -10,20 +10,20 @@ pub(super) const MOST: u8 = 14;
 /// The largest window field.
 const FIELD: u64 = 65_535;
 
-/// The receive buffer of an end and what was told of it.
+/// The receive buffer of an end and what the other end knows of it.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     capacity: u64,
-    /// One beyond the last byte that the other end may send, as it was told; it never moves back.
+    /// One beyond the last byte that the other end may send, as announced; it never moves back.
     edge: u64,
-    /// By how many bits what is told is shifted.
+    /// By how many bits announced windows are shifted.
     shift: u8,
     /// The other end knows the window scale option.
     pub(super) scales: bool,
     /// By how many bits the other end shifts what it tells.
     pub(super) other: u8,
-    /// What it told last, as it counts for a sender: number, acknowledgement, window.
-    pub(super) heard: Option<(u64, u64, u64)>,
+    /// The announcement that counts for a sender: number, acknowledgement, window.
+    pub(super) latest: Option<(u64, u64, u64)>,
 }
 
 impl Buffer {
@@ -31,7 +31,7 @@ impl Buffer {
         let most = if profile.window_scaling { FIELD << MOST } else { FIELD };
         let capacity = profile.max_window.min(most);
         let shift = (0..=MOST).find(|shift| capacity >> shift <= FIELD).unwrap_or(MOST);
-        Buffer { capacity, edge: capacity.min(FIELD), shift, scales: false, other: 0, heard: None }
+        Buffer { capacity, edge: capacity.min(FIELD), shift, scales: false, other: 0, latest: None }
     }
 
     /// What a SYN tells: the window unscaled, and the shift (RFC 7323 section 2.2).
@@ -66,7 +66,7 @@ impl Buffer {
         field as u16
     }
 
-    /// Whether the application has read so much that the window is told at once.
+    /// Whether the application has read so much that the window is announced at once.
     pub(super) fn wants_update(&self, next: u64, read: u64, profile: &Profile) -> bool {
         let room = self.worth(read, profile);
         let open = self.edge.saturating_sub(next);
@@ -109,7 +109,7 @@ mod tests {
         {
             assert_eq!(Buffer::new(&profile(window)).offer(), (field, shift), "{window}");
         }
-        // Beyond what can be told at all.
+        // Beyond what can be announced at all.
         let p = Profile::rfc();
         let mut b = Buffer::new(&p);
         assert_eq!(b.tell(0, 0, &p), 65_535);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_rounded_up() {
+    fn what_is_announced_is_rounded_up() {
         let p = profile(200_000);
         let mut b = Buffer::new(&p); // shift 2
         assert_eq!(b.tell(1, 1, &p), 50_000);

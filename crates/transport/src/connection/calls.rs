@@ -4,27 +4,27 @@ use super::*;
 
 impl Connection {
     /// The client opens. Without a handshake both ends are open at once.
-    pub fn open(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>, told: &mut Vec<Told>) {
+    pub fn open(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>, notices: &mut Vec<Notice>) {
         let from = out.len();
         if self.talk.is_none() {
             return self.sender.open(now, profile, out);
         }
         self.sender.open(now, profile, out);
-        let mut to = Outlet { now, profile, out, told };
+        let mut to = Outlet { now, profile, out, notices };
         if profile.handshake == Handshake::ThreeWay {
             self.tail(End::Client).state = State::SynSent;
             self.tail(End::Server).state = State::Listen;
         } else {
             for end in End::BOTH {
                 self.tail(end).state = State::Established;
-                to.told.push(Told::Opened(end));
+                to.notices.push(Notice::Opened(end));
             }
             self.accept(now, profile, to.out);
         }
         self.dress(End::Client, from, &mut to);
     }
 
-    /// The application at `end` writes; gives how many bytes the send buffer took. Where it did not take all, [`Told::Room`]
+    /// The application at `end` writes; gives how many bytes the send buffer took. Where it did not take all, [`Notice::Room`]
     /// follows. Nothing is taken after a close, and from a server without a half of its own ([`Connection::equip`]).
     pub fn write(
         &mut self,
@@ -44,7 +44,7 @@ impl Connection {
         sender.offer(taken, now, profile, out);
         sender.persist(now, profile);
         self.tail(end).blocked |= taken < bytes;
-        self.dress(end, from, &mut Outlet { now, profile, out, told: &mut Vec::new() });
+        self.dress(end, from, &mut Outlet { now, profile, out, notices: &mut Vec::new() });
         taken
     }
 
@@ -63,7 +63,7 @@ impl Connection {
         if profile.is_buffer_bounded() { profile.send_buffer.saturating_sub(held) } else { u64::MAX - held }
     }
 
-    /// The application at `end` reads up to `bytes` of what came in order; gives how many. The window that this opens is told at
+    /// The application at `end` reads up to `bytes` of what came in order; gives how many. The window that this opens is announced at
     /// once where that is worth an ACK.
     pub fn read(
         &mut self,
@@ -85,7 +85,7 @@ impl Connection {
             tail.buffer.as_ref().is_some_and(|buffer| buffer.wants_update(expected, tail.read, profile));
         if bytes > 0 && wants && tail.state.may_receive() {
             self.acknowledge(end, out);
-            self.dress(end, from, &mut Outlet { now, profile, out, told: &mut Vec::new() });
+            self.dress(end, from, &mut Outlet { now, profile, out, notices: &mut Vec::new() });
         }
         bytes
     }
@@ -98,17 +98,17 @@ impl Connection {
         now: Time,
         profile: &Profile,
         out: &mut Vec<Segment>,
-        told: &mut Vec<Told>,
+        notices: &mut Vec<Notice>,
     ) {
         if !self.talks() {
             return;
         }
         let from = out.len();
-        let mut to = Outlet { now, profile, out, told };
+        let mut to = Outlet { now, profile, out, notices };
         match self.state(end) {
             State::Listen | State::SynSent => {
                 self.tear_down(end, now);
-                to.told.push(Told::Closed(end));
+                to.notices.push(Notice::Closed(end));
             }
             State::SynReceived => self.tail(end).closing = true,
             State::Established => self.send_fin(end, State::FinWait1, &mut to),
@@ -149,14 +149,14 @@ impl Connection {
         });
     }
 
-    /// The application at `end` breaks the connection off (ABORT): the other end is told by a RST.
+    /// The application at `end` breaks the connection off (ABORT): the other end learns of it by a RST.
     pub fn abort(
         &mut self,
         end: End,
         now: Time,
         profile: &Profile,
         out: &mut Vec<Segment>,
-        told: &mut Vec<Told>,
+        notices: &mut Vec<Notice>,
     ) {
         use State::*;
         if !self.talks() {
@@ -169,9 +169,9 @@ impl Connection {
             out.push(Segment { seq: next, payload: 0, stamp: 0, flags: flags::RST, ip: 0, again: false });
         }
         self.tear_down(end, now);
-        let mut to = Outlet { now, profile, out, told };
+        let mut to = Outlet { now, profile, out, notices };
         if !matches!(state, Closed | TimeWait) {
-            to.told.push(Told::Closed(end));
+            to.notices.push(Notice::Closed(end));
         }
         self.dress(end, from, &mut to);
     }
@@ -187,7 +187,7 @@ impl Connection {
         let tail = self.tail(end);
         tail.state = State::Closed;
         tail.timer = Time::NEVER;
-        tail.read = tail.told;
+        tail.read = tail.delivered;
     }
 
     /// A timer of `end` has come.
@@ -197,7 +197,7 @@ impl Connection {
         now: Time,
         profile: &Profile,
         out: &mut Vec<Segment>,
-        told: &mut Vec<Told>,
+        notices: &mut Vec<Notice>,
     ) {
         if self.talk.is_none() {
             return match end {
@@ -206,7 +206,7 @@ impl Connection {
             };
         }
         let from = out.len();
-        let mut to = Outlet { now, profile, out, told };
+        let mut to = Outlet { now, profile, out, notices };
         if let Some(sender) = self.outgoing(end)
             && now >= sender.deadline()
         {
@@ -255,7 +255,7 @@ impl Connection {
     /// The other end does not answer.
     fn give_up(&mut self, end: End, to: &mut Outlet) {
         self.tear_down(end, to.now);
-        to.told.push(Told::Reset(end));
+        to.notices.push(Notice::Reset(end));
     }
 
     /// An ACK goes at once.

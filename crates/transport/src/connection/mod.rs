@@ -18,7 +18,7 @@ use crate::profile::Handshake;
 use crate::{CongestionControl, Profile, Receiver, Segment, Sender};
 
 use buffer::Buffer;
-pub use state::{State, Told};
+pub use state::{Notice, State};
 
 /// A connection.
 #[derive(Clone, Debug)]
@@ -68,12 +68,12 @@ struct Tail {
     paced: bool,
     /// The number of the other end's FIN.
     fin: Option<u64>,
-    /// The other end's close was told.
+    /// The other end's close was passed on to the application.
     peer_closed: bool,
-    /// Bytes in order that were told, and those of them that were read.
-    told: u64,
+    /// Bytes in order that were announced to the application, and those of them that were read.
+    delivered: u64,
     read: u64,
-    /// The receive window, where it is told.
+    /// The receive window, where it is announced.
     buffer: Option<Box<Buffer>>,
     /// When data last came, and its timestamp.
     came: Time,
@@ -96,7 +96,7 @@ impl Tail {
             paced: false,
             fin: None,
             peer_closed: false,
-            told: 0,
+            delivered: 0,
             read: 0,
             buffer: None,
             came: Time::ZERO,
@@ -117,11 +117,11 @@ struct Outlet<'a> {
     now: Time,
     profile: &'a Profile,
     out: &'a mut Vec<Segment>,
-    told: &'a mut Vec<Told>,
+    notices: &'a mut Vec<Notice>,
 }
 
 impl Connection {
-    /// A bulk flow: `size` bytes (`None`: endless) from client to server, and nothing is told.
+    /// A bulk flow: `size` bytes (`None`: endless) from client to server, and nobody is notified.
     pub fn bulk(profile: &Profile, control: CongestionControl, size: Option<u64>) -> Connection {
         Connection {
             sender: Sender::new(profile, control, size),
@@ -187,10 +187,10 @@ impl Connection {
         let client = self.sender.ecn();
         let Some(talk) = &mut self.talk else { return };
         let tail = &talk.tails[End::Server.index()];
-        let (rtt, lost, heard) =
-            (tail.rtt, tail.tries > 1, tail.buffer.as_ref().and_then(|buffer| buffer.heard));
+        let (rtt, lost, latest) =
+            (tail.rtt, tail.tries > 1, tail.buffer.as_ref().and_then(|buffer| buffer.latest));
         let Some(back) = &mut talk.back else { return };
-        if let Some((seq, ack, window)) = heard {
+        if let Some((seq, ack, window)) = latest {
             back.sender.window_told(seq, ack, window);
         }
         back.receiver.settle(client);
@@ -231,7 +231,7 @@ impl Connection {
     /// Bytes of the application that came to `end` in order.
     pub fn received(&self, end: End) -> u64 {
         match &self.talk {
-            Some(talk) => talk.tails[end.index()].told,
+            Some(talk) => talk.tails[end.index()].delivered,
             None if end == End::Server => self.receiver.delivered(),
             None => 0,
         }
@@ -241,7 +241,7 @@ impl Connection {
     pub fn unread(&self, end: End) -> u64 {
         self.talk.as_ref().map_or(0, |talk| {
             let tail = &talk.tails[end.index()];
-            tail.told - tail.read
+            tail.delivered - tail.read
         })
     }
 
@@ -257,7 +257,7 @@ impl Connection {
         let Some(talk) = &self.talk else { return false };
         let [client, server] = &talk.tails;
         let gone = client.state.is_over() && (server.state.is_over() || server.state == State::Listen);
-        gone && talk.tails.iter().all(|tail| tail.told == tail.read)
+        gone && talk.tails.iter().all(|tail| tail.delivered == tail.read)
     }
 
     /// When [`Connection::wake`] wants to be called for `end`.
@@ -407,7 +407,7 @@ impl Connection {
     fn ride(&mut self, end: End, from: usize, to: &mut Outlet) {
         let (now, profile) = (to.now, to.profile);
         let expected = self.expected(end);
-        let told = self.tail(end).buffer.is_some();
+        let announced = self.tail(end).buffer.is_some();
         if let Some(sender) = self.outgoing(end) {
             for s in to.out[from..].iter_mut().filter(|s| s.payload > 0) {
                 if sender.carries_fin(s.seq + u64::from(s.payload)) {
@@ -416,7 +416,7 @@ impl Connection {
                 }
             }
         }
-        if expected == 0 && !told {
+        if expected == 0 && !announced {
             return; // nothing came yet
         }
         let (mut bits, mut echo) = (0, self.tail(end).echo);
@@ -443,7 +443,7 @@ impl Connection {
             i += 1;
         }
         let tail = self.tail(end);
-        if profile.ack_interactive && tail.told > 0 && now.since(tail.came) < profile.ack_delay {
+        if profile.ack_interactive && tail.delivered > 0 && now.since(tail.came) < profile.ack_delay {
             self.interact(end, true);
         }
     }

@@ -71,7 +71,7 @@ impl State {
 
 /// What an end tells its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Notice {
     /// The connection is open.
     Opened(End),
     /// So many bytes have come in order, in all.

@@ -139,7 +139,10 @@ impl Sender {
         if self.recovery == Recovery::Reduction && ack.seq > self.recover {
             self.recovery = Recovery::Open; // the window stays where it came down to
         }
-        let marks = self.congestion_marks(ack, delivered.segments, now, profile);
+        let marks = self.congestion_marks(ack, delivered.segments, delivered.bytes, now, profile);
+        if delivered.duplicate && self.exposed.is_some() {
+            self.hear_duplicate(report, profile);
+        }
         if advanced {
             self.una = ack.seq;
             self.tries = 0;

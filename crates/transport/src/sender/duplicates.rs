@@ -28,7 +28,7 @@ impl Sender {
         let mut marks = 0;
         if self.marks.mode != Ecn::Off {
             let packets = (segments.saturating_sub(self.duplicates)).max(1);
-            marks = self.congestion_marks(ack, packets as u32, now, profile);
+            marks = self.congestion_marks(ack, packets as u32, bytes, now, profile);
         }
         let mut restart_timer = true;
         let mut grow = Some(segments);
@@ -118,7 +118,7 @@ impl Sender {
     ) {
         self.duplicates += 1;
         if self.marks.mode != Ecn::Off {
-            self.congestion_marks(ack, 1, now, profile);
+            self.congestion_marks(ack, 1, profile.mss, now, profile);
         }
         match self.recovery {
             Recovery::Open | Recovery::Disorder | Recovery::Reduction => {

@@ -199,6 +199,23 @@ impl Sender {
         if !waits && (all || 2 * payload >= flow.largest) { payload } else { 0 }
     }
 
+    /// What the receive window leaves of a burst that has begun with a full segment: Linux hands a burst to the network card cut at
+    /// the window's edge (`tcp_mss_split_point`, since 3.14), so that its last segment is short. A burst that ends before, or
+    /// would begin with a short one, is not cut so.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn cut_by_window(&self, profile: &Profile) -> u64 {
+        let edge = match &self.flow {
+            _ if profile.nagle => return 0,
+            Some(_) => self.edge(profile),
+            None if profile.write.is_none() && profile.buffer() >= profile.max_window => {
+                self.una.saturating_add(profile.max_window)
+            }
+            None => return 0,
+        };
+        edge.min(self.queue_end()).saturating_sub(self.next).min(profile.mss)
+    }
+
     /// The payload of the first unacknowledged segment, as it is sent again without SACK.
     pub(super) fn first_payload(&self, profile: &Profile) -> u64 {
         if self.flow.is_none() {

@@ -6,10 +6,12 @@
 
 mod adaptive;
 pub mod board;
+mod conex;
 mod counts;
 mod duplicates;
 mod flow;
 pub mod metrics;
+pub mod observe;
 mod selective;
 
 use evenflow_base::{Carried, Duration, Ecn as Field, Packet, Time, flags};
@@ -22,6 +24,7 @@ use crate::{Profile, Segment, ecn};
 pub use counts::{Counts, Limit, Reductions};
 
 use adaptive::Kept;
+use conex::Exposed;
 use counts::Limited;
 use flow::Flow;
 use selective::Selective;
@@ -121,6 +124,8 @@ pub struct Sender {
     reach: u64,
     /// Where an application writes: flow control.
     flow: Option<Box<Flow>>,
+    /// Where it is a ConEx sender.
+    exposed: Option<Box<Exposed>>,
     counts: Counts,
     limited: Limited,
 }
@@ -212,6 +217,7 @@ impl Sender {
             last_sent: Time::ZERO,
             reach: profile.max_window.min(profile.send_buffer),
             flow: None,
+            exposed: Sender::exposed(profile),
             counts: Counts::default(),
             limited: Limited::default(),
         }
@@ -522,6 +528,7 @@ impl Sender {
         self.marks.mode = mode;
         self.marks.first = profile.ect_where(mode != Ecn::Off);
         self.marks.again = profile.ect_where(mode != Ecn::Off && profile.ecn_on_retransmissions);
+        self.expose(mode, profile);
         self.limited.switch(Limit::Application, now);
         if profile.save_metrics {
             self.recall(profile);
@@ -625,9 +632,16 @@ impl Sender {
     }
 
     /// Congestion marks that an ACK reports, which newly covers `packets` segments. The first of a round trip is a congestion
-    /// event, unless the control deals with each of them.
+    /// event, unless the control deals with each of them. `bytes`: what the ACK newly delivers.
     #[inline(never)]
-    fn congestion_marks(&mut self, ack: &Packet, packets: u32, now: Time, profile: &Profile) -> u32 {
+    fn congestion_marks(
+        &mut self,
+        ack: &Packet,
+        packets: u32,
+        bytes: u64,
+        now: Time,
+        profile: &Profile,
+    ) -> u32 {
         let marks = match self.marks.mode {
             Ecn::Off => 0,
             Ecn::Classic | Ecn::PerPacket => u32::from(ack.is(flags::ECE)),
@@ -640,8 +654,12 @@ impl Sender {
         };
         self.marks.reported += u64::from(marks);
         let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
-        if marks > 0 && calm && ack.seq > self.marks.reduced_to && !self.takes_every_mark {
+        let reduces = marks > 0 && calm && ack.seq > self.marks.reduced_to && !self.takes_every_mark;
+        if reduces {
             self.reduce_for_marks(now, profile);
+        }
+        if marks > 0 && self.exposed.is_some() {
+            self.hear_marks(marks, reduces, bytes, now, profile);
         }
         marks
     }
@@ -904,19 +922,15 @@ impl Sender {
         let again = seq < self.high;
         self.retransmitted += u64::from(again);
         let mut bits = 0;
-        let field = if again { self.marks.again } else { self.marks.first };
+        let mut ip = if again { self.marks.again } else { self.marks.first } as u8;
+        if self.exposed.is_some() {
+            ip = self.say(seq, payload, again, ip, now, profile);
+        }
         if self.marks.send_cwr && self.marks.mode == Ecn::Classic && !again {
             bits |= flags::CWR;
             self.marks.send_cwr = false;
         }
-        out.push(Segment {
-            seq,
-            payload: payload as u16,
-            stamp: self.clock,
-            flags: bits,
-            ip: field as u8,
-            again,
-        });
+        out.push(Segment { seq, payload: payload as u16, stamp: self.clock, flags: bits, ip, again });
         self.last_sent = now;
         if self.timer == Time::NEVER {
             self.timer = profile.due(now, self.rto);

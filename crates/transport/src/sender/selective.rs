@@ -178,8 +178,11 @@ impl Sender {
             Ecn::Off => 0,
             // What delivers nothing may be old: its counter says nothing.
             Ecn::Accurate if news.segments == 0 => 0,
-            _ => self.congestion_marks(ack, news.segments, now, profile),
+            _ => self.congestion_marks(ack, news.segments, news.bytes, now, profile),
         };
+        if news.duplicate && self.exposed.is_some() {
+            self.hear_duplicate(report, profile);
+        }
         if advanced {
             self.una = ack.seq;
             self.tries = 0;
@@ -589,7 +592,10 @@ impl Sender {
                 self.resend(i, now, profile, out);
                 continue;
             }
-            let payload = self.next_payload(profile);
+            let mut payload = self.next_payload(profile);
+            if payload == 0 && burst > 0 {
+                payload = self.cut_by_window(profile);
+            }
             if payload > 0 {
                 if profile.segmentation_offload {
                     if burst == 0 {

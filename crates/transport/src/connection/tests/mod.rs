@@ -5,7 +5,7 @@
 //! 0), `40 inject > RST 5` (a segment that nobody sent arrives at the server).
 //!
 //! A trace has a line for each segment, at the time at which it is sent: `20 > 0:100 ack 0` (from the client, bytes 0 to 99),
-//! `FIN`, `SYN`, `RST`, `win` the window in bytes, `sack`; `x` before the time of one that is lost. What an application is told
+//! `FIN`, `SYN`, `RST`, `win` the window in bytes, `sack`; `x` before the time of one that is lost. What an application is notified of
 //! stands between them: `30 server received 100`.
 
 mod closing;
@@ -79,7 +79,7 @@ impl Wire {
         wire
     }
 
-    /// Windows are told, and both ends read at once.
+    /// Windows are announced, and both ends read at once.
     fn telling(profile: &Profile) -> Wire {
         let mut wire = Wire::new(profile);
         wire.connection.tell_windows(profile);
@@ -97,16 +97,16 @@ impl Wire {
         self.trace.push(format!("{} {text}", self.now.0 as f64 / 1e6));
     }
 
-    fn flush(&mut self, out: &mut Vec<Segment>, told: &mut Vec<Told>) {
-        for told in told.drain(..) {
+    fn flush(&mut self, out: &mut Vec<Segment>, notices: &mut Vec<Notice>) {
+        for notice in notices.drain(..) {
             let name = |end: End| if end == End::Client { "client" } else { "server" };
-            self.line(match told {
-                Told::Opened(end) => format!("{} opened", name(end)),
-                Told::Received(end, bytes) => format!("{} received {bytes}", name(end)),
-                Told::Room(end, room) => format!("{} room {room}", name(end)),
-                Told::PeerClosed(end) => format!("{} peer closed", name(end)),
-                Told::Closed(end) => format!("{} closed", name(end)),
-                Told::Reset(end) => format!("{} reset", name(end)),
+            self.line(match notice {
+                Notice::Opened(end) => format!("{} opened", name(end)),
+                Notice::Received(end, bytes) => format!("{} received {bytes}", name(end)),
+                Notice::Room(end, room) => format!("{} room {room}", name(end)),
+                Notice::PeerClosed(end) => format!("{} peer closed", name(end)),
+                Notice::Closed(end) => format!("{} closed", name(end)),
+                Notice::Reset(end) => format!("{} reset", name(end)),
             });
         }
         for segment in out.drain(..) {
@@ -146,28 +146,28 @@ impl Wire {
             }
             assert!(next >= self.now, "a deadline lies in the past");
             self.now = next;
-            let (mut out, mut told) = (Vec::new(), Vec::new());
+            let (mut out, mut notices) = (Vec::new(), Vec::new());
             let profile = &self.profile;
             if packet == next {
                 let (_, (at, mut packet)) = self.air.pop_first().expect("a packet");
                 let carried = *self.options.release(&mut packet);
-                self.connection.receive(at, &packet, &carried, next, profile, &mut out, &mut told);
+                self.connection.receive(at, &packet, &carried, next, profile, &mut out, &mut notices);
             } else {
                 let end = if wake[0] == next { End::Client } else { End::Server };
-                self.connection.wake(end, next, profile, &mut out, &mut told);
+                self.connection.wake(end, next, profile, &mut out, &mut notices);
             }
-            self.flush(&mut out, &mut told);
+            self.flush(&mut out, &mut notices);
         }
     }
 
     fn act(&mut self, words: &[&str]) {
         let (now, profile) = (self.now, self.profile.clone());
-        let (mut out, mut told) = (Vec::new(), Vec::new());
+        let (mut out, mut notices) = (Vec::new(), Vec::new());
         let number = |i: usize| words[i].parse::<u64>().expect("a number");
         let end = if words[0] == "client" { End::Client } else { End::Server };
         let c = &mut self.connection;
         match words[1] {
-            "open" => c.open(now, &profile, &mut out, &mut told),
+            "open" => c.open(now, &profile, &mut out, &mut notices),
             "write" => {
                 let taken = c.write(end, number(2), now, &profile, &mut out);
                 if taken < number(2) {
@@ -177,11 +177,11 @@ impl Wire {
             "read" => {
                 c.read(end, number(2), now, &profile, &mut out);
             }
-            "close" => c.close(end, now, &profile, &mut out, &mut told),
-            "abort" => c.abort(end, now, &profile, &mut out, &mut told),
+            "close" => c.close(end, now, &profile, &mut out, &mut notices),
+            "abort" => c.abort(end, now, &profile, &mut out, &mut notices),
             other => panic!("nobody can {other}"),
         }
-        self.flush(&mut out, &mut told);
+        self.flush(&mut out, &mut notices);
     }
 
     /// `> RST 5`, `< SYN`, `> 0:100` arrives.
@@ -197,10 +197,10 @@ impl Wire {
                 packet.payload = (to.parse::<u64>().expect("to") - packet.seq) as u16;
             }
         }
-        let (mut out, mut told) = (Vec::new(), Vec::new());
+        let (mut out, mut notices) = (Vec::new(), Vec::new());
         let profile = &self.profile;
-        self.connection.receive(at, &packet, Carried::NONE, self.now, profile, &mut out, &mut told);
-        self.flush(&mut out, &mut told);
+        self.connection.receive(at, &packet, Carried::NONE, self.now, profile, &mut out, &mut notices);
+        self.flush(&mut out, &mut notices);
     }
 
     fn run(&mut self, script: &str) -> &mut Wire {

@@ -354,6 +354,60 @@ fn small_windows_are_not_filled() {
     assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
 
+/// What leaves at once of 5000 bytes where the other end tells this window; segments of 100 bytes, bursts of two.
+fn leaves(profile: &Profile, window: u64) -> Vec<u16> {
+    let profile = Profile { mss: 100, ..profile.clone() };
+    let (mut sender, mut out) = (Sender::new(&profile, control(&profile), Some(0)), Vec::new());
+    sender.talk(&profile);
+    sender.window_told(0, 0, window);
+    sender.accept(
+        crate::profile::Ecn::Off,
+        Some(Duration::from_millis(20)),
+        false,
+        ms(20),
+        &profile,
+        &mut out,
+    );
+    sender.offer(5000, ms(20), &profile, &mut out);
+    out.iter().map(|segment| segment.payload).collect()
+}
+
+/// Linux of today cuts a burst at the edge of the window, in the middle of a segment; what would begin with a short one waits.
+#[test]
+fn a_burst_that_the_window_cuts() {
+    let linux = Profile { segmentation_offload: true, ..Profile::rfc() };
+    assert_eq!(leaves(&linux, 150), [100, 50]);
+    assert_eq!(leaves(&linux, 250), [100, 100]);
+    assert_eq!(leaves(&linux, 350), [100, 100, 100, 50]);
+    assert_eq!(leaves(&linux, 300), [100, 100, 100]);
+    assert_eq!(leaves(&linux, 5000).len(), 10, "the congestion window");
+    assert_eq!(leaves(&Profile { nagle: true, ..linux }, 350), [100, 100, 100]);
+    for whole in [Profile::rfc(), Profile::linux3_2()] {
+        assert_eq!(leaves(&whole, 350), [100, 100, 100], "{}", whole.name);
+    }
+}
+
+/// Of a flow that only sends the window is `max_window`, unless the send buffer binds.
+#[test]
+fn a_burst_that_a_window_which_nobody_tells_cuts() {
+    let leaves = |max_window, send_buffer| {
+        let profile = Profile { mss: 100, max_window, send_buffer, ..Profile::linux() };
+        let (mut sender, mut out) = (Sender::new(&profile, control(&profile), None), Vec::new());
+        sender.accept(
+            crate::profile::Ecn::Off,
+            Some(Duration::from_millis(20)),
+            false,
+            ms(20),
+            &profile,
+            &mut out,
+        );
+        out.iter().map(|segment| segment.payload).collect::<Vec<_>>()
+    };
+    assert_eq!(leaves(350, 1 << 40), [100, 100, 100, 50]);
+    assert_eq!(leaves(450, 1 << 40), [100, 100, 100, 100]);
+    assert_eq!(leaves(450, 350), [100, 100, 100]);
+}
+
 /// RFC 7323: the windows of SYNs are not scaled, those that follow are.
 #[test]
 fn scaled() {

@@ -5,11 +5,13 @@
 //! An ACK may go on with `sack 7..9 12` (blocks, the newest first: segments 7 to 9, segment 12), `ece`, `ace 6` (the
 //! counter), `echo 40` (the timestamp that it echoes; else that of 50 ms ago).
 //! Outputs: `7` is segment 7, `7*` the same again, `7:932` one of 932 bytes, `3..5` several, each with its flag checked.
-//! Behind a slash what it says of ECN: `7/ect`, `7/ect+cwr`; `SYN/7` and `ACK/2` are the three flags as a number.
+//! Behind a slash what it says of ECN: `7/ect`, `7/ect+cwr`; `SYN/7` and `ACK/2` are the three flags as a number; of congestion:
+//! `7/x` is ConEx-Not-Marked, `7/xL` Re-Echo-Loss, `7/xE` Re-Echo-ECN, `7/xC` a credit.
 //! State: `cwnd`, `ssthresh` (`inf`), `pipe`, `sacked` and `lost` in segments (`4.5`) plus bytes (`5+289`); in ms `rto`, when
 //! the retransmission timer fires, `reordering` as Linux 3.2 knows it in segments, `early`, when the one beside it does (`off`), and `reo`, the reordering window; the words
 //! of [`Recovery`] and [`Life`]. What a row does not mention is not checked.
 
+mod conex;
 mod ecn;
 mod idle;
 mod linux;
@@ -85,7 +87,21 @@ fn shown(s: &Segment, mss: u64) -> String {
         (_, true) => "/cwr",
         _ => "",
     };
+    let x = said(s);
+    let ecn = if x.is_empty() { ecn } else { x.as_str() };
     format!("{from}{size}{again}{ecn}")
+}
+
+/// What a segment says as a ConEx packet.
+fn said(s: &Segment) -> String {
+    let says = Packet { ip: s.ip, ..Packet::new(0, 1052, 1000) }.signals();
+    let word = |on: bool, word: &'static str| if on { word } else { "" };
+    let marks = [word(says.loss, "L"), word(says.ecn, "E"), word(says.credit, "C")].concat();
+    let cwr = word(s.flags & flags::CWR != 0, "+cwr");
+    match says.capable {
+        false => String::new(),
+        true => format!("/x{marks}{cwr}"),
+    }
 }
 
 /// `3..5` spelled out.

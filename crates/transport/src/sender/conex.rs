@@ -1,0 +1,134 @@
+//! The sender as a ConEx sender: what it hears of congestion goes to the gauges ([`crate::exposure`]), and what these say onto its
+//! data packets.
+//!
+//! Over IPv4 the ECN field of a data packet is that of the code it carries, ECT(1) as a rule, also where no mark would come back; what is
+//! not ECN-capable for the stack is no ConEx packet. Over IPv6 the two are independent. Pure ACKs, SYNs, a FIN by itself and window
+//! probes say nothing (RFC 7786 section 4; draft-briscoe-conex-re-ecn-tcp-04 section 6.1.7).
+
+use evenflow_base::{Duration, Report, Time, packet};
+
+use crate::Profile;
+use crate::exposure::{Encoding, Exposure, Leaving, Owed, Unit};
+use crate::profile::Ecn;
+
+use super::Sender;
+
+/// A ConEx sender.
+#[derive(Clone, Debug)]
+pub(super) struct Exposed {
+    pub(super) exposure: Exposure,
+    /// Its connection is one of ConEx: over IPv4 not where ECN was asked for and refused.
+    speaks: bool,
+}
+
+impl Sender {
+    /// Its gauges, where it is a ConEx sender.
+    pub fn exposure(&self) -> Option<&Exposure> {
+        self.exposed.as_ref().map(|exposed| &exposed.exposure)
+    }
+
+    /// The same, for who moves what flows of one user owe.
+    pub fn exposure_mut(&mut self) -> Option<&mut Exposure> {
+        self.exposed.as_mut().map(|exposed| &mut exposed.exposure)
+    }
+
+    /// What it still owes is taken from it: the flow ends.
+    pub fn leave_owed(&mut self) -> Owed {
+        self.exposure_mut().map_or(Owed::default(), Exposure::leave)
+    }
+
+    pub(super) fn exposed(profile: &Profile) -> Option<Box<Exposed>> {
+        let exposure = Exposure::new(profile.conex?);
+        Some(Box::new(Exposed { exposure, speaks: false }))
+    }
+
+    /// The handshake has settled on `mode`. A loss-only sender over IPv4, which never asked for ECN, says ECT(1) all the same: the
+    /// codes have no other (Sanhaji et al. 2015 table I).
+    pub(super) fn expose(&mut self, mode: Ecn, profile: &Profile) {
+        if let Some(exposed) = &mut self.exposed {
+            let refused = mode == Ecn::Off && profile.ecn != Ecn::Off;
+            exposed.speaks = exposed.exposure.settings().encoding == Encoding::Ipv6 || !refused;
+        }
+    }
+
+    fn rtt(&self) -> Duration {
+        self.rtt.smoothed().unwrap_or(Duration::ZERO)
+    }
+
+    /// What a data packet says that begins at `seq`, as bits of the IP header beside or in place of `field`.
+    #[inline(never)]
+    pub(super) fn say(
+        &mut self,
+        seq: u64,
+        payload: u64,
+        again: bool,
+        field: u8,
+        now: Time,
+        profile: &Profile,
+    ) -> u8 {
+        let data = payload - u64::from(self.carries_fin(seq + payload));
+        if data == 0 {
+            return field;
+        }
+        let rtt = self.rtt();
+        // With SACK the pipe knows of a retransmission already.
+        let own = if again && self.selective.is_some() { 0 } else { payload };
+        let flight = self.in_flight(profile) + own as f64;
+        let (acked, slow_start) =
+            (self.una as f64 / profile.segment(), self.window.cwnd < self.window.ssthresh);
+        let Some(Exposed { exposure, speaks: true }) = self.exposed.as_deref_mut() else { return field };
+        let bytes = (data + profile.header) as u16;
+        if again {
+            exposure.retransmitted(bytes, now, rtt);
+        }
+        let ipv4 = exposure.settings().encoding == Encoding::Ipv4;
+        if ipv4 && again && !profile.ecn_on_retransmissions {
+            return field;
+        }
+        let segments = flight / profile.segment();
+        let flight = match exposure.settings().unit {
+            Unit::Packets => segments,
+            Unit::Bytes => flight + segments * profile.header as f64,
+        };
+        let says = exposure.report(&Leaving { bytes, flight, acked, slow_start, now });
+        match ipv4 {
+            _ if !says.capable => field,
+            true => packet::bits_of(says).unwrap_or(field),
+            false => field | packet::option_bits_of(says),
+        }
+    }
+
+    /// An ACK that newly delivers `packets` segments with `bytes` of data has told `marks`; `reduced`: it made the window come
+    /// down.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn hear_marks(&mut self, marks: u32, reduced: bool, bytes: u64, now: Time, profile: &Profile) {
+        let (rtt, mode) = (self.rtt(), self.marks.mode);
+        // Classic feedback repeats itself: one mark for each answer to it (RFC 3168 section 6.1.3; Sanhaji et al. 2015,
+        // section III.B).
+        let episodes = mode == Ecn::Classic && !self.takes_every_mark;
+        let packets = if episodes { u32::from(reduced) } else { marks };
+        if packets == 0 {
+            return;
+        }
+        // min(SMSS D, DeliveredData), with the headers (RFC 7786 section 3.2).
+        let data = match mode {
+            Ecn::Classic => profile.mss,
+            _ => (profile.mss * u64::from(packets)).min(bytes),
+        };
+        let all = data + profile.header * u64::from(packets);
+        if let Some(exposure) = self.exposure_mut() {
+            exposure.marked(packets, all, now, rtt);
+        }
+    }
+
+    /// A duplicate report: what came twice was sent twice, and once too often (RFC 2883, RFC 7786 section 3.1).
+    #[cold]
+    #[inline(never)]
+    pub(super) fn hear_duplicate(&mut self, report: &Report, profile: &Profile) {
+        let bytes = report.blocks().first().map_or(profile.mss, |(from, to)| to - from);
+        if let Some(exposure) = self.exposure_mut() {
+            exposure.needless((bytes + profile.header) as u16);
+        }
+    }
+}
