@@ -502,7 +502,7 @@ impl Dice {
             }
             whole += &format!("path = [{}]{rest}", hops.join(", "));
         }
-        let trace = self.pick(&["", "", "record.trace = [\"groups.g\"]\n"]);
+        let trace = self.pick(&["", "", "record.trace = [\"groups.g.users[0].flows[0]\"]\n"]);
         let late = "[groups.late]\nusers = 1\npath = [\"a\"]\nclass = \"late\"\ntraffic = { kind = \"cbr\", rate = \"50 kbit/s\" }\n";
         format!("{trace}{head}{late}[groups.{whole}")
     }
