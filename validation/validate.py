@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
 
 import aqm  # noqa: E402
+import conex_ground  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
 import linux_aqm  # noqa: E402
@@ -394,13 +395,14 @@ AGAINST = ("ns-3", "ns-2", "Linux", THEORY)
 
 ALONE = {
     "wtp": "ns-2",
+    "conex": "ns-2",
     "queues": THEORY,
     "laws": THEORY,
     **dict.fromkeys(("linux", "windows", "dialogues", "shapers", "policing"), "Linux"),
 }
 """Parts that are compared with one of them alone."""
 
-PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "windows", "dialogues", "shapers", "policing")
+PARTS = (*COMPARISONS, "wtp", "conex", "queues", "laws", "aqm", "linux", "windows", "dialogues", "shapers", "policing")
 
 
 class Validation:
@@ -475,6 +477,18 @@ class Validation:
                 mine = intervals([wtp.metrics_of_ours(record) for record in ours(scenario, self.our_seeds)])
                 for metric, found in theirs.items():
                     yield self.row(wtp.NAME, label, metric, peer.name, found, mine[metric], of)
+
+    def conex(self) -> Iterator[Row]:
+        """Sanhaji's network without a policer, beside ns-2's Agent/TCP/Linux."""
+        for peer, seeds in self.peers:
+            if not isinstance(peer, peers.Ns2):
+                continue
+            for case in conex_ground.points():
+                say(f"{conex_ground.NAME} {case.label}")
+                theirs = conex_ground.runs_of_ns2(peer, case.scenario, seeds, fresh=self.fresh)
+                records = ours(case.scenario, self.our_seeds[: conex_ground.OUR_SEEDS])
+                mine = [conex_ground.metrics_of_ours(record) for record in records]
+                yield from self.rows(conex_ground.NAME, case.label, peer.name, theirs, mine, conex_ground.OF)
 
     def linux(self) -> Iterator[Row]:
         """The profile `linux` beside the TCP of the kernel this runs on."""
@@ -847,6 +861,7 @@ def main() -> None:
             "shapers": validation.shapers,
             "windows": validation.windows,
             "wtp": validation.wtp,
+            "conex": validation.conex,
         }
         made = own.get(part, simulators)
         rows += made()

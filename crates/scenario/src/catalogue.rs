@@ -133,7 +133,6 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
         ],
         Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],
         Room::Stage => &[
-            ("auditor", "rate-meter"),
             ("tunnel", WIRE),
             ("tunnel-ingress", WIRE),
             ("tunnel-egress", WIRE),
@@ -142,8 +141,8 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("congestion-meter", "activity-meter"),
         ],
         Room::Traffic => &[
-            ("youtube", "upload"),
-            ("has", "request-response with a response each so often"),
+            ("has", "youtube, or request-response with a response each so often"),
+            ("video", "youtube"),
             ("http", "request-response, or web"),
             ("ftp", "upload, or bulk"),
             ("icmp", "ping"),

@@ -96,6 +96,9 @@ words! {
         Ticks = "ticks",
         /// Linux's, in whole ticks of the clock.
         LinuxTicks = "linux-ticks",
+        /// Linux's mean and deviation in whole ticks, with the floor on the whole; any ACK, a duplicate too, is a sample,
+        /// starts the timer again and ends its back-off (ns-2's Agent/TCP/Linux).
+        AnyAck = "any-ack",
     }
 }
 
@@ -833,11 +836,17 @@ impl Profile {
             reduction: Reduction::RateHalving,
             rtt: RttSource::Timestamps,
             clock_tick: Duration::from_millis(1),
-            rto: RtoRule::Linux,
+            rto: RtoRule::AnyAck,
             min_rto: Duration::from_millis(200),
             max_rto: Duration::from_millis(120_000),
             ..Profile::ns2()
         }
+    }
+
+    /// The tick in which the timeout is computed, ns: the clock's, for `any-ack` no less than ns-2's millisecond.
+    #[inline]
+    pub(crate) fn jiffy(&self) -> u64 {
+        if self.rto == RtoRule::AnyAck { self.clock_tick.0.max(1_000_000) } else { self.clock_tick.0 }
     }
 
     /// What the timestamp clock shows; it wraps.

@@ -15,6 +15,7 @@ __all__ = [
     "ActivityAqm",
     "ActivityMeter",
     "AggressiveRate",
+    "Auditor",
     "Bba0",
     "Bola",
     "Bulk",
@@ -74,6 +75,7 @@ __all__ = [
     "VirtualQueue",
     "Web",
     "Wtp",
+    "Youtube",
 ]
 
 
@@ -733,6 +735,73 @@ class ActivityMeter(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Auditor(Table):
+    """Auditor of congestion reports.
+
+    Compares the congestion that each ConEx flow has met (marks it sees, losses it infers) with what the flow has
+    declared, and drops, delays or demotes packets of flows that declare too little. It stands behind the queues that
+    mark. Segments without data and packets that are not ConEx go on untouched.
+
+    Source: RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02.
+
+    Attributes:
+        rule: balance: reports and credits less marks and losses; below the allowance, packets are picked with the
+            share that the debt is of limit. ratio: a flow is guilty whose credit is used up, or that has reported
+            less than it had met delay ago; then a share (p - x) / p is picked, by averages of congestion and of
+            reports. (one of balance, ratio; default: balance)
+        audit: What counts as congestion: congestion marks, losses, or both. Losses are seen of TCP segments alone.
+            (one of both, ecn, loss; default: both)
+        allowance: Congestion that may stay undeclared; whether it is packets or bytes says what is counted. (packets
+            or bytes; default: 3 packets; at least 0)
+        limit: The debt at which all packets of a flow are picked; for rule balance. (packets or bytes; default:
+            absent: 10 packets, or 15 kB; more than 0)
+        delay: How late a report may be: what was met since is not held against a flow yet. (duration; default:
+            absent: none with balance, where credit covers the round trip; required with ratio; at least 0)
+        losses: From what losses are inferred: from sequence numbers that stay missing, or from those that come again.
+            (one of gaps, retransmissions; default: gaps)
+        reordering: Packets from beyond a gap after which what is missing is lost, not late. (whole number; default:
+            3; at least 1, at most 1000)
+        action: What is done to packets that are picked: drop, hold, or give them a traffic class. (one of drop,
+            delay, class; default: drop)
+        hold: How long picked packets wait; those of the same flow behind them wait with them. (duration; default:
+            absent: 100 ms with action = "delay"; more than 0)
+        class_: The traffic class that packets get with the action of that name. (a name; default: absent: required
+            beside action = "class")
+        strangers: Whether flows that have declared nothing yet, not even credit, have an account each, or one for all
+            of them. (one of own, together; default: own)
+        encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
+            losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
+        weight: Of the newest packet in the averages of rule ratio. (number; default: 0.01; more than 0, at most 1)
+        idle: How long it remembers a silent flow. (duration; default: 60 s; more than 0)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "auditor"
+
+    rule: Literal["balance", "ratio"] | None = None
+    audit: Literal["both", "ecn", "loss"] | None = None
+    allowance: Quantity | None = None
+    limit: Quantity | None = None
+    delay: Quantity | None = None
+    losses: Literal["gaps", "retransmissions"] | None = None
+    reordering: int | Mapping[str, Any] | None = None
+    action: Literal["drop", "delay", "class"] | None = None
+    hold: Quantity | None = None
+    class_: str | None = None
+    strangers: Literal["own", "together"] | None = None
+    encoding: Literal["ipv4", "ipv6"] | None = None
+    weight: Number | None = None
+    idle: Quantity | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class CongestionPolicer(Table):
     """Congestion policer.
 
@@ -765,6 +834,8 @@ class CongestionPolicer(Table):
             is charged, or a marked packet of RFC 3168, which is not ConEx. (one of charged, free; default: charged)
         legacy: Whether packets that are not ConEx go on untouched, or are picked like the user's others; they cost
             nothing. (one of pass, police; default: pass)
+        encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
+            losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
             can, on the same path. (text; default: absent: none, or the stage that names this one)
@@ -786,6 +857,7 @@ class CongestionPolicer(Table):
     credit: Literal["free", "charged"] | None = None
     cancelled: Literal["charged", "free"] | None = None
     legacy: Literal["pass", "police"] | None = None
+    encoding: Literal["ipv4", "ipv6"] | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -1257,6 +1329,66 @@ class Web(Table):
     start: Quantity | None = None
     think: Quantity | None = None
     until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Youtube(Table):
+    """Progressive download of a video.
+
+    A viewer at the end of the path asks for a video over a connection of its own, and watches it while it comes in.
+    The server writes the first seconds at once, then chunks at a rate above the video's; where its send buffer
+    (`tcp.send_buffer`) is full it waits and catches up. The player starts above one threshold of its buffer, stalls
+    below another, and plays to the end once it has everything. A transfer lasts from the request (the opening of its
+    connection) to the file's last byte.
+
+    Source: Ameigeiras et al. 2012 (server); Schatz et al. 2012 (player); Sanhaji et al. 2015, section VI.
+
+    Attributes:
+        bitrate: Rate at which the video is played, drawn for each video. (rate; default: 1128 kbit/s; more than 0)
+        burst: Seconds of video that the server writes at once. With as much as its length it is not paced. (duration;
+            default: 40 s; at least 0)
+        chunk: What the server writes at a time after the burst. (bytes; default: 64 KiB; at least 1)
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
+        length: How long the video is, drawn for each video. (duration; default: 300 s; more than 0)
+        pace: Rate of the chunks over that of the video. (number; default: 1.25; more than 0)
+        play_above: Seconds of video in the player's buffer above which it starts. (duration; default: 2.2 s; more
+            than 0)
+        request: Application bytes of a request, drawn for each. (bytes; default: 350 B; at least 1)
+        resume_above: The same after a stall. (duration; default: absent: play_above; more than 0)
+        service: Time the server takes from the last byte of a request to its response, drawn for each. (duration;
+            default: 0 s; at least 0)
+        stall_below: Seconds of video in the buffer below which it stalls, unless it has the whole file. (duration;
+            default: 0.4 s; at least 0)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        think: Time from the end of a video to the request for the next, drawn for each. (duration; default: 0 s; at
+            least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        videos: How many each viewer watches, one after the other. (whole number; default: 1; at least 1)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "youtube"
+
+    bitrate: Quantity | None = None
+    burst: Quantity | None = None
+    chunk: Quantity | None = None
+    end: Literal["close", "abort"] | None = None
+    length: Quantity | None = None
+    pace: Number | None = None
+    play_above: Quantity | None = None
+    request: Quantity | None = None
+    resume_above: Quantity | None = None
+    service: Quantity | None = None
+    stall_below: Quantity | None = None
+    start: Quantity | None = None
+    think: Quantity | None = None
+    until: Quantity | None = None
+    videos: int | Mapping[str, Any] | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
 
@@ -1855,8 +1987,8 @@ class Tcp(Table):
             (duration; default: absent: as the profile says; at least 0)
         timer_wheel: How timers with a tick keep times of many ticks. (one of slots, exact; default: absent: as the
             profile says)
-        rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks, linux-ticks;
-            default: absent: as the profile says)
+        rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks, linux-ticks, any-
+            ack; default: absent: as the profile says)
         min_rto: Floor of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
         max_rto: Ceiling of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
         handshake: How a connection opens. (one of three-way, none; default: absent: as the profile says)
@@ -1956,7 +2088,7 @@ class Tcp(Table):
     clock_tick: Quantity | None = None
     timer_tick: Quantity | None = None
     timer_wheel: Literal["slots", "exact"] | None = None
-    rto: Literal["rfc6298", "linux", "ticks", "linux-ticks"] | None = None
+    rto: Literal["rfc6298", "linux", "ticks", "linux-ticks", "any-ack"] | None = None
     min_rto: Quantity | None = None
     max_rto: Quantity | None = None
     handshake: Literal["three-way", "none"] | None = None
