@@ -23,6 +23,7 @@ mod slots;
 mod trace;
 mod transfers;
 mod viewing;
+mod wakeups;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 

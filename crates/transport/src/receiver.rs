@@ -19,6 +19,9 @@ const AT_ONCE: u32 = 3;
 /// Segments that Linux acknowledges one by one from a congestion mark on.
 const AFTER_MARK: u32 = 2;
 
+/// The most islands that a receiver keeps room for when it begins anew.
+const KEPT: usize = 16;
+
 /// Received out of order: `[from, to)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Island {
@@ -125,12 +128,24 @@ impl Spacing {
 impl Receiver {
     /// A listening end.
     pub fn new(profile: &Profile) -> Receiver {
+        Receiver::with(Vec::new(), profile)
+    }
+
+    /// As new, in the room that it has.
+    pub fn renew(&mut self, profile: &Profile) {
+        let mut ahead = std::mem::take(&mut self.ahead);
+        ahead.clear();
+        ahead.shrink_to(KEPT);
+        *self = Receiver::with(ahead, profile);
+    }
+
+    fn with(ahead: Vec<Island>, profile: &Profile) -> Receiver {
         let opened = profile.handshake == Handshake::None;
         let mode = if opened { profile.agreed_ecn() } else { Ecn::Off };
         let hides = profile.conex.is_some_and(|conex| conex.cheat == Cheat::HideMarks);
         Receiver {
             next: 0,
-            ahead: Vec::new(),
+            ahead,
             unacked: 0,
             quick: profile.quick_acks,
             patient: None,

@@ -7,7 +7,7 @@ use evenflow_traffic::Application;
 use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
 
 use super::Builder;
-use super::applications::{hashes_flows, lasting_flows, opens};
+use super::applications::{hashes_flows, lasting_flows};
 use super::copies::{Place, Places, stream};
 use super::exposure::is_special;
 use crate::measure::WindowMeter;
@@ -17,7 +17,7 @@ use crate::slots::Slots;
 /// How many places a user of `group` has among flows: those that there are from the start, then one for each kind of traffic
 /// that opens its flows on the way.
 pub fn flows_per_user(group: &Group) -> usize {
-    lasting_flows(group) + group.traffic.iter().filter(|traffic| opens(traffic)).count()
+    lasting_flows(group) + group.traffic.iter().filter(|traffic| traffic.opens()).count()
 }
 
 /// Whether connections of a user of `group` leave metrics to each other: they have profiles of their own then.
@@ -59,7 +59,7 @@ impl Builder<'_> {
                 net.hosts.push(own);
                 let mut number = 0;
                 let mut route = net.routes.len() as u32;
-                for (t, traffic) in group.traffic.iter().enumerate().filter(|(_, traffic)| !opens(traffic)) {
+                for (t, traffic) in group.traffic.iter().enumerate().filter(|(_, traffic)| !traffic.opens()) {
                     for _ in 0..traffic.flows() {
                         if per_flow || number == 0 {
                             route = net.routes.len() as u32;
@@ -74,7 +74,7 @@ impl Builder<'_> {
                     }
                 }
                 numbers.push(number as u32);
-                for (t, _) in group.traffic.iter().enumerate().filter(|(_, traffic)| opens(traffic)) {
+                for (t, _) in group.traffic.iter().enumerate().filter(|(_, traffic)| traffic.opens()) {
                     let place = Place { group: g, user, flow: number };
                     let route = net.routes.len() as u32;
                     net.routes.extend(self.route(group, place, places, &net.ports));

@@ -11,7 +11,7 @@ mod routes;
 
 use evenflow_base::Time;
 use evenflow_base::schema::Values;
-use evenflow_scenario::model::{Component, Group, Scenario};
+use evenflow_scenario::model::{Component, Group, Scenario, Traffic};
 use evenflow_stage::{Owner, Stage};
 
 use crate::Options;
@@ -28,7 +28,7 @@ pub use memory::memory_bytes;
 
 /// What a group's transfers are counted in; `None`: its traffic knows none.
 fn transfers(group: &Group) -> Option<Transfers> {
-    group.traffic.iter().any(applications::opens).then(|| Transfers::new(group.users as usize))
+    group.traffic.iter().any(Traffic::opens).then(|| Transfers::new(group.users as usize))
 }
 
 struct Builder<'a> {

@@ -20,11 +20,13 @@ impl Engine {
         if self.sources.peek().is_some_and(|source| source.0.0 == fired) {
             return self.datagram(now);
         }
+        if self.wakeup_is_first(fired) {
+            return self.wake_end(now);
+        }
         let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
         match wake {
             Wake::Alarm(number) => return self.alarm(flow, number, now),
             Wake::Arrival => return self.shared_arrival(flow, now),
-            Wake::End { number, flow: place, end } => return self.wake_end(flow, (place, number, end), now),
             Wake::Stage => return self.wake_stage(flow, fired, now),
             _ => {}
         }
@@ -64,8 +66,19 @@ impl Engine {
                 let (profile, due) = (c.profile, c.receiver_due());
                 self.after(flow, info, profile, Wake::Receiver, due, now);
             }
-            Wake::Alarm(_) | Wake::Arrival | Wake::End { .. } | Wake::Stage => {}
+            Wake::Alarm(_) | Wake::Arrival | Wake::Stage => {}
         }
+    }
+
+    /// Whether what is due at `fired` is the wake-up of a flow that was opened on the way. Of timers of one instant that are about
+    /// the same, those of the application come before it, and those of stages behind.
+    #[inline]
+    fn wakeup_is_first(&self, fired: Key) -> bool {
+        let Some(wakeup) = self.wakeups.first().filter(|wakeup| wakeup.key == fired) else { return false };
+        let Some(Reverse((_, whose, wake))) = self.timers.peek().filter(|timer| timer.0.0 == fired) else {
+            return true;
+        };
+        (wakeup.application, Wake::Arrival) < (*whose, *wake)
     }
 
     /// A connection is over, in order, and leaves its metrics to those of its host.

@@ -151,7 +151,32 @@ struct Marks {
 
 impl Sender {
     /// A connection that will carry `size` bytes (`None`: endless).
-    pub fn new(profile: &Profile, mut control: CongestionControl, size: Option<u64>) -> Sender {
+    pub fn new(profile: &Profile, control: CongestionControl, size: Option<u64>) -> Sender {
+        let selective = profile.sack.then(|| Box::new(Selective::new(profile)));
+        Sender::with(selective, profile, control, size)
+    }
+
+    /// As new, for an application that has written nothing, in the room that it has.
+    pub fn renew(&mut self, profile: &Profile, control: CongestionControl) {
+        let flow = self.flow.take();
+        let selective = match self.selective.take().filter(|_| profile.sack) {
+            Some(mut selective) => {
+                selective.renew(profile);
+                Some(selective)
+            }
+            None => profile.sack.then(|| Box::new(Selective::new(profile))),
+        };
+        *self = Sender::with(selective, profile, control, Some(0));
+        self.flow = flow;
+        self.talk(profile);
+    }
+
+    fn with(
+        selective: Option<Box<Selective>>,
+        profile: &Profile,
+        mut control: CongestionControl,
+        size: Option<u64>,
+    ) -> Sender {
         let mss = profile.segment();
         let mut window = Window { cwnd: profile.initial_window * mss, ssthresh: first_threshold(profile) };
         control.start(&mut window, mss);
@@ -178,7 +203,7 @@ impl Sender {
             retransmitted: 0,
             clock: 0,
             ts_val: 0,
-            selective: profile.sack.then(|| Box::new(Selective::new(profile))),
+            selective,
             marks: Marks {
                 mode: Ecn::Off,
                 first: Field::NotCapable,

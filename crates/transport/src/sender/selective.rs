@@ -92,8 +92,18 @@ pub(super) struct Selective {
 
 impl Selective {
     pub(super) fn new(profile: &Profile) -> Selective {
+        Selective::with(Board::default(), profile)
+    }
+
+    /// As new, in the room that it has.
+    pub(super) fn renew(&mut self, profile: &Profile) {
+        self.board.clear();
+        *self = Selective::with(std::mem::take(&mut self.board), profile);
+    }
+
+    fn with(board: Board, profile: &Profile) -> Selective {
         Selective {
-            board: Board::default(),
+            board,
             early: Time::NEVER,
             kind: Early::default(),
             proportional: Proportional::default(),
