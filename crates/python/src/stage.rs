@@ -8,7 +8,7 @@ use evenflow_base::{Ecn, Options, Packet, Time, flags, ip};
 use evenflow_stage::probe_stage::Probe;
 use evenflow_stage::{Act, HeldPacket, Message, Own, Pass, Setting, Stage, Stepper, To};
 
-use crate::mechanism::{Args, bad, ecn_word, not_negative};
+use crate::args::{Args, bad, ecn_word, not_negative};
 
 /// A stage, and what the engine would have for it.
 pub struct ByHand {

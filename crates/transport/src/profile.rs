@@ -1072,11 +1072,6 @@ impl Profile {
     pub(crate) fn ect_where(&self, on: bool) -> evenflow_base::Ecn {
         if on { self.ect.field() } else { evenflow_base::Ecn::NotCapable }
     }
-
-    /// What the two ends agree on in their handshake (RFC 9768 section 3.1; see [`crate::ecn`]).
-    pub fn agreed_ecn(&self) -> Ecn {
-        crate::ecn::agreed(self.ecn, self.peer_ecn)
-    }
 }
 
 /// The `tcp` table of a group. `congestion_control` may also be a table with a `kind`.
@@ -1088,7 +1083,7 @@ pub static TCP: Mechanism = Mechanism {
     doc: "A stack profile, any line of which may be overridden, and a congestion control.",
     source: "docs/tcp.md",
     params: PARAMS,
-    observables: crate::sender::observe::OBSERVABLES,
+    observables: crate::observables::OBSERVABLES,
     counters: &[],
     deviations: &[Deviation {
         what: "save_metrics is off in linux3.2 too; Linux keeps route metrics unless an administrator says otherwise.",

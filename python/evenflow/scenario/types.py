@@ -253,7 +253,7 @@ class FqCodel(Table):
         ce_threshold: Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.
             (duration; default: absent: off; at least 0)
         flows: Queues to which flows are hashed. (whole number; default: 1024; at least 1, at most 65536)
-        quantum: Bytes a round. (bytes; default: 1514 B; at least 1)
+        quantum: Bytes per round. (bytes; default: 1514 B; at least 1)
         drop_batch: Most packets that leave at once when the buffer is full; never more than half of their queue.
             (whole number; default: 64; at least 1)
         memory_limit: Most bytes of all queues together, beside the limit. (bytes; default: absent: off; at least 1)
@@ -593,13 +593,13 @@ class Medf(Table):
 class Drr(Table):
     """Deficit round robin.
 
-    Serves queues in turn, each up to its quantum times the weight of its owner, and carries over what is left.
+    Serves queues in turn, each up to its quantum times the weight of its owner, and carries over the rest.
 
     Source: Shreedhar and Varghese, IEEE/ACM ToN 1996.
 
     Attributes:
         per: By what packets are sorted into queues. (one of class, user, flow; default: user)
-        quantum: Bytes a turn for weight 1. (bytes; default: 1500 B; at least 1)
+        quantum: Bytes per turn for weight 1. (bytes; default: 1500 B; at least 1)
         overflow: Who goes when the buffer is full: the last packet of the longest queue, or the arriving one. (one of
             longest, arriving; default: longest)
     """
@@ -622,7 +622,7 @@ class Sfq(Table):
 
     Attributes:
         per: What is hashed. (one of flow, user; default: flow)
-        quantum: Bytes a turn; they and each packet are rounded up to a multiple of 8. (bytes; default: 1514 B; at
+        quantum: Bytes per turn; they and each packet are rounded up to a multiple of 8. (bytes; default: 1514 B; at
             least 1)
         divisor: Slots to which flows are hashed. (whole number; default: 1024; at least 1, at most 65536)
         perturb: Time between changes of the hash, which may bring a flow's packets out of order. (duration; default:
@@ -641,9 +641,9 @@ class Sfq(Table):
 class Htb(Table):
     """Hierarchical token bucket (HTB).
 
-    A tree of classes with a rate and a ceiling each. Leaves hold the packets; who has used up its rate borrows from
-    its parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate.
-    Observables are of a class: `links.L.queue.classes.NAME.tokens`; or of the leaf of a user or flow:
+    A tree of classes with a rate and a ceiling each. Leaves hold the packets; a class that has used up its rate
+    borrows from its parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the
+    link's rate. Observables are of a class: `links.L.queue.classes.NAME.tokens`; or of the leaf of a user or flow:
     `links.L.queue.leaves[0].tokens`.
 
     Source: Linux 3.2, sch_htb; Devera, HTB manual, 2002.
@@ -940,7 +940,7 @@ class Policer(Table):
             required; at least 1)
         excess_burst: The excess burst, EBS: a second bucket, filled by what finds no room in the first. (packets or
             bytes; default: absent: no yellow; at least 1)
-        peak_rate: The peak rate, PIR, at least rate: a second bucket, filled at this rate. What is beyond it is red.
+        peak_rate: The peak rate, PIR, at least rate: a second bucket, filled at this rate. Packets beyond it are red.
             (rate or packet rate; default: absent: a single rate; more than 0)
         peak_burst: The peak burst, PBS: what the bucket of the peak rate holds. (packets or bytes; default: absent:
             required beside peak_rate; at least 1)
@@ -1747,7 +1747,7 @@ class Cubic(Table):
 class Multcp(Table):
     """MulTCP.
 
-    One connection that behaves like N: N packets a round trip are added, and a congestion event takes 1/(2N) of the
+    One connection that behaves like N: N packets per round trip are added, and a congestion event takes 1/(2N) of the
     window. N is the group's weight.
 
     Source: Crowcroft, Oechslin 1998; Siris et al. 2002.
@@ -1854,7 +1854,7 @@ class Vegas(Table):
 class Illinois(Table):
     """TCP-Illinois.
 
-    The window grows by alpha packets a round trip and gives up beta of itself at a loss: the longer the queueing
+    The window grows by alpha packets per round trip and gives up beta of itself at a loss: the longer the queueing
     delay, as a share of the longest seen, the smaller alpha and the larger beta. On stacks of whole segments in the
     kernel's whole numbers.
 
@@ -1926,7 +1926,7 @@ class Ledbat(Table):
         form: The RFC, or the module for ns-2, whose steps are whole packets. (one of rfc, ns2; default: rfc)
         target: TARGET: the queueing delay that is aimed at. (duration; default: absent: 100 ms; form ns2: 25 ms; more
             than 0, at most 0.1)
-        gain: GAIN: packets a round trip without any queueing delay. (number; default: 1; more than 0, at most 1)
+        gain: GAIN: packets per round trip without any queueing delay. (number; default: 1; more than 0, at most 1)
         allowed_increase: ALLOWED_INCREASE: how far the window may be ahead of what was in flight. (packets; default:
             1 packet; more than 0)
         min_window: MIN_CWND. (packets; default: absent: 2 packets; form ns2: 1 packet; at least 1)
@@ -2408,8 +2408,8 @@ class HtbClass(Table):
         cburst: The same of ceil. (bytes; default: absent: 1600 B, and what comes in a nanosecond; at least 1)
         prio: Leaves: smaller ones go first, also when borrowing. (whole number; default: absent: 0; at least 0, at
             most 7)
-        quantum: Leaves: bytes a turn. Those who borrow from one class do so in proportion to it. (bytes; default:
-            absent: rate / r2q, between 1000 B and 200 kB; at least 1)
+        quantum: Leaves: bytes per turn. Borrowers from one class share in proportion to it. (bytes; default: absent:
+            rate / r2q, between 1000 B and 200 kB; at least 1)
         overhead: What the wire adds to each packet: it costs tokens, and counts for nothing else. (bytes; default:
             absent: 0 B; at least 0, at most 65535)
         mpu: A packet, with its overhead, costs the tokens of so many bytes at least. In ticks, of cells. (bytes;
@@ -2442,7 +2442,8 @@ class HtbLeaf(Table):
             codel, fq-codel; default: fifo)
         limit: How much may wait here: packets, bytes, or time at the class's rate. (packets, bytes or time; default:
             absent: 1000 packets; 127 with sfq, 10240 with fq-codel; more than 0)
-        quantum: Bytes a turn, of sfq and fq-codel. (bytes; default: absent: 1514 B with sfq and fq-codel; at least 1)
+        quantum: Bytes per turn, of sfq and fq-codel. (bytes; default: absent: 1514 B with sfq and fq-codel; at least
+            1)
         divisor: Slots to which sfq hashes flows. (whole number; default: absent: 1024 with sfq; at least 1, at most
             65536)
         perturb: Time between changes of the hash, of sfq. (duration; default: absent: never; at least 0.001)

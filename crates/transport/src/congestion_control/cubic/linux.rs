@@ -279,7 +279,7 @@ mod tests {
         // At K, 4316 / 1024 s later: target = 100; a window of 100 there grows by one in 100 windows.
         c.grow(100, 1, at(5000 + 4215), None, false);
         assert_eq!(c.count, 10_000);
-        // Twenty seconds beyond K: the target is 3200 packets above; two ACKs a packet.
+        // Twenty seconds beyond K: the target is 3200 packets above; two ACKs per packet.
         c.grow(100, 1, at(5000 + 24_215), None, false);
         assert_eq!(c.count, 2);
     }
