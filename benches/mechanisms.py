@@ -226,7 +226,12 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
     for kind, given in others("traffic", "groups.all.traffic.kind"):
         takes = {parameter["name"] for parameter in tables["traffic"][kind]["params"]}
         found.append(_traffic(base, given, takes))
-    player = {"kind": "has", **SETTINGS[("traffic", "has")], "start": base.get("groups.all.traffic.start")}
+    player = {
+        "kind": "has",
+        **SETTINGS[("traffic", "has")],
+        "buffer": "6 s",
+        "start": base.get("groups.all.traffic.start"),
+    }
     for kind, _ in others("adaptation", ""):
         found.append(Swap("adaptation", kind, {"groups.all.traffic": {**player, "adaptation": kind}}, "has"))
     return found

@@ -113,7 +113,7 @@ fn player(more: &str, tcp: &str) -> String {
 
 #[test]
 fn a_player_fills_its_buffer_and_is_then_on_and_off() {
-    let run = run(&player(r#", adaptation = "rate""#, ""), 1);
+    let run = run(&player(r#", adaptation = "rate""#, ", min_rto = \"200 ms\""), 1);
     let levels = run.value("groups.light.video.users_levels.0").as_array().expect("a list");
     assert_eq!(levels.first().map(|l| l[1].as_u64()), Some(Some(0)));
     assert_eq!(levels.last().map(|l| l[1].as_u64()), Some(Some(3)), "{levels:?}");
