@@ -171,7 +171,7 @@ def reproduce(
     epilog=examples(
         "evenflow claims abc",
         "evenflow claims wtp --out out/wtp --strict",
-        "evenflow claims conex --option charge=pass",
+        "evenflow claims wtp --option packet=1500",
     )
 )
 def claims(
