@@ -171,7 +171,7 @@ def reproduce(
     epilog=examples(
         "evenflow claims abc",
         "evenflow claims wtp --out out/wtp --strict",
-        "evenflow claims wtp --option packet=1500",
+        "evenflow claims conex --option charge=pass",
     )
 )
 def claims(
