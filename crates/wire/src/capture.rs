@@ -227,7 +227,10 @@ mod tests {
         let (bytes, length) = writer.bytes(&Row { says: Signals::RE_ECHO_ECN, ..data(2896) });
         let (ip, tcp) = tcp_of(&bytes);
         assert_eq!((length, ip.total_length, bytes.len()), (1500, 1500, 52));
-        assert_eq!((ip.codepoint(), ip.source, ip.destination), (evenflow_base::Codepoint::ReEcho, [10, 1, 0, 0], [10, 2, 0, 0]));
+        assert_eq!(
+            (ip.codepoint(), ip.source, ip.destination),
+            (evenflow_base::Codepoint::ReEcho, [10, 1, 0, 0], [10, 2, 0, 0])
+        );
         assert_eq!((tcp.seq, tcp.source, tcp.timestamps), (2897, 1024, Some((7, 0))));
     }
 
@@ -270,7 +273,8 @@ mod tests {
     fn checksums_are_right() {
         let mut writer = Writer::new(&["start"]);
         let blocks = vec![(2896, 4344)];
-        let ack = Row { size: 52, flags: Some(16), ack: Some(1448), backward: true, blocks, ..Row::default() };
+        let ack =
+            Row { size: 52, flags: Some(16), ack: Some(1448), backward: true, blocks, ..Row::default() };
         for row in [data(0), ack] {
             let (bytes, length) = writer.bytes(&row);
             let mut sum: u32 = bytes[12..].chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();

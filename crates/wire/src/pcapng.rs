@@ -115,10 +115,12 @@ mod tests {
         let kinds: Vec<u32> = found.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(kinds, [0x0a0d_0d0a, 1, 1, 6, 6]);
         assert_eq!(found[0].1[..8], [0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]);
-        let interface = [101, 0, 0, 0, 0, 0, 0, 0, 2, 0, 5, 0, b's', b't', b'a', b'r', b't', 0, 0, 0, 9, 0, 1, 0, 9];
+        let interface =
+            [101, 0, 0, 0, 0, 0, 0, 0, 2, 0, 5, 0, b's', b't', b'a', b'r', b't', 0, 0, 0, 9, 0, 1, 0, 9];
         assert_eq!(found[1].1[..interface.len()], interface);
         // 1 500 000 001 = 0x59682f01.
-        let packet = [0, 0, 0, 0, 0, 0, 0, 0, 0x01, 0x2f, 0x68, 0x59, 3, 0, 0, 0, 0xdc, 5, 0, 0, 0x45, 0, 1, 0];
+        let packet =
+            [0, 0, 0, 0, 0, 0, 0, 0, 0x01, 0x2f, 0x68, 0x59, 3, 0, 0, 0, 0xdc, 5, 0, 0, 0x45, 0, 1, 0];
         assert_eq!(found[3].1, packet);
         assert_eq!(found[4].1[..12], [1, 0, 0, 0, 7, 0, 0, 0, 5, 0, 0, 0]);
         assert_eq!(found[4].1[24..], [1, 0, 6, 0, b'C', b'r', b'e', b'd', b'i', b't', 0, 0, 0, 0, 0, 0]);

@@ -52,7 +52,8 @@ impl Header {
         let blocks = &self.blocks[..self.blocks.len().min(room)];
         if !blocks.is_empty() {
             options.extend([NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
-            options.extend(blocks.iter().flat_map(|(from, to)| [from.to_be_bytes(), to.to_be_bytes()].concat()));
+            options
+                .extend(blocks.iter().flat_map(|(from, to)| [from.to_be_bytes(), to.to_be_bytes()].concat()));
         }
         let length = LENGTH + options.len();
         let mut bytes = Vec::with_capacity(length);

@@ -652,13 +652,22 @@ impl Sender {
                 marks
             }
         };
+        if marks == 0 {
+            return 0;
+        }
+        self.answer_marks(ack, marks, bytes, now, profile)
+    }
+
+    /// The same, where there are some. Apart, so that ACKs without one do not pay for it.
+    #[inline(never)]
+    fn answer_marks(&mut self, ack: &Packet, marks: u32, bytes: u64, now: Time, profile: &Profile) -> u32 {
         self.marks.reported += u64::from(marks);
         let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
-        let reduces = marks > 0 && calm && ack.seq > self.marks.reduced_to && !self.takes_every_mark;
+        let reduces = calm && ack.seq > self.marks.reduced_to && !self.takes_every_mark;
         if reduces {
             self.reduce_for_marks(now, profile);
         }
-        if marks > 0 && self.exposed.is_some() {
+        if self.exposed.is_some() {
             self.hear_marks(marks, reduces, bytes, now, profile);
         }
         marks

@@ -159,6 +159,9 @@ impl Sender {
         profile: &Profile,
         out: &mut Vec<Segment>,
     ) {
+        if self.exposed.is_some() {
+            self.hear_report(ack.seq, report, profile);
+        }
         let Some(s) = &mut self.selective else { return };
         if ack.seq < self.una || ack.seq > self.high {
             return; // RFC 9293 section 3.10.7.4: old, or of something never sent
@@ -180,9 +183,6 @@ impl Sender {
             Ecn::Accurate if news.segments == 0 => 0,
             _ => self.congestion_marks(ack, news.segments, news.bytes, now, profile),
         };
-        if news.duplicate && self.exposed.is_some() {
-            self.hear_duplicate(report, profile);
-        }
         if advanced {
             self.una = ack.seq;
             self.tries = 0;
