@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
 
 import aqm  # noqa: E402
+import flows as short_flows  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
 import linux_aqm  # noqa: E402
@@ -394,13 +395,14 @@ AGAINST = ("ns-3", "ns-2", "Linux", THEORY)
 
 ALONE = {
     "wtp": "ns-2",
+    "flows": "ns-2",
     "queues": THEORY,
     "laws": THEORY,
     **dict.fromkeys(("linux", "windows", "dialogues", "shapers", "policing"), "Linux"),
 }
 """Parts that are compared with one of them alone."""
 
-PARTS = (*COMPARISONS, "wtp", "queues", "laws", "aqm", "linux", "windows", "dialogues", "shapers", "policing")
+PARTS = (*COMPARISONS, "wtp", "flows", "queues", "laws", "aqm", "linux", "windows", "dialogues", "shapers", "policing")
 
 
 class Validation:
@@ -475,6 +477,17 @@ class Validation:
                 mine = intervals([wtp.metrics_of_ours(record) for record in ours(scenario, self.our_seeds)])
                 for metric, found in theirs.items():
                     yield self.row(wtp.NAME, label, metric, peer.name, found, mine[metric], of)
+
+    def flows(self) -> Iterator[Row]:
+        """Completion times of short flows beside ns-2's."""
+        for peer, seeds in self.peers:
+            if not isinstance(peer, peers.Ns2):
+                continue
+            for point in short_flows.points():
+                say(f"{short_flows.NAME} {point.label}")
+                theirs = short_flows.runs_of_ns2(peer, point, seeds, fresh=self.fresh)
+                mine = [short_flows.metrics_of_ours(record) for record in ours(point.scenario, self.our_seeds)]
+                yield from self.rows(short_flows.NAME, point.label, peer.name, theirs, mine, point.of)
 
     def linux(self) -> Iterator[Row]:
         """The profile `linux` beside the TCP of the kernel this runs on."""
@@ -839,6 +852,7 @@ def main() -> None:
         simulators = functools.partial(validation.simulators, part)
         own = {
             "aqm": validation.aqm,
+            "flows": validation.flows,
             "laws": validation.laws,
             "linux": validation.linux,
             "dialogues": validation.dialogues,
