@@ -56,6 +56,7 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
     ("traffic", "ping"): {"interval": "1 ms"},
     ("traffic", "short-flows"): {"interval": {"exponential": "11 ms"}},
     ("traffic", "web"): {"objects": 8, "object_size": "15 kB"},
+    ("traffic", "youtube"): {"bitrate": "11 Mbit/s", "burst": "4 s"},
 }
 """Parameters, by room and kind, where a mechanism needs more than `FILLED`, or would have nothing to do."""
 

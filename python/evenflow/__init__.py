@@ -27,7 +27,7 @@ from .study import Point, Precision, Run, Study, Table, run_study
 from .theory import Prediction
 
 if TYPE_CHECKING:
-    from . import papers, stats
+    from . import papers, qoe, stats
     from .judge import claims, paper
     from .run.cluster import workers
     from .run.sender import Sender, sender
@@ -65,6 +65,7 @@ __all__ = [
     "paper",
     "papers",
     "plots",
+    "qoe",
     "run",
     "run_study",
     "sender",
@@ -76,7 +77,7 @@ __all__ = [
     "workers",
 ]
 
-_MODULES = frozenset({"claims", "marking", "paper", "papers", "plots", "stats", "types"})
+_MODULES = frozenset({"claims", "marking", "paper", "papers", "plots", "qoe", "stats", "types"})
 
 
 def __getattr__(name: str) -> Any:

@@ -23,6 +23,7 @@ from conex import conex
 from players import players
 from shapers import shapers
 from stages import stages
+from viewers import viewers
 
 HERE = Path(__file__).resolve().parent
 RATE = 10_000_000
@@ -1191,7 +1192,8 @@ def delays() -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     stale = []
-    for name, text in [*red(), *others(), *delays(), *shapers(Draws), *stages(Draws), *conex(Draws), *players(Draws)]:
+    more = [*shapers(Draws), *stages(Draws), *conex(Draws), *players(Draws), *viewers(Draws)]
+    for name, text in [*red(), *others(), *delays(), *more]:
         path = HERE / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)

@@ -51,6 +51,15 @@ def pages(out: str, _: Path) -> None:
     assert all(8 < row[-1] < 10.5 for row in took.values())
 
 
+def video_evening(out: str, _: Path) -> None:
+    found = {name: numbers(line_of(out, name)) for name in ("drop-tail", "LEDBAT", "DRR per user", "no downloads")}
+    stalls, opinion = ({name: row[at] for name, row in found.items()} for at in (1, 5))
+    assert stalls["drop-tail"] > 10 > 2 * stalls["DRR per user"]
+    assert opinion["drop-tail"] < 1.6
+    assert opinion["DRR per user"] > 4.5
+    assert opinion["LEDBAT"] > opinion["drop-tail"]
+
+
 def ping_under_load(out: str, _: Path) -> None:
     idle, busy = (numbers(line_of(out, f"drop-tail  {line}"))[0] for line in ("idle", "busy"))
     # 84 B of request and reply at 10 Mbit/s; a queue of 250 packets of 1500 B takes 300 ms.
@@ -232,6 +241,7 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         borrowing,
         bleaching,
         pages,
+        video_evening,
         ping_under_load,
     )
 }

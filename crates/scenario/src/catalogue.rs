@@ -142,8 +142,8 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("congestion-meter", "activity-meter"),
         ],
         Room::Traffic => &[
-            ("youtube", "upload"),
-            ("has", "request-response with a response each so often"),
+            ("has", "youtube, or request-response with a response each so often"),
+            ("video", "youtube"),
             ("http", "request-response, or web"),
             ("ftp", "upload, or bulk"),
             ("icmp", "ping"),

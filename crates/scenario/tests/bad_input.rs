@@ -435,6 +435,31 @@ fn something_is_measured() {
 }
 
 #[test]
+fn videos_that_cannot_be_played() {
+    let video = |more: Json| {
+        let mut table = json!({ "kind": "youtube" });
+        table.as_object_mut().expect("a table").extend(more.as_object().expect("a table").clone());
+        errors(&with("abc-default", &[("groups.heavy.traffic", table)])).to_string()
+    };
+    assert_eq!(
+        video(json!({ "play_above": "0.3 s", "stall_below": "0.4 s" })),
+        "groups.heavy.traffic.play_above: must be more than 0.4 s, below which it stalls, but is 0.3 s: it would stall as soon as it \
+         plays"
+    );
+    assert_eq!(
+        video(json!({ "pace": { "uniform": [1, 2] }, "burst": { "exponential": "5 s" } })),
+        "groups.heavy.traffic.burst: cannot be drawn; a plain value is needed\n\
+         groups.heavy.traffic.pace: cannot be drawn; a plain value is needed"
+    );
+    assert_eq!(
+        video(json!({ "bitrate": "0 bit/s", "videos": 0, "chunks": "64 KiB" })),
+        "groups.heavy.traffic.bitrate: must be more than 0 bit/s, not \"0 bit/s\"\n\
+         groups.heavy.traffic.chunks: unknown key \"chunks\"; did you mean \"chunk\"?\n\
+         groups.heavy.traffic.videos: must be at least 1, not 0"
+    );
+}
+
+#[test]
 fn kinds_are_known_or_announced_or_mistyped() {
     one(
         "links.access.queue.kind",
@@ -443,8 +468,8 @@ fn kinds_are_known_or_announced_or_mistyped() {
     );
     one(
         "groups.heavy.traffic",
-        json!({ "kind": "youtube" }),
-        "groups.heavy.traffic.kind: traffic kind \"youtube\": planned, not built; nearest: upload",
+        json!({ "kind": "has" }),
+        "groups.heavy.traffic.kind: traffic kind \"has\": planned, not built; nearest: youtube, or request-response with a response each so often",
     );
     one(
         "groups.heavy.traffic",
@@ -454,7 +479,7 @@ fn kinds_are_known_or_announced_or_mistyped() {
     one(
         "groups.heavy.traffic",
         json!({}),
-        "groups.heavy.traffic.kind: is required: one of bulk, ping, request-response, short-flows, upload, web, cbr, poisson",
+        "groups.heavy.traffic.kind: is required: one of bulk, ping, request-response, short-flows, upload, web, youtube, cbr, poisson",
     );
     one(
         "stages.meter.kind",

@@ -20,6 +20,7 @@ mod senders;
 mod slots;
 mod trace;
 mod transfers;
+mod viewing;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use evenflow_base::schema::{Mechanism, Observable, Way};
-use evenflow_base::{Reason, Time};
+use evenflow_base::{Duration, Reason, Time};
 use evenflow_queue::held::{NodeCounts, is_counter};
 use evenflow_queue::htb;
 use evenflow_scenario::metrics;
@@ -21,6 +21,7 @@ use crate::port::{Events, Port, Queue};
 use crate::probe::{Gauges, Happening, STAGES};
 use crate::senders::SenderSums;
 use crate::transfers::{Sums, Transfers};
+use crate::viewing::Viewed;
 
 /// A recorded column.
 #[derive(Clone, Debug)]
@@ -183,6 +184,7 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
     let mut out = Map::new();
     let senders = engine.net.senders(engine.net.window.to, false);
+    let videos = videos(engine, scenario);
     let mut flow = 0;
     for (g, group) in scenario.groups.iter().enumerate() {
         let users = group.users as usize;
@@ -258,7 +260,78 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
         if let (Some(transfers), Some(entry)) = (&engine.net.transfers[g], entry.as_object_mut()) {
             entry.insert("transfers".into(), self::transfers(transfers, engine));
         }
+        if let (Some(video), Some(entry)) = (&videos[g], entry.as_object_mut()) {
+            entry.insert("video".into(), self::video(video));
+        }
         out.insert(group.name.clone(), entry);
+    }
+    Value::Object(out)
+}
+
+/// What the users of each group that plays video have seen in the window, and whether it is adaptive.
+fn videos(engine: &Engine, scenario: &Scenario) -> Vec<Option<(bool, Vec<Viewed>)>> {
+    let mut groups: Vec<Option<(bool, Vec<Viewed>)>> = vec![None; scenario.groups.len()];
+    let window = &engine.net.window;
+    for hosted in &engine.net.applications {
+        let Some(playback) = hosted.app.playback() else { continue };
+        let group = hosted.group as usize;
+        let users = scenario.groups[group].users as usize;
+        let (adaptive, seen) = groups[group].get_or_insert_with(|| (false, vec![Viewed::default(); users]));
+        *adaptive |= hosted.app.adapts();
+        seen[hosted.user as usize].add(&playback.moments(window.to), window);
+    }
+    groups
+}
+
+/// What a group's viewers have seen.
+fn video((adaptive, users): &(bool, Vec<Viewed>)) -> Value {
+    let sum = |of: fn(&Viewed) -> u64| users.iter().map(of).sum::<u64>();
+    let list = |of: fn(&Viewed) -> u64| json!(users.iter().map(of).collect::<Vec<u64>>());
+    let time = |of: fn(&Viewed) -> Duration| json!(users.iter().map(|u| of(u).seconds()).sum::<f64>());
+    let times =
+        |of: fn(&Viewed) -> Duration| json!(users.iter().map(|u| of(u).seconds()).collect::<Vec<f64>>());
+    let maybe = |of: fn(&Viewed) -> Option<f64>| Value::Array(users.iter().map(|u| number(of(u))).collect());
+    let all =
+        |of: fn(&Viewed) -> &[Duration]| users.iter().flat_map(move |u| of(u).iter().map(|d| d.seconds()));
+    let longest = |values: &mut dyn Iterator<Item = f64>| number(values.reduce(f64::max));
+    let bitrate = |u: &Viewed| ratio(u.bitrates, u.parts as f64);
+    let mut out = Map::new();
+    let mut put = |name: &str, value: Value| out.insert(name.to_owned(), value);
+    put("asked", sum(|u| u.asked).into());
+    put("started", sum(|u| u.started).into());
+    put("finished", sum(|u| u.finished).into());
+    put("left", sum(|u| u.left).into());
+    put("startup_s_mean", number(mean(all(|u| &u.startups).map(Some))));
+    put("startup_s_max", longest(&mut all(|u| &u.startups)));
+    put("stalls", sum(|u| u.stalls.len() as u64).into());
+    put("stall_s_mean", number(mean(all(|u| &u.stalls).map(Some))));
+    put("stall_s_max", longest(&mut all(|u| &u.stalls)));
+    put("played_s", time(|u| u.played));
+    put("stalled_s", time(|u| u.stalled));
+    put("waited_s", time(|u| u.waited));
+    let bitrates = users.iter().map(|u| u.bitrates).sum::<f64>();
+    put("bitrate_bps", number(ratio(bitrates, sum(|u| u.parts) as f64)));
+    put("users_asked", list(|u| u.asked));
+    put("users_started", list(|u| u.started));
+    put("users_finished", list(|u| u.finished));
+    put("users_finished_s", maybe(|u| u.finished_at.map(Time::seconds)));
+    put("users_left", list(|u| u.left));
+    put("users_startup_s", maybe(|u| mean(u.startups.iter().map(|d| Some(d.seconds())))));
+    put("users_stalls", list(|u| u.stalls.len() as u64));
+    put("users_stall_s", times(Viewed::stall_time));
+    put("users_played_s", times(|u| u.played));
+    put("users_stalled_s", times(|u| u.stalled));
+    put("users_waited_s", times(|u| u.waited));
+    put("users_bitrate_bps", Value::Array(users.iter().map(|u| number(bitrate(u))).collect()));
+    if *adaptive {
+        let levels =
+            |u: &Viewed| u.levels.iter().map(|(at, level)| json!([at.seconds(), level])).collect::<Value>();
+        put("chunks", sum(|u| u.parts).into());
+        put("switches", sum(|u| u.switches).into());
+        put("users_chunks", list(|u| u.parts));
+        put("users_switches", list(|u| u.switches));
+        put("users_switched_bps", json!(users.iter().map(|u| u.switched).collect::<Vec<f64>>()));
+        put("users_levels", Value::Array(users.iter().map(levels).collect()));
     }
     Value::Object(out)
 }

@@ -121,7 +121,7 @@ const FILLED: [(Type, &str); 8] = [
 ];
 
 /// Parameters of a mechanism that requires what `FILLED` does not have, or would have nothing to do.
-const SETTINGS: [(&str, &str); 15] = [
+const SETTINGS: [(&str, &str); 16] = [
     ("rewriter", r#"class = "be""#),
     ("strict", r#"order = ["ef", "af", "be"]"#),
     ("medf", r#"offsets = { ef = "0 ms", af = "12 ms", be = "30 ms" }"#),
@@ -140,6 +140,7 @@ const SETTINGS: [(&str, &str); 15] = [
         "web",
         r#"page_size = "20 kB", objects = { uniform = [2, 8] }, object_size = { lognormal = ["10 kB", 1] }"#,
     ),
+    ("youtube", r#"bitrate = "1.2 Mbit/s", length = "1.5 s", burst = "0.6 s", videos = 9"#),
 ];
 
 /// Classes that borrow, `ef` up to less than it sends; `be` goes last, with the smaller quantum. A queue of each kind.
@@ -155,7 +156,7 @@ const HTB_PER_USER: &str = r#"per = "user", classes = { root = { rate = "8 Mbit/
     each = { parent = "root", rate = "1 Mbit/s", ceil = "6 Mbit/s", leaf = { kind = "fq-codel", limit = "20 packets" } }"#;
 
 /// Rows of words that need other parameters beside them, and of numbers: kind, name, parameters.
-const MORE: [(&str, &str, &str); 40] = [
+const MORE: [(&str, &str, &str); 41] = [
     (
         "activity-aqm",
         "rate_estimate, in ms",
@@ -235,6 +236,11 @@ const MORE: [(&str, &str, &str); 40] = [
         "web",
         "until, one connection",
         r#"page_size = "20 kB", objects = 8, until = "2.5 s", connections = 1, think = "100 ms""#,
+    ),
+    (
+        "youtube",
+        "in chunks from the start",
+        r#"bitrate = "2 Mbit/s", length = "1 s", burst = "0 s", chunk = "10 kB", pace = 2, videos = 20"#,
     ),
 ];
 

@@ -9,6 +9,7 @@ use evenflow_base::schema::{Mechanism, Problem, Sampler, Value, Values};
 use evenflow_base::{Duration, Ecn, End, Stream, Time};
 
 use crate::ending::Ending;
+use crate::playback::Playback;
 
 /// An application's own small number of a connection, or of a flow of datagrams. It may be used again after
 /// [`Event::Closed`].
@@ -124,6 +125,12 @@ pub trait Machine: Sized {
     /// Whether it starts with the run, and its flows at instants that it draws itself.
     const OWN_STARTS: bool = false;
 
+    /// Whether it plays video of which it chooses the level.
+    const ADAPTS: bool = false;
+
+    /// Quantities of its table that are fixed for the whole run, and cannot be drawn.
+    const FIXED: &'static [&'static str] = &[];
+
     /// A machine at rest, or what is wrong with several parameters together.
     fn build(values: &Values, setting: &Setting) -> Result<Self, Vec<Problem>>;
 
@@ -132,6 +139,11 @@ pub trait Machine: Sized {
 
     /// The current value of an observable.
     fn observe(&self, _name: &str, _now: Time) -> Option<f64> {
+        None
+    }
+
+    /// What its user watches, where it plays video.
+    fn playback(&self) -> Option<&Playback> {
         None
     }
 }
@@ -189,7 +201,7 @@ impl Drawn {
 }
 
 /// More than any transfer of a run: 1 PB.
-const MOST_BYTES: f64 = 1e15;
+pub(crate) const MOST_BYTES: f64 = 1e15;
 
 #[cfg(test)]
 pub(crate) mod testing {

@@ -1,11 +1,11 @@
 //! A client that asks a server for objects over HTTP/1.1: so many connections at most, one object at a time on each.
 //!
 //! Connections are kept alive, or the server closes each after its response (RFC 9112 sections 9.3 and 9.6). Both ends are
-//! here: the server answers when the whole request has arrived and its own time has passed. Not here: pipelining, HTTP/2, a
-//! server that closes idle connections.
+//! here: the server answers when the whole request has arrived and its own time has passed, all at once or at a pace. Not here:
+//! pipelining, HTTP/2, a server that closes idle connections.
 
 use evenflow_base::schema::Values;
-use evenflow_base::{End, Time};
+use evenflow_base::{Duration, End, Time};
 
 use crate::app::{Call, Conn, Drawn, Event, Setting};
 
@@ -35,8 +35,14 @@ struct Channel {
     size: u64,
     /// Whether the server has the current request.
     heard: bool,
-    /// When the server answers it.
-    answers: Time,
+    /// When the server writes next.
+    writes: Time,
+    /// When the server began to answer, and what it has written since: bytes, and how often.
+    answered: Time,
+    written: u64,
+    writes_done: u64,
+    /// How it writes; absent: all at once.
+    pace: Option<Pace>,
     /// Whether the first byte of the current response has arrived.
     began: bool,
     /// Which ends have closed.
@@ -50,17 +56,34 @@ impl Channel {
         before: 0,
         size: 0,
         heard: false,
-        answers: Time::NEVER,
+        writes: Time::NEVER,
+        answered: Time::NEVER,
+        written: 0,
+        writes_done: 0,
+        pace: None,
         began: false,
         closed: [false; 2],
     };
 }
 
+/// How a server writes a response: the first bytes at once, then equal chunks at equal gaps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Bytes at once, at least one.
+    pub first: u64,
+    /// Bytes of a chunk, at least one.
+    pub chunk: u64,
+    /// Seconds from one chunk to the next.
+    pub gap: f64,
+}
+
 /// What the client has learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// The first byte of an object.
-    Begun,
+    /// The first bytes of an object: so many.
+    Begun(u64),
+    /// More of it: so many bytes by now.
+    More(u64),
     /// All of an object, of so many bytes.
     Done(u64),
     /// A connection on which an object was asked for is gone.
@@ -78,11 +101,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client of at most `most` connections; `request`, `service` and `keep_alive` are parameters.
-    pub fn new(values: &Values, most: u32, setting: &Setting) -> Client {
+    /// A client of at most `most` connections, each kept for more than one object or not; `request` and `service` are parameters.
+    pub fn new(values: &Values, most: u32, keep: bool, setting: &Setting) -> Client {
         Client {
             most: most.max(1),
-            keep: values.flag("keep_alive"),
+            keep,
             request: Drawn::new(values, "request", 1.0, setting),
             service: Drawn::new(values, "service", 0.0, setting),
             channels: Vec::new(),
@@ -91,8 +114,14 @@ impl Client {
 
     /// Asks for an object of `size` bytes, on a connection that is idle or a new one; `false` if all are busy.
     pub fn ask(&mut self, size: u64, calls: &mut Vec<Call>) -> bool {
+        self.ask_at_pace(size, None, calls)
+    }
+
+    /// The same, of a server that writes at a pace.
+    pub fn ask_at_pace(&mut self, size: u64, pace: Option<Pace>, calls: &mut Vec<Call>) -> bool {
         if let Some(number) = self.find(Stage::Idle) {
-            self.channels[number as usize].size = size;
+            let channel = &mut self.channels[number as usize];
+            (channel.size, channel.pace) = (size, pace);
             self.send(number, calls);
             return true;
         }
@@ -104,7 +133,7 @@ impl Client {
             self.channels.push(Channel::NEW);
             self.channels.len() as u32 - 1
         });
-        self.channels[number as usize] = Channel { stage: Stage::Opening, size, ..Channel::NEW };
+        self.channels[number as usize] = Channel { stage: Stage::Opening, size, pace, ..Channel::NEW };
         calls.push(Call::Open(number));
         true
     }
@@ -119,17 +148,36 @@ impl Client {
         let channel = &mut self.channels[number as usize];
         channel.stage = Stage::Busy;
         channel.asked += request;
-        (channel.heard, channel.began, channel.answers) = (false, false, Time::NEVER);
+        (channel.heard, channel.began) = (false, false);
+        (channel.writes, channel.written, channel.writes_done) = (Time::NEVER, 0, 0);
         calls.push(Call::Write(number, End::Client, request));
     }
 
-    /// The server answers.
-    fn answer(&mut self, number: Conn, calls: &mut Vec<Call>) {
+    /// The server writes: all of its answer, or the next part of it.
+    fn answer(&mut self, number: Conn, now: Time, calls: &mut Vec<Call>) {
         let channel = &mut self.channels[number as usize];
-        channel.answers = Time::NEVER;
-        calls.push(Call::Write(number, End::Server, channel.size));
-        if !self.keep {
-            self.shut(number, End::Server, calls);
+        let left = channel.size - channel.written;
+        let bytes = match channel.pace {
+            None => left,
+            Some(pace) if channel.written == 0 => {
+                channel.answered = now;
+                pace.first.min(left)
+            }
+            Some(pace) => pace.chunk.min(left),
+        };
+        channel.written += bytes;
+        channel.writes_done += 1;
+        channel.writes = Time::NEVER;
+        calls.push(Call::Write(number, End::Server, bytes));
+        match channel.pace.filter(|_| channel.written < channel.size) {
+            Some(pace) => {
+                // By the clock of the first write, so that gaps do not drift.
+                let since = Duration::from_seconds(pace.gap * channel.writes_done as f64);
+                channel.writes = channel.answered + since;
+                calls.push(Call::Timer(number, channel.writes));
+            }
+            None if !self.keep => self.shut(number, End::Server, calls),
+            None => {}
         }
     }
 
@@ -172,17 +220,17 @@ impl Client {
                     channel.heard = true;
                     let service = self.service.duration();
                     if service.0 == 0 {
-                        self.answer(number, calls);
+                        self.answer(number, now, calls);
                     } else {
-                        channel.answers = now + service;
-                        calls.push(Call::Timer(number, channel.answers));
+                        channel.writes = now + service;
+                        calls.push(Call::Timer(number, channel.writes));
                     }
                 }
             }
             Event::Timer(number) => {
-                let due = |c: &Channel| c.stage == Stage::Busy && c.answers == now;
+                let due = |c: &Channel| c.stage == Stage::Busy && c.writes == now;
                 if self.channels.get(number as usize).is_some_and(due) {
-                    self.answer(number, calls);
+                    self.answer(number, now, calls);
                 }
             }
             Event::Received(number, End::Client, bytes) if self.stage(number) == Stage::Busy => {
@@ -200,9 +248,14 @@ impl Client {
     fn response(&mut self, number: Conn, bytes: u64) -> Option<News> {
         let channel = &mut self.channels[number as usize];
         if bytes < channel.before + channel.size {
-            let begins = !channel.began && bytes > channel.before;
+            let so_far = bytes.saturating_sub(channel.before);
+            let begins = !channel.began && so_far > 0;
             channel.began |= begins;
-            return begins.then_some(News::Begun);
+            return match so_far {
+                0 => None,
+                _ if begins => Some(News::Begun(so_far)),
+                _ => Some(News::More(so_far)),
+            };
         }
         let size = channel.size;
         channel.before += size;

@@ -12,11 +12,13 @@ mod client;
 pub mod data;
 mod ending;
 pub mod ping;
+mod playback;
 pub mod request_response;
 pub mod short_flows;
 mod source;
 mod visitor;
 pub mod web;
+pub mod youtube;
 
 use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Problem, Range, Room, Type, Value, Values};
 use evenflow_base::{Duration, Ecn, Stream, Time};
@@ -24,6 +26,7 @@ use evenflow_base::{Duration, Ecn, Stream, Time};
 pub use app::{Call, Conn, Datagram, Drawn, Event, Machine, Setting, Transfer};
 pub use arrivals::Arrivals;
 pub use ending::{Ending, ending};
+pub use playback::{Moment, Playback, Thresholds};
 pub use source::{Gaps, Source};
 
 use ending::{END_OF_DATAGRAMS, UNTIL};
@@ -66,6 +69,24 @@ macro_rules! apps {
                 match self { $(App::$name(app) => app.observe(name, now),)* }
             }
 
+            /// See [`Machine::playback`].
+            pub fn playback(&self) -> Option<&Playback> {
+                match self { $(App::$name(app) => app.playback(),)* }
+            }
+
+            /// See [`Machine::FIXED`].
+            fn fixed(kind: &str) -> &'static [&'static str] {
+                $(if kind == <$app as Machine>::TABLE.kind {
+                    return <$app as Machine>::FIXED;
+                })*
+                &[]
+            }
+
+            /// See [`Machine::ADAPTS`].
+            pub fn adapts(&self) -> bool {
+                match self { $(App::$name(_) => <$app as Machine>::ADAPTS,)* }
+            }
+
             /// See [`Machine::OWN_STARTS`].
             pub fn own_starts(&self) -> bool {
                 match self { $(App::$name(_) => <$app as Machine>::OWN_STARTS,)* }
@@ -93,6 +114,8 @@ apps! {
     Upload(data::Upload),
     /// See [`web`].
     Web(web::Web),
+    /// See [`youtube`].
+    Youtube(youtube::Youtube),
 }
 
 /// What one flow sends.
@@ -284,7 +307,7 @@ pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
     {
         problems.push((GAP.name, "jitter cannot be drawn; a plain number is needed".into()));
     }
-    for name in ["share", "timeout"] {
+    for name in ["share", "timeout"].iter().chain(App::fixed(kind)) {
         if random(values.get(name)) {
             problems.push((name, "cannot be drawn; a plain value is needed".into()));
         }

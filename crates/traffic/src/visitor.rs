@@ -70,7 +70,7 @@ pub(crate) fn check(values: &Values) -> Vec<Problem> {
 }
 
 impl Visitor {
-    /// A user with the parameters `think`, `patience` and those of [`Client`]; `first` names the size of the first object,
+    /// A user with the parameters `think`, `patience`, `keep_alive` and those of [`Client`]; `first` names the size of the first object,
     /// `visits` the number of visits.
     pub fn new(
         values: &Values,
@@ -81,7 +81,7 @@ impl Visitor {
         setting: &Setting,
     ) -> Visitor {
         Visitor {
-            client: Client::new(values, most, setting),
+            client: Client::new(values, most, values.flag("keep_alive"), setting),
             first: Drawn::new(values, first, 1.0, setting),
             objects,
             think: Drawn::new(values, "think", 0.0, setting),
@@ -110,7 +110,7 @@ impl Visitor {
                 self.finish(Transfer::Abandoned, now, calls);
             }
             event => match self.client.on(event, now, calls) {
-                Some(News::Begun) => self.note_first_byte(now),
+                Some(News::Begun(_)) => self.note_first_byte(now),
                 Some(News::Done(size)) => {
                     self.note_first_byte(now);
                     self.arrived(size, now, calls);

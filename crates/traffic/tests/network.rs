@@ -377,6 +377,19 @@ fn sizes() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// A short video of 32 kB a second.
+fn video(burst: f64, pace: f64, above: f64) -> [(&'static str, Value); 7] {
+    [
+        ("bitrate", Value::Rate(256_000.0)),
+        ("length", Value::Seconds(2.0)),
+        ("burst", Value::Seconds(burst)),
+        ("chunk", Value::Bytes(5_000.0)),
+        ("pace", Value::Number(pace)),
+        ("play_above", Value::Seconds(0.05 + above)),
+        ("stall_below", Value::Seconds(0.05)),
+    ]
+}
+
 prop_compose! {
     fn parameters()(
         (interval, think, service, patience) in (law(0.05), law(0.2), law(0.03), prop::option::of(law(0.3))),
@@ -385,6 +398,7 @@ prop_compose! {
         count in prop::option::of(1..5u32),
         lazy in any::<bool>(),
         shared in any::<bool>(),
+        (burst, pace, above) in (prop_oneof![Just(0.0), 0.0..3.0], 0.5..4.0, 0.1..2.0),
     ) -> (bool, Values) {
         let number = |n: u32| Value::Number(f64::from(n));
         let mut values: BTreeMap<&'static str, Value> = BTreeMap::from([
@@ -395,10 +409,11 @@ prop_compose! {
         ]);
         values.insert("service", if lazy { service } else { Value::Seconds(0.0) });
         values.extend(patience.map(|value| ("patience", value)));
-        for name in ["requests", "pages"] {
+        for name in ["requests", "pages", "videos"] {
             values.extend(count.map(|n| (name, number(n))));
         }
         values.insert("interval", interval);
+        values.extend(video(burst, pace, above));
         (shared, Values(values))
     }
 }
@@ -461,6 +476,7 @@ fn who_closes_in_order_leaves_nothing_open() {
                 ("objects", Value::Number(5.0)),
                 ("connections", Value::Number(2.0)),
             ];
+            let values = values.into_iter().chain(video(0.5, 1.5, 0.3));
             let world = World { delay: 20, breaks: 0, buffer: 3_000, segment: 1_448, seed: 1 };
             let ending = Ending { at: Time(2_000_000_000), abort: false };
             let network = run(kind, &Values(values.into_iter().collect()), Some(ending), world, 20);

@@ -1,13 +1,15 @@
-//! The conformance vectors in tests/conformance/abr: whatever stands there must be what the rules here decide.
+//! The conformance vectors in tests/conformance/abr and player: whatever stands there must be what the rules and the player here do.
 
 use std::path::Path;
 
 use evenflow_base::schema::{Fallback, Value, Values};
+use evenflow_base::{Duration, Time};
 use evenflow_traffic::adaptation::{Adaptation, Known, Ladder, MECHANISMS};
+use evenflow_traffic::{Moment, Playback, Thresholds};
 use serde_json::Value as Json;
 
-fn vectors() -> Vec<(String, Json)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/abr");
+fn vectors(folder: &str) -> Vec<(String, Json)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);
     let mut found: Vec<(String, Json)> = std::fs::read_dir(&folder)
         .expect("the folder of vectors")
         .map(|file| {
@@ -65,7 +67,7 @@ fn run(vector: &Json) -> Result<(), String> {
 
 #[test]
 fn every_vector_is_met() {
-    let vectors = vectors();
+    let vectors = vectors("abr");
     assert!(vectors.len() >= 18, "only {} vectors", vectors.len());
     let kinds: std::collections::BTreeSet<&str> =
         vectors.iter().filter_map(|(_, vector)| vector["rule"].as_str()).collect();
@@ -79,11 +81,78 @@ fn every_vector_is_met() {
 
 #[test]
 fn a_wrong_vector_is_noticed() {
-    for (path, mut vector) in vectors() {
+    for (path, mut vector) in vectors("abr") {
         let events = vector["events"].as_array_mut().expect("a list");
         let last = events.last_mut().expect("an event");
         let level = last["expect"]["level"].as_u64().expect("a level");
         last["expect"]["level"] = (level + 1).into();
         assert!(run(&vector).is_err(), "{path}");
+    }
+}
+
+/// What a player's buffer did, as its vectors have it: what, and when in ns.
+fn told(moments: &[(Time, Moment)]) -> Vec<(String, u64)> {
+    let word = |what: &Moment| match what {
+        Moment::Starts => Some("starts"),
+        Moment::Stalls => Some("stalls"),
+        Moment::Resumes => Some("resumes"),
+        Moment::Ends => Some("ends"),
+        _ => None,
+    };
+    moments.iter().filter_map(|(at, what)| Some((word(what)?.to_owned(), at.0))).collect()
+}
+
+/// Instants and buffers agree to two nanoseconds: video is counted in whole ones.
+fn watch(vector: &Json) -> Result<(), String> {
+    let ns = |json: &Json| json.as_u64().expect("nanoseconds");
+    let seconds = |name: &str| Duration(ns(&vector[name])).seconds();
+    let thresholds = Thresholds {
+        start: seconds("start_ns"),
+        resume: seconds("resume_ns"),
+        stall: seconds("stall_ns"),
+        above: vector["above"].as_bool().expect("a flag"),
+    };
+    let mut playback = Playback::new(thresholds);
+    playback.ask(Time::ZERO);
+    let mut shown = 0;
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let now = Time(ns(&event["at_ns"]));
+        if event["event"] == "receive" {
+            let bits = event["bytes"].as_f64().expect("bytes") * 8.0;
+            let content = bits / vector["bitrate_bps"].as_f64().expect("bit/s");
+            playback.receive(content, event["whole"].as_bool().expect("a flag"), now);
+        }
+        let all = told(&playback.moments(now));
+        let expected = event["expect"]["moments"].as_array().expect("a list");
+        let same = all.len() - shown == expected.len()
+            && all[shown..]
+                .iter()
+                .zip(expected)
+                .all(|((what, at), e)| e[0] == *what && at.abs_diff(ns(&e[1])) <= 2);
+        if !same {
+            return Err(format!("event {n}: {:?}, not {expected:?}", &all[shown..]));
+        }
+        shown = all.len();
+        let buffered = (playback.buffered(now) * 1e9).round() as u64;
+        if buffered.abs_diff(ns(&event["expect"]["buffered_ns"])) > 2 {
+            return Err(format!(
+                "event {n}: {buffered} ns in the buffer, not {}",
+                event["expect"]["buffered_ns"]
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_vector_of_a_player_is_met_and_a_wrong_one_noticed() {
+    let vectors = vectors("player");
+    assert!(vectors.len() >= 7, "only {} vectors", vectors.len());
+    for (path, mut vector) in vectors {
+        watch(&vector).unwrap_or_else(|why| panic!("{path}: {why}"));
+        let last = vector["events"].as_array_mut().expect("a list").last_mut().expect("an event");
+        let moments = last["expect"]["moments"].as_array_mut().expect("a list");
+        moments.push(serde_json::json!(["stalls", 1]));
+        assert!(watch(&vector).is_err(), "{path}");
     }
 }

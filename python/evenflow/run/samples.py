@@ -42,6 +42,7 @@ TRAFFIC = {
     "short-flows": 'interval = { exponential = "1 s" }, size = { pareto = ["15 kB", 1.3] }',
     "upload": 'size = "2 MB"',
     "web": 'page_size = "10 kB", objects = 8, object_size = "20 kB", think = { exponential = "5 s" }',
+    "youtube": 'bitrate = "2.5 Mbit/s", length = "120 s"',
 }
 CONTROLS = {
     "constant": 'window = "10 packets"',

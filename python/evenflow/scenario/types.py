@@ -74,6 +74,7 @@ __all__ = [
     "VirtualQueue",
     "Web",
     "Wtp",
+    "Youtube",
 ]
 
 
@@ -1257,6 +1258,66 @@ class Web(Table):
     start: Quantity | None = None
     think: Quantity | None = None
     until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Youtube(Table):
+    """Progressive download of a video.
+
+    A viewer at the end of the path asks for a video over a connection of its own, and watches it while it comes in.
+    The server writes the first seconds at once, then chunks at a rate above the video's; where its send buffer
+    (`tcp.send_buffer`) is full it waits and catches up. The player starts above one threshold of its buffer, stalls
+    below another, and plays to the end once it has everything. A transfer lasts from the request (the opening of its
+    connection) to the file's last byte.
+
+    Source: Ameigeiras et al. 2012 (server); Schatz et al. 2012 (player); Sanhaji et al. 2015, section VI.
+
+    Attributes:
+        bitrate: Rate at which the video is played, drawn for each video. (rate; default: 1128 kbit/s; more than 0)
+        burst: Seconds of video that the server writes at once. With as much as its length it is not paced. (duration;
+            default: 40 s; at least 0)
+        chunk: What the server writes at a time after the burst. (bytes; default: 64 KiB; at least 1)
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
+        length: How long the video is, drawn for each video. (duration; default: 300 s; more than 0)
+        pace: Rate of the chunks over that of the video. (number; default: 1.25; more than 0)
+        play_above: Seconds of video in the player's buffer above which it starts. (duration; default: 2.2 s; more
+            than 0)
+        request: Application bytes of a request, drawn for each. (bytes; default: 350 B; at least 1)
+        resume_above: The same after a stall. (duration; default: absent: play_above; more than 0)
+        service: Time the server takes from the last byte of a request to its response, drawn for each. (duration;
+            default: 0 s; at least 0)
+        stall_below: Seconds of video in the buffer below which it stalls, unless it has the whole file. (duration;
+            default: 0.4 s; at least 0)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        think: Time from the end of a video to the request for the next, drawn for each. (duration; default: 0 s; at
+            least 0)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        videos: How many each viewer watches, one after the other. (whole number; default: 1; at least 1)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "youtube"
+
+    bitrate: Quantity | None = None
+    burst: Quantity | None = None
+    chunk: Quantity | None = None
+    end: Literal["close", "abort"] | None = None
+    length: Quantity | None = None
+    pace: Number | None = None
+    play_above: Quantity | None = None
+    request: Quantity | None = None
+    resume_above: Quantity | None = None
+    service: Quantity | None = None
+    stall_below: Quantity | None = None
+    start: Quantity | None = None
+    think: Quantity | None = None
+    until: Quantity | None = None
+    videos: int | Mapping[str, Any] | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None
 

@@ -392,3 +392,33 @@ events = ["open", "close", "drop"]
         "single flows"
     );
 }
+
+/// Section V of Sanhaji et al. 2015 (conex.md, M15 and M16): 166.7 flows a second, four of five of the heavy users; 7,500 datagrams a
+/// second beside them, which RED drops as often as it marks what can be marked.
+#[test]
+fn short_flows_beside_ninety_megabits_of_datagrams() {
+    let text = include_str!("../../../../examples/scenarios/short-flows.toml").replace("60 s", "20 s");
+    let run = run(&text, 1);
+    let started = |group: &str| run.number(&format!("groups.{group}.transfers.started"));
+    let all = started("heavy") + started("light");
+    // Gaps of shape 1 are exponential: the count has the deviation of its root.
+    assert!((all - 20.0 / 6e-3).abs() < 4.0 * all.sqrt(), "{all}");
+    assert!((started("heavy") - 0.8 * all).abs() < 4.0 * (0.16 * all).sqrt(), "{}", started("heavy"));
+    let users: Vec<f64> = run
+        .value("groups.heavy.transfers.users_started")
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_f64)
+        .collect();
+    let each = 0.8 * all / 10.0;
+    assert!(users.iter().all(|n| (n - each).abs() < 4.5 * each.sqrt()), "{users:?}");
+    let sent = run.number("groups.cross.sent_packets");
+    // Gaps within half of their mean to either side have a deviation of 0.29 of it.
+    assert!((sent - 20.0 * 7_500.0).abs() < 4.0 * 0.29 * sent.sqrt(), "{sent}");
+    // 110 Mbit/s are offered: in the long run a ninth of the datagrams must go; the average takes a second or two to tell.
+    let lost = run.number("groups.cross.loss_ratio");
+    assert!((0.08..0.13).contains(&lost), "{lost}");
+    let marked = run.number("groups.heavy.marks") / run.number("groups.heavy.delivered_packets");
+    assert!((marked - lost).abs() < 0.02, "marked {marked}, dropped {lost}");
+}

@@ -18,3 +18,4 @@ mod stages;
 mod theory;
 mod ties;
 mod trace;
+mod video;

@@ -307,7 +307,7 @@ impl Dice {
             _ => "",
         };
         let bytes = self.number(1, 60_000);
-        let traffic = match self.number(0, 6) {
+        let traffic = match self.number(0, 7) {
             0 => format!(
                 "kind = \"short-flows\", size = {{ pareto = [\"{bytes} B\", 1.{}] }}, interval = {{ gamma = [\"{} ms\", 0.5] }}{end}",
                 self.number(1, 9),
@@ -332,6 +332,13 @@ impl Dice {
                 self.number(100, 3_900)
             ),
             5 => format!("kind = \"upload\", size = \"{bytes} B\", until = \"1.7 s\", end = \"abort\""),
+            6 => format!(
+                "kind = \"youtube\", bitrate = \"{} kbit/s\", length = \"{} s\", burst = \"{} s\", videos = {}, think = \"100 ms\"{end}",
+                self.number(50, 3_000),
+                self.number(1, 5),
+                self.number(0, 4),
+                self.number(1, 3)
+            ),
             _ => format!("kind = \"short-flows\", size = \"{bytes} B\", arrivals = \"shared\""),
         };
         let mut path: Vec<&str> =

@@ -1,0 +1,112 @@
+"""Models of the quality of experience, and measures of adaptive video: their papers' numbers, and runs."""
+
+from __future__ import annotations
+
+import evenflow as ef
+import numpy as np
+import pytest
+from conftest import ROOT
+from evenflow.errors import UsageError
+
+LEVELS = np.array([248, 456, 928, 1632, 4256]) * 1e3
+"""The ladder of Ben Ameur et al. 2016, bit/s."""
+
+
+def test_equation_2_of_the_conex_paper() -> None:
+    qoe = ef.qoe.hossfeld_2013
+    assert float(qoe(0, 0)) == 5
+    assert float(qoe(1e6, 10)) == 1.5
+    # More than 4 exactly if (0.15 L + 0.19) N is less than ln 1.4 = 0.3365: at most one stall of less than a second.
+    edge = (np.log(1.4) - 0.19) / 0.15
+    assert edge == pytest.approx(0.9765, abs=1e-4)
+    assert float(qoe(1, edge - 1e-6)) > 4 > float(qoe(1, edge + 1e-6))
+    assert float(qoe(2, 0)) < 4
+    assert qoe([0, 1], [[0], [4]]).shape == (2, 2)
+    longer = qoe(np.arange(8)[:, None], np.linspace(0, 8, 9)[None, :])
+    assert (np.diff(longer, axis=0) < 0).all()
+    assert (np.diff(longer[1:], axis=1) < 0).all()
+
+
+def test_three_levels_of_three_things() -> None:
+    qoe = ef.qoe.mok_2011
+    assert float(qoe(0.5, 0, 0, 100)) == pytest.approx(4.23 - 0.0672 - 0.742 - 0.106)
+    assert float(qoe(3, 5, 7, 100)) == pytest.approx(4.23 - 2 * (0.0672 + 0.742 + 0.106))
+    assert float(qoe(9, 20, 12, 100)) == pytest.approx(4.23 - 3 * (0.0672 + 0.742 + 0.106))
+    # On the edges the better level holds.
+    assert float(qoe(1, 2, 5, 100)) == float(qoe(0, 1, 1, 100))
+    assert np.isnan(qoe(np.nan, 0, 0, 1))
+
+
+def test_the_linear_quality_of_adaptive_video() -> None:
+    # Three chunks of 1, 3 and 2 Mbit/s, a stall of half a second, a start after a second.
+    worth = ef.qoe.yin_2015(2e6, 3, 3e6, 0.5, 1.0)
+    assert float(worth) == pytest.approx(6000 - 3000 - 1500 - 3000)
+    assert float(ef.qoe.yin_2015(2e6, 3, 3e6, 0.5, 1.0, switching=3, stalling=0, starting=0)) == pytest.approx(-3000)
+
+
+def test_instability_of_one_jump_at_four_seconds() -> None:
+    """has-shaping.md, F1: 1.067 and 0.957 % with early weights, 0.023 and 0.021 % as printed."""
+    for top, early, late in [(4, 1.067, 0.023), (3, 0.957, 0.021)]:
+        q = np.where(np.arange(181) < 4, LEVELS[0], LEVELS[top])
+        assert ef.qoe.instability(q) == pytest.approx(early, abs=0.0006)
+        assert ef.qoe.instability(q, weights="late") == pytest.approx(late, abs=0.0006)
+    # Level 0, 3 from 2 s and 4 from 87 s: 1.316 %, the caption of the paper's figure 4 says 1.31.
+    q = LEVELS[np.select([np.arange(181) < 2, np.arange(181) < 87], [0, 3], 4)]
+    assert ef.qoe.instability(q) == pytest.approx(1.316, abs=0.001)
+    assert ef.qoe.instability(np.full(9, 1e6)) == 0
+    with pytest.raises(UsageError, match="early"):
+        ef.qoe.instability(q, weights="none")
+
+
+def test_infidelity_and_convergence() -> None:
+    """has-shaping.md, F4: the optimum from 4 s on is V = 4 and IF = 3/180."""
+    levels = ef.qoe.levels_at([(0.1, 0), (0.5, 2), (1.2, 3), (3.3, 4)], np.arange(1, 181))
+    assert list(levels[:5]) == [2, 3, 3, 4, 4]
+    assert ef.qoe.infidelity(levels, 4) == pytest.approx(100 * 3 / 180)
+    assert ef.qoe.convergence(levels, 4) == 4
+    broken = levels.copy()
+    broken[60] = 3  # at 61 s: 4 s to 60 s are too few
+    assert ef.qoe.convergence(broken, 4) == 62
+    broken[119:] = 3  # from 120 s on: 62 s + 60 s does not hold
+    assert ef.qoe.convergence(broken, 4) == 180
+
+
+@pytest.fixture(scope="module")
+def evening() -> ef.Record:
+    scenario = ef.load(ROOT / "examples" / "scenarios" / "video-evening.toml")
+    small = {
+        "links.bottleneck.rate": "10 Mbit/s",
+        "groups.heavy.users": 1,
+        "groups.light.users": 5,
+        "groups.light.traffic.start": {"uniform": ["5 s", "20 s"]},
+        "duration": "90 s",
+    }
+    return scenario.with_settings(small).run(1)
+
+
+def test_a_record_has_what_models_need(evening: ef.Record) -> None:
+    seen = ef.qoe.viewings(evening, "light")
+    assert len(seen) == 5
+    assert sum(one.stalls for one in seen) == evening.metric("groups.light.video.stalls") > 5
+    total = evening.metric("groups.light.video.stall_s_mean") * sum(one.stalls for one in seen)
+    assert sum(one.stall_s for one in seen) == pytest.approx(total)
+    for n, (one, worth) in enumerate(zip(seen, ef.qoe.of(evening, "light"), strict=True)):
+        assert worth == float(ef.qoe.hossfeld_2013(one.stalls, one.mean_stall_s)), n
+        assert one.bitrate_bps == 1.128e6
+    assert (ef.qoe.of(evening, "light", "mok-2011") < 3).all()
+    assert list(ef.qoe.of(evening, "light", lambda one: one.stalls)) == [one.stalls for one in seen]
+
+
+def test_what_has_no_opinion(evening: ef.Record) -> None:
+    with pytest.raises(UsageError, match="watch no video"):
+        ef.qoe.of(evening, "heavy")
+    with pytest.raises(UsageError, match="did you mean “light”"):
+        ef.qoe.of(evening, "ligth")
+    with pytest.raises(UsageError, match="did you mean “mok-2011”"):
+        ef.qoe.of(evening, "light", "mok-2012")
+    with pytest.raises(UsageError, match="adaptive"):
+        ef.qoe.of(evening, "light", "yin-2015")
+    late = ef.load(ROOT / "examples" / "scenarios" / "video-evening.toml").with_settings(
+        {"duration": "2 s", "groups.light.traffic.start": "1.9 s", "groups.heavy.traffic.start": "0 s"}
+    )
+    assert np.isnan(ef.qoe.of(late.run(1), "light")).all()
