@@ -24,6 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
 
+import applications  # noqa: E402
 import aqm  # noqa: E402
 import flows as short_flows  # noqa: E402
 import laws  # noqa: E402
@@ -398,11 +399,25 @@ ALONE = {
     "flows": "ns-2",
     "queues": THEORY,
     "laws": THEORY,
+    "applications": THEORY,
     **dict.fromkeys(("linux", "windows", "dialogues", "shapers", "policing"), "Linux"),
 }
 """Parts that are compared with one of them alone."""
 
-PARTS = (*COMPARISONS, "wtp", "flows", "queues", "laws", "aqm", "linux", "windows", "dialogues", "shapers", "policing")
+PARTS = (
+    *COMPARISONS,
+    "wtp",
+    "flows",
+    "queues",
+    "laws",
+    "applications",
+    "aqm",
+    "linux",
+    "windows",
+    "dialogues",
+    "shapers",
+    "policing",
+)
 
 
 class Validation:
@@ -630,6 +645,10 @@ class Validation:
         for family in laws.FAMILIES.values():
             yield from self.law_rows(family(1.0))
 
+    def applications(self) -> Iterator[Row]:
+        """Pings, and users who wait, against their formulas."""
+        yield from self.law_rows(applications.all_laws())
+
     def law_rows(self, found: Iterable[laws.Law]) -> Iterator[Row]:
         """A row for each law."""
         for law in found:
@@ -851,6 +870,7 @@ def main() -> None:
     for part in chosen:
         simulators = functools.partial(validation.simulators, part)
         own = {
+            "applications": validation.applications,
             "aqm": validation.aqm,
             "flows": validation.flows,
             "laws": validation.laws,
