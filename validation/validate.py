@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT / "benches"))
 
 import applications  # noqa: E402
 import aqm  # noqa: E402
+import conex_ground  # noqa: E402
 import flows as short_flows  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
@@ -397,6 +398,7 @@ AGAINST = ("ns-3", "ns-2", "Linux", THEORY)
 ALONE = {
     "wtp": "ns-2",
     "flows": "ns-2",
+    "conex": "ns-2",
     "queues": THEORY,
     "laws": THEORY,
     "applications": THEORY,
@@ -407,6 +409,7 @@ ALONE = {
 PARTS = (
     *COMPARISONS,
     "wtp",
+    "conex",
     "flows",
     "queues",
     "laws",
@@ -503,6 +506,18 @@ class Validation:
                 theirs = short_flows.runs_of_ns2(peer, point, seeds, fresh=self.fresh)
                 mine = [short_flows.metrics_of_ours(record) for record in ours(point.scenario, self.our_seeds)]
                 yield from self.rows(short_flows.NAME, point.label, peer.name, theirs, mine, point.of)
+
+    def conex(self) -> Iterator[Row]:
+        """Sanhaji's network without a policer, beside ns-2's Agent/TCP/Linux."""
+        for peer, seeds in self.peers:
+            if not isinstance(peer, peers.Ns2):
+                continue
+            for case in conex_ground.points():
+                say(f"{conex_ground.NAME} {case.label}")
+                theirs = conex_ground.runs_of_ns2(peer, case.scenario, seeds, fresh=self.fresh)
+                records = ours(case.scenario, self.our_seeds[: conex_ground.OUR_SEEDS])
+                mine = [conex_ground.metrics_of_ours(record) for record in records]
+                yield from self.rows(conex_ground.NAME, case.label, peer.name, theirs, mine, conex_ground.OF)
 
     def linux(self) -> Iterator[Row]:
         """The profile `linux` beside the TCP of the kernel this runs on."""
@@ -881,6 +896,7 @@ def main() -> None:
             "shapers": validation.shapers,
             "windows": validation.windows,
             "wtp": validation.wtp,
+            "conex": validation.conex,
         }
         made = own.get(part, simulators)
         rows += made()

@@ -1,7 +1,9 @@
-"""Vectors for what polices and audits congestion: a second congestion policer.
+"""Vectors for what polices and audits congestion: a second congestion policer, a second auditor.
 
 Written from RFC 7713 section 5.4.3 (a bucket that fills at a constant rate and that reports drain), table I
-and figure 6 of Sanhaji et al. 2015, in fractions. Nothing of Evenflow is used here.
+and figure 6 of Sanhaji et al. 2015, in fractions; the auditor from RFC 7713 section 5.5 and draft-wagner-conex-audit-02
+sections 2.2 to 2.4. It keeps the history of each flow and adds it up for each packet, where Evenflow keeps sums.
+Nothing of Evenflow is used here.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from stages import SECOND, bursts, write
@@ -135,16 +138,261 @@ def _typed(lines: dict[str, str]) -> dict[str, Any]:
     return {key: Fraction(value) if key == "level" else value for key, value in lines.items()}
 
 
+@dataclass
+class Event:
+    """What a packet of a flow showed and said, by kind, in packets or bytes."""
+
+    at: int
+    amounts: dict[str, Fraction]
+
+
+class Flow:
+    """All that an auditor has seen of a flow."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.arrived: list[tuple[int, int]] = []  # of segments: first and last byte but one
+        self.mss = 0
+        self.credit = Fraction(0)
+        self.p = self.x = Fraction(0)
+        self.last = 0
+        self.lost_before: set[tuple[int, int]] = set()
+
+    def total(self, kind: str, until: int | None = None) -> Fraction:
+        due = (e for e in self.events if until is None or e.at <= until)
+        return sum((e.amounts.get(kind, Fraction(0)) for e in due), Fraction(0))
+
+    def missing(self, reordering: int) -> list[tuple[int, int]]:
+        """Gaps in all numbers below the highest, beyond each of which so many segments have come since it opened.
+
+        Segments from beyond that came while the gap was part of a larger one count.
+        """
+        have: list[tuple[int, int]] = []
+        for first, end in sorted(self.arrived):
+            if have and first <= have[-1][1]:
+                have[-1] = (have[-1][0], max(have[-1][1], end))
+            else:
+                have.append((first, end))
+        start = self.arrived[0][0] if self.arrived else 0  # what was before that, nobody knows
+        gaps = [(a[1], b[0]) for a, b in pairwise(have) if b[0] > start]
+        return [gap for gap in gaps if sum(first >= gap[1] for first, _ in self.arrived) >= reordering]
+
+
+@dataclass
+class Auditor:
+    """At the egress. Amounts are packets, or bytes of whole packets."""
+
+    rule: str = "balance"
+    audit: str = "both"
+    bytes: bool = False
+    allowance: Fraction = Fraction(3)
+    limit: Fraction = Fraction(10)
+    delay: int = 0
+    losses: str = "gaps"
+    reordering: int = 3
+    strangers: str = "own"
+    encoding: str = "ipv4"
+    weight: Fraction = Fraction(1, 100)
+    idle: int = 60 * SECOND
+
+    def __post_init__(self) -> None:
+        self.flows: dict[int, Flow] = {}
+
+    def said(self, code: tuple[str, bool], bits: str) -> tuple[set[str], bool] | None:
+        """Which reports a packet carries (L, E, C) and whether it is marked; None: it is not ConEx."""
+        if self.encoding == "ipv6":
+            return (set(bits), code[0] == "ce") if code[1] or bits else None
+        if code in NOT_CONEX:
+            return None
+        return {RE_ECHO: {"E"}, CANCELLED: {"E"}, CREDIT: {"C"}}.get(code, set()), code in (CANCELLED, NEGATIVE)
+
+    def losses_of(self, flow: Flow, first: int, payload: int, size: int) -> Fraction:
+        end = first + payload
+        flow.mss = max(flow.mss, payload)
+        highest = max((e for _, e in flow.arrived), default=first)
+        known = set(flow.missing(self.reordering))
+        fills = any(a < end and first < b for a, b in self.gaps(flow) if (a, b) not in known)
+        again = end <= highest and not fills
+        flow.arrived.append((first, end))
+        if self.losses == "retransmissions":
+            return Fraction((size if self.bytes else 1) if again else 0)
+        fresh = [gap for gap in flow.missing(self.reordering) if not self.counted(flow, gap)]
+        lost = sum(b - a for a, b in fresh)
+        flow.lost_before |= set(fresh)
+        if not lost:
+            return Fraction(0)
+        packets = -(-lost // flow.mss)
+        return Fraction(lost + packets * (size - payload) if self.bytes else packets)
+
+    def gaps(self, flow: Flow) -> list[tuple[int, int]]:
+        return flow.missing(0)
+
+    @staticmethod
+    def counted(flow: Flow, gap: tuple[int, int]) -> bool:
+        return any(a <= gap[0] and gap[1] <= b for a, b in flow.lost_before)
+
+    def balance(self, flow: Flow, now: int) -> Fraction:
+        due = now - self.delay
+        loss = flow.total("loss", due) - flow.total("L")
+        mark = flow.total("mark", due) - flow.total("E")
+        owed = max(loss, Fraction(0)) + max(mark, Fraction(0)) if self.encoding == "ipv6" else loss + mark
+        return flow.total("C") - owed
+
+    def arrive(
+        self, now: int, number: int, size: int, payload: int, first: int, code: tuple[str, bool], bits: str, draw: Draw
+    ) -> tuple[str, Fraction | None]:
+        """The verdict (pass, sanction) and the balance of the flow afterwards."""
+        read = self.said(code, bits)
+        if payload == 0 or read is None:
+            return "pass", None
+        says, marked = read
+        for old in [n for n, flow in self.flows.items() if now - flow.last > self.idle]:
+            del self.flows[old]
+        if number not in self.flows and self.encoding == "ipv4" and code == CANCELLED:
+            return "pass", None  # of RFC 3168
+        key = number if number in self.flows or says or self.strangers == "own" else -1
+        flow = self.flows.setdefault(key, Flow())
+        flow.last = now
+        amount = Fraction(size if self.bytes else 1)
+        seen = dict.fromkeys(says, amount)
+        if marked and self.audit != "loss":
+            seen["mark"] = amount
+        if self.audit != "ecn" and key != -1:
+            lost = self.losses_of(flow, first, payload, size)
+            if lost:
+                seen["loss"] = lost
+        flow.events.append(Event(now, seen))
+        reports = amount * len(says & {"L", "E"})
+        flow.credit = max(flow.credit + (amount if "C" in says else 0) - reports, Fraction(0))
+        congestion = seen.get("mark", Fraction(0)) + seen.get("loss", Fraction(0))
+        flow.p += self.weight * (congestion - flow.p)
+        flow.x += self.weight * (reports - flow.x)
+        balance = self.balance(flow, now)
+        share = self.of_balance(balance, says, marked) if self.rule == "balance" else self.of_ratio(flow, now, says)
+        picked = share >= 1 or (share > 0 and draw() < share)
+        return ("sanction" if picked else "pass"), balance
+
+    def of_balance(self, balance: Fraction, says: set[str], marked: bool) -> Fraction:
+        if len(says) - marked > 0 or balance >= -self.allowance:
+            return Fraction(0)
+        return min(Fraction(1), -balance / self.limit)
+
+    def of_ratio(self, flow: Flow, now: int, says: set[str]) -> Fraction:
+        """Sections 2.3 and 2.4; every instant is a time-out, and there is an allowance."""
+        due, failed = now - self.delay, set()
+        if flow.credit == 0:
+            failed.add("C")
+        if self.encoding == "ipv6":
+            failed |= {"L"} if flow.total("loss", due) > flow.total("L") + self.allowance else set()
+            failed |= {"E"} if flow.total("mark", due) > flow.total("E") + self.allowance else set()
+            exempt = failed <= says
+        else:
+            met = flow.total("loss", due) + flow.total("mark", due)
+            failed |= {"E"} if met > flow.total("E") + self.allowance else set()
+            exempt = bool(says)
+        if not failed or exempt or flow.p == 0:
+            return Fraction(0)
+        return max(Fraction(0), (flow.p - flow.x) / flow.p)
+
+
+EXACT = ("allowance", "limit", "weight")
+RENAMED = {"delay": "delay_ns", "idle": "idle_ns"}
+
+
+@dataclass
+class Traffic:
+    """What flows do that send in turn: shares of their packets that are marked, lost, overtaken by one to five others,
+    sent again; what share of their congestion they declare; how often they give credit, or a packet has any code.
+    """
+
+    unit: str = "packets"
+    flows: int = 3
+    marked: float = 0.06
+    lost: float = 0.03
+    overtaken: float = 0.0
+    again: float = 0.05
+    declared: float = 0.6
+    credit: float = 0.05
+    any_code: float = 0.0
+    pause: int = 0
+    count: int = 220
+
+
+def auditor(name: str, about: str, draws: Any, traffic: Traffic, **lines: Any) -> tuple[str, str]:
+    """`lines` as in a scenario, with plain numbers and times in ns."""
+    own = draws.next
+    exact: dict[str, Any] = {key: Fraction(str(value)) if key in EXACT else value for key, value in lines.items()}
+    auditor = Auditor(bytes=traffic.unit == "bytes", **exact)
+    bits = auditor.encoding == "ipv6"
+    used: list[float] = []
+    events: list[dict[str, Any]] = []
+    flows = range(traffic.flows)
+    sent, owed = [0 for _ in flows], [0.0 for _ in flows]
+    waiting: list[list[Any]] = []
+    at = 0
+
+    def draw() -> Fraction:
+        used.append(own())
+        return Fraction(str(used[-1]))
+
+    def deliver(flow: int, payload: int, first: int, code: tuple[str, bool], says: str) -> None:
+        verdict, balance = auditor.arrive(at, flow, payload + 52, payload, first, code, says, draw)
+        event = {"event": "arrive", "at_ns": at, "flow": flow, "bytes": payload + 52, "payload": payload, "seq": first}
+        expect: dict[str, Any] = {"verdict": verdict, "draws": len(used)}
+        if balance is not None:
+            expect["balance"] = float(balance)
+        more = {"bits": says} if bits else {}
+        events.append({**event, "ecn": code[0], "re": code[1], **more, "expect": expect})
+
+    for number in range(traffic.count):
+        at += int(2_000_000 * (0.2 + 1.6 * own())) + 7
+        if traffic.pause and number == traffic.count // 2:
+            at += traffic.pause
+        flow = int(own() * traffic.flows)
+        payload = (1448, 1448, 1448, 500)[int(own() * 4)]
+        first = sent[flow]
+        if own() < traffic.again and first > 20_000:
+            first -= 1448 * (1 + int(own() * 9))
+        else:
+            sent[flow] += payload
+        report = owed[flow] >= 1
+        owed[flow] -= report
+        credit = own() < traffic.credit
+        if bits:
+            code, says = ("ect0", True), (("L" if own() < 0.5 else "E") if report else "") + ("C" if credit else "")
+        else:
+            code, says = (RE_ECHO if report else CREDIT if credit else NOT_MARKED), ""
+        if own() < traffic.any_code:
+            code, says = CODES[int(own() * 8)], ""
+        if own() < traffic.lost:
+            owed[flow] += own() < traffic.declared
+            continue
+        if own() < traffic.marked and code[0] != "not-ect":
+            code = ("ce", code[1])
+            owed[flow] += own() < traffic.declared
+        packet = (flow, payload, first, code, says)
+        if own() < traffic.overtaken:
+            waiting.append([1 + int(own() * 5), packet])
+            continue
+        deliver(*packet)
+        for late in waiting:
+            late[0] -= 1
+        for late in [late for late in waiting if late[0] == 0]:
+            deliver(*late[1])
+        waiting = [late for late in waiting if late[0] > 0]
+    shown = {RENAMED.get(key, key): float(value) if key in EXACT else value for key, value in lines.items()}
+    return write("auditor", name, about, {"unit": traffic.unit, **shown, "draws": used}, events)
+
+
 def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     """All of them; `draws(seed).next` gives numbers in (0, 1)."""
+    readings: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("charged on arrival, without a floor", {}),
+        ("charged if they pass", {"charge": "pass"}),
+        ("charged on arrival, with a floor", {"floor": "end"}),
+    )
     for n, harshness in enumerate(("strict", "mild", "soft")):
-        for m, (about, lines) in enumerate(
-            (
-                ("charged on arrival, without a floor", {}),
-                ("charged if they pass", {"charge": "pass"}),
-                ("charged on arrival, with a floor", {"floor": "end"}),
-            )
-        ):
+        for m, (about, lines) in enumerate(readings):
             yield policer(
                 f"{harshness}-p{m + 1}",
                 f"Reports in packets, {harshness}, {about}.",
@@ -217,4 +465,102 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         harshness="strict",
         floor="end",
         action="class",
+    )
+    ms = SECOND // 1000
+    both = Traffic(declared=0.2, marked=0.1, credit=0.02)
+    reordered = Traffic(overtaken=0.08, lost=0.1, declared=0.1, credit=0.02)
+    yield auditor("balance", "The rule balance, marks and losses.", draws(230), both, limit=8, allowance=2)
+    yield auditor(
+        "balance-late",
+        "Reports may be late; packets are overtaken.",
+        draws(231),
+        Traffic(overtaken=0.08, declared=0.3),
+        delay=80 * ms,
+        limit=6,
+        allowance=1,
+    )
+    yield auditor(
+        "balance-ecn", "Marks alone, no allowance.", draws(232), Traffic(marked=0.15), audit="ecn", limit=4, allowance=0
+    )
+    yield auditor("balance-loss", "Losses alone, by gaps.", draws(233), reordered, audit="loss", limit=5, allowance=1)
+    yield auditor(
+        "balance-again",
+        "Losses alone, by what comes again.",
+        draws(234),
+        Traffic(overtaken=0.08, again=0.12, credit=0.02, declared=0.3),
+        audit="loss",
+        losses="retransmissions",
+        limit=12,
+        allowance=2,
+        reordering=2,
+    )
+    yield auditor(
+        "balance-bytes",
+        "In bytes.",
+        draws(235),
+        Traffic(unit="bytes", overtaken=0.04),
+        limit=9_000,
+        allowance=1_500,
+        delay=20 * ms,
+    )
+    yield auditor(
+        "balance-ipv6",
+        "Bits: losses and marks apart.",
+        draws(236),
+        Traffic(marked=0.1),
+        encoding="ipv6",
+        limit=6,
+        allowance=1,
+    )
+    yield auditor(
+        "balance-strangers",
+        "Flows that declare nothing have one account.",
+        draws(237),
+        Traffic(flows=12, declared=0.4, credit=0.01),
+        strangers="together",
+        limit=9,
+        allowance=2,
+    )
+    yield auditor(
+        "balance-codes", "All eight codepoints.", draws(238), Traffic(any_code=0.3, marked=0.1), limit=6, allowance=1
+    )
+    yield auditor(
+        "balance-idle",
+        "Silent flows are forgotten.",
+        draws(239),
+        Traffic(pause=61 * SECOND, marked=0.12),
+        limit=6,
+        allowance=1,
+    )
+    yield auditor(
+        "ratio",
+        "The rule ratio, marks and losses.",
+        draws(240),
+        both,
+        rule="ratio",
+        delay=60 * ms,
+        weight=0.1,
+        allowance=0,
+    )
+    yield auditor(
+        "ratio-ipv6",
+        "The rule ratio, with bits: three tests.",
+        draws(241),
+        Traffic(marked=0.1, credit=0.15),
+        rule="ratio",
+        delay=60 * ms,
+        weight=0.05,
+        allowance=1,
+        encoding="ipv6",
+    )
+    yield auditor(
+        "ratio-bytes",
+        "The rule ratio in bytes, marks alone.",
+        draws(242),
+        Traffic(unit="bytes", marked=0.12, credit=0.1),
+        rule="ratio",
+        audit="ecn",
+        delay=40 * ms,
+        weight=0.05,
+        allowance=1_500,
     )

@@ -1,7 +1,7 @@
 //! Token buckets (RFC 2215 section 3.6): what a policer measures by, and what a shaper waits for.
 //!
-//! A [`Bucket`] fills at a rate and pays for packets; a [`Pacer`] is one bucket, or two, that say when the next of those who
-//! wait may leave. In no interval of length t is more than rate * t + burst paid for (RFC 2212, policing). Not here: who waits,
+//! A [`Bucket`] fills at a rate and pays for packets; a [`Pacer`] is one bucket, or two, that say when the next packet that
+//! waits may leave. In no interval of length t is more than rate * t + burst paid for (RFC 2212, policing). Not here: the waiting packets,
 //! and what becomes of a packet for which there are no tokens.
 
 use crate::credit::{Arithmetic, Price, depth};

@@ -6,8 +6,8 @@
 
 use crate::Ecn;
 
-/// The eight values of ECN field and RE flag. The bits alone do not tell a marked ECT(0) from a marked Re-Echo: both are 11
-/// with RE = 0. Who needs to know remembers what the flow is.
+/// The eight values of ECN field and RE flag. The bits alone do not distinguish a marked ECT(0) from a marked Re-Echo: both are 11
+/// with RE = 0. A node that must know remembers what the flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codepoint {
     /// 00, RE 0: not ECN-capable, not ConEx.

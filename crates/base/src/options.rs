@@ -1,7 +1,7 @@
 //! What few packets carry and most do not: TCP options, windows, outer headers. It is kept beside the packets, by place, so
 //! that a packet stays small.
 //!
-//! Who makes a packet attaches; who ends its way (an end, a queue or stage that drops it, a loss) releases. The engine checks at
+//! The maker of a packet attaches; whatever ends its way (an end, a queue or stage that drops it, a loss) releases. The engine checks at
 //! the end of each run that the places in use are those of the packets under way.
 
 use crate::Packet;

@@ -3,7 +3,7 @@
 //! A stream's key is the seed and a name: component, group / user / flow, purpose. It never depends on the
 //! scenario's other parts, so the exogenous draws of two runs that differ in a queue are the same.
 //! The generator is PCG MCG-XSL-RR 128/64 (O'Neill 2014, section 6.3.3) from `rand_pcg`, whose output is promised to be
-//! stable. The samplers are ours, because those of other crates may change; golden values below freeze them.
+//! stable. The samplers are written here, because those of other crates may change; golden values below freeze them.
 
 use rand_core::Rng;
 use rand_pcg::Mcg128Xsl64;

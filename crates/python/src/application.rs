@@ -2,19 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use evenflow_base::schema::{Problem, Values};
 use evenflow_base::{Ecn, End, Stream, Time};
 use evenflow_traffic::{App, Call, Conn, Datagram, Event, Setting, Transfer, ending};
 
-type Args = Map<String, Value>;
-
-fn bad(message: impl Into<String>) -> PyErr {
-    PyValueError::new_err(message.into())
-}
+use crate::args::{Args, bad};
 
 /// The events that it takes.
 pub const METHODS: &str =

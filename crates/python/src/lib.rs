@@ -1,6 +1,7 @@
 //! The Python module `evenflow._core`: conversion only, no logic.
 
 mod application;
+mod args;
 mod mechanism;
 mod sender;
 mod stage;

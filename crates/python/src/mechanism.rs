@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use evenflow_base::schema::{Room, Traits, Type, Value as Quantity};
 use evenflow_base::{Duration, Ecn, Packet, Rate, Reason, Stream, Time, Verdict, ip};
@@ -21,6 +20,7 @@ use evenflow_transport::congestion_control::{CongestionControl, Signal};
 use evenflow_transport::{CONTROLS, Profile, profile};
 
 use crate::application::{self, Application};
+use crate::args::{Args, bad, ecn_word, not_negative, number};
 use crate::stage::ByHand;
 
 /// A queue, scheduler, stage, application, congestion control or adaptation rule with its state.
@@ -47,24 +47,6 @@ enum Object {
     Control(Stepper),
     Adaptation(Box<Adaptation>),
     Application(Box<Application>),
-}
-
-pub(crate) type Args = Map<String, Value>;
-
-pub(crate) fn bad(message: impl Into<String>) -> PyErr {
-    PyValueError::new_err(message.into())
-}
-
-fn number(args: &Args, name: &str, default: Option<f64>) -> PyResult<f64> {
-    match args.get(name) {
-        None => default.ok_or_else(|| bad(format!("the argument {name} is missing"))),
-        Some(value) => value.as_f64().ok_or_else(|| bad(format!("{name} must be a number, not {value}"))),
-    }
-}
-
-pub(crate) fn not_negative(args: &Args, name: &str, default: Option<f64>) -> PyResult<f64> {
-    let x = number(args, name, default)?;
-    if x >= 0.0 { Ok(x) } else { Err(bad(format!("{name} must not be negative, it is {x}"))) }
 }
 
 /// Classes that a mechanism's own parameters name; at least best effort and expedited forwarding.
@@ -411,15 +393,6 @@ fn ids(dropped: &[Dropped]) -> Value {
 
 /// The codepoints that a packet may be given.
 const ECN: &str = "\"capable\" or \"ect0\", \"ect1\", \"not-capable\" or \"not-ect\", \"marked\" or \"ce\"";
-
-/// The codepoint of a packet as a word.
-pub(crate) fn ecn_word(packet: &Packet) -> &'static str {
-    match packet.ecn() {
-        Ecn::NotCapable => "not-capable",
-        Ecn::Capable0 | Ecn::Capable1 => "capable",
-        Ecn::Congestion => "marked",
-    }
-}
 
 fn report(out: &mut Args, verdict: &str, reason: Option<Reason>, packet: &Packet) {
     let ecn = ecn_word(packet);

@@ -2,20 +2,15 @@
 
 use std::sync::Mutex;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use evenflow_base::{Duration, Ecn, Time, flags};
 use evenflow_transport::CongestionControl;
 use evenflow_transport::scripted::{Ack, Scripted, Sent};
 use evenflow_transport::sender::{Life, Recovery};
 
-type Args = Map<String, Value>;
-
-fn bad(message: impl Into<String>) -> PyErr {
-    PyValueError::new_err(message.into())
-}
+use crate::args::{Args, bad};
 
 /// The sending end of a connection.
 #[pyclass(frozen, module = "evenflow._core")]

@@ -8,7 +8,7 @@ use evenflow_base::{Ecn, Options, Packet, Time, flags, ip};
 use evenflow_stage::probe_stage::Probe;
 use evenflow_stage::{Act, HeldPacket, Message, Own, Pass, Setting, Stage, Stepper, To};
 
-use crate::mechanism::{Args, bad, ecn_word, not_negative};
+use crate::args::{Args, bad, ecn_word, not_negative};
 
 /// A stage, and what the engine would have for it.
 pub struct ByHand {
@@ -112,6 +112,17 @@ const SEGMENTS: [(&str, u8, bool); 6] = [
 /// Makes a datagram what the call says that it is.
 fn dress(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()> {
     packet.set_re(args.get("re") == Some(&Value::Bool(true)));
+    if let Some(marks) = args.get("conex").filter(|marks| !marks.is_null()) {
+        const MARKS: [(char, u8); 3] = [('L', ip::LOSS), ('E', ip::MARK), ('C', ip::CREDIT)];
+        let bit = |letter: char| MARKS.iter().find(|(own, _)| *own == letter).map(|(_, bit)| *bit);
+        let bits = marks
+            .as_str()
+            .and_then(|letters| letters.chars().try_fold(0, |all, letter| Some(all | bit(letter)?)));
+        let Some(bits) = bits else {
+            return Err(bad(format!("conex must be letters of \"LEC\", not {marks}")));
+        };
+        packet.set_conex(bits);
+    }
     if let Some(segment) = args.get("segment").filter(|segment| !segment.is_null()) {
         let Some((_, flags, data)) = SEGMENTS.iter().find(|(name, ..)| segment.as_str() == Some(name)) else {
             let names: Vec<&str> = SEGMENTS.iter().map(|(name, ..)| *name).collect();

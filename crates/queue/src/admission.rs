@@ -18,7 +18,7 @@ macro_rules! rules {
         pub static MECHANISMS: &[&Mechanism] = &[$(<$rule as Rule>::TABLE,)*];
 
         impl Admission {
-            /// The rule called `kind`. What is rule and scheduler in one has nothing to say when a packet arrives but whether there
+            /// The rule called `kind`. A mechanism that is rule and scheduler in one says only, when a packet arrives, whether there
             /// is room.
             pub fn build(kind: &str, values: &Values, link: LinkFacts) -> Result<Admission, Vec<Problem>> {
                 $(if kind == <$rule as Rule>::TABLE.kind {

@@ -176,7 +176,7 @@ impl State {
     /// The queue had no head to look at.
     pub fn emptied(&mut self) {
         self.first_above = None;
-        // Who enters drop state with the last packet stays in it until the next head is looked at.
+        // A queue that enters drop state with the last packet stays in it until the next head is looked at.
         if std::mem::take(&mut self.before) != Before::Entered {
             self.dropping = false;
         }

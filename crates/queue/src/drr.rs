@@ -139,7 +139,7 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Mechanism::PLAIN,
     title: "Deficit round robin",
-    doc: "Serves queues in turn, each up to its quantum times the weight of its owner, and carries over what is left.",
+    doc: "Serves queues in turn, each up to its quantum times the weight of its owner, and carries over the rest.",
     source: "Shreedhar and Varghese, IEEE/ACM ToN 1996",
     params: &[
         Param { default: Fallback::Text("user"), ..PER },
@@ -149,7 +149,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("1500 B"),
             range: Range::FROM_ONE,
             source: "Shreedhar and Varghese 1996, section 3: one packet of largest size keeps the work per packet constant",
-            doc: "Bytes a turn for weight 1.",
+            doc: "Bytes per turn for weight 1.",
         },
         Param {
             name: "overflow",

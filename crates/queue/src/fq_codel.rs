@@ -1,7 +1,7 @@
 //! FQ-CoDel: flows hashed to queues of their own, served by a deficit round robin that lets new flows go first, each queue
 //! under a CoDel of its own (RFC 8290).
 //!
-//! A flow that sends less than a quantum in each round waits for hardly anybody; one that builds a queue hears from CoDel. When
+//! A flow that sends less than a quantum in each round hardly waits; one that builds a queue meets CoDel. When
 //! the buffer is full, the fattest queue loses packets from its head. Not here: classification by anything but the flow
 //! (section 4.1.1), Linux's raising of CoDel's count after such a loss.
 //!
@@ -320,7 +320,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("1514 B"),
             range: Range::FROM_ONE,
             source: "RFC 8290 section 5.2.4: the MTU and Ethernet's header",
-            doc: "Bytes a round.",
+            doc: "Bytes per round.",
         },
         Param {
             name: "drop_batch",

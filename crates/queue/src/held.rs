@@ -1,4 +1,4 @@
-//! What is held: waiting packets, what schedulers have in common, and what they count.
+//! Waiting packets, what schedulers have in common, and what they count.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
     /// Takes a packet into queue number `queue`.
     fn enqueue(&mut self, queue: usize, item: Queued);
 
-    /// The packet to send next at `now`. What is dropped on the way is added to `dropped`. `None` where none waits, or none may
+    /// The packet to send next at `now`. Packets dropped on the way are added to `dropped`. `None` where none waits, or none may
     /// be sent before [`Schedule::next_event`].
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent>;
 

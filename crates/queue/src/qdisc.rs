@@ -119,7 +119,7 @@ pub enum Next {
     Nothing,
 }
 
-/// What is on the wire.
+/// The packet on the wire.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     size: u16,
@@ -135,7 +135,7 @@ pub struct Qdisc {
     sees_all: bool,
     /// A packet that finds the transmitter free and need not be seen: it goes out with the next call.
     passing: Option<Queued>,
-    /// What is on the wire; absent: the transmitter is free.
+    /// The packet on the wire; absent: the transmitter is free.
     sending: Option<Sending>,
     /// When the transmitter became free.
     free_since: Time,
@@ -342,7 +342,7 @@ impl Qdisc {
     }
 }
 
-/// In a class of a tree: what is outside has the transmitter, so that there always is something to wait for.
+/// In a class of a tree: the tree has the transmitter, so that there always is something to wait for.
 impl Nested for Qdisc {
     type Params = LeafParams;
 
@@ -377,7 +377,7 @@ impl Nested for Qdisc {
         self.gate.is_full(size) || self.scheduler.is_full(queue, self.gate.bytes, size)
     }
 
-    /// There is room: what is outside has seen to it, or will.
+    /// There is room: the outer discipline has seen to it, or will.
     fn admit(&mut self, queue: usize, packet: &mut Packet, now: Time) -> Verdict {
         self.advance(now);
         match self.gate.ask(packet, now, false, None) {

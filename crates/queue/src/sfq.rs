@@ -2,7 +2,7 @@
 //! when the buffer is full (McKenney 1990; `net/sched/sch_sfq.c` of that kernel, by its behaviour).
 //!
 //! A slot sends while its allotment is above zero and gets another quantum when it is not, so it may overdraw by one packet.
-//! With one flow it is drop-tail. Not here, because later kernels brought it: a depth a flow, dropping from the head, RED in
+//! With one flow it is drop-tail. Not here, because later kernels brought it: a depth per flow, dropping from the head, RED in
 //! each slot, new flows first, moving what waits at a perturbation.
 
 use std::collections::VecDeque;
@@ -229,7 +229,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("1514 B"),
             range: Range::FROM_ONE,
             source: "Linux 3.2: the MTU and Ethernet's header",
-            doc: "Bytes a turn; they and each packet are rounded up to a multiple of 8.",
+            doc: "Bytes per turn; they and each packet are rounded up to a multiple of 8.",
         },
         Param {
             name: "divisor",

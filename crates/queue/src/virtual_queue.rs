@@ -98,7 +98,7 @@ impl Params {
 /// The virtual FIFO: work in bytes, drained at a constant rate.
 #[derive(Clone, Debug, Default)]
 struct Backlog {
-    /// Sizes of what is in it, the one in virtual transmission first; empty where room is in bytes.
+    /// Sizes of its packets, the one in virtual transmission first; empty where room is in bytes.
     sizes: VecDeque<u16>,
     /// Bytes of all of it that are left.
     bytes: f64,

@@ -211,7 +211,7 @@ fn queue(queue: &Queue) -> Json {
         table.insert("limit".into(), value(limit));
     }
     let scheduler = match &queue.scheduler {
-        None => json!({ "kind": crate::catalogue::fifo().kind }),
+        None => json!({ "kind": evenflow_queue::fifo::TABLE.kind }),
         Some(scheduler) => Json::Object(spec(scheduler)),
     };
     table.insert("scheduler".into(), scheduler);

@@ -133,7 +133,6 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
         ],
         Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],
         Room::Stage => &[
-            ("auditor", "rate-meter"),
             ("tunnel", WIRE),
             ("tunnel-ingress", WIRE),
             ("tunnel-egress", WIRE),

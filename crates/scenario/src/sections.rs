@@ -466,7 +466,7 @@ pub static GROUP: Section = Section {
 };
 
 /// What can be observed of every flow: `groups.G.users[i].flows[j].received_bytes`. A flow of TCP has its sender's besides
-/// ([`evenflow_transport::sender::observe::OBSERVABLES`]).
+/// ([`evenflow_transport::observables::OBSERVABLES`]).
 pub(crate) const FLOW: &[Observable] = &[Observable {
     name: "received_bytes",
     unit: "B",

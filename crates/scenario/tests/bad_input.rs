@@ -305,6 +305,44 @@ groups.x = { users = 1, class = "late", path = ["a", "b", "c", "d", "line"], tra
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }
 
+/// Auditors where they see too little, each with mistakes: all are said at once.
+#[test]
+fn an_auditor_stands_behind_what_marks_and_drops() {
+    let text = r#"
+duration = "1 s"
+links.first = { rate = "10 Mbit/s", delay = "1 ms" }
+links.line = { rate = "10 Mbit/s", delay = "1 ms", queue = { kind = "codel", limit = "100 packets" } }
+links.dropping = { rate = "10 Mbit/s", delay = "1 ms", queue = { kind = "red", limit = "100 packets", action = "drop" } }
+links.back = { rate = "10 Mbit/s", delay = "1 ms", reverse = { rate = "1 Mbit/s", delay = "1 ms", queue = { kind = "constant-probability", probability = 0.1 } } }
+stages.police = { kind = "congestion-policer", rate = "45 packets/s", depth = "45 packets", per = "user" }
+stages.a = { kind = "auditor" }
+stages.b = { kind = "auditor", allowance = "3 kB", limit = "10 packets", delay = "0.5 s", hold = "1 s", class = "be", rule = "balance" }
+stages.c = { kind = "auditor", rule = "ratoi", weight = 0, reordering = 0 }
+stages.d = { kind = "auditor", rule = "ratio", limit = "5 packets" }
+stages.e = { kind = "auditor" }
+groups.x = { users = 1, path = ["police", "a", "first", "dropping", "line"], traffic = { kind = "bulk" } }
+groups.y = { users = 1, path = ["first", "b", "back", "police", "c", "d"], traffic = { kind = "bulk" } }
+groups.z = { users = 1, path = ["police", "line", "d", "first", "-back"], traffic = { kind = "bulk" } }
+groups.well = { users = 1, path = ["police", "line", "d", "first", "back", "dropping"], traffic = { kind = "bulk" } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors").to_string();
+    let expected = [
+        r#"groups.x.path[1]: "a", the auditor, stands before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
+        r#"groups.y.path[1]: "b", the auditor, stands before "police", a congestion-policer: what that drops would be losses that it does not see; put it behind"#,
+        r#"groups.z.path[2]: "d", the auditor, stands before the link "back", whose queue marks packets: it would not see these marks; put it behind"#,
+        r#"stages.b.class: means nothing without action = "class""#,
+        r#"stages.b.hold: means nothing without action = "delay""#,
+        r#"stages.b.limit: counts packets, but allowance counts bytes; an auditor counts one of the two"#,
+        r#"stages.c.reordering: must be at least 1, at most 1000, not 0"#,
+        r#"stages.c.rule: "ratoi" is not valid; did you mean "ratio"?"#,
+        r#"stages.c.weight: must be more than 0, at most 1, not 0"#,
+        r#"stages.d.delay: is required beside rule = "ratio": at least twice the longest round trip, for example "600 ms""#,
+        r#"stages.d.limit: means nothing with rule = "ratio", which drops by the share that is missing"#,
+        r#"stages.e: is on no path, and so does nothing: write "e" where packets leave the network, behind the queues that mark them"#,
+    ];
+    assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
+}
+
 /// What contradicts itself in one policer, beside a key that does not exist.
 #[test]
 fn a_policer_counts_one_thing_and_its_peak_is_no_less_than_its_rate() {
@@ -333,7 +371,7 @@ groups.x = { users = 1, path = ["line"], traffic = { kind = "bulk" } }
         r#"stages.d.limit: "20 ms" is a duration, a number of packets or of bytes is needed, for example "12 packets" or "18 kB""#,
         "stages.d.peak_rate: must be more than rate: 1000000 bit/s is not more than 2000000 bit/s",
         r#"stages.e.rate: "5 pps" has an unknown unit; write "packets/s""#,
-        r#"stages.f.kind: unknown stage kind "token-bucket"; valid names are activity-meter, congestion-policer, csfq-edge, fair-activity-meter, policer, rate-meter, rewriter, shaper"#,
+        r#"stages.f.kind: unknown stage kind "token-bucket"; valid names are activity-meter, auditor, congestion-policer, csfq-edge, fair-activity-meter, policer, rate-meter, rewriter, shaper"#,
     ];
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }

@@ -8,6 +8,7 @@
 //! nothing is allocated per packet once the rings have grown; no clock, no thread, no file.
 
 mod build;
+mod column;
 mod engine;
 mod events;
 mod hosting;
@@ -27,7 +28,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use evenflow_scenario::model::Scenario;
 
 pub use build::memory_bytes;
-pub use record::{Column, Outcome, hash as record_hash};
+pub use column::Column;
+pub use record::{Outcome, hash as record_hash};
 
 /// How a run is carried out; none of it changes the record.
 #[derive(Clone, Copy, Debug, Default)]

@@ -193,7 +193,7 @@ pub struct Network {
     pub window: Window,
     /// Ports: forward and backward of each copy beside each other.
     pub ports: Vec<Port>,
-    /// One lane a link and direction; behind them that of the hosts, where some group has processing.
+    /// One lane per link and direction; behind them that of the hosts, where some group has processing.
     pub lanes: Vec<Lane>,
     /// Counters by link and direction.
     pub sides: Vec<SideCounters>,

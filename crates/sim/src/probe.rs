@@ -5,6 +5,7 @@
 use evenflow_base::{Duration, Packet, Time, Verdict};
 use evenflow_scenario::model::EventKind;
 
+use crate::column::Column;
 use crate::events::{Key, NEVER, Rank, key};
 use crate::measure::PortCounters;
 use crate::trace::Trace;
@@ -21,17 +22,6 @@ pub trait Gauges {
     fn received(&self, flow: usize) -> u64;
     /// An observable of a TCP flow's sender.
     fn sender(&self, flow: usize, name: &str) -> Option<f64>;
-}
-
-/// A recorded column: instants in seconds and values.
-#[derive(Clone, Debug, Default)]
-pub struct Series {
-    /// Its name, copies spelled out.
-    pub name: String,
-    /// Seconds.
-    pub times: Vec<f64>,
-    /// Values.
-    pub values: Vec<f64>,
 }
 
 /// What a timed series reads.
@@ -66,9 +56,6 @@ pub struct Timed {
     pub column: usize,
 }
 
-/// Set in the number of a component that is a stage.
-pub const STAGES: u32 = 1 << 31;
-
 /// Something that happened to a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Happening {
@@ -76,7 +63,7 @@ pub struct Happening {
     pub time: Time,
     /// To a packet of which flow.
     pub flow: u32,
-    /// At which link and direction: twice the link's index, plus one backwards. Or at which stage: its index and [`STAGES`].
+    /// At which link and direction: twice the link's index, plus one backwards. Or at which stage: its index and [`crate::trace::STAGES`].
     pub component: u32,
     /// Reason of a drop or mark; of an arrival: whether it was marked.
     pub code: u8,
@@ -132,7 +119,7 @@ pub struct Probes {
     /// Deliveries must be counted by port.
     pub watches_links: bool,
     /// Columns.
-    pub series: Vec<Series>,
+    pub series: Vec<Column>,
     /// Series at intervals.
     pub timed: Vec<Timed>,
     /// Per packet: (side, copy, node of the scheduler, observable, column).

@@ -14,25 +14,16 @@ use evenflow_scenario::model::{EventKind, Histogram, Per, Queue as QueueSpec, Ra
 use evenflow_transport::sender::Life;
 
 use crate::build::flows_per_user;
+use crate::column::Column;
 use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
 use crate::network::StageSlot;
 use crate::port::{Events, Port, Queue};
-use crate::probe::{Gauges, Happening, STAGES};
+use crate::probe::{Gauges, Happening};
 use crate::senders::SenderSums;
+use crate::trace::STAGES;
 use crate::transfers::{Sums, Transfers};
 use crate::viewing::Viewed;
-
-/// A recorded column.
-#[derive(Clone, Debug)]
-pub struct Column {
-    /// Its name, copies spelled out.
-    pub name: String,
-    /// Instants, seconds.
-    pub times: Vec<f64>,
-    /// Values.
-    pub values: Vec<f64>,
-}
 
 /// What a run gives.
 #[derive(Clone, Debug)]
@@ -630,12 +621,7 @@ fn histograms(engine: &Engine, scenario: &Scenario) -> Value {
 
 fn columns(engine: &Engine, scenario: &Scenario) -> Vec<Column> {
     let stages_decide = scenario.stages.iter().any(|stage| !stage.spec.mechanism.counters.is_empty());
-    let mut columns: Vec<Column> = engine
-        .probes
-        .series
-        .iter()
-        .map(|s| Column { name: s.name.clone(), times: s.times.clone(), values: s.values.clone() })
-        .collect();
+    let mut columns: Vec<Column> = engine.probes.series.to_vec();
     for (kind, list) in &engine.probes.lists {
         let (kind, code) = match kind {
             EventKind::Drop => ("drop", "reason"),

@@ -1,12 +1,11 @@
 //! What happens to each packet of chosen flows at each component, as `[record] trace` asks for.
 //!
-//! On the routes of such flows stand *taps*, entries beside those of the components: who traces nothing has none, and a run without a
+//! On the routes of such flows stand *taps*, entries beside those of the components: other flows have none, and a run without a
 //! trace pays nothing. A run with one does all its work at its time (nothing is folded).
 
 use evenflow_base::{Carried, Options, Packet, Reason, Time, ip};
 
-use crate::probe::STAGES;
-use crate::record::Column;
+use crate::column::Column;
 
 /// Rows that a run may keep: about half a gigabyte as columns.
 pub const MOST_ROWS: usize = 1_000_000;
@@ -32,6 +31,9 @@ pub enum Action {
     /// It comes to an end.
     Receive = 7,
 }
+
+/// Set in the number of a component that is a stage.
+pub const STAGES: u32 = 1 << 31;
 
 /// Where: an end, a link and direction, or a stage.
 #[derive(Clone, Copy, Debug)]

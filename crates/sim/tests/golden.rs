@@ -156,7 +156,7 @@ const HTB_PER_USER: &str = r#"per = "user", classes = { root = { rate = "8 Mbit/
     each = { parent = "root", rate = "1 Mbit/s", ceil = "6 Mbit/s", leaf = { kind = "fq-codel", limit = "20 packets" } }"#;
 
 /// Rows of words that need other parameters beside them, and of numbers: kind, name, parameters.
-const MORE: [(&str, &str, &str); 41] = [
+const MORE: [(&str, &str, &str); 43] = [
     (
         "activity-aqm",
         "rate_estimate, in ms",
@@ -182,6 +182,12 @@ const MORE: [(&str, &str, &str); 41] = [
     ("sfq", "two slots, perturbed", r#"divisor = 2, perturb = "0.3 s""#),
     ("htb", "per user, fq-codel", HTB_PER_USER),
     ("tbf", "peak_rate", r#"rate = "8 Mbit/s", burst = "15 kB", peak_rate = "9 Mbit/s", mtu = "1600 B""#),
+    ("auditor", "ratio", r#"rule = "ratio", delay = "200 ms", allowance = "0 B""#),
+    (
+        "congestion-policer",
+        "pass, strict, bytes",
+        r#"rate = "20 kbit/s", depth = "9 kB", harshness = "strict", charge = "pass""#,
+    ),
     (
         "policer",
         "excess_burst",
@@ -484,10 +490,15 @@ fn every_stage() {
             "rewriter" => MARKS.into(), // it rewrites what marks depend on
             _ => format!(r#"kind = {queue:?}, limit = "40 packets""#),
         };
-        World { queue, stage: of_kind(kind, params), ..SHORT }
+        // What is declared of congestion: losses, for the queue marks nothing.
+        let tcp = if CONEX.contains(&kind) { r#"conex = { report = "loss" }"# } else { "" };
+        World { queue, stage: of_kind(kind, params), tcp: tcp.into(), ..SHORT }
     });
     insta::assert_snapshot!(table);
 }
+
+/// Stages that read what senders declare.
+const CONEX: [&str; 2] = ["auditor", "congestion-policer"];
 
 #[test]
 fn every_traffic() {

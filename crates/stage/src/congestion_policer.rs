@@ -104,6 +104,8 @@ pub struct Params {
     pub cancelled: bool,
     /// Packets that are not ConEx are dropped like the user's others; they cost nothing.
     pub legacy: bool,
+    /// Reports are three bits, each of which is charged, not the codes of IPv4.
+    pub bits: bool,
 }
 
 impl Params {
@@ -133,6 +135,7 @@ impl Params {
             credit: is("credit", "charged"),
             cancelled: is("cancelled", "charged"),
             legacy: is("legacy", "police"),
+            bits: is("encoding", "ipv6"),
         })
     }
 }
@@ -266,6 +269,18 @@ impl CongestionPolicer {
             Unit::Packets => 1.0,
             Unit::Bytes => f64::from(packet.size),
         };
+        if params.bits {
+            let says = packet.signals();
+            if !says.capable {
+                return params.legacy.then_some(0.0);
+            }
+            let reports = u32::from(says.loss) + u32::from(says.ecn);
+            self.reports += u64::from(reports > 0);
+            self.credits += u64::from(says.credit);
+            self.volume += u64::from(packet.size) * u64::from(reports);
+            let charged = reports + u32::from(says.credit && params.credit);
+            return Some(of_packet * f64::from(charged));
+        }
         match codepoint {
             Codepoint::NotMarked | Codepoint::Negative => Some(0.0),
             Codepoint::Cancelled if !params.cancelled => params.legacy.then_some(0.0),
@@ -288,7 +303,7 @@ impl CongestionPolicer {
         if packet.payload == 0 && !packet.is_datagram() {
             return Pass::On;
         }
-        let codepoint = Codepoint::of(packet.ecn(), packet.re());
+        let codepoint = packet.codepoint();
         let Some(cost) = self.cost(packet, codepoint) else { return Pass::On };
         let params = self.params;
         self.arrived += 1;
@@ -377,7 +392,18 @@ pub(crate) const CLASS: Param = Param {
     doc: "The traffic class that packets get with the action of that name.",
 };
 
-const fn word(
+/// How packets declare congestion.
+pub(crate) const ENCODING: Param = word(
+    "encoding",
+    &["ipv4", "ipv6"],
+    "ipv4",
+    "Sanhaji et al. 2015, table I (ipv4); RFC 7837 section 4 (ipv6)",
+    "How packets declare congestion: by a code for reports and one for credit, or by three bits, for losses, marks and credit, each of \
+     which counts the whole packet.",
+);
+
+/// A parameter that is one of some words.
+pub(crate) const fn word(
     name: &'static str,
     words: &'static [&'static str],
     default: &'static str,
@@ -475,6 +501,7 @@ pub static TABLE: Mechanism = Mechanism {
             "RFC 6789 section 5",
             "Whether packets that are not ConEx go on untouched, or are picked like the user's others; they cost nothing.",
         ),
+        ENCODING,
     ],
     observables: &[
         Observable {
@@ -533,6 +560,7 @@ mod tests {
             credit: false,
             cancelled: true,
             legacy: false,
+            bits: false,
         }
     }
 
@@ -674,13 +702,30 @@ mod tests {
             let mut policer = CongestionPolicer::new(Params { action: Action::Mark, ..broke });
             let mut packet = packet(codepoint);
             let pass = policer.forward(&mut packet, &mut Stepper::new(1).cx(Time::ZERO));
-            (pass, Codepoint::of(packet.ecn(), packet.re()))
+            (pass, packet.codepoint())
         };
         let mark = Pass::Mark(Reason::CongestionPoliced);
         assert_eq!(marked(Codepoint::NotMarked), (mark, Codepoint::Negative));
         assert_eq!(marked(Codepoint::ReEcho), (mark, Codepoint::Cancelled));
         assert_eq!(marked(Codepoint::Negative), (Pass::On, Codepoint::Negative));
         assert_eq!(marked(Codepoint::Credit), (DROP, Codepoint::Credit));
+    }
+
+    /// RFC 7837 section 4: a packet is counted once for each of its bits; X alone, which RE stands for, costs nothing.
+    #[test]
+    fn each_bit_of_ipv6_is_charged() {
+        let cost = |bits: u8, re: bool, credit: bool| {
+            let mut policer = CongestionPolicer::new(Params { bits: true, credit, ..params() });
+            let mut packet = Packet { ip: ip::DATAGRAM | bits, ..Packet::new(0, 1500, 1472) };
+            packet.set_re(re);
+            assert_eq!(policer.forward(&mut packet, &mut Stepper::new(1).cx(Time::ZERO)), Pass::On);
+            (5.0 - policer.bucket.level, policer.arrived, policer.volume)
+        };
+        assert_eq!(cost(ip::LOSS | ip::MARK | ip::CREDIT, true, true), (3.0, 1, 3000));
+        assert_eq!(cost(ip::LOSS | ip::MARK | ip::CREDIT, true, false), (2.0, 1, 3000));
+        assert_eq!(cost(ip::MARK, true, false), (1.0, 1, 1500));
+        assert_eq!(cost(0, true, true), (0.0, 1, 0));
+        assert_eq!(cost(0, false, true), (0.0, 0, 0));
     }
 
     /// Acknowledgements and other segments without data are nobody's congestion.

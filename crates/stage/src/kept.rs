@@ -12,7 +12,7 @@ const NONE: u32 = u32::MAX;
 struct Entry<T> {
     key: u64,
     last: Time,
-    /// Who was silent for longer, and for less long.
+    /// Owners silent for longer, and for less long.
     before: u32,
     after: u32,
     state: T,
@@ -60,7 +60,7 @@ impl<T> Kept<T> {
         self.places.get(&key).map(|&place| &self.entries[place as usize].state)
     }
 
-    /// Forgets who has been silent for longer than `idle` at `now`.
+    /// Forgets owners that have been silent for longer than `idle` at `now`.
     pub fn forget(&mut self, now: Time) {
         let Some(idle) = self.idle else { return };
         while self.first != NONE && now.since(self.entries[self.first as usize].last) > idle {

@@ -4,6 +4,7 @@
 //! ([`Cx`]), and whoever moves packets does it.
 
 pub mod activity_meter;
+pub mod auditor;
 pub mod congestion_policer;
 pub mod csfq_edge;
 mod kept;
@@ -20,6 +21,7 @@ use evenflow_base::schema::{Mechanism, Problem, Values};
 use evenflow_base::{Packet, Reason, Time};
 
 pub use activity_meter::{ActivityMeter, FairMeter};
+pub use auditor::Auditor;
 pub use congestion_policer::CongestionPolicer;
 pub use csfq_edge::CsfqEdge;
 pub use kept::Kept;
@@ -144,6 +146,8 @@ macro_rules! stages {
 stages! {
     /// See [`activity_meter`].
     Activity(ActivityMeter),
+    /// See [`auditor`].
+    Auditor(Auditor),
     /// See [`congestion_policer`].
     Congestion(CongestionPolicer),
     /// See [`csfq_edge`].

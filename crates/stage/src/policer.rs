@@ -301,7 +301,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Absent("a single rate"),
             range: Range::POSITIVE,
             source: TRTCM,
-            doc: "The peak rate, PIR, at least rate: a second bucket, filled at this rate. What is beyond it is red.",
+            doc: "The peak rate, PIR, at least rate: a second bucket, filled at this rate. Packets beyond it are red.",
         },
         Param {
             name: "peak_burst",

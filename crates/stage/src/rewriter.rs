@@ -2,7 +2,7 @@
 //!
 //! RFC 3168 section 18 says what changes of the ECN field do: whoever erases marks hides congestion from senders, whoever clears the
 //! field has their packets dropped where others' are marked. A receive window is written as the end has announced to scale it in its
-//! SYN (RFC 7323 section 2.2): only who has seen both SYNs knows. Not here: sequence numbers, sizes, options, and a window that
+//! SYN (RFC 7323 section 2.2): only a box that has seen both SYNs knows. Not here: sequence numbers, sizes, options, and a window that
 //! follows a measured round trip (a window tuner).
 
 use evenflow_base::options::Options;
@@ -32,7 +32,7 @@ pub enum Window {
     AtMost(u64),
 }
 
-/// What is written as a window of `bytes` that is to be shifted by `shift`: whole units, at least one, at most what the field holds.
+/// The field for a window of `bytes` that is to be shifted by `shift`: whole units, at least one, at most what the field holds.
 #[inline]
 pub fn field(bytes: u64, shift: u8) -> u16 {
     (bytes >> shift).clamp(1, u64::from(u16::MAX)) as u16

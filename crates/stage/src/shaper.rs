@@ -190,7 +190,7 @@ mod tests {
         shaper.forward(&mut packet, &mut by_hand.cx(us(at)))
     }
 
-    /// Who was let go since the last call, and the alarm.
+    /// Packets released since the last call, and the alarm.
     fn said(by_hand: &mut Stepper) -> (Vec<u64>, Option<Time>) {
         let (mut gone, mut alarm) = (Vec::new(), None);
         for act in by_hand.acts.drain(..) {

@@ -132,7 +132,7 @@ fn single_rate(committed: &mut Bucket, excess: &mut Bucket, size: u32, before: C
     }
 }
 
-/// RFC 2698 section 3: what is not red costs tokens of the peak, what is green of both.
+/// RFC 2698 section 3: a packet that is not red costs tokens of the peak bucket, a green one of both buckets.
 #[inline]
 fn two_rates(committed: &mut Bucket, peak: &mut Bucket, size: u32, before: Colour) -> Colour {
     if before == Colour::Red || !peak.pay(size) {

@@ -7,7 +7,8 @@ use evenflow_base::credit::Arithmetic;
 use evenflow_base::limit::Limit;
 use evenflow_base::packet::ip;
 use evenflow_base::random::Given;
-use evenflow_base::{Ecn, Packet, Rate, Time};
+use evenflow_base::{Duration, Ecn, Packet, Rate, Time};
+use evenflow_stage::auditor::{self, Audit, Auditor, Losses, Rule};
 use evenflow_stage::congestion_policer::{self, Action, Charge, CongestionPolicer, Harshness};
 use evenflow_stage::three_colour::{Beyond, Colour, Meter, Profile, Unit};
 use evenflow_stage::{Act, Pass, Shaper, Station, Stepper};
@@ -146,6 +147,7 @@ fn run_congestion_policer(vector: &Json) -> Result<(), String> {
         credit: line(vector, "credit", "free") == "charged",
         cancelled: line(vector, "cancelled", "charged") == "charged",
         legacy: line(vector, "legacy", "pass") == "police",
+        bits: false,
     };
     let numbers: Vec<f64> =
         vector["draws"].as_array().expect("a list").iter().map(|n| n.as_f64().expect("a number")).collect();
@@ -178,6 +180,65 @@ fn run_congestion_policer(vector: &Json) -> Result<(), String> {
     if draws.left() == 0 { Ok(()) } else { Err(format!("{} numbers are left", draws.left())) }
 }
 
+/// Runs one vector of an auditor and says the first thing that differs.
+fn run_auditor(vector: &Json) -> Result<(), String> {
+    let number =
+        |name: &str, default: f64| vector.get(name).map_or(default, |n| n.as_f64().expect("a number"));
+    let unit = if vector["unit"] == "packets" { Unit::Packets } else { Unit::Bytes };
+    let audit = line(vector, "audit", "both");
+    let params = auditor::Params {
+        rule: match line(vector, "rule", "balance") {
+            "ratio" => Rule::Ratio { weight: number("weight", 0.01) },
+            _ => Rule::Balance { limit: number("limit", 10.0) },
+        },
+        audit: Audit { ecn: audit != "loss", loss: audit != "ecn" },
+        unit,
+        allowance: number("allowance", 3.0),
+        delay: Duration(number("delay_ns", 0.0) as u64),
+        losses: match line(vector, "losses", "gaps") {
+            "retransmissions" => Losses::Retransmissions,
+            _ => Losses::Gaps,
+        },
+        reordering: number("reordering", 3.0) as u32,
+        action: auditor::Action::Drop,
+        together: line(vector, "strangers", "own") == "together",
+        apart: line(vector, "encoding", "ipv4") == "ipv6",
+        idle: Duration(number("idle_ns", 60e9) as u64),
+    };
+    let numbers: Vec<f64> =
+        vector["draws"].as_array().expect("a list").iter().map(|n| n.as_f64().expect("a number")).collect();
+    let total = numbers.len();
+    let mut draws = Given::new(numbers);
+    let mut auditor = Auditor::new(params);
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let of = |name: &str| u16::try_from(whole(event, name)).expect("a size");
+        let (ecn, re) = code(&event["ecn"], &event["re"]);
+        let mut packet = Packet::new(0, of("bytes"), of("payload")).with_ecn(ecn);
+        packet.set_re(re);
+        let bits = event["bits"].as_str().unwrap_or_default().chars().map(|bit| match bit {
+            'L' => ip::LOSS,
+            'E' => ip::MARK,
+            'C' => ip::CREDIT,
+            other => panic!("{other} is no bit"),
+        });
+        packet.set_conex(bits.fold(0, |all, bit| all | bit));
+        let now = Time(whole(event, "at_ns"));
+        let verdict = match auditor.judge(&packet, whole(event, "seq"), whole(event, "flow"), now, &mut draws)
+        {
+            auditor::Verdict::Pass => "pass",
+            auditor::Verdict::Sanction => "sanction",
+            auditor::Verdict::Behind(_) => "behind",
+        };
+        let expect = &event["expect"];
+        let balance = auditor.observe("balance", now).expect("it is known");
+        let same = expect["balance"].as_f64().is_none_or(|expected| (balance - expected).abs() <= 1e-6);
+        if expect["verdict"] != verdict || !same || (total - draws.left()) as u64 != whole(expect, "draws") {
+            return Err(format!("event {n}: {verdict}, a balance of {balance}, and not {expect}"));
+        }
+    }
+    if draws.left() == 0 { Ok(()) } else { Err(format!("{} numbers are left", draws.left())) }
+}
+
 fn assert_met(folder: &str, least: usize, run: fn(&Json) -> Result<(), String>) {
     let vectors = vectors(folder);
     assert!(vectors.len() >= least, "only {} vectors", vectors.len());
@@ -199,6 +260,26 @@ fn every_vector_of_shapers_is_met() {
 #[test]
 fn every_vector_of_congestion_policers_is_met() {
     assert_met("congestion-policer", 15, run_congestion_policer);
+}
+
+#[test]
+fn every_vector_of_auditors_is_met() {
+    assert_met("auditor", 13, run_auditor);
+}
+
+/// A vector that expects something else does not pass unnoticed.
+#[test]
+fn a_wrong_vector_of_an_auditor_is_noticed() {
+    for (path, vector) in vectors("auditor") {
+        let events = vector["events"].as_array().expect("a list");
+        let sanctioned = events.iter().rposition(|event| event["expect"]["verdict"] == "sanction");
+        let sanctioned = sanctioned.unwrap_or_else(|| panic!("{path}: nobody is caught"));
+        for (key, other) in [("verdict", Json::from("pass")), ("balance", 99.into()), ("draws", 999.into())] {
+            let mut wrong = vector.clone();
+            wrong["events"][sanctioned]["expect"][key] = other;
+            assert!(run_auditor(&wrong).is_err(), "{path} {key}");
+        }
+    }
 }
 
 /// A vector that expects something else does not pass unnoticed.

@@ -1,7 +1,10 @@
-//! Laws of congestion policers, for any arrivals: what they charge in every interval, and that every packet is accounted for.
+//! Laws of congestion policers and auditors, for any arrivals: what is charged in every interval, that every packet is accounted for,
+//! and that an honest flow's balance is never below its credit less what is in flight.
 
+use evenflow_base::codepoint::CODEPOINTS;
 use evenflow_base::packet::ip;
 use evenflow_base::{Codepoint, Duration, Packet, Stream, Time};
+use evenflow_stage::auditor::{self, Audit, Auditor, Losses, Rule};
 use evenflow_stage::congestion_policer::{Action, Charge, CongestionPolicer, Harshness, Params};
 use evenflow_stage::three_colour::Unit;
 use evenflow_stage::{Pass, Station};
@@ -48,7 +51,7 @@ prop_compose! {
         let charge = if pass { Charge::Pass } else { Charge::Arrival };
         let (rate, depth) = (rate * of, depth * of);
         Params {
-            unit, rate, depth, floor: floor && !pass, level: level * depth, harshness, charge, action: Action::Drop, credit, cancelled, legacy,
+            unit, rate, depth, floor: floor && !pass, level: level * depth, harshness, charge, action: Action::Drop, credit, cancelled, legacy, bits: false,
         }
     }
 }
@@ -144,5 +147,169 @@ proptest! {
             prop_assert_eq!(share(-harshness.end(depth) * (1.0 + 1e-12)), 1.0);
             prop_assert_eq!(share(1e-300), 0.0);
         }
+    }
+}
+
+/// A flow of packets that pass marks and losses, and are told of one round trip later: `flight` packets are on their way.
+#[derive(Clone, Debug)]
+struct Honest {
+    flight: usize,
+    marks: f64,
+    losses: f64,
+    /// Credit for a window first.
+    credit: bool,
+    packets: usize,
+    seed: u64,
+}
+
+fn honest() -> impl Strategy<Value = Honest> {
+    (1usize..60, 0.0..0.2f64, 0.0..0.1f64, any::<bool>(), 50usize..600, any::<u64>()).prop_map(
+        |(flight, marks, losses, credit, packets, seed)| Honest {
+            flight,
+            marks,
+            losses,
+            credit,
+            packets,
+            seed,
+        },
+    )
+}
+
+impl Honest {
+    /// Sends all packets through `auditor`, which must see all losses at once. Says after each what the balance is, what of the flow's
+    /// congestion the sender has not been told of or not yet reported, and how much credit has arrived (with what was
+    /// lost before anything arrived).
+    fn send(&self, auditor: &mut Auditor, mut each: impl FnMut(f64, f64, f64)) {
+        let (mut draws, mut audits) = (Stream::new(self.seed, "network"), Stream::new(self.seed, "audit"));
+        let mut told: std::collections::VecDeque<f64> = std::collections::VecDeque::new();
+        let (mut owed, mut untold, mut credits, mut next) = (0.0, 0.0, 0, 0u64);
+        // Lost before anything arrived: an auditor cannot know.
+        let (mut unseen, mut arrived) = (0, false);
+        for n in 0..self.packets {
+            if told.len() == self.flight {
+                let congestion = told.pop_front().unwrap_or(0.0);
+                (owed, untold) = (owed + congestion, untold - congestion);
+            }
+            let mut code = Codepoint::NotMarked;
+            let before = owed;
+            if owed >= 1.0 {
+                (code, owed) = (Codepoint::ReEcho, owed - 1.0);
+            } else if self.credit && credits < self.flight {
+                (code, credits) = (Codepoint::Credit, credits + 1);
+            }
+            let seq = next;
+            next += 1448;
+            if draws.open01() < self.losses {
+                // What it reported is lost with it, and is reported again (RFC 7786 section 5).
+                owed = if code == Codepoint::ReEcho { before } else { owed };
+                credits -= usize::from(code == Codepoint::Credit);
+                unseen += usize::from(!arrived);
+                told.push_back(1.0);
+                untold += 1.0;
+                continue;
+            }
+            arrived = true;
+            let marked = draws.open01() < self.marks;
+            let after = code.marked(false).filter(|_| marked);
+            let congestion = f64::from(u8::from(after.is_some()));
+            told.push_back(congestion);
+            untold += congestion;
+            let mut packet = Packet::new(0, 1500, 1448).with_ecn(after.unwrap_or(code).ecn());
+            packet.set_re(code.re());
+            let _ = auditor.judge(&packet, seq, 0, Time(n as u64 * 1_000_000), &mut audits);
+            each(
+                auditor.observe("balance", Time::ZERO).unwrap_or(f64::NAN),
+                owed + untold,
+                (credits + unseen) as f64,
+            );
+        }
+    }
+}
+
+fn balance(losses: bool, allowance: f64) -> Auditor {
+    Auditor::new(auditor::Params {
+        rule: Rule::Balance { limit: 10.0 },
+        audit: Audit { ecn: true, loss: losses },
+        unit: Unit::Packets,
+        allowance,
+        delay: Duration::ZERO,
+        losses: Losses::Gaps,
+        reordering: 1,
+        action: auditor::Action::Drop,
+        together: false,
+        apart: false,
+        idle: Duration::from_seconds(60.0),
+    })
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    /// An honest flow's balance is the credit that it has given less what it has yet to be told of and to report: with credit for that
+    /// it is never below zero, without it is never below what is in flight and owed. Within the allowance nothing is sanctioned.
+    #[test]
+    fn an_honest_balance_is_never_below_what_is_in_flight(flow in honest()) {
+        let mut auditor = balance(true, flow.flight as f64);
+        let (mut least, mut wrong) = (0.0f64, None);
+        flow.send(&mut auditor, |balance, open, credit| {
+            least = least.min(balance);
+            if balance != credit - open {
+                wrong = Some((balance, open, credit));
+            }
+        });
+        prop_assert!(wrong.is_none(), "{wrong:?}");
+        let sanctioned = auditor.observe("sanctioned", Time::ZERO).unwrap_or(f64::NAN);
+        prop_assert!(sanctioned == 0.0 || least < -(flow.flight as f64));
+    }
+
+    /// Who declares nothing is in debt by all that the auditor saw, and every packet beyond the limit is dropped.
+    #[test]
+    fn who_declares_nothing_is_caught(marks in 0.02..0.3f64, seed: u64) {
+        let (mut auditor, mut draws) = (balance(false, 3.0), Stream::new(seed, "network"));
+        let (mut met, mut beyond) = (0u32, 0);
+        for n in 0..2_000u64 {
+            let code = if draws.open01() < marks { Codepoint::Negative } else { Codepoint::NotMarked };
+            met += u32::from(code == Codepoint::Negative);
+            let mut packet = packet(1500, code);
+            packet.ip &= !ip::DATAGRAM;
+            let verdict = auditor.judge(&packet, n * 1500, 0, Time(n * 1_000_000), &mut draws);
+            if met >= 10 {
+                prop_assert_eq!(verdict, auditor::Verdict::Sanction);
+                beyond += 1;
+            } else if met <= 3 {
+                prop_assert_eq!(verdict, auditor::Verdict::Pass);
+            }
+        }
+        prop_assert_eq!(auditor.observe("balance", Time::ZERO), Some(-f64::from(met)));
+        prop_assert!(beyond > 0 && auditor.observe("sanctioned_flows", Time::ZERO) == Some(1.0));
+    }
+
+    /// Packets that arrived went on, were sanctioned or wait; the books of all flows together are what packets said and showed; and a
+    /// report that is late by less than the delay is not late.
+    #[test]
+    fn an_auditors_books_add_up(codes in prop::collection::vec((0usize..8, 0u64..5), 1..400), seed: u64) {
+        let mut auditor = balance(false, 1.0);
+        let (mut draws, mut plus, mut minus, mut seen) = (Stream::new(seed, "law"), 0.0, 0.0, 0.0);
+        let mut known = [false; 5];
+        for (n, (code, flow)) in codes.iter().enumerate() {
+            let code = CODEPOINTS[*code];
+            let mut packet = packet(1500, code);
+            packet.ip &= !ip::DATAGRAM;
+            let _ = auditor.judge(&packet, 0, *flow, Time(n as u64), &mut draws);
+            let stranger = !std::mem::replace(&mut known[*flow as usize], true);
+            let skipped = code.worth().is_none() || stranger && code == Codepoint::Cancelled;
+            if skipped {
+                known[*flow as usize] &= !stranger;
+                continue;
+            }
+            seen += 1.0;
+            plus += f64::from(matches!(code, Codepoint::Credit | Codepoint::ReEcho | Codepoint::Cancelled) as u8);
+            minus += f64::from(matches!(code, Codepoint::Negative | Codepoint::Cancelled) as u8);
+        }
+        let of = |name| auditor.observe(name, Time::ZERO).unwrap_or(f64::NAN);
+        prop_assert_eq!(of("arrived"), seen);
+        prop_assert_eq!(of("reports") + of("credits"), plus);
+        prop_assert_eq!(of("marks_met"), minus);
+        prop_assert_eq!(of("flows"), known.iter().filter(|known| **known).count() as f64);
     }
 }

@@ -16,7 +16,7 @@ use crate::{START, UDP_HEADER};
 const NEXT: u32 = 0;
 /// The alarm of the oldest reply that is waited for.
 const LATE: u32 = 1;
-/// The alarm of the end, where it gives up what is on the way.
+/// The alarm of the end, where it gives up the probes under way.
 const OVER: u32 = 2;
 
 /// A user's ping.

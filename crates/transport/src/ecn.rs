@@ -5,7 +5,7 @@
 
 use evenflow_base::{Ecn as Field, flags};
 
-use crate::profile::{Ecn, PeerEcn};
+use crate::profile::{Ecn, PeerEcn, Profile};
 
 /// The three flags.
 pub const ACE: u8 = flags::AE | flags::CWR | flags::ECE;
@@ -85,6 +85,13 @@ pub fn settled(asked: Ecn, bits: u8) -> Ecn {
 pub fn agreed(asked: Ecn, peer: PeerEcn) -> Ecn {
     let (bits, _) = answer(peer, asked, offer(asked, 0), Field::NotCapable);
     settled(asked, bits)
+}
+
+impl Profile {
+    /// What the two ends agree on in their handshake (RFC 9768 section 3.1).
+    pub fn agreed_ecn(&self) -> Ecn {
+        agreed(self.ecn, self.peer_ecn)
+    }
 }
 
 /// How many marked packets an ACK reports that shows the counter `ace`, where `known` are known so far (modulo 8) and

@@ -8,6 +8,7 @@ pub mod congestion_control;
 pub mod connection;
 pub mod ecn;
 pub mod exposure;
+pub mod observables;
 pub mod profile;
 pub mod receiver;
 pub mod rtt;

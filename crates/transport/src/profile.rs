@@ -96,6 +96,9 @@ words! {
         Ticks = "ticks",
         /// Linux's, in whole ticks of the clock.
         LinuxTicks = "linux-ticks",
+        /// Linux's mean and deviation in whole ticks, with the floor on the whole; any ACK, a duplicate too, is a sample,
+        /// starts the timer again and ends its back-off (ns-2's Agent/TCP/Linux).
+        AnyAck = "any-ack",
     }
 }
 
@@ -833,11 +836,17 @@ impl Profile {
             reduction: Reduction::RateHalving,
             rtt: RttSource::Timestamps,
             clock_tick: Duration::from_millis(1),
-            rto: RtoRule::Linux,
+            rto: RtoRule::AnyAck,
             min_rto: Duration::from_millis(200),
             max_rto: Duration::from_millis(120_000),
             ..Profile::ns2()
         }
+    }
+
+    /// The tick in which the timeout is computed, ns: the clock's, for `any-ack` no less than ns-2's millisecond.
+    #[inline]
+    pub(crate) fn jiffy(&self) -> u64 {
+        if self.rto == RtoRule::AnyAck { self.clock_tick.0.max(1_000_000) } else { self.clock_tick.0 }
     }
 
     /// What the timestamp clock shows; it wraps.
@@ -1063,11 +1072,6 @@ impl Profile {
     pub(crate) fn ect_where(&self, on: bool) -> evenflow_base::Ecn {
         if on { self.ect.field() } else { evenflow_base::Ecn::NotCapable }
     }
-
-    /// What the two ends agree on in their handshake (RFC 9768 section 3.1; see [`crate::ecn`]).
-    pub fn agreed_ecn(&self) -> Ecn {
-        crate::ecn::agreed(self.ecn, self.peer_ecn)
-    }
 }
 
 /// The `tcp` table of a group. `congestion_control` may also be a table with a `kind`.
@@ -1079,7 +1083,7 @@ pub static TCP: Mechanism = Mechanism {
     doc: "A stack profile, any line of which may be overridden, and a congestion control.",
     source: "docs/tcp.md",
     params: PARAMS,
-    observables: crate::sender::observe::OBSERVABLES,
+    observables: crate::observables::OBSERVABLES,
     counters: &[],
     deviations: &[Deviation {
         what: "save_metrics is off in linux3.2 too; Linux keeps route metrics unless an administrator says otherwise.",

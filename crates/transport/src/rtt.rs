@@ -37,6 +37,10 @@ impl RttEstimator {
             RtoRule::Rfc => self.take(rtt.0 as i64),
             RtoRule::Linux => self.sample_linux(rtt, una, next, profile),
             RtoRule::LinuxTicks => self.sample_linux_ticks(rtt, una, next, profile),
+            RtoRule::AnyAck => {
+                // ns-2 rounds to the nearest jiffy; with timestamps in whole ones nothing is left to round.
+                self.take_linux_ticks(Duration(rtt.0 + profile.jiffy() / 2), profile);
+            }
             RtoRule::Ticks => {
                 // A sample is a whole number of ticks and at least one.
                 let tick = profile.clock_tick.0 as i64;
@@ -97,29 +101,18 @@ impl RttEstimator {
         }
     }
 
-    /// The same in whole ticks of the clock, the mean in eighths and the deviation, four times itself, in ones (Linux 3.2):
-    /// what a shift drops is lost.
+    /// The same in whole ticks of the clock (Linux 3.2): what a shift drops is lost.
     fn sample_linux_ticks(&mut self, rtt: Duration, una: u64, next: u64, profile: &Profile) {
         let tick = profile.clock_tick.0 as i64;
         let floor = (profile.min_rto.0 as i64).div_euclid(tick);
-        let r = (rtt.0 as i64 / tick).max(1);
-        let Some(smoothed) = self.smoothed else {
-            self.smoothed = Some(r * tick);
-            self.deviation = 2 * r; // four times r / 2
+        let first = self.smoothed.is_none();
+        self.take_linux_ticks(rtt, profile);
+        if first {
             self.highest = self.deviation.max(floor);
             self.variation = self.highest * tick;
             self.round = next;
             return;
-        };
-        let mut eighths = smoothed * 8 / tick;
-        let error = r - (eighths >> 3);
-        eighths += error;
-        self.smoothed = Some(eighths * tick / 8);
-        let mut size = error.abs() - (self.deviation >> 2);
-        if error < 0 && size > 0 {
-            size >>= 3;
         }
-        self.deviation += size;
         let mut variation = self.variation / tick;
         if self.deviation > self.highest {
             self.highest = self.deviation;
@@ -133,6 +126,26 @@ impl RttEstimator {
             self.highest = floor;
         }
         self.variation = variation * tick;
+    }
+
+    /// Mean and deviation in whole ticks: the mean in eighths, the deviation, four times itself, in ones.
+    fn take_linux_ticks(&mut self, rtt: Duration, profile: &Profile) {
+        let tick = profile.jiffy() as i64;
+        let r = (rtt.0 as i64 / tick).max(1);
+        let Some(smoothed) = self.smoothed else {
+            self.smoothed = Some(r * tick);
+            self.deviation = 2 * r; // four times r / 2
+            return;
+        };
+        let mut eighths = smoothed * 8 / tick;
+        let error = r - (eighths >> 3);
+        eighths += error;
+        self.smoothed = Some(eighths * tick / 8);
+        let mut size = error.abs() - (self.deviation >> 2);
+        if error < 0 && size > 0 {
+            size >>= 3;
+        }
+        self.deviation += size;
     }
 
     /// After the first sample: a connection before left a larger mean, or a larger mean deviation.
@@ -156,6 +169,7 @@ impl RttEstimator {
                 self.highest = self.deviation.max(floor.div_euclid(tick));
                 self.variation = self.highest * tick;
             }
+            RtoRule::AnyAck => self.deviation = 4 * deviation / profile.jiffy() as i64,
         }
     }
 
@@ -164,7 +178,7 @@ impl RttEstimator {
         let deviation = match profile.rto {
             RtoRule::Rfc | RtoRule::Ticks => self.variation,
             RtoRule::Linux => self.deviation,
-            RtoRule::LinuxTicks => self.deviation * profile.clock_tick.0 as i64 / 4,
+            RtoRule::LinuxTicks | RtoRule::AnyAck => self.deviation * profile.jiffy() as i64 / 4,
         };
         Duration(deviation as u64)
     }
@@ -185,6 +199,11 @@ impl RttEstimator {
         let Some(srtt) = self.smoothed else {
             return Duration::from_millis(1000).max(profile.min_rto).min(profile.max_rto);
         };
+        if profile.rto == RtoRule::AnyAck {
+            let tick = profile.jiffy() as i64;
+            let ticks = srtt / tick + self.deviation; // the deviation is four times itself
+            return Duration((ticks * tick) as u64).max(profile.min_rto).min(profile.max_rto);
+        }
         let tick = if profile.rto == RtoRule::LinuxTicks { profile.clock_tick.0 as i64 } else { 1 };
         // The floor is on the variation, which `variation` holds already multiplied by four.
         Duration((srtt / tick * tick + self.variation) as u64).min(profile.max_rto)
@@ -270,6 +289,21 @@ mod tests {
         assert_eq!(samples(&profile, &[1]).timeout(&profile), Duration::from_millis(204));
     }
 
+    /// ns-2's Agent/TCP/Linux: 100 + 2 * 100 ms at first. Steady, four times the deviation falls to the three that the shift
+    /// cannot take off, and the floor holds for the whole.
+    #[test]
+    fn any_ack_has_its_floor_on_the_whole() {
+        let profile = Profile::ns2_linux();
+        assert_eq!(samples(&profile, &[100]).timeout(&profile), Duration::from_millis(300));
+        assert_eq!(samples(&profile, &[250; 60]).timeout(&profile), Duration::from_millis(253));
+        assert_eq!(samples(&profile, &[100; 60]).timeout(&profile), Duration::from_millis(200));
+        // Finer timestamps are rounded to whole milliseconds.
+        let fine = Profile { clock_tick: Duration(1000), ..profile };
+        let mut rtt = RttEstimator::default();
+        rtt.sample(Duration(249_600_000), 0, 1, &fine);
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(250)));
+    }
+
     /// After a first sample of 50 ms, whose deviation is 25: a mean of 60 and a deviation of 70 count, smaller ones do not. The
     /// floor is on the whole (1 ms here) or on four times the deviation (200 ms).
     #[test]
@@ -281,6 +315,7 @@ mod tests {
             (Profile::linux(), 50 + 200, 60 + 4 * 70),
             // Ticks of 4 ms: 12 and, for 60 and 70, 15 and 4 * 70 / 4.
             (Profile::linux3_2(), 4 * 12 + 200, 4 * 15 + 4 * 70),
+            (Profile { min_rto: ms(1), ..Profile::ns2_linux() }, 50 + 4 * 25, 60 + 4 * 70),
         ] {
             let mut rtt = samples(&profile, &[50]);
             rtt.remembered(ms(40), ms(20), &profile);

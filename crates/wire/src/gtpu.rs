@@ -41,7 +41,7 @@ pub struct Extension {
     pub content: Vec<u8>,
 }
 
-/// Who must understand an extension header, by the two highest bits of its type (section 5.2.1).
+/// Which nodes must understand an extension header, by the two highest bits of its type (section 5.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
     /// Nobody; a node in between passes it on.
@@ -54,7 +54,7 @@ pub enum Duty {
     Everybody,
 }
 
-/// Who must understand an extension header of type `kind`.
+/// Which nodes must understand an extension header of type `kind`.
 pub fn duty(kind: u8) -> Duty {
     match kind >> 6 {
         0 => Duty::Skip,

@@ -24,6 +24,7 @@ _CROSSING = {
     **_PACKET,
     **_ECN,
     "re": "the RE flag; False",
+    "conex": 'what it reports by bits (RFC 7837): letters of "LEC", for losses, marks and credit; nothing',
     "segment": '"syn", "syn-ack", "ack", "data", "fin" or "rst" of a TCP connection; a datagram',
     "window": "its receive window as on the wire, 16 bits; not told",
     "scale": "the window scale that a SYN announces; none",

@@ -15,6 +15,7 @@ __all__ = [
     "ActivityAqm",
     "ActivityMeter",
     "AggressiveRate",
+    "Auditor",
     "Bba0",
     "Bola",
     "Bulk",
@@ -251,7 +252,7 @@ class FqCodel(Table):
         ce_threshold: Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.
             (duration; default: absent: off; at least 0)
         flows: Queues to which flows are hashed. (whole number; default: 1024; at least 1, at most 65536)
-        quantum: Bytes a round. (bytes; default: 1514 B; at least 1)
+        quantum: Bytes per round. (bytes; default: 1514 B; at least 1)
         drop_batch: Most packets that leave at once when the buffer is full; never more than half of their queue.
             (whole number; default: 64; at least 1)
         memory_limit: Most bytes of all queues together, beside the limit. (bytes; default: absent: off; at least 1)
@@ -591,13 +592,13 @@ class Medf(Table):
 class Drr(Table):
     """Deficit round robin.
 
-    Serves queues in turn, each up to its quantum times the weight of its owner, and carries over what is left.
+    Serves queues in turn, each up to its quantum times the weight of its owner, and carries over the rest.
 
     Source: Shreedhar and Varghese, IEEE/ACM ToN 1996.
 
     Attributes:
         per: By what packets are sorted into queues. (one of class, user, flow; default: user)
-        quantum: Bytes a turn for weight 1. (bytes; default: 1500 B; at least 1)
+        quantum: Bytes per turn for weight 1. (bytes; default: 1500 B; at least 1)
         overflow: Who goes when the buffer is full: the last packet of the longest queue, or the arriving one. (one of
             longest, arriving; default: longest)
     """
@@ -620,7 +621,7 @@ class Sfq(Table):
 
     Attributes:
         per: What is hashed. (one of flow, user; default: flow)
-        quantum: Bytes a turn; they and each packet are rounded up to a multiple of 8. (bytes; default: 1514 B; at
+        quantum: Bytes per turn; they and each packet are rounded up to a multiple of 8. (bytes; default: 1514 B; at
             least 1)
         divisor: Slots to which flows are hashed. (whole number; default: 1024; at least 1, at most 65536)
         perturb: Time between changes of the hash, which may bring a flow's packets out of order. (duration; default:
@@ -639,9 +640,9 @@ class Sfq(Table):
 class Htb(Table):
     """Hierarchical token bucket (HTB).
 
-    A tree of classes with a rate and a ceiling each. Leaves hold the packets; who has used up its rate borrows from
-    its parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate.
-    Observables are of a class: `links.L.queue.classes.NAME.tokens`; or of the leaf of a user or flow:
+    A tree of classes with a rate and a ceiling each. Leaves hold the packets; a class that has used up its rate
+    borrows from its parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the
+    link's rate. Observables are of a class: `links.L.queue.classes.NAME.tokens`; or of the leaf of a user or flow:
     `links.L.queue.leaves[0].tokens`.
 
     Source: Linux 3.2, sch_htb; Devera, HTB manual, 2002.
@@ -734,6 +735,73 @@ class ActivityMeter(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Auditor(Table):
+    """Auditor of congestion reports.
+
+    Compares the congestion that each ConEx flow has met (marks it sees, losses it infers) with what the flow has
+    declared, and drops, delays or demotes packets of flows that declare too little. It stands behind the queues that
+    mark. Segments without data and packets that are not ConEx go on untouched.
+
+    Source: RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02.
+
+    Attributes:
+        rule: balance: reports and credits less marks and losses; below the allowance, packets are picked with the
+            share that the debt is of limit. ratio: a flow is guilty whose credit is used up, or that has reported
+            less than it had met delay ago; then a share (p - x) / p is picked, by averages of congestion and of
+            reports. (one of balance, ratio; default: balance)
+        audit: What counts as congestion: congestion marks, losses, or both. Losses are seen of TCP segments alone.
+            (one of both, ecn, loss; default: both)
+        allowance: Congestion that may stay undeclared; whether it is packets or bytes says what is counted. (packets
+            or bytes; default: 3 packets; at least 0)
+        limit: The debt at which all packets of a flow are picked; for rule balance. (packets or bytes; default:
+            absent: 10 packets, or 15 kB; more than 0)
+        delay: How late a report may be: what was met since is not held against a flow yet. (duration; default:
+            absent: none with balance, where credit covers the round trip; required with ratio; at least 0)
+        losses: From what losses are inferred: from sequence numbers that stay missing, or from those that come again.
+            (one of gaps, retransmissions; default: gaps)
+        reordering: Packets from beyond a gap after which what is missing is lost, not late. (whole number; default:
+            3; at least 1, at most 1000)
+        action: What is done to packets that are picked: drop, hold, or give them a traffic class. (one of drop,
+            delay, class; default: drop)
+        hold: How long picked packets wait; those of the same flow behind them wait with them. (duration; default:
+            absent: 100 ms with action = "delay"; more than 0)
+        class_: The traffic class that packets get with the action of that name. (a name; default: absent: required
+            beside action = "class")
+        strangers: Whether flows that have declared nothing yet, not even credit, have an account each, or one for all
+            of them. (one of own, together; default: own)
+        encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
+            losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
+        weight: Of the newest packet in the averages of rule ratio. (number; default: 0.01; more than 0, at most 1)
+        idle: How long it remembers a silent flow. (duration; default: 60 s; more than 0)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "auditor"
+
+    rule: Literal["balance", "ratio"] | None = None
+    audit: Literal["both", "ecn", "loss"] | None = None
+    allowance: Quantity | None = None
+    limit: Quantity | None = None
+    delay: Quantity | None = None
+    losses: Literal["gaps", "retransmissions"] | None = None
+    reordering: int | Mapping[str, Any] | None = None
+    action: Literal["drop", "delay", "class"] | None = None
+    hold: Quantity | None = None
+    class_: str | None = None
+    strangers: Literal["own", "together"] | None = None
+    encoding: Literal["ipv4", "ipv6"] | None = None
+    weight: Number | None = None
+    idle: Quantity | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class CongestionPolicer(Table):
     """Congestion policer.
 
@@ -766,6 +834,8 @@ class CongestionPolicer(Table):
             is charged, or a marked packet of RFC 3168, which is not ConEx. (one of charged, free; default: charged)
         legacy: Whether packets that are not ConEx go on untouched, or are picked like the user's others; they cost
             nothing. (one of pass, police; default: pass)
+        encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
+            losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
             can, on the same path. (text; default: absent: none, or the stage that names this one)
@@ -787,6 +857,7 @@ class CongestionPolicer(Table):
     credit: Literal["free", "charged"] | None = None
     cancelled: Literal["charged", "free"] | None = None
     legacy: Literal["pass", "police"] | None = None
+    encoding: Literal["ipv4", "ipv6"] | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -868,7 +939,7 @@ class Policer(Table):
             required; at least 1)
         excess_burst: The excess burst, EBS: a second bucket, filled by what finds no room in the first. (packets or
             bytes; default: absent: no yellow; at least 1)
-        peak_rate: The peak rate, PIR, at least rate: a second bucket, filled at this rate. What is beyond it is red.
+        peak_rate: The peak rate, PIR, at least rate: a second bucket, filled at this rate. Packets beyond it are red.
             (rate or packet rate; default: absent: a single rate; more than 0)
         peak_burst: The peak burst, PBS: what the bucket of the peak rate holds. (packets or bytes; default: absent:
             required beside peak_rate; at least 1)
@@ -1604,7 +1675,7 @@ class Cubic(Table):
 class Multcp(Table):
     """MulTCP.
 
-    One connection that behaves like N: N packets a round trip are added, and a congestion event takes 1/(2N) of the
+    One connection that behaves like N: N packets per round trip are added, and a congestion event takes 1/(2N) of the
     window. N is the group's weight.
 
     Source: Crowcroft, Oechslin 1998; Siris et al. 2002.
@@ -1711,7 +1782,7 @@ class Vegas(Table):
 class Illinois(Table):
     """TCP-Illinois.
 
-    The window grows by alpha packets a round trip and gives up beta of itself at a loss: the longer the queueing
+    The window grows by alpha packets per round trip and gives up beta of itself at a loss: the longer the queueing
     delay, as a share of the longest seen, the smaller alpha and the larger beta. On stacks of whole segments in the
     kernel's whole numbers.
 
@@ -1783,7 +1854,7 @@ class Ledbat(Table):
         form: The RFC, or the module for ns-2, whose steps are whole packets. (one of rfc, ns2; default: rfc)
         target: TARGET: the queueing delay that is aimed at. (duration; default: absent: 100 ms; form ns2: 25 ms; more
             than 0, at most 0.1)
-        gain: GAIN: packets a round trip without any queueing delay. (number; default: 1; more than 0, at most 1)
+        gain: GAIN: packets per round trip without any queueing delay. (number; default: 1; more than 0, at most 1)
         allowed_increase: ALLOWED_INCREASE: how far the window may be ahead of what was in flight. (packets; default:
             1 packet; more than 0)
         min_window: MIN_CWND. (packets; default: absent: 2 packets; form ns2: 1 packet; at least 1)
@@ -1916,8 +1987,8 @@ class Tcp(Table):
             (duration; default: absent: as the profile says; at least 0)
         timer_wheel: How timers with a tick keep times of many ticks. (one of slots, exact; default: absent: as the
             profile says)
-        rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks, linux-ticks;
-            default: absent: as the profile says)
+        rto: How the retransmission timeout follows from the samples. (one of rfc6298, linux, ticks, linux-ticks, any-
+            ack; default: absent: as the profile says)
         min_rto: Floor of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
         max_rto: Ceiling of the retransmission timeout. (duration; default: absent: as the profile says; more than 0)
         handshake: How a connection opens. (one of three-way, none; default: absent: as the profile says)
@@ -2017,7 +2088,7 @@ class Tcp(Table):
     clock_tick: Quantity | None = None
     timer_tick: Quantity | None = None
     timer_wheel: Literal["slots", "exact"] | None = None
-    rto: Literal["rfc6298", "linux", "ticks", "linux-ticks"] | None = None
+    rto: Literal["rfc6298", "linux", "ticks", "linux-ticks", "any-ack"] | None = None
     min_rto: Quantity | None = None
     max_rto: Quantity | None = None
     handshake: Literal["three-way", "none"] | None = None
@@ -2265,8 +2336,8 @@ class HtbClass(Table):
         cburst: The same of ceil. (bytes; default: absent: 1600 B, and what comes in a nanosecond; at least 1)
         prio: Leaves: smaller ones go first, also when borrowing. (whole number; default: absent: 0; at least 0, at
             most 7)
-        quantum: Leaves: bytes a turn. Those who borrow from one class do so in proportion to it. (bytes; default:
-            absent: rate / r2q, between 1000 B and 200 kB; at least 1)
+        quantum: Leaves: bytes per turn. Borrowers from one class share in proportion to it. (bytes; default: absent:
+            rate / r2q, between 1000 B and 200 kB; at least 1)
         overhead: What the wire adds to each packet: it costs tokens, and counts for nothing else. (bytes; default:
             absent: 0 B; at least 0, at most 65535)
         mpu: A packet, with its overhead, costs the tokens of so many bytes at least. In ticks, of cells. (bytes;
@@ -2299,7 +2370,8 @@ class HtbLeaf(Table):
             codel, fq-codel; default: fifo)
         limit: How much may wait here: packets, bytes, or time at the class's rate. (packets, bytes or time; default:
             absent: 1000 packets; 127 with sfq, 10240 with fq-codel; more than 0)
-        quantum: Bytes a turn, of sfq and fq-codel. (bytes; default: absent: 1514 B with sfq and fq-codel; at least 1)
+        quantum: Bytes per turn, of sfq and fq-codel. (bytes; default: absent: 1514 B with sfq and fq-codel; at least
+            1)
         divisor: Slots to which sfq hashes flows. (whole number; default: absent: 1024 with sfq; at least 1, at most
             65536)
         perturb: Time between changes of the hash, of sfq. (duration; default: absent: never; at least 0.001)

@@ -10,7 +10,7 @@
 //! the packet and `overhead`, at least `mpu`; quanta, limits and counts are in the packet's own bytes.
 //!
 //! Not here: cells of ATM (`linklayer`), hysteresis (off in 3.2 too), the direct queue of packets without a class, filters,
-//! changes of classes while a run goes on, rules in leaves but drop-tail, SFQ, CoDel and FQ-CoDel.
+//! changes of classes while a run goes on, rules in leaves except drop-tail, SFQ, CoDel and FQ-CoDel.
 
 mod params;
 mod rounds;
@@ -77,7 +77,7 @@ pub fn charged(tokens: i128, passed: i128, depth: i128, cost: i128, memory: i128
 struct Class {
     parent: Option<u32>,
     level: usize,
-    /// Where the rounds of those who borrow from it are.
+    /// Where the rounds of its borrowers are.
     rounds: u32,
     /// Priorities on which it, or somebody below it, has something to send (`prio_activity`).
     active: u8,
@@ -86,7 +86,7 @@ struct Class {
     ctokens: i128,
     /// The clock at the last charge.
     charged: i128,
-    /// Its place in the queue of those who wait for a better mode; 0: none.
+    /// Its place in the queue of classes that wait for a better mode; 0: none.
     ticket: u64,
     price: Price,
     ceil_price: Price,
@@ -129,7 +129,7 @@ pub struct Htb<Q> {
     queues: Vec<u32>,
     /// First one of each level, then one of each class that has others below it.
     rounds: Vec<Rounds>,
-    /// Who waits for a better mode, by level: the clock, a ticket, the class. A class that no longer has the ticket is stale.
+    /// Classes that wait for a better mode, by level: the clock, a ticket, the class. A class that no longer has the ticket is stale.
     waits: Vec<BinaryHeap<Reverse<(i128, u64, u32)>>>,
     tickets: u64,
     /// By flow: what a leaf's SFQ hashes.
@@ -149,7 +149,7 @@ const SLOT_BITS: u32 = 16;
 const SLOT: usize = (1 << SLOT_BITS) - 1;
 
 impl<Q: Nested<Params = LeafParams>> Htb<Q> {
-    /// Classes with full buckets. `keys` tells the flows apart that a leaf's SFQ hashes, `hash` salts these.
+    /// Classes with full buckets. `keys` are the hash keys of flows for a leaf's SFQ, salted by `hash`.
     pub fn new(params: Params, keys: Arc<[u32]>, hash: &Stream) -> Htb<Q> {
         let count = params.classes.len();
         let a = params.arithmetic;
@@ -240,7 +240,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         }
     }
 
-    /// What a hash tells a flow apart by that `keys` does not know: its index where nobody has said.
+    /// The hash key of a flow that `keys` does not know: its index where nobody has said.
     fn key_of_newcomer(&self, flow: u32) -> u32 {
         self.newcomers.get(flow as usize - self.keys.len()).copied().unwrap_or(flow)
     }
@@ -312,7 +312,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         Some((item, mark))
     }
 
-    /// The leaf whose turn it is (`htb_lookup_leaf`): down from the round of the level through those who borrow. A round at its
+    /// The leaf whose turn it is (`htb_lookup_leaf`): down from the round of the level through the borrowers. A round at its
     /// end starts anew and hands the turn of the round above on.
     fn turn(&mut self, level: usize, priority: usize) -> Option<u32> {
         let mut path = [level; LEVELS + 1];

@@ -59,7 +59,7 @@ pub struct ClassParams {
     pub cburst: u64,
     /// 0 is served first; of leaves.
     pub priority: usize,
-    /// Bytes a turn; of leaves.
+    /// Bytes per turn; of leaves.
     pub quantum: i64,
     /// Bytes of a packet that the wire adds; they cost tokens.
     pub overhead: u32,

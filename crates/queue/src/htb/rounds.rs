@@ -50,7 +50,7 @@ pub(super) struct Round {
     pub(super) members: Numbers,
     /// Whose turn it is; absent: the first's, after one on the round above has passed.
     pub(super) turn: Option<u32>,
-    /// Who had the turn and left; the turn goes to the next of them.
+    /// The class that had the turn and left; the turn goes to the next of them.
     pub(super) left: Option<u32>,
 }
 

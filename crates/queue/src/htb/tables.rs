@@ -40,7 +40,7 @@ pub static LEAF: Nested = Nested {
             default: Fallback::Absent("1514 B with sfq and fq-codel"),
             range: Range::FROM_ONE,
             source: "Linux 3.2, sch_sfq; RFC 8290 section 5.2.4",
-            doc: "Bytes a turn, of sfq and fq-codel.",
+            doc: "Bytes per turn, of sfq and fq-codel.",
         },
         Param {
             name: "divisor",
@@ -133,7 +133,7 @@ pub static CLASS: Nested = Nested {
             default: Fallback::Absent("rate / r2q, between 1000 B and 200 kB"),
             range: Range::FROM_ONE,
             source: "Linux 3.2, sch_htb",
-            doc: "Leaves: bytes a turn. Those who borrow from one class do so in proportion to it.",
+            doc: "Leaves: bytes per turn. Borrowers from one class share in proportion to it.",
         },
         Param {
             name: "overhead",
@@ -168,7 +168,7 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Scheduler,
     traits: Traits { shapes: true, tree: true, ..Mechanism::PLAIN },
     title: "Hierarchical token bucket (HTB)",
-    doc: "A tree of classes with a rate and a ceiling each. Leaves hold the packets; who has used up its rate borrows from its \
+    doc: "A tree of classes with a rate and a ceiling each. Leaves hold the packets; a class that has used up its rate borrows from its \
           parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate. Observables are \
           of a class: `links.L.queue.classes.NAME.tokens`; or of the leaf of a user or flow: `links.L.queue.leaves[0].tokens`.",
     source: "Linux 3.2, sch_htb; Devera, HTB manual, 2002",

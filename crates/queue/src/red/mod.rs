@@ -860,7 +860,7 @@ pub static TABLE: Mechanism = Mechanism {
         Observable {
             name: "spread_probability",
             unit: "1",
-            doc: "Probability p_a with which the last packet was judged; with one draw an interval: whether it was picked.",
+            doc: "Probability p_a with which the last packet was judged; with one draw per interval: whether it was picked.",
         },
         Observable { name: "count", unit: "packets", doc: "Packets since the last that was picked." },
     ],

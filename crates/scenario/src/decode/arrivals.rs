@@ -3,7 +3,7 @@
 use evenflow_base::Duration;
 use evenflow_base::schema::Value;
 
-use super::groups::GroupDraft;
+use super::drafts::{ArrivalsDraft, GroupDraft};
 use super::table::unknown_keys;
 use super::{Table, by_name, fixed, plain};
 use crate::errors::{Errors, join};
@@ -12,20 +12,6 @@ use crate::sections::ARRIVALS;
 
 /// By how much shares may miss 1: they are written in decimals.
 const ROUNDING: f64 = 1e-9;
-
-/// A process as far as it could be decoded.
-pub(super) struct ArrivalsDraft {
-    /// Its name.
-    pub name: String,
-    arrivals: Option<Arrivals>,
-}
-
-impl ArrivalsDraft {
-    /// The process, if nothing was wrong.
-    pub fn finish(self) -> Option<Arrivals> {
-        self.arrivals
-    }
-}
 
 /// `[arrivals.NAME]`.
 pub(super) fn arrivals(root: &Table, errors: &mut Errors) -> Vec<ArrivalsDraft> {

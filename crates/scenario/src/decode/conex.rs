@@ -4,8 +4,7 @@ use evenflow_base::schema::Value;
 use evenflow_transport::exposure::{Encoding, Reports, Settings};
 use evenflow_transport::profile::Ecn;
 
-use super::groups::GroupDraft;
-use super::network::{LinkDraft, StageDraft};
+use super::drafts::{GroupDraft, LinkDraft, StageDraft};
 use crate::errors::{Errors, join};
 use crate::model::{Component, Hop};
 

@@ -5,151 +5,31 @@ use std::collections::BTreeSet;
 use evenflow_base::schema::{Law, Room, Value, Values, Way};
 use evenflow_transport::Profile;
 use evenflow_transport::congestion_control::{adopt, contradictions};
-use evenflow_transport::exposure::Settings;
 use evenflow_transport::profile::TCP;
 use serde_json::Value as Json;
 
-use super::arrivals::ArrivalsDraft;
-use super::network::{Crossing, LinkDraft, StageDraft};
+use super::drafts::{ArrivalsDraft, GroupDraft, LinkDraft, StageDraft, TrafficDraft};
 use super::table::{self, Table, name_problem, unknown_keys};
 use super::{as_table, by_name, fixed, list, mechanism_in, nothing, plain, text};
 use crate::errors::{Errors, join, quoted, shown, suggestion};
-use crate::model::{Component, Group, Hop, Spec, Stage, Tcp, Traffic};
+use crate::model::{Component, Hop, Spec, Stage, Tcp};
 use crate::sections::{CONGESTION_CONTROL, GROUP, TRAFFIC};
 
 /// Components on a path: a packet counts its hops, there and back, in eight bits.
 const MOST_COMPONENTS: usize = 100;
 
-/// Seconds after which no run goes on.
-const AFTER_ANY_RUN: f64 = 1e9;
-
 /// Flows of a whole scenario beyond which no machine of today has the memory.
 const MOST_FLOWS: u64 = 64_000_000;
 
-/// A group as far as it could be decoded.
-pub(super) struct GroupDraft {
-    /// Its name.
-    pub name: String,
-    /// How many users.
-    pub users: Option<u32>,
-    /// Its path.
-    pub path: Option<Vec<Hop>>,
-    /// The classes it sends, and whether each is acknowledged.
-    pub classes: Option<Vec<(String, bool)>>,
-    /// Its flows per user, in order: whether each block is TCP, and how many flows it has.
-    pub flows: Option<Vec<(bool, u32)>>,
-    traffic: Option<Vec<TrafficDraft>>,
-    processing: Option<Option<Value>>,
-    weight: Option<Value>,
-}
-
-struct TrafficDraft {
-    spec: Option<Spec>,
-    class: Option<String>,
-    /// Whether it goes over TCP; unknown where the kind is.
-    needs_tcp: Option<bool>,
-    /// The outer `None` means errors.
-    tcp: Option<Option<Tcp>>,
-    /// Where that stands, or would.
-    tcp_at: String,
-    /// The process that its flows come from; the outer `None` means errors.
-    arrivals: Option<Option<usize>>,
-}
-
-impl TrafficDraft {
-    const UNKNOWN: TrafficDraft = TrafficDraft {
-        spec: None,
-        class: None,
-        needs_tcp: None,
-        tcp: None,
-        tcp_at: String::new(),
-        arrivals: None,
-    };
-
-    /// The kind of an application, which opens its flows on the way.
-    fn opens(&self) -> Option<&'static str> {
-        let spec = self.spec.as_ref()?;
-        let kind = spec.mechanism.kind;
-        evenflow_traffic::opens(kind, &spec.values).then_some(kind)
-    }
-}
-
-impl TrafficDraft {
-    /// Its connections are those of an application, whose segments tell receive windows: it ends, if only after any run.
-    fn tell_windows(&mut self) {
-        let Some(spec) = &mut self.spec else { return };
-        let lasting = evenflow_traffic::flows(spec.mechanism.kind, &spec.values) > 0;
-        if lasting && self.needs_tcp == Some(true) {
-            spec.values.0.insert("until", Value::Seconds(AFTER_ANY_RUN));
-        }
-    }
-}
-
-impl GroupDraft {
-    /// Bytes of the largest packet that its users send, as far as that is known.
-    pub fn largest_packet(&self) -> Option<f64> {
-        let of = |traffic: &TrafficDraft| match traffic.tcp.as_ref()? {
-            Some(tcp) => Some((tcp.profile.mss + tcp.profile.header) as f64),
-            None => Some(traffic.spec.as_ref()?.values.get("packet")?.bounds().1),
-        };
-        let sizes = self.traffic.iter().flatten().filter_map(of);
-        sizes.filter(|size| size.is_finite()).max_by(f64::total_cmp)
-    }
-
-    /// The stacks that are ConEx senders, and where each stands.
-    pub fn conex(&self) -> impl Iterator<Item = (&Profile, &Settings, &str)> {
-        self.traffic.iter().flatten().filter_map(|draft| {
-            let profile = &draft.tcp.as_ref()?.as_ref()?.profile;
-            Some((profile, profile.conex.as_ref()?, draft.tcp_at.as_str()))
-        })
-    }
-
-    /// The group, if nothing was wrong; `classes` are those of all groups.
-    pub fn finish(self, classes: &[String]) -> Option<Group> {
-        let finish = |draft: TrafficDraft| {
-            let class = draft.class?;
-            let class = u8::try_from(classes.iter().position(|c| *c == class)?).ok()?;
-            Some(Traffic { spec: draft.spec?, class, tcp: draft.tcp?, arrivals: draft.arrivals? })
-        };
-        Some(Group {
-            name: self.name,
-            users: self.users?,
-            path: self.path?,
-            traffic: self.traffic?.into_iter().map(finish).collect::<Option<_>>()?,
-            processing: self.processing?,
-            weight: self.weight?,
-        })
-    }
-}
-
-impl GroupDraft {
-    /// Which of its traffic takes its flows from which process, and which share of them; `None` where some is unknown.
-    pub fn arrivals(&self) -> Option<Vec<(usize, usize, f64)>> {
-        let mut uses = Vec::new();
-        for (number, draft) in self.traffic.as_ref()?.iter().enumerate() {
-            let spec = draft.spec.as_ref()?;
-            uses.extend(
-                draft.arrivals?.map(|process| (number, process, spec.values.maybe("share").unwrap_or(1.0))),
-            );
-        }
-        Some(uses)
-    }
-
-    /// The kind of its traffic that opens flows on the way, if there is any.
-    pub fn opens(&self) -> Option<&'static str> {
-        self.traffic.as_ref()?.iter().find_map(TrafficDraft::opens)
-    }
-}
-
-/// The traffic classes of all groups and those that stages give, in the order of their names.
+/// The traffic classes of all groups and those `given` on the way, in the order of their names.
 pub(super) fn classes(
     groups: &[GroupDraft],
-    crossing: Option<&Crossing>,
+    given: Option<&BTreeSet<String>>,
     errors: &mut Errors,
 ) -> Vec<String> {
     let mut all: BTreeSet<&String> =
         groups.iter().flat_map(|g| &g.classes).flatten().map(|(c, _)| c).collect();
-    all.extend(crossing.iter().flat_map(|crossing| &crossing.all));
+    all.extend(given.into_iter().flatten());
     if all.len() > usize::from(u8::MAX) + 1 {
         errors.push("groups", format!("{} traffic classes; there can be 256", all.len()));
     }
@@ -219,7 +99,7 @@ fn group(
         Component::Link(_) => false,
     };
     if hops.iter().flatten().any(needs_windows) {
-        traffic.iter_mut().flatten().for_each(TrafficDraft::tell_windows);
+        traffic.iter_mut().flatten().for_each(TrafficDraft::announce_windows);
     }
     let classes = traffic.as_ref().and_then(|traffic| {
         traffic.iter().map(|t| Some((t.class.clone()?, t.needs_tcp?))).collect::<Option<Vec<_>>>()

@@ -5,6 +5,7 @@
 
 mod arrivals;
 mod conex;
+mod drafts;
 mod groups;
 mod network;
 mod record;
@@ -127,14 +128,14 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
     if let Some(json) = root.get("sweep") {
         as_table(json, "sweep", errors);
     }
-    let classes = groups::classes(&groups, crossing.as_ref(), errors);
+    let classes = groups::classes(&groups, crossing.as_ref().map(|crossing| &crossing.all), errors);
     let mut scenario = Scenario {
         title: title?,
         duration: duration?,
         warmup: warmup?,
         links: links.into_iter().map(|draft| draft.link).collect::<Option<_>>()?,
         stages: stages.into_iter().map(|draft| draft.stage).collect::<Option<_>>()?,
-        arrivals: arrivals.into_iter().map(arrivals::ArrivalsDraft::finish).collect::<Option<_>>()?,
+        arrivals: arrivals.into_iter().map(drafts::ArrivalsDraft::finish).collect::<Option<_>>()?,
         groups: groups.into_iter().map(|draft| draft.finish(&classes)).collect::<Option<_>>()?,
         classes,
         record: record?,

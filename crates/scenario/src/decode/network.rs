@@ -7,7 +7,7 @@ use evenflow_base::{Duration, Rate, Time};
 use evenflow_queue::htb::leaf_names;
 use serde_json::Value as Json;
 
-use super::groups::GroupDraft;
+use super::drafts::{GroupDraft, LinkDraft, StageDraft};
 use super::table::{self, Table, unknown_keys};
 use super::{as_table, by_name, fixed, list, mechanism_in, plain, refuse_later, single, text};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
@@ -16,31 +16,6 @@ use crate::model::{
 };
 use crate::sections::{JITTER, LINK, LINK_RATE, LOSS, QUEUE, REVERSE, STAGE, Section};
 use crate::{catalogue, quantity};
-
-/// A link as far as it could be decoded.
-pub(super) struct LinkDraft {
-    /// Its name.
-    pub name: String,
-    /// For whom there are copies.
-    pub per: Option<Per>,
-    /// All of it, if nothing was wrong.
-    pub link: Option<Link>,
-}
-
-/// A stage as far as it could be decoded.
-pub(super) struct StageDraft {
-    /// Its name.
-    pub name: String,
-    /// For whom there are copies.
-    pub per: Option<Per>,
-    /// What it is.
-    pub mechanism: Option<&'static Mechanism>,
-    /// Names of its peer and of what it controls, as they are written.
-    peer: Option<String>,
-    controls: Option<String>,
-    /// All of it, if nothing was wrong.
-    pub stage: Option<Stage>,
-}
 
 /// `[links.NAME]`.
 pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
@@ -786,7 +761,7 @@ pub(super) fn ties(
             }
         }
     }
-    // Who names nobody is the peer of the one that names it.
+    // A stage that names no peer is the peer of the stage that names it.
     for i in 0..stages.len() {
         let Some(peer) = peers[i] else { continue };
         let here = join(&join("stages", &stages[i].name), "peer");

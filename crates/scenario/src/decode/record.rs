@@ -2,11 +2,10 @@
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{Observable, Range, Type};
-use evenflow_transport::sender::observe::{OBSERVABLES, is_probed};
+use evenflow_transport::observables::{OBSERVABLES, is_probed};
 use serde_json::Value as Json;
 
-use super::groups::GroupDraft;
-use super::network::{LinkDraft, StageDraft};
+use super::drafts::{GroupDraft, LinkDraft, StageDraft};
 use super::table::{Table, unknown_keys};
 use super::{as_table, list, single, text};
 

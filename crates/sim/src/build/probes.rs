@@ -7,7 +7,8 @@ use evenflow_scenario::model::{Copies as Which, EventKind, Every, Histogram, Nod
 
 use super::Builder;
 use super::copies::Places;
-use crate::probe::{Probes, Series, Source, Timed};
+use crate::column::Column;
+use crate::probe::{Probes, Source, Timed};
 use crate::trace::Trace;
 
 impl Builder<'_> {
@@ -17,7 +18,7 @@ impl Builder<'_> {
         for series in &record.series {
             for (name, source, packet) in self.sources(&series.target, places) {
                 let column = probes.series.len();
-                probes.series.push(Series { name, ..Series::default() });
+                probes.series.push(Column { name, ..Column::default() });
                 probes.watches_links |= matches!(source, Source::Port(..));
                 match series.every {
                     Every::Interval(every) => {

@@ -12,8 +12,8 @@ use crate::RunError;
 use crate::events::{Key, Rank, key, time_of};
 use crate::network::{BACK, PEER, STAGE_INDEX};
 use crate::port::Queue;
-use crate::probe::{Happening, STAGES};
-use crate::trace::{Action, Place};
+use crate::probe::Happening;
+use crate::trace::{Action, Place, STAGES};
 
 /// How often a stage may be woken or answered at one instant, and how deep stages may be at work for each other at one.
 const MOST_AT_ONCE: u32 = 100_000;

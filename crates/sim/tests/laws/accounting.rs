@@ -215,7 +215,7 @@ fn the_histogram_has_the_mean() {
     close(r.number("links.bottleneck.queue_packets_mean"), mean, 1e-9);
 }
 
-/// Packets of a group: sent = delivered + lost, but for what is under way at either end of the window; throughput counts
+/// Packets of a group: sent = delivered + lost, except for packets under way at either end of the window; throughput counts
 /// whole packets, goodput application bytes once.
 #[test]
 fn groups_account_for_every_packet() {

@@ -1,5 +1,5 @@
-//! Congestion policers on a path, by packets that rewriters make into reports: what passes is what the tokens pay for, each user has
-//! a bucket of his own, and records have them by group and user.
+//! Congestion policers and auditors on a path, by packets that rewriters make into reports, or into those of a sender who declares
+//! nothing: what passes is what the tokens pay for, who declares nothing is caught, and records have both by group and user.
 
 use crate::common::{close, run, run_by};
 
@@ -104,4 +104,68 @@ fn bytes_are_packets_of_one_size_and_paths_agree() {
     );
     assert!(shared.maybe("stages.police.groups").is_none());
     assert!(shared.number("stages.police.policed") > 2.0 * a.number("stages.police.groups.heavy.policed"));
+}
+
+/// 1000 packets a second of a user who says that he is ConEx and declares nothing, and as many of one who is not; a queue marks one of a
+/// hundred of either, and an auditor stands behind it.
+fn audited(auditor: &str) -> String {
+    format!(
+        r#"
+duration = "20 s"
+stages.nothing = {{ kind = "rewriter", ecn = "ect1", re = true }}
+stages.audit = {{ kind = "auditor", per = "group", {auditor} }}
+links.line = {{ rate = "100 Mbit/s", delay = "5 ms", queue = {{ kind = "constant-probability", probability = 0.01 }} }}
+links.last = {{ rate = "100 Mbit/s", delay = "1 ms" }}
+[groups.cheat]
+users = 1
+path = ["nothing", "line", "audit", "last"]
+traffic = {{ kind = "cbr", rate = "12 Mbit/s" }}
+[groups.legacy]
+users = 1
+path = ["line", "audit", "last"]
+traffic = {{ kind = "cbr", rate = "12 Mbit/s", ecn_capable = true }}
+"#
+    )
+}
+
+/// Some ten marks, and nothing passes any more; who is not ConEx is not audited.
+#[test]
+fn who_declares_nothing_is_stopped() {
+    let r = run(&audited(""), 1);
+    let of = |what: &str| r.number(&format!("stages.audit.groups.{what}"));
+    let passed = r.number("groups.cheat.delivered_packets");
+    assert!((300.0..3_000.0).contains(&passed), "{passed}");
+    assert_eq!(of("cheat.arrived") - of("cheat.sanctioned"), passed);
+    assert_eq!(of("cheat.sanctioned"), r.number("stages.audit.drops.audited"));
+    assert_eq!(of("cheat.sanctioned_flows"), 1.0);
+    assert_eq!(of("cheat.least_balance"), -of("cheat.marks_met"));
+    close(of("cheat.marks_met"), 200.0, 0.25); // 14 is a standard error
+    assert_eq!((of("legacy.arrived"), of("legacy.sanctioned")), (0.0, 0.0));
+    close(r.number("groups.legacy.delivered_packets"), 20_000.0, 0.001);
+    let late = run(&audited(r#"delay = "5 s""#), 1);
+    let more = late.number("groups.cheat.delivered_packets") - passed;
+    assert!((4_500.0..5_500.0).contains(&more), "{more} packets in 5 s");
+}
+
+/// Held instead of dropped: nothing is lost, order is kept, and what is held at the end is counted.
+#[test]
+fn sanctioned_packets_may_wait() {
+    let text = audited(r#"action = "delay", hold = "250 ms""#);
+    let r = run(&text, 1);
+    let of = |what: &str| r.number(&format!("stages.audit.groups.cheat.{what}"));
+    assert_eq!(r.number("groups.cheat.losses"), 0.0);
+    assert_eq!(of("held"), 250.0);
+    let under_way = r.number("groups.cheat.sent_packets") - r.number("groups.cheat.delivered_packets");
+    assert!((250.0..260.0).contains(&under_way), "{under_way}");
+    let dropped = run(&audited(""), 1);
+    assert_eq!(of("sanctioned"), dropped.number("stages.audit.groups.cheat.sanctioned"));
+    assert_eq!(run_by(&text, 1, true).outcome.record_hash, r.outcome.record_hash);
+}
+
+/// The draft's rule: without credit guilty from the first mark on, and all that is not declared is dropped.
+#[test]
+fn the_drafts_rule_stops_a_cheat_too() {
+    let r = run(&audited(r#"rule = "ratio", delay = "0.2 s", allowance = "0 packets""#), 1);
+    let passed = r.number("groups.cheat.delivered_packets");
+    assert!(passed < 1_000.0, "{passed}");
 }

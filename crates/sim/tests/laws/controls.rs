@@ -185,7 +185,7 @@ fn dctcp_does_not_stall_where_what_is_not_capable_is_dropped() {
 }
 
 /// Every packet is marked, so alpha is 1 and every mark asks for half of the window. Two segments stay, which one ACK answers: two
-/// segments a round trip of 40 ms and their transmission, 2.4 ms, not one for each delayed ACK (200 ms more).
+/// segments per round trip of 40 ms and their transmission, 2.4 ms, not one for each delayed ACK (200 ms more).
 #[test]
 fn dctcp_does_not_starve_behind_delayed_acks() {
     let marked = dctcp_through_a_strict_marker(1.0, "");

@@ -95,7 +95,7 @@ fn processes() -> Vec<(&'static str, String)> {
     all
 }
 
-/// Little's law: what is in progress is what arrives times how long it stays, within the edges of the window.
+/// Little's law: transfers in progress = arrivals per second times duration, within the edges of the window.
 #[test]
 fn littles_law_of_every_arrival_process() {
     for (name, traffic) in processes() {
@@ -263,7 +263,7 @@ fn every_kind_gives_one_record_on_both_paths_folded_or_not() {
     }
 }
 
-/// Who shares nothing with others does not feel them, although their flows take the places of his.
+/// A user that shares nothing with others does not feel them, although their flows take the places of his.
 #[test]
 fn the_places_of_flows_show_nowhere() {
     let text = |others: usize| {

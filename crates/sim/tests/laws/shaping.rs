@@ -290,7 +290,7 @@ groups.a = { users = 1, path = ["gateway"], traffic = { kind = "bulk" }, tcp = {
     close(r.number("groups.a.goodput_bps") / 1e6, 4.4605, 0.01);
 }
 
-/// A shaper that never binds is a FIFO.
+/// A shaper faster than its traffic is a FIFO.
 #[test]
 fn a_shaper_faster_than_its_link_is_fifo() {
     let text = |scheduler: &str| {
@@ -321,7 +321,7 @@ groups.all = {{ users = 1, path = ["access", "bottleneck"], traffic = {{ kind = 
     }
 }
 
-/// The same of rules in leaves: behind a shaper that never binds they are what they are at the link itself, to the packet. FQ-CoDel
+/// The same of rules in leaves: behind a shaper that never holds packets back they are what they are at the link itself, to the packet. FQ-CoDel
 /// is where its queues never run empty: a tree does not ask a leaf that has nothing, a link does, and so forgets new queues sooner.
 #[test]
 fn a_rule_in_a_leaf_is_the_rule() {
@@ -377,7 +377,7 @@ groups.all = {{ users = {users}, path = ["bottleneck"], traffic = {traffic}{tcp}
     }
 }
 
-/// Behind a shaper that binds, a CoDel in each leaf keeps its queue short.
+/// Behind a shaper that holds packets back, a CoDel in each leaf keeps its queue short.
 #[test]
 fn each_leaf_has_its_own_codel() {
     let text = |leaf: &str| {

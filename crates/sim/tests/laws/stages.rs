@@ -172,7 +172,7 @@ groups.a = {{ users = 3, path = [{path}], traffic = {{ kind = "bulk" }} }}
     }
 }
 
-/// Held 20 ms there and 20 ms back: the same as 20 ms more of delay on the core, but for the queue, which sits before one and
+/// Held 20 ms there and 20 ms back: the same as 20 ms more of delay on the core, except for the queue, which sits before one and
 /// behind the other.
 #[test]
 fn a_stage_that_holds_is_a_delay() {
@@ -319,7 +319,7 @@ fn who_is_bleached_before_a_marker_loses_packets() {
     assert_eq!(run.sum("links.core.drops"), run.number("groups.through.losses"));
 }
 
-/// Who never hears of marks takes what the others leave (RFC 3168 section 18.1.1).
+/// A sender that never hears of marks takes what the others leave (RFC 3168 section 18.1.1).
 #[test]
 fn who_has_marks_erased_behind_a_marker_takes_the_others_share() {
     let plain = run(&rewritten(r#""access", "core", "box""#, r#"ecn_map = { ce = "ce" }"#), 1);

@@ -158,7 +158,7 @@ impl Control for Compound {
         (self.least, self.samples, self.end) = (None, 0, acked.next);
     }
 
-    /// NewReno's slow start without a delay window; from the threshold on 1 / win packets an ACK.
+    /// NewReno's slow start without a delay window; from the threshold on 1 / win packets per ACK.
     fn grow(&mut self, w: &mut Window, acked: &Acked) {
         self.reno.grow(w, acked);
     }

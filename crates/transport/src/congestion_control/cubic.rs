@@ -39,7 +39,7 @@ pub fn target(curve: f64, cwnd: f64) -> f64 {
     curve.max(cwnd).min(1.5 * cwnd)
 }
 
-/// Packets a round trip by which a window that `beta` multiplies at a loss averages as much as Reno's (RFC 9438
+/// Packets per round trip by which a window that `beta` multiplies at a loss averages as much as Reno's (RFC 9438
 /// section 4.3, alpha).
 #[inline]
 pub fn alpha(beta: f64) -> f64 {

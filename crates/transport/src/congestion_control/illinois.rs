@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_millis(3355);
 /// The curves' parameters (Liu et al. 2008 section 3).
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// alpha_max, packets a round trip.
+    /// alpha_max, packets per round trip.
     pub alpha_max: f64,
     /// alpha_min.
     pub alpha_min: f64,
@@ -38,7 +38,7 @@ pub const ETA_2: f64 = 0.1;
 /// Above this share the decrease is the largest: eta_3.
 pub const ETA_3: f64 = 0.8;
 
-/// Packets a round trip that the window grows by, `delay` being the mean queueing delay and `most` the largest seen, in any
+/// Packets per round trip that the window grows by, `delay` being the mean queueing delay and `most` the largest seen, in any
 /// one unit, where `delay` is above eta_1 `most`: k1 / (k2 + delay), which is alpha_max there and alpha_min at `most`
 /// (Liu et al. 2008 equations 3 and 5).
 #[inline]
@@ -147,7 +147,7 @@ impl Control for Illinois {
         }
     }
 
-    /// NewReno's slow start; from the threshold on alpha packets a round trip.
+    /// NewReno's slow start; from the threshold on alpha packets per round trip.
     fn grow(&mut self, w: &mut Window, acked: &Acked) {
         if w.cwnd < w.ssthresh {
             return self.reno.grow(w, acked);
@@ -254,7 +254,7 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "TCP-Illinois",
-    doc: "The window grows by alpha packets a round trip and gives up beta of itself at a loss: the longer the queueing delay, \
+    doc: "The window grows by alpha packets per round trip and gives up beta of itself at a loss: the longer the queueing delay, \
           as a share of the longest seen, the smaller alpha and the larger beta. On stacks of whole segments in the kernel's \
           whole numbers.",
     source: "Liu, Başar, Srikant 2008; Linux",
@@ -282,7 +282,11 @@ pub static TABLE: Mechanism = Mechanism {
     ],
     observables: &[
         WINDOW,
-        Observable { name: "alpha", unit: "packets", doc: "Packets a round trip that the window grows by." },
+        Observable {
+            name: "alpha",
+            unit: "packets",
+            doc: "Packets per round trip that the window grows by.",
+        },
         Observable { name: "beta", unit: "1", doc: "Share of the window that a loss would take." },
     ],
     counters: &[],

@@ -256,7 +256,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("1"),
             range: Range { min: 0.0, closed: false, max: 1.0 },
             source: "RFC 6817 section 2.5: at most 1",
-            doc: "GAIN: packets a round trip without any queueing delay.",
+            doc: "GAIN: packets per round trip without any queueing delay.",
         },
         Param {
             name: "allowed_increase",

@@ -15,7 +15,7 @@ use super::{Acked, Congestion, Control, WINDOW, Window};
 pub struct MulTcp {
     /// N: how many connections it stands for.
     weight: f64,
-    /// Up to this window, packets, slow start adds two packets an ACK.
+    /// Up to this window, packets, slow start adds two packets per ACK.
     limit: f64,
     /// Each mark counts, not only the first of a round trip.
     every_mark: bool,
@@ -61,7 +61,7 @@ impl Control for MulTcp {
         self.every_mark
     }
 
-    /// N packets a round trip from the threshold on; below it one or two an ACK. Each mark takes its cut, and an ACK with
+    /// N packets per round trip from the threshold on; below it one or two per ACK. Each mark takes its cut, and an ACK with
     /// a mark adds nothing.
     fn grow(&mut self, w: &mut Window, acked: &Acked) {
         for _ in 0..acked.marks {
@@ -100,7 +100,7 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::CongestionControl,
     traits: Mechanism::PLAIN,
     title: "MulTCP",
-    doc: "One connection that behaves like N: N packets a round trip are added, and a congestion event takes 1/(2N) of the \
+    doc: "One connection that behaves like N: N packets per round trip are added, and a congestion event takes 1/(2N) of the \
           window. N is the group's weight.",
     source: "Crowcroft, Oechslin 1998; Siris et al. 2002",
     params: &[

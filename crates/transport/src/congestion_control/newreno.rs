@@ -13,7 +13,7 @@ pub enum Counting {
     /// Each ACK makes one step of congestion avoidance, in whole bytes (RFC 5681 equation 3).
     #[default]
     Acks,
-    /// The same in real numbers: 1/cwnd packets an ACK.
+    /// The same in real numbers: 1/cwnd packets per ACK.
     AcksReal,
     /// A segment for each window of bytes acknowledged (RFC 5681 section 3.1, the recommended way; RFC 3465).
     Bytes,

@@ -80,7 +80,7 @@ impl Diff {
     }
 }
 
-/// Who moves the window at an ACK.
+/// What moves the window at an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Vegas: it has moved at the ACK already.
@@ -334,7 +334,7 @@ pub static TABLE: Mechanism = Mechanism {
         },
         Deviation {
             what: "The window's own steps do not ask whether it was used to the full.",
-            why: "The kernel does not ask there either; where a receive window binds, the delay is what stops the growth.",
+            why: "The kernel does not ask there either; where the receive window is the limit, the delay is what stops the growth.",
         },
     ],
 };

@@ -317,7 +317,7 @@ mod tests {
             [("increase_weight", Value::Number(3.0)), ("decrease_weight", Value::Number(2.0)), none];
         let mut cc = wtp("general", 1.0, &weights);
         assert_eq!(one(&mut cc, 10.0, 1), 9.75); // - 0.5 / 2
-        assert_eq!(one(&mut cc, 1.0, 1), 1.0); // 0.75, but for the least window
+        assert_eq!(one(&mut cc, 1.0, 1), 1.0); // 0.75, except for the least window
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod counts;
 mod duplicates;
 mod flow;
 pub mod metrics;
-pub mod observe;
+mod observe;
 mod selective;
 
 use evenflow_base::{Carried, Duration, Ecn as Field, Packet, Time, flags};

@@ -4,7 +4,7 @@
 use evenflow_base::{Duration, Packet, Report, Time, flags};
 
 use crate::congestion_control::{Congestion, Signal, Window};
-use crate::profile::{Ecn, LossDetection, Reduction, RttSource};
+use crate::profile::{Ecn, LossDetection, Reduction, RtoRule, RttSource};
 use crate::{Profile, Segment};
 
 use super::adaptive::Kept;
@@ -77,7 +77,7 @@ pub(super) struct Selective {
     pub(super) early: Time,
     kind: Early,
     pub(super) proportional: Proportional,
-    /// Rate halving: an ACK was seen that let nothing out.
+    /// Rate halving: the last ACK let a segment out.
     pub(super) half: bool,
     /// One segment goes whatever the window says (RFC 6675 section 5 step 4.3).
     pub(super) force: bool,
@@ -192,6 +192,9 @@ impl Sender {
                 self.rto = self.rtt.timeout(profile); // a backed-off timeout stays until a sample (RFC 6298 section 5)
             }
             self.timer = profile.due(now, self.rto);
+        } else if profile.rto == RtoRule::AnyAck && self.una < self.high {
+            self.rto = self.rtt.timeout(profile);
+            self.timer = profile.due(now, self.rto);
         }
         if profile.loss_detection == LossDetection::Rack {
             self.adapt_reordering(&news);
@@ -274,7 +277,9 @@ impl Sender {
                 .oldest
                 .map(|sent| now.since(sent))
                 .or_else(|| advanced.then(|| self.elapsed(ack.stamp, profile))),
-            RttSource::Timestamps => advanced.then(|| self.elapsed(ack.stamp, profile)),
+            RttSource::Timestamps => {
+                (advanced || profile.rto == RtoRule::AnyAck).then(|| self.elapsed(ack.stamp, profile))
+            }
             RttSource::OneSegment => {
                 self.timed.take_if(|timed| ack.seq >= timed.end).map(|timed| now.since(timed.sent))
             }
@@ -427,9 +432,9 @@ impl Sender {
             s.force = false;
             self.window.cwnd = (pipe + share) as f64;
         } else if matches!(profile.reduction, Reduction::RateHalving | Reduction::ProportionalOrHalving) {
-            // One segment for two ACKs until what is in flight fits the threshold.
+            // One segment for two ACKs, the first among them, until what is in flight fits the threshold.
             s.half = !s.half;
-            let allowed = if s.half { pipe } else { pipe + mss };
+            let allowed = if s.half { pipe + mss } else { pipe };
             self.window.cwnd = if (pipe + mss) as f64 > ssthresh { allowed as f64 } else { ssthresh };
         } else {
             self.window.cwnd = ssthresh;

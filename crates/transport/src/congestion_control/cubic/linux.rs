@@ -24,14 +24,17 @@ pub struct Module {
     most: Option<u64>,
     /// Sixteenths of a packet that an ACK is taken for.
     ratio: u64,
+    /// It counts ACKs, whatever they cover, and the one after `cnt` of them opens the window; `first` holds whatever the
+    /// curve says, which is looked at again each time the window moved.
+    by_acks: bool,
 }
 
 /// A kernel of today: 5 % a round trip at first, one and a half windows a round trip at most.
-pub const TODAY: Module = Module { first: 20, steepest: 2, most: None, ratio: 16 };
+pub const TODAY: Module = Module { first: 20, steepest: 2, most: None, ratio: 16, by_acks: false };
 
 /// Linux 2.6.22, which ns-2.35 ships (Sanhaji 2015's stack). Its mean of the packets an ACK covers starts at two and, in
 /// whole sixteenths, comes to rest at 31/16 where every packet has an ACK of its own: growth is nearly twice the curve's.
-pub const OF_2_6_22: Module = Module { first: 50, steepest: 1, most: Some(16), ratio: 31 };
+pub const OF_2_6_22: Module = Module { first: 50, steepest: 1, most: Some(16), ratio: 31, by_acks: true };
 
 /// What an epoch remembers.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +111,12 @@ impl Curve {
 
     /// By how many packets a window of `cwnd` grows when `acked` packets are acknowledged.
     pub fn grow(&mut self, cwnd: u64, acked: u64, now: Time, least: Option<Duration>, friendly: bool) -> u64 {
+        if self.module.by_acks {
+            self.update(cwnd, 1, now, least, friendly);
+            let full = self.credit >= self.count;
+            self.credit = if full { 0 } else { self.credit + 1 };
+            return u64::from(full);
+        }
         self.update(cwnd, acked, now, least, friendly);
         let mut steps = 0;
         if self.credit >= self.count {
@@ -131,7 +140,7 @@ impl Curve {
             return;
         }
         let same_jiffy = self.look.is_some_and(|look| look.at == jiffy);
-        let looked = self.epoch.is_some() && same_jiffy;
+        let looked = self.epoch.is_some() && same_jiffy && !self.module.by_acks;
         let last_max = self.last_max;
         let (scale, module) = (self.scale, self.module);
         let epoch = self.epoch.get_or_insert_with(|| {
@@ -157,7 +166,7 @@ impl Curve {
                 self.count = self.count.max(cwnd * 100 / (most * round));
             }
             if last_max.is_none() {
-                self.count = self.count.min(module.first);
+                self.count = if module.by_acks { module.first } else { self.count.min(module.first) };
             }
         }
         if friendly {
@@ -270,7 +279,7 @@ mod tests {
         // At K, 4316 / 1024 s later: target = 100; a window of 100 there grows by one in 100 windows.
         c.grow(100, 1, at(5000 + 4215), None, false);
         assert_eq!(c.count, 10_000);
-        // Twenty seconds beyond K: the target is 3200 packets above; two ACKs a packet.
+        // Twenty seconds beyond K: the target is 3200 packets above; two ACKs per packet.
         c.grow(100, 1, at(5000 + 24_215), None, false);
         assert_eq!(c.count, 2);
     }
@@ -284,6 +293,26 @@ mod tests {
         c.forget();
         c.grow(10, 1, at(2), None, false);
         assert_eq!((c.count, c.last_max), (20, None));
+    }
+
+    /// Linux 2.6.22: from 3 to 2, the target is 3 and cnt 2 * 16 / 31 = 1, so that the second ACK opens the window. Before a
+    /// loss cnt is 50 * 16 / 31 = 25, however steep the curve.
+    #[test]
+    fn the_module_of_ns2_counts_one_ack_more() {
+        let new = || {
+            let shape = Shape { c: 0.4, beta: 819.0 / 1024.0, fast_convergence: true, reno_friendly: false };
+            Curve::new(&shape, OF_2_6_22)
+        };
+        let least = Some(Duration::from_millis(100));
+        let mut c = new();
+        assert_eq!(c.reduce(3, true), 2); // 2.4
+        let steps: Vec<u64> = (0..4).map(|n| c.grow(2, 1, at(5000 + n), least, false)).collect();
+        assert_eq!((steps, c.count), (vec![0, 1, 0, 1], 1));
+        let mut c = new();
+        let steps: Vec<u64> = (0..26).map(|n| c.grow(2, 1, at(1000 * n), least, false)).collect();
+        assert_eq!((steps.iter().sum::<u64>(), steps[25]), (1, 1));
+        // An ACK of several packets is one ACK.
+        assert_eq!(c.grow(2, 25, at(30_000), least, false), 0);
     }
 
     #[test]

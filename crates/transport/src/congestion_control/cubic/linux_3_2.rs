@@ -16,10 +16,10 @@ pub const HZ: u64 = 250;
 /// While the window stands still the curve is looked at after more than this: HZ / 32.
 const STILL: u64 = HZ / 32;
 
-/// At most so many ACKs a packet before the first loss.
+/// At most so many ACKs per packet before the first loss.
 const FIRST: u64 = 20;
 
-/// `delayed_ack` at the start: two packets an ACK, in sixteenths.
+/// `delayed_ack` at the start: two packets per ACK, in sixteenths.
 const TWO_PACKETS: u64 = 2 << 4;
 
 /// ACKs so close, in ms, belong to one train (`hystart_ack_delta`).
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(c.reduce(2), 2);
     }
 
-    /// Before a loss a packet for 20 ACKs at most, at two packets an ACK for ten; one more ACK than `cnt` each time.
+    /// Before a loss a packet for 20 ACKs at most, at two packets per ACK for ten; one more ACK than `cnt` each time.
     #[test]
     fn before_a_loss_a_packet_for_cnt_and_one_more_acks() {
         let mut c = curve();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     /// After a loss at 100: 70. K = cbrt(2^40 / 410 * 30) = 4316. At once, with 100 ms of least delay, 25 jiffies = 102: off
-    /// 4214, delta 27 (27.9), target 73, cnt = 70 / 3 = 23, at two packets an ACK 11. The time of an OFF period counts: 5 s
+    /// 4214, delta 27 (27.9), target 73, cnt = 70 / 3 = 23, at two packets per ACK 11. The time of an OFF period counts: 5 s
     /// later, 1275 jiffies = 5222, off 906, delta 410 * 906^3 / 2^40 = 0: target 100, cnt 70 / 30 = 2, 1.
     #[test]
     fn idle_time_belongs_to_the_epoch() {
@@ -335,7 +335,7 @@ mod tests {
         assert_ne!(c.count, 99);
     }
 
-    /// Reno's window grows by one for more than 15/8 of 16 = 30 ACKs; it is then one ahead, cnt <= 16, at two packets an ACK 8.
+    /// Reno's window grows by one for more than 15/8 of 16 = 30 ACKs; it is then one ahead, cnt <= 16, at two packets per ACK 8.
     #[test]
     fn reno_is_the_least() {
         let mut c = curve();
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(c.count, 8);
     }
 
-    /// The mean of packets an ACK: (32 - 2 + 1) = 31, 31 - 1 + 1 = 31; only where all is well.
+    /// The mean of packets per ACK: (32 - 2 + 1) = 31, 31 - 1 + 1 = 31; only where all is well.
     #[test]
     fn what_an_ack_covers_is_smoothed() {
         let mut c = curve();

@@ -123,7 +123,7 @@ fn the_window_is_at_the_plateau_at_k_and_a_mirror_image_later() {
         w.ssthresh = cc.reduce(&w, &event(Signal::Loss, 0.0, 500.0));
         w.cwnd = w.ssthresh;
         assert!(near(w.cwnd / MSS, 350.0));
-        // K = cbrt(150 / 0.4) = 7.211 s. A round trip behind or ahead at half way: 1.95 packets a round trip.
+        // K = cbrt(150 / 0.4) = 7.211 s. A round trip behind or ahead at half way: 1.95 packets per round trip.
         let now = run(&mut cc, &mut w, 0.0, 3.606, 0.1);
         assert!((w.cwnd / MSS - 481.25).abs() < 4.0, "{form}: {}", w.cwnd / MSS); // 500 - 150 / 8
         let now = run(&mut cc, &mut w, now, 7.211, 0.1);

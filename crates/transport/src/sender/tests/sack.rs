@@ -1,6 +1,7 @@
 //! Loss recovery by SACK: RFC 6675 (IsLost, SetPipe, NextSeg), forward acknowledgement, RFC 2883.
 
 use super::*;
+use crate::profile::RtoRule;
 
 /// RFC 6675 section 5. Limited transmit (3.3) while fewer than three segments are reported: cwnd - pipe = 1 each time.
 /// The third makes 3000 bytes, more than (DupThresh - 1) SMSS: FlightSize without what limited transmit sent is 10, so
@@ -316,4 +317,19 @@ fn a_lost_syn_costs_the_initial_window() {
           1000 | timer | SYN   | rto 3000
           1050 | syn   | ACK 0 | open cwnd 1 rto 2050",
     );
+}
+
+/// ns-2's Agent/TCP/Linux: every ACK is a sample, and the timer starts again with it, 200 ms at least. With Linux's rule, 50 + 200 ms
+/// after the last ACK of new data, it stands.
+#[test]
+fn on_ns2_linux_any_ack_starts_the_timer_again() {
+    for (rto, due) in [(RtoRule::AnyAck, [250, 300, 350]), (RtoRule::Linux, [300, 300, 300])] {
+        let [first, second, third] = due;
+        Bench::new(Profile { rto, ..Profile::ns2_linux() }, None).with_window(10.0, 10.0).table(&format!(
+            "0   | open            | SYN      |
+             50  | syn             | ACK 0..9 | rto {first}
+             100 | ack 0 sack 1    | 10       | rto {second}
+             150 | ack 0 sack 1..2 | 11       | rto {third}"
+        ));
+    }
 }

@@ -1,0 +1,166 @@
+//! What decoding has of a section before all of it is known to be sound: `None` where something was wrong, which has been reported.
+
+use evenflow_base::schema::{Mechanism, Value};
+use evenflow_transport::Profile;
+use evenflow_transport::exposure::Settings;
+
+use crate::model::{Arrivals, Group, Hop, Link, Per, Spec, Stage, Tcp, Traffic};
+
+/// Seconds after which no run goes on.
+const AFTER_ANY_RUN: f64 = 1e9;
+
+/// A process as far as it could be decoded.
+pub struct ArrivalsDraft {
+    /// Its name.
+    pub name: String,
+    pub arrivals: Option<Arrivals>,
+}
+
+impl ArrivalsDraft {
+    /// The process, if nothing was wrong.
+    pub fn finish(self) -> Option<Arrivals> {
+        self.arrivals
+    }
+}
+
+/// A link as far as it could be decoded.
+pub struct LinkDraft {
+    /// Its name.
+    pub name: String,
+    /// For whom there are copies.
+    pub per: Option<Per>,
+    /// All of it, if nothing was wrong.
+    pub link: Option<Link>,
+}
+
+/// A stage as far as it could be decoded.
+pub struct StageDraft {
+    /// Its name.
+    pub name: String,
+    /// For whom there are copies.
+    pub per: Option<Per>,
+    /// What it is.
+    pub mechanism: Option<&'static Mechanism>,
+    /// Names of its peer and of what it controls, as they are written.
+    pub peer: Option<String>,
+    pub controls: Option<String>,
+    /// All of it, if nothing was wrong.
+    pub stage: Option<Stage>,
+}
+
+/// A group as far as it could be decoded.
+pub struct GroupDraft {
+    /// Its name.
+    pub name: String,
+    /// How many users.
+    pub users: Option<u32>,
+    /// Its path.
+    pub path: Option<Vec<Hop>>,
+    /// The classes it sends, and whether each is acknowledged.
+    pub classes: Option<Vec<(String, bool)>>,
+    /// Its flows per user, in order: whether each block is TCP, and how many flows it has.
+    pub flows: Option<Vec<(bool, u32)>>,
+    pub traffic: Option<Vec<TrafficDraft>>,
+    pub processing: Option<Option<Value>>,
+    pub weight: Option<Value>,
+}
+
+/// One kind of a group's traffic as far as it could be decoded.
+pub struct TrafficDraft {
+    pub spec: Option<Spec>,
+    pub class: Option<String>,
+    /// Whether it goes over TCP; unknown where the kind is.
+    pub needs_tcp: Option<bool>,
+    /// The outer `None` means errors.
+    pub tcp: Option<Option<Tcp>>,
+    /// Where that stands, or would.
+    pub tcp_at: String,
+    /// The process that its flows come from; the outer `None` means errors.
+    pub arrivals: Option<Option<usize>>,
+}
+
+impl TrafficDraft {
+    /// Nothing is known of it.
+    pub const UNKNOWN: TrafficDraft = TrafficDraft {
+        spec: None,
+        class: None,
+        needs_tcp: None,
+        tcp: None,
+        tcp_at: String::new(),
+        arrivals: None,
+    };
+
+    /// The kind of an application, which opens its flows on the way.
+    fn opens(&self) -> Option<&'static str> {
+        let spec = self.spec.as_ref()?;
+        let kind = spec.mechanism.kind;
+        evenflow_traffic::opens(kind, &spec.values).then_some(kind)
+    }
+}
+
+impl TrafficDraft {
+    /// Its connections are those of an application, whose segments announce receive windows: it ends, if only after any run.
+    pub fn announce_windows(&mut self) {
+        let Some(spec) = &mut self.spec else { return };
+        let lasting = evenflow_traffic::flows(spec.mechanism.kind, &spec.values) > 0;
+        if lasting && self.needs_tcp == Some(true) {
+            spec.values.0.insert("until", Value::Seconds(AFTER_ANY_RUN));
+        }
+    }
+}
+
+impl GroupDraft {
+    /// Bytes of the largest packet that its users send, as far as that is known.
+    pub fn largest_packet(&self) -> Option<f64> {
+        let of = |traffic: &TrafficDraft| match traffic.tcp.as_ref()? {
+            Some(tcp) => Some((tcp.profile.mss + tcp.profile.header) as f64),
+            None => Some(traffic.spec.as_ref()?.values.get("packet")?.bounds().1),
+        };
+        let sizes = self.traffic.iter().flatten().filter_map(of);
+        sizes.filter(|size| size.is_finite()).max_by(f64::total_cmp)
+    }
+
+    /// The stacks that are ConEx senders, and where each stands.
+    pub fn conex(&self) -> impl Iterator<Item = (&Profile, &Settings, &str)> {
+        self.traffic.iter().flatten().filter_map(|draft| {
+            let profile = &draft.tcp.as_ref()?.as_ref()?.profile;
+            Some((profile, profile.conex.as_ref()?, draft.tcp_at.as_str()))
+        })
+    }
+
+    /// The group, if nothing was wrong; `classes` are those of all groups.
+    pub fn finish(self, classes: &[String]) -> Option<Group> {
+        let finish = |draft: TrafficDraft| {
+            let class = draft.class?;
+            let class = u8::try_from(classes.iter().position(|c| *c == class)?).ok()?;
+            Some(Traffic { spec: draft.spec?, class, tcp: draft.tcp?, arrivals: draft.arrivals? })
+        };
+        Some(Group {
+            name: self.name,
+            users: self.users?,
+            path: self.path?,
+            traffic: self.traffic?.into_iter().map(finish).collect::<Option<_>>()?,
+            processing: self.processing?,
+            weight: self.weight?,
+        })
+    }
+}
+
+impl GroupDraft {
+    /// Which of its traffic takes its flows from which process, and which share of them; `None` where some is unknown.
+    pub fn arrivals(&self) -> Option<Vec<(usize, usize, f64)>> {
+        let mut uses = Vec::new();
+        for (number, draft) in self.traffic.as_ref()?.iter().enumerate() {
+            let spec = draft.spec.as_ref()?;
+            uses.extend(
+                draft.arrivals?.map(|process| (number, process, spec.values.maybe("share").unwrap_or(1.0))),
+            );
+        }
+        Some(uses)
+    }
+
+    /// The kind of its traffic that opens flows on the way, if there is any.
+    pub fn opens(&self) -> Option<&'static str> {
+        self.traffic.as_ref()?.iter().find_map(TrafficDraft::opens)
+    }
+}

@@ -1,0 +1,1109 @@
+//! Auditor: compares, where packets leave the network, the congestion that each flow has met with what it has declared, and acts on
+//! flows that declare too little (RFC 7713 section 5.5).
+//!
+//! Two rules decide. `balance`: a flow's reports and credits less its marks and losses (Sanhaji et al. 2015, who switch theirs off;
+//! re-ECN's balance of worths). `ratio`: the tests and the drop probability of draft-wagner-conex-audit-02. Marks are seen on the
+//! packets. Losses are inferred from sequence numbers, where there are any to see: never exactly (RFC 7713 section 5.5). Not here:
+//! who pays for congestion (the congestion policer), feedback (the sender), re-ECN's droppers, which would be rules beside these.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use evenflow_base::schema::{
+    Counter, Deviation, Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type,
+    Value, Values,
+};
+use evenflow_base::{Codepoint, Draw, Duration, Ecn, Packet, Reason, Time};
+
+use crate::Kept;
+use crate::congestion_policer::{CLASS, ENCODING, class_after, class_given, class_problem, unit, word};
+use crate::station::{Cx, HeldPacket, Owner, Pass, Station};
+use crate::three_colour::Unit;
+
+/// How a flow is judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// By what it has declared less what it has met; in debt by `limit` it is dropped altogether.
+    Balance {
+        /// Packets or bytes.
+        limit: f64,
+    },
+    /// By the tests of draft-wagner-conex-audit-02; averages have this weight a packet.
+    Ratio {
+        /// Of the newest packet.
+        weight: f64,
+    },
+}
+
+/// What counts as congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// Congestion marks.
+    pub ecn: bool,
+    /// Losses that sequence numbers show.
+    pub loss: bool,
+}
+
+/// From what losses are inferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Losses {
+    /// From numbers that are missing.
+    Gaps,
+    /// From numbers that come again.
+    Retransmissions,
+}
+
+/// What is done to packets of a flow that declares too little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// They are dropped.
+    Drop,
+    /// They wait so long, and those behind them with them.
+    Delay(Duration),
+    /// They go on in this class.
+    Class(u8),
+}
+
+/// Its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// How a flow is judged.
+    pub rule: Rule,
+    /// What is audited.
+    pub audit: Audit,
+    /// What is counted.
+    pub unit: Unit,
+    /// Debt that is overlooked, packets or bytes.
+    pub allowance: f64,
+    /// How late a report may be.
+    pub delay: Duration,
+    /// How losses are seen.
+    pub losses: Losses,
+    /// Packets beyond a gap after which what is missing is lost.
+    pub reordering: u32,
+    /// What is done.
+    pub action: Action,
+    /// Flows that have declared nothing have one account together.
+    pub together: bool,
+    /// Reports of losses, of marks and credits are three bits, not the codes of IPv4.
+    pub apart: bool,
+    /// When a silent flow is forgotten.
+    pub idle: Duration,
+}
+
+impl Params {
+    /// From decoded values.
+    pub fn new(values: &Values, classes: &[String]) -> Result<Params, Vec<Problem>> {
+        let problems = problems(values);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let is = |name: &str, word: &str| values.word(name) == word;
+        let class = |name: &str| classes.iter().position(|class| class == name).unwrap_or(0) as u8;
+        let unit = values.get("allowance").and_then(unit).unwrap_or(Unit::Packets);
+        Ok(Params {
+            rule: match values.word("rule") {
+                "ratio" => Rule::Ratio { weight: values.number("weight") },
+                _ => Rule::Balance { limit: values.maybe("limit").unwrap_or(LIMIT[unit as usize]) },
+            },
+            audit: Audit { ecn: !is("audit", "loss"), loss: !is("audit", "ecn") },
+            unit,
+            allowance: values.number("allowance"),
+            delay: Duration::from_seconds(values.maybe("delay").unwrap_or(0.0)),
+            losses: if is("losses", "retransmissions") { Losses::Retransmissions } else { Losses::Gaps },
+            reordering: values.number("reordering") as u32,
+            action: match values.word("action") {
+                "class" => Action::Class(class(values.word("class"))),
+                "delay" => Action::Delay(Duration::from_seconds(values.maybe("hold").unwrap_or(HOLD))),
+                _ => Action::Drop,
+            },
+            together: is("strangers", "together"),
+            apart: is("encoding", "ipv6"),
+            idle: values.duration("idle"),
+        })
+    }
+}
+
+/// `limit` where none is given, bytes and packets.
+const LIMIT: [f64; 2] = [15_000.0, 10.0];
+/// `hold` where none is given, seconds.
+const HOLD: f64 = 0.1;
+
+/// What is wrong with parameters together; some of them may be missing.
+fn problems(values: &Values) -> Vec<Problem> {
+    let counts = |unit: Unit| if unit == Unit::Packets { "packets" } else { "bytes" };
+    let is = |name: &str, word: &str| values.get(name) == Some(&Value::Word(word.into()));
+    let mut problems: Vec<Problem> = Vec::new();
+    if let (Some(own), Some(other)) =
+        (values.get("allowance").and_then(unit), values.get("limit").and_then(unit))
+        && own != other
+    {
+        let (own, other) = (counts(own), counts(other));
+        problems.push((
+            "limit",
+            format!("counts {other}, but allowance counts {own}; an auditor counts one of the two"),
+        ));
+    }
+    let given = |name: &str| values.get(name).is_some();
+    if is("rule", "ratio") {
+        if given("limit") {
+            problems.push((
+                "limit",
+                "means nothing with rule = \"ratio\", which drops by the share that is missing".into(),
+            ));
+        }
+        if !given("delay") {
+            let why = "is required beside rule = \"ratio\": at least twice the longest round trip, for example \"600 ms\"";
+            problems.push(("delay", why.into()));
+        }
+    }
+    if given("hold") && !is("action", "delay") {
+        problems.push(("hold", "means nothing without action = \"delay\"".into()));
+    }
+    problems.extend(class_problem(values));
+    problems
+}
+
+/// What a packet says and shows, in the auditor's unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Seen {
+    /// Re-Echo-Loss; without bits of their own all reports are in `ecn`.
+    loss: f64,
+    /// Re-Echo-ECN.
+    ecn: f64,
+    credit: f64,
+    /// It is marked.
+    mark: f64,
+}
+
+/// A gap in the numbers that may yet be filled.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    from: u64,
+    to: u64,
+    /// Packets that have come from beyond it.
+    passed: u32,
+}
+
+/// What is known of a flow's numbers.
+#[derive(Clone, Debug, Default)]
+struct Numbers {
+    /// The end of what has come; `None`: nothing.
+    next: Option<u64>,
+    /// Young ones, fewer than the packets that may overtake.
+    gaps: Vec<Gap>,
+    /// The largest payload.
+    mss: u64,
+}
+
+impl Numbers {
+    /// A segment with the bytes from `seq` to `end` arrives. Gives the bytes that are now known to be lost, and whether the segment
+    /// has come again: as a retransmission, not late.
+    fn arrive(&mut self, seq: u64, end: u64, reordering: u32) -> (u64, bool) {
+        self.mss = self.mss.max(end - seq);
+        let next = self.next.unwrap_or(seq);
+        let mut again = false;
+        if seq > next {
+            self.gaps.push(Gap { from: next, to: seq, passed: 0 });
+        } else if seq < next {
+            again = !self.fill(seq, end) && end <= next;
+        }
+        self.next = Some(next.max(end));
+        if self.gaps.is_empty() {
+            return (0, again);
+        }
+        let mut lost = 0;
+        self.gaps.retain_mut(|gap| {
+            gap.passed += u32::from(seq >= gap.to);
+            let old = gap.passed >= reordering;
+            lost += if old { gap.to - gap.from } else { 0 };
+            !old
+        });
+        (lost, again)
+    }
+
+    /// Takes the bytes from `seq` to `end` out of the gaps. Says whether any of them were missing.
+    fn fill(&mut self, seq: u64, end: u64) -> bool {
+        let mut found = false;
+        let mut rest: Option<Gap> = None;
+        self.gaps.retain_mut(|gap| {
+            if seq >= gap.to || end <= gap.from {
+                return true;
+            }
+            found = true;
+            match (seq > gap.from, end < gap.to) {
+                (true, true) => {
+                    rest = Some(Gap { from: end, ..*gap });
+                    gap.to = seq;
+                }
+                (true, false) => gap.to = seq,
+                (false, true) => gap.from = end,
+                (false, false) => return false,
+            }
+            true
+        });
+        self.gaps.extend(rest);
+        found
+    }
+}
+
+/// Congestion that a flow has met.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Met {
+    loss: f64,
+    mark: f64,
+}
+
+/// A flow's account.
+#[derive(Clone, Debug, Default)]
+struct Account {
+    /// What it has declared.
+    declared: Seen,
+    /// What it has met, of which reports are due.
+    due: Met,
+    /// What it has met since.
+    late: VecDeque<(Time, Met)>,
+    /// Credit of the draft: what no report has used up.
+    unused: f64,
+    /// Averages of congestion and reports a packet.
+    p: f64,
+    x: f64,
+    numbers: Numbers,
+    /// It was sanctioned once.
+    sanctioned: bool,
+    /// When the last of its packets that wait may go.
+    until: Time,
+}
+
+/// The tests of draft-wagner-conex-audit-02 section 2.3 that a flow has failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Failed {
+    credit: bool,
+    loss: bool,
+    ecn: bool,
+}
+
+impl Account {
+    /// A packet shows `met` and says `said`; reports of that are due in `delay`.
+    fn add(&mut self, said: Seen, met: Met, now: Time, delay: Duration) {
+        while let Some(&(since, met)) = self.late.front()
+            && now.since(since) >= delay
+        {
+            self.due.loss += met.loss;
+            self.due.mark += met.mark;
+            self.late.pop_front();
+        }
+        if met != Met::default() {
+            if delay == Duration::ZERO {
+                self.due.loss += met.loss;
+                self.due.mark += met.mark;
+            } else {
+                self.late.push_back((now, met));
+            }
+        }
+        self.declared.loss += said.loss;
+        self.declared.ecn += said.ecn;
+        self.declared.credit += said.credit;
+        self.unused = (self.unused + said.credit - said.loss - said.ecn).max(0.0);
+    }
+
+    /// What it has declared less what it should have. Reports of losses do not pay for marks, nor the other way round, where the two
+    /// are told apart; credit pays for both.
+    fn balance(&self, apart: bool) -> f64 {
+        let (loss, mark) = (self.due.loss - self.declared.loss, self.due.mark - self.declared.ecn);
+        let owed = if apart { loss.max(0.0) + mark.max(0.0) } else { loss + mark };
+        self.declared.credit - owed
+    }
+
+    /// The tests that it fails.
+    fn failed(&self, params: &Params) -> Failed {
+        let more = |met: f64, declared: f64| met > declared + params.allowance;
+        let (loss, ecn) = if params.apart {
+            (more(self.due.loss, self.declared.loss), more(self.due.mark, self.declared.ecn))
+        } else {
+            (false, more(self.due.loss + self.due.mark, self.declared.ecn))
+        };
+        Failed { credit: self.unused <= 0.0, loss, ecn }
+    }
+
+    /// The probability that a packet is picked which says `said`.
+    fn probability(&self, said: Seen, params: &Params) -> f64 {
+        match params.rule {
+            Rule::Balance { limit } => {
+                let balance = self.balance(params.apart);
+                let repairs = said.loss + said.ecn + said.credit > said.mark;
+                if repairs || balance >= -params.allowance { 0.0 } else { (-balance / limit).min(1.0) }
+            }
+            Rule::Ratio { .. } => {
+                let failed = self.failed(params);
+                let carries = |failed: bool, amount: f64| !failed || amount > 0.0;
+                // "Packets that carry all flags of the tests that failed"; IPv4 has room for one.
+                let exempt = if params.apart {
+                    carries(failed.credit, said.credit)
+                        && carries(failed.loss, said.loss)
+                        && carries(failed.ecn, said.ecn)
+                } else {
+                    said.credit + said.ecn > 0.0
+                };
+                let guilty = failed != Failed::default() && !exempt;
+                if guilty && self.p > 0.0 { ((self.p - self.x) / self.p).max(0.0) } else { 0.0 }
+            }
+        }
+    }
+}
+
+/// The account of flows that have declared nothing.
+const STRANGERS: u64 = u64::MAX;
+
+/// What it has counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    seen_flows: u64,
+    sanctioned_flows: u64,
+    sanctioned: u64,
+    arrived: u64,
+    declared: Seen,
+    met: Met,
+    balance: f64,
+    least: f64,
+}
+
+/// An auditor.
+#[derive(Clone, Debug)]
+pub struct Auditor {
+    params: Params,
+    flows: Kept<Account>,
+    counts: Counts,
+    /// Packets that wait, by when they may go, and the order in which they came.
+    waiting: BTreeMap<(Time, u64), HeldPacket>,
+    came: u64,
+}
+
+/// What an auditor decides about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on.
+    Pass,
+    /// It is sanctioned.
+    Sanction,
+    /// It goes on, but behind others of its flow that wait until then.
+    Behind(Time),
+}
+
+impl Auditor {
+    /// An auditor that has seen nothing.
+    pub fn new(params: Params) -> Auditor {
+        Auditor {
+            params,
+            flows: Kept::new(Some(params.idle)),
+            counts: Counts::default(),
+            waiting: BTreeMap::new(),
+            came: 0,
+        }
+    }
+
+    /// What a packet says, or `None`: it is not ConEx.
+    fn read(&self, packet: &Packet) -> Option<Seen> {
+        let amount = match self.params.unit {
+            Unit::Packets => 1.0,
+            Unit::Bytes => f64::from(packet.size),
+        };
+        let of = |yes: bool| if yes { amount } else { 0.0 };
+        if self.params.apart {
+            let says = packet.signals();
+            return says.capable.then_some(Seen {
+                loss: of(says.loss),
+                ecn: of(says.ecn),
+                credit: of(says.credit),
+                mark: of(packet.ecn() == Ecn::Congestion),
+            });
+        }
+        let codepoint = packet.codepoint();
+        match codepoint {
+            Codepoint::NotCapable | Codepoint::Legacy | Codepoint::Unused => None,
+            code => Some(Seen {
+                loss: 0.0,
+                ecn: of(matches!(code, Codepoint::ReEcho | Codepoint::Cancelled)),
+                credit: of(code == Codepoint::Credit),
+                mark: of(matches!(code, Codepoint::Cancelled | Codepoint::Negative)),
+            }),
+        }
+    }
+
+    /// Judges a packet of `flow` whose first byte has the number `seq`. A number is drawn where some packets of the flow are picked and
+    /// others are not.
+    pub fn judge<D: Draw>(
+        &mut self,
+        packet: &Packet,
+        seq: u64,
+        flow: u64,
+        now: Time,
+        draws: &mut D,
+    ) -> Verdict {
+        if packet.payload == 0 && !packet.is_datagram() {
+            return Verdict::Pass;
+        }
+        let Some(said) = self.read(packet) else { return Verdict::Pass };
+        let params = self.params;
+        self.flows.forget(now);
+        let known = self.flows.get(flow).is_some();
+        // 11 with RE = 0 of a flow that nobody knows is a marked packet of RFC 3168.
+        let declares = said.loss + said.ecn + said.credit > 0.0;
+        if !known && !params.apart && declares && said.mark > 0.0 {
+            return Verdict::Pass;
+        }
+        let alone = known || declares || !params.together;
+        let (counts, mut fresh) = (&mut self.counts, false);
+        let account = self.flows.of(if alone { flow } else { STRANGERS }, now, || {
+            fresh = true;
+            Account::default()
+        });
+        counts.seen_flows += u64::from(fresh);
+        counts.arrived += 1;
+        let mut met = Met { loss: 0.0, mark: if params.audit.ecn { said.mark } else { 0.0 } };
+        if params.audit.loss && alone && !packet.is_datagram() {
+            met.loss = lost(account, packet, seq, &params);
+        }
+        account.add(said, met, now, params.delay);
+        counts.declared.loss += said.loss;
+        counts.declared.ecn += said.ecn;
+        counts.declared.credit += said.credit;
+        counts.met.loss += met.loss;
+        counts.met.mark += met.mark;
+        if let Rule::Ratio { weight } = params.rule {
+            account.p += weight * (met.loss + met.mark - account.p);
+            account.x += weight * (said.loss + said.ecn - account.x);
+        }
+        counts.balance = account.balance(params.apart);
+        counts.least = counts.least.min(counts.balance);
+        let probability = account.probability(said, &params);
+        let picked = probability >= 1.0 || probability > 0.0 && draws.open01() < probability;
+        if picked {
+            counts.sanctioned += 1;
+            counts.sanctioned_flows += u64::from(!account.sanctioned);
+            account.sanctioned = true;
+            if let Action::Delay(hold) = params.action {
+                account.until = now + hold;
+            }
+            Verdict::Sanction
+        } else if account.until > now {
+            Verdict::Behind(account.until)
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    /// Keeps a packet until `due`.
+    fn wait(&mut self, packet: &Packet, due: Time, cx: &mut Cx) -> Pass {
+        let next = self.waiting.first_key_value().map(|(key, _)| key.0);
+        self.waiting.insert((due, self.came), cx.hold(packet));
+        self.came += 1;
+        if next.is_none_or(|next| due < next) {
+            cx.wake_at(due);
+        }
+        Pass::Held
+    }
+}
+
+/// What a segment shows to be lost, in the auditor's unit.
+fn lost(account: &mut Account, packet: &Packet, seq: u64, params: &Params) -> f64 {
+    let payload = u64::from(packet.payload);
+    let (missing, again) = account.numbers.arrive(seq, seq + payload, params.reordering);
+    let of_packet = match params.unit {
+        Unit::Packets => 1.0,
+        Unit::Bytes => f64::from(packet.size),
+    };
+    match params.losses {
+        Losses::Retransmissions => {
+            if again {
+                of_packet
+            } else {
+                0.0
+            }
+        }
+        Losses::Gaps if missing == 0 => 0.0,
+        Losses::Gaps => {
+            let packets = missing.div_ceil(account.numbers.mss) as f64;
+            match params.unit {
+                Unit::Packets => packets,
+                Unit::Bytes => missing as f64 + packets * f64::from(packet.size - packet.payload),
+            }
+        }
+    }
+}
+
+impl Station for Auditor {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<Auditor, Vec<Problem>> {
+        Params::new(values, owner.classes).map(Auditor::new)
+    }
+
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        let seq = cx.options.seq(packet);
+        match (self.judge(packet, seq, cx.whose.flow, cx.now, cx.stream), self.params.action) {
+            (Verdict::Pass, _) => Pass::On,
+            (Verdict::Behind(due), _) => self.wait(packet, due, cx),
+            (Verdict::Sanction, Action::Drop) => Pass::Drop(Reason::Audited),
+            (Verdict::Sanction, Action::Delay(hold)) => self.wait(packet, cx.now + hold, cx),
+            (Verdict::Sanction, Action::Class(class)) => {
+                packet.class = class;
+                Pass::On
+            }
+        }
+    }
+
+    fn wake(&mut self, cx: &mut Cx) {
+        while let Some(entry) = self.waiting.first_entry()
+            && entry.key().0 <= cx.now
+        {
+            cx.release(entry.remove());
+        }
+        if let Some((key, _)) = self.waiting.first_key_value() {
+            cx.wake_at(key.0);
+        }
+    }
+
+    fn held(&self) -> Vec<HeldPacket> {
+        self.waiting.values().copied().collect()
+    }
+
+    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
+        let counts = &self.counts;
+        match name {
+            "flows" => Some(self.flows.len() as f64),
+            "seen_flows" => Some(counts.seen_flows as f64),
+            "sanctioned_flows" => Some(counts.sanctioned_flows as f64),
+            "sanctioned" => Some(counts.sanctioned as f64),
+            "arrived" => Some(counts.arrived as f64),
+            "marks_met" => Some(counts.met.mark),
+            "losses_met" => Some(counts.met.loss),
+            "reports" => Some(counts.declared.loss + counts.declared.ecn),
+            "credits" => Some(counts.declared.credit),
+            "balance" => Some(counts.balance),
+            "least_balance" => Some(counts.least),
+            "held" => Some(self.waiting.len() as f64),
+            _ => None,
+        }
+    }
+
+    fn classes_after(values: &Values, class: &str) -> Vec<String> {
+        class_after(values, class)
+    }
+
+    fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
+        class_given(values)
+    }
+
+    fn problems(values: &Values) -> Vec<Problem> {
+        problems(values)
+    }
+}
+
+const RFC_7713: &str = "RFC 7713 section 5.5";
+const WAGNER: &str = "draft-wagner-conex-audit-02 section 2.2";
+const OURS: &str = "our choice: no document gives one";
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "auditor",
+    room: Room::Stage,
+    traits: Traits { place: Place::Egress, accounts: true, ..Mechanism::PLAIN },
+    title: "Auditor of congestion reports",
+    doc: "Compares the congestion that each ConEx flow has met (marks it sees, losses it infers) with what the flow has declared, and drops, \
+          delays or demotes packets of flows that declare too little. It stands behind the queues that mark. Segments without data and \
+          packets that are not ConEx go on untouched.",
+    source: "RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02",
+    params: &[
+        word(
+            "rule",
+            &["balance", "ratio"],
+            "balance",
+            "Sanhaji et al. 2015, section III.D (balance); draft-wagner-conex-audit-02 sections 2.3 and 2.4 (ratio)",
+            "balance: reports and credits less marks and losses; below the allowance, packets are picked with the share that the debt is \
+             of limit. ratio: a flow is guilty whose credit is used up, or that has reported less than it had met delay ago; then a \
+             share (p - x) / p is picked, by averages of congestion and of reports.",
+        ),
+        word(
+            "audit",
+            &["both", "ecn", "loss"],
+            "both",
+            RFC_7713,
+            "What counts as congestion: congestion marks, losses, or both. Losses are seen of TCP segments alone.",
+        ),
+        Param {
+            name: "allowance",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Text("3 packets"),
+            range: Range::NOT_NEGATIVE,
+            source: OURS,
+            doc: "Congestion that may stay undeclared; whether it is packets or bytes says what is counted.",
+        },
+        Param {
+            name: "limit",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Absent("10 packets, or 15 kB"),
+            range: Range::POSITIVE,
+            source: OURS,
+            doc: "The debt at which all packets of a flow are picked; for rule balance.",
+        },
+        Param {
+            name: "delay",
+            ty: Type::Duration,
+            default: Fallback::Absent(
+                "none with balance, where credit covers the round trip; required with ratio",
+            ),
+            range: Range::NOT_NEGATIVE,
+            source: "RFC 7713 section 5.5; draft-wagner-conex-audit-02 section 2.3: twice the longest round trip",
+            doc: "How late a report may be: what was met since is not held against a flow yet.",
+        },
+        word(
+            "losses",
+            &["gaps", "retransmissions"],
+            "gaps",
+            RFC_7713,
+            "From what losses are inferred: from sequence numbers that stay missing, or from those that come again.",
+        ),
+        Param {
+            name: "reordering",
+            ty: Type::Integer,
+            default: Fallback::Text("3"),
+            range: Range { min: 1.0, closed: true, max: 1000.0 },
+            source: "RFC 5681 section 3.2: three duplicate acknowledgements",
+            doc: "Packets from beyond a gap after which what is missing is lost, not late.",
+        },
+        word(
+            "action",
+            &["drop", "delay", "class"],
+            "drop",
+            RFC_7713,
+            "What is done to packets that are picked: drop, hold, or give them a traffic class.",
+        ),
+        Param {
+            name: "hold",
+            ty: Type::Duration,
+            default: Fallback::Absent("100 ms with action = \"delay\""),
+            range: Range::POSITIVE,
+            source: OURS,
+            doc: "How long picked packets wait; those of the same flow behind them wait with them.",
+        },
+        CLASS,
+        word(
+            "strangers",
+            &["own", "together"],
+            "own",
+            "RFC 7713 section 5.5.2",
+            "Whether flows that have declared nothing yet, not even credit, have an account each, or one for all of them.",
+        ),
+        ENCODING,
+        Param {
+            name: "weight",
+            ty: Type::Number,
+            default: Fallback::Text("0.01"),
+            range: Range { min: 0.0, closed: false, max: 1.0 },
+            source: OURS,
+            doc: "Of the newest packet in the averages of rule ratio.",
+        },
+        Param {
+            name: "idle",
+            ty: Type::Duration,
+            default: Fallback::Text("60 s"),
+            range: Range::POSITIVE,
+            source: WAGNER,
+            doc: "How long it remembers a silent flow.",
+        },
+    ],
+    observables: &[
+        Observable { name: "flows", unit: "flows", doc: "Accounts that it keeps." },
+        Observable { name: "seen_flows", unit: "flows", doc: "Accounts that it has opened." },
+        Observable { name: "sanctioned_flows", unit: "flows", doc: "Those of which it has picked a packet." },
+        Observable { name: "sanctioned", unit: "packets", doc: "Packets that it has picked." },
+        Observable { name: "arrived", unit: "packets", doc: "Packets that it has audited." },
+        Observable { name: "marks_met", unit: "B or packets", doc: "Congestion marks of audited packets." },
+        Observable { name: "losses_met", unit: "B or packets", doc: "Losses that it has inferred." },
+        Observable { name: "reports", unit: "B or packets", doc: "Congestion that was reported to it." },
+        Observable { name: "credits", unit: "B or packets", doc: "Credit that was given." },
+        Observable {
+            name: "balance",
+            unit: "B or packets",
+            doc: "Of the flow whose packet came last: reports and credits less what was due.",
+        },
+        Observable {
+            name: "least_balance",
+            unit: "B or packets",
+            doc: "The least of any flow; zero at most.",
+        },
+        Observable { name: "held", unit: "packets", doc: "Packets that wait in it." },
+    ],
+    counters: &[Counter { name: "audited", doc: "The flow has declared less congestion than it has met." }],
+    deviations: &[
+        Deviation {
+            what: "With rule ratio every instant is a time-out: what a flow had met exactly delay ago is compared with what it has reported \
+                   by now.",
+            why: "draft-wagner-conex-audit-02 section 2.3 keeps a few snapshots, which makes a report up to half a period later guilty or \
+                  not by chance.",
+        },
+        Deviation {
+            what: "The allowance holds for rule ratio too.",
+            why: "One lost report would make a flow guilty for ever; with \"0 packets\" it does.",
+        },
+        Deviation {
+            what: "In IPv4 packets that carry any report or credit are exempt with rule ratio.",
+            why: "The draft exempts those that carry all flags that are lacking; IPv4 has room for one.",
+        },
+        Deviation {
+            what: "Credit is tested from the first packet on.",
+            why: "The draft waits for a minute after the start of the auditor, whose flows are older than it; here none is.",
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::codepoint::CODEPOINTS;
+    use evenflow_base::packet::ip;
+
+    use super::*;
+    use crate::Stepper;
+    use crate::station::Act;
+
+    /// Balance in packets, allowance 3, limit 10; marks and losses; no delay.
+    fn params() -> Params {
+        Params {
+            rule: Rule::Balance { limit: 10.0 },
+            audit: Audit { ecn: true, loss: true },
+            unit: Unit::Packets,
+            allowance: 3.0,
+            delay: Duration::ZERO,
+            losses: Losses::Gaps,
+            reordering: 3,
+            action: Action::Drop,
+            together: false,
+            apart: false,
+            idle: Duration::from_seconds(60.0),
+        }
+    }
+
+    /// An auditor, and what is around it.
+    struct Bench {
+        auditor: Auditor,
+        by_hand: Stepper,
+        /// The next byte that the flow sends.
+        next: u64,
+    }
+
+    impl Bench {
+        fn new(params: Params) -> Bench {
+            Bench { auditor: Auditor::new(params), by_hand: Stepper::new(1), next: 0 }
+        }
+
+        fn packet(&self, codepoint: Codepoint, seq: u64) -> Packet {
+            let mut packet = Packet { seq, ..Packet::new(0, 1500, 1448) }.with_ecn(codepoint.ecn());
+            packet.set_re(codepoint.re());
+            packet
+        }
+
+        fn pass(&mut self, mut packet: Packet, seconds: f64) -> Pass {
+            let now = Time::from_seconds(seconds);
+            self.auditor.forward(&mut packet, &mut self.by_hand.cx(now))
+        }
+
+        /// The next segment, with this codepoint.
+        fn send(&mut self, codepoint: Codepoint, seconds: f64) -> Pass {
+            let packet = self.packet(codepoint, self.next);
+            self.next += 1448;
+            self.pass(packet, seconds)
+        }
+
+        /// The segment with the number `n`, not marked.
+        fn segment(&mut self, n: u64) -> f64 {
+            let packet = self.packet(Codepoint::NotMarked, n * 1448);
+            let _ = self.pass(packet, 0.0);
+            self.seen("losses_met")
+        }
+
+        fn seen(&self, name: &str) -> f64 {
+            self.auditor.observe(name, Time::ZERO).expect("it is known")
+        }
+    }
+
+    const DROP: Pass = Pass::Drop(Reason::Audited);
+    use Codepoint::{Cancelled, Credit, Legacy, Negative, NotCapable, NotMarked, ReEcho, Unused};
+
+    /// Table I: what each codepoint is worth to a flow that the auditor knows.
+    #[test]
+    fn the_eight_rows_of_table_i() {
+        let worth = CODEPOINTS.map(|codepoint| {
+            let mut bench = Bench::new(params());
+            bench.send(Credit, 0.0);
+            assert_eq!(bench.send(codepoint, 0.0), Pass::On);
+            (bench.seen("balance") - 1.0, bench.seen("arrived") - 1.0)
+        });
+        assert_eq!(CODEPOINTS, [NotCapable, Credit, ReEcho, NotMarked, Legacy, Unused, Cancelled, Negative]);
+        let expected =
+            [(0.0, 0.0), (1.0, 1.0), (1.0, 1.0), (0.0, 1.0), (0.0, 0.0), (0.0, 0.0), (0.0, 1.0), (-1.0, 1.0)];
+        assert_eq!(worth, expected);
+    }
+
+    /// Of a flow that nobody knows 11 with RE = 0 is a marked packet of RFC 3168.
+    #[test]
+    fn a_marked_packet_of_a_stranger_is_legacy() {
+        let mut bench = Bench::new(params());
+        assert_eq!(bench.send(Cancelled, 0.0), Pass::On);
+        assert_eq!((bench.seen("arrived"), bench.seen("flows")), (0.0, 0.0));
+    }
+
+    /// Dossier M6: below the allowance the share is debt / limit: 3 marks none, 4 marks 0.4, 10 marks all; reports repair and are
+    /// never dropped.
+    #[test]
+    fn the_share_that_is_dropped_is_the_debt() {
+        let mut bench = Bench::new(params());
+        for n in 1..=3 {
+            assert_eq!(bench.send(Negative, 0.0), Pass::On);
+            assert_eq!(bench.seen("balance"), -f64::from(n));
+        }
+        let share = |bench: &Bench| {
+            let account = bench.auditor.flows.get(0).expect("it has one");
+            account.probability(Seen::default(), &bench.auditor.params)
+        };
+        assert_eq!(share(&bench), 0.0);
+        for (n, expected) in [(4, 0.4), (5, 0.5), (9, 0.9), (10, 1.0), (13, 1.0)] {
+            while bench.seen("balance") > -f64::from(n) {
+                let _ = bench.send(Negative, 0.0);
+            }
+            assert_eq!(share(&bench), expected);
+        }
+        assert_eq!(bench.send(NotMarked, 0.0), DROP);
+        assert_eq!(bench.send(Cancelled, 0.0), DROP, "it repairs nothing");
+        for n in 1..=10 {
+            assert_eq!(bench.send(ReEcho, 0.0), Pass::On);
+            assert_eq!(bench.seen("balance"), -13.0 + f64::from(n));
+        }
+        assert_eq!(bench.send(NotMarked, 0.0), Pass::On);
+        assert_eq!((bench.seen("seen_flows"), bench.seen("sanctioned_flows")), (1.0, 1.0));
+        assert_eq!(bench.seen("least_balance"), -13.0);
+    }
+
+    /// What was met less than `delay` ago is not held against a flow.
+    #[test]
+    fn reports_may_be_late_by_the_delay() {
+        let mut bench = Bench::new(Params {
+            delay: Duration::from_seconds(0.5),
+            allowance: 0.0,
+            rule: Rule::Balance { limit: 1.0 },
+            ..params()
+        });
+        for at in [0.0, 0.1, 0.2] {
+            assert_eq!(bench.send(Negative, at), Pass::On);
+        }
+        assert_eq!((bench.send(NotMarked, 0.499), bench.seen("balance")), (Pass::On, 0.0));
+        assert_eq!((bench.send(NotMarked, 0.5), bench.seen("balance")), (DROP, -1.0));
+        assert_eq!((bench.send(ReEcho, 0.55), bench.seen("balance")), (Pass::On, 0.0));
+        assert_eq!((bench.send(NotMarked, 0.65), bench.seen("balance")), (DROP, -1.0));
+        assert_eq!((bench.send(NotMarked, 9.0), bench.seen("balance")), (DROP, -2.0));
+    }
+
+    /// Segments 0, 1, 4, 5, 6: with the third from beyond the gap two packets are lost. 2 and 3 come later and change nothing.
+    #[test]
+    fn what_stays_missing_is_lost() {
+        let mut bench = Bench::new(params());
+        let seen = [0, 1, 4, 5, 6, 2, 3, 7].map(|n| bench.segment(n));
+        assert_eq!(seen, [0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0]);
+        assert_eq!(bench.seen("balance"), -2.0);
+    }
+
+    /// Overtaken by fewer than three it is late, not lost; by a part of it, the rest is.
+    #[test]
+    fn what_is_overtaken_by_few_is_late() {
+        let mut bench = Bench::new(params());
+        assert_eq!([0, 2, 3, 1, 4, 5, 6].map(|n| bench.segment(n)), [0.0; 7]);
+        // 7 and 8 are missing; 8 comes, 7 does not.
+        assert_eq!([9, 8, 10, 11].map(|n| bench.segment(n)), [0.0, 0.0, 1.0, 1.0]);
+        // 12 to 14 are missing; 13 comes and makes two gaps of one.
+        assert_eq!([15, 13, 16, 17].map(|n| bench.segment(n)), [1.0, 1.0, 2.0, 3.0]);
+    }
+
+    /// RFC 7713 section 5.5: segments that come again; not those that are late. Under new numbers nothing comes again, but numbers
+    /// are missing.
+    #[test]
+    fn what_comes_again_was_lost() {
+        let again = Params { losses: Losses::Retransmissions, ..params() };
+        let mut bench = Bench::new(again);
+        assert_eq!([0, 2, 1, 5, 6, 7].map(|n| bench.segment(n)), [0.0; 6]);
+        assert_eq!([3, 4, 3, 8].map(|n| bench.segment(n)), [1.0, 2.0, 3.0, 3.0]);
+        for (params, expected) in [(again, 0.0), (params(), 2.0)] {
+            let mut bench = Bench::new(params);
+            let seen = [0, 3, 4, 5, 6, 7, 8].map(|n| bench.segment(n));
+            assert_eq!(seen[6], expected, "1 and 2 were lost, and sent again as 7 and 8");
+        }
+    }
+
+    /// In bytes a loss is the headers too: 2 x 1448 B missing, two headers of 52 B.
+    #[test]
+    fn bytes_are_counted_with_headers() {
+        let mut bench = Bench::new(Params { unit: Unit::Bytes, allowance: 4500.0, ..params() });
+        bench.send(ReEcho, 0.0);
+        assert_eq!(bench.seen("balance"), 1500.0);
+        bench.send(Negative, 0.0);
+        assert_eq!([4, 5, 6].map(|n| bench.segment(n)), [0.0, 0.0, 3000.0]);
+        assert_eq!(bench.seen("balance"), -3000.0);
+    }
+
+    /// One balance of marks alone, of losses alone, of both.
+    #[test]
+    fn marks_and_losses_are_audited_or_not() {
+        for (ecn, loss, expected) in [(true, false, -1.0), (false, true, -2.0), (true, true, -3.0)] {
+            let mut bench = Bench::new(Params { audit: Audit { ecn, loss }, ..params() });
+            bench.send(Negative, 0.0);
+            let _ = [3, 4, 5].map(|n| bench.segment(n));
+            assert_eq!(bench.seen("balance"), expected);
+        }
+        let mut bench = Bench::new(params());
+        for number in [0, 5, 6, 7] {
+            let datagram = Packet { ip: ip::DATAGRAM, ..bench.packet(NotMarked, number) };
+            let _ = bench.pass(datagram, 0.0);
+        }
+        assert_eq!(bench.seen("losses_met"), 0.0, "datagrams have no numbers that an auditor could see");
+    }
+
+    /// With bits of their own, reports of losses do not pay for marks; credit does.
+    #[test]
+    fn bits_are_audited_apart() {
+        let mut bench = Bench::new(Params { apart: true, ..params() });
+        let mut send = |bits: u8, ecn: Ecn| {
+            let mut packet = Packet { seq: bench.next, ..Packet::new(0, 1500, 1448) }.with_ecn(ecn);
+            bench.next += 1448;
+            packet.set_re(true);
+            packet.set_conex(bits);
+            let _ = bench.pass(packet, 0.0);
+            bench.seen("balance")
+        };
+        assert_eq!([send(ip::LOSS, Ecn::Capable0), send(ip::LOSS, Ecn::Capable0)], [0.0, 0.0]);
+        assert_eq!([send(0, Ecn::Congestion), send(0, Ecn::Congestion)], [-1.0, -2.0]);
+        assert_eq!(send(ip::CREDIT | ip::MARK, Ecn::Capable0), 0.0);
+        assert_eq!(send(ip::CREDIT, Ecn::Congestion), 0.0);
+    }
+
+    /// Flows that have declared nothing share an account, so that a new flow is no new start.
+    #[test]
+    fn strangers_together() {
+        for (together, dropped) in [(false, 0), (true, 12)] {
+            let mut bench = Bench::new(Params { together, ..params() });
+            let mut drops = 0;
+            for flow in 0..25 {
+                bench.by_hand.whose.flow = flow;
+                bench.next = 0;
+                drops += u32::from(bench.send(Negative, 0.0) == DROP);
+            }
+            let flows = bench.seen("flows");
+            assert_eq!(flows, if together { 1.0 } else { 25.0 });
+            assert!(if together { drops > dropped } else { drops == 0 }, "{drops}");
+            bench.by_hand.whose.flow = 99;
+            assert_eq!([bench.send(Credit, 0.0), bench.send(NotMarked, 0.0)], [Pass::On, Pass::On]);
+            assert_eq!(bench.seen("flows"), flows + 1.0);
+        }
+    }
+
+    /// draft-wagner-conex-audit-02 section 2.2: a silent flow is forgotten after a minute, debt and all.
+    #[test]
+    fn silent_flows_are_forgotten() {
+        let mut bench = Bench::new(params());
+        for _ in 0..20 {
+            let _ = bench.send(Negative, 0.0);
+        }
+        assert_eq!(bench.send(NotMarked, 60.0), DROP);
+        assert_eq!(bench.send(NotMarked, 120.1), Pass::On);
+        assert_eq!((bench.seen("flows"), bench.seen("seen_flows")), (1.0, 2.0));
+    }
+
+    /// Section 2.4 of the draft, weight a half, no allowance. Credit, then marks: p = 0, 0.5, 0.75 and x = 0.
+    #[test]
+    fn the_ratio_of_the_draft() {
+        let ratio = Params { rule: Rule::Ratio { weight: 0.5 }, allowance: 0.0, ..params() };
+        let share = |bench: &Bench| {
+            let account = bench.auditor.flows.get(0).expect("it has one");
+            account.probability(Seen::default(), &bench.auditor.params)
+        };
+        let mut bench = Bench::new(ratio);
+        assert_eq!(bench.send(Credit, 0.0), Pass::On);
+        assert_eq!(share(&bench), 0.0);
+        assert_eq!(bench.send(Negative, 0.0), DROP);
+        // p = 0.5, x = 0; a report: p = 0.25, x = 0.5: more declared than met, and nothing is dropped.
+        assert_eq!(share(&bench), 1.0);
+        assert_eq!(bench.send(ReEcho, 0.0), Pass::On);
+        assert_eq!(share(&bench), 0.0);
+        // p = 0.625, x = 0.25: (p - x) / p = 0.6.
+        let _ = bench.send(Negative, 0.0);
+        assert!((share(&bench) - 0.6).abs() < 1e-15);
+        // The report has used up the credit: guilty until there is more, though every mark is reported.
+        assert_eq!(bench.send(ReEcho, 0.0), Pass::On);
+        let account = bench.auditor.flows.get(0).expect("it has one");
+        let failed = account.failed(&ratio);
+        assert_eq!((failed.credit, failed.ecn), (true, false));
+        assert_eq!(bench.send(Credit, 0.0), Pass::On);
+        assert_eq!(bench.auditor.flows.get(0).expect("it has one").failed(&ratio), Failed::default());
+    }
+
+    /// Packets wait, those of the same flow behind them too, and order is kept; others do not.
+    #[test]
+    fn packets_wait_and_order_is_kept() {
+        let hold = Duration::from_seconds(0.1);
+        let mut bench = Bench::new(Params { action: Action::Delay(hold), ..params() });
+        for _ in 0..20 {
+            let _ = bench.send(Negative, 0.0);
+        }
+        let held = bench.seen("held");
+        assert!((11.0..=17.0).contains(&held), "{held}");
+        assert_eq!(bench.send(NotMarked, 0.05), Pass::Held);
+        assert_eq!(bench.send(ReEcho, 0.06), Pass::Held, "behind the others");
+        bench.by_hand.whose.flow = 7;
+        assert_eq!(bench.send(Credit, 0.06), Pass::On);
+        bench.by_hand.whose.flow = 0;
+        assert_eq!(bench.auditor.held().len() as f64, held + 2.0);
+        let mut released: Vec<u64> = Vec::new();
+        let (mut alarm, mut wakes) = (Time::NEVER, 0);
+        loop {
+            for act in bench.by_hand.acts.drain(..) {
+                match act {
+                    Act::Wake(at) => alarm = at,
+                    Act::Release(packet) => released.push(packet.packet.seq),
+                    other => panic!("{other:?}"),
+                }
+            }
+            if alarm == Time::NEVER {
+                break;
+            }
+            let at = std::mem::replace(&mut alarm, Time::NEVER);
+            bench.auditor.wake(&mut bench.by_hand.cx(at));
+            wakes += 1;
+        }
+        assert_eq!((wakes, released.len() as f64), (2, held + 2.0));
+        assert!(released.is_sorted());
+        assert_eq!(bench.seen("held"), 0.0);
+    }
+
+    #[test]
+    fn a_class_for_those_who_declare_too_little() {
+        let mut bench = Bench::new(Params { action: Action::Class(4), ..params() });
+        for _ in 0..20 {
+            assert_eq!(bench.send(Negative, 0.0), Pass::On);
+        }
+        let mut packet = bench.packet(NotMarked, 99 * 1448);
+        assert_eq!(bench.auditor.forward(&mut packet, &mut bench.by_hand.cx(Time::ZERO)), Pass::On);
+        assert_eq!(packet.class, 4);
+    }
+
+    #[test]
+    fn everything_wrong_is_said_at_once() {
+        let word = |name: &'static str, word: &str| (name, Value::Word(word.into()));
+        let names = |values: &[(&'static str, Value)]| {
+            let values = Values(values.iter().cloned().collect());
+            Auditor::problems(&values).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let (packets, bytes) = (Value::Packets(3.0), Value::Bytes(15_000.0));
+        let mixed = [("allowance", packets.clone()), ("limit", bytes), word("action", "class")];
+        assert_eq!(names(&mixed), ["limit", "class"]);
+        let ratio = [word("rule", "ratio"), ("limit", packets.clone()), ("allowance", packets)];
+        assert_eq!(names(&ratio), ["limit", "delay"]);
+        assert_eq!(names(&[("hold", Value::Seconds(1.0)), word("action", "drop")]), ["hold"]);
+    }
+}

@@ -1,0 +1,28 @@
+//! What can be observed of a sender: names, units and meaning. The values are [`crate::Sender::observe`]'s.
+
+use evenflow_base::schema::Observable;
+
+/// The observables of a sender, in the order of documents.
+pub static OBSERVABLES: &[Observable] = &[
+    Observable { name: "window", unit: "packets", doc: "Congestion window of a TCP flow." },
+    Observable {
+        name: "ssthresh",
+        unit: "packets",
+        doc: "Slow-start threshold of a TCP flow; nothing before it has one.",
+    },
+    Observable {
+        name: "probed_window",
+        unit: "packets",
+        doc: "With every = \"packet\": the congestion window before each segment that the sender receives, where it differs from the last one logged (Linux's tcp_probe).",
+    },
+    Observable {
+        name: "probed_ssthresh",
+        unit: "packets",
+        doc: "The threshold that is logged beside it: at least three quarters of the window, except while a window comes down.",
+    },
+];
+
+/// Whether an observable is logged with each segment that the sender receives, as Linux's tcp_probe does, and not at intervals.
+pub fn is_probed(name: &str) -> bool {
+    matches!(name, "probed_window" | "probed_ssthresh")
+}

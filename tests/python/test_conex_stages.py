@@ -1,0 +1,56 @@
+"""Congestion policer and auditor, stepped by hand from Python."""
+
+from __future__ import annotations
+
+import evenflow as ef
+import pytest
+from evenflow.errors import EvenflowError
+
+REPORT = {"ecn": "ect1", "re": False}
+NOT_MARKED = {"ecn": "ect1", "re": True}
+CREDIT = {"ecn": "not-ect", "re": True}
+MARKED = {"ecn": "ce", "re": True}
+
+
+def test_a_congestion_policer_by_hand() -> None:
+    """Two tokens, one a second, strict: the second report leaves none."""
+    policer = ef.mechanism("congestion-policer", rate="1 packets/s", depth="2 packets", harshness="strict")
+    seen = [
+        policer.forward(now_s=t, **code) for t, code in ((0, REPORT), (0, REPORT), (0.5, NOT_MARKED), (0.5, REPORT))
+    ]
+    assert [answer["verdict"] for answer in seen] == ["pass", "drop", "pass", "drop"]
+    assert [answer["tokens"] for answer in seen] == [1, 0, 0.5, -0.5]
+    assert seen[1]["reason"] == "congestion_policed"
+    assert seen[3]["congestion_volume"] == 4500
+    assert policer.forward(now_s=0.5, ecn="ect0")["verdict"] == "pass"  # not ConEx
+
+
+def test_a_share_is_dropped_between_empty_and_the_end() -> None:
+    """Mild with 5 tokens: at a debt of a quarter of a packet a half is dropped."""
+    policer = ef.mechanism("congestion-policer", rate="1 packets/s", depth="5 packets", level=0, seed=3)
+    assert policer.forward(now_s=0.75, **REPORT)["tokens"] == -0.25
+    drops = sum(policer.forward(now_s=0.75, **NOT_MARKED)["verdict"] == "drop" for _ in range(1000))
+    assert drops == pytest.approx(500, abs=80)  # five standard errors of 16
+
+
+def test_an_auditor_by_hand() -> None:
+    """Credit for one, four marks, two segments that stay missing: a debt of five of ten."""
+    auditor = ef.mechanism("auditor", seed=2)
+    numbers = iter([0, 1, 2, 3, 4, 7, 8, 9])
+    codes = [CREDIT, MARKED, MARKED, MARKED, MARKED, NOT_MARKED, NOT_MARKED, NOT_MARKED]
+    seen = [auditor.forward(id=1500 * next(numbers), segment="data", **code) for code in codes]
+    assert [answer["balance"] for answer in seen] == [1, 0, -1, -2, -3, -3, -3, -5]
+    assert seen[-1]["losses_met"] == 2
+    late = [auditor.forward(id=15_000, segment="data", **NOT_MARKED)["verdict"] for _ in range(1000)]
+    assert late.count("drop") == pytest.approx(500, abs=80)
+    assert auditor.forward(id=16_500, segment="data", **REPORT)["verdict"] == "pass"
+    assert auditor.forward(id=16_500, segment="data", flow=5, **NOT_MARKED)["verdict"] == "pass"
+
+
+def test_bits_of_ipv6_are_told_apart() -> None:
+    auditor = ef.mechanism("auditor", encoding="ipv6", allowance="0 packets")
+    assert auditor.forward(id=0, segment="data", re=True, conex="L")["balance"] == 0
+    assert auditor.forward(id=1500, segment="data", re=True, ecn="ce")["balance"] == -1
+    assert auditor.forward(id=3000, segment="data", re=True, conex="EC")["balance"] == 1
+    with pytest.raises(EvenflowError, match='letters of "LEC"'):
+        auditor.forward(id=3000, segment="data", re=True, conex="X")
