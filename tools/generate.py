@@ -429,7 +429,10 @@ def changes(key: str, text: str) -> str:
 
 
 def record_validation() -> None:
-    """Ship the results of a whole validation; rows that it lacks stay where the engine is the same, or are named."""
+    """Ship the results of a validation: of a whole one instead of what ships, of some parts beside it.
+
+    Rows of parts name their engine where it is another. What a whole one lacks stays where the engine is the same.
+    """
     path = ROOT / "out" / "validation" / "validation.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
     if found is None:
@@ -437,7 +440,7 @@ def record_validation() -> None:
     if found["engine"] != _core.ENGINE_ID:
         sys.exit(f"{path.relative_to(ROOT)} is of another engine; run: make validate")
     shipped = evidence.shipped()
-    if shipped is not None and shipped["engine"] == found["engine"]:
+    if shipped is not None and (shipped["engine"] == found["engine"] or not found["whole"]):
         try:
             found = evidence.joined(shipped, found)
         except ValueError as error:

@@ -35,6 +35,7 @@ DEVICE = ("dev", "shaped")
 MARGIN = 0.5  # s that a run goes on beyond what is measured
 CARRIED = 0.99
 POLICER = "policer"  # no discipline, but an action of a filter
+SHAPER = "shaper"  # of ours; a kernel has tbf for it
 POLICING = ["sch_ingress", "cls_matchall", "act_police"]
 
 Packets = Sequence[Sequence[float]]
@@ -99,7 +100,7 @@ class Kernel:
 
     def __init__(self, disciplines: Mapping[str, Asked]) -> None:
         self.disciplines = disciplines
-        self.modules = [f"sch_{name.replace('-', '_')}" for name in disciplines if name != POLICER]
+        self.modules = [f"sch_{name.replace('-', '_')}" for name in disciplines if name not in (POLICER, SHAPER)]
         self.program = HERE / "linux" / "datagrams.py"
         if POLICER in disciplines:
             self.modules += POLICING

@@ -1,8 +1,8 @@
 """HTB and TBF of a Linux kernel beside ours: who sends how much when everybody always has something to send.
 
 Rates are of frames. Buckets are deep enough (15 ms and more at their rates) that a timer that fires late costs no
-tokens. Ours is the same tree at a link of 1 Gbit/s, in real numbers, as kernels count since 3.10. `linux_queues` says
-how a kernel is asked.
+tokens. Ours is the same tree at a link of 1 Gbit/s, in real numbers, as kernels count since 3.10. The
+stage `shaper` stands beside the kernel's TBF too. `linux_queues` says how a kernel is asked.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Case:
     def asked(self) -> Asked:
         """What the kernel is told."""
         numbers = {name: n + 1 for n, name in enumerate(self.classes)}
-        if self.of == "tbf":
+        if self.of != "htb":
             rate, burst = self.filter
             qdisc = ["root", "tbf", "rate", f"{rate}bit", "burst", f"{burst}b", "limit", "200000"]
             if self.peak:
@@ -84,12 +84,19 @@ class Case:
     @cached_property
     def scenario(self) -> Scenario:
         """The same for ours; every sender asks for more than there is."""
-        if self.of == "tbf":
+        stages: dict[str, Any] = {}
+        queue: dict[str, Any] = {}
+        if self.of == "shaper":
+            rate, burst = self.filter
+            stages["shaper"] = {"kind": "shaper", "rate": f"{rate} bit/s", "burst": f"{burst} B", "limit": "200 kB"}
+            if self.peak:
+                stages["shaper"] |= {"peak_rate": f"{self.peak[0]} bit/s", "mtu": f"{self.peak[1]} B"}
+        elif self.of == "tbf":
             rate, burst = self.filter
             scheduler: dict[str, Any] = {"kind": "tbf", "rate": f"{rate} bit/s", "burst": f"{burst} B"}
             if self.peak:
                 scheduler |= {"peak_rate": f"{self.peak[0]} bit/s", "mtu": f"{self.peak[1]} B"}
-            queue: dict[str, Any] = {"limit": "200 kB", "scheduler": scheduler}
+            queue = {"limit": "200 kB", "scheduler": scheduler}
         else:
             tables = {}
             for name, c in self.classes.items():
@@ -106,14 +113,15 @@ class Case:
         groups = {
             name: {
                 "users": 1,
-                "path": ["link"],
+                "path": [*stages, "link"],
                 "class": name if self.of == "htb" else "be",
                 "traffic": {"kind": "poisson", "rate": "20 Mbit/s", "packet": f"{size} B"},
             }
             for name, size in self.senders.items()
         }
-        links = {"link": {"rate": "1 Gbit/s", "queue": queue}}
-        return Scenario({"duration": f"{SECONDS} s", "warmup": f"{WARMUP} s", "links": links, "groups": groups})
+        links = {"link": {"rate": "1 Gbit/s", **({"queue": queue} if queue else {})}}
+        told = {"duration": f"{SECONDS} s", "warmup": f"{WARMUP} s", "links": links, "groups": groups}
+        return Scenario(told | ({"stages": stages} if stages else {}))
 
     def metrics_of_ours(self, record: Record) -> dict[str, float]:
         """Rates of frames by sender."""
@@ -158,3 +166,6 @@ def points() -> Iterator[Case]:
     one = {"a": Class(0, 0, bytes=1014)}
     yield Case("one bucket", "tbf", one, (3 * MBIT, BURST))
     yield Case("two buckets", "tbf", one, (3 * MBIT, BURST), (24 * MBIT, 45_000))
+    # A kernel has no stages: its filter is a queue of the device.
+    yield Case("one bucket", "shaper", one, (3 * MBIT, BURST))
+    yield Case("two buckets", "shaper", one, (3 * MBIT, BURST), (24 * MBIT, 45_000))

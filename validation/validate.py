@@ -24,8 +24,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
 
+import applications  # noqa: E402
 import aqm  # noqa: E402
 import conex_ground  # noqa: E402
+import flows as short_flows  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
 import linux_aqm  # noqa: E402
@@ -395,14 +397,30 @@ AGAINST = ("ns-3", "ns-2", "Linux", THEORY)
 
 ALONE = {
     "wtp": "ns-2",
+    "flows": "ns-2",
     "conex": "ns-2",
     "queues": THEORY,
     "laws": THEORY,
+    "applications": THEORY,
     **dict.fromkeys(("linux", "windows", "dialogues", "shapers", "policing"), "Linux"),
 }
 """Parts that are compared with one of them alone."""
 
-PARTS = (*COMPARISONS, "wtp", "conex", "queues", "laws", "aqm", "linux", "windows", "dialogues", "shapers", "policing")
+PARTS = (
+    *COMPARISONS,
+    "wtp",
+    "conex",
+    "flows",
+    "queues",
+    "laws",
+    "applications",
+    "aqm",
+    "linux",
+    "windows",
+    "dialogues",
+    "shapers",
+    "policing",
+)
 
 
 class Validation:
@@ -477,6 +495,17 @@ class Validation:
                 mine = intervals([wtp.metrics_of_ours(record) for record in ours(scenario, self.our_seeds)])
                 for metric, found in theirs.items():
                     yield self.row(wtp.NAME, label, metric, peer.name, found, mine[metric], of)
+
+    def flows(self) -> Iterator[Row]:
+        """Completion times of short flows beside ns-2's."""
+        for peer, seeds in self.peers:
+            if not isinstance(peer, peers.Ns2):
+                continue
+            for point in short_flows.points():
+                say(f"{short_flows.NAME} {point.label}")
+                theirs = short_flows.runs_of_ns2(peer, point, seeds, fresh=self.fresh)
+                mine = [short_flows.metrics_of_ours(record) for record in ours(point.scenario, self.our_seeds)]
+                yield from self.rows(short_flows.NAME, point.label, peer.name, theirs, mine, point.of)
 
     def conex(self) -> Iterator[Row]:
         """Sanhaji's network without a policer, beside ns-2's Agent/TCP/Linux."""
@@ -630,6 +659,10 @@ class Validation:
         """Windows against their formulas."""
         for family in laws.FAMILIES.values():
             yield from self.law_rows(family(1.0))
+
+    def applications(self) -> Iterator[Row]:
+        """Pings, and users who wait, against their formulas."""
+        yield from self.law_rows(applications.all_laws())
 
     def law_rows(self, found: Iterable[laws.Law]) -> Iterator[Row]:
         """A row for each law."""
@@ -852,7 +885,9 @@ def main() -> None:
     for part in chosen:
         simulators = functools.partial(validation.simulators, part)
         own = {
+            "applications": validation.applications,
             "aqm": validation.aqm,
+            "flows": validation.flows,
             "laws": validation.laws,
             "linux": validation.linux,
             "dialogues": validation.dialogues,

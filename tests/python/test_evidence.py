@@ -140,6 +140,16 @@ def test_a_part_joins_what_ships_and_replaces_its_own_checks() -> None:
     assert (both["parts"], both["programs"]) == (["a", "b"], {"a": "a", "b": "b"})
 
 
+def test_a_part_of_a_later_engine_names_it() -> None:
+    before = {"engine": "e", "parts": ["a"], "programs": {}, "rows": [{"check": "red", "against": "ns-2"}]}
+    after = {"engine": "f", "parts": ["b"], "programs": {}, "rows": [{"check": "flows", "against": "ns-2"}]}
+    both = evidence.joined(before, after)
+    assert both["engine"] == "e"
+    assert [row.get("engine") for row in both["rows"]] == [None, "f"]
+    again = evidence.joined(both, {**after, "engine": "e"})
+    assert [row.get("engine") for row in again["rows"]] == [None, None]
+
+
 def test_one_name_never_stands_for_two_releases() -> None:
     def document(release: str, *checks: str) -> dict[str, object]:
         rows = [{"check": check, "against": "ns-3-dev"} for check in checks]

@@ -1,15 +1,16 @@
 # Flows of ten packets that arrive as a Poisson process at one link of 10 Mbit/s and 50 ms, on ns-2.35: completion times.
 #
-#   ns flows.tcl load=0.8 queue=droptail limit=50 duration=300 warmup=20 seed=1
+#   ns flows.tcl load=0.8 queue=droptail limit=50 duration=300 warmup=20 overhead=0 seed=1
 #
 # A flow is complete when its sender has the acknowledgement of the last packet. There is no handshake, the window begins with
 # two packets, every packet of 1500 bytes is acknowledged with 40. An agent is used again 20 s after its flow, when nothing of
-# that flow is left. ns-2's drop-tail holds one packet fewer than its limit. Prints one JSON line.
+# that flow is left. With `overhead` each packet leaves its sender after a random time of up to so many s. ns-2's drop-tail
+# holds one packet fewer than its limit. Prints one JSON line.
 
 remove-all-packet-headers
 add-packet-header Common Flags IP TCP
 
-array set opt { load 0.8 queue droptail limit 50 duration 300 warmup 20 seed 1 }
+array set opt { load 0.8 queue droptail limit 50 duration 300 warmup 20 overhead 0 seed 1 }
 foreach argument $argv {
     if {![regexp {^([a-z_]+)=(.+)$} $argument -> key value] || ![info exists opt($key)]} {
         puts stderr "flows.tcl: $argument is not one of [lsort [array names opt]] with =value"
@@ -27,6 +28,7 @@ Agent/TCP set minrto_ 1
 Agent/TCP set singledup_ 1
 Agent/TCP set syn_ false
 Agent/TCP set delay_growth_ false
+Agent/TCP set overhead_ $opt(overhead)
 foreach {name value} {bytes_ false queue_in_bytes_ false mean_pktsize_ 1500 thresh_ 5 maxthresh_ 15 linterm_ 10 q_weight_ 0.002} {
     Queue/RED set $name $value
 }

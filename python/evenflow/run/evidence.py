@@ -2,7 +2,8 @@
 
 `tools/generate.py --record validation` writes them. Each row is one number: the check and its point, the program or
 formula it was checked against, the metric, theirs, ours with its 95 % interval over seeds, the verdict, and, where the
-two differ, why. Where the program is not called like what it was checked against, `program` names it.
+two differ, why. Where the program is not called like what it was checked against, `program` names it; where a part was
+recorded later than the rest, by another engine, `engine` does.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ def shipped() -> Mapping[str, Any] | None:
 
 
 def of(kind: str) -> dict[str, Any]:
-    """The rows that are evidence for a mechanism, and the engine that made them; no rows where there are none."""
+    """The rows that are evidence for a mechanism, and the engines that made them; no rows where there are none."""
     document = shipped()
     if document is None:
-        return {"engine": None, "programs": {}, "rows": []}
+        return {"engine": None, "engines": [], "programs": {}, "rows": []}
     rows = [{key: row[key] for key in row if key != "of"} for row in document["rows"] if kind in row["of"]]
     asked = {row.get("program", row["against"]) for row in rows}
     programs = {name: text for name, text in document["programs"].items() if name in asked}
-    return {"engine": document["engine"], "programs": programs, "rows": rows}
+    engines = list(dict.fromkeys(row.get("engine", document["engine"]) for row in rows)) or [document["engine"]]
+    return {"engine": engines[0], "engines": engines, "programs": programs, "rows": rows}
 
 
 def packed(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,7 +57,8 @@ def packed(document: Mapping[str, Any]) -> dict[str, Any]:
 def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """The first document with the second's rows in place of its own of the same check against the same program.
 
-    Both are of one engine. Raises `ValueError` where rows of another release of one program would remain.
+    Where they are of two engines, the second's rows name theirs. Raises `ValueError` where rows of another release of
+    one program would remain.
     """
     renewed = {(row["check"], row["against"]) for row in more["rows"]}
     kept = [row for row in before["rows"] if (row["check"], row["against"]) not in renewed]
@@ -67,11 +70,12 @@ def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
                 f"{row['check']} was recorded with another {name} ({before['programs'].get(name)}) than the new rows "
                 f"({programs[name]}): run all parts with one of them"
             )
+    own = {} if more["engine"] == before["engine"] else {"engine": more["engine"]}
     return {
-        "engine": more["engine"],
+        "engine": before["engine"],
         "parts": list(dict.fromkeys([*before["parts"], *more["parts"]])),
         "programs": programs,
-        "rows": [*kept, *more["rows"]],
+        "rows": [*kept, *({**row, **own} for row in more["rows"])],
     }
 
 

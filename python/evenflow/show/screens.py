@@ -504,7 +504,8 @@ def mechanism(found: Mapping[str, Any]) -> None:
 def validation(found: Mapping[str, Any]) -> None:
     """What a mechanism was checked against, and where the two differ and why."""
     out = console()
-    out.print(f"[bold]Validation[/bold] [dim](engine {found['engine'][:16]}; docs/validation.md)[/dim]")
+    engines = " and ".join(engine[:16] for engine in found["engines"])
+    out.print(f"[bold]Validation[/bold] [dim](engine {engines}; docs/validation.md)[/dim]")
     cells = []
     for line in evidence.summary(found["rows"]):
         row = line["farthest"]

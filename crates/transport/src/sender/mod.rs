@@ -731,7 +731,8 @@ impl Sender {
             (true, WindowUse::Segment) => {
                 news.flight + profile.segment() > w.cwnd
                     || (w.cwnd < w.ssthresh && w.cwnd < 2.0 * news.flight)
-                    || (profile.segmentation_offload && self.burst_was_awaited(news.flight, profile))
+                    || (profile.segmentation_offload
+                        && (self.burst_was_awaited(news.flight, profile) || self.window_was_used(profile)))
             }
             (true, WindowUse::Third) => self.third_is_used(news.flight, profile),
         };

@@ -88,6 +88,17 @@ pub(super) struct Selective {
     pub(super) adaptive: Kept,
     /// TLP.end_seq, and whether the probe was a retransmission.
     probe: Option<(u64, bool)>,
+    usage: Usage,
+}
+
+/// How much of the congestion window was used since the window of data that ends at `until` (Linux's `tcp_cwnd_validate`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    /// It was full at some time.
+    full: bool,
+    /// The most segments that were out.
+    most: u32,
+    until: u64,
 }
 
 impl Selective {
@@ -114,6 +125,7 @@ impl Selective {
             undo: None,
             adaptive: Kept::new(profile),
             probe: None,
+            usage: Usage::default(),
         }
     }
 }
@@ -501,10 +513,30 @@ impl Sender {
         self.fill_pipe(now, profile, out);
         if profile.segmentation_offload {
             self.mark_bursts(&mut out[from..], profile);
+            self.note_usage(out.len() > from, profile);
         }
         if profile.window_decay && out.len() > from {
             self.decay(now, profile);
         }
+    }
+
+    /// After sending: whether the window is full, or the most that is out, since a window of data began.
+    fn note_usage(&mut self, sent: bool, profile: &Profile) {
+        let (una, high, cwnd) = (self.una, self.high, self.window.cwnd as i64 as u64);
+        let s = self.selective();
+        let full = s.board.pipe() + profile.mss > cwnd;
+        let out = s.board.len() as u32;
+        if (sent || full) && (una >= s.usage.until || full || (!s.usage.full && out > s.usage.most)) {
+            s.usage = Usage { full, most: out, until: high };
+        }
+    }
+
+    /// Whether the window was full since a window of data began; in slow start half of it is enough.
+    #[inline(never)]
+    pub(super) fn window_was_used(&self, profile: &Profile) -> bool {
+        let Some(s) = &self.selective else { return false };
+        let Window { cwnd, ssthresh } = self.window;
+        s.usage.full || (cwnd < ssthresh && cwnd < 2.0 * f64::from(s.usage.most) * profile.segment())
     }
 
     /// Segments of a burst (Linux's tcp_tso_autosize): a 1024th of a second at 1.2 times the window's rate, at twice that
