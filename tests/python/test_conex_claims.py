@@ -62,3 +62,12 @@ def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
     assert found.data is not None
     frame = found.data(runs)
     assert frame.height >= 1
+
+
+def test_a_logarithmic_axis_begins_where_the_data_do() -> None:
+    figure = PAPER.experiment("fig08").figure
+    assert figure is not None
+    with style():
+        linear, logarithmic = figure(made("fig08", True)).axes
+    assert linear.get_ylim()[0] == 0
+    assert 0.1 < logarithmic.get_ylim()[0] < 1

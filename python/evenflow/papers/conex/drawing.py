@@ -68,7 +68,7 @@ def unfairness(table: Table, figure: measures.Figure) -> Figure:
     for ax, title in ((a, "a"), (b, "b  the same, logarithmic")):
         curves(ax, series, measures.unfairness)
         rate_axis(ax)
-        plots.name_axes(ax, R, U, title=title, legend=False)
+        plots.name_axes(ax, R, U, title=title, zero=ax is a, legend=False)
     b.set_yscale("log")
     legend_below(made, a)
     return made
@@ -82,7 +82,7 @@ def unfairness_and_delay(table: Table, figure: measures.Figure) -> Figure:
     for ax, (title, measure, words) in zip(axes, panels, strict=True):
         curves(ax, series, measure)
         rate_axis(ax)
-        plots.name_axes(ax, R, words, title=title, legend=False)
+        plots.name_axes(ax, R, words, title=title, zero=ax is not axes[1], legend=False)
     axes[1].set_yscale("log")
     axes[1].set_title("b  the same, logarithmic", loc="left")
     legend_below(made, axes[0])

@@ -112,12 +112,12 @@ def fig07(table: Table) -> Figure:
         _box(ax, 0.9, y, words)
         _box(ax, 9.1, y, words.split("\n")[0])
         _box(ax, 3.1, y, "policers")
-        _arrow(ax, (1.75, y), (2.55, y), f"{links['access']['rate']}\n{links['access']['delay']}")
-        _arrow(ax, (3.65, y), (4.45, 2.0))
-        _arrow(ax, (7.35, 2.0), (8.25, y))
+        _arrow(ax, (1.5, y), (2.75, y), f"{links['access']['rate']}\n{links['access']['delay']}")
+        _arrow(ax, (3.45, y), (4.52, 2.0))
+        _arrow(ax, (7.2, 2.0), (8.5, y))
     bottleneck = links[net.LINK]
     _box(ax, 5.0, 2.0, f"{bottleneck['queue']['kind'].upper()}\n{bottleneck['queue']['limit']}")
-    _arrow(ax, (5.55, 2.0), (6.85, 2.0), f"{bottleneck['rate']}\n{bottleneck['delay']}")
+    _arrow(ax, (5.48, 2.0), (7.0, 2.0), f"{bottleneck['rate']}\n{bottleneck['delay']}")
     _box(ax, 7.1, 2.0, "")
     return figure
 

@@ -47,7 +47,7 @@ def x_left(table: Table) -> Figure:
             plots.band(ax, curve_of(grid, values, LEVEL), label=words, index=number)
     for ax, y, title in ((a, U, "a"), (b, "light users' packets policed (%)", "b")):
         rate_axis(ax)
-        plots.name_axes(ax, R, y, title=title, legend=False)
+        plots.name_axes(ax, R, y, title=title, zero=ax is b, legend=False)
     a.set_yscale("log")
     legend_below(figure, a, 4)
     return figure
