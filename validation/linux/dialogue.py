@@ -223,7 +223,7 @@ def ask(world: World, job: dict[str, Any]) -> list[list[float]]:
                 asked += len(server.recv(1 << 20))
             if server is not None and server in free:
                 with contextlib.suppress(BlockingIOError):
-                    left -= server.send(bytes(min(left, 1 << 16)))
+                    left -= server.send(bytes(left))  # whole: pieces would leave short segments
             if client in found:
                 got += len(client.recv(1 << 20))
                 first = first or world.now()

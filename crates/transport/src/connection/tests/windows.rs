@@ -387,6 +387,41 @@ fn a_burst_that_the_window_cuts() {
     }
 }
 
+/// Linux's `tcp_cwnd_validate`: a response that filled the window opens it with each ACK of its last round, one that used less than
+/// half of it with none. The stack `rfc` looks at what is still out.
+#[test]
+fn what_a_last_round_makes_of_the_window() {
+    let windows = |profile: Profile| {
+        let profile = Profile { mss: 100, ..profile };
+        let (mut sender, mut out) = (Sender::new(&profile, control(&profile), Some(0)), Vec::new());
+        sender.talk(&profile);
+        sender.accept(
+            crate::profile::Ecn::Off,
+            Some(Duration::from_millis(20)),
+            false,
+            ms(20),
+            &profile,
+            &mut out,
+        );
+        let mut at = 20;
+        let mut windows = Vec::new();
+        for segments in [10, 4, 20] {
+            let (una, _) = sender.numbers();
+            sender.offer(100 * segments, ms(at), &profile, &mut out);
+            let sent = out.drain(..).len() as u64;
+            for n in 1..=sent {
+                let ack = Packet { seq: una + 100 * n, flags: flags::ACK, ..Packet::new(0, 52, 0) };
+                sender.hear(&ack, Carried::NONE, None, false, ms(at + 20), &profile, &mut out);
+            }
+            windows.push(sender.window().cwnd / 100.0);
+            at += 50;
+        }
+        windows
+    };
+    assert_eq!(windows(Profile::linux()), [20.0, 20.0, 40.0]);
+    assert_eq!(windows(Profile::rfc())[0], 14.0);
+}
+
 /// Of a flow that only sends the window is `max_window`, unless the send buffer binds.
 #[test]
 fn a_burst_that_a_window_which_nobody_tells_cuts() {
