@@ -66,8 +66,8 @@ pub struct Row {
 #[derive(Debug)]
 pub struct Writer {
     capture: Capture,
-    /// By flow and direction: the number that an end will use next.
-    next: BTreeMap<(u32, bool), u64>,
+    /// By interface, flow and direction: the number that an end will use next, as far as was seen.
+    next: BTreeMap<(u32, u32, bool), u64>,
 }
 
 impl Writer {
@@ -128,7 +128,7 @@ impl Writer {
         const SYN: u16 = 2;
         const ACK: u16 = 16;
         let syn = flags & SYN != 0;
-        let next = self.next.entry((row.flow, row.backward)).or_insert(1);
+        let next = self.next.entry((row.interface, row.flow, row.backward)).or_insert(1);
         let seq = match row.seq {
             _ if syn => 0,
             Some(offset) => offset + 1,

@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import _core
-from ..errors import UsageError
+from ..errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from ..scenario.scenario import Scenario
     from .record import Record
 
-Seen = Literal["start", "end", "both"]
+PLACES = ("start", "end", "both")
 """Where packets are seen: at the start of their group's path, at its end, or at both."""
 
 _SEND, _RECEIVE = 0, 7  # what a packet does at an end, as numbers of a trace (docs/measuring.md)
 
 
-def pcapng(record: Record, scenario: Scenario, at: Seen = "start") -> bytes:
+def check_place(at: str) -> None:
+    """Raises UsageError unless `at` is one of `PLACES`."""
+    if at not in PLACES:
+        near = nearest(at, PLACES)
+        hint = f" Did you mean “{near}”?" if near else ""
+        raise UsageError(f"Packets are seen at start, end or both, not at “{at}”.{hint}")
+
+
+def pcapng(record: Record, scenario: Scenario, at: str = "start") -> bytes:
     """The packets that `[record] trace` has followed, as the ends of their paths saw them.
 
-    Addresses and ports stand for numbers of flows; payload is left out. What a ConEx packet says is written into its header, and
-    as a comment, for over IPv4 a Re-Echo does not say of what it is.
+    Addresses and ports stand for numbers of flows; payload is left out. What a ConEx packet says is written into its
+    header, and as a comment, for over IPv4 a Re-Echo does not say of what it is.
 
     Args:
         record: a run of `scenario` in which packets were traced.
-        at: at the start of the path what leaves it and comes back to it, as a capture on the senders' hosts of ordinary groups
-            would; at its end likewise; or both, as two interfaces.
+        at: at the start of the path what leaves it and comes back to it; at its end likewise; or both, as two
+            interfaces.
 
     Raises:
         UsageError: nothing was traced, or ConEx packets of both versions of IP.
     """
-    if at not in get_args(Seen):
-        raise UsageError(f'at must be "start", "end" or "both", not "{at}".')
+    check_place(at)
     prefix = "trace."
     names = [name for name in record.series_names if name.startswith(prefix)]
     if not names:
@@ -57,7 +65,7 @@ def pcapng(record: Record, scenario: Scenario, at: Seen = "start") -> bytes:
 
 def _over_ipv6(scenario: Scenario) -> bool:
     """Whether the ConEx senders that are traced use the option of IPv6."""
-    tree = scenario.canonical
+    tree = json.loads(scenario.core.canonical)
     groups = {re.split(r"[.\[]", name)[1].strip('"') for name in tree["record"].get("trace", [])}
     encodings = {
         traffic["tcp"]["conex"]["encoding"]
