@@ -746,7 +746,7 @@ class Auditor(Table):
     Source: RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02.
 
     Attributes:
-        rule: balance: reports and credits less marks and losses; below the allowance, packets are picked with the
+        rule: Balance: reports and credits less marks and losses; below the allowance, packets are picked with the
             share that the debt is of limit. ratio: a flow is guilty whose credit is used up, or that has reported
             less than it had met delay ago; then a share (p - x) / p is picked, by averages of congestion and of
             reports. (one of balance, ratio; default: balance)
