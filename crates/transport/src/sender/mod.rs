@@ -652,16 +652,24 @@ impl Sender {
                 marks
             }
         };
+        if marks > 0 {
+            self.take_marks(marks, ack.seq, bytes, now, profile);
+        }
+        marks
+    }
+
+    // Apart, for most ACKs report none.
+    #[inline(never)]
+    fn take_marks(&mut self, marks: u32, ack: u64, bytes: u64, now: Time, profile: &Profile) {
         self.marks.reported += u64::from(marks);
         let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
-        let reduces = marks > 0 && calm && ack.seq > self.marks.reduced_to && !self.takes_every_mark;
+        let reduces = calm && ack > self.marks.reduced_to && !self.takes_every_mark;
         if reduces {
             self.reduce_for_marks(now, profile);
         }
-        if marks > 0 && self.exposed.is_some() {
+        if self.exposed.is_some() {
             self.hear_marks(marks, reduces, bytes, now, profile);
         }
-        marks
     }
 
     /// RFC 3168 section 6.1.2: as for a loss, but nothing is sent again. The window may come down to one segment.
