@@ -42,6 +42,7 @@ WORKS = {
 OPENS = frozenset({"W5"})
 # Works with stages, which no other simulator has.
 STAGED = frozenset({"W6"})
+TURNOVER = "turnover.toml"
 CHILD = Path(__file__).with_name("evenflow_run.py")
 SEED = 1
 # Bottleneck packets a CPU-second, least and hoped for: NewReno behind drop-tail, and (W2) CUBIC with SACK, RED, ECN.
@@ -289,7 +290,7 @@ def turnover(quick: bool) -> list[Turnover]:
     """10^4 flows of one segment at a time, ever longer: what is kept of those that are over shows."""
     rows = []
     for duration in (2, 11) if quick else (2, 11, 101):
-        with (ROOT / "benches" / "works" / "turnover.toml").open("rb") as file:
+        with (ROOT / "benches" / "works" / TURNOVER).open("rb") as file:
             tree = {**tomllib.load(file), "duration": f"{duration} s"}
         done = evenflow(tree)
         transfers = done.record["groups"]["users"]["transfers"]
