@@ -497,7 +497,8 @@ impl Engine {
         let conn = self.net.slots.of(place).conn;
         let how = self.net.live[place].how;
         self.add_to_sums(place, flow, now);
-        if let (Some(conex), Some(connection)) = (&mut self.net.conex, self.net.live[place].connection_mut()) {
+        if let (Some(conex), Some(connection)) = (&mut self.net.conex, self.net.live[place].connection_mut())
+        {
             let host = self.net.flows[flow as usize].host;
             for end in End::BOTH {
                 if let Some(sender) = connection.outgoing(end) {
