@@ -276,7 +276,8 @@ def _credit_without_auditor(outline: Outline) -> Iterator[Note]:
         if conex.get("credit", "none") != "none" and not audited:
             text = (
                 f"{source.group} gives Credit ({conex['credit']}), which only an auditor looks at, and none is on its "
-                'path. A queue that marks drops such packets. Leave credit out, or put a stage of kind "auditor" behind that queue.'
+                "path. A queue that marks drops such packets. Leave credit out, or put a stage of kind "
+                '"auditor" behind that queue.'
             )
             yield Note("credit-without-auditor", f"groups.{source.group}", text)
 
