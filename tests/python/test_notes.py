@@ -255,6 +255,7 @@ def test_lockstep_is_no_fault_of_fair_queueing() -> None:
 EXPECTED = {
     "abc-default": {"sweep-left-out"},
     "catching-a-cheat": {"sweep-left-out"},
+    "conex-variants": {"sweep-left-out"},
     "queues": {"sweep-left-out", "series-not-written"},
 }
 
