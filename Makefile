@@ -93,9 +93,10 @@ bench: $(BUILT) ## speed and memory, beside ns-2 and ns-3 where they are install
 papers: $(BUILT) ## every paper at its own scale
 	@for paper in $$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)'); do $(BIN)/evenflow reproduce $$paper --scale paper || exit 1; done
 
-ledger: $(BUILT) ## every paper (or PAPER=wtp) at its own scale, recorded as the ledgers that ship
+ledger: $(BUILT) ## every paper (or PAPER=wtp, OPTION=a=b) at its own scale, recorded as the ledgers that ship
 	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do \
-		$(BIN)/evenflow reproduce $$paper --scale paper && $(BIN)/python tools/generate.py --record $$paper || exit 1; \
+		$(BIN)/evenflow reproduce $$paper --scale paper $(if $(OPTION),--option $(OPTION)) \
+			&& $(BIN)/python tools/generate.py --record $$paper$(if $(OPTION),-$(OPTION)) || exit 1; \
 		if [ $$paper = wtp ]; then $(BIN)/python tools/findings.py --take out/wtp || exit 1; fi; done
 
 carry: $(BUILT) ## let the ledgers of an earlier engine (FROM=id) stand, if a sample gives the same; recorded

@@ -35,21 +35,33 @@ WORKS = {
     "W3": "w3-1000.toml",
     "W2": "w2-red.toml",
     "W5": "w5-flows.toml",
+    "W6": "w6-conex.toml",
 }
-# Works whose flows are opened on the way: shares are those of users, and no dumbbell of another simulator has them.
+# Works whose flows are opened on the way: shares are those of users, and no dumbbell of another simulator has them, but
+# ns-2 a script of its own.
 OPENS = frozenset({"W5"})
+# Works with stages, which no other simulator has.
+STAGED = frozenset({"W6"})
+TURNOVER = "turnover.toml"
 CHILD = Path(__file__).with_name("evenflow_run.py")
 SEED = 1
 # Bottleneck packets a CPU-second, least and hoped for: NewReno behind drop-tail, and (W2) CUBIC with SACK, RED, ECN.
-FLOOR_PACKETS_PER_S = {"W1": 4.0e6, "W4": 4.0e6, "W3": 4.0e6, "W2": 3.5e6, "W5": 3.5e6}
+FLOOR_PACKETS_PER_S = {"W1": 4.0e6, "W4": 4.0e6, "W3": 4.0e6, "W2": 3.5e6, "W5": 3.5e6, "W6": 2.0e6}
 AIM_PACKETS_PER_S = {"W1": 5.5e6, "W4": 5.5e6, "W3": 5.5e6}
-MOST_INSTRUCTIONS = {"W1": 2000, "W4": 2000, "W3": 2000, "W2": 3150, "W5": 3300}
+MOST_INSTRUCTIONS = {"W1": 2000, "W4": 2000, "W3": 2000, "W2": 3150, "W5": 3300, "W6": 5000}
 MOST_BYTES_PER_FLOW = 1024
 MOST_STARTUP_S = 5e-3
 MOST_COST_RATIO = {1000: 1.5, 10_000: 3.0}
 
 # Two durations of each work; the difference of their instructions leaves out set-up and, in W1, most of the starts.
-CALLGRIND_DURATIONS_S = {"W1": (20.0, 40.0), "W4": (5.0, 10.0), "W3": (2.0, 3.0), "W2": (5.0, 10.0), "W5": (5.0, 10.0)}
+CALLGRIND_DURATIONS_S = {
+    "W1": (20.0, 40.0),
+    "W4": (5.0, 10.0),
+    "W3": (2.0, 3.0),
+    "W2": (5.0, 10.0),
+    "W5": (5.0, 10.0),
+    "W6": (2.0, 3.0),
+}
 
 
 @dataclass(frozen=True)
@@ -265,6 +277,28 @@ def startup(works: Iterable[str]) -> dict[str, Spread]:
     return found
 
 
+@dataclass
+class Turnover:
+    """Memory of a run in which flows come and go: `flows` in all, `alive` of them at a time."""
+
+    flows: int
+    alive: float
+    peak_bytes: int | None
+
+
+def turnover(quick: bool) -> list[Turnover]:
+    """10^4 flows of one segment at a time, ever longer: what is kept of those that are over shows."""
+    rows = []
+    for duration in (2, 11) if quick else (2, 11, 101):
+        with (ROOT / "benches" / "works" / TURNOVER).open("rb") as file:
+            tree = {**tomllib.load(file), "duration": f"{duration} s"}
+        done = evenflow(tree)
+        transfers = done.record["groups"]["users"]["transfers"]
+        rows.append(Turnover(int(transfers["started"]), float(transfers["in_progress_mean"]), done.peak_bytes))
+        say(f"  {rows[-1].flows} flows: {mib(done.peak_bytes)} MiB")
+    return rows
+
+
 # --- ns-2 and ns-3 -------------------------------------------------------------------------------------------------
 
 
@@ -281,6 +315,8 @@ def for_peer(work: str, peer: str, tree: dict[str, Any]) -> dict[str, Any]:
 
 def peer_row(peer: Ns2 | Ns3, work: str, tree: dict[str, Any], repeats: int, fraction: float) -> Row:
     """`fraction` of the work's duration, where the whole would take minutes."""
+    if work in OPENS and isinstance(peer, Ns2):
+        return ns2_flows_row(peer, work, tree, repeats)
     dumbbell = Dumbbell.from_tree(for_peer(work, peer.name, tree))
     dumbbell = replace(dumbbell, duration_s=dumbbell.duration_s * fraction)
     finished = [measure(peer.command(dumbbell, SEED)) for _ in range(repeats)]
@@ -289,6 +325,15 @@ def peer_row(peer: Ns2 | Ns3, work: str, tree: dict[str, Any], repeats: int, fra
     mss = MSS_BYTES[peer.name] if dumbbell.stack.profile == "ns3.26" else dumbbell.stack.mss
     goodputs = finished[-1].record["flows_goodput_bps"]
     return make_row(work, peer.name, dumbbell.duration_s, mss, finished, run_cpu, setup, goodputs)
+
+
+def ns2_flows_row(ns2: Ns2, work: str, tree: dict[str, Any], repeats: int) -> Row:
+    """A work whose flows are opened on the way; goodputs are those of users."""
+    finished = [measure(ns2.flows_command(tree, SEED)) for _ in range(repeats)]
+    run_cpu = [float(one.record["run_cpu_s"]) for one in finished]
+    setup = statistics.median(float(one.record["setup_cpu_s"]) for one in finished)
+    goodputs = finished[-1].record["flows_goodput_bps"]
+    return make_row(work, ns2.name, quantity(tree["duration"]), MSS_BYTES["ns-2"], finished, run_cpu, setup, goodputs)
 
 
 # --- the report ----------------------------------------------------------------------------------------------------
@@ -423,6 +468,7 @@ class Result:
     startup: dict[str, Spread] = field(default_factory=dict)
     memory: Memory | None = None
     growth: list[Growth] = field(default_factory=list)
+    turnover: list[Turnover] = field(default_factory=list)
     instructions: dict[str, float] = field(default_factory=dict)
     mechanisms: mechanisms.Costs | None = None
 
@@ -498,6 +544,12 @@ def works_sections(result: Result) -> list[str]:
                 ["flows", "bottleneck packets", "ns a packet (event loop)", "by that of the first", "peak MiB"], lines
             ),
         ]
+    if result.turnover:
+        lines = [[str(row.flows), f"{row.alive:.0f}", mib(row.peak_bytes)] for row in result.turnover]
+        parts += [
+            "## Memory of flows that come and go (Evenflow)",
+            table(["flows in all", "transfers at a time, mean", "peak MiB"], lines),
+        ]
     return [*parts, "## Targets", "\n".join(f"- {line}" for line in targets(result))]
 
 
@@ -567,6 +619,7 @@ def bench_works(result: Result, arguments: argparse.Namespace, binary: Path | No
     result.startup = startup(chosen)
     result.memory = memory_per_flow(quick)
     result.growth = growth(1 if quick else 3, quick)
+    result.turnover = turnover(quick)
     result.calibration_s.append(calibrate())
     if binary is not None:
         for work in chosen:

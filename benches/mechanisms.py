@@ -53,6 +53,11 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
     ("stage", "congestion-policer"): {"rate": "120 packets/s", "depth": "45 packets", "per": "user"},
     ("stage", "rewriter"): {"ecn": "not-ect"},
     ("stage", "shaper"): {"limit": "100 packets"},
+    ("traffic", "has"): {
+        "ladder": ["2 Mbit/s", "5 Mbit/s", "11 Mbit/s", "20 Mbit/s"],
+        "chunk": "0.5 s",
+        "buffer": "4 s",
+    },
     ("traffic", "ping"): {"interval": "1 ms"},
     ("traffic", "short-flows"): {"interval": {"exponential": "11 ms"}},
     ("traffic", "web"): {"objects": 8, "object_size": "15 kB"},
@@ -73,7 +78,7 @@ LINKS: dict[str, dict[str, Any]] = {
 }
 """What a link can do beside queueing."""
 
-ROOMS = ("congestion-control", "stack", "ecn", "queue", "scheduler", "stage", "link", "traffic")
+ROOMS = ("congestion-control", "stack", "ecn", "queue", "scheduler", "stage", "link", "traffic", "adaptation")
 
 # Two durations; their difference leaves out set-up, slow start and the repairs after it, which last until 2 s. From
 # 2.5 s on half a second of the base, or two, cost the same a packet within 0.5 %.
@@ -221,6 +226,14 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
     for kind, given in others("traffic", "groups.all.traffic.kind"):
         takes = {parameter["name"] for parameter in tables["traffic"][kind]["params"]}
         found.append(_traffic(base, given, takes))
+    player = {
+        "kind": "has",
+        **SETTINGS[("traffic", "has")],
+        "buffer": "6 s",
+        "start": base.get("groups.all.traffic.start"),
+    }
+    for kind, _ in others("adaptation", ""):
+        found.append(Swap("adaptation", kind, {"groups.all.traffic": {**player, "adaptation": kind}}, "has"))
     return found
 
 

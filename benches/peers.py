@@ -32,6 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "out" / "comparators"
 
 PACKET_BYTES = 1500
+RFC_MSS_BYTES = 1448
+"""Payload of a full segment of the stack `rfc`."""
 MSS_BYTES = {"evenflow": 1446, "ns-3": 1446, "ns-2": 1460}
 NS3_HEADER_BYTES = 54  # TCP with timestamps 32, IP 20, PPP 2
 NS2_HEADER_BYTES = {"newreno": 40, "sack1": 40, "linux": 50}  # Agent/TCP/Linux: 10 for the timestamps
@@ -434,6 +436,39 @@ class Ns2:
             "seed": seed,
         }
         return [str(self.binary), str(self.source), *(f"{key}={value}" for key, value in options.items())]
+
+    def flows_command(self, tree: Mapping[str, Any], seed: int) -> list[str]:
+        """The same for flows that are opened on the way, beside datagrams: a work such as W5 (`ns2/flows.tcl`).
+
+        Raises:
+            NotComparableError: the scenario is of another form.
+        """
+        links, groups = tree["links"], dict(tree["groups"])
+        cross = [name for name, group in groups.items() if group["traffic"]["kind"] == "cbr"]
+        opened = {name: group["traffic"] for name, group in groups.items() if name not in cross}
+        if len(cross) != 1 or any(traffic["kind"] != "short-flows" for traffic in opened.values()):
+            raise NotComparableError("groups: expected short-flows, and datagrams of kind cbr in one group")
+        [(_, process)] = tree["arrivals"].items()
+        mean, shape = process["interval"]["gamma"]
+        size = _one({quantity(traffic["size"]) for traffic in opened.values()}, "traffic.size")
+        tcp = _one({json.dumps(groups[name]["tcp"], sort_keys=True) for name in opened}, "tcp")
+        options = {
+            "groups": ",".join(f"{n}:{groups[n]['users']}:{traffic['share']}" for n, traffic in opened.items()),
+            "gap": quantity(mean),
+            "shape": int(shape),
+            "packets": round(size / RFC_MSS_BYTES),
+            "initial_window": int(quantity(json.loads(tcp)["initial_window"])),
+            "access_rate": quantity(links["access"]["rate"]),
+            "access_delay": quantity(links["access"]["delay"]),
+            "rate": quantity(links["bottleneck"]["rate"]),
+            "delay": quantity(links["bottleneck"]["delay"]),
+            "limit": _limit(links["bottleneck"], "bottleneck"),
+            "cross": quantity(groups[cross[0]]["traffic"]["rate"]),
+            "duration": quantity(tree["duration"]),
+            "seed": seed,
+        }
+        script = self.source.with_name("flows.tcl")
+        return [str(self.binary), str(script), *(f"{key}={value}" for key, value in options.items())]
 
     @staticmethod
     def _agent(stack: Stack) -> str:

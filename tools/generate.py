@@ -110,7 +110,7 @@ def python_type(table: str, param: dict[str, str]) -> str:
     if words.startswith("list out of "):
         names = ", ".join(json.dumps(w) for w in words.removeprefix("list out of ").split(", "))
         return f"Sequence[Literal[{names}]]"
-    if words == "list of names":
+    if words in ("list of names", "list of rates"):
         return "Sequence[str]"
     if words == "number per class":
         return "Mapping[str, float]"
@@ -351,10 +351,16 @@ def grid(rows: list[dict[str, str]], keys: tuple[str, ...], headings: tuple[str,
     return [*lines, ""]
 
 
+def ledger_of(name: str) -> Path:
+    """The ledger that ships of a paper ("conex"), or of one of its choices ("conex-charge=pass")."""
+    key, _, options = name.partition("-")
+    return shipped_ledger(key).parent / options / LEDGER if options else shipped_ledger(key)
+
+
 def ledgers(text: str) -> str:
     """A page with every ledger block filled from the shipped ledgers."""
-    for key in TITLES:
-        ledger = read_ledger(shipped_ledger(key))
+    for key in dict.fromkeys(re.findall(r"<!-- ledger:(\S+) -->", text)):
+        ledger = read_ledger(ledger_of(key))
         if ledger is None:
             block = f"The ledger of `{key}` at `--scale paper` has not been recorded yet.\n"
         else:
@@ -458,19 +464,21 @@ def record(key: str) -> None:
     found = read_ledger(ROOT / "out" / key / LEDGER)
     if found is None or found["scale"] != "paper" or not found["complete"]:
         sys.exit(f"out/{key}/{LEDGER} is not that of a whole run; run: evenflow reproduce {key} --scale paper")
-    before = read_ledger(shipped_ledger(key)) or {}
+    place = ledger_of(key)
+    before = read_ledger(place) or {}
     found |= {name: before[name] for name in SENSITIVITY if name in before}
-    ship(found, shipped_ledger(key).parent)
-    shutil.copy(ROOT / "out" / key / carry.RUNS, shipped_ledger(key).parent / carry.RUNS)
-    (shipped_ledger(key).parent / carry.CARRIED).unlink(missing_ok=True)
+    place.parent.mkdir(exist_ok=True)
+    ship(found, place.parent)
+    shutil.copy(ROOT / "out" / key / carry.RUNS, place.parent / carry.RUNS)
+    (place.parent / carry.CARRIED).unlink(missing_ok=True)
 
 
 def record_carried(key: str) -> None:
     """Ship by what right the ledger that ships stands for this engine."""
-    found = carry.right_to(read_ledger(shipped_ledger(key)) or {}, [ROOT / "out" / key])
+    found = carry.right_to(read_ledger(ledger_of(key)) or {}, [ROOT / "out" / key])
     if found is None:
         sys.exit(f"out/{key}/{carry.CARRIED} is not of this engine; run: evenflow store carry --from ENGINE {key}")
-    shutil.copy(ROOT / "out" / key / carry.CARRIED, shipped_ledger(key).parent / carry.CARRIED)
+    shutil.copy(ROOT / "out" / key / carry.CARRIED, ledger_of(key).parent / carry.CARRIED)
 
 
 def record_sensitivity(key: str) -> None:

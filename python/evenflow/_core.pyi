@@ -14,6 +14,7 @@ __all__ = [
     "Sender",
     "StageError",
     "__version__",
+    "capture",
     "clear_stop",
     "json_schema",
     "reached_s",
@@ -42,6 +43,10 @@ def record_hash(text: str, series: list[tuple[str, bytes, bytes]], version: int 
 
 def json_schema() -> str:
     """The JSON Schema of scenario files, for editors."""
+
+def capture(interfaces: list[str], columns: dict[str, bytes]) -> bytes:
+    """A capture file (pcapng). `columns`: those of a trace as little-endian f64, NaN where a packet has no value, and
+    `interface` (index) and `ipv6` (0 or 1). Raises ValueError for a column that is missing or of another length."""
 
 def tunnel_table() -> str:
     """JSON: what tunnels do to the ECN field, by rules, inner and outer field."""

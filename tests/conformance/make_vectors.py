@@ -23,7 +23,7 @@ from conex import conex
 from players import players
 from shapers import shapers
 from stages import stages
-from viewers import viewers
+from viewers import fetchers, viewers
 
 HERE = Path(__file__).resolve().parent
 RATE = 10_000_000
@@ -1192,7 +1192,7 @@ def delays() -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     stale = []
-    more = [*shapers(Draws), *stages(Draws), *conex(Draws), *players(Draws), *viewers(Draws)]
+    more = [*shapers(Draws), *stages(Draws), *conex(Draws), *players(Draws), *viewers(Draws), *fetchers(Draws)]
     for name, text in [*red(), *others(), *delays(), *more]:
         path = HERE / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:

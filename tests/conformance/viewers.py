@@ -1,5 +1,7 @@
 """Vectors for a video player's buffer: when it starts, stalls, resumes and ends, by what arrives when.
 
+And for a player of adaptive video: when it asks for which chunk at which level, by when the chunks before have come.
+
 A second implementation in fractions, straight from Sanhaji et al. 2015, section VI-B: the buffered length is what
 came in less what was played; playback starts and resumes when it exceeds one threshold (or reaches it, of players
 that count chunks), and stalls when it goes below another, unless the whole file is there.
@@ -11,7 +13,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil
 from typing import Any
+
+from players import PAPER, Asked, Choice, Dynamic, aggressive_rate, bba, bola_level, mpc, rate, robust_mpc
 
 SECOND = 10**9
 
@@ -145,3 +150,95 @@ def viewers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     about = "What arrives at the instant at which 0.4 s are left comes in time; 2.2 s are not more than 2.2 s."
     edge = [(0, 310_200), (SECOND, 42_300), (3_100_000_000, 70_500), (9 * SECOND, 1_410_000)]
     yield vector("edges", about, youtube(), edge, 30 * SECOND)
+
+
+@dataclass
+class Fetcher:
+    """A player of adaptive video that fetches one chunk after the other over a network whose throughput wanders."""
+
+    choose: Callable[[Asked], Choice]
+    dice: Any
+    steady: str
+    in_chunks: bool
+    play_at: int
+    resume_at: int = 2
+    chunk: int = 2
+    capacity: int = 30
+    steady_after: int | None = None
+
+    def run(self, chunks: int) -> tuple[list[dict[str, Any]], list[list[Any]]]:
+        """Requests and arrivals, and what was shown until the last arrival."""
+        # Bytes of this viewer are nanoseconds of video.
+        thresholds = (Fraction(at) * SECOND for at in (self.play_at, self.resume_at, 0))
+        viewer = Viewer(8 * SECOND, *thresholds, above=False)
+        length, room = self.chunk * SECOND, self.capacity * SECOND
+        events: list[dict[str, Any]] = []
+        seen: list[float] = []
+        now, last, filling, network = 0, None, True, 1.5e6
+        for number in range(chunks):
+            viewer.look(Fraction(now))
+            held = viewer.buffered
+            buffer = ceil(held / length) * self.chunk if self.in_chunks else float(held / SECOND)
+            asked = Asked(PAPER, self.chunk, None, number, buffer, self.capacity, list(seen), last)
+            level, clear = self.choose(asked)
+            if not clear:
+                break
+            network = min(max(network * 2 ** (2.4 * self.dice.next() - 1.2), 1.5e5), 9e6)
+            size = round(asked.size(0, level))
+            arrives = now + 50_000_000 + round(size * 8 / network * 1e3) * 1_000_000
+            events.append({"event": "request", "at_ns": now, "level": level, "arrives_ns": arrives})
+            seen.append(size * 8 / ((arrives - now) / 1e9))
+            last = level
+            viewer.look(Fraction(arrives))
+            filling = filling or (viewer.begun and not viewer.plays)
+            viewer.receive(arrives, viewer.bytes + length, False)
+            excess = viewer.buffered + length - room
+            if self.steady == "room":
+                now = arrives + max(0, round(excess))
+                continue
+            if excess > 0 or (self.steady_after is not None and number + 1 >= self.steady_after):
+                filling = False
+            now = arrives if filling else max(arrives, now + length)
+        return events, [[what, round(at)] for what, at in viewer.moments]
+
+
+def fetchers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
+    """(file, text) of every vector of adaptive video: each rule in a player, and the ways of asking."""
+    rules: list[tuple[str, Callable[[Asked], Choice]]] = [
+        ("aggressive-rate", aggressive_rate),
+        ("bba-0", bba),
+        ("bola", lambda a: bola_level(a.ladder, a.buffer)),
+        ("dynamic", Dynamic()),
+        ("mpc", mpc),
+        ("rate", rate),
+        ("robust-mpc", robust_mpc),
+    ]
+    for seed, (rule, choose) in enumerate(rules, start=151):
+        by_period = rule in ("aggressive-rate", "rate")
+        player = Fetcher(
+            choose,
+            draws(seed),
+            steady="period" if by_period else "room",
+            in_chunks=rule == "aggressive-rate",
+            play_at={"aggressive-rate": 30, "bola": 6}.get(rule, 2),
+            resume_at=4 if rule == "mpc" else 2,
+            steady_after=8 if rule == "rate" else None,
+        )
+        events, moments = player.run(150)
+        head = {
+            "player": "has",
+            "name": rule,
+            "about": f"A player with the rule {rule} asks {'each two seconds' if by_period else 'when there is room'}.",
+            "rule": rule,
+            "ladder_bps": PAPER,
+            "chunk_s": player.chunk,
+            "capacity_s": player.capacity,
+            "play_at_s": player.play_at,
+            "resume_at_s": player.resume_at,
+            "steady": player.steady,
+            "steady_after": player.steady_after,
+            "buffer_in": "chunks" if player.in_chunks else "seconds",
+            "moments": moments,
+        }
+        lines = ",\n  ".join(json.dumps(event) for event in events)
+        yield f"has/{rule}.json", f'{json.dumps(head, indent=1)[:-2]},\n "events": [\n  {lines}\n ]\n}}\n'

@@ -18,7 +18,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_every_work_has_its_durations_and_targets(bench: Any) -> None:
     files = {path.name for path in (ROOT / "benches" / "works").glob("*.toml")}
-    assert {*bench.WORKS.values(), bench.mechanisms.BASE.name} == files
+    assert {*bench.WORKS.values(), bench.mechanisms.BASE.name, bench.TURNOVER} == files
     for table in (bench.CALLGRIND_DURATIONS_S, bench.FLOOR_PACKETS_PER_S, bench.MOST_INSTRUCTIONS):
         assert set(table) == set(bench.WORKS)
 
@@ -27,7 +27,14 @@ def test_what_other_simulators_run_differs_only_where_it_is_said(bench: Any) -> 
     for work in bench.OPENS:
         with pytest.raises(bench.NotComparableError, match="short-flows is not compared"):
             bench.Dumbbell.from_tree(bench.load(work))
-    for work in bench.WORKS.keys() - bench.OPENS:
+        said = dict(word.split("=", 1) for word in bench.Ns2().flows_command(bench.load(work), seed=1)[2:])
+        expected = {"packets": "10", "initial_window": "2", "shape": "2", "limit": "833", "cross": "90000000.0"}
+        assert {key: said[key] for key in expected} == expected
+        assert said["groups"] == "heavy:10:0.8,light:90:0.2"
+    for work in bench.STAGED:
+        with pytest.raises(bench.NotComparableError, match="no stages"):
+            bench.Dumbbell.from_tree(bench.load(work))
+    for work in bench.WORKS.keys() - bench.OPENS - bench.STAGED:
         tree = bench.load(work)
         for peer in ("ns-2", "ns-3"):
             theirs = bench.for_peer(work, peer, tree)
@@ -39,6 +46,10 @@ def test_what_other_simulators_run_differs_only_where_it_is_said(bench: Any) -> 
             assert dumbbell.stack.mss + dumbbell.stack.header == 1500
             if peer == "ns-2":  # ns-3's command builds its program first
                 assert bench.Ns2().command(dumbbell, seed=1)
+
+
+def test_memory_of_flows_that_come_and_go_is_of_a_valid_work(bench: Any) -> None:
+    ef.load(ROOT / "benches" / "works" / bench.TURNOVER).check()
 
 
 def test_accurate_feedback_is_not_bent(bench: Any) -> None:

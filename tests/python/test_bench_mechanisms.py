@@ -34,8 +34,7 @@ def record(packets: int = 1000, cpu_s: float = 1e-3) -> dict[str, Any]:
 
 def test_everything_in_the_register_has_a_row_but_the_base(costs: Any) -> None:
     rows = {(swap.room, swap.name) for swap in costs.swaps()}
-    # Adaptation rules wait for the player that asks them.
-    without = ("adaptation", "scenario", "stack")
+    without = ("scenario", "stack")
     known = {(m["room"], m["kind"]) for m in schema()["mechanisms"] if m["room"] not in without}
     in_base = {("congestion-control", "newreno"), ("queue", "droptail"), ("scheduler", "fifo"), ("traffic", "bulk")}
     assert in_base <= known

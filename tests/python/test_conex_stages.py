@@ -5,6 +5,7 @@ from __future__ import annotations
 import evenflow as ef
 import pytest
 from evenflow.errors import EvenflowError
+from evenflow.run import notes
 
 REPORT = {"ecn": "ect1", "re": False}
 NOT_MARKED = {"ecn": "ect1", "re": True}
@@ -54,3 +55,25 @@ def test_bits_of_ipv6_are_told_apart() -> None:
     assert auditor.forward(id=3000, segment="data", re=True, conex="EC")["balance"] == 1
     with pytest.raises(EvenflowError, match='letters of "LEC"'):
         auditor.forward(id=3000, segment="data", re=True, conex="X")
+
+
+def test_credit_that_nobody_counts_and_a_bucket_for_all_are_said() -> None:
+    """Both are allowed."""
+    tree = {
+        "duration": "1 s",
+        "links": {"line": {"rate": "10 Mbit/s", "delay": "5 ms", "queue": {"kind": "codel", "limit": "100 packets"}}},
+        "stages": {"police": {"kind": "congestion-policer", "rate": "9 packets/s", "depth": "9 packets"}},
+    }
+    group = {"users": 2, "path": ["police", "line"], "traffic": {"kind": "bulk"}}
+    tcp = {"ecn": "accurate", "conex": {"credit": "flight"}}
+    scenario = ef.Scenario(tree | {"groups": {"a": group | {"tcp": tcp}}})
+    codes = {note.code: note.path for note in notes.of_scenario(scenario)}
+    assert codes["credit-without-auditor"] == "groups.a"
+    assert codes["shared-bucket"] == "stages.police"
+    audited = {
+        "stages.audit": {"kind": "auditor"},
+        "groups.a.path": ["police", "line", "audit"],
+        "stages.police.per": "user",
+    }
+    found = {note.code for note in notes.of_scenario(scenario.with_settings(audited))}
+    assert not found & {"credit-without-auditor", "shared-bucket"}

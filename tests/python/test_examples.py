@@ -222,6 +222,38 @@ def marking_curve(out: str, folder: Path) -> None:
     assert (folder / "out" / "examples" / "marking_curve.svg").exists()
 
 
+def catching_a_cheat(out: str, _: Path) -> None:
+    head, *lines = out.splitlines()
+    audits = head[30:].replace("paid credit", "paid").split()
+    found = {
+        line[:30].strip(): dict(
+            zip(audits, map(float, re.findall(r"([\d.]+) ±", line[30:])), strict=True),
+        )
+        for line in lines
+    }
+    assert all(0.5 < gain < 2 for gain in found["honest"].values())
+    assert found["declares 0%"]["none"] > 3 > 1 > found["declares 0%"]["both"]
+    assert found["declares 0%"]["losses"] > 3  # one window of credit pays for all losses of a network that marks
+    assert found["declares 50%"]["both"] < found["declares 50%"]["none"] / 2
+    assert found["declares 0%, renews credit"]["marks"] > 3 > 1 > found["declares 0%, renews credit"]["ratio"]
+    new_flows = found["declares 0%, 10 packets a flow"]
+    assert new_flows["both"] > 2 * new_flows["strangers"]
+    assert min(found["passes as legacy"].values()) > 3  # nobody audits it
+    assert max(found["declares 200%"].values()) < 1
+    assert out in (ROOT / "docs" / "conex.md").read_text(encoding="utf-8")
+
+
+def false_alarms(out: str, _: Path) -> None:
+    rows = [line for line in out.splitlines() if line.startswith("credit")]
+    assert len(rows) == 3 * (2 + 4 + 4)
+    for row in rows:
+        if not row.startswith("credit none"):
+            flows, packets = (float(cell) for cell in row[32:].split()[:2])
+            assert flows < 1  # of 1000
+            assert packets < 1  # of 10000
+    assert out in (ROOT / "docs" / "conex.md").read_text(encoding="utf-8")
+
+
 CHECKS: dict[str, Callable[[str, Path], None]] = {
     check.__name__: check
     for check in (
@@ -243,6 +275,8 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         pages,
         video_evening,
         ping_under_load,
+        catching_a_cheat,
+        false_alarms,
     )
 }
 

@@ -175,7 +175,7 @@ def test_toml_errors_show_the_line(cli: Cli, work: Path, text: str, told: str, e
         ('links.bottleneck.queue={kind="dualpi2"}', "planned, not built; nearest: pie"),
         ('groups.heavy.tcp.congestion_control="bbr"', "planned, not built; nearest: vegas"),
         ('groups.heavy.tcp.congestion_control="prague"', "planned, not built; nearest: dctcp"),
-        ('groups.heavy.traffic={kind="has"}', "planned, not built; nearest: youtube"),
+        ('groups.heavy.traffic={kind="dash"}', "planned, not built; nearest: has"),
         ('stages.p={kind="tunnel"}', "planned, not built; nearest: a link with delay alone"),
         ('links.bottleneck.rate={trace="x.csv"}', "trace: planned, not built; nearest: { steps"),
         ('links.bottleneck.rate="0 Mbit/s"', "for an outage write the link's loss = { probability = 1"),

@@ -252,7 +252,11 @@ def test_lockstep_is_no_fault_of_fair_queueing() -> None:
     assert "lockstep" not in raised(fair)
 
 
-EXPECTED = {"abc-default": {"sweep-left-out"}, "queues": {"sweep-left-out", "series-not-written"}}
+EXPECTED = {
+    "abc-default": {"sweep-left-out"},
+    "catching-a-cheat": {"sweep-left-out"},
+    "queues": {"sweep-left-out", "series-not-written"},
+}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples" / "scenarios").glob("*.toml")), ids=lambda p: p.stem)

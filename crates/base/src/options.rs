@@ -92,6 +92,8 @@ pub struct Carried {
     pub window: Option<u16>,
     /// The window scale option of a SYN: by how many bits the windows that its sender announces are to be shifted.
     pub scale: Option<u8>,
+    /// The number under which the packet goes, where its sender does not show the one that it has in the stream.
+    pub shown: Option<u64>,
     /// A loss on the way has struck the packet: the link's number, for whoever books it at the far end.
     pub lost_at: u32,
     /// The SACK option.
@@ -111,6 +113,7 @@ impl Carried {
         own: 0,
         window: None,
         scale: None,
+        shown: None,
         lost_at: 0,
         report: Report::EMPTY,
         outer: [Outer { ip: 0, tunnel: 0, sequence: 0, bytes: 0 }; OUTER],
@@ -141,6 +144,7 @@ impl Carried {
         self.ts_val = 0;
         self.window = None;
         self.scale = None;
+        self.shown = None;
         self.report.count = 0;
         self.headers = 0;
     }
@@ -189,10 +193,12 @@ impl Options {
         packet.place().map(|place| &mut self.places[place as usize])
     }
 
-    /// The number of `packet`, wherever it is kept.
+    /// The number of `packet` as everyone on its way sees it, wherever it is kept.
     #[inline]
     pub fn seq(&self, packet: &Packet) -> u64 {
-        packet.place().map_or(packet.seq, |place| self.places[place as usize].seq)
+        let Some(place) = packet.place() else { return packet.seq };
+        let carried = &self.places[place as usize];
+        carried.shown.unwrap_or(carried.seq)
     }
 
     /// The end of a packet's way: it gets its number back and carries nothing any more. What it carried stays readable until
@@ -304,6 +310,18 @@ mod tests {
         assert!(carried.report.blocks().is_empty() && carried.outer().is_empty());
         assert_eq!(options.of(&b).scale, Some(9));
         assert_eq!(options.of(&a), Carried::NONE);
+    }
+
+    #[test]
+    fn a_number_that_is_shown_hides_the_one_in_the_stream() {
+        let mut options = Options::default();
+        let mut a = packet(7);
+        options.attach(&mut a).shown = Some(70);
+        assert_eq!(options.seq(&a), 70);
+        options.release(&mut a);
+        assert_eq!((a.seq, options.seq(&a)), (7, 7));
+        options.attach(&mut a);
+        assert_eq!(options.seq(&a), 7, "places begin empty");
     }
 
     #[test]

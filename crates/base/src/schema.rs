@@ -87,6 +87,10 @@ pub enum Type {
     Table(&'static Nested),
     /// Such tables by name.
     TablePerName(&'static Nested),
+    /// A list of rates.
+    Rates,
+    /// The name of a mechanism of this room, or a table with its `kind` and parameters.
+    Mechanism(Room),
 }
 
 impl Type {
@@ -112,6 +116,8 @@ impl Type {
             Type::Name => ("a name".into(), "\"be\""),
             Type::Table(nested) => (format!("{} table", nested.name), "{ … }"),
             Type::TablePerName(nested) => (format!("{} tables by name", nested.name), "{ be = { … } }"),
+            Type::Rates => ("list of rates".into(), "[\"1 Mbit/s\", \"3 Mbit/s\"]"),
+            Type::Mechanism(room) => (format!("{} name, or table with kind", room.name()), "a quoted word"),
         }
     }
 }
@@ -385,6 +391,8 @@ pub enum Value {
     Word(String),
     /// Names in order.
     Names(Vec<String>),
+    /// Bits per second, in order.
+    Rates(Vec<f64>),
     /// Pure numbers by class.
     Numbers(BTreeMap<String, f64>),
     /// Seconds by class.

@@ -3,6 +3,7 @@
 mod application;
 mod args;
 mod mechanism;
+mod pcap;
 mod sender;
 mod stage;
 mod tunnels;
@@ -219,6 +220,18 @@ fn tunnel_table() -> String {
     tunnels::table().to_string()
 }
 
+/// Packets of a trace, in columns, as a capture file (pcapng).
+#[pyfunction]
+fn capture<'py>(
+    py: Python<'py>,
+    interfaces: Vec<String>,
+    columns: BTreeMap<String, Vec<u8>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let columns = pcap::Columns::new(columns).map_err(PyValueError::new_err)?;
+    let names: Vec<&str> = interfaces.iter().map(String::as_str).collect();
+    Ok(PyBytes::new(py, &columns.write(&names)))
+}
+
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const ENGINE_ID: &str = env!("EVENFLOW_ENGINE_ID");
 const PROFILE: &str = env!("EVENFLOW_PROFILE");
@@ -243,5 +256,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(reached_s, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(tunnel_table, m)?)?;
+    m.add_function(wrap_pyfunction!(capture, m)?)?;
     m.add_function(wrap_pyfunction!(json_schema, m)?)
 }

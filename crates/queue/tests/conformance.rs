@@ -17,13 +17,15 @@ use serde_json::{Map, Value as Json};
 
 type Table = Map<String, Json>;
 
+/// Folders whose vectors are of stages and of applications, and read by their own crates.
+const OTHERS: [&str; 7] = ["abr", "auditor", "congestion-policer", "has", "player", "policer", "shaper"];
+
 fn vectors() -> Vec<(PathBuf, Table)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance");
     let mut found = Vec::new();
     for folder in std::fs::read_dir(&root).expect("the folder of vectors") {
         let folder = folder.expect("an entry").path();
-        // Those of players and stages have another form, and tests beside them.
-        if !folder.is_dir() || ["abr", "policer", "shaper"].iter().any(|other| folder.ends_with(other)) {
+        if !folder.is_dir() || OTHERS.iter().any(|other| folder.ends_with(other)) {
             continue;
         }
         for file in std::fs::read_dir(&folder).expect("a folder") {

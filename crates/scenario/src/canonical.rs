@@ -94,6 +94,7 @@ pub(crate) fn value(value: &Value) -> Json {
         Value::Flag(flag) => json!(flag),
         Value::Word(word) => json!(word),
         Value::Names(names) => json!(names),
+        Value::Rates(rates) => rates.iter().map(|rate| bits_per_second(*rate)).collect(),
         Value::Numbers(table) => {
             Json::Object(table.iter().map(|(class, x)| (class.clone(), number(*x))).collect())
         }

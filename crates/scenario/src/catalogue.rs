@@ -141,8 +141,9 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("congestion-meter", "activity-meter"),
         ],
         Room::Traffic => &[
-            ("has", "youtube, or request-response with a response each so often"),
-            ("video", "youtube"),
+            ("dash", "has"),
+            ("hls", "has"),
+            ("video", "has, or youtube"),
             ("http", "request-response, or web"),
             ("ftp", "upload, or bulk"),
             ("icmp", "ping"),
@@ -272,7 +273,7 @@ fn counters(list: &[Counter]) -> Vec<Json> {
 /// The unit in which ranges and canonical values are given.
 fn unit(ty: Type) -> &'static str {
     match ty {
-        Type::Rate => "bit/s",
+        Type::Rate | Type::Rates => "bit/s",
         Type::Duration | Type::DurationPerClass => "s",
         Type::Bytes => "B",
         Type::Packets => "packets",
@@ -282,7 +283,7 @@ fn unit(ty: Type) -> &'static str {
         Type::RateOrPacketRate => "bit/s or packets/s",
         Type::Number | Type::NumberPerClass | Type::Integer | Type::IntegerOr(_) => "1",
         Type::Flag | Type::Choice(_) | Type::Names | Type::Name => "",
-        Type::Table(_) | Type::TablePerName(_) => "",
+        Type::Table(_) | Type::TablePerName(_) | Type::Mechanism(_) => "",
     }
 }
 

@@ -3,9 +3,14 @@
 use crate::model::{Component, Group, Per, Scenario, Traffic};
 
 impl Traffic {
+    /// Whether it is an application, which opens its flows on the way.
+    pub fn opens(&self) -> bool {
+        self.talks || evenflow_traffic::opens(self.spec.mechanism.kind, &self.spec.values)
+    }
+
     /// How many flows of this kind each user has from the beginning.
     pub fn flows(&self) -> u32 {
-        evenflow_traffic::flows(self.spec.mechanism.kind, &self.spec.values)
+        if self.talks { 0 } else { evenflow_traffic::flows(self.spec.mechanism.kind, &self.spec.values) }
     }
 }
 

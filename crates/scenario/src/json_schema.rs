@@ -161,6 +161,8 @@ fn value(ty: Type) -> Json {
         Type::Name => reference("name"),
         Type::Table(table) => reference(table.name),
         Type::TablePerName(table) => by_name(&reference(table.name)),
+        Type::Rates => json!({ "type": "array", "items": reference("plain-rate"), "minItems": 1 }),
+        Type::Mechanism(room) => shape(&Shape::Named(room)),
     }
 }
 

@@ -266,6 +266,9 @@ pub struct Traffic {
     pub spec: Spec,
     /// Index into [`Scenario::classes`].
     pub class: u8,
+    /// It lasts for the whole run, and its connections are those of an application all the same: something on the path reads or
+    /// writes receive windows.
+    pub talks: bool,
     /// Its transport; `None` for datagrams.
     pub tcp: Option<Tcp>,
     /// Where its flows come from a shared process: index into [`Scenario::arrivals`].

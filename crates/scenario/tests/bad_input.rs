@@ -498,6 +498,67 @@ fn videos_that_cannot_be_played() {
 }
 
 #[test]
+fn adaptive_video_that_cannot_be_played() {
+    let video = |more: Json| {
+        let mut table = json!({ "kind": "has", "ladder": ["1 Mbit/s", "3 Mbit/s"] });
+        table.as_object_mut().expect("a table").extend(more.as_object().expect("a table").clone());
+        let tree = with("abc-default", &[("groups.heavy.traffic", table)]);
+        Scenario::from_value(&tree).map_or_else(|errors| errors.to_string(), |_| String::new())
+    };
+    let heavy = |text: &str| format!("groups.heavy.traffic.{text}");
+    assert_eq!(video(json!({ "adaptation": { "kind": "mpc", "horizon": 3 } })), "");
+    assert_eq!(
+        video(json!({ "ladder": ["3 Mbit/s", "1 Mbit/s"] })),
+        heavy("ladder: must rise, but 1000000 bit/s follows 3000000 bit/s")
+    );
+    assert_eq!(video(json!({ "ladder": [] })), heavy("ladder: has no level"));
+    assert_eq!(
+        video(json!({ "ladder": ["3 Mbit", 5] })).lines().count(),
+        2,
+        "{}",
+        video(json!({ "ladder": ["3 Mbit", 5] }))
+    );
+    assert_eq!(
+        video(json!({ "ladder": "1 Mbit/s" })),
+        heavy(
+            "ladder: a list of rates is needed, for example [\"1 Mbit/s\", \"3 Mbit/s\"], not \"1 Mbit/s\""
+        )
+    );
+    assert_eq!(
+        video(json!({ "chunk": "0 s", "buffer": "3 s" })),
+        heavy("chunk: must be more than 0 s, not \"0 s\"")
+    );
+    assert_eq!(
+        video(json!({ "buffer": "3 s" })),
+        heavy("buffer: must hold two chunks of 2 s at least, but is 3 s")
+    );
+    assert_eq!(
+        video(json!({ "adaptation": "bolla" })),
+        heavy("adaptation: unknown adaptation rule \"bolla\"; did you mean \"bola\"?")
+    );
+    assert_eq!(
+        video(json!({ "adaptation": { "kind": "bola", "minimum_buffer": "40 s" } })),
+        heavy("adaptation.target_buffer: must be more than minimum_buffer, 40 s; it is 30 s")
+    );
+    assert_eq!(
+        video(json!({ "adaptation": { "kind": "aggressive-rate", "aggressiveness": -0.1, "sigma": 1 } }))
+            .lines()
+            .count(),
+        2
+    );
+    assert_eq!(
+        video(
+            json!({ "adaptation": { "kind": "aggressive-rate", "aggressiveness": { "uniform": [0, 1] } } })
+        ),
+        heavy("adaptation: its parameters cannot be drawn; plain values are needed")
+    );
+    assert_eq!(
+        video(json!({ "adaptation": "pensieve" })),
+        heavy("adaptation: adaptation rule \"pensieve\": planned, not built; nearest: robust-mpc")
+    );
+}
+
+#[test]
 fn kinds_are_known_or_announced_or_mistyped() {
     one(
         "links.access.queue.kind",
@@ -506,8 +567,8 @@ fn kinds_are_known_or_announced_or_mistyped() {
     );
     one(
         "groups.heavy.traffic",
-        json!({ "kind": "has" }),
-        "groups.heavy.traffic.kind: traffic kind \"has\": planned, not built; nearest: youtube, or request-response with a response each so often",
+        json!({ "kind": "dash" }),
+        "groups.heavy.traffic.kind: traffic kind \"dash\": planned, not built; nearest: has",
     );
     one(
         "groups.heavy.traffic",
@@ -517,7 +578,7 @@ fn kinds_are_known_or_announced_or_mistyped() {
     one(
         "groups.heavy.traffic",
         json!({}),
-        "groups.heavy.traffic.kind: is required: one of bulk, ping, request-response, short-flows, upload, web, youtube, cbr, poisson",
+        "groups.heavy.traffic.kind: is required: one of bulk, has, ping, request-response, short-flows, upload, web, youtube, cbr, poisson",
     );
     one(
         "stages.meter.kind",

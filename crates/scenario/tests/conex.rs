@@ -120,13 +120,14 @@ fn pure_acks_must_not_say_re_echo() {
 }
 
 #[test]
-fn flows_that_share_what_they_owe_count_alike() {
-    let bulk = |unit: &str| json!({ "kind": "bulk", "tcp": { "ecn": "accurate", "conex": { "unit": unit, "leftover": "carry" } } });
+fn flows_of_one_user_count_alike() {
+    let bulk =
+        |unit: &str| json!({ "kind": "bulk", "tcp": { "ecn": "accurate", "conex": { "unit": unit } } });
     let mixed = with("red-ecn", &[("groups.heavy.traffic", json!([bulk("bytes"), bulk("packets")]))]);
     assert_eq!(
         errors(&mixed).to_string(),
-        "groups.heavy.traffic[1].tcp.conex.unit: is packets, and other traffic of these users counts bytes: what one flow leaves \
-         to the next has one unit"
+        "groups.heavy.traffic[1].tcp.conex.unit: is packets, and other traffic of these users counts bytes; a user has one \
+         unit"
     );
 }
 
@@ -153,4 +154,36 @@ fn re_ecn_is_settings_of_the_same_sender() {
         (Credit::FirstAndThird, Encoding::Ipv4, Ecn::Accurate)
     );
     assert_eq!(conex.report, Reports::LossAndEcn);
+}
+
+/// Sanhaji et al. 2015, table III: queue, whether it marks, feedback, reports. The variants are cases of one scenario.
+#[test]
+fn the_four_variants_of_table_iii() {
+    let text = include_str!("../../../examples/scenarios/conex-variants.toml");
+    let tree: Json = serde_json::to_value(text.parse::<toml::Table>().expect("TOML")).expect("JSON");
+    let cases = tree["sweep"]["cases"]["variant"].as_object().expect("cases").clone();
+    assert_eq!(cases.len(), 4);
+    for (name, kind, action, ecn, report) in [
+        ("DTConEx", "droptail", None, Ecn::Off, Reports::Loss),
+        ("REDConEx", "red", Some("drop"), Ecn::Off, Reports::Loss),
+        ("ECNConEx", "red", Some("mark"), Ecn::Classic, Reports::LossAndEcn),
+        ("FullConEx", "red", Some("mark"), Ecn::Accurate, Reports::LossAndEcn),
+    ] {
+        let mut variant = tree.clone();
+        for (path, json) in cases[name].as_object().expect("overrides") {
+            *common::at(&mut variant, path) = json.clone();
+        }
+        let scenario = valid(&variant);
+        let link = scenario.links.iter().find(|link| link.name == "bottleneck").expect("a link");
+        let rule = &link.forward.queue.as_ref().expect("a queue").rule;
+        let word = rule.values.get("action").map(|_| rule.values.word("action"));
+        assert_eq!((rule.mechanism.kind, word), (kind, action), "{name}");
+        for group in &scenario.groups {
+            let profile = &group.traffic[0].tcp.as_ref().expect("TCP").profile;
+            let conex = profile.conex.expect("ConEx");
+            assert_eq!((profile.ecn, conex.report, conex.unit), (ecn, report, Unit::Packets), "{name}");
+            // Trap 8: what is sent again is a ConEx packet too.
+            assert!(profile.ecn_on_retransmissions, "{name}");
+        }
+    }
 }

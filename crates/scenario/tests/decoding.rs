@@ -177,11 +177,8 @@ fn a_single_mechanism_is_decoded_alone() {
     assert_eq!(errors.to_string(), "gama: unknown key \"gama\"; did you mean \"gamma\"?");
     let errors = evenflow_scenario::mechanism("activty-aqm", "{}").expect_err("an error");
     assert_eq!(errors.to_string(), "unknown mechanism \"activty-aqm\"; did you mean \"activity-aqm\"?");
-    let errors = evenflow_scenario::mechanism("has", "{}").expect_err("an error");
-    assert_eq!(
-        errors.to_string(),
-        "traffic kind \"has\": planned, not built; nearest: youtube, or request-response with a response each so often"
-    );
+    let errors = evenflow_scenario::mechanism("dash", "{}").expect_err("an error");
+    assert_eq!(errors.to_string(), "traffic kind \"dash\": planned, not built; nearest: has");
 }
 
 /// What is rule and scheduler in one, and what has a limit where the file gives none.

@@ -159,8 +159,10 @@ impl Side {
 /// What is in the place of a flow that was opened on the way.
 #[derive(Debug)]
 pub struct Live {
-    /// Both ends of its connection; absent: it carries datagrams, or the place is free.
-    pub connection: Option<Connection>,
+    /// Both ends of its connection, or of the last one that was here, whose room the next takes.
+    connection: Option<Connection>,
+    /// The connection is the flow's; not so where it carries datagrams, or the place is free.
+    connected: bool,
     /// By [`End`].
     pub sides: [Side; 2],
     /// How it comes to its end.
@@ -168,8 +170,38 @@ pub struct Live {
 }
 
 impl Live {
-    /// An empty place.
-    pub const EMPTY: Live = Live { connection: None, sides: [Side::NEW; 2], how: How::Closed };
+    /// A place that nobody has had.
+    pub const EMPTY: Live =
+        Live { connection: None, connected: false, sides: [Side::NEW; 2], how: How::Closed };
+
+    /// Both ends of its connection, if it has one.
+    #[inline]
+    pub fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref().filter(|_| self.connected)
+    }
+
+    /// The same, to be called.
+    #[inline]
+    pub fn connection_mut(&mut self) -> Option<&mut Connection> {
+        self.connection.as_mut().filter(|_| self.connected)
+    }
+
+    /// The flow is a connection, which is to be opened.
+    pub fn connect(&mut self, profile: &Profile, control: CongestionControl) -> &mut Connection {
+        self.connected = true;
+        match &mut self.connection {
+            Some(room) => room.renew(profile, control),
+            None => self.connection = Some(Connection::talking(profile, control)),
+        }
+        self.connection.as_mut().expect("it was just made")
+    }
+
+    /// The flow is over: the place is empty.
+    pub fn vacate(&mut self) {
+        self.connected = false;
+        self.sides = [Side::NEW; 2];
+        self.how = How::Closed;
+    }
 
     /// Application bytes that reached either end.
     pub fn delivered(&self) -> u64 {
@@ -178,9 +210,9 @@ impl Live {
 
     /// What its ends send with, as far as they send.
     pub fn senders(&self) -> impl Iterator<Item = &Sender> {
-        self.connection
-            .iter()
-            .flat_map(|connection| End::BOTH.into_iter().filter_map(|end| connection.half(end)))
+        let halves =
+            |connection| End::BOTH.into_iter().filter_map(move |end| Connection::half(connection, end));
+        self.connection().into_iter().flat_map(halves)
     }
 
     /// Application bytes that were written and have not reached the other end.
@@ -191,32 +223,38 @@ impl Live {
 
     /// Application bytes that wait for room or are in the connection's buffers, by its own account.
     pub fn held(&self) -> u64 {
-        let Some(connection) = &self.connection else { return 0 };
+        let Some(connection) = self.connection() else { return 0 };
         let of = |end: End| self.sides[end.index()].waiting + connection.buffered(end);
         of(End::Client) + of(End::Server)
     }
 
     /// Whether all that an end has written is acknowledged now, and was not before.
     pub fn all_acknowledged(&mut self, end: End) -> bool {
-        let side = &mut self.sides[end.index()];
+        let side = &self.sides[end.index()];
         if side.acknowledged == side.written || side.waiting > 0 {
             return false;
         }
-        let half = self.connection.as_ref().and_then(|connection| connection.half(end));
+        let half = self.connection().and_then(|connection| connection.half(end));
         let all = half.is_some_and(|half| half.life() != Life::Dead && half.unacknowledged() == 0);
         if all {
+            let side = &mut self.sides[end.index()];
             side.acknowledged = side.written;
         }
         all
     }
 
     /// Brings the integrals of an end's congestion window up to `now`, if it has written.
+    #[inline]
     pub fn advance(&mut self, end: End, profile: &Profile, now: Time, window: &Window) {
-        let side = &mut self.sides[end.index()];
-        if side.written == 0 {
-            return;
+        if self.sides[end.index()].written > 0 {
+            self.advance_written(end, profile, now, window);
         }
-        let half = self.connection.as_ref().and_then(|connection| connection.half(end));
+    }
+
+    fn advance_written(&mut self, end: End, profile: &Profile, now: Time, window: &Window) {
+        let connection = self.connection.as_ref().filter(|_| self.connected);
+        let half = connection.and_then(|connection| connection.half(end));
+        let side = &mut self.sides[end.index()];
         match half.filter(|half| half.life() == Life::Open) {
             Some(half) => side.meter.advance(half.window().cwnd, profile.segment(), now, window),
             None => side.meter.skip(now),

@@ -9,6 +9,7 @@
 
 mod build;
 mod column;
+mod conex;
 mod engine;
 mod events;
 mod hosting;
@@ -22,6 +23,7 @@ mod slots;
 mod trace;
 mod transfers;
 mod viewing;
+mod wakeups;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 

@@ -7,8 +7,10 @@ use evenflow_base::schema::Sampler;
 use evenflow_base::{Duration, Packet, Stream, Time};
 use evenflow_stage::Stage;
 use evenflow_traffic::Source;
+use evenflow_transport::exposure::Exposure;
 use evenflow_transport::{Profile, Receiver, Sender};
 
+use crate::conex::{Conex, Sums as Exposed};
 use crate::events::Lane;
 use crate::hosting::{Arrivals, Hosted, Live};
 use crate::measure::{FlowCounters, PortCounters, SideCounters, StageCounters, Window, WindowMeter};
@@ -67,6 +69,9 @@ pub struct Flow {
     pub hosted: bool,
     /// ACKs carry the receiver's clock as a timestamp value: the sender's congestion control wants one-way delays.
     pub sends_timestamps: bool,
+    /// What it sends needs more than a look at its segments: timestamps of ACKs, numbers of a ConEx cheat, debts that flows of one
+    /// user share.
+    pub special: bool,
     /// Its first link hears from its host alone and is FIFO: the link's work is done when the packet is launched, with the
     /// instant at which it will leave the host.
     pub folded: bool,
@@ -238,9 +243,34 @@ pub struct Network {
     pub group_flows: Vec<Range<usize>>,
     /// By group: what its senders had counted when the window opened.
     pub senders_before: Vec<SenderSums>,
+    /// Where some sender is one of ConEx.
+    pub conex: Option<Box<Conex>>,
 }
 
 impl Network {
+    /// By user's machine: what its ConEx senders have been told and have said by now, and what they owe.
+    pub fn exposed(&self) -> Vec<Exposed> {
+        let Some(conex) = &self.conex else { return Vec::new() };
+        let mut sums = conex.sums();
+        for info in self.flows.iter().filter(|info| info.tcp) {
+            sums[info.host as usize].add(&self.connections[info.endpoint as usize].sender);
+        }
+        for flow in self.slots.taken().filter(|flow| !self.slots.of(self.slots.place(*flow)).over) {
+            let host = self.flows[flow as usize].host as usize;
+            self.live[self.slots.place(flow)].senders().for_each(|sender| sums[host].add(sender));
+        }
+        sums
+    }
+
+    /// Whether the books of all ConEx senders balance; else what is wrong with one.
+    pub fn check_exposed(&self) -> Result<(), String> {
+        let Some(conex) = &self.conex else { return Ok(()) };
+        let live = self.live.iter().flat_map(Live::senders);
+        let senders = self.connections.iter().map(|connection| &connection.sender).chain(live);
+        senders.filter_map(Sender::exposure).try_for_each(Exposure::check)?;
+        conex.fault().map_or(Ok(()), |fault| Err(fault.into()))
+    }
+
     /// By group: what its senders have counted by `now`. `live`: also those of flows that have not been summed up yet.
     pub fn senders(&self, now: Time, live: bool) -> Vec<SenderSums> {
         let mut sums = vec![SenderSums::default(); self.group_flows.len()];

@@ -10,11 +10,13 @@ use evenflow_base::{Duration, Reason, Time};
 use evenflow_queue::held::{NodeCounts, is_counter};
 use evenflow_queue::htb;
 use evenflow_scenario::metrics;
-use evenflow_scenario::model::{EventKind, Histogram, Per, Queue as QueueSpec, RateSpec, Scenario};
+use evenflow_scenario::model::{EventKind, Group, Histogram, Per, Queue as QueueSpec, RateSpec, Scenario};
+use evenflow_transport::exposure::{Owed, Settings, Unit, Volume};
 use evenflow_transport::sender::Life;
 
 use crate::build::flows_per_user;
 use crate::column::Column;
+use crate::conex::Sums as Exposed;
 use crate::engine::Engine;
 use crate::measure::{FlowCounters, WindowMeter};
 use crate::network::StageSlot;
@@ -175,6 +177,11 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
     let mut out = Map::new();
     let senders = engine.net.senders(engine.net.window.to, false);
+    let mut exposed =
+        engine.net.exposed().into_iter().enumerate().map(|(host, sums)| match &engine.net.conex {
+            Some(conex) => sums.since(&conex.before[host]),
+            None => sums,
+        });
     let videos = videos(engine, scenario);
     let mut flow = 0;
     for (g, group) in scenario.groups.iter().enumerate() {
@@ -247,6 +254,12 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
         {
             let counted = senders[g].since(&engine.net.senders_before[g]);
             entry.insert("senders".into(), self::senders(&counted));
+        }
+        let exposed: Vec<Exposed> = exposed.by_ref().take(users).collect();
+        if let Some(settings) = conex(group)
+            && let Some(entry) = entry.as_object_mut()
+        {
+            entry.insert("conex".into(), self::exposed(&exposed, settings.unit));
         }
         if let (Some(transfers), Some(entry)) = (&engine.net.transfers[g], entry.as_object_mut()) {
             entry.insert("transfers".into(), self::transfers(transfers, engine));
@@ -337,6 +350,33 @@ fn senders(of: &SenderSums) -> Value {
         "restarts": of.restarts,
         "timeouts": of.timeouts,
         "limited_s": { "congestion": congestion, "receive": receive, "application": application },
+    })
+}
+
+/// What a group's ConEx senders do, the first of them: they count alike.
+fn conex(group: &Group) -> Option<&Settings> {
+    group.traffic.iter().find_map(|traffic| traffic.tcp.as_ref()?.profile.conex.as_ref())
+}
+
+/// What a group's ConEx senders were told and said in the window, and where they stand at its end.
+fn exposed(users: &[Exposed], unit: Unit) -> Value {
+    let mut sum = Exposed::default();
+    users.iter().for_each(|user| sum.join(user));
+    let volume = |of: Volume| json!({ "packets": of.packets, "bytes": of.bytes });
+    let owed = |of: Owed| json!({ "loss": of.loss, "mark": of.ecn });
+    let list = |of: fn(&Exposed) -> u64| users.iter().map(of).collect::<Vec<u64>>();
+    let t = sum.tally;
+    json!({
+        "unit": unit.word(),
+        "reports": { "loss": volume(t.loss), "mark": volume(t.ecn), "credit": volume(t.credit) },
+        "told": { "loss": volume(t.lost), "mark": volume(t.marked), "needless": volume(t.needless) },
+        "congestion": volume(sum.congestion()),
+        "owed": owed(sum.owed.owed()),
+        "dropped": owed(sum.dropped.owed()),
+        "users_report_packets": list(|user| user.reports().packets),
+        "users_report_bytes": list(|user| user.reports().bytes),
+        "users_congestion_packets": list(|user| user.congestion().packets),
+        "users_congestion_bytes": list(|user| user.congestion().bytes),
     })
 }
 

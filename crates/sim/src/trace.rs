@@ -141,9 +141,10 @@ fn flag(on: bool) -> Option<f64> {
     Some(f64::from(u8::from(on)))
 }
 
-/// An ACK that carries nothing else.
+/// An ACK that carries nothing else, and takes no number.
 fn is_pure_ack(packet: &Packet) -> bool {
-    !packet.is_data() && packet.is(evenflow_base::flags::ACK)
+    use evenflow_base::flags::{ACK, FIN, RST, SYN};
+    !packet.is_data() && packet.flags & (ACK | FIN | RST | SYN) == ACK
 }
 
 /// Boundary `n` of SACK block `block`.
@@ -177,6 +178,8 @@ const FIELDS: &[(&str, Value)] = &[
     }),
     ("ack", |r, c| match (is_pure_ack(&r.packet), r.packet.is(evenflow_base::flags::ACK)) {
         (true, _) => Some(r.packet.seq as f64),
+        // A SYN-ACK answers a SYN, which has no data.
+        (false, true) if r.packet.is(evenflow_base::flags::SYN) => Some(0.0),
         (false, carries) => carries.then_some(c.ack as f64),
     }),
     ("window", |_, c| c.window.map(f64::from)),

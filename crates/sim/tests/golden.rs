@@ -121,7 +121,7 @@ const FILLED: [(Type, &str); 8] = [
 ];
 
 /// Parameters of a mechanism that requires what `FILLED` does not have, or would have nothing to do.
-const SETTINGS: [(&str, &str); 16] = [
+const SETTINGS: [(&str, &str); 17] = [
     ("rewriter", r#"class = "be""#),
     ("strict", r#"order = ["ef", "af", "be"]"#),
     ("medf", r#"offsets = { ef = "0 ms", af = "12 ms", be = "30 ms" }"#),
@@ -140,6 +140,10 @@ const SETTINGS: [(&str, &str); 16] = [
         "web",
         r#"page_size = "20 kB", objects = { uniform = [2, 8] }, object_size = { lognormal = ["10 kB", 1] }"#,
     ),
+    (
+        "has",
+        r#"ladder = ["400 kbit/s", "900 kbit/s", "2 Mbit/s", "4 Mbit/s"], chunk = "0.4 s", buffer = "1.6 s""#,
+    ),
     ("youtube", r#"bitrate = "1.2 Mbit/s", length = "1.5 s", burst = "0.6 s", videos = 9"#),
 ];
 
@@ -156,7 +160,7 @@ const HTB_PER_USER: &str = r#"per = "user", classes = { root = { rate = "8 Mbit/
     each = { parent = "root", rate = "1 Mbit/s", ceil = "6 Mbit/s", leaf = { kind = "fq-codel", limit = "20 packets" } }"#;
 
 /// Rows of words that need other parameters beside them, and of numbers: kind, name, parameters.
-const MORE: [(&str, &str, &str); 43] = [
+const MORE: [(&str, &str, &str); 45] = [
     (
         "activity-aqm",
         "rate_estimate, in ms",
@@ -242,6 +246,16 @@ const MORE: [(&str, &str, &str); 43] = [
         "web",
         "until, one connection",
         r#"page_size = "20 kB", objects = 8, until = "2.5 s", connections = 1, think = "100 ms""#,
+    ),
+    (
+        "has",
+        "bba-0, plays when full",
+        r#"ladder = ["1 Mbit/s", "3 Mbit/s"], chunk = "0.2 s", buffer = "2 s", adaptation = "bba-0", play_at = "2 s", steady = "room""#,
+    ),
+    (
+        "has",
+        "mpc of horizon 2, length",
+        r#"ladder = ["1 Mbit/s", "3 Mbit/s"], chunk = "0.2 s", length = "2 s", adaptation = { kind = "mpc", horizon = 2 }"#,
     ),
     (
         "youtube",

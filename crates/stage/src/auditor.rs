@@ -619,7 +619,7 @@ pub static TABLE: Mechanism = Mechanism {
             &["balance", "ratio"],
             "balance",
             "Sanhaji et al. 2015, section III.D (balance); draft-wagner-conex-audit-02 sections 2.3 and 2.4 (ratio)",
-            "balance: reports and credits less marks and losses; below the allowance, packets are picked with the share that the debt is \
+            "Balance: reports and credits less marks and losses; below the allowance, packets are picked with the share that the debt is \
              of limit. ratio: a flow is guilty whose credit is used up, or that has reported less than it had met delay ago; then a \
              share (p - x) / p is picked, by averages of congestion and of reports.",
         ),

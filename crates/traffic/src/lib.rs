@@ -11,6 +11,7 @@ mod arrivals;
 mod client;
 pub mod data;
 mod ending;
+pub mod has;
 pub mod ping;
 mod playback;
 pub mod request_response;
@@ -104,6 +105,8 @@ macro_rules! apps {
 apps! {
     /// See [`data`].
     Bulk(data::Bulk),
+    /// See [`has`].
+    Has(has::Has),
     /// See [`ping`].
     Ping(ping::Ping),
     /// See [`request_response`].

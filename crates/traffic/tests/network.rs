@@ -377,9 +377,17 @@ fn sizes() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A short video of 32 kB a second.
-fn video(burst: f64, pace: f64, above: f64) -> [(&'static str, Value); 7] {
+/// A short video of 32 kB a second, or of 16 to 64 kB in chunks of half a second.
+fn video(burst: f64, pace: f64, above: f64) -> [(&'static str, Value); 13] {
+    let rule = Values([("kind", Value::Word("bba-0".into()))].into_iter().collect());
+    let word = |word: &str| Value::Word(word.into());
     [
+        ("adaptation", Value::Table(rule)),
+        ("ladder", Value::Rates(vec![128e3, 256e3, 512e3])),
+        ("buffer", Value::Seconds(1.5)),
+        ("buffer_in", word("seconds")),
+        ("measure_from", word("first-byte")),
+        ("steady", word(if burst > 1.0 { "period" } else { "room" })),
         ("bitrate", Value::Rate(256_000.0)),
         ("length", Value::Seconds(2.0)),
         ("burst", Value::Seconds(burst)),
@@ -441,6 +449,9 @@ proptest! {
         world in worlds(),
     ) {
         let kind = APPS[kind].kind;
+        if kind == "has" {
+            values.0.insert("chunk", Value::Seconds(0.5));
+        }
         if kind == "short-flows" && shared {
             values.0.remove("interval");
             values.0.insert("arrivals", Value::Word("all".into()));
@@ -476,7 +487,11 @@ fn who_closes_in_order_leaves_nothing_open() {
                 ("objects", Value::Number(5.0)),
                 ("connections", Value::Number(2.0)),
             ];
-            let values = values.into_iter().chain(video(0.5, 1.5, 0.3));
+            let chunk = if kind == "has" { Value::Seconds(0.5) } else { Value::Bytes(5_000.0) };
+            let values = values
+                .into_iter()
+                .chain(video(0.5, 1.5, 0.3))
+                .chain([("chunk", chunk), ("header", Value::Bytes(300.0))]);
             let world = World { delay: 20, breaks: 0, buffer: 3_000, segment: 1_448, seed: 1 };
             let ending = Ending { at: Time(2_000_000_000), abort: false };
             let network = run(kind, &Values(values.into_iter().collect()), Some(ending), world, 20);

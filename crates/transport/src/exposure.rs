@@ -159,16 +159,6 @@ impl Settings {
             .into(),
         )
     }
-
-    /// Whether all congestion that it hears of is declared, sooner or later, by its user.
-    pub fn is_complete(&self) -> bool {
-        self.declared == 1.0 && self.cheat != Cheat::Legacy
-    }
-
-    /// Whether flows of one user hand each other what they owe.
-    pub fn is_shared(&self) -> bool {
-        self.leftover == Leftover::Carry || self.cheat == Cheat::Elsewhere
-    }
 }
 
 /// Its table, a line of a `tcp` table.
@@ -272,6 +262,11 @@ impl Owed {
         Owed { loss: self.loss + other.loss, ecn: self.ecn + other.ecn }
     }
 
+    /// Without another.
+    pub fn less(self, other: Owed) -> Owed {
+        Owed { loss: self.loss - other.loss, ecn: self.ecn - other.ecn }
+    }
+
     /// Neither owed nor reported ahead.
     pub fn is_nothing(self) -> bool {
         self == Owed::default()
@@ -347,6 +342,10 @@ pub struct Exposure {
     /// Reports kept back: when they may be made.
     late: VecDeque<(Time, Owed)>,
     tally: Tally,
+    /// Taken over from other flows of its user, less what was left to them.
+    moved: Owed,
+    /// Bytes of data sent, those sent again included: the number that the next packet shows where it hides its own.
+    shown: u64,
     /// S of re-ECN's general test (draft, appendix D): packets sent.
     sent: f64,
     last: Option<Time>,
@@ -362,6 +361,8 @@ impl Exposure {
             credit: 0.0,
             late: VecDeque::new(),
             tally: Tally::default(),
+            moved: Owed::default(),
+            shown: 0,
             sent: 0.0,
             last: None,
         }
@@ -514,7 +515,9 @@ impl Exposure {
 
     /// What it leaves to other flows of its user, which is then theirs.
     pub fn hand_over(&mut self) -> Owed {
-        std::mem::take(&mut self.elsewhere)
+        let owed = std::mem::take(&mut self.elsewhere);
+        self.moved = self.moved.less(owed);
+        owed
     }
 
     /// The flow ends: what it still owes, for the user's next flow. What was reported ahead is not carried over.
@@ -523,13 +526,43 @@ impl Exposure {
         let left = Owed { loss: owed.loss.max(0.0), ecn: owed.ecn.max(0.0) };
         self.late.clear();
         self.elsewhere = Owed::default();
-        self.owed = Owed { loss: owed.loss - left.loss, ecn: owed.ecn - left.ecn };
+        self.owed = owed.less(left);
+        self.moved = self.moved.less(left);
         left
     }
 
     /// Takes over what another flow of the user still owed.
     pub fn inherit(&mut self, owed: Owed) {
         self.owed = self.owed.plus(owed);
+        self.moved = self.moved.plus(owed);
+    }
+
+    /// The number under which a packet with so much data goes, where it hides its own: data sent again looks new.
+    pub fn number(&mut self, data: u16) -> u64 {
+        let number = self.shown;
+        self.shown += u64::from(data);
+        number
+    }
+
+    /// What was declared and is owed is what was told, or the declared share of it, and what came from other flows; else what is
+    /// wrong, in a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        let (s, t, owed) = (&self.settings, &self.tally, self.owed());
+        let told_ecn = if s.report == Reports::LossAndEcn { t.marked.amount(s.unit) } else { 0.0 };
+        let told_loss = t.lost.amount(s.unit) - t.needless.amount(s.unit);
+        for (what, told, said, owed, moved) in [
+            ("losses", told_loss, t.loss.amount(s.unit), owed.loss, self.moved.loss),
+            ("marks", told_ecn, t.ecn.amount(s.unit), owed.ecn, self.moved.ecn),
+        ] {
+            let off = s.declared * told + moved - said - owed;
+            if off.abs() > 1e-9 * (told.abs() + said + 1.0) {
+                return Err(format!(
+                    "a ConEx sender was told of {told} {} of {what}, reported {said}, took over {moved} and owes {owed}",
+                    s.unit.word()
+                ));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -803,6 +836,30 @@ mod tests {
     }
 
     #[test]
+    fn data_sent_again_looks_new() {
+        let mut exposure = packets(Credit::None);
+        assert_eq!([1448, 1448, 100, 1448].map(|data| exposure.number(data)), [0, 1448, 2896, 2996]);
+    }
+
+    /// The check holds for cheats too, and finds what is missing.
+    #[test]
+    fn the_check_finds_what_was_forgotten() {
+        let settings = Settings { declared: 0.1, cheat: Cheat::Elsewhere, ..Settings::honest(true) };
+        let mut exposure = Exposure::new(settings);
+        let mut other = packets(Credit::None);
+        for _ in 0..70 {
+            lost(&mut exposure);
+            marked(&mut exposure, 3);
+            other.inherit(exposure.hand_over());
+            sent(&mut other);
+        }
+        assert_eq!((exposure.check(), other.check()), (Ok(()), Ok(())));
+        assert!(other.tally().loss.packets >= 6, "{:?}", other.tally());
+        exposure.owed.ecn += 1.0;
+        assert!(exposure.check().unwrap_err().starts_with("a ConEx sender was told of 210 packets of marks"));
+    }
+
+    #[test]
     fn settings_are_the_table_that_they_came_from() {
         let settings = Settings {
             unit: Unit::Bytes,
@@ -846,6 +903,7 @@ mod tests {
                 let (owed, t) = (exposure.owed(), exposure.tally());
                 prop_assert_eq!(t.loss.amount(unit) + owed.loss, t.lost.amount(unit) - t.needless.amount(unit));
                 prop_assert_eq!(t.ecn.amount(unit) + owed.ecn, t.marked.amount(unit));
+                prop_assert_eq!(exposure.check(), Ok(()));
                 prop_assert!(undo_spurious || owed.loss > -1500.0);
                 prop_assert!(owed.ecn > -1500.0 && exposure.credit() >= 0.0);
             }

@@ -5,6 +5,7 @@
 
 use evenflow_base::{Duration, Ecn as Field, Packet, Report, Time, flags, ip, options};
 
+use crate::exposure::Cheat;
 use crate::profile::{Ecn, Handshake, PeerEcn};
 use crate::{Profile, Segment, ecn};
 
@@ -17,6 +18,9 @@ const AT_ONCE: u32 = 3;
 
 /// Segments that Linux acknowledges one by one from a congestion mark on.
 const AFTER_MARK: u32 = 2;
+
+/// The most islands that a receiver keeps room for when it begins anew.
+const KEPT: usize = 16;
 
 /// Received out of order: `[from, to)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +36,10 @@ struct Island {
 struct Marks {
     /// What the handshake settled on.
     mode: Ecn,
+    /// Marks are counted: there are some, and it does not hide them.
+    watched: bool,
+    /// It hides them.
+    hides: bool,
     /// A SYN was seen.
     settled: bool,
     /// The ECN field of what it sends.
@@ -120,10 +128,24 @@ impl Spacing {
 impl Receiver {
     /// A listening end.
     pub fn new(profile: &Profile) -> Receiver {
+        Receiver::with(Vec::new(), profile)
+    }
+
+    /// As new, in the room that it has.
+    pub fn renew(&mut self, profile: &Profile) {
+        let mut ahead = std::mem::take(&mut self.ahead);
+        ahead.clear();
+        ahead.shrink_to(KEPT);
+        *self = Receiver::with(ahead, profile);
+    }
+
+    fn with(ahead: Vec<Island>, profile: &Profile) -> Receiver {
         let opened = profile.handshake == Handshake::None;
+        let mode = if opened { profile.agreed_ecn() } else { Ecn::Off };
+        let hides = profile.conex.is_some_and(|conex| conex.cheat == Cheat::HideMarks);
         Receiver {
             next: 0,
-            ahead: Vec::new(),
+            ahead,
             unacked: 0,
             quick: profile.quick_acks,
             patient: None,
@@ -136,7 +158,9 @@ impl Receiver {
             spacing: (profile.ack_delay_max > profile.ack_delay).then(|| Box::new(Spacing::new(profile))),
             growing: profile.ack_growing_window.then(|| Box::new(Growing::new(profile))),
             marks: Marks {
-                mode: if opened { profile.agreed_ecn() } else { Ecn::Off },
+                mode,
+                watched: mode != Ecn::Off && !hides,
+                hides,
                 settled: opened,
                 field: profile
                     .ect_where(opened && profile.ecn_on_control && profile.agreed_ecn() != Ecn::Off),
@@ -176,7 +200,7 @@ impl Receiver {
             let (mut bits, mode) = ecn::answer(profile.peer_ecn, profile.ecn, packet.flags, packet.ecn());
             // The first SYN decides; a later one that asks for nothing is answered as before (RFC 9768 section 3.1.5).
             if !self.marks.settled {
-                (self.marks.mode, self.marks.settled) = (mode, true);
+                self.settle(mode);
             } else if self.marks.mode == Ecn::Accurate {
                 bits = ecn::flags_of(ecn::reflected(packet.ecn()));
             } else if self.marks.mode == Ecn::Off && profile.peer_ecn != PeerEcn::Broken {
@@ -189,7 +213,7 @@ impl Receiver {
         }
         if packet.payload == 0 {
             // The last ACK of the handshake, which counts where it is marked (RFC 9768 section 3.2.2).
-            if self.marks.mode == Ecn::Accurate && packet.ecn() == Field::Congestion {
+            if self.marks.watched && self.marks.mode == Ecn::Accurate && packet.ecn() == Field::Congestion {
                 self.marks.counter = (self.marks.counter + 1) & 7;
             }
             if let Some(growing) = &mut self.growing {
@@ -197,7 +221,7 @@ impl Receiver {
             }
             return;
         }
-        let told_at_once = self.marks.mode != Ecn::Off && self.mark(packet);
+        let told_at_once = self.marks.watched && self.mark(packet);
         let (from, to) = (packet.seq, packet.seq + u64::from(packet.payload));
         if from <= self.last_ack && packet.stamp.wrapping_sub(self.stamp) as i32 >= 0 {
             self.stamp = packet.stamp;
@@ -331,6 +355,7 @@ impl Receiver {
     /// The handshake went the other way: this is what it settled on.
     pub fn settle(&mut self, mode: Ecn) {
         (self.marks.mode, self.marks.settled) = (mode, true);
+        self.marks.watched = mode != Ecn::Off && !self.marks.hides;
     }
 
     /// The SYN is answered once more, with the same flags `bits`.

@@ -2,9 +2,12 @@
 //!
 //! For traces that a packet analyser reads, for conformance vectors, and for real packets. A run does not depend on it.
 
+pub mod capture;
 pub mod conex_option;
 pub mod gtpu;
 pub mod ipv4;
+pub mod pcapng;
+pub mod tcp;
 
 /// Why bytes are no header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

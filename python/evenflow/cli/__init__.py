@@ -30,7 +30,7 @@ def start(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
-from . import running, plotting, checking, papers, new, looking, theory, store  # isort: skip  # noqa: E402, F401
+from . import running, tracing, plotting, checking, papers, new, looking, theory, store  # isort: skip  # noqa: E402, F401
 
 COMMANDS = (
     *(command.name or command.callback.__name__ for command in app.registered_commands if command.callback),

@@ -167,12 +167,22 @@ def reproduce(
     _leave(document, strict)
 
 
-@app.command(epilog=examples("evenflow claims abc", "evenflow claims wtp --out out/wtp --strict"))
+@app.command(
+    epilog=examples(
+        "evenflow claims abc",
+        "evenflow claims wtp --out out/wtp --strict",
+        "evenflow claims conex --option charge=pass",
+    )
+)
 def claims(
     paper: Annotated[str, typer.Argument(metavar="PAPER", help="A paper's key; see: evenflow papers.")],
     claim: Annotated[
         str | None,
         typer.Option("--claim", metavar="NAME", help="One claim whole, with every comparison: c13, or abc-c13."),
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="The ledger of another choice. Repeatable."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where `reproduce` wrote; default: ./out/<paper>.")
@@ -189,23 +199,29 @@ def claims(
     from ..papers.reproduce import LEDGER, not_a_ledger, read_ledger, read_shipped, shipped_ledger
 
     key = registry.key_of(paper)
-    folder = out or Path("out") / key
+    chosen: Mapping[str, str] = {}
+    name, again = key, key
+    if options:
+        examined = registry.load(key).with_options(pairs("--option", "NAME=VALUE", options))
+        chosen, name = examined.chosen, examined.folder
+        again = " ".join([key, *(f"--option {one}={value}" for one, value in chosen.items())])
+    folder = out or Path("out") / name
     document = read_ledger(folder / LEDGER)
     own = document is not None
     told = f"From {folder / LEDGER}."
     if document is None and out is None:
-        document = read_shipped(key)
+        document = read_shipped(key, chosen)
         told = (
             "Nothing was run here yet; this is the ledger that ships with Evenflow. "
-            f"Run: evenflow reproduce {key} --scale quick"
+            f"Run: evenflow reproduce {again} --scale quick"
         )
     if document is None:
-        raise UsageError(f"There is no ledger in {folder}. Run: evenflow reproduce {key} --scale quick")
+        raise UsageError(f"There is no ledger in {folder}. Run: evenflow reproduce {again} --scale quick")
     try:
         from .. import _core
 
         if document.get("engine") != _core.ENGINE_ID:
-            right = carry.right_to(document, [folder, shipped_ledger(key).parent])
+            right = carry.right_to(document, [folder, shipped_ledger(key, chosen).parent])
             told += f" {carry.sentence(right)}" if right else " It was made by another build of the engine."
         for right in document.get("carried", []):
             told += f" {carry.sentence(right)}"

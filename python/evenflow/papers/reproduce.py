@@ -278,34 +278,43 @@ def _judge(paper: Paper, tables: Mapping[str, Table], scale: Scale) -> list[Entr
 
 def _bistable(paper: Paper) -> dict[str, frozenset[str]]:
     """For each claim the comparisons whose runs fall into modes in the ledger that ships."""
-    shipped = read_comparisons(paper.key)
+    shipped = read_comparisons(paper.key, paper.chosen) or read_comparisons(paper.key)
     return {
         name: frozenset(check["label"] for part in parts.values() for check in part or () if check.get("modes"))
         for name, parts in shipped.items()
     }
 
 
-def shipped_ledger(key: str) -> Path:
-    """The ledger that comes with the package: the maintainers' run at `--scale paper`."""
+def shipped_ledger(key: str, chosen: Mapping[str, str] | None = None) -> Path:
+    """The ledger that comes with the package: the maintainers' run at `--scale paper`.
+
+    A choice of options (`{"charge": "pass"}`) has a folder of its own in the paper's: `charge=pass`.
+    """
     from . import folder
 
-    return folder(key) / LEDGER
+    if not chosen:
+        return folder(key) / LEDGER
+    return folder(key) / "-".join(f"{name}={value}" for name, value in chosen.items()) / LEDGER
 
 
-def read_shipped(key: str) -> dict[str, Any] | None:
-    """The ledger that ships, each row with its comparisons; None if there is none."""
-    document = read_ledger(shipped_ledger(key))
+def _shipped(key: str, chosen: Mapping[str, str] | None) -> Path:
+    return shipped_ledger(key, chosen) if chosen else shipped_ledger(key)
+
+
+def read_shipped(key: str, chosen: Mapping[str, str] | None = None) -> dict[str, Any] | None:
+    """The ledger that ships, or that of a choice of options, each row with its comparisons; None if there is none."""
+    document = read_ledger(_shipped(key, chosen))
     if document is None:
         return None
-    comparisons = read_comparisons(key)
+    comparisons = read_comparisons(key, chosen)
     empty: dict[str, Any] = {"checks": [], "relaxed_checks": None}
     return {**document, "claims": [row | comparisons.get(row["id"], empty) for row in document["claims"]]}
 
 
-def read_comparisons(key: str) -> dict[str, dict[str, Any]]:
+def read_comparisons(key: str, chosen: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
     """By claim `checks` and `relaxed_checks`, as a ledger's rows have them; empty if they were not recorded."""
     try:
-        found = json.loads(gzip.decompress(shipped_ledger(key).with_name(COMPARISONS).read_bytes()))
+        found = json.loads(gzip.decompress(_shipped(key, chosen).with_name(COMPARISONS).read_bytes()))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     return dict(found)

@@ -261,12 +261,47 @@ def _bytes(quantity: Any, packet: float) -> float:
     return float(number) * (packet if unit == "packets" else 1)
 
 
+def _on_path(outline: Outline, group: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The stages that a group's data meets."""
+    stages = outline.tree.get("stages", {})
+    for name in outline.tree["groups"][group]["path"]:
+        if name in stages:
+            yield name, stages[name]
+
+
+def _credit_without_auditor(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        conex = (source.tcp or {}).get("conex") or {}
+        audited = any(stage["kind"] == "auditor" for _, stage in _on_path(outline, source.group))
+        if conex.get("credit", "none") != "none" and not audited:
+            text = (
+                f"{source.group} gives Credit ({conex['credit']}), which only an auditor looks at, and none is on its "
+                "path. A queue that marks drops such packets. Leave credit out, or put a stage of kind "
+                '"auditor" behind that queue.'
+            )
+            yield Note("credit-without-auditor", f"groups.{source.group}", text)
+
+
+def _shared_bucket(outline: Outline) -> Iterator[Note]:
+    for name, stage in outline.tree.get("stages", {}).items():
+        groups = [g for g in outline.tree["groups"] if name in outline.tree["groups"][g]["path"]]
+        users = sum(int(outline.tree["groups"][group].get("users", 1)) for group in groups)
+        if stage["kind"] == "congestion-policer" and "per" not in stage and users > 1:
+            text = (
+                f"{users} users share one bucket: when one has used it up, all are dropped. "
+                'With per = "user" each has his own.'
+            )
+            yield Note("shared-bucket", f"stages.{name}", text)
+
+
 _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _no_randomness,
     _not_ecn_capable,
     _never_marked,
     _slow_packet,
     _short_warmup,
+    _credit_without_auditor,
+    _shared_bucket,
 )
 
 

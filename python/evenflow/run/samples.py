@@ -37,6 +37,7 @@ STAGES = {
 TRAFFIC = {
     "bulk": 'flows = 4, start = { uniform = ["0 s", "1 s"] }',
     "cbr": 'rate = "100 kbit/s", packet = "200 B"',
+    "has": 'ladder = ["1 Mbit/s", "2.5 Mbit/s", "5 Mbit/s"], adaptation = "bola"',
     "poisson": 'rate = "2 Mbit/s"',
     "request-response": 'response = "20 kB", think = { exponential = "1 s" }',
     "short-flows": 'interval = { exponential = "1 s" }, size = { pareto = ["15 kB", 1.3] }',
@@ -90,7 +91,7 @@ def sample(table: Mapping[str, Any]) -> str:
             return f"groups.users.tcp = {{ congestion_control = {named}, {NEEDS[kind]} }}"
         return f"groups.users.tcp.congestion_control = {named}"
     if room == "adaptation":
-        # No player asks them in a run yet.
+        # In a scenario it is a line of a player: traffic = { kind = "has", ladder = […], adaptation = "…" }.
         return f'ef.mechanism("{kind}").choose(ladder_bps=[1e6, 3e6], buffer_s=20, throughputs_bps=[2e6], last=0)'
     if room == "stack":
         return 'groups.users.tcp = { stack = "linux", congestion_control = "cubic" }'

@@ -37,6 +37,7 @@ __all__ = [
     "Fifo",
     "FqCodel",
     "Group",
+    "Has",
     "Htb",
     "HtbClass",
     "HtbLeaf",
@@ -745,7 +746,7 @@ class Auditor(Table):
     Source: RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02.
 
     Attributes:
-        rule: balance: reports and credits less marks and losses; below the allowance, packets are picked with the
+        rule: Balance: reports and credits less marks and losses; below the allowance, packets are picked with the
             share that the debt is of limit. ratio: a flow is guilty whose credit is used up, or that has reported
             less than it had met delay ago; then a share (p - x) / p is picked, by averages of congestion and of
             reports. (one of balance, ratio; default: balance)
@@ -1119,6 +1120,77 @@ class Bulk(Table):
     end: Literal["close", "abort"] | None = None
     flows: int | Mapping[str, Any] | None = None
     start: Quantity | None = None
+    until: Quantity | None = None
+    class_: str | None = None
+    tcp: Table | Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Has(Table):
+    """Adaptive video over HTTP.
+
+    A player at the end of the path fetches a video in chunks, one at a time, each at the level of the ladder that an
+    adaptation rule asks for. It fills its buffer and then asks for a chunk whenever one has been shown. A transfer is
+    a chunk: from its request, or the opening of its connection, to its last byte.
+
+    Source: Ben Ameur et al. 2016, sections 2 and 4; Yin et al. 2015, section 3 (the player's buffer).
+
+    Attributes:
+        adaptation: Which level is asked for: a name, or a table with kind and parameters. (adaptation name, or table
+            with kind; default: rate)
+        buffer: Seconds of video that the playback buffer holds. (duration; default: 30 s; more than 0)
+        buffer_in: How the rule is told what the buffer holds: exactly, or in chunks, of which the one that is being
+            shown is a whole one. (one of seconds, chunks; default: seconds)
+        chunk: Seconds of video in a chunk; it has as many bytes as its level's bitrate gives. (duration; default: 2
+            s; more than 0)
+        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
+            them at once. (one of close, abort; default: absent: close, where until is given)
+        header: Application bytes before each chunk, drawn for each. (bytes; default: 300 B; at least 1)
+        keep_alive: Whether a connection serves one request after another. If not, the server closes it after its
+            response, and each request has a new one. (flag; default: true)
+        ladder: The levels' bitrates, rising. (list of rates; default: required; more than 0)
+        length: How long the video is, rounded up to whole chunks. (duration; default: absent: without end; more than
+            0)
+        measure_from: From when to the last byte a chunk's throughput is measured. (one of request, first-byte;
+            default: request)
+        play_at: Seconds of video in the buffer at which it starts. (duration; default: absent: one chunk; more than
+            0)
+        request: Application bytes of a request, drawn for each. (bytes; default: 350 B; at least 1)
+        resume_at: The same after a stall, which comes when the buffer is empty. (duration; default: absent: one
+            chunk; more than 0)
+        service: Time the server takes from the last byte of a request to its response, drawn for each. (duration;
+            default: 0 s; at least 0)
+        start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
+        steady: When it asks once the buffer has been full: a chunk's length after it asked before (until it stalls,
+            then it fills the buffer again), or as soon as there is room for a chunk. (one of period, room; default:
+            period)
+        steady_after: With period: after so many chunks, however full the buffer is. (whole number; default: absent:
+            when the buffer is full; at least 1)
+        until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
+            more than 0)
+        class_: Traffic class of its packets. (text; default: absent: the group's)
+        tcp: Its TCP; replaces the group's table wholly. (tcp table; default: absent: the group's)
+    """
+
+    KIND: ClassVar[str | None] = "has"
+
+    adaptation: str | Table | Mapping[str, Any] | None = None
+    buffer: Quantity | None = None
+    buffer_in: Literal["seconds", "chunks"] | None = None
+    chunk: Quantity | None = None
+    end: Literal["close", "abort"] | None = None
+    header: Quantity | None = None
+    keep_alive: bool | None = None
+    ladder: Sequence[str]
+    length: Quantity | None = None
+    measure_from: Literal["request", "first-byte"] | None = None
+    play_at: Quantity | None = None
+    request: Quantity | None = None
+    resume_at: Quantity | None = None
+    service: Quantity | None = None
+    start: Quantity | None = None
+    steady: Literal["period", "room"] | None = None
+    steady_after: int | Mapping[str, Any] | None = None
     until: Quantity | None = None
     class_: str | None = None
     tcp: Table | Mapping[str, Any] | None = None

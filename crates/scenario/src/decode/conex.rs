@@ -42,17 +42,14 @@ pub(super) fn check(links: &[LinkDraft], stages: &[StageDraft], groups: &[GroupD
     }
 }
 
-/// Flows of one user that hand each other what they owe must count it alike.
+/// Flows of one user count alike: what one of them leaves to the next has one unit, and so has what records sum up.
 fn one_unit(senders: &[(&Settings, &str)], errors: &mut Errors) {
     let Some((first, _)) = senders.first() else { return };
-    if !senders.iter().any(|(settings, _)| settings.is_shared()) {
-        return;
-    }
     if let Some((other, at)) = senders.iter().find(|(settings, _)| settings.unit != first.unit) {
         errors.push(
             join(&join(at, "conex"), "unit"),
             format!(
-                "is {}, and other traffic of these users counts {}: what one flow leaves to the next has one unit",
+                "is {}, and other traffic of these users counts {}; a user has one unit",
                 other.unit.word(),
                 first.unit.word()
             ),

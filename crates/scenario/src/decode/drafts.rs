@@ -6,9 +6,6 @@ use evenflow_transport::exposure::Settings;
 
 use crate::model::{Arrivals, Group, Hop, Link, Per, Spec, Stage, Tcp, Traffic};
 
-/// Seconds after which no run goes on.
-const AFTER_ANY_RUN: f64 = 1e9;
-
 /// A process as far as it could be decoded.
 pub struct ArrivalsDraft {
     /// Its name.
@@ -71,6 +68,8 @@ pub struct TrafficDraft {
     pub class: Option<String>,
     /// Whether it goes over TCP; unknown where the kind is.
     pub needs_tcp: Option<bool>,
+    /// It lasts for the whole run, and its connections are those of an application all the same.
+    pub talks: bool,
     /// The outer `None` means errors.
     pub tcp: Option<Option<Tcp>>,
     /// Where that stands, or would.
@@ -85,6 +84,7 @@ impl TrafficDraft {
         spec: None,
         class: None,
         needs_tcp: None,
+        talks: false,
         tcp: None,
         tcp_at: String::new(),
         arrivals: None,
@@ -94,18 +94,18 @@ impl TrafficDraft {
     fn opens(&self) -> Option<&'static str> {
         let spec = self.spec.as_ref()?;
         let kind = spec.mechanism.kind;
-        evenflow_traffic::opens(kind, &spec.values).then_some(kind)
+        (self.talks || evenflow_traffic::opens(kind, &spec.values)).then_some(kind)
     }
-}
 
-impl TrafficDraft {
-    /// Its connections are those of an application, whose segments announce receive windows: it ends, if only after any run.
+    /// How many flows a user has of it from the beginning.
+    pub fn flows(&self) -> Option<u32> {
+        let spec = self.spec.as_ref()?;
+        Some(if self.talks { 0 } else { evenflow_traffic::flows(spec.mechanism.kind, &spec.values) })
+    }
+
+    /// Something on the path reads or writes receive windows, which only the connections of applications announce.
     pub fn announce_windows(&mut self) {
-        let Some(spec) = &mut self.spec else { return };
-        let lasting = evenflow_traffic::flows(spec.mechanism.kind, &spec.values) > 0;
-        if lasting && self.needs_tcp == Some(true) {
-            spec.values.0.insert("until", Value::Seconds(AFTER_ANY_RUN));
-        }
+        self.talks = self.needs_tcp == Some(true) && self.flows().is_some_and(|lasting| lasting > 0);
     }
 }
 
@@ -133,7 +133,8 @@ impl GroupDraft {
         let finish = |draft: TrafficDraft| {
             let class = draft.class?;
             let class = u8::try_from(classes.iter().position(|c| *c == class)?).ok()?;
-            Some(Traffic { spec: draft.spec?, class, tcp: draft.tcp?, arrivals: draft.arrivals? })
+            let talks = draft.talks;
+            Some(Traffic { spec: draft.spec?, class, talks, tcp: draft.tcp?, arrivals: draft.arrivals? })
         };
         Some(Group {
             name: self.name,

@@ -105,10 +105,7 @@ fn group(
         traffic.iter().map(|t| Some((t.class.clone()?, t.needs_tcp?))).collect::<Option<Vec<_>>>()
     });
     let flows = traffic.as_ref().and_then(|traffic| {
-        let flows = |t: &TrafficDraft| {
-            let spec = t.spec.as_ref()?;
-            Some((t.needs_tcp?, evenflow_traffic::flows(spec.mechanism.kind, &spec.values)))
-        };
+        let flows = |t: &TrafficDraft| Some((t.needs_tcp?, t.flows()?));
         traffic.iter().map(flows).collect::<Option<Vec<_>>>()
     });
     let before = errors.len();
@@ -329,7 +326,7 @@ fn traffic(
             (None, None) => None,
         };
         let arrivals = spec.as_ref().and_then(|spec| process(table, spec, &here, arrivals, errors));
-        drafts.push(TrafficDraft { spec, class, needs_tcp, tcp, tcp_at, arrivals });
+        drafts.push(TrafficDraft { spec, class, needs_tcp, talks: false, tcp, tcp_at, arrivals });
     }
     if group.contains_key("tcp") && drafts.iter().all(|t| t.needs_tcp == Some(false)) {
         errors.push(join(path, "tcp"), "all traffic of this group is datagrams, which have no TCP");

@@ -85,7 +85,7 @@ pub(crate) fn written(text: &str, ty: Type) -> Json {
         Type::Choice(_) => true,
         Type::Number | Type::Integer | Type::Flag | Type::Names => false,
         Type::NumberPerClass | Type::DurationPerClass => false,
-        Type::Table(_) | Type::TablePerName(_) => false,
+        Type::Table(_) | Type::TablePerName(_) | Type::Rates => false,
         Type::IntegerOr(word) => text == word,
         _ => !text.starts_with('{'),
     };
@@ -134,6 +134,8 @@ pub(crate) fn value(json: &Json, ty: Type, range: &Range, path: &str, errors: &m
         },
         Type::Table(table) => return nested(json, table, path, errors).map(Value::Table),
         Type::TablePerName(table) => return tables(json, table, path, errors).map(Value::Tables),
+        Type::Rates => return rates(json, range, path, errors).map(Value::Rates),
+        Type::Mechanism(room) => return mechanism(json, room, path, errors).map(Value::Table),
         _ => return per_class(json, Type::Duration, range, path, errors).map(Value::SecondsPerClass),
     };
     result.map_err(|message| errors.push(path, message)).ok()
@@ -148,6 +150,36 @@ fn nested(json: &Json, of: &Nested, path: &str, errors: &mut Errors) -> Option<V
     let before = errors.len();
     let values = decode_params(table, of.params, &[], path, errors);
     (errors.len() == before).then_some(values)
+}
+
+/// A mechanism inside a mechanism's table, by its name or with parameters: these, and its `kind`.
+fn mechanism(json: &Json, room: Room, path: &str, errors: &mut Errors) -> Option<Values> {
+    let none = Table::new();
+    let (mechanism, table) = match json {
+        Json::Object(table) => (kind(table, room, path, errors)?, table),
+        name => (named(name, room, path, errors)?, &none),
+    };
+    let Spec { mechanism, mut values } = spec(table, mechanism, &["kind"], path, errors)?;
+    values.0.insert("kind", Value::Word(mechanism.kind.into()));
+    Some(values)
+}
+
+/// A list of rates.
+fn rates(json: &Json, range: &Range, path: &str, errors: &mut Errors) -> Option<Vec<f64>> {
+    let Json::Array(list) = json else {
+        let example = Type::Rates.describe().1;
+        errors.push(path, format!("a list of rates is needed, for example {example}, not {}", shown(json)));
+        return None;
+    };
+    let before = errors.len();
+    let mut rates = Vec::with_capacity(list.len());
+    for (i, item) in list.iter().enumerate() {
+        match quantity::single(item, Type::Rate, range) {
+            Ok(rate) => rates.extend(rate.number()),
+            Err(message) => errors.push(format!("{path}[{i}]"), message),
+        }
+    }
+    (errors.len() == before).then_some(rates)
 }
 
 /// Such tables by name.

@@ -1,7 +1,7 @@
 //! Applications: one for each user and kind of traffic that opens flows on the way.
 
 use evenflow_base::{Stream, Time};
-use evenflow_scenario::model::{Arrivals as ArrivalsSpec, Group, Link, SchedulerPer, Share, Traffic};
+use evenflow_scenario::model::{Arrivals as ArrivalsSpec, Group, Link, SchedulerPer, Share};
 use evenflow_traffic::{App, Ending, Setting};
 
 use super::Builder;
@@ -10,14 +10,9 @@ use crate::hosting::{Arrivals, Control, Hosted, Sums};
 use crate::network::{Flow, HOSTED, Network, RECEIVER, SENDER};
 use crate::slots::Opener;
 
-/// Whether traffic opens its flows on the way.
-pub(super) fn opens(traffic: &Traffic) -> bool {
-    evenflow_traffic::opens(traffic.spec.mechanism.kind, &traffic.spec.values)
-}
-
 /// How many flows of a user of `group` there are from the start.
 pub(super) fn lasting_flows(group: &Group) -> usize {
-    let lasting = group.traffic.iter().filter(|traffic| !opens(traffic));
+    let lasting = group.traffic.iter().filter(|traffic| !traffic.opens());
     lasting.map(|t| t.flows() as usize).sum()
 }
 
@@ -38,9 +33,9 @@ impl Builder<'_> {
             let group = &scenario.groups[share.group];
             let mut users = applications.iter().enumerate().filter(|(_, a)| a.group as usize == share.group);
             // A user's applications stand side by side, in the order of his traffic.
-            let kinds = group.traffic.iter().filter(|traffic| opens(traffic)).count() as u32;
+            let kinds = group.traffic.iter().filter(|traffic| traffic.opens()).count() as u32;
             let before =
-                group.traffic[..share.traffic].iter().filter(|traffic| opens(traffic)).count() as u32;
+                group.traffic[..share.traffic].iter().filter(|traffic| traffic.opens()).count() as u32;
             let first = users.next().map_or(0, |(place, _)| place as u32);
             (first + before, kinds)
         };

@@ -7,8 +7,9 @@ use evenflow_traffic::Application;
 use evenflow_transport::{CongestionControl, Profile, Receiver, Sender};
 
 use super::Builder;
-use super::applications::{hashes_flows, lasting_flows, opens};
+use super::applications::{hashes_flows, lasting_flows};
 use super::copies::{Place, Places, stream};
+use super::exposure::is_special;
 use crate::measure::WindowMeter;
 use crate::network::{Connection, DISCARD, Datagrams, Flow, Host, Network, PORT, RECEIVER};
 use crate::slots::Slots;
@@ -16,7 +17,7 @@ use crate::slots::Slots;
 /// How many places a user of `group` has among flows: those that there are from the start, then one for each kind of traffic
 /// that opens its flows on the way.
 pub fn flows_per_user(group: &Group) -> usize {
-    lasting_flows(group) + group.traffic.iter().filter(|traffic| opens(traffic)).count()
+    lasting_flows(group) + group.traffic.iter().filter(|traffic| traffic.opens()).count()
 }
 
 /// Whether connections of a user of `group` leave metrics to each other: they have profiles of their own then.
@@ -58,7 +59,7 @@ impl Builder<'_> {
                 net.hosts.push(own);
                 let mut number = 0;
                 let mut route = net.routes.len() as u32;
-                for (t, traffic) in group.traffic.iter().enumerate().filter(|(_, traffic)| !opens(traffic)) {
+                for (t, traffic) in group.traffic.iter().enumerate().filter(|(_, traffic)| !traffic.opens()) {
                     for _ in 0..traffic.flows() {
                         if per_flow || number == 0 {
                             route = net.routes.len() as u32;
@@ -73,7 +74,7 @@ impl Builder<'_> {
                     }
                 }
                 numbers.push(number as u32);
-                for (t, _) in group.traffic.iter().enumerate().filter(|(_, traffic)| opens(traffic)) {
+                for (t, _) in group.traffic.iter().enumerate().filter(|(_, traffic)| traffic.opens()) {
                     let place = Place { group: g, user, flow: number };
                     let route = net.routes.len() as u32;
                     net.routes.extend(self.route(group, place, places, &net.ports));
@@ -145,6 +146,9 @@ impl Builder<'_> {
                 let profile = &net.profiles[profile_index as usize];
                 let control = self.control(profile, traffic, self.weights[g][user], &of, user);
                 net.connections.push(connection(profile, control, profile_index, size));
+                if let (Some(conex), Some(_)) = (&mut net.conex, size) {
+                    conex.uploads.entry(host).or_default().push(net.flows.len() as u32);
+                }
                 (true, net.connections.len() - 1)
             }
             Application::Datagrams(mut source) => {
@@ -162,9 +166,11 @@ impl Builder<'_> {
                 (false, net.datagrams.len() - 1)
             }
         };
+        let sends_timestamps = tcp && net.connections[endpoint].sender.control().needs_one_way_delay();
         net.flows.push(Flow {
             tcp,
-            sends_timestamps: tcp && net.connections[endpoint].sender.control().needs_one_way_delay(),
+            sends_timestamps,
+            special: sends_timestamps || is_special(group),
             endpoint: endpoint as u32,
             ..self.flow(net, group, traffic, route, host)
         });
@@ -190,6 +196,7 @@ impl Builder<'_> {
             tcp: false,
             hosted: false,
             sends_timestamps: false,
+            special: is_special(group),
             endpoint: 0,
             tie: net.flows.len() as u32,
             host,

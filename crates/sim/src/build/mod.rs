@@ -2,6 +2,7 @@
 
 mod applications;
 mod copies;
+mod exposure;
 mod flows;
 mod memory;
 mod probes;
@@ -10,7 +11,7 @@ mod routes;
 
 use evenflow_base::Time;
 use evenflow_base::schema::Values;
-use evenflow_scenario::model::{Component, Group, Scenario};
+use evenflow_scenario::model::{Component, Group, Scenario, Traffic};
 use evenflow_stage::{Owner, Stage};
 
 use crate::Options;
@@ -27,7 +28,7 @@ pub use memory::memory_bytes;
 
 /// What a group's transfers are counted in; `None`: its traffic knows none.
 fn transfers(group: &Group) -> Option<Transfers> {
-    group.traffic.iter().any(applications::opens).then(|| Transfers::new(group.users as usize))
+    group.traffic.iter().any(Traffic::opens).then(|| Transfers::new(group.users as usize))
 }
 
 struct Builder<'a> {
@@ -114,6 +115,7 @@ impl Builder<'_> {
                 .map(|((first, group), flows)| *first..first + group.users as usize * flows)
                 .collect(),
             senders_before: vec![SenderSums::default(); scenario.groups.len()],
+            conex: exposure::books(scenario),
             counters: vec![FlowCounters::default(); total_flows],
         };
         if scenario.stages.iter().any(|stage| stage.spec.mechanism.traits.sends) {

@@ -9,10 +9,12 @@
 use evenflow_base::{Duration, Ecn, End, Packet, Time, ip};
 use evenflow_traffic::{Call, Datagram, Event};
 use evenflow_transport::connection::{Connection, Notice, State};
-use evenflow_transport::{Profile, Segment};
+use evenflow_transport::exposure::Cheat;
+use evenflow_transport::{Profile, Segment, Sender};
 
 use super::endpoints::keep_metrics;
 use super::{Engine, Wake};
+use crate::events::{Rank, key};
 use crate::hosting::{Live, NONE};
 use crate::network::Flow;
 use crate::probe::{Closed, How, Opened};
@@ -31,13 +33,13 @@ struct Io<'a> {
 impl Engine {
     /// An application begins.
     pub(super) fn start_application(&mut self, application: u32, now: Time) {
-        self.news.push_back((application, Event::Start));
+        self.news.push((application, Event::Start));
         self.spread(now);
     }
 
     /// An alarm of an application is due.
     pub(super) fn alarm(&mut self, application: u32, number: u32, now: Time) {
-        self.news.push_back((application, Event::Timer(number)));
+        self.news.push((application, Event::Timer(number)));
         self.spread(now);
     }
 
@@ -63,24 +65,18 @@ impl Engine {
         let (first, stride) = arrivals.shares[share];
         let application = first + user * stride;
         self.next_arrival(process);
-        self.news.push_back((application, Event::Arrival));
+        self.news.push((application, Event::Arrival));
         self.spread(now);
     }
 
-    /// The timer of one end of a flow fires; `number` says of which flow that has had the place.
-    pub(super) fn wake_end(&mut self, application: u32, (flow, number, end): (u32, u32, End), now: Time) {
-        let slot = self.net.slots.of(self.net.slots.place(flow));
-        if !slot.taken || slot.opener != application || slot.number != number {
-            return;
-        }
-        let live = self.live(flow);
-        let side = &mut live.sides[end.index()];
-        // A wake-up that is not the one on record is stale.
-        if side.wake != now {
-            return;
-        }
-        side.wake = Time::NEVER;
-        let due = live.connection.as_ref().is_some_and(|c| now >= c.deadline(end));
+    /// The next wake-up of an end of a flow is due.
+    pub(super) fn wake_end(&mut self, now: Time) {
+        let Some(wakeup) = self.wakeups.pop() else { return };
+        let (place, end) = wakeup.whom();
+        let live = &mut self.net.live[place];
+        live.sides[end.index()].wake = Time::NEVER;
+        let due = live.connection().is_some_and(|c| now >= c.deadline(end));
+        let flow = self.net.slots.first() + place as u32;
         self.act_or(How::GaveUp, flow, end, now, |c, profile, io| {
             if due {
                 c.wake(end, now, profile, io.out, io.notices);
@@ -90,15 +86,28 @@ impl Engine {
     }
 
     /// Tells applications all news, and carries out what they want, until there is none.
+    #[inline]
     fn spread(&mut self, now: Time) {
-        while let Some((application, event)) = self.news.pop_front() {
-            let mut calls = std::mem::take(&mut self.calls);
-            self.net.applications[application as usize].app.on(event, now, &mut calls);
-            for call in calls.drain(..) {
+        if !self.news.is_empty() {
+            self.spread_news(now);
+        }
+    }
+
+    // By index, for what is carried out needs the engine whole. It adds news behind the others, and no calls.
+    #[inline(never)]
+    fn spread_news(&mut self, now: Time) {
+        let mut heard = 0;
+        while let Some(&(application, event)) = self.news.get(heard) {
+            heard += 1;
+            self.net.applications[application as usize].app.on(event, now, &mut self.calls);
+            let mut next = 0;
+            while let Some(&call) = self.calls.get(next) {
+                next += 1;
                 self.carry_out(application, call, now);
             }
-            self.calls = calls;
+            self.calls.clear();
         }
+        self.news.clear();
     }
 
     fn carry_out(&mut self, application: u32, call: Call, now: Time) {
@@ -182,6 +191,7 @@ impl Engine {
     }
 
     /// An application opens a connection.
+    #[inline(never)]
     fn open(&mut self, application: u32, conn: u32, now: Time) {
         let flow = self.take_place(application, conn, now);
         let hosted = &self.net.applications[application as usize];
@@ -190,15 +200,19 @@ impl Engine {
         let of = |purpose: &str| self.net.slots.stream(flow, purpose, self.net.seed);
         let client = control.make(profile, &of, hosted.user as usize);
         self.net.flows[flow as usize].sends_timestamps = client.needs_one_way_delay();
-        let mut connection = Connection::talking(profile, client);
+        let connection = self.net.live[self.net.slots.place(flow)].connect(profile, client);
         if hosted.tells_windows {
             connection.tell_windows(profile);
         }
-        for (_, end) in hosted.paced.iter().filter(|(of, _)| *of == conn) {
-            connection.pace(*end, profile);
+        if !hosted.paced.is_empty() {
+            for (_, end) in hosted.paced.iter().filter(|(of, _)| *of == conn) {
+                connection.pace(*end, profile);
+            }
+            self.net.applications[application as usize].paced.retain(|(of, _)| *of != conn);
         }
-        self.net.applications[application as usize].paced.retain(|(of, _)| *of != conn);
-        self.live(flow).connection = Some(connection);
+        if self.net.conex.is_some() {
+            self.begin_hosted(flow, End::Client);
+        }
         self.act(flow, End::Client, now, |c, profile, io| c.open(now, profile, io.out, io.notices));
     }
 
@@ -216,10 +230,35 @@ impl Engine {
         side.waiting == 0
     }
 
+    /// What other flows of its user left goes to a flow that an application opens.
+    #[cold]
+    fn begin_hosted(&mut self, flow: u32, end: End) {
+        let host = self.net.flows[flow as usize].host;
+        self.collect_leftovers(host);
+        let place = self.net.slots.place(flow);
+        let sender = self.net.live[place].connection_mut().and_then(|connection| connection.outgoing(end));
+        if let (Some(conex), Some(sender)) = (&mut self.net.conex, sender) {
+            conex.begin(host, end, sender);
+        }
+    }
+
+    /// What flows of a ConEx cheat do as they send: see [`crate::conex::Conex::share`].
+    #[cold]
+    fn share_hosted(&mut self, flow: u32, info: Flow) {
+        let place = self.net.slots.place(flow);
+        let Some(connection) = self.net.live[place].connection_mut() else { return };
+        let Some(conex) = &mut self.net.conex else { return };
+        for end in End::BOTH {
+            if let Some(sender) = connection.outgoing(end) {
+                conex.share(info.host, end, flow, sender);
+            }
+        }
+    }
+
     /// Makes the half on which a server sends, before it sends for the first time.
     fn equip(&mut self, flow: u32, now: Time) {
         let place = self.net.slots.place(flow);
-        let Some(connection) = self.net.live[place].connection.as_mut().filter(|c| !c.is_equipped()) else {
+        let Some(connection) = self.net.live[place].connection_mut().filter(|c| !c.is_equipped()) else {
             return;
         };
         let hosted = &self.net.applications[self.net.flows[flow as usize].endpoint as usize];
@@ -227,6 +266,9 @@ impl Engine {
         let Some(control) = &hosted.control else { return };
         let of = |purpose: &str| self.net.slots.stream(flow, &format!("server.{purpose}"), self.net.seed);
         connection.equip(control.make(profile, &of, hosted.user as usize), now, profile);
+        if let (Some(conex), Some(sender)) = (&mut self.net.conex, connection.outgoing(End::Server)) {
+            conex.begin(self.net.flows[flow as usize].host, End::Server, sender);
+        }
     }
 
     /// Closes an end that is to be closed, once nothing of its waits any more.
@@ -257,68 +299,94 @@ impl Engine {
         now: Time,
         act: impl FnOnce(&mut Connection, &Profile, &mut Io),
     ) {
-        self.net.slots.enter(flow); // its place is not given back while it acts
         let place = self.net.slots.place(flow);
         let live = &mut self.net.live[place];
         let application = self.net.flows[flow as usize].endpoint;
-        let hosted = &self.net.applications[application as usize];
-        let profile = &self.net.profiles[hosted.profile as usize];
+        let profile = &self.net.profiles[self.net.applications[application as usize].profile as usize];
         live.advance(end, profile, now, &self.net.window);
-        let Some(connection) = &mut live.connection else { return self.packet_gone(flow) };
+        let Some(connection) = live.connection_mut() else { return };
+        let from = self.notices.len();
         act(connection, profile, &mut Io { out: &mut self.outbox, notices: &mut self.notices });
-        let (mut due, side) = (connection.deadline(end), &mut live.sides[end.index()]);
+        self.net.slots.enter(flow); // its place is not given back while it acts
+        self.settle(flow, end, broken, from, now);
+    }
+
+    /// A connection was called at one end: sets the wake-up that it wants, sends what it left in the outbox, and passes on its
+    /// notices, from place `from` on. Then the packet or call that was entered for it is gone.
+    #[inline(never)]
+    fn settle(&mut self, flow: u32, end: End, broken: How, from: usize, now: Time) {
+        let place = self.net.slots.place(flow);
+        let application = self.net.flows[flow as usize].endpoint;
+        let live = &mut self.net.live[place];
+        let Some(connection) = live.connection() else { return self.packet_gone(flow) };
+        let mut due = connection.deadline(end);
         if due > now + LONG && connection.state(end) == State::TimeWait {
             due = now + LONG;
         }
+        let side = &mut live.sides[end.index()];
         if due < side.wake {
             side.wake = due;
-            let (root, number) = (hosted.root, self.net.slots.of(place).number);
-            self.set_timer_as(due, root, application, Wake::End { number, flow, end });
+            let key = key(due, Rank::Timer, 0, self.net.applications[application as usize].root);
+            self.wakeups.set((place, end), key, self.net.slots.of(place).number, application);
+            self.advance_agenda(key);
         }
-        self.send_segments(flow, application, now);
-        self.pass_on(flow, application, end, broken, now);
+        if !self.outbox.is_empty() {
+            self.send_segments(flow, application, now);
+        }
+        if self.notices.len() > from {
+            self.pass_on(flow, application, broken, from, now);
+        }
+        let live = &mut self.net.live[place];
+        if live.all_acknowledged(end) {
+            self.news.push((application, Event::Acked(self.net.slots.of(place).conn, end)));
+        }
+        if live.connection().is_some_and(Connection::is_over) && !self.net.slots.of(place).over {
+            self.end_flow(flow, application, now);
+        }
         self.packet_gone(flow);
     }
 
-    /// Sends what a connection of an application left in the outbox.
+    /// Sends what a connection of an application left in the outbox: by index, as [`Engine::send_all`] does.
     fn send_segments(&mut self, flow: u32, application: u32, now: Time) {
-        if self.outbox.is_empty() {
-            return;
-        }
-        let mut outbox = std::mem::take(&mut self.outbox);
         let info = self.net.flows[flow as usize];
-        let profile = self.net.applications[application as usize].profile;
-        for segment in outbox.drain(..) {
-            let mut packet = self.packet_of(&segment, flow, info, profile, now);
+        let hosted = &self.net.applications[application as usize];
+        // A connection's server sends backward; on the path that depends on where the client is.
+        let turn = if hosted.client_at_end { ip::BACKWARD } else { 0 };
+        let (profile, place) = (hosted.profile as usize, self.net.slots.place(flow));
+        let mut i = 0;
+        while let Some(&segment) = self.outbox.get(i) {
+            i += 1;
+            let profile = &self.net.profiles[profile];
+            let mut packet = Packet {
+                seq: segment.seq,
+                stamp: segment.stamp,
+                class: info.class,
+                flags: segment.flags,
+                ip: segment.ip,
+                ..Packet::new(flow, segment.size(profile), segment.payload)
+            };
+            if let Some(connection) = self.net.live[place].connection_mut() {
+                let end = if segment.is_backward() { End::Server } else { End::Client };
+                connection.attach(end, &segment, &mut packet, &mut self.options, now, profile);
+                if info.special
+                    && packet.payload > 0
+                    && let Some(exposure) = connection.outgoing(end).and_then(Sender::exposure_mut)
+                    && exposure.settings().cheat == Cheat::Renumber
+                {
+                    self.options.attach(&mut packet).shown = Some(exposure.number(packet.payload));
+                }
+            }
+            packet.ip ^= turn;
             self.launch_hosted(&mut packet, info, segment.again, now);
         }
-        self.outbox = outbox;
-    }
-
-    /// The packet of a segment of an application's connection.
-    fn packet_of(&mut self, segment: &Segment, flow: u32, info: Flow, profile: u32, now: Time) -> Packet {
-        let profile = &self.net.profiles[profile as usize];
-        let mut packet = Packet {
-            seq: segment.seq,
-            stamp: segment.stamp,
-            class: info.class,
-            flags: segment.flags,
-            ip: segment.ip,
-            ..Packet::new(flow, segment.size(profile), segment.payload)
-        };
-        let place = self.net.slots.place(flow);
-        if let Some(connection) = &mut self.net.live[place].connection {
-            let end = if segment.is_backward() { End::Server } else { End::Client };
-            connection.attach(end, segment, &mut packet, &mut self.options, now, profile);
+        self.outbox.clear();
+        if info.special {
+            self.share_hosted(flow, info);
         }
-        // A connection's server sends backward; on the path that depends on where the client is.
-        if self.net.applications[info.endpoint as usize].client_at_end {
-            packet.ip ^= ip::BACKWARD;
-        }
-        packet
     }
 
     /// A packet of an application leaves its end of the path.
+    #[inline(always)]
     fn launch_hosted(&mut self, packet: &mut Packet, info: Flow, again: bool, now: Time) {
         self.created += 1;
         self.net.slots.enter(packet.flow);
@@ -365,27 +433,34 @@ impl Engine {
         }
         let hosted = &self.net.applications[info.endpoint as usize];
         let end = if packet.is_backward() == hosted.client_at_end { End::Server } else { End::Client };
+        let place = self.net.slots.place(flow);
+        let live = &mut self.net.live[place];
         if packet.is_datagram() {
             let datagram = Datagram { tag: packet.seq, bytes: packet.size, ecn: packet.ecn() };
-            let conn = self.net.slots.of(self.net.slots.place(flow)).conn;
-            self.live(flow).sides[end.index()].datagrams += u64::from(packet.payload);
-            self.news.push_back((info.endpoint, Event::Datagram(conn, end, datagram)));
+            live.sides[end.index()].datagrams += u64::from(packet.payload);
+            let conn = self.net.slots.of(place).conn;
+            self.news.push((info.endpoint, Event::Datagram(conn, end, datagram)));
+            self.packet_gone(flow);
         } else {
-            let carried = *self.options.release(packet);
-            self.act(flow, end, now, |c, profile, io| {
-                c.receive(end, packet, &carried, now, profile, io.out, io.notices);
-            });
+            let carried = self.options.release(packet);
+            let profile = &self.net.profiles[hosted.profile as usize];
+            live.advance(end, profile, now, &self.net.window);
+            let from = self.notices.len();
+            if let Some(connection) = live.connection_mut() {
+                connection.receive(end, packet, carried, now, profile, &mut self.outbox, &mut self.notices);
+            }
+            self.settle(flow, end, How::Reset, from, now);
         }
-        self.packet_gone(flow);
         self.spread(now);
     }
 
     /// Notices of a connection become news for its application.
-    fn pass_on(&mut self, flow: u32, application: u32, end: End, broken: How, now: Time) {
-        let mut notices = std::mem::take(&mut self.notices);
+    fn pass_on(&mut self, flow: u32, application: u32, broken: How, from: usize, now: Time) {
         let place = self.net.slots.place(flow);
         let conn = self.net.slots.of(place).conn;
-        for notice in notices.drain(..) {
+        let mut i = from;
+        while let Some(&notice) = self.notices.get(i) {
+            i += 1;
             let event = match notice {
                 Notice::Opened(end) => Event::Opened(conn, end),
                 Notice::Received(end, bytes) => {
@@ -411,23 +486,26 @@ impl Engine {
                 }
                 Notice::Closed(_) => continue, // both are, when it is over
             };
-            self.news.push_back((application, event));
+            self.news.push((application, event));
         }
-        self.notices = notices;
-        if self.net.live[place].all_acknowledged(end) {
-            self.news.push_back((application, Event::Acked(conn, end)));
-        }
-        let over = self.net.live[place].connection.as_ref().is_some_and(Connection::is_over);
-        if over && !self.net.slots.of(place).over {
-            self.end_flow(flow, application, conn, now);
-        }
+        self.notices.truncate(from);
     }
 
     /// A connection of an application is over: of what was written, what has not arrived never will.
-    fn end_flow(&mut self, flow: u32, application: u32, conn: u32, now: Time) {
+    fn end_flow(&mut self, flow: u32, application: u32, now: Time) {
         let place = self.net.slots.place(flow);
+        let conn = self.net.slots.of(place).conn;
         let how = self.net.live[place].how;
         self.add_to_sums(place, flow, now);
+        if let (Some(conex), Some(connection)) = (&mut self.net.conex, self.net.live[place].connection_mut())
+        {
+            let host = self.net.flows[flow as usize].host;
+            for end in End::BOTH {
+                if let Some(sender) = connection.outgoing(end) {
+                    conex.end(host, end, flow, sender);
+                }
+            }
+        }
         self.net.slots.end(flow);
         let hosted = &mut self.net.applications[application as usize];
         hosted.conns[conn as usize] = NONE;
@@ -440,7 +518,7 @@ impl Engine {
         if how == How::Closed
             && self.net.profiles.get(hosted.profile as usize).is_some_and(|p| p.save_metrics)
         {
-            let sender = self.net.live[place].connection.as_ref().and_then(|c| c.half(End::Client));
+            let sender = self.net.live[place].connection().and_then(|c| c.half(End::Client));
             sender.into_iter().for_each(|sender| {
                 keep_metrics(&mut self.net.profiles, hosted.profile, &self.net.hosts[host as usize], sender)
             });
@@ -448,27 +526,34 @@ impl Engine {
         if let Some(list) = &mut self.probes.closed {
             list.push(Closed { time: now, flow: self.net.slots.of(place).id, how });
         }
-        self.news.push_back((application, Event::Closed(conn)));
+        self.news.push((application, Event::Closed(conn)));
     }
 
     /// A packet of a flow that was opened on the way has left the network, or a call of its connection is finished. When it is
     /// over and nothing of it is left, its place is free.
-    #[inline(never)]
+    #[inline]
     pub(super) fn packet_gone(&mut self, flow: u32) {
-        if !self.net.slots.exit(flow) {
-            return;
+        if self.net.slots.exit(flow) {
+            self.vacate(flow);
         }
+    }
+
+    #[inline(never)]
+    fn vacate(&mut self, flow: u32) {
         let place = self.net.slots.place(flow);
         self.add_to_root(place, flow);
-        self.net.live[place] = Live::EMPTY;
+        self.net.live[place].vacate();
         self.net.slots.close(flow);
+        if self.wakeups.clear(place) {
+            self.update_agenda();
+        }
     }
 
     /// Adds what the ends of a flow have done by `now` to its application's sums.
     fn add_to_sums(&mut self, place: usize, flow: u32, now: Time) {
         let hosted = &mut self.net.applications[self.net.flows[flow as usize].endpoint as usize];
         let live = &mut self.net.live[place];
-        if live.connection.is_some() {
+        if live.connection().is_some() {
             let profile = &self.net.profiles[hosted.profile as usize];
             End::BOTH.into_iter().for_each(|end| live.advance(end, profile, now, &self.net.window));
         }

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 
-use evenflow_base::{Ecn, Packet, Time, ip};
+use evenflow_base::{Ecn, End, Packet, Time, ip};
+use evenflow_transport::exposure::Cheat;
 use evenflow_transport::sender::Life;
 use evenflow_transport::sender::metrics::Metrics;
 use evenflow_transport::{Profile, Sender};
@@ -19,11 +20,13 @@ impl Engine {
         if self.sources.peek().is_some_and(|source| source.0.0 == fired) {
             return self.datagram(now);
         }
+        if self.wakeup_is_first(fired) {
+            return self.wake_end(now);
+        }
         let Some(Reverse((_, flow, wake))) = self.timers.pop() else { return };
         match wake {
             Wake::Alarm(number) => return self.alarm(flow, number, now),
             Wake::Arrival => return self.shared_arrival(flow, now),
-            Wake::End { number, flow: place, end } => return self.wake_end(flow, (place, number, end), now),
             Wake::Stage => return self.wake_stage(flow, fired, now),
             _ => {}
         }
@@ -63,8 +66,19 @@ impl Engine {
                 let (profile, due) = (c.profile, c.receiver_due());
                 self.after(flow, info, profile, Wake::Receiver, due, now);
             }
-            Wake::Alarm(_) | Wake::Arrival | Wake::End { .. } | Wake::Stage => {}
+            Wake::Alarm(_) | Wake::Arrival | Wake::Stage => {}
         }
+    }
+
+    /// Whether what is due at `fired` is the wake-up of a flow that was opened on the way. Of timers of one instant that are about
+    /// the same, those of the application come before it, and those of stages behind.
+    #[inline]
+    fn wakeup_is_first(&self, fired: Key) -> bool {
+        let Some(wakeup) = self.wakeups.first().filter(|wakeup| wakeup.key == fired) else { return false };
+        let Some(Reverse((_, whose, wake))) = self.timers.peek().filter(|timer| timer.0.0 == fired) else {
+            return true;
+        };
+        (wakeup.application, Wake::Arrival) < (*whose, *wake)
     }
 
     /// A connection is over, in order, and leaves its metrics to those of its host.
@@ -85,6 +99,9 @@ impl Engine {
             list.push(Opened { time: now, flow, group, user, number });
         }
         if info.tcp {
+            if self.net.conex.is_some() {
+                self.begin_exposed(info);
+            }
             let c = &mut self.net.connections[endpoint];
             let profile = &self.net.profiles[c.profile as usize];
             c.sender.open(now, profile, &mut self.outbox);
@@ -141,20 +158,62 @@ impl Engine {
         if self.outbox.is_empty() {
             return;
         }
-        if info.sends_timestamps {
-            return self.send_with_timestamps(flow, info, profile, now);
+        if info.special {
+            return self.send_specially(flow, info, profile, now);
         }
         self.send_all::<false>(flow, info, profile, now);
     }
 
-    /// The same where ACKs carry the receiver's clock. Apart, so that others do not pay for it.
+    /// The same where ACKs carry the receiver's clock, and of ConEx cheats. Apart, so that others do not pay for it.
     #[inline(never)]
-    fn send_with_timestamps(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+    fn send_specially(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         self.send_all::<true>(flow, info, profile, now);
+        if let Some(conex) = &mut self.net.conex {
+            conex.share(
+                info.host,
+                End::Client,
+                flow,
+                &mut self.net.connections[info.endpoint as usize].sender,
+            );
+        }
+    }
+
+    /// What other flows of its user left goes to a flow that begins.
+    #[cold]
+    #[inline(never)]
+    fn begin_exposed(&mut self, info: Flow) {
+        self.collect_leftovers(info.host);
+        if let Some(conex) = &mut self.net.conex {
+            let sender = &mut self.net.connections[info.endpoint as usize].sender;
+            conex.begin(info.host, End::Client, sender);
+        }
+    }
+
+    /// Uploads of a machine that are over leave what they owe.
+    pub(super) fn collect_leftovers(&mut self, host: u32) {
+        let Some(conex) = &mut self.net.conex else { return };
+        let Some(uploads) = conex.uploads.get_mut(&host).map(std::mem::take) else { return };
+        for flow in &uploads {
+            let endpoint = self.net.flows[*flow as usize].endpoint as usize;
+            conex.leave_upload(host, &mut self.net.connections[endpoint].sender);
+        }
+        conex.uploads.insert(host, uploads);
+    }
+
+    /// A packet of data goes under a number that its sender makes up.
+    #[cold]
+    #[inline(never)]
+    fn renumber(&mut self, packet: &mut Packet, info: Flow) {
+        let sender = &mut self.net.connections[info.endpoint as usize].sender;
+        if let Some(exposure) = sender.exposure_mut()
+            && exposure.settings().cheat == Cheat::Renumber
+        {
+            self.options.attach(packet).shown = Some(exposure.number(packet.payload));
+        }
     }
 
     #[inline(always)]
-    fn send_all<const TIMESTAMPS: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+    fn send_all<const SPECIAL: bool>(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
         self.created += self.outbox.len() as u64;
         let sack = self.net.profiles[profile as usize].sack;
         // By index, for what a packet meets needs the engine whole; nothing on its way adds to the outbox.
@@ -174,7 +233,10 @@ impl Engine {
             if back && sack && self.net.connections[info.endpoint as usize].receiver.reports() {
                 self.report(&mut packet, info);
             }
-            if back && TIMESTAMPS {
+            if SPECIAL && packet.payload > 0 {
+                self.renumber(&mut packet, info);
+            }
+            if SPECIAL && back && info.sends_timestamps {
                 let ts_val = self.net.profiles[profile as usize].clock_at(now);
                 self.options.attach(&mut packet).ts_val = ts_val;
             }

@@ -12,10 +12,10 @@ mod stages;
 mod traced;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use evenflow_base::{Duration, End, Options, Packet, Time};
+use evenflow_base::{Duration, Options, Packet, Time};
 use evenflow_queue::Dropped;
 use evenflow_traffic::{Call, Event};
 use evenflow_transport::Segment;
@@ -26,6 +26,7 @@ use crate::events::{Heads, Key, Lane, NEVER, Rank, key, lane_of, rank_of, time_o
 use crate::network::Network;
 use crate::port::Queue;
 use crate::probe::{Gauges, Probes};
+use crate::wakeups::Wakeups;
 
 /// Set in the index of a service that is a scheduler's wake-up, not the end of a transmission.
 const WAKE: u32 = 1 << 31;
@@ -42,12 +43,6 @@ enum Wake {
     Alarm(u32),
     /// A shared arrival process.
     Arrival,
-    /// An end of a flow that was opened on the way. By the number that its user gave it, before its place.
-    End {
-        number: u32,
-        flow: u32,
-        end: End,
-    },
     /// The alarm of a stage.
     Stage,
 }
@@ -67,6 +62,8 @@ pub struct Engine {
     /// When each flow of datagrams has its next: apart from timers, most of which are far off.
     sources: BinaryHeap<Reverse<(Key, u32)>>,
     services: BinaryHeap<Reverse<(Key, u32)>>,
+    /// Ends of flows that were opened on the way.
+    wakeups: Wakeups,
     outbox: Vec<Segment>,
     /// What packets under way carry besides.
     options: Options,
@@ -77,7 +74,7 @@ pub struct Engine {
     consumed: u64,
     window_open: bool,
     /// What applications have not heard yet: the number of each, and the news.
-    news: VecDeque<(u32, Event)>,
+    news: Vec<(u32, Event)>,
     /// What an application wants.
     calls: Vec<Call>,
     /// Notices of a connection for its application.
@@ -98,6 +95,7 @@ impl Engine {
             timers: BinaryHeap::with_capacity(net.flows.len() + 1),
             sources: BinaryHeap::new(),
             services: BinaryHeap::new(),
+            wakeups: Wakeups::default(),
             window_open: net.window.from == Time::ZERO,
             net,
             probes,
@@ -108,7 +106,7 @@ impl Engine {
             staging: stages::Staging::default(),
             created: 0,
             consumed: 0,
-            news: VecDeque::new(),
+            news: Vec::new(),
             calls: Vec::new(),
             notices: Vec::new(),
         };
@@ -217,6 +215,7 @@ impl Engine {
             ));
         }
         self.check_bytes()?;
+        self.net.check_exposed()?;
         self.check_options()
     }
 
@@ -252,7 +251,8 @@ impl Engine {
         let timer = self.timers.peek().map_or(NEVER, |t| t.0.0);
         let service = self.services.peek().map_or(NEVER, |s| s.0.0);
         let source = self.sources.peek().map_or(NEVER, |s| s.0.0);
-        self.agenda = timer.min(service).min(source).min(self.probes.head());
+        let wakeup = self.wakeups.first().map_or(NEVER, |w| w.key);
+        self.agenda = timer.min(service).min(source).min(wakeup).min(self.probes.head());
         self.heads.set(AGENDA, self.agenda);
     }
 
@@ -274,6 +274,10 @@ impl Engine {
         if self.probes.take_window(now) {
             self.window_open = true;
             self.net.senders_before = self.net.senders(now, true);
+            let exposed = self.net.exposed();
+            if let Some(conex) = &mut self.net.conex {
+                conex.before = exposed.into_iter().map(|sums| sums.tally).collect();
+            }
             for flow in 0..self.net.flows.len() {
                 self.net.counters[flow].received_before = self.net.received(flow);
             }

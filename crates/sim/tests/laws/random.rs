@@ -2,7 +2,11 @@
 //!
 //! `run` itself fails where packets sent are not packets arrived, dropped or under way, link by link and in all.
 
+use std::sync::atomic::AtomicBool;
+
 use evenflow_base::Stream;
+use evenflow_scenario::Scenario;
+use evenflow_sim::Options;
 
 use crate::common::run_by;
 
@@ -307,7 +311,7 @@ impl Dice {
             _ => "",
         };
         let bytes = self.number(1, 60_000);
-        let traffic = match self.number(0, 7) {
+        let traffic = match self.number(0, 8) {
             0 => format!(
                 "kind = \"short-flows\", size = {{ pareto = [\"{bytes} B\", 1.{}] }}, interval = {{ gamma = [\"{} ms\", 0.5] }}{end}",
                 self.number(1, 9),
@@ -338,6 +342,14 @@ impl Dice {
                 self.number(1, 5),
                 self.number(0, 4),
                 self.number(1, 3)
+            ),
+            7 => format!(
+                "kind = \"has\", ladder = [\"{} kbit/s\", \"1.1 Mbit/s\", \"3 Mbit/s\"], chunk = \"0.{} s\", buffer = \"2 s\", steady = \"{}\", adaptation = \"{}\", keep_alive = {}{end}",
+                self.number(50, 900),
+                self.number(1, 9),
+                self.pick(&["period", "room"]),
+                self.pick(&["aggressive-rate", "bba-0", "bola", "dynamic", "mpc", "rate", "robust-mpc"]),
+                self.chance(50)
             ),
             _ => format!("kind = \"short-flows\", size = \"{bytes} B\", arrivals = \"shared\""),
         };
@@ -399,9 +411,7 @@ impl Dice {
 #[test]
 fn whatever_opens_flows_runs_and_has_one_record() {
     let mut dice = Dice(Stream::new(2, "scenarios"));
-    #[expect(clippy::disallowed_methods, reason = "how long a test takes is no run's affair")]
-    let many = std::env::var("SCENARIOS").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
-    for n in 0..many {
+    for n in 0..scenarios(100) {
         let text = dice.with_applications();
         let (lazy, events) = (run_by(&text, n, false), run_by(&text, n, true));
         for part in ["groups", "links", "stages"] {
@@ -409,4 +419,128 @@ fn whatever_opens_flows_runs_and_has_one_record() {
         }
         assert_eq!(lazy.outcome.record_hash, events.outcome.record_hash, "{text}");
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long a test takes is no run's affair")]
+fn scenarios(otherwise: u64) -> u64 {
+    std::env::var("SCENARIOS").ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+}
+
+impl Dice {
+    /// A stage that acts: what it is, and what it controls or whom it names.
+    fn acting(&mut self, name: &str, probes: bool) -> String {
+        let rate = self.number(20, 9_000);
+        let bytes = self.number(1_600, 60_000);
+        let fate = |dice: &mut Dice| dice.pick(&["pass", "drop", "late"]);
+        let kind = match if probes { 9 } else { self.number(0, 5) } {
+            0 => {
+                let second = match self.number(0, 2) {
+                    0 => String::new(),
+                    1 => format!(", excess_burst = \"{} B\"", self.number(1, 60_000)),
+                    _ => format!(
+                        ", peak_rate = \"{} kbit/s\", peak_burst = \"{bytes} B\"",
+                        rate + self.number(0, 900)
+                    ),
+                };
+                format!(
+                    "kind = \"policer\", rate = \"{rate} kbit/s\", burst = \"{bytes} B\"{second}, yellow = \"{}\", red = \"{}\"",
+                    fate(self),
+                    fate(self)
+                )
+            }
+            1 => format!(
+                "kind = \"shaper\", rate = \"{rate} kbit/s\", burst = \"{bytes} B\", {}",
+                self.pick(&["limit = \"20 packets\"", "latency = \"50 ms\"", "limit = \"1 MB\""])
+            ),
+            2 => format!(
+                "kind = \"rewriter\", {}{}{}",
+                self.pick(&[
+                    "ecn = \"not-ect\"",
+                    "ecn_map = { ce = \"ect0\" }",
+                    "ecn = \"ce\"",
+                    "class = \"late\"",
+                    "re = true, class = \"late\"",
+                    "max_window = \"9 kB\"",
+                    "window = \"4 kB\", idle = \"1 s\"",
+                    "max_window = \"700 B\"",
+                ]),
+                self.pick(&["", ", direction = \"reverse\"", ", direction = \"forward\""]),
+                self.pick(&["", ", from = \"1 s\", until = \"2.2 s\""])
+            ),
+            3 => format!(
+                "kind = \"congestion-policer\", rate = \"{rate} kbit/s\", depth = \"{bytes} B\", harshness = \"{}\"",
+                self.pick(&["strict", "mild", "soft"])
+            ),
+            _ => {
+                let rate = ", controls = \"a\", set_rate = \"2 Mbit/s\", set_at = \"1.5 s\"";
+                let more = self.pick(&["", "", "", ", idle = \"300 ms\"", rate]);
+                let peer = if probes && name == "near" { ", peer = \"far\"" } else { "" };
+                format!(
+                    "kind = \"probe-stage\"{}{}{}{}{more}{peer}",
+                    self.pick(&["", ", hold = \"3 ms\"", ", hold = \"0 s\""]),
+                    self.pick(&["", ", drop_every = 40", ", drop_every = 7"]),
+                    self.pick(&["", ", mark_every = 9"]),
+                    self.pick(&[
+                        "",
+                        ", every = \"7 ms\", to = \"forward\"",
+                        ", every = \"30 ms\", to = \"backward\"",
+                        ", every = \"11 ms\", size = \"1500 B\"",
+                    ])
+                )
+            }
+        };
+        format!("stages.{name} = {{ {}{kind} }}\n", self.per()).replace("\"flow\"", "\"user\"")
+    }
+
+    /// Applications and flows from the start, over paths with stages that act, some of them traced.
+    fn with_acting_stages(&mut self) -> String {
+        let text = self.with_applications();
+        let (head, groups) = text.split_once("[groups.").expect("a scenario has groups");
+        let mut head = head.to_owned();
+        let names = ["near", "far", "box"];
+        let probes = self.chance(30);
+        for name in names {
+            head += &self.acting(name, probes && name != "box");
+        }
+        let mut whole = String::new();
+        for (n, part) in groups.split("path = [").enumerate() {
+            let Some((path, rest)) = part.split_once("]").filter(|_| n > 0) else {
+                whole += part;
+                continue;
+            };
+            let mut hops: Vec<String> = path.split(", ").map(str::to_owned).collect();
+            for name in names {
+                if self.chance(60) {
+                    let way = if self.chance(15) { "-" } else { "" };
+                    hops.insert(self.number(0, hops.len() as u64) as usize, format!("\"{way}{name}\""));
+                }
+            }
+            whole += &format!("path = [{}]{rest}", hops.join(", "));
+        }
+        let trace = self.pick(&["", "", "record.trace = [\"groups.g.users[0].flows[0]\"]\n"]);
+        let late = "[groups.late]\nusers = 1\npath = [\"a\"]\nclass = \"late\"\ntraffic = { kind = \"cbr\", rate = \"50 kbit/s\" }\n";
+        format!("{trace}{head}{late}[groups.{whole}")
+    }
+}
+
+/// Whatever is on the way, and may be, runs; and it has one record on both paths, folded or not. `SCENARIOS` says how many; 100
+/// without it. Some of what the dice give is refused for what it says (a peer on no common path, a window where nobody has one).
+#[test]
+fn whatever_acts_runs_and_has_one_record() {
+    let mut dice = Dice(Stream::new(3, "scenarios"));
+    let (mut run, all) = (0, scenarios(100));
+    for n in 0..all {
+        let text = dice.with_acting_stages();
+        let Ok(scenario) = Scenario::from_toml(&text) else { continue };
+        run += 1;
+        let hash = |event_path, unfolded| {
+            let options = Options { event_path, unfolded, ..Options::default() };
+            let outcome = evenflow_sim::run(&scenario, n, options, &AtomicBool::new(false));
+            outcome.unwrap_or_else(|e| panic!("{e}\nin\n{text}")).record_hash
+        };
+        let lazy = hash(false, false);
+        assert_eq!(lazy, hash(true, false), "the event path of\n{text}");
+        assert_eq!(lazy, hash(false, true), "unfolded:\n{text}");
+    }
+    assert!(run * 3 > all, "{run} of {all} scenarios are valid");
 }

@@ -77,7 +77,7 @@ record.trace = ["groups.a.users[0].flows[0]"]
     // Backward, flags, number, acknowledgement, payload, ECN field.
     let expected = [
         (0.0, syn | ece | cwr, Some(0.0), None, 0.0, 0.0),
-        (1.0, syn | ack | ece, None, Some(0.0), 0.0, 0.0),
+        (1.0, syn | ack | ece, Some(0.0), Some(0.0), 0.0, 0.0),
         (0.0, ack, None, Some(0.0), 0.0, 0.0),
         (0.0, 0, Some(0.0), None, 1448.0, 2.0),
         (0.0, 0, Some(1448.0), None, 1448.0, 2.0),

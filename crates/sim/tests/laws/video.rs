@@ -104,3 +104,51 @@ fn time_adds_up() {
         }
     }
 }
+
+/// A player on a link of 3 Mbit/s of payload: the levels are those of Ben Ameur et al. 2016, of which the fourth fits.
+fn player(more: &str, tcp: &str) -> String {
+    let ladder = r#"ladder = ["248 kbit/s", "456 kbit/s", "928 kbit/s", "1632 kbit/s", "4256 kbit/s"]"#;
+    viewers(1, 3.0, 180, "", tcp).replace(r#"kind = "youtube""#, &format!(r#"kind = "has", {ladder}{more}"#))
+}
+
+#[test]
+fn a_player_fills_its_buffer_and_is_then_on_and_off() {
+    let run = run(&player(r#", adaptation = "rate""#, ", min_rto = \"200 ms\""), 1);
+    let levels = run.value("groups.light.video.users_levels.0").as_array().expect("a list");
+    assert_eq!(levels.first().map(|l| l[1].as_u64()), Some(Some(0)));
+    assert_eq!(levels.last().map(|l| l[1].as_u64()), Some(Some(3)), "{levels:?}");
+    // Twenty-odd chunks at once, then one every two seconds; the buffer is 30 s ahead at the end.
+    let chunks = video(&run, "chunks");
+    assert!((103.0..=106.0).contains(&chunks), "{chunks}");
+    assert_eq!((video(&run, "stalls"), video(&run, "switches")), (0.0, levels.len() as f64 - 1.0));
+    close(video(&run, "played_s") + video(&run, "waited_s"), 180.0, 1e-9);
+    // Each off period is longer than a retransmission timeout: the window starts anew.
+    assert!(run.number("groups.light.senders.restarts") > 70.0);
+}
+
+/// What was fetched is the chunks with their headers, and their bitrates are those that were asked for.
+#[test]
+fn bytes_fetched_are_chunks() {
+    let text = player(r#", adaptation = "bola", length = "60 s", steady = "room""#, "");
+    let (lazy, events) = (run(&text, 1), run_by(&text, 1, true));
+    assert_eq!(lazy.outcome.record_hash, events.outcome.record_hash);
+    assert_eq!((video(&lazy, "chunks"), video(&lazy, "finished")), (30.0, 1.0));
+    let bytes = video(&lazy, "bitrate_bps") * 30.0 * 2.0 / 8.0 + 30.0 * 300.0;
+    close(lazy.number("groups.light.transfers.bytes"), bytes, 1e-9);
+    close(video(&lazy, "played_s"), 60.0, 1e-9);
+}
+
+/// A connection for each chunk: 30 of them, each with a handshake and a slow start of its own, so that chunks take longer.
+#[test]
+fn a_connection_for_each_chunk() {
+    let took = |more: &str| {
+        let text = player(&format!(r#", adaptation = "bba-0", length = "60 s"{more}"#), "");
+        let text = text.replace("duration =", "record.events = [\"open\"]\nduration =");
+        let run = run(&text, 1);
+        (run.column("events.open.flow").0.len(), run.number("groups.light.transfers.first_byte_s_mean"))
+    };
+    let (kept, first) = took("");
+    let (anew, later) = took(", keep_alive = false");
+    assert_eq!((kept, anew), (1, 30));
+    assert!((later - first - 0.1).abs() < 0.02, "{first} {later}"); // a round trip for the handshake
+}

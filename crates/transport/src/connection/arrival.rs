@@ -1,7 +1,5 @@
 //! What the arrival of a segment does (RFC 9293 section 3.10.7).
 
-use evenflow_base::Carried;
-
 use super::*;
 
 /// A segment as the end sees it that it reaches.

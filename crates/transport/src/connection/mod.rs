@@ -12,7 +12,7 @@ mod buffer;
 mod calls;
 mod state;
 
-use evenflow_base::{Duration, End, Options, Packet, Time, flags, ip};
+use evenflow_base::{Carried, Duration, End, Options, Packet, Time, flags, ip};
 
 use crate::profile::Handshake;
 use crate::{CongestionControl, Profile, Receiver, Segment, Sender};
@@ -36,6 +36,8 @@ struct Talk {
     tails: [Tail; 2],
     /// The other direction.
     back: Option<Box<Back>>,
+    /// The room of the last connection's.
+    spare: Option<Box<Back>>,
 }
 
 /// The half on which the server sends and the client receives.
@@ -132,8 +134,18 @@ impl Connection {
     pub fn talking(profile: &Profile, control: CongestionControl) -> Connection {
         let mut connection = Connection::bulk(profile, control, Some(0));
         connection.sender.talk(profile);
-        connection.talk = Some(Box::new(Talk { tails: [Tail::new(), Tail::new()], back: None }));
+        connection.talk = Some(Box::new(Talk { tails: [Tail::new(), Tail::new()], back: None, spare: None }));
         connection
+    }
+
+    /// As [`Connection::talking`], in the room of a connection that is over.
+    pub fn renew(&mut self, profile: &Profile, control: CongestionControl) {
+        self.sender.renew(profile, control);
+        self.receiver.renew(profile);
+        if let Some(talk) = &mut self.talk {
+            talk.tails = [Tail::new(), Tail::new()];
+            talk.spare = talk.back.take().or(talk.spare.take());
+        }
     }
 
     /// Whether applications talk over it.
@@ -144,16 +156,21 @@ impl Connection {
 
     /// Makes the half on which the server sends. Before that it cannot write; it can close.
     pub fn equip(&mut self, control: CongestionControl, now: Time, profile: &Profile) {
-        if self.talk.as_ref().is_none_or(|talk| talk.back.is_some()) {
-            return;
-        }
-        let mut sender = Sender::new(profile, control, Some(0));
-        sender.talk(profile);
-        let mut receiver = Receiver::new(profile);
-        receiver.settle(self.sender.ecn());
-        if let Some(talk) = &mut self.talk {
-            talk.back = Some(Box::new(Back { sender, receiver }));
-        }
+        let Some(talk) = self.talk.as_mut().filter(|talk| talk.back.is_none()) else { return };
+        let mut back = match talk.spare.take() {
+            Some(mut back) => {
+                back.sender.renew(profile, control);
+                back.receiver.renew(profile);
+                back
+            }
+            None => {
+                let mut sender = Sender::new(profile, control, Some(0));
+                sender.talk(profile);
+                Box::new(Back { sender, receiver: Receiver::new(profile) })
+            }
+        };
+        back.receiver.settle(self.sender.ecn());
+        talk.back = Some(back);
         if self.state(End::Server).is_synchronized() {
             self.accept(now, profile, &mut Vec::new());
         }
@@ -237,9 +254,10 @@ impl Connection {
     /// Whether nothing can happen on it any more: each end is closed, or stays in TIME-WAIT for an end that is gone, and what came
     /// in order was read.
     pub fn is_over(&self) -> bool {
-        let (client, server) = (self.state(End::Client), self.state(End::Server));
-        let gone = client.is_over() && (server.is_over() || server == State::Listen);
-        self.talks() && gone && End::BOTH.iter().all(|end| self.unread(*end) == 0)
+        let Some(talk) = &self.talk else { return false };
+        let [client, server] = &talk.tails;
+        let gone = client.state.is_over() && (server.state.is_over() || server.state == State::Listen);
+        gone && talk.tails.iter().all(|tail| tail.delivered == tail.read)
     }
 
     /// When [`Connection::wake`] wants to be called for `end`.
@@ -275,18 +293,27 @@ impl Connection {
         if self.talk.is_none() {
             return;
         }
-        let (expected, sent) = (self.expected(end), self.sent(end));
-        let clock = self.half(end.other()).is_some_and(|half| half.control().needs_one_way_delay());
-        let tail = self.tail(end);
         if acknowledges && holds(segment) {
+            let expected = self.expected(end);
             let carried = options.attach(packet);
             (carried.ack, carried.ts_val) = (expected, profile.clock_at(now));
-        } else if acknowledges && clock {
+        } else if acknowledges
+            && self.half(end.other()).is_some_and(|half| half.control().needs_one_way_delay())
+        {
             options.attach(packet).ts_val = profile.clock_at(now);
         }
+        if self.tail(end).buffer.is_some() && segment.flags & flags::RST == 0 {
+            self.attach_window(end, segment, options.attach(packet), profile);
+        }
+    }
+
+    /// The receive window that a segment tells.
+    #[inline(never)]
+    fn attach_window(&mut self, end: End, segment: &Segment, carried: &mut Carried, profile: &Profile) {
+        let (expected, sent) = (self.expected(end), self.sent(end));
+        let tail = self.tail(end);
         let read = tail.read;
-        let Some(buffer) = tail.buffer.as_mut().filter(|_| segment.flags & flags::RST == 0) else { return };
-        let carried = options.attach(packet);
+        let Some(buffer) = &mut tail.buffer else { return };
         if segment.flags & flags::SYN != 0 {
             let (window, shift) = buffer.offer();
             let scales = profile.window_scaling && (segment.flags & flags::ACK == 0 || buffer.scales);
@@ -308,8 +335,8 @@ impl Connection {
         &mut self.talk.as_mut().expect("applications talk over it").tails[end.index()]
     }
 
-    /// What `end` sends with.
-    fn outgoing(&mut self, end: End) -> Option<&mut Sender> {
+    /// What `end` sends with, to be changed.
+    pub fn outgoing(&mut self, end: End) -> Option<&mut Sender> {
         match end {
             End::Client => Some(&mut self.sender),
             End::Server => Some(&mut self.talk.as_mut()?.back.as_mut()?.sender),
@@ -348,34 +375,38 @@ impl Connection {
 
     /// Puts the finishing touches to what `end` has just made, from place `from` on: a FIN is a flag, an ACK rides on data, the
     /// server's goes backwards.
+    #[inline]
     fn dress(&mut self, end: End, from: usize, to: &mut Outlet) {
-        if to.out.len() == from {
-            return;
+        if to.out.len() > from {
+            self.dress_segments(end, from, to);
         }
-        let expected = self.expected(end);
+    }
+
+    #[inline(never)]
+    fn dress_segments(&mut self, end: End, from: usize, to: &mut Outlet) {
         if to.out[from..].iter().any(holds) {
-            self.ride(end, from, expected, to);
+            self.ride(end, from, to);
         }
         let mode = if end == End::Client { self.sender.ecn() } else { self.receiver.ecn() };
         let control = to.profile.ect_where(to.profile.ecn_on_control && mode != crate::profile::Ecn::Off);
+        let way = if end == End::Client { 0 } else { ip::BACKWARD };
         for segment in &mut to.out[from..] {
             if segment.flags == 0 && segment.payload == 0 {
                 // A window probe of Linux's kind is an ACK.
+                let expected = self.expected(end);
                 (segment.seq, segment.flags, segment.stamp) = (expected, flags::ACK, self.tail(end).echo);
             }
             if segment.payload == 0 && segment.flags & flags::SYN == 0 {
                 segment.ip = segment.ip & !ip::ECN | control as u8;
             }
-            segment.ip = match end {
-                End::Client => segment.ip & !ip::BACKWARD,
-                End::Server => segment.ip | ip::BACKWARD,
-            };
+            segment.ip = segment.ip & !ip::BACKWARD | way;
         }
     }
 
     /// Data leaves: what is to be acknowledged rides on it.
-    fn ride(&mut self, end: End, from: usize, expected: u64, to: &mut Outlet) {
+    fn ride(&mut self, end: End, from: usize, to: &mut Outlet) {
         let (now, profile) = (to.now, to.profile);
+        let expected = self.expected(end);
         let announced = self.tail(end).buffer.is_some();
         if let Some(sender) = self.outgoing(end) {
             for s in to.out[from..].iter_mut().filter(|s| s.payload > 0) {

@@ -123,6 +123,9 @@ impl Sender {
         profile: &Profile,
         out: &mut Vec<Segment>,
     ) {
+        if self.exposed.is_some() {
+            self.hear_report(ack.seq, report, profile);
+        }
         let Some(s) = &mut self.selective else { return };
         if ack.seq < self.una || ack.seq > self.high {
             return; // RFC 9293 section 3.10.7.4: old, or of something never sent
@@ -140,9 +143,6 @@ impl Sender {
             self.recovery = Recovery::Open; // the window stays where it came down to
         }
         let marks = self.congestion_marks(ack, delivered.segments, delivered.bytes, now, profile);
-        if delivered.duplicate && self.exposed.is_some() {
-            self.hear_duplicate(report, profile);
-        }
         if advanced {
             self.una = ack.seq;
             self.tries = 0;

@@ -117,6 +117,20 @@ pub struct AckPreview {
 }
 
 impl Board {
+    /// The most segments that an empty scoreboard keeps room for.
+    const KEPT: usize = 64;
+
+    /// Empty again, in the room that it has, unless that is large.
+    pub fn clear(&mut self) {
+        let (mut segments, mut ranges) =
+            (std::mem::take(&mut self.segments), std::mem::take(&mut self.ranges));
+        segments.clear();
+        segments.shrink_to(Self::KEPT);
+        ranges.clear();
+        ranges.shrink_to(Self::KEPT);
+        *self = Board { segments, ranges, ..Board::default() };
+    }
+
     /// What an ACK of everything before `una` with its report will show; `mark`: see [`AckPreview::originals_only`].
     pub fn preview(&self, una: u64, report: &Report, mark: u64) -> AckPreview {
         let mut seen = AckPreview::default();

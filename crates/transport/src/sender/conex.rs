@@ -56,6 +56,7 @@ impl Sender {
     }
 
     /// What a data packet says that begins at `seq`, as bits of the IP header beside or in place of `field`.
+    #[cold]
     #[inline(never)]
     pub(super) fn say(
         &mut self,
@@ -122,13 +123,17 @@ impl Sender {
         }
     }
 
-    /// A duplicate report: what came twice was sent twice, and once too often (RFC 2883, RFC 7786 section 3.1).
+    /// The SACK option of an ACK up to `ack`. A first block that is acknowledged already, or lies in the second, tells of a duplicate (RFC
+    /// 2883 section 4): what came twice was sent once too often (RFC 7786 section 3.1).
     #[cold]
     #[inline(never)]
-    pub(super) fn hear_duplicate(&mut self, report: &Report, profile: &Profile) {
-        let bytes = report.blocks().first().map_or(profile.mss, |(from, to)| to - from);
-        if let Some(exposure) = self.exposure_mut() {
-            exposure.needless((bytes + profile.header) as u16);
+    pub(super) fn hear_report(&mut self, ack: u64, report: &Report, profile: &Profile) {
+        let Some(((from, to), others)) = report.blocks().split_first() else { return };
+        let inside = others.first().is_some_and(|second| second.0 <= *from && *to <= second.1);
+        if (*to <= ack || inside)
+            && let Some(exposure) = self.exposure_mut()
+        {
+            exposure.needless((to - from + profile.header) as u16);
         }
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Flow {
 impl Sender {
     /// An application writes to this end: it has flow control.
     pub fn talk(&mut self, profile: &Profile) {
-        self.flow = Some(Box::new(Flow {
+        let fresh = Flow {
             edge: None,
             last: (0, 0),
             largest: profile.max_window,
@@ -47,7 +47,11 @@ impl Sender {
             waits: false,
             octet: None,
             forced: false,
-        }));
+        };
+        match &mut self.flow {
+            Some(flow) => **flow = fresh,
+            None => self.flow = Some(Box::new(fresh)),
+        }
     }
 
     /// The application has no more to send.

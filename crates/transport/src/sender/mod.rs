@@ -151,7 +151,32 @@ struct Marks {
 
 impl Sender {
     /// A connection that will carry `size` bytes (`None`: endless).
-    pub fn new(profile: &Profile, mut control: CongestionControl, size: Option<u64>) -> Sender {
+    pub fn new(profile: &Profile, control: CongestionControl, size: Option<u64>) -> Sender {
+        let selective = profile.sack.then(|| Box::new(Selective::new(profile)));
+        Sender::with(selective, profile, control, size)
+    }
+
+    /// As new, for an application that has written nothing, in the room that it has.
+    pub fn renew(&mut self, profile: &Profile, control: CongestionControl) {
+        let flow = self.flow.take();
+        let selective = match self.selective.take().filter(|_| profile.sack) {
+            Some(mut selective) => {
+                selective.renew(profile);
+                Some(selective)
+            }
+            None => profile.sack.then(|| Box::new(Selective::new(profile))),
+        };
+        *self = Sender::with(selective, profile, control, Some(0));
+        self.flow = flow;
+        self.talk(profile);
+    }
+
+    fn with(
+        selective: Option<Box<Selective>>,
+        profile: &Profile,
+        mut control: CongestionControl,
+        size: Option<u64>,
+    ) -> Sender {
         let mss = profile.segment();
         let mut window = Window { cwnd: profile.initial_window * mss, ssthresh: first_threshold(profile) };
         control.start(&mut window, mss);
@@ -178,7 +203,7 @@ impl Sender {
             retransmitted: 0,
             clock: 0,
             ts_val: 0,
-            selective: profile.sack.then(|| Box::new(Selective::new(profile))),
+            selective,
             marks: Marks {
                 mode: Ecn::Off,
                 first: Field::NotCapable,
@@ -627,13 +652,22 @@ impl Sender {
                 marks
             }
         };
+        if marks == 0 {
+            return 0;
+        }
+        self.answer_marks(ack, marks, bytes, now, profile)
+    }
+
+    /// The same, where there are some. Apart, so that ACKs without one do not pay for it.
+    #[inline(never)]
+    fn answer_marks(&mut self, ack: &Packet, marks: u32, bytes: u64, now: Time, profile: &Profile) -> u32 {
         self.marks.reported += u64::from(marks);
         let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
-        let reduces = marks > 0 && calm && ack.seq > self.marks.reduced_to && !self.takes_every_mark;
+        let reduces = calm && ack.seq > self.marks.reduced_to && !self.takes_every_mark;
         if reduces {
             self.reduce_for_marks(now, profile);
         }
-        if marks > 0 && self.exposed.is_some() {
+        if self.exposed.is_some() {
             self.hear_marks(marks, reduces, bytes, now, profile);
         }
         marks

@@ -103,8 +103,18 @@ struct Usage {
 
 impl Selective {
     pub(super) fn new(profile: &Profile) -> Selective {
+        Selective::with(Board::default(), profile)
+    }
+
+    /// As new, in the room that it has.
+    pub(super) fn renew(&mut self, profile: &Profile) {
+        self.board.clear();
+        *self = Selective::with(std::mem::take(&mut self.board), profile);
+    }
+
+    fn with(board: Board, profile: &Profile) -> Selective {
         Selective {
-            board: Board::default(),
+            board,
             early: Time::NEVER,
             kind: Early::default(),
             proportional: Proportional::default(),
@@ -161,6 +171,9 @@ impl Sender {
         profile: &Profile,
         out: &mut Vec<Segment>,
     ) {
+        if self.exposed.is_some() {
+            self.hear_report(ack.seq, report, profile);
+        }
         let Some(s) = &mut self.selective else { return };
         if ack.seq < self.una || ack.seq > self.high {
             return; // RFC 9293 section 3.10.7.4: old, or of something never sent
@@ -182,9 +195,6 @@ impl Sender {
             Ecn::Accurate if news.segments == 0 => 0,
             _ => self.congestion_marks(ack, news.segments, news.bytes, now, profile),
         };
-        if news.duplicate && self.exposed.is_some() {
-            self.hear_duplicate(report, profile);
-        }
         if advanced {
             self.una = ack.seq;
             self.tries = 0;

@@ -270,3 +270,30 @@ fn same(wire: &Wire, expected: &str) {
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     assert!(trace == expected, "the trace is\n{}\nnot\n{}", trace.join("\n"), expected.join("\n"));
 }
+
+/// In the room of a connection that is over begins one that is as a new one, whatever had happened to it, and of whatever stack.
+#[test]
+fn one_that_begins_anew_is_as_new() {
+    let hundreds = [Profile::rfc(), Profile::ns2(), Profile::linux(), Profile::linux3_2()]
+        .map(|profile| Profile { mss: 100, ..profile });
+    for profile in &hundreds {
+        let mut wire = Wire::telling(profile);
+        wire.run(
+            "lose 5 7 9 16
+             0 client open
+             30 client write 2500
+             200 server write 900
+             330 client close
+             900 server abort",
+        );
+        assert!(wire.connection.received(End::Server) > 0, "nothing had happened");
+        for next in &hundreds {
+            let (mut room, mut new) = (wire.connection.clone(), Connection::talking(next, control(next)));
+            room.renew(next, control(next));
+            for connection in [&mut room, &mut new] {
+                connection.equip(control(next), Time::ZERO, next);
+            }
+            assert_eq!(format!("{room:?}"), format!("{new:?}"), "{} after {}", next.name, profile.name);
+        }
+    }
+}

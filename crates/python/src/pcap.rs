@@ -1,0 +1,111 @@
+//! Packets as a capture file: columns in, bytes out.
+
+use std::collections::BTreeMap;
+
+use evenflow_base::Signals;
+use evenflow_wire::capture::{Row, Writer};
+
+/// Columns by name, little-endian f64, a missing value being NaN, in rows of equal number.
+pub struct Columns(BTreeMap<String, Vec<f64>>);
+
+impl Columns {
+    /// From bytes; an error names a column that is missing or too short.
+    pub fn new(columns: BTreeMap<String, Vec<u8>>) -> Result<Columns, String> {
+        let numbers = |bytes: Vec<u8>| -> Vec<f64> {
+            bytes.as_chunks::<8>().0.iter().map(|raw| f64::from_le_bytes(*raw)).collect()
+        };
+        let columns: BTreeMap<String, Vec<f64>> =
+            columns.into_iter().map(|(name, bytes)| (name, numbers(bytes))).collect();
+        let rows = columns.get("time_s").map_or(0, Vec::len);
+        for name in NAMES {
+            match columns.get(*name) {
+                None => return Err(format!("the column {name} is missing")),
+                Some(column) if column.len() != rows => {
+                    return Err(format!("the column {name} has not {rows} rows"));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(Columns(columns))
+    }
+
+    fn at(&self, name: &str, row: usize) -> Option<f64> {
+        self.0[name].get(row).copied().filter(|x| !x.is_nan())
+    }
+
+    fn whole(&self, name: &str, row: usize) -> u64 {
+        self.at(name, row).unwrap_or(0.0) as u64
+    }
+
+    /// The capture file.
+    pub fn write(&self, interfaces: &[&str]) -> Vec<u8> {
+        let mut writer = Writer::new(interfaces);
+        for row in 0..self.0["time_s"].len() {
+            writer.add(&self.row(row));
+        }
+        writer.finish()
+    }
+
+    fn row(&self, row: usize) -> Row {
+        let some = |name: &str| self.at(name, row).map(|x| x as u64);
+        let bit = |name: &str, bit: u64| self.whole(name, row) & bit != 0;
+        let block = |n: usize| Some((some(BLOCKS[n].0)?, some(BLOCKS[n].1)?));
+        let conex = self.whole("conex", row);
+        let re = bit("re", 1);
+        Row {
+            time_ns: (self.at("time_s", row).unwrap_or(0.0) * 1e9).round() as u64,
+            interface: self.whole("interface", row) as u32,
+            flow: self.whole("flow", row) as u32,
+            backward: bit("backward", 1),
+            size: self.whole("size", row),
+            payload: self.whole("payload", row) as u16,
+            flags: some("flags").map(|flags| flags as u16),
+            seq: some("seq"),
+            ack: some("ack"),
+            window: some("window").map(|window| window as u16),
+            scale: some("scale").map(|scale| scale as u8),
+            stamp: self.whole("stamp", row) as u32,
+            ts_val: self.whole("ts_val", row) as u32,
+            blocks: (0..BLOCKS.len()).filter_map(block).collect(),
+            ecn: self.whole("ecn", row) as u8,
+            re,
+            says: Signals {
+                capable: re || conex != 0,
+                loss: conex & 1 != 0,
+                ecn: conex & 2 != 0,
+                credit: conex & 4 != 0,
+            },
+            ipv6: bit("ipv6", 1),
+        }
+    }
+}
+
+const BLOCKS: [(&str, &str); 3] =
+    [("sack_1_from", "sack_1_to"), ("sack_2_from", "sack_2_to"), ("sack_3_from", "sack_3_to")];
+
+/// What a row has, in the names of a trace's columns; `interface` and `ipv6` beside them.
+const NAMES: &[&str] = &[
+    "time_s",
+    "interface",
+    "flow",
+    "backward",
+    "size",
+    "payload",
+    "flags",
+    "seq",
+    "ack",
+    "window",
+    "scale",
+    "stamp",
+    "ts_val",
+    "sack_1_from",
+    "sack_1_to",
+    "sack_2_from",
+    "sack_2_to",
+    "sack_3_from",
+    "sack_3_to",
+    "ecn",
+    "re",
+    "conex",
+    "ipv6",
+];

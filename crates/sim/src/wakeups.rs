@@ -1,0 +1,186 @@
+//! Wake-ups of the ends of flows that were opened on the way: at most one for each end of a place, whatever flows have had it.
+//!
+//! A heap that knows where each end's wake-up is, so that one can be moved and taken out. What is over leaves nothing behind.
+
+use evenflow_base::End;
+
+use crate::events::Key;
+
+/// A wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wakeup {
+    /// When.
+    pub key: Key,
+    /// The number that the flow's user gave it, which decides between two of one user at one instant.
+    pub number: u32,
+    /// The application that opened the flow.
+    pub application: u32,
+    whom: u32,
+}
+
+impl Wakeup {
+    /// The flow's place, and its end.
+    pub fn whom(&self) -> (usize, End) {
+        ((self.whom / 2) as usize, End::BOTH[(self.whom % 2) as usize])
+    }
+
+    fn order(&self) -> (Key, u32, u32) {
+        (self.key, self.number, self.whom)
+    }
+}
+
+/// No place in the heap.
+const NOWHERE: u32 = u32::MAX;
+
+/// All of them.
+#[derive(Debug, Default)]
+pub struct Wakeups {
+    heap: Vec<Wakeup>,
+    /// By twice the place and the end: where in the heap.
+    at: Vec<u32>,
+}
+
+impl Wakeups {
+    /// The next.
+    #[inline]
+    pub fn first(&self) -> Option<&Wakeup> {
+        self.heap.first()
+    }
+
+    /// How many.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// The `end` of the flow at `place`, opened by `application` as `number`, is to be woken at `key`, and not when it was to be so far.
+    pub fn set(&mut self, (place, end): (usize, End), key: Key, number: u32, application: u32) {
+        let whom = (2 * place + end.index()) as u32;
+        if self.at.len() <= whom as usize {
+            self.at.resize(2 * place + 2, NOWHERE);
+        }
+        let wakeup = Wakeup { key, number, application, whom };
+        let at = self.at[whom as usize];
+        if at == NOWHERE {
+            self.heap.push(wakeup);
+            self.rise(self.heap.len() - 1, wakeup);
+        } else {
+            self.put(at as usize, wakeup);
+        }
+    }
+
+    /// No end of `place` is to be woken; says whether the first of all was among those that were.
+    pub fn clear(&mut self, place: usize) -> bool {
+        let mut first = false;
+        for whom in 2 * place..2 * place + 2 {
+            let Some(&at) = self.at.get(whom).filter(|at| **at != NOWHERE) else { continue };
+            first |= at == 0;
+            self.remove(at as usize);
+        }
+        first
+    }
+
+    /// Takes out the next.
+    pub fn pop(&mut self) -> Option<Wakeup> {
+        let first = self.heap.first().copied()?;
+        self.remove(0);
+        Some(first)
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.at[self.heap[at].whom as usize] = NOWHERE;
+        if let Some(last) = self.heap.pop()
+            && at < self.heap.len()
+        {
+            self.put(at, last);
+        }
+    }
+
+    /// Puts `wakeup` at `at` or where it belongs.
+    fn put(&mut self, at: usize, wakeup: Wakeup) {
+        if at > 0 && wakeup.order() < self.heap[(at - 1) / 2].order() {
+            self.rise(at, wakeup);
+        } else {
+            self.sink(at, wakeup);
+        }
+    }
+
+    fn rise(&mut self, mut at: usize, wakeup: Wakeup) {
+        while at > 0 {
+            let above = (at - 1) / 2;
+            if self.heap[above].order() < wakeup.order() {
+                break;
+            }
+            self.place(at, self.heap[above]);
+            at = above;
+        }
+        self.place(at, wakeup);
+    }
+
+    fn sink(&mut self, mut at: usize, wakeup: Wakeup) {
+        loop {
+            let mut below = 2 * at + 1;
+            if below >= self.heap.len() {
+                break;
+            }
+            if below + 1 < self.heap.len() && self.heap[below + 1].order() < self.heap[below].order() {
+                below += 1;
+            }
+            if wakeup.order() < self.heap[below].order() {
+                break;
+            }
+            self.place(at, self.heap[below]);
+            at = below;
+        }
+        self.place(at, wakeup);
+    }
+
+    #[inline]
+    fn place(&mut self, at: usize, wakeup: Wakeup) {
+        self.heap[at] = wakeup;
+        self.at[wakeup.whom as usize] = at as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use evenflow_base::Time;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::events::{Rank, key};
+
+    proptest! {
+        /// Set, moved, cleared and taken in any order: the least comes first, and no end has two.
+        #[test]
+        fn the_first_is_the_least(steps in prop::collection::vec((0u8..4, 0usize..6, any::<bool>(), 0u64..20), 1..200)) {
+            let (mut wakeups, mut model) = (Wakeups::default(), BTreeMap::new());
+            for (step, place, server, time) in steps {
+                let end = End::BOTH[usize::from(server)];
+                match step {
+                    0 | 1 => {
+                        let key = key(Time(time), Rank::Timer, 0, 7);
+                        wakeups.set((place, end), key, place as u32, 1);
+                        model.insert((place, end.index()), key);
+                    }
+                    2 => {
+                        wakeups.clear(place);
+                        model.retain(|whom, _| whom.0 != place);
+                    }
+                    _ => {
+                        let least = model.iter().map(|(whom, key)| (*key, *whom)).min();
+                        let first = wakeups.pop().map(|w| (w.key, (w.whom().0, w.whom().1.index())));
+                        prop_assert_eq!(first, least);
+                        least.map(|(_, whom)| model.remove(&whom));
+                    }
+                }
+                let least = model.iter().map(|(whom, key)| (*key, *whom)).min();
+                let first = wakeups.first().map(|w| (w.key, (w.whom().0, w.whom().1.index())));
+                prop_assert_eq!(first, least);
+                prop_assert_eq!(wakeups.len(), model.len());
+            }
+        }
+    }
+}

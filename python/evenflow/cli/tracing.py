@@ -1,0 +1,61 @@
+"""`trace`: the packets of chosen flows as a capture file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .base import LARGEST_SEED, File, Json, Settings, app, examples, load, print_json, stem
+
+
+@app.command(
+    epilog=examples(
+        "evenflow trace examples/scenarios/red-ecn.toml --set duration='\"2 s\"'",
+        "evenflow trace red-ecn.toml --flow 'groups.heavy.users[0].flows[3]' --at both --out flow.pcapng",
+        "tshark -r flow.pcapng -Y 'ip.flags.rb == 1'",
+    )
+)
+def trace(
+    file: File,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--flow",
+            metavar="PATH",
+            help="groups.NAME.users[0].flows[0], .users[0] or the group. Repeatable; default: the file's, or one.",
+        ),
+    ] = None,
+    at: Annotated[
+        str, typer.Option(metavar="PLACE", help="Where packets are seen: start (of the path), end, or both.")
+    ] = "start",
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
+    settings: Settings = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write here; default: out/NAME.pcapng.")] = None,
+    as_json: Json = False,
+) -> None:
+    """What a flow sends and receives, as pcapng for Wireshark and its like.
+
+    The file has the headers of every packet: IPv4 with the ECN field and ConEx's RE flag, or IPv6 with the ConEx
+    option; TCP with its flags, numbers, windows, timestamps and SACK blocks.
+    """
+    from ..run import capture
+    from ..run.store import write_whole
+
+    scenario, _ = load(file, settings)
+    if flow:
+        scenario = scenario.set("record.trace", flow)
+    elif not scenario.tree.get("record", {}).get("trace"):
+        groups = list(scenario.tree.get("groups", {}))
+        scenario = scenario.set("record.trace", [f'groups."{groups[0]}".users[0].flows[0]'] if groups else [])
+    capture.check_place(at)
+    scenario.check()
+    record = scenario.run(seed, progress=not as_json)
+    data = capture.pcapng(record, scenario, at)
+    path = out if out is not None else Path("out") / f"{stem(file)}.pcapng"
+    write_whole(path, data)
+    if as_json:
+        print_json({"written": str(path), "bytes": len(data), "seed": seed, "record_hash": record.record_hash})
+        return
+    print("Written:", path, sep="\n  ")

@@ -1,0 +1,127 @@
+"""Figures beyond the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenflow import plots
+from evenflow.lab import Lab, curve_of, plain
+
+from .. import measures
+from .. import network as net
+from ..drawing import GREY, R, curves, legend_below, rate_axis
+from ..forms import quotient
+from ..measures import Series
+from ..video import measures as video
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from evenflow.lab import Floats
+    from evenflow.study import Run, Table
+
+KILO = 1e3
+
+
+def _volume(run: Run, names: Sequence[str]) -> tuple[Floats, Floats]:
+    """Times, and the mean congestion-volume of these users so far, kB."""
+    found = [run.series(name) for name in names]
+    total: Floats = np.mean([values for _, values in found], axis=0) / KILO
+    return found[0][0], total
+
+
+def x_volume(table: Table, names: Mapping[str, Sequence[str]]) -> Figure:
+    """Congestion-volume over time, a panel a filling rate."""
+    lab = Lab(table)
+    rates = lab.grid("r")
+    figure, axes = plots.figure(1, len(rates), size=(3.6 * len(rates), 3.6))
+    for ax, r in zip(axes, rates, strict=True):
+        spot = lab.at(r=r)
+        for index, (group, mine) in enumerate(names.items()):
+            found = [_volume(run, mine) for run in spot.runs]
+            curve = curve_of(found[0][0], np.array([values for _, values in found]).T, net.LEVEL)
+            plots.band(ax, curve, label=f"{group} user", index=index, marker="")
+        times = np.array([0.0, net.DURATION_S])
+        allowed = (net.WINDOW_PACKETS + r * times) * net.PACKET_BYTES / KILO
+        ax.plot(times, allowed, color=GREY, linestyle=":", linewidth=1.0, label="allowed")
+        ax.set_yscale("log")
+        y = "congestion-volume (kB)" if r == rates[0] else ""
+        plots.name_axes(ax, "time (s)", y, title=f"r = {plain(r)}", zero=False, legend=False)
+    legend_below(figure, axes[0], 3)
+    return figure
+
+
+def x_level(table: Table, name: str) -> Figure:
+    """Tokens over time, a panel for each charge."""
+    lab = Lab(table)
+    figure, axes = plots.figure(1, 2, size=(8.6, 3.6))
+    for ax, (charge, title) in zip(axes, (("arrival", "a  all charged"), ("pass", "b  passing ones")), strict=True):
+        for index, r in enumerate(lab.grid("r", charge=charge)):
+            found = [run.series(name) for run in lab.at(charge=charge, r=r).runs]
+            curve = curve_of(found[0][0], np.array([values for _, values in found]).T, net.LEVEL)
+            plots.band(ax, curve, label=f"r = {plain(r)}", index=index, marker="")
+        ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
+        for end in net.PERIODS_S:
+            ax.axvline(end, color=GREY, linewidth=0.6, zorder=0)
+        plots.name_axes(ax, "time (s)", "tokens in the bucket", title=title, zero=False, legend=False)
+    legend_below(figure, axes[0], 2)
+    return figure
+
+
+def x_video(table: Table) -> Figure:
+    """QoE of light and throughput of heavy users over r, a line a variant."""
+    series = Series(table, "variant")
+    figure, axes = plots.figure(1, 2, size=(8.6, 3.6))
+    panels = ((video.quality, "mean QoE", "a"), (measures.heavy_throughput, "throughput of a heavy user (Mbit/s)", "b"))
+    for ax, (measure, y, title) in zip(axes, panels, strict=True):
+        curves(ax, series, measure)
+        rate_axis(ax)
+        plots.name_axes(ax, R, y, title=title, legend=False)
+    axes[0].set_ylim(1, 5.2)
+    legend_below(figure, axes[0], 4)
+    return figure
+
+
+def x01(table: Table) -> Figure:
+    """Throughput of small over large packets, for both units."""
+    lab = Lab(table)
+    figure, (ax,) = plots.figure()
+    for index, unit in enumerate(dict.fromkeys(str(labels["unit"]) for labels, _ in lab.points())):
+        grid = lab.grid("r", unit=unit)
+        ratios = []
+        for r in grid:
+            small, large = (
+                np.array([measures.throughput(name, run) for run in lab.at(unit=unit, r=r).runs])
+                for name in (net.SMALL, net.LARGE)
+            )
+            ratios.append(quotient(small, large))
+        plots.band(ax, curve_of(grid, np.array(ratios), net.LEVEL), label=f"policer counts {unit}", index=index)
+    share = (net.SMALL_BYTES - net.HEADER_BYTES) / net.PAYLOAD_BYTES
+    ax.axhline(share, color=GREY, linewidth=0.8, linestyle=":", label="equal packets")
+    rate_axis(ax)
+    plots.name_axes(ax, R, "small packets' throughput over large ones'", legend=True)
+    return figure
+
+
+def x02(table: Table) -> Figure:
+    """Gain of a cheat over what he declares, and what audits cost honest light users."""
+    lab = Lab(table)
+    figure, (a, b) = plots.figure(1, 2, size=(8.6, 3.6))
+    audits = dict.fromkeys(str(labels["audit"]) for labels, _ in lab.points())
+    for index, audit in enumerate(audits):
+        grid, values = lab.curve("declared", measures.gain, audit=audit)
+        words = "no audit" if audit == net.NONE else f"audit: {audit}"
+        plots.band(a, curve_of(grid, values, net.LEVEL), label=words, index=index)
+        if audit != net.NONE:
+            values = lab.curve("declared", partial(measures.sanctioned, net.LIGHT), audit=audit)[1]
+            plots.band(b, curve_of(grid, values, net.LEVEL), label=words, index=index)
+    a.axhline(1, color=GREY, linewidth=0.8, zorder=0)
+    x = "share of his congestion that the user declares"
+    plots.name_axes(a, x, "throughput over an honest user's", title="a", legend=False)
+    plots.name_axes(b, x, "light users' packets sanctioned (%)", title="b", legend=False)
+    legend_below(figure, a, 4)
+    return figure

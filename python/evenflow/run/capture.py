@@ -1,0 +1,78 @@
+"""Traced packets as a capture file (pcapng), for Wireshark and its like."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import _core
+from ..errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from ..scenario.scenario import Scenario
+    from .record import Record
+
+PLACES = ("start", "end", "both")
+"""Where packets are seen: at the start of their group's path, at its end, or at both."""
+
+_SEND, _RECEIVE = 0, 7  # what a packet does at an end, as numbers of a trace (docs/measuring.md)
+
+
+def check_place(at: str) -> None:
+    """Raises UsageError unless `at` is one of `PLACES`."""
+    if at not in PLACES:
+        near = nearest(at, PLACES)
+        hint = f" Did you mean “{near}”?" if near else ""
+        raise UsageError(f"Packets are seen at start, end or both, not at “{at}”.{hint}")
+
+
+def pcapng(record: Record, scenario: Scenario, at: str = "start") -> bytes:
+    """The packets that `[record] trace` has followed, as the ends of their paths saw them.
+
+    Addresses and ports stand for numbers of flows; payload is left out. What a ConEx packet says is written into its
+    header, and as a comment, for over IPv4 a Re-Echo does not say of what it is.
+
+    Args:
+        record: a run of `scenario` in which packets were traced.
+        at: at the start of the path what leaves it and comes back to it; at its end likewise; or both, as two
+            interfaces.
+
+    Raises:
+        UsageError: nothing was traced, or ConEx packets of both versions of IP.
+    """
+    check_place(at)
+    prefix = "trace."
+    names = [name for name in record.series_names if name.startswith(prefix)]
+    if not names:
+        raise UsageError('Nothing was traced; write record.trace = ["groups.NAME.users[0].flows[0]"].')
+    times, _ = record.arrays(names[0])
+    columns = {name.removeprefix(prefix): record.arrays(name)[1] for name in names}
+    action, backward = columns["action"], columns["backward"] != 0
+    start = np.where(backward, action == _RECEIVE, action == _SEND)
+    end = np.where(backward, action == _SEND, action == _RECEIVE)
+    rows = {"start": start, "end": end, "both": start | end}[at]
+    columns |= {
+        "time_s": times,
+        "interface": (end & (at == "both")).astype(float),
+        "ipv6": np.full(times.shape, float(_over_ipv6(scenario))),
+    }
+    interfaces = ["start", "end"] if at == "both" else [at]
+    return _core.capture(interfaces, {name: column[rows].astype("<f8").tobytes() for name, column in columns.items()})
+
+
+def _over_ipv6(scenario: Scenario) -> bool:
+    """Whether the ConEx senders that are traced use the option of IPv6."""
+    tree = json.loads(scenario.core.canonical)
+    groups = {re.split(r"[.\[]", name)[1].strip('"') for name in tree["record"].get("trace", [])}
+    encodings = {
+        traffic["tcp"]["conex"]["encoding"]
+        for name in groups & set(tree["groups"])
+        for traffic in tree["groups"][name]["traffic"]
+        if "conex" in traffic.get("tcp", {})
+    }
+    if len(encodings) > 1:
+        raise UsageError("ConEx senders over IPv4 and over IPv6 are traced; trace one of the groups at a time.")
+    return encodings == {"ipv6"}

@@ -1,0 +1,157 @@
+"""`evenflow trace`: traced packets as a capture file, read back by hand, and by tshark where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import evenflow as ef
+import pytest
+from evenflow.errors import UsageError
+from evenflow.run import capture
+
+
+def scenario(**conex: Any) -> ef.Scenario:
+    encoding = {"conex": {"unit": "packets", **conex}}
+    return ef.Scenario(
+        {
+            "duration": "5 s",
+            "links": {
+                "core": {
+                    "rate": "2 Mbit/s",
+                    "delay": "10 ms",
+                    "queue": {
+                        "kind": "red", "limit": "20 packets",
+                        "min_threshold": "3 packets", "max_threshold": "20 packets",
+                        "max_probability": 0.3, "weight": 0.02, "action": "mark",
+                    },
+                }
+            },
+            "groups": {
+                "a": {"users": 1, "path": ["core"], "traffic": {"kind": "bulk", "flows": 2},
+                      "tcp": {"ecn": "accurate", **encoding}},
+            },
+            "record": {"trace": ["groups.a.users[0].flows[1]"]},
+        }
+    )  # fmt: skip
+
+
+NETWORK = """
+duration = "5 s"
+links.core = { rate = "2 Mbit/s", delay = "10 ms", queue = { limit = "10 packets" } }
+[groups.a]
+users = 1
+path = ["core"]
+traffic = { kind = "bulk" }
+tcp = { conex = { report = "loss" } }
+"""
+
+
+def blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        assert struct.unpack_from("<I", data, at + length - 4) == (length,)
+        yield kind, data[at + 8 : at + length - 4]
+        at += length
+
+
+def packets(data: bytes) -> list[tuple[int, int, bytes]]:
+    """Interface, nanoseconds, the packet's first bytes."""
+    found = []
+    for kind, body in blocks(data):
+        if kind == 6:
+            interface, high, low, captured, _ = struct.unpack_from("<IIIII", body)
+            found.append((interface, high << 32 | low, body[20 : 20 + captured]))
+    return found
+
+
+def test_packets_of_a_flow_over_ipv4() -> None:
+    chosen = scenario()
+    record = chosen.run(1)
+    found = packets(capture.pcapng(record, chosen))
+    trace = record.trace()
+    rows = trace.filter(
+        ((trace["action"] == "send") & ~trace["backward"]) | ((trace["action"] == "receive") & trace["backward"])
+    )
+    assert len(found) == rows.height
+    reports = 0
+    for (interface, ns, packet), row in zip(found, rows.iter_rows(named=True), strict=True):
+        assert interface == 0
+        assert ns == round(row["time_s"] * 1e9)
+        assert packet[0] == 0x45
+        assert packet[1] & 3 == row["ecn"]
+        assert bool(packet[6] & 0x80) == row["re"]
+        source, destination, seq, ack, flags, window = struct.unpack_from("!HHIIHH", packet, 20)
+        assert {source, destination} == {1024 + 1, 5001}
+        assert flags & 0x1FF == row["flags"]
+        assert window == 65535
+        if row["payload"] > 0:
+            assert seq == row["seq"] + 1
+            assert struct.unpack_from("!H", packet, 2) == (row["size"],)
+        if row["flags"] & 16:
+            assert ack == row["ack"] + 1
+        reports += row["payload"] > 0 and row["ecn"] == 1 and not row["re"]
+    assert 5 < reports < record.json["groups"]["a"]["conex"]["users_report_packets"][0], "the other flow reports too"
+
+
+def test_both_ends_are_two_interfaces() -> None:
+    chosen = scenario()
+    record = chosen.run(1)
+    both = packets(capture.pcapng(record, chosen, "both"))
+    start, end = (packets(capture.pcapng(record, chosen, at)) for at in ("start", "end"))
+    assert len(both) == len(start) + len(end)
+    assert [(ns, p) for interface, ns, p in both if interface == 1] == [(ns, p) for _, ns, p in end]
+    assert any(packet[1] & 3 == 3 for _, _, packet in end), "marks are seen at the end"
+    assert not any(packet[1] & 3 == 3 for _, _, packet in start)
+
+
+def test_over_ipv6_the_option_says_it() -> None:
+    chosen = scenario(encoding="ipv6", credit="flight")
+    found = packets(capture.pcapng(chosen.run(1), chosen))
+    data = [packet for _, _, packet in found if packet[6] == 60]
+    assert data
+    assert all(packet[0] == 0x60 and packet[42:44] == b"\x1e\x01" and packet[44] & 0x80 for packet in data)
+    assert {packet[44] & 0x70 for packet in data} >= {0x00, 0x10, 0x20}
+
+
+def test_bad_use() -> None:
+    chosen = scenario()
+    with pytest.raises(UsageError, match="Did you mean “start”"):
+        capture.pcapng(chosen.run(1), chosen, "strat")
+    quiet = chosen.unset("record")
+    with pytest.raises(UsageError, match="Nothing was traced"):
+        capture.pcapng(quiet.run(1), quiet)
+
+
+def test_the_command(cli: Any, tmp_path: Path) -> None:
+    file = tmp_path / "net.toml"
+    file.write_text(NETWORK)
+    out = tmp_path / "flow.pcapng"
+    done = cli("trace", str(file), "--flow", "groups.a.users[0].flows[0]", "--out", str(out))
+    assert done.code == 0, done.err
+    assert str(out) in done.out.replace("\n", "")
+    assert len(packets(out.read_bytes())) > 100
+    assert cli("trace", str(file), "--at", "strat").code == 2
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (sudo apt-get install tshark)")
+def test_tshark_reads_it(tmp_path: Path) -> None:
+    chosen = scenario()
+    record = chosen.run(1)
+    file = tmp_path / "flow.pcapng"
+    file.write_bytes(capture.pcapng(record, chosen))
+    fields = ["ip.dsfield.ecn", "ip.flags.rb", "tcp.flags", "tcp.seq_raw", "tcp.ack_raw", "tcp.window_size_value"]
+    args = ["tshark", "-r", str(file), "-T", "fields", *(part for name in fields for part in ("-e", name))]
+    lines = subprocess.run(args, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(lines) == len(packets(file.read_bytes()))
+    syn = lines[0].split("\t")
+    assert int(syn[2], 16) == 0x1C2
+    malformed = subprocess.run(
+        ["tshark", "-r", str(file), "-Y", "_ws.malformed"], capture_output=True, text=True, check=True
+    )
+    assert malformed.stdout == ""
