@@ -13,7 +13,7 @@ from .base import LARGEST_SEED, File, Json, Settings, app, examples, load, print
 @app.command(
     epilog=examples(
         "evenflow trace examples/scenarios/red-ecn.toml --set duration='\"2 s\"'",
-        "evenflow trace red-ecn.toml --flow 'groups.heavy.users[0].flows[3]' --at both --out flow.pcapng",
+        "evenflow trace red-ecn.toml --flow 'groups.heavy.users[0]' --out flow.pcapng",
         "tshark -r flow.pcapng -Y 'ip.flags.rb == 1'",
     )
 )
@@ -35,7 +35,7 @@ def trace(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write here; default: out/NAME.pcapng.")] = None,
     as_json: Json = False,
 ) -> None:
-    """What a flow sends and receives, as pcapng for Wireshark and its like.
+    """The packets of chosen flows as a capture (pcapng).
 
     The file has the headers of every packet: IPv4 with the ECN field and ConEx's RE flag, or IPv6 with the ConEx
     option; TCP with its flags, numbers, windows, timestamps and SACK blocks.

@@ -53,6 +53,7 @@ NEEDS = {"wtp": 'ecn = "per-packet", ack_every = 1', "dctcp": 'ecn = "accurate"'
 """What a control cannot do without."""
 TABLES = {
     "arrivals": 'arrivals.flows = { interval = { gamma = ["6 ms", 0.5] } }',
+    "conex": 'groups.users.tcp.conex = { report = "loss" }',
     "gap": 'groups.users.traffic = { kind = "cbr", rate = "100 kbit/s", gap = { jitter = 0.5 } }',
     "ecn-map": 'stages.rewriter = { kind = "rewriter", ecn_map = { ce = "ect0" } }',
     "jitter": 'links.bottleneck.jitter = { normal = "1 ms" }',
