@@ -221,7 +221,8 @@ def _units() -> dict[str, str]:
         for observable in table.get("observables", []):
             found.setdefault(observable["name"], str(observable.get("unit") or ""))
     for metric in published["metrics"]:
-        if str(metric["name"]).startswith("histograms."):
+        # In `unit`: packets or bytes, as the stack of the group counts; the same words elsewhere are counts.
+        if str(metric["name"]).startswith("histograms.") or metric["unit"] == "unit":
             continue
         last = str(metric["name"]).rpartition(".")[2]
         if last not in ("OBSERVABLE", "REASON"):
