@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +31,9 @@ SERIES = {"links.a.queue.packets": (struct.pack("<2d", 0.0, 0.5), struct.pack("<
 def result(seed: int = 1, series: bool = False) -> Result:
     text = json.dumps({"seed": seed, "x": 1.5})
     return Result(text, f"hash{seed}", "engine", SERIES if series else {})
+
+
+PACKED = zlib.compress(result(2).text.encode(), store_module.LEVEL)
 
 
 @pytest.fixture
@@ -70,12 +75,12 @@ def test_default_folder_and_environment(work: Path, fake: ModuleType, monkeypatc
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE runs SET record = replace(record, '1.5', '1.6')",
+        "UPDATE runs SET document = '{}'",
         "UPDATE runs SET record_hash = 'other'",
         "UPDATE runs SET seed = 2",
         "UPDATE runs SET checksum = ''",
-        "UPDATE runs SET record = substr(record, 1, 5)",
-        "UPDATE runs SET record = x'00ff'",
+        "UPDATE runs SET document = substr(document, 1, 5)",
+        "UPDATE runs SET document = x'00ff'",
         "UPDATE runs SET series_sha256 = NULL",
     ],
 )
@@ -271,7 +276,7 @@ def flip(bit: int) -> Callable[[bytearray, int], None]:
 
 
 @pytest.mark.parametrize("bit", range(8))
-@pytest.mark.parametrize("find", [b'"seed": 2', b"hash2", b"record_hash TEXT", b"CREATE TABLE runs", b"claims (key"])
+@pytest.mark.parametrize("find", [PACKED, b"hash2", b"record_hash TEXT", b"CREATE TABLE runs", b"claims (key"])
 def test_one_flipped_bit_never_sticks(store: Store, find: bytes, bit: int) -> None:
     """Text that is no UTF-8, another schema, another column: computed again, and everything works afterwards."""
     for seed in range(1, 6):
@@ -386,10 +391,20 @@ def test_an_application_id_or_version_that_flipped_is_put_right(store: Store) ->
         assert db.execute("PRAGMA user_version").fetchone() == (store_module.VERSION,)
 
 
+def as_of_version_1(folder: Path) -> None:
+    """Make the store what an earlier program left: records as text, in the column `record`."""
+    with contextlib.closing(sqlite3.connect(folder / "runs.sqlite3")) as db, db:
+        for key, document in db.execute("SELECT key, document FROM runs").fetchall():
+            db.execute("UPDATE runs SET document = ? WHERE key = ?", (zlib.decompress(document).decode(), key))
+        db.execute("ALTER TABLE runs RENAME COLUMN document TO record")
+        db.execute("PRAGMA user_version = 1")
+
+
 def test_a_store_of_an_earlier_version_is_taken_over(work: Path, fake: ModuleType) -> None:
     folder = work / "store"
     with Store(folder) as store:
         store.put("k", "s", 1, result())
+    as_of_version_1(folder)
     with sqlite3.connect(folder / "runs.sqlite3") as db:
         for table in ("claims", "owners", "carried", "provenance"):
             db.execute(f"DROP TABLE {table}")
@@ -399,6 +414,47 @@ def test_a_store_of_an_earlier_version_is_taken_over(work: Path, fake: ModuleTyp
         assert again.get("k") is not None
         assert again.claim(["x"], 1).mine == ["x"]
         assert again.warnings == []
+
+
+def test_records_of_version_1_were_text_and_are_read_on(work: Path, fake: ModuleType) -> None:
+    folder = work / "store"
+    with Store(folder) as store:
+        before = store.put("k", "s", 1, result())
+    as_of_version_1(folder)
+    for _ in range(2):
+        with Store(folder) as again:
+            found = again.get("k")
+            assert found is not None
+            assert found.json == before.json
+            assert (again.warnings, again.recomputed) == ([], 0)
+            again.put("later", "s", 2, result())
+    with contextlib.closing(sqlite3.connect(folder / "runs.sqlite3")) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert [row[0] for row in db.execute("SELECT typeof(document) FROM runs ORDER BY key")] == ["text", "blob"]
+
+
+def test_a_damaged_store_of_version_1_gives_up_its_whole_runs(work: Path, fake: ModuleType) -> None:
+    folder = work / "store"
+    with Store(folder) as store:
+        store.put("k", "s", 1, result())
+    as_of_version_1(folder)
+    with contextlib.closing(sqlite3.connect(folder / "runs.sqlite3")) as db, db:
+        db.execute("DROP TABLE claims")
+    with Store(folder) as again:
+        assert again.get("k") is not None
+        assert "1 of its runs were whole" in again.warnings[0]
+
+
+def test_a_compressed_record_that_is_damaged_is_computed_again(work: Path, fake: ModuleType) -> None:
+    folder = work / "store"
+    with Store(folder) as store:
+        store.put("k", "s", 1, result())
+    with contextlib.closing(sqlite3.connect(folder / "runs.sqlite3")) as db, db:
+        (document,) = db.execute("SELECT document FROM runs").fetchone()
+        db.execute("UPDATE runs SET document = ?", (document[::-1],))
+    with Store(folder) as again:
+        assert again.get("k") is None
+        assert again.recomputed == 1
 
 
 @pytest.mark.parametrize(
@@ -576,7 +632,7 @@ def test_a_damaged_read_only_store_is_a_sentence(published: Path, work: Path) ->
 
 def test_a_row_damaged_in_a_read_only_store_is_missing(published: Path, work: Path) -> None:
     with sqlite3.connect(published / "runs.sqlite3") as db:
-        db.execute("UPDATE runs SET record = x'ff00' WHERE seed = 3")
+        db.execute("UPDATE runs SET document = x'ff00' WHERE seed = 3")
     db.close()
     done = as_nobody(work, "study", "f.toml", "--out", "results")
     assert done.returncode == 1

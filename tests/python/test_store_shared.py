@@ -232,7 +232,7 @@ def test_a_damaged_run_is_computed_again_by_one_of_them(two: tuple[Store, Store]
     a, b = two
     a.put(KEYS[0], "s", 1, result())
     with sqlite3.connect(a.folder / "runs.sqlite3") as db:
-        db.execute("UPDATE runs SET record = 'x'")
+        db.execute("UPDATE runs SET document = 'x'")
     assert a.claim(KEYS, 1).finished == KEYS[:1]
     assert a.get(KEYS[0]) is None
     assert a.claim(KEYS, 1).mine == KEYS[:1]

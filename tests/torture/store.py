@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 import traceback
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -249,6 +250,10 @@ def races(folder: Path, rng: random.Random, scale: float) -> str:
 # --- flipped bits
 
 
+HEADER = zlib.compress(b"", store_module.LEVEL)[:2]
+"""How a compressed record begins."""
+
+
 def flips(folder: Path, rng: random.Random, scale: float) -> str:
     """One bit of a store is flipped; the study is run again, and once more, which must find all of it."""
     tries = max(20, int(300 * scale))
@@ -263,7 +268,7 @@ def flips(folder: Path, rng: random.Random, scale: float) -> str:
         place = folder / "place"
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(model, place)
-        kind = ("database", "first page", "text", "series")[number % 4]
+        kind = ("database", "first page", "record", "series")[number % 4]
         file = place / "runs.sqlite3"
         data = bytearray(file.read_bytes())
         if kind == "series":
@@ -275,8 +280,8 @@ def flips(folder: Path, rng: random.Random, scale: float) -> str:
         elif kind == "first page":
             at = rng.randrange(4096)
         else:
-            at = rng.choice([i for i in range(len(data)) if data[i : i + 14] == b"throughput_bps"]) + rng.randrange(14)
-        bit = 7 if kind == "text" else rng.randrange(8)
+            at = rng.choice([i for i in range(len(data)) if data[i : i + 2] == HEADER]) + rng.randrange(500)
+        bit = rng.randrange(8)
         data[at] ^= 1 << bit
         file.write_bytes(data)
         where = f"try {number}: bit {bit} of byte {at} of {file.name}"
