@@ -59,8 +59,9 @@ test: test-rust test-python ## all tests
 test-rust: | $(BIN)/python
 	$(WITH_CARGO) test --workspace --exclude evenflow-python --quiet --locked
 
+# Files go to processes as a whole: their fixtures are made once.
 test-python: $(BUILT)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 torture: $(BUILT) ## the store: shared, killed, damaged, with failing disks and power cuts; a quarter of an hour
 	$(BIN)/python tests/torture/store.py $(PARTS)

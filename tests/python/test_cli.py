@@ -26,6 +26,10 @@ def test_help_names_every_command(cli: Cli) -> None:
     assert commands | {group.name for group in app.registered_groups} == set(COMMANDS)
 
 
+MODULES = 260
+"""Most that `--help` may import; typer and what it uses are most of them."""
+
+
 def test_help_is_quick_and_imports_nothing_heavy() -> None:
     script = (
         "import sys; sys.argv = ['evenflow', '--help']\n"
@@ -34,14 +38,12 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
         "never = {'polars', 'matplotlib', 'scipy', 'numpy', 'rich', 'jinja2', 'sqlite3', 'evenflow._core'}\n"
         "heavy = never & set(sys.modules)\n"
         "assert not heavy, heavy\n"
-        "import time; print(time.process_time())\n"
+        "print(len(sys.modules))\n"
     )
-    took = []
-    for _ in range(5):
-        # processor time: a busy machine must not fail the test, a slow import must
-        done = subprocess.run([sys.executable, "-c", script], check=True, env=environment(), capture_output=True)
-        took.append(float(done.stdout.split()[-1]))
-    assert min(took) < 0.2, f"--help takes {min(took) * 1e3:.0f} ms"
+    # modules, not seconds: each costs about 0.3 ms, whatever else the machine does
+    done = subprocess.run([sys.executable, "-c", script], check=True, env=environment(), capture_output=True)
+    count = int(done.stdout.split()[-1])
+    assert count < MODULES, f"--help imports {count} modules"
 
 
 def test_version(cli: Cli) -> None:
