@@ -285,9 +285,8 @@ mod tests {
     use crate::slots::Slot;
     use crate::wakeups::Wakeup;
 
-    /// What a flow of one segment holds while it lives: its place in the tables, both ends of its connection, their wake-ups. What
-    /// the application itself remembers of it (40 B in `short-flows`) and 16 B of the allocator's for each of four boxes are not in
-    /// it, and leave it below 1.5 KiB.
+    /// What a flow of one segment holds while it lives: its place in the tables, both ends of its connection, their wake-ups. Not
+    /// in it are what the application itself remembers of it (40 B in `short-flows`) and what the allocator adds.
     #[test]
     fn a_short_flow_is_small() {
         for (profile, most) in [(Profile::rfc(), 1404), (Profile { sack: false, ..Profile::rfc() }, 1028)] {
