@@ -284,6 +284,7 @@ pub static ECN_MAP: Nested = Nested {
         maps("ect0", "What ECT(0) becomes."),
         maps("ce", "What congestion marks become."),
     ],
+    changes: &[],
 };
 
 /// Its table.

@@ -100,8 +100,11 @@ class ActivityAqm(Table):
         rate_estimate: Delay form only: divide the backlog by the link's rate, or by the rate of departures measured
             over 0.1 s of memory while the link is busy. (one of link, departures; default: link)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "activity-aqm"
@@ -114,6 +117,7 @@ class ActivityAqm(Table):
     rate_estimate: Literal["link", "departures"] | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +139,11 @@ class Codel(Table):
         ce_threshold: Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.
             (duration; default: absent: off; at least 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "codel"
@@ -148,6 +155,7 @@ class Codel(Table):
     ce_threshold: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,8 +172,11 @@ class ConstantProbability(Table):
         action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
             it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "constant-probability"
@@ -174,6 +185,7 @@ class ConstantProbability(Table):
     action: Literal["drop", "mark", "mark-everything"] | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,8 +208,11 @@ class Csfq(Table):
         q_min: Below this queue length no packet is dropped at random. (packets; default: 0 packets; at least 0)
         form: Which description of the algorithm is followed. (one of ns2, paper; default: ns2)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "csfq"
@@ -210,6 +225,7 @@ class Csfq(Table):
     form: Literal["ns2", "paper"] | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,14 +238,18 @@ class Droptail(Table):
 
     Attributes:
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "droptail"
 
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,8 +278,11 @@ class FqCodel(Table):
             (whole number; default: 64; at least 1)
         memory_limit: Most bytes of all queues together, beside the limit. (bytes; default: absent: off; at least 1)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "fq-codel"
@@ -275,6 +298,7 @@ class FqCodel(Table):
     memory_limit: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,8 +323,11 @@ class LoadBased(Table):
             it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
         capacity: Rate that is a load of 1. (rate; default: absent: the link's rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "load-based"
@@ -314,6 +341,7 @@ class LoadBased(Table):
     capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,8 +373,11 @@ class Pie(Table):
             they add up to 8.5. (flag; default: false)
         cap: From a probability of 0.1 on it grows by at most 0.02 an update. (flag; default: false)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "pie"
@@ -364,6 +395,7 @@ class Pie(Table):
     cap: bool | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -427,8 +459,11 @@ class Red(Table):
         capacity: What the link is believed to carry, for idle times and the automatic weight. (rate; default: absent:
             the link's rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "red"
@@ -457,6 +492,7 @@ class Red(Table):
     capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -482,8 +518,11 @@ class Rem(Table):
         capacity: What the link is believed to carry. (rate; default: absent: the link's rate at the start; more than
             0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "rem"
@@ -498,6 +537,7 @@ class Rem(Table):
     capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -522,8 +562,11 @@ class VirtualQueue(Table):
         capacity: What rate_factor is multiplied with. (rate; default: absent: the link's rate at the start; more than
             0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "virtual-queue"
@@ -536,6 +579,7 @@ class VirtualQueue(Table):
     capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -679,10 +723,11 @@ class Tbf(Table):
     Source: RFC 2215 section 3.6, RFC 2212; Linux 3.2, sch_tbf; tc-tbf(8).
 
     Attributes:
-        rate: How fast tokens come. (rate; default: required; at least 1)
-        burst: Tokens that the bucket holds; at first it is full. (bytes; default: required; at least 1)
-        peak_rate: How fast a burst may leave, more than rate: a second bucket, of mtu bytes. (rate; default: absent:
-            bursts leave at the link's rate; at least 1)
+        rate: How fast tokens come. (rate, or { steps = [[time, value], …] }; default: required; at least 1)
+        burst: Tokens that the bucket holds; at first it is full. (bytes, or { steps = [[time, value], …] }; default:
+            required; at least 1)
+        peak_rate: How fast a burst may leave, more than rate: a second bucket, of mtu bytes. (rate, or { steps =
+            [[time, value], …] }; default: absent: bursts leave at the link's rate; at least 1)
         mtu: Tokens that the second bucket holds; without peak_rate it means nothing. (bytes; default: 1514 B; at
             least 1, at most 65535)
         latency: In place of a limit: the longest that a packet may wait, so that rate * latency + burst bytes may.
@@ -2400,16 +2445,18 @@ class HtbClass(Table):
 
     Attributes:
         parent: The class below which it stands and from which it borrows. (a name; default: absent: nobody lends)
-        rate: What it may always send, whatever others do. (rate; default: required; at least 1)
-        ceil: What it may send at most, with what others lend. (rate; default: absent: rate: it never borrows; at
-            least 1)
-        burst: What the bucket of rate holds; it may be overdrawn by a packet. (bytes; default: absent: 1600 B, and
-            what comes in a nanosecond; at least 1)
-        cburst: The same of ceil. (bytes; default: absent: 1600 B, and what comes in a nanosecond; at least 1)
-        prio: Leaves: smaller ones go first, also when borrowing. (whole number; default: absent: 0; at least 0, at
-            most 7)
-        quantum: Leaves: bytes per turn. Borrowers from one class share in proportion to it. (bytes; default: absent:
-            rate / r2q, between 1000 B and 200 kB; at least 1)
+        rate: What it may always send, whatever others do. (rate, or { steps = [[time, value], …] }; default:
+            required; at least 1)
+        ceil: What it may send at most, with what others lend. (rate, or { steps = [[time, value], …] }; default:
+            absent: rate: it never borrows; at least 1)
+        burst: What the bucket of rate holds; it may be overdrawn by a packet. (bytes, or { steps = [[time, value], …]
+            }; default: absent: 1600 B, and what comes in a nanosecond; at least 1)
+        cburst: The same of ceil. (bytes, or { steps = [[time, value], …] }; default: absent: 1600 B, and what comes
+            in a nanosecond; at least 1)
+        prio: Leaves: smaller ones go first, also when borrowing. (whole number, or { steps = [[time, value], …] };
+            default: absent: 0; at least 0, at most 7)
+        quantum: Leaves: bytes per turn. Borrowers from one class share in proportion to it. (bytes, or { steps =
+            [[time, value], …] }; default: absent: rate / r2q, between 1000 B and 200 kB; at least 1)
         overhead: What the wire adds to each packet: it costs tokens, and counts for nothing else. (bytes; default:
             absent: 0 B; at least 0, at most 65535)
         mpu: A packet, with its overhead, costs the tokens of so many bytes at least. In ticks, of cells. (bytes;
