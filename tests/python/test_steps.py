@@ -57,8 +57,9 @@ def test_a_class_of_a_tree_follows_it_and_the_other_sees_nothing(change: str) ->
     assert BROUGHT - 2000 <= sent_bytes(found, "a") <= most
     assert sent_bytes(found, "b") == pytest.approx(1e6 * 30 / 8, abs=8000)
     waited = found["links"]["l"]["drops"].get("reconfigured", 0)
-    # both leaves are full by 10 s: of 100 and of 1000 packets
-    assert waited == (0 if change == "keep" else 2 * (100 + 1000))
+    # both leaves are full by 10 s, of 100 and of 1000 packets, but for one that has just left
+    full = 0 if change == "keep" else 2 * (100 + 1000)
+    assert full - 4 <= waited <= full
 
 
 def test_what_waits_stays_where_a_limit_falls() -> None:
