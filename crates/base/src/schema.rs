@@ -311,6 +311,8 @@ pub struct Traits {
     pub peers: &'static [&'static str],
     /// Of a stage: it may reconfigure a component.
     pub controls: bool,
+    /// Of a stage: what it changes is the share of a queue; it controls a link whose scheduler gives shares by user or flow.
+    pub shares: bool,
     /// Of a stage: where on a path it may stand.
     pub place: Place,
     /// Of a stage: it keeps accounts, and records have its observables by group and user too.
@@ -369,6 +371,7 @@ impl Mechanism {
         sends: false,
         peers: &[],
         controls: false,
+        shares: false,
         place: Place::Anywhere,
         accounts: false,
         hidden: false,

@@ -16,6 +16,7 @@ __all__ = [
     "ActivityMeter",
     "AggressiveRate",
     "Auditor",
+    "BandwidthManager",
     "Bba0",
     "Bola",
     "Bulk",
@@ -75,6 +76,7 @@ __all__ = [
     "Vegas",
     "VirtualQueue",
     "Web",
+    "WindowTuner",
     "Wtp",
     "Youtube",
 ]
@@ -848,6 +850,55 @@ class Auditor(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BandwidthManager(Table):
+    """Bandwidth manager.
+
+    Follows the sessions that open and close, and gives each its share of a line by changing the class of HTB that
+    holds its packets.
+
+    Source: Ben Ameur et al. 2016, section 2 (HTBM); tc-htb(8).
+
+    Attributes:
+        policy: What each session gets: an equal share, or the bitrate of a level of its video times margin: the
+            highest that fits into an equal share, then a level more for one after another while all of them fit. (one
+            of equal, levels; default: equal)
+        rate: What all sessions get together: the line's rate. (rate; default: required; at least 1)
+        ladder: The bitrates of the videos' levels, rising, as a gateway reads them in the manifest. (list of rates;
+            default: absent: shares are equal; at least 1)
+        margin: Times which a level's bitrate is given. (number; default: 1.1; more than 0, at most 1000000)
+        session: A session is a user with open connections, or each connection. (one of user, flow; default: user)
+        ceil: What a session may have with what others leave. (rate; default: absent: its share: it never borrows; at
+            least 1)
+        burst: Depth of the buckets of a session's rate and ceiling. (bytes; default: absent: what comes in a tick,
+            and a packet, as tc has it; at least 1)
+        change: Whether classes are changed in place, or those of all open sessions deleted, with what waits, and made
+            anew. (one of keep, replace; default: keep)
+        idle: A session ends that has been silent for so long; its next packet opens it anew. (duration; default: 120
+            s; more than 0)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "bandwidth-manager"
+
+    policy: Literal["equal", "levels"] | None = None
+    rate: Quantity
+    ladder: Sequence[str] | None = None
+    margin: Number | None = None
+    session: Literal["user", "flow"] | None = None
+    ceil: Quantity | None = None
+    burst: Quantity | None = None
+    change: Literal["keep", "replace"] | None = None
+    idle: Quantity | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class CongestionPolicer(Table):
     """Congestion policer.
 
@@ -1136,6 +1187,58 @@ class Shaper(Table):
     limit: Quantity | None = None
     latency: Quantity | None = None
     arithmetic: Literal["real", "ticks"] | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowTuner(Table):
+    """Window tuner.
+
+    Follows the sessions that open and close, and gives each its share of a line by lowering the receive windows of
+    the ACKs that go backward to share times round trip.
+
+    Source: Ben Ameur et al. 2016, section 2 (RWTM).
+
+    Attributes:
+        policy: What each session gets: an equal share, or the bitrate of a level of its video times margin: the
+            highest that fits into an equal share, then a level more for one after another while all of them fit. (one
+            of equal, levels; default: equal)
+        rate: What all sessions get together: the line's rate. (rate; default: required; at least 1)
+        ladder: The bitrates of the videos' levels, rising, as a gateway reads them in the manifest. (list of rates;
+            default: absent: shares are equal; at least 1)
+        margin: Times which a level's bitrate is given. (number; default: 1.1; more than 0, at most 1000000)
+        session: A session is a user with open connections, or each connection. (one of user, flow; default: user)
+        round_trip: How the round trip is measured: from the opener's SYN to its next ACK; from each request to the
+            first ACK of what answers it; or by the server's timestamps that this ACK echoes. The handshake's holds
+            until there is another. (one of handshake, request, timestamps; default: request)
+        tick: A tick of the server's timestamp clock, for round_trip = "timestamps". (duration; default: 4 ms; more
+            than 0)
+        rounding: To what a window is rounded: whole segments, of the largest that has passed, or none: the unit of
+            its field, down. (one of none, floor, nearest, ceil; default: none)
+        rewrites: Which segments: all that acknowledge, or those without data. (one of acks, pure-acks; default: acks)
+        idle: A session ends that has been silent for so long; its next packet opens it anew. (duration; default: 120
+            s; more than 0)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "window-tuner"
+
+    policy: Literal["equal", "levels"] | None = None
+    rate: Quantity
+    ladder: Sequence[str] | None = None
+    margin: Number | None = None
+    session: Literal["user", "flow"] | None = None
+    round_trip: Literal["handshake", "request", "timestamps"] | None = None
+    tick: Quantity | None = None
+    rounding: Literal["none", "floor", "nearest", "ceil"] | None = None
+    rewrites: Literal["acks", "pure-acks"] | None = None
+    idle: Quantity | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None

@@ -744,6 +744,12 @@ pub(super) fn ties(
                 Err(message) => errors.push(join(&path, "peer"), message),
             }
         }
+        if stage.controls.is_none()
+            && let Some(own) = stage.mechanism.filter(|own| own.traits.shares)
+        {
+            let why = format!("is required: {} gives shares to the queues of a link", own.kind);
+            errors.push(join(&path, "controls"), why);
+        }
         if let Some(name) = &stage.controls {
             match controlled(i, name, &stages, links, &meet) {
                 Ok(link) => controls[i] = link,
@@ -864,6 +870,16 @@ fn controlled(
     let direction = if way == 1 { spec.reverse.as_ref().unwrap_or(&spec.forward) } else { &spec.forward };
     if direction.rate.is_none() {
         return Err(format!("{} has no rate that could be set", quoted(name)));
+    }
+    if own.traits.shares {
+        let scheduler = direction.queue.as_ref().and_then(|queue| queue.scheduler.as_ref());
+        let per = direction.queue.as_ref().map(|queue| queue.scheduler_per);
+        if !scheduler.is_some_and(|s| s.mechanism.traits.tree) || per == Some(SchedulerPer::Class) {
+            return Err(format!(
+                "{} has no queue whose share could be set; give it a scheduler of kind \"htb\" with per = \"user\" or \"flow\"",
+                quoted(name)
+            ));
+        }
     }
     if !meet(Component::Stage(i), Component::Link(link)) {
         return Err(format!("no path has both this stage and {}", quoted(name)));
