@@ -249,7 +249,7 @@ impl Station for WindowTuner {
             "unscaled" => Some(self.unscaled as f64),
             "samples" => Some(self.samples as f64),
             "rtt" => self.rtt.map(Duration::seconds),
-            "window" => self.window.map(|bytes| bytes as f64),
+            "target_window" => self.window.map(|bytes| bytes as f64),
             _ => self.sessions.observe(name),
         }
     }
@@ -320,7 +320,7 @@ pub static TABLE: Mechanism = Mechanism {
         Observable { name: "samples", unit: "1", doc: "Round trips measured." },
         Observable { name: "rtt", unit: "s", doc: "The last round trip measured, of any connection." },
         Observable {
-            name: "window",
+            name: "target_window",
             unit: "B",
             doc: "The last window worked out, before it is written in units of its scale.",
         },
@@ -395,7 +395,7 @@ mod tests {
         let mut wire = wire(By::Handshake, Rounding::None);
         wire.handshake(Some(7));
         assert_eq!(wire.pass(100.0, Way::Backward, ack(1), Some(2048), None, 1), Some(457));
-        assert_eq!(wire.tuner.observe("window", Time(0)), Some(58_520.0));
+        assert_eq!(wire.tuner.observe("target_window", Time(0)), Some(58_520.0));
         assert_eq!(wire.pass(101.0, Way::Backward, ack(1), Some(300), None, 1), Some(300), "never raised");
         assert_eq!(wire.tuner.observe("rewritten", Time(0)), Some(1.0));
     }
