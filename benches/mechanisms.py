@@ -50,9 +50,11 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
         "each": {"parent": "root", "rate": "10 Mbit/s", "ceil": "100 Mbit/s"},
     },
     ("scheduler", "tbf"): {"rate": "95 Mbit/s"},
+    ("stage", "bandwidth-manager"): {"rate": "100 Mbit/s", "controls": "bottleneck"},
     ("stage", "congestion-policer"): {"rate": "120 packets/s", "depth": "45 packets", "per": "user"},
     ("stage", "rewriter"): {"ecn": "not-ect"},
     ("stage", "shaper"): {"limit": "100 packets"},
+    ("stage", "window-tuner"): {"rate": "100 Mbit/s"},
     ("traffic", "has"): {
         "ladder": ["2 Mbit/s", "5 Mbit/s", "11 Mbit/s", "20 Mbit/s"],
         "chunk": "0.5 s",
@@ -146,7 +148,7 @@ def _parameters(mechanism: Mapping[str, Any]) -> dict[str, Any]:
     own = SETTINGS.get((mechanism["room"], mechanism["kind"]), {})
     found: dict[str, Any] = {}
     for parameter in mechanism["params"]:
-        name, kind = parameter["name"], parameter["type"]
+        name, (kind, _, _) = parameter["name"], parameter["type"].partition(", or { steps")
         if parameter["default"] == "required" and name not in own:
             words = _choices(kind)
             if not words and kind not in FILLED:
@@ -221,7 +223,16 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
     for kind, given in others("scheduler", ""):
         if kind != "fifo":  # what a queue has that names none
             found.append(Swap("scheduler", kind, _queue(base, kind="droptail", scheduler=given)))
-    found += [Swap("stage", kind, _stage(base, given)) for kind, given in others("stage", "")]
+    for kind, given in others("stage", ""):
+        stage = _stage(base, given)
+        if "controls" not in given:
+            found.append(Swap("stage", kind, stage))
+            continue
+        tree = {"kind": "htb", **SETTINGS[("scheduler", "htb")]}
+        shared = {key: value for key, value in stage[STAGE].items() if key != "per"}
+        found.append(
+            Swap("stage", kind, {**stage, STAGE: shared, **_queue(base, kind="droptail", scheduler=tree)}, "htb")
+        )
     found += [Swap("link", name, settings) for name, settings in LINKS.items()]
     for kind, given in others("traffic", "groups.all.traffic.kind"):
         takes = {parameter["name"] for parameter in tables["traffic"][kind]["params"]}

@@ -92,8 +92,8 @@ def class_name(kind: str) -> str:
 
 def python_type(table: str, param: dict[str, str]) -> str:
     """The annotation of a parameter, from its type in words."""
-    words = param["type"]
-    if words in QUANTITIES or words.startswith("rate, or"):
+    words, _, _ = param["type"].partition(", or { steps")  # quantities and whole numbers are tables, too
+    if words in QUANTITIES:
         return "Quantity"
     if words == "number":
         return "Number"

@@ -61,6 +61,12 @@ impl Bucket {
         left >= 0
     }
 
+    /// Takes over rate and depth of `other`; what is in it stays, as far as there is room.
+    pub fn adopt(&mut self, other: Bucket) {
+        let tokens = self.arithmetic.carried(self.tokens, self.rate, other.rate).min(other.depth);
+        *self = Bucket { tokens, ..other };
+    }
+
     /// Tokens in it after the time `passed` has been added, bytes.
     pub fn bytes(&self, passed: i128) -> f64 {
         self.arithmetic.seconds((self.tokens + passed).min(self.depth)) * self.rate.0 / 8.0
@@ -170,6 +176,21 @@ impl Pacer {
             peak.set(peak_left);
         }
         Ok(())
+    }
+
+    /// Takes over the rates and depths of `other` at `now`; what its buckets hold stays, as far as there is room. A bucket that was
+    /// not there is full.
+    pub fn adopt(&mut self, mut other: Pacer, now: Time) {
+        let clock = self.arithmetic.clock(now);
+        let pairs =
+            [(Some(&mut self.bucket), Some(&mut other.bucket)), (self.peak.as_mut(), other.peak.as_mut())];
+        for (old, new) in pairs {
+            let (Some(old), Some(new)) = (old, new) else { continue };
+            old.fill(clock - self.last);
+            old.adopt(new.clone());
+            *new = old.clone();
+        }
+        *self = Pacer { last: clock, ..other };
     }
 
     /// Tokens in the first bucket at `now`, bytes.

@@ -46,6 +46,15 @@ impl Arithmetic {
         self.clock(Time(length.0))
     }
 
+    /// What a credit at the rate `from` becomes at the rate `to`. Its bytes stay, rounded down; in ticks its time stays, as where
+    /// the kernel changes a class.
+    pub fn carried(self, credit: i128, from: Rate, to: Rate) -> i128 {
+        match self {
+            Arithmetic::Real if from != to => (credit as f64 * (from.0 / to.0)).floor() as i128,
+            _ => credit,
+        }
+    }
+
     /// A credit in seconds.
     pub fn seconds(self, credit: i128) -> f64 {
         match self {

@@ -186,6 +186,8 @@ pub struct Nested {
     pub doc: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
+    /// Names of those that may change while packets wait, see [`Traits::changes`].
+    pub changes: &'static [&'static str],
 }
 
 /// One parameter.
@@ -299,6 +301,8 @@ pub struct Traits {
     pub drops_at_departure: bool,
     /// The packets that its queue holds where the scenario gives no limit; absent: any number.
     pub default_limit: Option<f64>,
+    /// Names of its parameters, and of those of tables in it, that may change while packets wait.
+    pub changes: &'static [&'static str],
     /// Of a stage: in which directions it acts.
     pub ways: Ways,
     /// Of a stage: it makes packets of its own.
@@ -307,6 +311,8 @@ pub struct Traits {
     pub peers: &'static [&'static str],
     /// Of a stage: it may reconfigure a component.
     pub controls: bool,
+    /// Of a stage: what it changes is the share of a queue; it controls a link whose scheduler gives shares by user or flow.
+    pub shares: bool,
     /// Of a stage: where on a path it may stand.
     pub place: Place,
     /// Of a stage: it keeps accounts, and records have its observables by group and user too.
@@ -360,10 +366,12 @@ impl Mechanism {
         tree: false,
         drops_at_departure: false,
         default_limit: None,
+        changes: &[],
         ways: Ways::Forward,
         sends: false,
         peers: &[],
         controls: false,
+        shares: false,
         place: Place::Anywhere,
         accounts: false,
         hidden: false,

@@ -70,6 +70,8 @@ reasons! {
     CongestionPoliced = "congestion_policed",
     /// Auditor: its flow has declared less congestion than it has met.
     Audited = "audited",
+    /// Its class was deleted and made anew while it waited.
+    Reconfigured = "reconfigured",
 }
 
 /// What becomes of a packet.

@@ -89,6 +89,13 @@ impl ByHand {
                     self.stepper.options.discard(&packet);
                 }
                 Act::Set(Setting::Rate(rate)) => set.push(json!({ "rate_bps": rate.bits_per_second() })),
+                Act::Set(Setting::Share(flow, class, share)) => set.push(json!({
+                    "flow": flow,
+                    "class": classes.get(usize::from(class)),
+                    "rate_bps": share.rate.bits_per_second(),
+                    "ceil_bps": share.ceil.bits_per_second(),
+                    "replace": share.replace,
+                })),
             }
         }
         for (name, list) in [("sent", sent), ("released", released), ("set", set)] {

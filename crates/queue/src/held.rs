@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenflow_base::schema::{Fallback, Mechanism, Observable, Param, Problem, Range, Type, Value, Values};
-use evenflow_base::{Packet, Reason, Stream, Time, Verdict};
+use evenflow_base::{Packet, Rate, Reason, Share, Stream, Time, Verdict};
 
 /// A waiting packet.
 #[derive(Clone, Copy, Debug)]
@@ -42,15 +42,6 @@ pub struct Owner {
     pub each: Option<Values>,
 }
 
-/// What may be changed while packets wait.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Setting {
-    /// The link's rate from now on, which a limit in time and many rules depend on.
-    LinkRate(evenflow_base::Rate),
-    /// How much may wait. What waits already stays.
-    Limit(crate::Limit),
-}
-
 /// Who goes next among several queues. All have defaults but what holds packets: see [`crate::fifo`] for the shortest.
 ///
 /// A packet is placed, then taken or not: between [`Schedule::place`] and [`Schedule::enqueue`] others may be pushed out.
@@ -81,6 +72,18 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
     /// From now on packets of `flow` are sorted by `key` where a queue within hashes flows: of a flow that [`Served::keys`] did
     /// not know.
     fn introduce(&mut self, _flow: u32, _key: u32) {}
+
+    /// Takes over the parameters of `other`, which is as it was built, at `now`. What waits stays, and what has been credited; what
+    /// could never leave any more is added to `dropped`. Whoever owns the transmitter asks anew.
+    fn adopt(&mut self, _other: Self, _now: Time, _dropped: &mut Vec<Dropped>) {}
+
+    /// It is in the place of `old`, from which all packets were taken: goes on with its counts.
+    fn succeed(&mut self, _old: &Self) {}
+
+    /// Gives the queue of packets with that key another share at `now`. `false`: it has none to give.
+    fn share(&mut self, _key: usize, _share: &Share, _now: Time, _dropped: &mut Vec<Dropped>) -> bool {
+        false
+    }
 
     /// Whether a packet with that key has a queue.
     fn has(&self, _key: usize) -> bool {
@@ -168,7 +171,7 @@ pub trait Nested: Clone + std::fmt::Debug {
     type Params;
 
     /// Without packets, of a class that may send at `rate`; `hash` salts its hashes.
-    fn nested(params: &Self::Params, rate: evenflow_base::Rate, hash: &Stream) -> Self;
+    fn nested(params: &Self::Params, rate: Rate, hash: &Stream) -> Self;
 
     /// Waiting packets.
     fn packets(&self) -> u32;

@@ -9,13 +9,13 @@
 //! holds one ([`Nested`]). Not here: loss and delay on the wire, and the short cut of a FIFO whose rule decides at arrival, by
 //! which a simulated link needs no event; it shares the [`Gate`].
 
-use evenflow_base::{Packet, Rate, Reason, Stream, Time, Verdict};
+use evenflow_base::{Packet, Rate, Reason, Share, Stream, Time, Verdict};
 
 use crate::admission::Admission;
 use crate::codel::Codel;
 use crate::droptail::{DropTail, Limit};
 use crate::fq_codel::{Entrance, FqCodel};
-use crate::held::{Dropped, Nested, Queued, Sent, Setting};
+use crate::held::{Dropped, Nested, Queued, Sent};
 use crate::htb::{Discipline, LeafParams};
 use crate::rule::Occupancy;
 use crate::scheduler::Scheduler;
@@ -98,14 +98,21 @@ impl Gate {
             _ => self.rule.observe(name),
         }
     }
+}
 
-    /// See [`Qdisc::set`].
-    pub fn set(&mut self, setting: Setting) {
-        match setting {
-            Setting::LinkRate(rate) => self.rate = Some(rate),
-            Setting::Limit(limit) => self.limit = limit,
-        }
-    }
+/// What may be changed while packets wait.
+#[derive(Clone, Debug)]
+pub enum Setting {
+    /// The link's rate from now on, which a limit in time and many rules depend on.
+    LinkRate(Rate),
+    /// How much may wait. What waits already stays.
+    Limit(Limit),
+    /// The parameters of the scheduler, in the form of one of the same kind as it was built. What waits stays.
+    Change(Box<Scheduler<Qdisc>>),
+    /// The scheduler is deleted, and this one made in its place: what waits is dropped.
+    Replace(Box<Scheduler<Qdisc>>),
+    /// What the queue of packets with this key gets.
+    Share(usize, Share),
 }
 
 /// What [`Qdisc::next`] has for the transmitter.
@@ -285,10 +292,21 @@ impl Qdisc {
         }
     }
 
-    /// Changes a setting at `now`, whatever waits.
-    pub fn set(&mut self, setting: Setting, now: Time) {
+    /// Changes a setting at `now`, whatever waits; what must go is added to `dropped`. What may leave can change: if the transmitter
+    /// is free, [`Qdisc::next`] is to be called.
+    pub fn set(&mut self, setting: Setting, now: Time, dropped: &mut Vec<Dropped>) {
         self.advance(Time(now.0.saturating_sub(1)));
-        self.gate.set(setting);
+        let before = dropped.len();
+        match setting {
+            Setting::LinkRate(rate) => self.gate.rate = Some(rate),
+            Setting::Limit(limit) => self.gate.limit = limit,
+            Setting::Change(scheduler) => self.scheduler.adopt(*scheduler, now, dropped),
+            Setting::Replace(scheduler) => self.scheduler.replace(*scheduler, dropped),
+            Setting::Share(key, share) => {
+                self.scheduler.share(key, &share, now, dropped);
+            }
+        }
+        self.gate.remove_all(&dropped[before..]);
     }
 
     /// Whether a packet of `size` bytes bound for `queue` finds no room behind what waits. A free transmitter takes any packet.

@@ -5,7 +5,7 @@
 //! a victim when room must be made ([`Schedule::push_out`]), and the queues that have a rule each ([`crate::fq_codel`]).
 
 use evenflow_base::schema::{Mechanism, Problem, Value, Values};
-use evenflow_base::{Packet, Reason, Time, Verdict};
+use evenflow_base::{Packet, Reason, Share, Time, Verdict};
 
 use crate::drr::Drr;
 use crate::fifo::Fifo;
@@ -53,6 +53,29 @@ macro_rules! schedulers {
             /// See [`Schedule::introduce`].
             pub fn introduce(&mut self, flow: u32, key: u32) {
                 match self { $(Scheduler::$name(s) => s.introduce(flow, key),)* }
+            }
+
+            /// See [`Schedule::adopt`]; of another kind: nothing.
+            pub fn adopt(&mut self, other: Self, now: Time, dropped: &mut Vec<Dropped>) {
+                match (self, other) {
+                    $((Scheduler::$name(s), Scheduler::$name(other)) => s.adopt(*other, now, dropped),)*
+                    _ => {}
+                }
+            }
+
+            /// Puts `new`, as it was built, in its place. What waits is added to `dropped`.
+            pub fn replace(&mut self, mut new: Self, dropped: &mut Vec<Dropped>) {
+                self.for_each(&mut |item| dropped.push((*item, Reason::Reconfigured)));
+                match (&mut new, &*self) {
+                    $((Scheduler::$name(new), Scheduler::$name(old)) => new.succeed(old),)*
+                    _ => {}
+                }
+                *self = new;
+            }
+
+            /// See [`Schedule::share`].
+            pub fn share(&mut self, key: usize, share: &Share, now: Time, dropped: &mut Vec<Dropped>) -> bool {
+                match self { $(Scheduler::$name(s) => s.share(key, share, now, dropped),)* }
             }
 
             /// See [`Schedule::has`].

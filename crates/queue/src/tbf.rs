@@ -58,6 +58,20 @@ impl Schedule for Tbf {
         self.packets.pop_front().map(|item| (item, None))
     }
 
+    /// Nothing is kept for ever that the new buckets could never pay for.
+    fn adopt(&mut self, other: Tbf, now: Time, dropped: &mut Vec<Dropped>) {
+        self.pacer.adopt(other.pacer, now);
+        self.next = Time::NEVER;
+        let pacer = &self.pacer;
+        self.packets.retain(|item| {
+            let fits = !pacer.refuses(item.packet.size);
+            if !fits {
+                dropped.push((*item, Reason::TooLarge));
+            }
+            fits
+        });
+    }
+
     fn sees_all(&self) -> bool {
         true
     }
@@ -84,14 +98,17 @@ impl Schedule for Tbf {
 pub static TABLE: Mechanism = Mechanism {
     kind: "tbf",
     room: Room::Scheduler,
-    traits: Traits { shapes: true, ..Mechanism::PLAIN },
+    traits: Traits { shapes: true, changes: &["rate", "burst", "peak_rate"], ..Mechanism::PLAIN },
     title: "Token-bucket filter (TBF)",
     doc: "A FIFO whose packets leave when a token bucket holds a token for each of their bytes; never more than rate * t + burst \
           bytes in any time t. A limit is the queue's, or follows from latency.",
     source: "RFC 2215 section 3.6, RFC 2212; Linux 3.2, sch_tbf; tc-tbf(8)",
     params: &[RATE, BURST, PEAK_RATE, MTU, LATENCY, ARITHMETIC],
     observables: &[],
-    counters: &[Counter { name: "too_large", doc: "Larger than the bucket, so that it could never leave." }],
+    counters: &[
+        Counter { name: "too_large", doc: "Larger than the bucket, so that it could never leave." },
+        Counter { name: "reconfigured", doc: "Waited in a filter that was deleted and made anew." },
+    ],
     deviations: &[
         Deviation {
             what: "peak_rate must be more than rate.",

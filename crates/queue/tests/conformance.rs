@@ -199,7 +199,7 @@ fn shaper(vector: &Table) -> Scheduler {
         vector["classes"].as_array().expect("a list").iter().map(one).collect();
     let is_leaf = |n: &usize| classes.iter().all(|c| c.parent != Some(*n));
     let leaves = (0..classes.len()).filter(is_leaf).map(Some).collect();
-    let params = htb::Params { arithmetic, classes, leaves };
+    let params = htb::Params { arithmetic, r2q: 10.0, classes, leaves };
     Scheduler::Htb(Box::new(Htb::new(params, std::sync::Arc::from([]), &Stream::new(1, "hash"))))
 }
 

@@ -62,7 +62,7 @@ fn tree() -> Scheduler {
     let root = ClassParams { parent: None, rate: RATE, ..leaf(Discipline::Fifo) };
     let classes = [root].into_iter().chain(kinds.map(leaf)).collect();
     let leaves = (1..5).map(Some).collect();
-    let params = Params { arithmetic: credit::Arithmetic::Real, classes, leaves };
+    let params = Params { arithmetic: credit::Arithmetic::Real, r2q: 10.0, classes, leaves };
     Scheduler::Htb(Box::new(Htb::new(params, Arc::from([]), &Stream::new(1, "hash"))))
 }
 
@@ -203,10 +203,10 @@ fn a_limit_in_time_follows_the_rate_and_a_new_limit_holds_at_once() {
     assert!(matches!(q.next(Time(0), &mut Vec::new()), Next::Packet(..)));
     assert!(offer(&mut q, 1) && offer(&mut q, 2));
     assert_eq!(q.observe(None, "wait", Time(2)), Some(0.002));
-    q.set(Setting::LinkRate(Rate(4e6)), Time(3)); // 1500 bytes: what waits is too much already, and stays
+    q.set(Setting::LinkRate(Rate(4e6)), Time(3), &mut Vec::new()); // 1500 bytes: what waits is too much already, and stays
     assert_eq!((offer(&mut q, 4), q.packets()), (false, 2));
     assert_eq!(q.observe(None, "wait", Time(4)), Some(0.004));
-    q.set(Setting::Limit(Limit::Packets(3)), Time(5));
+    q.set(Setting::Limit(Limit::Packets(3)), Time(5), &mut Vec::new());
     assert!(offer(&mut q, 6) && !offer(&mut q, 7));
 }
 

@@ -59,6 +59,16 @@ fn arrivals(queues: usize, most: u16) -> impl Strategy<Value = Vec<Arrival>> {
 /// Sends what arrives through `scheduler` over a link on which a byte takes `byte_ns`, and looks at each call: who is held
 /// back is so until the instant that was told and no longer.
 fn through(scheduler: &mut Scheduler, arrivals: &[Arrival], byte_ns: u64) -> Vec<Left> {
+    through_changes(scheduler, arrivals, byte_ns, &[])
+}
+
+/// The same, where the scheduler takes over the parameters of others on the way, in nanoseconds.
+fn through_changes(
+    scheduler: &mut Scheduler,
+    arrivals: &[Arrival],
+    byte_ns: u64,
+    mut changes: &[(u64, Scheduler)],
+) -> Vec<Left> {
     let (mut left, mut dropped) = (Vec::new(), Vec::new());
     let mut times = Vec::new();
     let mut at = 0;
@@ -77,6 +87,12 @@ fn through(scheduler: &mut Scheduler, arrivals: &[Arrival], byte_ns: u64) -> Vec
             scheduler.enqueue(place, item);
             (next, waiting) = (next + 1, waiting + 1);
         }
+        while let Some(((at, other), later)) = changes.split_first()
+            && *at <= now
+        {
+            scheduler.adopt(other.clone(), Time(*at), &mut dropped);
+            changes = later;
+        }
         match scheduler.dequeue(Time(now), &mut dropped) {
             Some((item, mark)) => {
                 assert!(mark.is_none() && dropped.is_empty());
@@ -90,6 +106,7 @@ fn through(scheduler: &mut Scheduler, arrivals: &[Arrival], byte_ns: u64) -> Vec
                 let due = scheduler.next_event();
                 assert!(due > Time(now) && due != Time::NEVER, "{waiting} wait for {due:?} at {now}");
                 now = times.get(next).map_or(due.0, |arrival| due.0.min(*arrival));
+                now = changes.first().map_or(now, |change| now.min(change.0));
             }
             None => match times.get(next) {
                 Some(arrival) => now = *arrival,
@@ -205,6 +222,86 @@ proptest! {
     }
 }
 
+// --- what changes on the way ------------------------------------------------------------------------------------------
+
+/// The most bytes that left in any interval beyond what a rate brought that takes these values, each from an instant on.
+fn excess_over_steps(left: &[Left], rates: &[(u64, f64)]) -> f64 {
+    let brought = |until: u64| -> f64 {
+        let ends = rates.iter().skip(1).map(|step| step.0).chain([u64::MAX]);
+        let of = |(&(from, rate), end): (&(u64, f64), u64)| {
+            rate / 8e9 * end.min(until).saturating_sub(from) as f64
+        };
+        rates.iter().zip(ends).map(of).sum()
+    };
+    let mut worst = f64::NEG_INFINITY;
+    for (i, first) in left.iter().enumerate() {
+        let mut bytes = 0.0;
+        for last in &left[i..] {
+            bytes += f64::from(last.size);
+            worst = worst.max(bytes - (brought(last.at) - brought(first.at)));
+        }
+    }
+    worst
+}
+
+/// Gaps in nanoseconds between changes, and the rates after them.
+fn steps() -> impl Strategy<Value = Vec<(u64, f64)>> {
+    prop::collection::vec((0u64..20_000_000, 1e5..1e8f64), 1..30).prop_map(|steps| {
+        let mut at = 0;
+        steps.into_iter().map(|(gap, rate)| (at += gap, (at, rate)).1).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    /// However often its rate changes, a filter sends no more in any interval than its burst and the integral of the rate; all
+    /// packets leave, in order.
+    #[test]
+    fn a_token_bucket_that_changes_conforms_in_every_interval(
+        first in 1e5..1e8f64,
+        burst in 1500u64..30_000,
+        steps in steps(),
+        byte_ns in 0u64..2000,
+        arrivals in arrivals(1, 1500),
+    ) {
+        let of = |rate| filter(bucket::Params { rate: Rate(rate), burst, peak: None, arithmetic: Arithmetic::Real });
+        let changes: Vec<_> = steps.iter().map(|&(at, rate)| (at, of(rate))).collect();
+        let left = through_changes(&mut of(first), &arrivals, byte_ns, &changes);
+        in_order(&left, arrivals.len(), 1);
+        let rates: Vec<_> = std::iter::once((0, first)).chain(steps).collect();
+        prop_assert!(excess_over_steps(&left, &rates) <= burst as f64 + BYTE);
+    }
+
+    /// The same of a class of a tree and its ceiling, which it may overdraw by a packet; its priority and quantum change, too.
+    #[test]
+    fn a_class_that_changes_stays_below_its_ceiling_in_every_interval(
+        first in 1e5..1e8f64,
+        burst in 1u64..30_000,
+        steps in steps(),
+        byte_ns in 0u64..2000,
+        arrivals in arrivals(2, MOST),
+    ) {
+        let of = |rate: f64| {
+            let priority = rate as usize % 3;
+            let leaf = |rate| ClassParams { burst, cburst: burst, priority, quantum: rate as i64 % 5000 + 1, ..class(Some(0), rate, rate) };
+            let params = htb::Params {
+                arithmetic: Arithmetic::Real,
+                r2q: 10.0,
+                classes: vec![class(None, 1e9, 1e9), leaf(rate), leaf(2e5)],
+                leaves: vec![Some(1), Some(2)],
+            };
+            Scheduler::Htb(Box::new(Htb::new(params, Arc::from([]), &Stream::new(1, "hash"))))
+        };
+        let changes: Vec<_> = steps.iter().map(|&(at, rate)| (at, of(rate))).collect();
+        let left = through_changes(&mut of(first), &arrivals, byte_ns, &changes);
+        in_order(&left, arrivals.len(), 2);
+        let of_first: Vec<Left> = left.into_iter().filter(|l| l.queue == 0).collect();
+        let rates: Vec<_> = std::iter::once((0, first)).chain(steps).collect();
+        prop_assert!(excess_over_steps(&of_first, &rates) <= burst as f64 + f64::from(MOST) + BYTE);
+    }
+}
+
 // --- the hierarchy --------------------------------------------------------------------------------------------------
 
 /// Largest packet.
@@ -231,6 +328,7 @@ impl Tree {
         let params = htb::Params {
             arithmetic: Arithmetic::Real,
             classes: self.classes.clone(),
+            r2q: 10.0,
             leaves: (3..7).map(Some).collect(),
         };
         Scheduler::Htb(Box::new(Htb::new(params, Arc::from([]), &Stream::new(1, "hash"))))
@@ -371,6 +469,7 @@ proptest! {
         let params = htb::Params {
             arithmetic: Arithmetic::Real,
             classes,
+            r2q: 10.0,
             leaves: (1..=count).map(Some).collect(),
         };
         let mut scheduler =
@@ -406,7 +505,8 @@ fn quanta_below_a_packet_are_all_alike() {
         let leaf = ClassParams { burst: 1, quantum, ..class(Some(0), 1.0, 16e6) };
         classes.push(leaf);
     }
-    let params = htb::Params { arithmetic: Arithmetic::Real, classes, leaves: vec![Some(1), Some(2)] };
+    let params =
+        htb::Params { arithmetic: Arithmetic::Real, r2q: 10.0, classes, leaves: vec![Some(1), Some(2)] };
     let mut scheduler = Scheduler::Htb(Box::new(Htb::new(params, Arc::from([]), &Stream::new(1, "hash"))));
     let arrivals: Vec<Arrival> = (0..200).map(|n| Arrival { queue: n % 2, size: MOST, later: 0 }).collect();
     let left = through(&mut scheduler, &arrivals, 0);

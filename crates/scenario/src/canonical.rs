@@ -216,7 +216,29 @@ fn queue(queue: &Queue) -> Json {
         Some(scheduler) => Json::Object(spec(scheduler)),
     };
     table.insert("scheduler".into(), scheduler);
-    Json::Object(table)
+    let now = Json::Object(table);
+    if queue.changes.is_empty() {
+        return now;
+    }
+    let later = queue.changes.iter().map(|(at, queue)| (seconds(at.seconds()), self::queue(queue)));
+    let mut all = stepped(std::iter::once((seconds(0.0), now)).chain(later).collect());
+    all["change"] = json!(if queue.replaces { "replace" } else { "keep" });
+    all
+}
+
+/// Versions of a table by the instants from which they hold, as one: values that differ have steps.
+fn stepped(versions: Vec<(Json, Json)>) -> Json {
+    let Some((_, first)) = versions.first() else { return Json::Null };
+    if let Json::Object(table) = first {
+        let of = |key: &String| versions.iter().map(|(at, v)| (at.clone(), v[key].clone())).collect();
+        return Json::Object(table.keys().map(|key| (key.clone(), stepped(of(key)))).collect());
+    }
+    let mut steps = versions;
+    steps.dedup_by(|later, before| later.1 == before.1);
+    match steps.len() {
+        1 => steps.remove(0).1,
+        _ => json!({ "steps": steps.into_iter().map(|(at, value)| json!([at, value])).collect::<Vec<_>>() }),
+    }
 }
 
 fn stage(stage: &Stage, scenario: &Scenario) -> Json {

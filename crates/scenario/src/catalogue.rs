@@ -206,7 +206,7 @@ fn profiles() -> Vec<Json> {
 }
 
 fn mechanism_json(m: &Mechanism) -> Json {
-    let mut params: Vec<Json> = m.params.iter().map(param_json).collect();
+    let mut params: Vec<Json> = m.params.iter().map(|p| param_json(p, m.traits.changes)).collect();
     if m.room == Room::Stack {
         params.push(key_json(&CONGESTION_CONTROL));
     }
@@ -235,24 +235,30 @@ fn section_json(s: &Section) -> Json {
 fn nested_json(n: &Nested) -> Json {
     json!({
         "kind": n.name, "room": Room::Scenario.name(), "title": n.doc.trim_end_matches('.'), "doc": n.doc,
-        "source": GRAMMAR, "params": n.params.iter().map(param_json).collect::<Vec<_>>(),
+        "source": GRAMMAR,
+        "params": n.params.iter().map(|p| param_json(p, n.changes)).collect::<Vec<_>>(),
         "observables": [], "counters": [], "deviations": [], "presets": [],
     })
 }
 
+/// Added to the type of what may change on the way.
+pub(crate) const STEPS: &str = ", or { steps = [[time, value], …] }";
+
 /// Where the grammar of the scenario file is defined.
 const GRAMMAR: &str = "docs/scenarios.md";
 
-fn param_json(p: &Param) -> Json {
+/// A parameter; those called as one of `changes` may have steps.
+fn param_json(p: &Param, changes: &[&str]) -> Json {
+    let steps = if changes.contains(&p.name) { STEPS } else { "" };
     json!({
-        "name": p.name, "type": p.ty.describe().0, "unit": unit(p.ty), "default": default(p.default),
+        "name": p.name, "type": p.ty.describe().0 + steps, "unit": unit(p.ty), "default": default(p.default),
         "range": p.range.words(), "source": p.source, "doc": p.doc,
     })
 }
 
 fn key_json(key: &Key) -> Json {
     let unit = match key.shape {
-        Shape::Value(ty) => unit(ty),
+        Shape::Value(ty) | Shape::Stepped(ty) => unit(ty),
         Shape::Rate => unit(Type::Rate),
         _ => "",
     };

@@ -113,19 +113,36 @@ fn add_params<'a>(mechanism: &Mechanism, properties: &mut Map<String, Json>, req
 where
     'static: 'a,
 {
-    add_all(mechanism.params, properties, required);
+    add_all(mechanism.params, mechanism.traits.changes, properties, required);
 }
 
-fn add_all<'a>(params: &'static [Param], properties: &mut Map<String, Json>, required: &mut Vec<&'a str>)
-where
+fn add_all<'a>(
+    params: &'static [Param],
+    changes: &[&str],
+    properties: &mut Map<String, Json>,
+    required: &mut Vec<&'a str>,
+) where
     'static: 'a,
 {
     for Param { name, ty, default, doc, .. } in params {
-        properties.insert((*name).into(), documented(value(*ty), doc, *default));
+        let one = value(*ty);
+        let one = if changes.contains(name) { or_steps(&one) } else { one };
+        properties.insert((*name).into(), documented(one, doc, *default));
         if *default == Fallback::Required {
             required.push(name);
         }
     }
+}
+
+/// A value, or what it is from each instant on.
+fn or_steps(value: &Json) -> Json {
+    let step = json!({
+        "type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [reference("plain-duration"), value],
+    });
+    json!({ "anyOf": [value, {
+        "type": "object", "additionalProperties": false, "required": ["steps"],
+        "properties": { "steps": { "type": "array", "items": step, "minItems": 1 } },
+    }] })
 }
 
 fn documented(mut schema: Json, doc: &str, default: Fallback) -> Json {
@@ -170,7 +187,7 @@ fn value(ty: Type) -> Json {
 fn nested(table: &Nested) -> Json {
     let mut properties = Map::new();
     let mut required = Vec::new();
-    add_all(table.params, &mut properties, &mut required);
+    add_all(table.params, table.changes, &mut properties, &mut required);
     json!({
         "type": "object", "description": table.doc, "properties": properties, "required": required,
         "additionalProperties": false,
@@ -184,6 +201,7 @@ fn by_name(schema: &Json) -> Json {
 fn shape(shape: &Shape) -> Json {
     match shape {
         Shape::Value(ty) => value(*ty),
+        Shape::Stepped(ty) => or_steps(&value(*ty)),
         Shape::Text => json!({ "type": "string" }),
         Shape::Kind(room) => json!({ "enum": kinds(*room) }),
         Shape::Named(room) => {
@@ -201,14 +219,7 @@ fn shape(shape: &Shape) -> Json {
             json!({ "anyOf": any })
         }
         Shape::Rate => {
-            let step = json!({
-                "type": "array", "minItems": 2, "maxItems": 2,
-                "prefixItems": [reference("plain-duration"), reference("plain-rate")],
-            });
-            json!({ "anyOf": [reference("rate"), {
-                "type": "object", "additionalProperties": false, "required": ["steps"],
-                "properties": { "steps": { "type": "array", "items": step, "minItems": 1 } },
-            }] })
+            json!({ "anyOf": [reference("rate"), or_steps(&reference("plain-rate"))["anyOf"][1]] })
         }
         Shape::Loss => {
             let mut table = section(&LOSS, None);

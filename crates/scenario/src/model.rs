@@ -155,6 +155,10 @@ pub struct Queue {
     pub scheduler: Option<Spec>,
     /// By what the scheduler tells its queues apart.
     pub scheduler_per: SchedulerPer,
+    /// What it is from later instants on: limit and scheduler.
+    pub changes: Vec<(Time, Queue)>,
+    /// A change deletes the scheduler and makes it anew.
+    pub replaces: bool,
 }
 
 impl Queue {

@@ -39,6 +39,8 @@ pub struct Key {
 pub enum Shape {
     /// A value like a mechanism's parameter.
     Value(Type),
+    /// The same, or `{ steps = [[time, value], …] }`.
+    Stepped(Type),
     /// Any text.
     Text,
     /// The name of a mechanism of this room.
@@ -76,6 +78,7 @@ impl Shape {
     pub fn describe(&self) -> String {
         match self {
             Shape::Value(ty) => ty.describe().0,
+            Shape::Stepped(ty) => ty.describe().0 + crate::catalogue::STEPS,
             Shape::Text => "text".into(),
             Shape::Kind(room) => format!("{} name", room.name()),
             Shape::Named(room) => format!("{0} name, or table with kind", room.name()),
@@ -328,18 +331,28 @@ pub static QUEUE: Section = Section {
             Fallback::Absent("droptail, where only limit and scheduler are given"),
             "The admission rule; its parameters stand beside it.",
         ),
-        value(
-            "limit",
-            Type::QueueLength,
-            Fallback::Absent("unlimited; 10240 packets with fq-codel, 127 with sfq"),
-            Range::POSITIVE,
-            "How much may wait: packets, bytes, or time at line rate; shared by all classes.",
-        ),
+        Key {
+            range: Range::POSITIVE,
+            ..key(
+                "limit",
+                Shape::Stepped(Type::QueueLength),
+                Fallback::Absent("unlimited; 10240 packets with fq-codel, 127 with sfq"),
+                "How much may wait: packets, bytes, or time at line rate; shared by all classes.",
+            )
+        },
         key(
             "scheduler",
             Shape::Table(&SCHEDULER, Some(Room::Scheduler)),
             Fallback::Absent("fifo"),
             "Who goes next.",
+        ),
+        value(
+            "change",
+            Type::Choice(&["keep", "replace"]),
+            Fallback::Text("keep"),
+            Range::ANY,
+            "What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with what waits and \
+             made anew.",
         ),
     ],
     observables: &[

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use evenflow_base::{Duration, Fine, Packet, Rate, Stream, Time};
 use evenflow_queue::held::{HashStats, NodeCounts};
-use evenflow_queue::{Gate, Qdisc, Setting};
+use evenflow_queue::{Dropped, Gate, Qdisc, Setting};
 use evenflow_scenario::model::SchedulerPer;
 
 use crate::measure::{PortCounters, Window};
@@ -243,8 +243,8 @@ pub struct Events {
     pub select: Select,
     /// When the discipline wants to be asked again although nothing happens; [`Time::NEVER`]: not at all.
     pub wake: Time,
-    /// Rate changes still to come, the next one last.
-    pub steps: Vec<(Time, Rate)>,
+    /// Changes still to come, the next one last.
+    pub changes: Vec<(Time, Setting)>,
     /// What the scheduler had counted when the window opened.
     pub opened: Opened,
 }
@@ -275,12 +275,18 @@ impl Select {
     /// The queue of `packet`, or its key.
     #[inline]
     pub fn key(&self, packet: &Packet, slots: &Slots) -> usize {
+        self.key_of(packet.flow, packet.class, slots)
+    }
+
+    /// The same for packets of a flow and class.
+    #[inline]
+    pub fn key_of(&self, flow: u32, class: u8, slots: &Slots) -> usize {
         match self {
             Select::One => 0,
-            Select::Class => usize::from(packet.class),
-            Select::Queue(table) | Select::Key(table, _) => match table.get(packet.flow as usize) {
+            Select::Class => usize::from(class),
+            Select::Queue(table) | Select::Key(table, _) => match table.get(flow as usize) {
                 Some(key) => *key as usize,
-                None => self.key_of_slot(packet.flow, slots),
+                None => self.key_of_slot(flow, slots),
             },
         }
     }
@@ -304,19 +310,41 @@ impl Events {
             lengths: None,
             select,
             wake: Time::NEVER,
-            steps: Vec::new(),
+            changes: Vec::new(),
             opened: Opened::default(),
         }
     }
 
-    /// Applies rate changes due by `now`; gives the new rate if there was one.
-    pub fn step(&mut self, now: Time) -> Option<Rate> {
+    /// Changes the link's rate, if that is what comes first and is due by `now`; gives the new one. The rest has events of its own.
+    #[inline]
+    pub fn change_rate(&mut self, now: Time) -> Option<Rate> {
         let mut changed = None;
-        while let Some((at, rate)) = self.steps.pop_if(|step| step.0 <= now) {
-            self.qdisc.set(Setting::LinkRate(rate), at);
-            changed = Some(rate);
+        let due = |change: &mut (Time, Setting)| change.0 <= now && matches!(change.1, Setting::LinkRate(_));
+        while let Some((at, setting)) = self.changes.pop_if(due) {
+            if let Setting::LinkRate(rate) = setting {
+                changed = Some(rate);
+            }
+            self.qdisc.set(setting, at, &mut Vec::new());
         }
         changed
+    }
+
+    /// Makes the changes due by `now`; gives the link's new rate if it has one. What must go is added to `dropped`.
+    #[inline]
+    pub fn change(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Rate> {
+        let mut changed = None;
+        while let Some((at, setting)) = self.changes.pop_if(|change| change.0 <= now) {
+            if let Setting::LinkRate(rate) = setting {
+                changed = Some(rate);
+            }
+            self.qdisc.set(setting, at, dropped);
+        }
+        changed
+    }
+
+    /// The instants at which more changes than the link's rate: what waits may then leave sooner, or be dropped.
+    pub fn reconfigured(&self) -> impl Iterator<Item = Time> {
+        self.changes.iter().filter(|change| !matches!(change.1, Setting::LinkRate(_))).map(|change| change.0)
     }
 
     /// The queue is about to change at `now`: notes how long it was as it is.

@@ -5,6 +5,7 @@
 
 pub mod activity_meter;
 pub mod auditor;
+pub mod bandwidth_manager;
 pub mod congestion_policer;
 pub mod csfq_edge;
 mod kept;
@@ -12,16 +13,20 @@ pub mod policer;
 pub mod probe_stage;
 pub mod rate_meter;
 pub mod rewriter;
+pub mod sessions;
 pub mod shaper;
 mod station;
 mod stepper;
 pub mod three_colour;
+pub mod window_tuner;
+pub mod windows;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
 use evenflow_base::{Packet, Reason, Time};
 
 pub use activity_meter::{ActivityMeter, FairMeter};
 pub use auditor::Auditor;
+pub use bandwidth_manager::BandwidthManager;
 pub use congestion_policer::CongestionPolicer;
 pub use csfq_edge::CsfqEdge;
 pub use kept::Kept;
@@ -32,6 +37,7 @@ pub use rewriter::Rewriter;
 pub use shaper::Shaper;
 pub use station::{Act, Cx, HeldPacket, Own, Owner, Pass, Setting, Signal, Station, To, Whose};
 pub use stepper::Stepper;
+pub use window_tuner::WindowTuner;
 
 /// What a stage tells its peer. A kind that talks has its own.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,6 +154,8 @@ stages! {
     Activity(ActivityMeter),
     /// See [`auditor`].
     Auditor(Auditor),
+    /// See [`bandwidth_manager`].
+    Bandwidth(BandwidthManager),
     /// See [`congestion_policer`].
     Congestion(CongestionPolicer),
     /// See [`csfq_edge`].
@@ -164,6 +172,8 @@ stages! {
     Rewriter(Rewriter),
     /// See [`shaper`].
     Shaper(Shaper),
+    /// See [`window_tuner`].
+    Tuner(WindowTuner),
 }
 
 /// What is wrong with several parameters together.

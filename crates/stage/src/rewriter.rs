@@ -1,19 +1,18 @@
 //! Rewriter: a middlebox that changes header fields of what passes, either way: ECN field, RE flag, traffic class, receive window.
 //!
 //! RFC 3168 section 18 says what changes of the ECN field do: whoever erases marks hides congestion from senders, whoever clears the
-//! field has their packets dropped where others' are marked. A receive window is written as the end has announced to scale it in its
-//! SYN (RFC 7323 section 2.2): only a box that has seen both SYNs knows. Not here: sequence numbers, sizes, options, and a window that
-//! follows a measured round trip (a window tuner).
+//! field has their packets dropped where others' are marked. Not here: sequence numbers, sizes, options, and a window that follows a
+//! measured round trip ([`crate::window_tuner`]).
 
-use evenflow_base::options::Options;
 use evenflow_base::schema::{
     Counter, Deviation, Fallback, Mechanism, Nested, Observable, Param, Problem, Range, Room, Traits, Type,
     Value, Values, Ways,
 };
-use evenflow_base::{Duration, Ecn, Packet, Reason, Time, flags};
+use evenflow_base::{Duration, Ecn, Packet, Reason, Time};
 
 use crate::Kept;
 use crate::station::{Cx, Owner, Pass, Station};
+use crate::windows::{self, Scales, field};
 
 /// The ECN codepoints, by their bits (RFC 3168 section 5).
 const CODEPOINTS: &[&str] = &["not-ect", "ect1", "ect0", "ce"];
@@ -30,12 +29,6 @@ pub enum Window {
     Set(u64),
     /// It is at most so many bytes.
     AtMost(u64),
-}
-
-/// The field for a window of `bytes` that is to be shifted by `shift`: whole units, at least one, at most what the field holds.
-#[inline]
-pub fn field(bytes: u64, shift: u8) -> u16 {
-    (bytes >> shift).clamp(1, u64::from(u16::MAX)) as u16
 }
 
 /// Its configuration.
@@ -126,9 +119,6 @@ impl Params {
     }
 }
 
-/// What the SYN of an end, forward and backward, has announced: a scale, or none. `None`: nobody has seen it.
-type Scales = [Option<Option<u8>>; 2];
-
 /// The rewriter and its state.
 #[derive(Clone, Debug)]
 pub struct Rewriter {
@@ -146,45 +136,14 @@ impl Rewriter {
         Rewriter { params, scales, rewritten: 0, erased: 0 }
     }
 
-    /// Notes the scale that a SYN announces. Of other segments gives by how much windows of their sender are shifted: by what it has
-    /// announced, if the other end has announced a scale too (RFC 7323 section 2.2). `None`: the window stays as it is, for it is a
-    /// SYN's, which is not shifted, or of a connection whose SYNs have not been seen.
-    fn shift(&mut self, packet: &Packet, cx: &Cx) -> Option<u8> {
-        let scales = self.scales.of(cx.whose.flow, cx.now, Scales::default);
-        let way = cx.way as usize;
-        if packet.is(flags::SYN) {
-            scales[way] = Some(cx.options.of(packet).scale);
-            return None;
-        }
-        match scales {
-            [Some(Some(_)), Some(Some(_))] => scales[way].flatten(),
-            [Some(_), Some(_)] => Some(0),
-            _ => None,
-        }
-    }
-
-    /// Rewrites the window of a segment that has one. Says whether it changed.
-    fn rewrite_window(packet: &mut Packet, options: &mut Options, window: Window, shift: u8) -> bool {
-        let announced = options.of(packet).window;
-        let new = match window {
-            Window::Set(bytes) => field(bytes, shift),
-            // A window that is not announced is no limit.
-            Window::AtMost(bytes) => field(bytes, shift).min(announced.unwrap_or(u16::MAX)),
-        };
-        if announced == Some(new) {
-            return false;
-        }
-        options.attach(packet).window = Some(new);
-        true
-    }
-
     fn meet(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
-        let has_window = self.params.window.is_some()
-            && !packet.is_datagram()
-            && packet.flags & (flags::ACK | flags::SYN) != 0
-            && !packet.is(flags::RST);
+        let has_window = self.params.window.is_some() && windows::tells(packet);
         // Scales are noted at all times, and both ways.
-        let shift = if has_window { self.shift(packet, cx) } else { None };
+        let shift = if has_window {
+            self.scales.of(cx.whose.flow, cx.now, Scales::default).shift(packet, cx.way, cx.options)
+        } else {
+            None
+        };
         let Params { ways, from, until, .. } = self.params;
         let chosen =
             self.params.of_class.as_ref().is_none_or(|of| of.get(usize::from(packet.class)) == Some(&true));
@@ -197,7 +156,10 @@ impl Rewriter {
         packet.class = self.params.class.unwrap_or(class);
         let mut changed = packet.ecn() != ecn || packet.re() != re || packet.class != class;
         if let (Some(shift), Some(window)) = (shift, self.params.window) {
-            changed |= Rewriter::rewrite_window(packet, cx.options, window, shift);
+            changed |= match window {
+                Window::Set(bytes) => windows::write(packet, cx.options, field(bytes, shift)),
+                Window::AtMost(bytes) => windows::lower(packet, cx.options, field(bytes, shift)),
+            };
         }
         self.rewritten += u64::from(changed);
         if packet.ecn() == ecn {
@@ -284,6 +246,7 @@ pub static ECN_MAP: Nested = Nested {
         maps("ect0", "What ECT(0) becomes."),
         maps("ce", "What congestion marks become."),
     ],
+    changes: &[],
 };
 
 /// Its table.
@@ -408,6 +371,7 @@ pub static TABLE: Mechanism = Mechanism {
 
 #[cfg(test)]
 mod tests {
+    use evenflow_base::flags;
     use evenflow_base::schema::Way;
 
     use super::*;

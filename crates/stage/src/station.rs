@@ -1,7 +1,7 @@
 //! What every stage can do, what it hears, and what it may do beside its verdict.
 
 use evenflow_base::schema::{Mechanism, Problem, Values, Way};
-use evenflow_base::{Options, Packet, Rate, Reason, Stream, Time, flags};
+use evenflow_base::{Options, Packet, Rate, Reason, Share, Stream, Time, flags};
 
 use crate::Message;
 
@@ -95,6 +95,9 @@ pub struct Own {
 pub enum Setting {
     /// The rate of a link. A packet in transmission finishes at the old one.
     Rate(Rate),
+    /// What the queue gets that holds the packets of this flow and traffic class, where the controlled link's scheduler gives
+    /// shares.
+    Share(u32, u8, Share),
 }
 
 /// A packet that a stage holds.

@@ -250,6 +250,7 @@ static GAPS: Nested = Nested {
         source: "",
         doc: "Each gap is uniform within this part of the mean gap to either side.",
     }],
+    changes: &[],
 };
 
 /// Parameter `arrivals`.

@@ -242,6 +242,7 @@ pub static CONEX: Nested = Nested {
                   reports to other flows of the user; has a receiver that says nothing of marks.",
         },
     ],
+    changes: &[],
 };
 
 /// How long a sender is silent before re-ECN asks for a new credit (draft section 6.1.6).

@@ -331,10 +331,22 @@ def _sweep(scenario: Scenario) -> Iterator[Note]:
 
 def _measured(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
     yield from _unlimited_queue(outline, record)
+    yield from _unscaled_windows(record)
     for source in outline.sources:
         yield from _window_bound(outline, record, source)
         yield from _access_bound(outline, record, source)
         yield from _lockstep(outline, record, source)
+
+
+def _unscaled_windows(record: Mapping[str, Any]) -> Iterator[Note]:
+    for name, stage in (record.get("stages") or {}).items():
+        if unscaled := stage.get("unscaled"):
+            text = (
+                f"{plain(unscaled)} segments passed with the window that they had: the SYNs of their connections, "
+                "which say how windows are scaled, have not crossed this stage in both directions. Let connections open "
+                "with a handshake (tcp.handshake), and put the stage where both directions pass."
+            )
+            yield Note("windows-left-alone", f"stages.{name}", text)
 
 
 def _link(record: Mapping[str, Any], way: Way) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ __all__ = [
     "ActivityMeter",
     "AggressiveRate",
     "Auditor",
+    "BandwidthManager",
     "Bba0",
     "Bola",
     "Bulk",
@@ -75,6 +76,7 @@ __all__ = [
     "Vegas",
     "VirtualQueue",
     "Web",
+    "WindowTuner",
     "Wtp",
     "Youtube",
 ]
@@ -100,8 +102,11 @@ class ActivityAqm(Table):
         rate_estimate: Delay form only: divide the backlog by the link's rate, or by the rate of departures measured
             over 0.1 s of memory while the link is busy. (one of link, departures; default: link)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "activity-aqm"
@@ -114,6 +119,7 @@ class ActivityAqm(Table):
     rate_estimate: Literal["link", "departures"] | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +141,11 @@ class Codel(Table):
         ce_threshold: Every ECN-capable packet that has waited longer than this is marked, whatever `ecn` says.
             (duration; default: absent: off; at least 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "codel"
@@ -148,6 +157,7 @@ class Codel(Table):
     ce_threshold: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,8 +174,11 @@ class ConstantProbability(Table):
         action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
             it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "constant-probability"
@@ -174,6 +187,7 @@ class ConstantProbability(Table):
     action: Literal["drop", "mark", "mark-everything"] | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,8 +210,11 @@ class Csfq(Table):
         q_min: Below this queue length no packet is dropped at random. (packets; default: 0 packets; at least 0)
         form: Which description of the algorithm is followed. (one of ns2, paper; default: ns2)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "csfq"
@@ -210,6 +227,7 @@ class Csfq(Table):
     form: Literal["ns2", "paper"] | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,14 +240,18 @@ class Droptail(Table):
 
     Attributes:
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "droptail"
 
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,8 +280,11 @@ class FqCodel(Table):
             (whole number; default: 64; at least 1)
         memory_limit: Most bytes of all queues together, beside the limit. (bytes; default: absent: off; at least 1)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "fq-codel"
@@ -275,6 +300,7 @@ class FqCodel(Table):
     memory_limit: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,8 +325,11 @@ class LoadBased(Table):
             it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
         capacity: Rate that is a load of 1. (rate; default: absent: the link's rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "load-based"
@@ -314,6 +343,7 @@ class LoadBased(Table):
     capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,8 +375,11 @@ class Pie(Table):
             they add up to 8.5. (flag; default: false)
         cap: From a probability of 0.1 on it grows by at most 0.02 an update. (flag; default: false)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "pie"
@@ -364,6 +397,7 @@ class Pie(Table):
     cap: bool | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -427,8 +461,11 @@ class Red(Table):
         capacity: What the link is believed to carry, for idle times and the automatic weight. (rate; default: absent:
             the link's rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "red"
@@ -457,6 +494,7 @@ class Red(Table):
     capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -482,8 +520,11 @@ class Rem(Table):
         capacity: What the link is believed to carry. (rate; default: absent: the link's rate at the start; more than
             0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "rem"
@@ -498,6 +539,7 @@ class Rem(Table):
     capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -522,8 +564,11 @@ class VirtualQueue(Table):
         capacity: What rate_factor is multiplied with. (rate; default: absent: the link's rate at the start; more than
             0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
-            time; default: absent: unlimited; 10240 packets with fq-codel, 127 with sfq; more than 0)
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
         scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
     """
 
     KIND: ClassVar[str | None] = "virtual-queue"
@@ -536,6 +581,7 @@ class VirtualQueue(Table):
     capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -679,10 +725,11 @@ class Tbf(Table):
     Source: RFC 2215 section 3.6, RFC 2212; Linux 3.2, sch_tbf; tc-tbf(8).
 
     Attributes:
-        rate: How fast tokens come. (rate; default: required; at least 1)
-        burst: Tokens that the bucket holds; at first it is full. (bytes; default: required; at least 1)
-        peak_rate: How fast a burst may leave, more than rate: a second bucket, of mtu bytes. (rate; default: absent:
-            bursts leave at the link's rate; at least 1)
+        rate: How fast tokens come. (rate, or { steps = [[time, value], …] }; default: required; at least 1)
+        burst: Tokens that the bucket holds; at first it is full. (bytes, or { steps = [[time, value], …] }; default:
+            required; at least 1)
+        peak_rate: How fast a burst may leave, more than rate: a second bucket, of mtu bytes. (rate, or { steps =
+            [[time, value], …] }; default: absent: bursts leave at the link's rate; at least 1)
         mtu: Tokens that the second bucket holds; without peak_rate it means nothing. (bytes; default: 1514 B; at
             least 1, at most 65535)
         latency: In place of a limit: the longest that a packet may wait, so that rate * latency + burst bytes may.
@@ -796,6 +843,55 @@ class Auditor(Table):
     strangers: Literal["own", "together"] | None = None
     encoding: Literal["ipv4", "ipv6"] | None = None
     weight: Number | None = None
+    idle: Quantity | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BandwidthManager(Table):
+    """Bandwidth manager.
+
+    Follows the sessions that open and close, and gives each its share of a line by changing the class of HTB that
+    holds its packets.
+
+    Source: Ben Ameur et al. 2016, section 2 (HTBM); tc-htb(8).
+
+    Attributes:
+        policy: What each session gets: an equal share, or the bitrate of a level of its video times margin: the
+            highest that fits into an equal share, then a level more for one after another while all of them fit. (one
+            of equal, levels; default: equal)
+        rate: What all sessions get together: the line's rate. (rate; default: required; at least 1)
+        ladder: The bitrates of the videos' levels, rising, as a gateway reads them in the manifest. (list of rates;
+            default: absent: shares are equal; at least 1)
+        margin: Times which a level's bitrate is given. (number; default: 1.1; more than 0, at most 1000000)
+        session: A session is a user with open connections, or each connection. (one of user, flow; default: user)
+        ceil: What a session may have with what others leave. (rate; default: absent: its share: it never borrows; at
+            least 1)
+        burst: Depth of the buckets of a session's rate and ceiling. (bytes; default: absent: what comes in a tick,
+            and a packet, as tc has it; at least 1)
+        change: Whether classes are changed in place, or those of all open sessions deleted, with what waits, and made
+            anew. (one of keep, replace; default: keep)
+        idle: A session ends that has been silent for so long; its next packet opens it anew. (duration; default: 120
+            s; more than 0)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "bandwidth-manager"
+
+    policy: Literal["equal", "levels"] | None = None
+    rate: Quantity
+    ladder: Sequence[str] | None = None
+    margin: Number | None = None
+    session: Literal["user", "flow"] | None = None
+    ceil: Quantity | None = None
+    burst: Quantity | None = None
+    change: Literal["keep", "replace"] | None = None
     idle: Quantity | None = None
     per: str | None = None
     peer: str | None = None
@@ -1091,6 +1187,58 @@ class Shaper(Table):
     limit: Quantity | None = None
     latency: Quantity | None = None
     arithmetic: Literal["real", "ticks"] | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowTuner(Table):
+    """Window tuner.
+
+    Follows the sessions that open and close, and gives each its share of a line by lowering the receive windows of
+    the ACKs that go backward to share times round trip.
+
+    Source: Ben Ameur et al. 2016, section 2 (RWTM).
+
+    Attributes:
+        policy: What each session gets: an equal share, or the bitrate of a level of its video times margin: the
+            highest that fits into an equal share, then a level more for one after another while all of them fit. (one
+            of equal, levels; default: equal)
+        rate: What all sessions get together: the line's rate. (rate; default: required; at least 1)
+        ladder: The bitrates of the videos' levels, rising, as a gateway reads them in the manifest. (list of rates;
+            default: absent: shares are equal; at least 1)
+        margin: Times which a level's bitrate is given. (number; default: 1.1; more than 0, at most 1000000)
+        session: A session is a user with open connections, or each connection. (one of user, flow; default: user)
+        round_trip: How the round trip is measured: from the opener's SYN to its next ACK; from each request to the
+            first ACK of what answers it; or by the server's timestamps that this ACK echoes. The handshake's holds
+            until there is another. (one of handshake, request, timestamps; default: request)
+        tick: A tick of the server's timestamp clock, for round_trip = "timestamps". (duration; default: 4 ms; more
+            than 0)
+        rounding: To what a window is rounded: whole segments, of the largest that has passed, or none: the unit of
+            its field, down. (one of none, floor, nearest, ceil; default: none)
+        rewrites: Which segments: all that acknowledge, or those without data. (one of acks, pure-acks; default: acks)
+        idle: A session ends that has been silent for so long; its next packet opens it anew. (duration; default: 120
+            s; more than 0)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "window-tuner"
+
+    policy: Literal["equal", "levels"] | None = None
+    rate: Quantity
+    ladder: Sequence[str] | None = None
+    margin: Number | None = None
+    session: Literal["user", "flow"] | None = None
+    round_trip: Literal["handshake", "request", "timestamps"] | None = None
+    tick: Quantity | None = None
+    rounding: Literal["none", "floor", "nearest", "ceil"] | None = None
+    rewrites: Literal["acks", "pure-acks"] | None = None
+    idle: Quantity | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -2400,16 +2548,18 @@ class HtbClass(Table):
 
     Attributes:
         parent: The class below which it stands and from which it borrows. (a name; default: absent: nobody lends)
-        rate: What it may always send, whatever others do. (rate; default: required; at least 1)
-        ceil: What it may send at most, with what others lend. (rate; default: absent: rate: it never borrows; at
-            least 1)
-        burst: What the bucket of rate holds; it may be overdrawn by a packet. (bytes; default: absent: 1600 B, and
-            what comes in a nanosecond; at least 1)
-        cburst: The same of ceil. (bytes; default: absent: 1600 B, and what comes in a nanosecond; at least 1)
-        prio: Leaves: smaller ones go first, also when borrowing. (whole number; default: absent: 0; at least 0, at
-            most 7)
-        quantum: Leaves: bytes per turn. Borrowers from one class share in proportion to it. (bytes; default: absent:
-            rate / r2q, between 1000 B and 200 kB; at least 1)
+        rate: What it may always send, whatever others do. (rate, or { steps = [[time, value], …] }; default:
+            required; at least 1)
+        ceil: What it may send at most, with what others lend. (rate, or { steps = [[time, value], …] }; default:
+            absent: rate: it never borrows; at least 1)
+        burst: What the bucket of rate holds; it may be overdrawn by a packet. (bytes, or { steps = [[time, value], …]
+            }; default: absent: 1600 B, and what comes in a nanosecond; at least 1)
+        cburst: The same of ceil. (bytes, or { steps = [[time, value], …] }; default: absent: 1600 B, and what comes
+            in a nanosecond; at least 1)
+        prio: Leaves: smaller ones go first, also when borrowing. (whole number, or { steps = [[time, value], …] };
+            default: absent: 0; at least 0, at most 7)
+        quantum: Leaves: bytes per turn. Borrowers from one class share in proportion to it. (bytes, or { steps =
+            [[time, value], …] }; default: absent: rate / r2q, between 1000 B and 200 kB; at least 1)
         overhead: What the wire adds to each packet: it costs tokens, and counts for nothing else. (bytes; default:
             absent: 0 B; at least 0, at most 65535)
         mpu: A packet, with its overhead, costs the tokens of so many bytes at least. In ticks, of cells. (bytes;

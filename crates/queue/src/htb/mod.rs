@@ -9,8 +9,10 @@
 //! A class sends while its bucket is not below zero, so it may overdraw by one packet. Tokens are paid for what the wire needs:
 //! the packet and `overhead`, at least `mpu`; quanta, limits and counts are in the packet's own bytes.
 //!
+//! A class can be changed while packets wait (`tc class change`): its tokens stay, its ceiling's too, and nothing is dropped.
+//!
 //! Not here: cells of ATM (`linklayer`), hysteresis (off in 3.2 too), the direct queue of packets without a class, filters,
-//! changes of classes while a run goes on, rules in leaves except drop-tail, SFQ, CoDel and FQ-CoDel.
+//! classes that come and go, rules in leaves except drop-tail, SFQ, CoDel and FQ-CoDel.
 
 mod params;
 mod rounds;
@@ -22,7 +24,7 @@ use std::sync::Arc;
 
 use evenflow_base::credit::{Arithmetic, Cells, Price, depth};
 use evenflow_base::schema::{Mechanism, Problem, Values};
-use evenflow_base::{Duration, Packet, Rate, Reason, Stream, Time, Verdict};
+use evenflow_base::{Duration, Packet, Rate, Reason, Share, Stream, Time, Verdict};
 
 pub use params::{
     ClassParams, Discipline, LeafParams, Params, class_names, default_burst, default_quantum, leaf_names,
@@ -137,10 +139,21 @@ pub struct Htb<Q> {
     /// The same of flows behind those.
     newcomers: Vec<u32>,
     next: Time,
-    /// By class: rate and ceiling.
-    rates: Vec<(Rate, Rate)>,
+    /// By class: what it is made of at present.
+    params: Vec<ClassParams>,
+    r2q: f64,
+    /// Salts the hashes of leaves.
+    hash: Stream,
     /// By class.
     counts: Vec<NodeCounts>,
+}
+
+/// What a bucket of a class charges for a packet at this rate.
+fn price(a: Arithmetic, rate: Rate, mpu: u32) -> Price {
+    match a {
+        Arithmetic::Real => Price::new(a, rate, TABLE_MTU),
+        Arithmetic::Ticks => Price::Cells(Box::new(Cells::new(rate, TABLE_MTU, mpu))),
+    }
 }
 
 /// Bits of a place that tell the slot in a leaf's queue.
@@ -176,10 +189,6 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
                 ..Round::default()
             })
         };
-        let price = |rate: Rate, mpu: u32| match a {
-            Arithmetic::Real => Price::new(a, rate, TABLE_MTU),
-            Arithmetic::Ticks => Price::Cells(Box::new(Cells::new(rate, TABLE_MTU, mpu))),
-        };
         let mut rounds = Vec::new();
         let used: Vec<bool> = (0..LEVELS)
             .map(|l| l == 0 || (0..count).any(|n| inner[n] && LEVELS - 1 - depth_of(n) == l))
@@ -200,8 +209,8 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
                 ctokens: ceil_depth,
                 charged: 0,
                 ticket: 0,
-                price: price(class.rate, class.mpu),
-                ceil_price: price(class.ceil, class.mpu),
+                price: price(a, class.rate, class.mpu),
+                ceil_price: price(a, class.ceil, class.mpu),
                 depth,
                 ceil_depth,
                 overhead: class.overhead,
@@ -225,7 +234,9 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         Htb {
             arithmetic: a,
             memory: a.credit(MEMORY),
-            rates: params.classes.iter().map(|class| (class.rate, class.ceil)).collect(),
+            params: params.classes,
+            r2q: params.r2q,
+            hash: hash.clone(),
             counts: vec![NodeCounts::default(); count],
             classes,
             leaf_of,
@@ -471,6 +482,77 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         self.classes[n as usize].active = 0;
     }
 
+    /// Changes class `n` (`htb_change_class`): what time has brought is credited at the old rates, then tokens are carried over.
+    fn set(&mut self, n: u32, params: &ClassParams, clock: i128) {
+        let a = self.arithmetic;
+        let old = &self.params[n as usize];
+        let class = &mut self.classes[n as usize];
+        let passed = (clock - class.charged).min(self.memory);
+        let carried = |tokens, old_depth, (from, to), depth| {
+            a.carried(charged(tokens, passed, old_depth, 0, self.memory), from, to)
+                .min(depth)
+                .max(1 - self.memory)
+        };
+        let (rate_depth, ceil_depth) =
+            (depth(a, params.rate, params.burst), depth(a, params.ceil, params.cburst));
+        class.tokens = carried(class.tokens, class.depth, (old.rate, params.rate), rate_depth);
+        class.ctokens = carried(class.ctokens, class.ceil_depth, (old.ceil, params.ceil), ceil_depth);
+        class.charged = clock;
+        (class.depth, class.ceil_depth) = (rate_depth, ceil_depth);
+        class.price = price(a, params.rate, params.mpu);
+        class.ceil_price = price(a, params.ceil, params.mpu);
+        if let Some(leaf) = self.leaves.get_mut(self.leaf_of[n as usize] as usize) {
+            leaf.quantum = params.quantum;
+            if leaf.priority != params.priority {
+                leaf.priority = params.priority;
+                self.change_priority(n, params.priority);
+            }
+        }
+        self.params[n as usize] = params.clone();
+        let lack = self.change_mode(n, 0);
+        self.classes[n as usize].ticket = 0;
+        if self.classes[n as usize].mode != Mode::Can {
+            self.wait(n, clock, lack);
+        }
+    }
+
+    /// Leaf `n` takes its turns at another priority, in rounds that are there or are made.
+    fn change_priority(&mut self, n: u32, priority: usize) {
+        let active = self.classes[n as usize].active != 0;
+        if active {
+            self.deactivate(n);
+        }
+        let count = self.classes.len();
+        for rounds in &mut self.rounds {
+            let members = &mut rounds[priority].members;
+            if members.is_empty() {
+                *members = Numbers::below(count);
+            }
+        }
+        if active {
+            self.classes[n as usize].active = 1 << priority;
+            self.activate(n);
+        }
+    }
+
+    /// Deletes leaf `n` and makes it anew: what waits goes to `dropped`, buckets are full.
+    fn renew(&mut self, n: u32, clock: i128, dropped: &mut Vec<Dropped>) {
+        let leaf = &mut self.leaves[self.leaf_of[n as usize] as usize];
+        let before = dropped.len();
+        leaf.queue.for_each(&mut |item| dropped.push((*item, Reason::Reconfigured)));
+        count_drops(n, &dropped[before..], &mut self.counts);
+        let params = &self.params[n as usize];
+        leaf.queue = Q::nested(&params.leaf, params.rate, &self.hash);
+        leaf.deficit = [0; LEVELS];
+        if self.classes[n as usize].active != 0 {
+            self.deactivate(n);
+        }
+        let class = &mut self.classes[n as usize];
+        (class.tokens, class.ctokens, class.charged) = (class.depth, class.ceil_depth, clock);
+        class.ticket = 0;
+        self.change_mode(n, 0);
+    }
+
     fn on_each(&mut self, mask: u8, mut act: impl FnMut(&mut [Rounds], usize)) {
         for p in (0..PRIORITIES).filter(|p| mask & (1 << p) != 0) {
             act(&mut self.rounds, p);
@@ -487,6 +569,38 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
             Some(_) => Params::by_owner(values, served.owners),
         };
         Ok(Htb::new(params?, served.keys.clone(), served.hash))
+    }
+
+    fn adopt(&mut self, other: Htb<Q>, now: Time, _dropped: &mut Vec<Dropped>) {
+        let clock = self.arithmetic.clock(now);
+        self.r2q = other.r2q;
+        for (n, params) in other.params.iter().enumerate() {
+            if self.params[n] != *params {
+                self.set(n as u32, params, clock);
+            }
+        }
+    }
+
+    fn succeed(&mut self, old: &Htb<Q>) {
+        self.newcomers.clone_from(&old.newcomers);
+        self.counts.clone_from(&old.counts);
+        for leaf in &old.leaves {
+            let counts = &mut self.counts[leaf.class as usize].drops[Reason::Reconfigured as usize];
+            *counts += u64::from(leaf.queue.packets());
+        }
+    }
+
+    fn share(&mut self, key: usize, share: &Share, now: Time, dropped: &mut Vec<Dropped>) -> bool {
+        let Some(leaf) = self.queues.get(key).and_then(|leaf| self.leaves.get(*leaf as usize)) else {
+            return false;
+        };
+        let (n, clock) = (leaf.class, self.arithmetic.clock(now));
+        let params = self.params[n as usize].with(share, self.r2q);
+        self.set(n, &params, clock);
+        if share.replace {
+            self.renew(n, clock, dropped);
+        }
+        true
     }
 
     fn has(&self, key: usize) -> bool {
@@ -587,8 +701,8 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
         match name {
             "packets" => leaf.map(|leaf| f64::from(leaf.queue.packets())),
             "bytes" => leaf.map(|leaf| leaf.queue.bytes() as f64),
-            "tokens" => bucket(node.tokens, node.depth, self.rates[n].0),
-            "ctokens" => bucket(node.ctokens, node.ceil_depth, self.rates[n].1),
+            "tokens" => bucket(node.tokens, node.depth, self.params[n].rate),
+            "ctokens" => bucket(node.ctokens, node.ceil_depth, self.params[n].ceil),
             _ => self.counts[n].named(name).map(|count| count as f64),
         }
     }

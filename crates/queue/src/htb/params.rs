@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenflow_base::credit::{Arithmetic, Cells};
 use evenflow_base::schema::{Mechanism, Problem, Value, Values};
-use evenflow_base::{Duration, Rate};
+use evenflow_base::{Duration, Rate, Share};
 
 use super::rounds::Rounds;
 use super::{HZ, LEVELS, LIMIT, QUANTA, TABLE_MTU};
@@ -69,11 +69,28 @@ pub struct ClassParams {
     pub leaf: LeafParams,
 }
 
+impl ClassParams {
+    /// The same class with another share.
+    pub fn with(&self, share: &Share, r2q: f64) -> ClassParams {
+        let burst = |given: Option<u64>, rate| given.unwrap_or_else(|| default_burst(rate) as u64);
+        ClassParams {
+            rate: share.rate,
+            ceil: share.ceil,
+            burst: burst(share.burst, share.rate),
+            cburst: burst(share.cburst, share.ceil),
+            quantum: share.quantum.unwrap_or_else(|| default_quantum(share.rate, r2q) as i64),
+            ..self.clone()
+        }
+    }
+}
+
 /// The tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// In what tokens are counted.
     pub arithmetic: Arithmetic,
+    /// Rate in bytes a second over quantum in bytes, for a class that is given a rate without a quantum.
+    pub r2q: f64,
     /// All classes; turns go by the order in which they stand here, as by class identifier in the kernel.
     pub classes: Vec<ClassParams>,
     /// The leaf of each of the scheduler's queues, an index into `classes`; absent: no packet will come.
@@ -94,7 +111,7 @@ impl Params {
         // A traffic class that does not cross this link has no leaf; nobody will ask for it.
         let place = |name: &String| names.iter().position(|n| n == name);
         let leaves = queues.iter().map(place).collect();
-        Ok(Params { arithmetic: Arithmetic::of(values), classes, leaves })
+        Ok(Params { arithmetic: Arithmetic::of(values), r2q, classes, leaves })
     }
 
     /// A tree with a leaf made of `each` for every owner, below the classes that `classes` names.
@@ -111,7 +128,7 @@ impl Params {
         let each = owners.iter().filter_map(|owner| Some((owner.each.as_ref()?, owner.weight)));
         classes.extend(each.map(|(each, weight)| class(each, &names, r2q, weight)));
         let leaves = (names.len()..classes.len()).map(Some).collect();
-        Ok(Params { arithmetic: Arithmetic::of(values), classes, leaves })
+        Ok(Params { arithmetic: Arithmetic::of(values), r2q, classes, leaves })
     }
 }
 
@@ -147,7 +164,7 @@ pub(super) fn memory(values: &Values, owners: usize, class: usize, leaf_size: us
     prios.sort_unstable();
     prios.dedup();
     let cells = if Arithmetic::of(values) == Arithmetic::Ticks { 2 * size_of::<Cells>() } else { 0 };
-    let of_class = class + 2 * size_of::<NodeCounts>() + 64 + cells;
+    let of_class = class + size_of::<ClassParams>() + 2 * size_of::<NodeCounts>() + 48 + cells;
     let slots = |table: &Values| match leaf(table.get("leaf")).discipline {
         Discipline::Fifo => 0,
         Discipline::Sfq(p) => sfq::memory(p.divisor),

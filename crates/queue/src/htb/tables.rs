@@ -13,6 +13,9 @@ const FRAME: Range = Range { min: 0.0, closed: true, max: 65_535.0 };
 
 const RATE: Range = Range { min: 1.0, closed: true, max: f64::INFINITY };
 
+/// What `tc class change` changes of a class, and we too.
+const CHANGES: &[&str] = &["rate", "ceil", "burst", "cburst", "prio", "quantum"];
+
 /// A leaf's queue.
 pub static LEAF: Nested = Nested {
     name: "htb-leaf",
@@ -72,6 +75,7 @@ pub static LEAF: Nested = Nested {
         Param { default: Fallback::Absent("true with codel and fq-codel"), ..codel::ECN },
         codel::CE_THRESHOLD,
     ],
+    changes: &[],
 };
 
 /// A class.
@@ -160,13 +164,19 @@ pub static CLASS: Nested = Nested {
             doc: "Leaves: the queue.",
         },
     ],
+    changes: CHANGES,
 };
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "htb",
     room: Room::Scheduler,
-    traits: Traits { shapes: true, tree: true, ..Mechanism::PLAIN },
+    traits: Traits {
+        shapes: true,
+        tree: true,
+        changes: CHANGES,
+        ..Mechanism::PLAIN
+    },
     title: "Hierarchical token bucket (HTB)",
     doc: "A tree of classes with a rate and a ceiling each. Leaves hold the packets; a class that has used up its rate borrows from its \
           parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate. Observables are \
@@ -243,6 +253,7 @@ pub static TABLE: Mechanism = Mechanism {
             name: "pushed_out",
             doc: "Taken out of the longest slot of a leaf's SFQ, or of its FQ-CoDel's fattest queue.",
         },
+        Counter { name: "reconfigured", doc: "Waited in a class that was deleted and made anew." },
         Counter { name: "codel", doc: "A leaf's CoDel, or one of its FQ-CoDel's." },
         Counter {
             name: "ce_threshold",
@@ -253,6 +264,10 @@ pub static TABLE: Mechanism = Mechanism {
         Deviation {
             what: "Classes take their turns in the order of their names, users and flows in theirs, named classes first.",
             why: "The kernel goes by class identifiers, which nothing has here.",
+        },
+        Deviation {
+            what: "With real numbers a class that changes keeps the bytes in its buckets, in ticks the time that they stand for.",
+            why: "The kernel keeps the time: each rise of the rate brings as many bytes as it multiplies it by.",
         },
         Deviation {
             what: "A ceiling below the rate is refused.",

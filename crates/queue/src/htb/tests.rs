@@ -30,7 +30,7 @@ fn class(parent: Option<usize>, rate: f64, ceil: f64) -> ClassParams {
 fn htb(arithmetic: Arithmetic, classes: Vec<ClassParams>) -> Htb {
     let is_leaf = |n: &usize| classes.iter().all(|c| c.parent != Some(*n));
     let leaves = (0..classes.len()).filter(is_leaf).map(Some).collect();
-    Htb::new(Params { arithmetic, classes, leaves }, Arc::from([]), &Stream::new(1, "hash"))
+    Htb::new(Params { arithmetic, r2q: 10.0, classes, leaves }, Arc::from([]), &Stream::new(1, "hash"))
 }
 
 fn real(classes: Vec<ClassParams>) -> Htb {
@@ -386,7 +386,8 @@ fn a_leaf_may_be_sfq() {
     let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
     leaf.leaf = LeafParams { limit: Limit::Packets(3), discipline: Discipline::Sfq(sfq) };
-    let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
+    let params =
+        Params { arithmetic: Arithmetic::Real, r2q: 10.0, classes: vec![leaf], leaves: vec![Some(0)] };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
     let places = [0, 1].map(|flow| q.place(0, &Packet::new(flow, 1000, 1000), Time(0)));
     assert_ne!(places[0], places[1]);
@@ -414,7 +415,8 @@ fn a_leaf_emptied_by_pushing_out_can_come_back() {
     let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
     leaf.leaf = LeafParams { limit: Limit::Packets(1), discipline: Discipline::Sfq(sfq) };
-    let params = Params { arithmetic: Arithmetic::Real, classes: vec![leaf], leaves: vec![Some(0)] };
+    let params =
+        Params { arithmetic: Arithmetic::Real, r2q: 10.0, classes: vec![leaf], leaves: vec![Some(0)] };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
     let places = [0, 1].map(|flow| q.place(0, &Packet::new(flow, 1000, 1000), Time(0)));
     q.enqueue(places[0], item(0, 1000, 1));
@@ -541,4 +543,93 @@ fn each_mistake_is_told() {
         .map(|n| (names[n].as_str(), if n == 0 { plain() } else { with_parent(&names[n - 1]) }))
         .collect();
     has(&given("class", &chain, None), "classes: c8.parent: 9 levels are too many; there are 8");
+}
+
+// --- classes that change
+
+fn left_over(q: &Htb, n: usize, now: Time) -> f64 {
+    q.observe(Some(n), "tokens", now).expect("a bucket")
+}
+
+#[test]
+fn a_changed_class_keeps_its_bytes_and_waits_for_the_rest_at_the_new_rate() {
+    // 1600 of burst let two packets of 1000 go: 400 are overdrawn. 500 us at 0.25 bytes a us bring 125; the 275 that lack take
+    // 550 us at 0.5.
+    let mut q = real(vec![class(None, 2.0 * MBIT, 2.0 * MBIT)]);
+    put(&mut q, 0, 1000, 3);
+    assert!(next(&mut q, Time(0)).is_some() && next(&mut q, Time(0)).is_some());
+    assert!(next(&mut q, Time(0)).is_none());
+    assert_eq!(q.next_event(), Time(1_600_000));
+    let other = real(vec![class(None, 4.0 * MBIT, 4.0 * MBIT)]);
+    q.adopt(other, Time(500_000), &mut Vec::new());
+    assert!((left_over(&q, 0, Time(500_000)) + 275.0).abs() < 1e-6);
+    assert!(next(&mut q, Time(500_000)).is_none());
+    assert_eq!(q.next_event(), Time(1_050_000));
+    assert!(next(&mut q, Time(1_050_000)).is_some());
+}
+
+#[test]
+fn in_ticks_a_changed_class_keeps_its_time() {
+    // 1600 bytes at a byte a us are 25,000 ticks; at a tenth of the rate they are worth 160 bytes.
+    let mut q = htb(Arithmetic::Ticks, vec![class(None, BYTE_A_US, BYTE_A_US)]);
+    let other = htb(Arithmetic::Ticks, vec![class(None, BYTE_A_US / 10.0, BYTE_A_US / 10.0)]);
+    q.adopt(other, Time(0), &mut Vec::new());
+    assert!((left_over(&q, 0, Time(0)) - 160.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_leaf_with_packets_changes_its_priority() {
+    let leaf = |priority| ClassParams { priority, ..class(None, BYTE_A_US, BYTE_A_US) };
+    let mut q = real(vec![leaf(1), leaf(1)]);
+    put(&mut q, 0, 100, 2);
+    put(&mut q, 1, 100, 2);
+    q.adopt(real(vec![leaf(5), leaf(1)]), Time(0), &mut Vec::new());
+    let order: Vec<u8> = std::iter::from_fn(|| next(&mut q, Time(0))).map(|item| item.packet.class).collect();
+    assert_eq!(order, [1, 1, 0, 0]);
+}
+
+#[test]
+fn a_share_is_what_tc_gives_a_class_that_names_no_more() {
+    let mut q = real(vec![class(None, BYTE_A_US, BYTE_A_US), class(None, MBIT, MBIT)]);
+    put(&mut q, 1, 1000, 3);
+    let share = Share {
+        rate: Rate(4.0 * MBIT),
+        ceil: Rate(BYTE_A_US),
+        burst: None,
+        cburst: Some(9000),
+        quantum: None,
+        replace: false,
+    };
+    assert!(q.share(1, &share, Time(0), &mut Vec::new()));
+    assert!(!q.share(7, &share, Time(0), &mut Vec::new()));
+    let now = &q.params[1];
+    assert_eq!((now.rate, now.ceil, now.burst, now.cburst), (Rate(4.0 * MBIT), Rate(BYTE_A_US), 1600, 9000));
+    assert_eq!(now.quantum, 50_000); // 500,000 bytes a second over 10
+    assert_eq!(q.leaves[1].queue.packets(), 3);
+}
+
+#[test]
+fn a_replaced_class_drops_what_waits_and_is_full() {
+    let mut q = real(vec![class(None, MBIT, MBIT), class(None, MBIT, MBIT)]);
+    put(&mut q, 0, 1000, 4);
+    assert!(next(&mut q, Time(0)).is_some() && next(&mut q, Time(0)).is_some());
+    let share = Share {
+        rate: Rate(MBIT),
+        ceil: Rate(MBIT),
+        burst: Some(1600),
+        cburst: Some(1600),
+        quantum: None,
+        replace: true,
+    };
+    let mut dropped = Vec::new();
+    assert!(q.share(0, &share, Time(1), &mut dropped));
+    assert_eq!(
+        dropped.iter().map(|(item, why)| (item.packet.seq, *why)).collect::<Vec<_>>(),
+        [(2, Reason::Reconfigured), (3, Reason::Reconfigured)]
+    );
+    assert!((left_over(&q, 0, Time(1)) - 1600.0).abs() < 1e-6);
+    assert_eq!(q.observe(Some(0), "drops", Time(1)), Some(2.0));
+    put(&mut q, 0, 1000, 1);
+    assert!(next(&mut q, Time(1)).is_some());
+    assert!(next(&mut q, Time(1)).is_none());
 }

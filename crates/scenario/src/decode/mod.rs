@@ -9,6 +9,7 @@ mod drafts;
 mod groups;
 mod network;
 mod record;
+mod steps;
 pub(crate) mod table;
 
 use evenflow_base::Duration;

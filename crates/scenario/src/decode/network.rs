@@ -8,8 +8,9 @@ use evenflow_queue::htb::leaf_names;
 use serde_json::Value as Json;
 
 use super::drafts::{GroupDraft, LinkDraft, StageDraft};
+use super::steps::{Versions, steps};
 use super::table::{self, Table, unknown_keys};
-use super::{as_table, by_name, fixed, list, mechanism_in, plain, refuse_later, single, text};
+use super::{as_table, by_name, fixed, mechanism_in, plain, refuse_later, single, text};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 use crate::model::{
     Component, Direction, Hop, Jitter, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage,
@@ -185,41 +186,9 @@ fn rate(table: &Table, path: &str, errors: &mut Errors) -> Option<Option<RateSpe
 }
 
 fn rate_steps(json: &Json, path: &str, errors: &mut Errors) -> Option<Vec<(Time, Rate)>> {
-    let items = list(json, "[time, rate] pairs", path, errors)?;
-    if items.is_empty() {
-        errors.push(path, "an empty list gives no rate");
-        return None;
-    }
-    let mut steps: Vec<Option<(Time, Rate)>> = Vec::new();
-    let mut last: Option<f64> = None;
-    for (i, item) in items.iter().enumerate() {
-        let here = format!("{path}[{i}]");
-        let Json::Array(pair) = item else {
-            errors.push(here, format!("[time, rate] is needed, not {}", shown(item)));
-            steps.push(None);
-            continue;
-        };
-        let [at, rate] = pair.as_slice() else {
-            errors.push(here, format!("[time, rate] is needed, not a list of {}", pair.len()));
-            steps.push(None);
-            continue;
-        };
-        let at = single(at, Type::Duration, &Range::NOT_NEGATIVE, &format!("{here}[0]"), errors)
-            .and_then(|v| v.number());
-        let rate =
-            single(rate, Type::Rate, &LINK_RATE, &format!("{here}[1]"), errors).and_then(|v| v.number());
-        if let Some(at) = at {
-            if i == 0 && at != 0.0 {
-                errors.push(format!("{here}[0]"), "the first step must be at \"0 s\"");
-            }
-            if last.is_some_and(|last| at <= last) {
-                errors.push(format!("{here}[0]"), "steps must go forward in time");
-            }
-            last = Some(at);
-        }
-        steps.push(at.zip(rate).map(|(at, rate)| (Time::from_seconds(at), Rate(rate))));
-    }
-    steps.into_iter().collect()
+    steps(json, "rate", path, errors, |json, path, errors| {
+        single(json, Type::Rate, &LINK_RATE, path, errors).and_then(|v| v.number()).map(Rate)
+    })
 }
 
 /// `per`.
@@ -261,24 +230,45 @@ fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> 
     if !has_rate {
         errors.push(&path, "a link without a rate is pure delay: nothing ever waits in it");
     }
-    let rule = rule(table, &path, errors);
     let before = errors.len();
-    let limit = limit(table, &path, errors);
+    let versions = Versions::of(table, &path, errors);
+    let change = plain(table, &QUEUE, "change", &path, errors);
+    if table.contains_key("change") && !versions.changes() {
+        errors.push(join(&path, "change"), "says how steps are taken, and nothing in this queue has any");
+    }
+    let mut decoded = Vec::new();
+    for &time in &versions.times {
+        let mut found = Errors::default();
+        let queue = queue_at(&versions.at(table, time), has_rate, &path, &mut found);
+        versions.report(&found, time, errors);
+        decoded.push(queue.map(|queue| (time, queue)));
+    }
+    let mut decoded = decoded.into_iter().collect::<Option<Vec<_>>>()?.into_iter();
+    let (_, first) = decoded.next().filter(|_| errors.len() == before)?;
+    let replaces = change? == Value::Word("replace".into());
+    Some(Some(Queue { changes: decoded.collect(), replaces, ..first }))
+}
+
+/// A queue without steps.
+fn queue_at(table: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> Option<Queue> {
+    let rule = rule(table, path, errors);
+    let before = errors.len();
+    let limit = limit(table, path, errors);
     let limit_sound = errors.len() == before;
     let scheduler = match table.get("scheduler") {
         None => Some((None, SchedulerPer::Class)),
-        Some(json) => scheduler(json, &join(&path, "scheduler"), errors),
+        Some(json) => scheduler(json, &join(path, "scheduler"), errors),
     };
     let (scheduler, mut scheduler_per) = scheduler?;
     if limit.is_some() && scheduler.as_ref().is_some_and(|s| s.values.get("latency").is_some()) {
         let why = "is a limit in other words, and the queue has one; give one of them";
-        errors.push(join(&join(&path, "scheduler"), "latency"), why);
+        errors.push(join(&join(path, "scheduler"), "latency"), why);
         return None;
     }
     let rule = rule?;
     if rule.mechanism.traits.owns_queues {
         if scheduler.is_some() {
-            let path = join(&path, "scheduler");
+            let path = join(path, "scheduler");
             errors.push(path, format!("{} is a scheduler itself; leave this out", rule.mechanism.kind));
             return None;
         }
@@ -286,13 +276,13 @@ fn queue(direction: &Table, has_rate: bool, path: &str, errors: &mut Errors) -> 
     }
     let clash = scheduler.as_ref().and_then(|s| evenflow_queue::clash(rule.mechanism, s.mechanism));
     if let Some(why) = clash {
-        errors.push(join(&path, "scheduler"), why);
+        errors.push(join(path, "scheduler"), why);
         return None;
     }
     (has_rate && limit_sound).then_some(())?;
     let traits = [scheduler.as_ref(), Some(&rule)].into_iter().flatten().map(|spec| spec.mechanism.traits);
     let limit = limit.or_else(|| traits.into_iter().find_map(|t| t.default_limit).map(Value::Packets));
-    Some(Some(Queue { rule, limit, scheduler, scheduler_per }))
+    Some(Queue { rule, limit, scheduler, scheduler_per, changes: Vec::new(), replaces: false })
 }
 
 /// The admission rule: the `kind` and parameters of a queue.
@@ -754,6 +744,12 @@ pub(super) fn ties(
                 Err(message) => errors.push(join(&path, "peer"), message),
             }
         }
+        if stage.controls.is_none()
+            && let Some(own) = stage.mechanism.filter(|own| own.traits.shares)
+        {
+            let why = format!("is required: {} gives shares to the queues of a link", own.kind);
+            errors.push(join(&path, "controls"), why);
+        }
         if let Some(name) = &stage.controls {
             match controlled(i, name, &stages, links, &meet) {
                 Ok(link) => controls[i] = link,
@@ -874,6 +870,16 @@ fn controlled(
     let direction = if way == 1 { spec.reverse.as_ref().unwrap_or(&spec.forward) } else { &spec.forward };
     if direction.rate.is_none() {
         return Err(format!("{} has no rate that could be set", quoted(name)));
+    }
+    if own.traits.shares {
+        let scheduler = direction.queue.as_ref().and_then(|queue| queue.scheduler.as_ref());
+        let per = direction.queue.as_ref().map(|queue| queue.scheduler_per);
+        if !scheduler.is_some_and(|s| s.mechanism.traits.tree) || per == Some(SchedulerPer::Class) {
+            return Err(format!(
+                "{} has no queue whose share could be set; give it a scheduler of kind \"htb\" with per = \"user\" or \"flow\"",
+                quoted(name)
+            ));
+        }
     }
     if !meet(Component::Stage(i), Component::Link(link)) {
         return Err(format!("no path has both this stage and {}", quoted(name)));

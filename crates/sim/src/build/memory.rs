@@ -65,7 +65,9 @@ fn schedulers_bytes(scenario: &Scenario, index: usize) -> u64 {
             SchedulerPer::Flow => flows,
         };
         let schedulers = [Some(&queue.rule), queue.scheduler.as_ref()].into_iter().flatten();
-        schedulers.map(|s| evenflow_queue::memory(s.mechanism.kind, &s.values, owners)).sum::<u64>()
+        let once =
+            schedulers.map(|s| evenflow_queue::memory(s.mechanism.kind, &s.values, owners)).sum::<u64>();
+        once * (1 + queue.changes.len() as u64)
     };
     copies * queues.map(of).sum::<u64>()
 }

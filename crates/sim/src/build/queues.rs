@@ -7,7 +7,7 @@ use evenflow_base::random::key_of;
 use evenflow_base::schema::{Value, Values};
 use evenflow_base::{Duration, Fine, Rate, Stream, Time};
 use evenflow_queue::held::{Owner, Served};
-use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, implied_limit};
+use evenflow_queue::{Admission, Gate, Limit, LinkFacts, Qdisc, Scheduler, Setting, implied_limit};
 use evenflow_scenario::model::{
     Component, Direction, EventKind, Histogram, Jitter as JitterSpec, Lost, Queue as QueueSpec, RateSpec,
     SchedulerPer, Spec, Target,
@@ -163,10 +163,6 @@ impl Builder<'_> {
         link: usize,
         select: &(Select, Vec<f64>),
     ) -> Queue {
-        let steps = match &direction.rate {
-            Some(RateSpec::Steps(steps)) => steps.iter().skip(1).rev().copied().collect(),
-            _ => Vec::new(),
-        };
         let purpose = |what: &str| format!("{}{what}", if way == 1 { "reverse." } else { "" });
         let own = |what: &str| stream(self.seed, name, &copy.owner, &purpose(what));
         let loss =
@@ -188,7 +184,9 @@ impl Builder<'_> {
             stream: own("jitter"),
         });
         let controlled = self.scenario.stages.iter().any(|stage| stage.controls == Some((link, way)));
-        let fixed = steps.is_empty() && !controlled;
+        let stepped = matches!(&direction.rate, Some(RateSpec::Steps(steps)) if steps.len() > 1)
+            || direction.queue.as_ref().is_some_and(|queue| !queue.changes.is_empty());
+        let fixed = !stepped && !controlled;
         let free = fixed && loss.is_none() && jitter.is_none() && !self.options.event_path;
         let (rule, limit, spec) = match &direction.queue {
             None if free && (way == 1 || !self.observed(link)) => return Queue::Open,
@@ -204,13 +202,7 @@ impl Builder<'_> {
                 let values = self.drawn(&q.rule.values, name, copy);
                 let rule = Admission::build(q.rule.mechanism.kind, &values, link_facts)
                     .expect("the scenario was checked");
-                let limit = q.limit.as_ref().map(|l| draw(l, || own("limit"), copy.index));
-                let limit = limit.or_else(|| {
-                    let spec = q.scheduler.as_ref()?;
-                    let values = spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index);
-                    implied_limit(spec.mechanism.kind, &values)
-                });
-                (rule, Limit::new(limit.as_ref()), Some(q))
+                (rule, limit_of(q, copy, &own), Some(q))
             }
         };
         let wants_lengths = way == 0
@@ -229,18 +221,35 @@ impl Builder<'_> {
             let waiting = VecDeque::new();
             return Queue::Fifo(Box::new(Fifo { gate, impairments, impaired, plain, lengths, waiting }));
         }
+        let build = |spec: &Spec, q: &QueueSpec| {
+            let values = match q.rule.mechanism.traits.owns_queues {
+                true => self.drawn(&spec.values, name, copy),
+                false => spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index),
+            };
+            self.scheduler(spec, &values, q.scheduler_per, link, &select.1, &own)
+        };
         let (scheduler, select) = match (scheduler, spec) {
-            (Some(spec), Some(q)) => {
-                let values = match q.rule.mechanism.traits.owns_queues {
-                    true => self.drawn(&spec.values, name, copy),
-                    false => spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index),
-                };
-                (self.scheduler(spec, &values, q.scheduler_per, link, &select.1, &own), select.0.clone())
-            }
+            (Some(spec), Some(q)) => (build(spec, q), select.0.clone()),
             _ => (Scheduler::Fifo(Box::default()), Select::One),
         };
+        let mut changes = Vec::new();
+        if let Some(RateSpec::Steps(steps)) = &direction.rate {
+            changes.extend(steps.iter().skip(1).map(|&(at, rate)| (at, Setting::LinkRate(rate))));
+        }
+        let (mut before, replaces) = (spec, spec.is_some_and(|q| q.replaces));
+        for (at, now) in spec.iter().flat_map(|q| &q.changes) {
+            changes.push((*at, Setting::Limit(limit_of(now, copy, &own))));
+            let values = |q: &QueueSpec| q.scheduler.as_ref().map(|spec| spec.values.clone());
+            if let Some(spec) = now.scheduler.as_ref().filter(|_| before.and_then(values) != values(now)) {
+                let set = if replaces { Setting::Replace } else { Setting::Change };
+                changes.push((*at, set(Box::new(build(spec, now)))));
+            }
+            before = Some(now);
+        }
+        changes.sort_by_key(|change| change.0);
+        changes.reverse();
         let qdisc = Qdisc::new(gate, scheduler);
-        Queue::Events(Box::new(Events { impairments, lengths, steps, ..Events::new(qdisc, select) }))
+        Queue::Events(Box::new(Events { impairments, lengths, changes, ..Events::new(qdisc, select) }))
     }
 
     /// How a link's delay varies in one of its directions.
@@ -309,4 +318,15 @@ impl Builder<'_> {
             })
             || record.events.contains(&EventKind::Arrival)
     }
+}
+
+/// How much may wait in a link's copy, whose streams `own` makes.
+fn limit_of(queue: &QueueSpec, copy: &Copy, own: &dyn Fn(&str) -> Stream) -> Limit {
+    let limit = queue.limit.as_ref().map(|limit| draw(limit, || own("limit"), copy.index));
+    let limit = limit.or_else(|| {
+        let spec = queue.scheduler.as_ref()?;
+        let values = spec.values.drawn(&|what| own(&format!("scheduler.{what}")), copy.index);
+        implied_limit(spec.mechanism.kind, &values)
+    });
+    Limit::new(limit.as_ref())
 }

@@ -115,6 +115,7 @@ impl Engine {
             engine.set_timer(start, flow, Wake::Start);
         }
         engine.start_arrivals();
+        engine.schedule_changes();
         let opens = (!engine.window_open).then_some(engine.net.window.from);
         engine.probes.schedule(opens);
         engine.update_agenda();

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use evenflow_base::{Duration, Ecn, Fine, Options, Packet, Reason, Time, Verdict};
-use evenflow_queue::{Dropped, Next, Qdisc, Queued};
+use evenflow_queue::{Dropped, Next, Qdisc, Queued, Setting};
 
 use super::{Engine, LANES, WAKE};
 use crate::events::{InFlight, Key, Rank, key};
@@ -216,13 +216,13 @@ impl Engine {
         let class = usize::from(packet.class);
         self.net.sides[lane].by_class[class].other_arrived += u64::from(window.holds(now));
         let Queue::Events(q) = &mut port.queue else { return };
-        if let Some(rate) = q.step(now) {
+        q.note_length(now, &window);
+        let mut dropped = std::mem::take(&mut self.dropped);
+        if let Some(rate) = q.change(now, &mut dropped) {
             port.byte_time = rate.byte_time();
         }
-        q.note_length(now, &window);
         let (copy, flows, slots) = (port.copy, &self.net.flows, &self.net.slots);
         let (probes, options) = (&mut self.probes, &mut self.options);
-        let mut dropped = std::mem::take(&mut self.dropped);
         let impairments = &mut q.impairments;
         let show = |qdisc: &Qdisc, _: usize, packet: &mut Packet, verdict: Verdict| {
             if probes.watches_ports {
@@ -290,13 +290,62 @@ impl Engine {
     #[inline(never)]
     fn wake(&mut self, index: u32, now: Time) {
         let Queue::Events(q) = &mut self.net.ports[index as usize].queue else { return };
-        // A wake-up that is not the one on record is stale, and a busy port asks anyway.
-        if q.wake != now {
+        // A wake-up that is not the one on record is stale, unless something changes.
+        let changes = q.changes.last().is_some_and(|change| change.0 <= now);
+        if q.wake == now {
+            q.wake = Time::NEVER;
+        } else if !changes {
             return;
         }
-        q.wake = Time::NEVER;
+        if changes {
+            self.change(index, now);
+        }
+        self.ask_if_free(index, now);
+    }
+
+    /// Makes the changes of an event-path port that are due.
+    fn change(&mut self, index: u32, now: Time) {
+        let port = &mut self.net.ports[index as usize];
+        let Queue::Events(q) = &mut port.queue else { return };
+        q.note_length(now, &self.net.window);
+        let mut dropped = std::mem::take(&mut self.dropped);
+        if let Some(rate) = q.change(now, &mut dropped) {
+            port.byte_time = rate.byte_time();
+        }
+        self.book_drops(index, now, dropped);
+    }
+
+    /// Changes a setting of an event-path port at `now`, where a stage says so.
+    pub(super) fn set(&mut self, index: u32, setting: Setting, now: Time) {
+        self.change(index, now);
+        let port = &mut self.net.ports[index as usize];
+        let Queue::Events(q) = &mut port.queue else { return };
+        if let Setting::LinkRate(rate) = setting {
+            port.byte_time = rate.byte_time();
+            return q.qdisc.set(setting, now, &mut self.dropped);
+        }
+        let mut dropped = std::mem::take(&mut self.dropped);
+        q.qdisc.set(setting, now, &mut dropped);
+        self.book_drops(index, now, dropped);
+        self.ask_if_free(index, now);
+    }
+
+    /// Asks an event-path port for a packet unless one is on the wire, whose end does so.
+    fn ask_if_free(&mut self, index: u32, now: Time) {
+        let Queue::Events(q) = &self.net.ports[index as usize].queue else { return };
         if !q.qdisc.is_busy() {
             self.ask_again(index, Fine::at(now), now);
+        }
+    }
+
+    /// Ports are woken when more than their rates changes.
+    pub(super) fn schedule_changes(&mut self) {
+        for (index, port) in self.net.ports.iter().enumerate() {
+            let Queue::Events(q) = &port.queue else { continue };
+            for at in q.reconfigured() {
+                let index = index as u32;
+                self.services.push(Reverse((key(at, Rank::Service, 0, index), index | WAKE)));
+            }
         }
     }
 
@@ -316,7 +365,7 @@ impl Engine {
         let lane = port.side;
         let began = start.ceil();
         if let Queue::Events(q) = &mut port.queue
-            && let Some(rate) = q.step(began)
+            && let Some(rate) = q.change_rate(began)
         {
             port.byte_time = rate.byte_time();
         }

@@ -304,14 +304,20 @@ impl Engine {
 
     /// Changes what a stage controls.
     fn reconfigure(&mut self, index: u32, setting: Setting, now: Time) {
-        let Setting::Rate(rate) = setting;
         for i in 0..self.net.stages[index as usize].controls.len() {
-            let port = &mut self.net.ports[self.net.stages[index as usize].controls[i] as usize];
-            if let Queue::Events(q) = &mut port.queue {
-                q.step(now);
-                q.qdisc.set(QueueSetting::LinkRate(rate), now);
-                port.byte_time = rate.byte_time();
-            }
+            let port = self.net.stages[index as usize].controls[i];
+            let Queue::Events(q) = &self.net.ports[port as usize].queue else { continue };
+            let set = match setting {
+                Setting::Rate(rate) => QueueSetting::LinkRate(rate),
+                Setting::Share(flow, class, share) => {
+                    let key = q.select.key_of(flow, class, &self.net.slots);
+                    if !q.qdisc.has(key) {
+                        continue;
+                    }
+                    QueueSetting::Share(key, share)
+                }
+            };
+            self.set(port, set, now);
         }
     }
 

@@ -1,0 +1,171 @@
+//! `{ steps = [[time, value], …] }`: what a link's rate, or a value of its queue, is from each instant on.
+
+use evenflow_base::Time;
+use evenflow_base::schema::{Mechanism, Range, Room, Type};
+use serde_json::Value as Json;
+
+use super::{Table, list, single};
+use crate::catalogue;
+use crate::errors::{Errors, join, shown, suggestion};
+
+/// The most instants at which a queue changes: it is built for each of them.
+const MOST: usize = 1000;
+
+/// Pairs of time and value, read by `value`; the first at zero, in rising order.
+pub(super) fn steps<T>(
+    json: &Json,
+    of: &str,
+    path: &str,
+    errors: &mut Errors,
+    mut value: impl FnMut(&Json, &str, &mut Errors) -> Option<T>,
+) -> Option<Vec<(Time, T)>> {
+    let items = list(json, &format!("[time, {of}] pairs"), path, errors)?;
+    if items.is_empty() {
+        errors.push(path, format!("an empty list gives no {of}"));
+        return None;
+    }
+    let mut steps: Vec<Option<(Time, T)>> = Vec::new();
+    let mut last: Option<f64> = None;
+    for (i, item) in items.iter().enumerate() {
+        let here = format!("{path}[{i}]");
+        let Json::Array(pair) = item else {
+            errors.push(here, format!("[time, {of}] is needed, not {}", shown(item)));
+            steps.push(None);
+            continue;
+        };
+        let [at, given] = pair.as_slice() else {
+            errors.push(here, format!("[time, {of}] is needed, not a list of {}", pair.len()));
+            steps.push(None);
+            continue;
+        };
+        let at = single(at, Type::Duration, &Range::NOT_NEGATIVE, &format!("{here}[0]"), errors)
+            .and_then(|v| v.number());
+        let given = value(given, &format!("{here}[1]"), errors);
+        if let Some(at) = at {
+            if i == 0 && at != 0.0 {
+                errors.push(format!("{here}[0]"), "the first step must be at \"0 s\"");
+            }
+            if last.is_some_and(|last| at <= last) {
+                errors.push(format!("{here}[0]"), "steps must go forward in time");
+            }
+            last = Some(at);
+        }
+        steps.push(at.zip(given).map(|(at, given)| (Time::from_seconds(at), given)));
+    }
+    steps.into_iter().collect()
+}
+
+/// A value of a queue's table that has steps.
+struct Stepped {
+    /// The keys that lead to it from the queue's table.
+    keys: Vec<String>,
+    path: String,
+    steps: Vec<(Time, Json)>,
+}
+
+/// A queue's table as it is from each instant on, the first from zero; one version where nothing has steps.
+pub(super) struct Versions {
+    stepped: Vec<Stepped>,
+    /// When they begin.
+    pub(super) times: Vec<Time>,
+}
+
+impl Versions {
+    /// Looks for steps in the limit and the scheduler of a queue's `table` at `path`.
+    pub(super) fn of(table: &Table, path: &str, errors: &mut Errors) -> Versions {
+        let mut stepped = Vec::new();
+        let kind = table.get("scheduler").and_then(|scheduler| scheduler.get("kind")).and_then(Json::as_str);
+        let mechanism =
+            kind.and_then(|kind| catalogue::all(Room::Scheduler).into_iter().find(|m| m.kind == kind));
+        for key in ["limit", "scheduler"] {
+            if let Some(json) = table.get(key) {
+                let at = (&mut vec![key.to_owned()], join(path, key));
+                look(json, at, mechanism, &mut stepped, errors);
+            }
+        }
+        let all = stepped.iter().flat_map(|value| value.steps.iter().map(|step| step.0));
+        let mut times: Vec<Time> = std::iter::once(Time::ZERO).chain(all).collect();
+        times.sort_unstable();
+        times.dedup();
+        if times.len() > MOST {
+            let why = format!("changes {} times; {MOST} are the most", times.len() - 1);
+            errors.push(path, why);
+            times.truncate(1);
+        }
+        Versions { stepped, times }
+    }
+
+    /// Whether anything changes.
+    pub(super) fn changes(&self) -> bool {
+        self.times.len() > 1
+    }
+
+    /// The table at `time`.
+    pub(super) fn at(&self, table: &Table, time: Time) -> Table {
+        let mut table = table.clone();
+        for value in &self.stepped {
+            let Some((first, rest)) = value.keys.split_first() else { continue };
+            let mut place = table.get_mut(first);
+            for key in rest {
+                place = place.and_then(|place| place.get_mut(key));
+            }
+            if let (Some(place), Some((_, now))) =
+                (place, value.steps.iter().rev().find(|step| step.0 <= time))
+            {
+                *place = now.clone();
+            }
+        }
+        table
+    }
+
+    /// Hands on what was found wrong in the table at `time`, at the step that gave it.
+    pub(super) fn report(&self, found: &Errors, time: Time, errors: &mut Errors) {
+        for (path, message) in found.iter() {
+            let of = self.stepped.iter().find(|value| value.path == path);
+            let step = of.and_then(|value| value.steps.iter().rposition(|step| step.0 <= time));
+            match step {
+                Some(step) => errors.push(format!("{path}.steps[{step}][1]"), message),
+                None => errors.push(path, message),
+            }
+        }
+    }
+}
+
+/// Finds the tables of steps in `json`, which stands where `keys` lead.
+fn look(
+    json: &Json,
+    (keys, path): (&mut Vec<String>, String),
+    mechanism: Option<&Mechanism>,
+    found: &mut Vec<Stepped>,
+    errors: &mut Errors,
+) {
+    let Json::Object(table) = json else { return };
+    let Some(given) = table.get("steps") else {
+        for (key, json) in table {
+            keys.push(key.clone());
+            look(json, (keys, join(&path, key)), mechanism, found, errors);
+            keys.pop();
+        }
+        return;
+    };
+    super::unknown_keys(table, ["steps"], &path, errors);
+    let key = keys.last().map_or("", String::as_str);
+    let changes = mechanism.map_or(&[][..], |mechanism| mechanism.traits.changes);
+    if keys.len() > 1 && !changes.contains(&key) {
+        let hint = match (mechanism, changes) {
+            (Some(mechanism), []) => format!("; nothing of {} can", mechanism.kind),
+            _ => suggestion(key, changes.iter().copied()),
+        };
+        errors.push(&path, format!("{key} cannot change on the way{hint}"));
+    }
+    let plain = |json: &Json, path: &str, errors: &mut Errors| match json {
+        Json::Object(_) | Json::Array(_) => {
+            errors.push(path, format!("a value is needed, not {}", shown(json)));
+            None
+        }
+        value => Some(value.clone()),
+    };
+    if let Some(steps) = steps(given, key, &join(&path, "steps"), errors, plain) {
+        found.push(Stepped { keys: keys.clone(), path, steps });
+    }
+}

@@ -1,0 +1,199 @@
+//! Bandwidth manager: gives each session its share of a line, by changing the class that holds its packets (Ben Ameur et al. 2016,
+//! section 2: HTBM).
+//!
+//! It stands on the path where both directions pass and controls a link whose scheduler has a queue for each user or flow; of a session
+//! that is over the queue stays as it is. Not here: who is a session and what each gets ([`crate::sessions`]), and a share that is
+//! given by rewriting windows ([`crate::window_tuner`]).
+
+use evenflow_base::schema::{
+    Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Values, Ways,
+};
+use evenflow_base::{Packet, Rate, Share, Time};
+
+use crate::sessions::{self, Sessions};
+use crate::station::{Cx, Owner, Pass, Setting, Station};
+
+/// Its configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// Who is served, and by what policy.
+    pub sessions: sessions::Params,
+    /// What a session may have with what others leave; absent: its share.
+    pub ceil: Option<Rate>,
+    /// Depth of the buckets, bytes; absent: as `tc` has it.
+    pub burst: Option<u64>,
+    /// Classes are deleted and made anew instead of changed.
+    pub replace: bool,
+}
+
+impl Params {
+    /// From decoded values.
+    pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
+        Ok(Params {
+            sessions: sessions::Params::new(values)?,
+            ceil: values.rate("ceil"),
+            burst: values.maybe("burst").map(|bytes| bytes as u64),
+            replace: values.word("change") == "replace",
+        })
+    }
+}
+
+/// The manager and its state.
+#[derive(Clone, Debug)]
+pub struct BandwidthManager {
+    params: Params,
+    sessions: Sessions,
+    changes: u64,
+}
+
+impl BandwidthManager {
+    /// With no session.
+    pub fn new(params: Params) -> BandwidthManager {
+        BandwidthManager { sessions: Sessions::new(params.sessions.clone()), params, changes: 0 }
+    }
+
+    /// Sets the classes of all sessions.
+    fn hand_out(&mut self, cx: &mut Cx) {
+        self.changes += 1;
+        let Params { ceil, burst, replace, .. } = self.params;
+        for session in self.sessions.open() {
+            let rate = Rate(session.share.0.max(1.0));
+            let ceil = Rate(ceil.map_or(rate.0, |ceil| ceil.0.max(rate.0)));
+            let share = Share { rate, ceil, burst, cburst: burst, quantum: None, replace };
+            cx.set(Setting::Share(session.slot, session.class, share));
+        }
+    }
+
+    fn meet(&mut self, packet: &Packet, cx: &mut Cx) -> Pass {
+        let before = self.sessions.open().len();
+        if self.sessions.meet(packet, cx) && self.sessions.open().len() != before {
+            self.hand_out(cx);
+        }
+        Pass::On
+    }
+}
+
+impl Station for BandwidthManager {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<BandwidthManager, Vec<Problem>> {
+        Params::new(values).map(BandwidthManager::new)
+    }
+
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        self.meet(packet, cx)
+    }
+
+    fn backward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        self.meet(packet, cx)
+    }
+
+    fn wake(&mut self, cx: &mut Cx) {
+        if self.sessions.wake(cx) {
+            self.hand_out(cx);
+        }
+    }
+
+    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
+        match name {
+            "changes" => Some(self.changes as f64),
+            _ => self.sessions.observe(name),
+        }
+    }
+}
+
+/// The observables of who manages sessions.
+pub(crate) const SESSIONS: [Observable; 3] = [
+    Observable { name: "sessions", unit: "sessions", doc: "Sessions that are open." },
+    Observable { name: "opened", unit: "sessions", doc: "Sessions that were opened." },
+    Observable { name: "assigned", unit: "bit/s", doc: "What the open sessions get together." },
+];
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "bandwidth-manager",
+    room: Room::Stage,
+    traits: Traits { ways: Ways::Both, controls: true, shares: true, ..Mechanism::PLAIN },
+    title: "Bandwidth manager",
+    doc: "Follows the sessions that open and close, and gives each its share of a line by changing the class of HTB that holds its \
+          packets.",
+    source: "Ben Ameur et al. 2016, section 2 (HTBM); tc-htb(8)",
+    params: &[
+        sessions::POLICY,
+        sessions::RATE,
+        sessions::LADDER,
+        sessions::MARGIN,
+        sessions::SESSION,
+        Param {
+            name: "ceil",
+            ty: Type::Rate,
+            default: Fallback::Absent("its share: it never borrows"),
+            range: Range { min: 1.0, closed: true, max: f64::INFINITY },
+            source: "tc-htb(8)",
+            doc: "What a session may have with what others leave.",
+        },
+        Param {
+            name: "burst",
+            ty: Type::Bytes,
+            default: Fallback::Absent("what comes in a tick, and a packet, as tc has it"),
+            range: Range::FROM_ONE,
+            source: "tc-htb(8)",
+            doc: "Depth of the buckets of a session's rate and ceiling.",
+        },
+        Param {
+            name: "change",
+            ty: Type::Choice(&["keep", "replace"]),
+            default: Fallback::Text("keep"),
+            range: Range::ANY,
+            source: "tc-htb(8): tc class change, or del and add",
+            doc: "Whether classes are changed in place, or those of all open sessions deleted, with what waits, and made anew.",
+        },
+        sessions::IDLE,
+    ],
+    observables: &[
+        SESSIONS[0],
+        SESSIONS[1],
+        SESSIONS[2],
+        Observable { name: "changes", unit: "1", doc: "Times that the classes were set." },
+    ],
+    counters: &[],
+    deviations: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::{Duration, flags};
+
+    use super::*;
+    use crate::{Act, Stepper};
+
+    #[test]
+    fn a_second_session_changes_both_classes_and_a_segment_none() {
+        let policy = sessions::Policy::Equal;
+        let idle = Duration::from_seconds(60.0);
+        let sessions = sessions::Params { policy, rate: Rate(8e6), by_flow: false, idle };
+        let mut manager =
+            BandwidthManager::new(Params { sessions, ceil: Some(Rate(6e6)), burst: None, replace: false });
+        let mut hand = Stepper::new(1);
+        let set = |manager: &mut BandwidthManager, hand: &mut Stepper, user: u32, flags: u8| {
+            let mut packet = Packet { flags, ..Packet::new(user, 66, 0) };
+            let mut cx = hand.cx(Time(1));
+            (cx.whose.user, cx.whose.flow, cx.whose.slot) = (user, u64::from(user), user);
+            assert_eq!(manager.backward(&mut packet, &mut cx), Pass::On);
+            let found: Vec<(u32, f64, f64)> = hand
+                .acts
+                .drain(..)
+                .filter_map(|act| match act {
+                    Act::Set(Setting::Share(slot, _, share)) => Some((slot, share.rate.0, share.ceil.0)),
+                    _ => None,
+                })
+                .collect();
+            found
+        };
+        assert_eq!(set(&mut manager, &mut hand, 5, flags::SYN), [(5, 8e6, 8e6)]);
+        assert_eq!(set(&mut manager, &mut hand, 5, flags::ACK), []);
+        assert_eq!(set(&mut manager, &mut hand, 2, flags::SYN), [(5, 4e6, 6e6), (2, 4e6, 6e6)]);
+        assert_eq!(set(&mut manager, &mut hand, 5, flags::ACK | flags::FIN), [(2, 8e6, 8e6)]);
+        assert_eq!(manager.observe("changes", Time(1)), Some(3.0));
+    }
+}

@@ -1,0 +1,455 @@
+//! Sessions of a manager of bandwidth, and what each gets (Ben Ameur et al. 2016, section 2; "Combining traffic-shaping methods with
+//! congestion control variants for HTTP adaptive streaming").
+//!
+//! A session is a user, or a flow, with open connections: it begins with the first SYN and ends with the FIN or RST of its last
+//! connection, or when it has been silent for long. Not here: what makes a sender obey.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use evenflow_base::schema::{Fallback, Param, Problem, Range, Type, Value, Values};
+use evenflow_base::{Duration, Packet, Rate, Time};
+
+use crate::station::{Cx, Signal};
+
+/// What each session gets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Policy {
+    /// An equal share.
+    Equal,
+    /// `margin` times the bitrate of a level of the ladder, bit/s.
+    Levels {
+        /// Bitrates, rising.
+        ladder: Vec<f64>,
+        /// Times which a level's bitrate is given.
+        margin: f64,
+    },
+}
+
+/// The level of each of `count` sessions, in their order, at a line of `capacity` bit/s: each the highest that fits into an equal
+/// share, or the lowest; then, one after another and again, a level more where all of them still fit.
+pub fn levels(capacity: f64, count: usize, ladder: &[f64], margin: f64) -> Vec<usize> {
+    let share = capacity / count as f64;
+    let fits = ladder.iter().take_while(|bitrate| margin * **bitrate <= share).count();
+    let mut levels = vec![fits.saturating_sub(1); count];
+    let sum = |levels: &[usize]| margin * levels.iter().map(|level| ladder[*level]).sum::<f64>();
+    loop {
+        let mut raised = false;
+        for n in 0..count {
+            if levels[n] + 1 < ladder.len() {
+                levels[n] += 1;
+                let ok = sum(&levels) <= capacity;
+                levels[n] -= usize::from(!ok);
+                raised |= ok;
+            }
+        }
+        if !raised {
+            return levels;
+        }
+    }
+}
+
+impl Policy {
+    /// What each of `count` sessions gets, in their order.
+    pub fn shares(&self, capacity: Rate, count: usize) -> Vec<Rate> {
+        match self {
+            Policy::Equal => vec![Rate(capacity.0 / count.max(1) as f64); count],
+            Policy::Levels { ladder, margin } => {
+                let of = |level: usize| Rate(ladder[level] * margin);
+                levels(capacity.0, count, ladder, *margin).into_iter().map(of).collect()
+            }
+        }
+    }
+}
+
+/// How sessions are told apart and served.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// What each gets.
+    pub policy: Policy,
+    /// What all get together.
+    pub rate: Rate,
+    /// A session is a flow, not a user.
+    pub by_flow: bool,
+    /// A session ends that has been silent for so long.
+    pub idle: Duration,
+}
+
+impl Params {
+    /// From decoded values of [`POLICY`], [`RATE`], [`LADDER`], [`MARGIN`], [`SESSION`] and [`IDLE`].
+    pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
+        let mut problems: Vec<Problem> = Vec::new();
+        let ladder = match values.get("ladder") {
+            Some(Value::Rates(ladder)) => Some(ladder),
+            _ => None,
+        };
+        let by_levels = values.word("policy") == "levels";
+        match (by_levels, ladder) {
+            (true, None) => {
+                problems.push(("ladder", "is required: with policy = \"levels\" it has the bitrates".into()));
+            }
+            (false, Some(_)) => {
+                problems.push(("ladder", "is for policy = \"levels\": equal shares know no levels".into()));
+            }
+            _ => {}
+        }
+        if let Some((lower, higher)) =
+            ladder.and_then(|l| l.windows(2).find(|w| w[1] <= w[0]).map(|w| (w[0], w[1])))
+        {
+            let why = format!("must rise: {higher} bit/s is not more than {lower} bit/s before it");
+            problems.push(("ladder", why));
+        }
+        let (rate, margin) = (values.number("rate"), values.number("margin"));
+        if let Some(least) = ladder.and_then(|ladder| ladder.first())
+            && least * margin > rate
+        {
+            let why = format!(
+                "is less than the {} bit/s that one session of the lowest level gets; it would get {rate} bit/s",
+                least * margin
+            );
+            problems.push(("rate", why));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let policy = match ladder.filter(|_| by_levels) {
+            Some(ladder) => Policy::Levels { ladder: ladder.clone(), margin },
+            None => Policy::Equal,
+        };
+        let by_flow = values.word("session") == "flow";
+        Ok(Params { policy, rate: Rate(rate), by_flow, idle: values.duration("idle") })
+    }
+}
+
+/// A session that is open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Session {
+    /// The user or flow.
+    pub key: u64,
+    /// A flow of it, and its traffic class: where its packets go.
+    pub slot: u32,
+    /// See above.
+    pub class: u8,
+    /// Its open connections.
+    pub connections: u32,
+    /// What it gets.
+    pub share: Rate,
+    last: Time,
+}
+
+/// The sessions that are open, in the order of their opening.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    params: Params,
+    open: Vec<Session>,
+    /// The session of each open connection.
+    connections: BTreeMap<u64, u64>,
+    /// Connections whose session ended by silence.
+    silent: BTreeSet<u64>,
+    /// When it will be looked for silence; never: no session is open.
+    alarm: Time,
+    opened: u64,
+}
+
+impl Sessions {
+    /// None open.
+    pub fn new(params: Params) -> Sessions {
+        let (connections, silent) = (BTreeMap::new(), BTreeSet::new());
+        Sessions { params, open: Vec::new(), connections, silent, alarm: Time::NEVER, opened: 0 }
+    }
+
+    /// A packet passes. Says whether a session has opened or closed, or one of its connections.
+    pub fn meet(&mut self, packet: &Packet, cx: &mut Cx) -> bool {
+        let flow = cx.whose.flow;
+        let known = self.connections.get(&flow).copied();
+        match (Signal::of(packet), known) {
+            (Some(Signal::Opens), None) => self.begin(flow, cx),
+            (Some(Signal::Closes | Signal::Breaks), Some(key)) => self.end(flow, key),
+            (Some(Signal::Closes | Signal::Breaks), None) => {
+                self.silent.remove(&flow);
+                false
+            }
+            (_, Some(key)) => {
+                if let Some(session) = self.open.iter_mut().find(|session| session.key == key) {
+                    session.last = cx.now;
+                }
+                false
+            }
+            (_, None) if self.silent.remove(&flow) => self.begin(flow, cx),
+            _ => false,
+        }
+    }
+
+    fn begin(&mut self, flow: u64, cx: &mut Cx) -> bool {
+        let key = if self.params.by_flow { flow } else { u64::from(cx.whose.user) };
+        self.connections.insert(flow, key);
+        match self.open.iter_mut().find(|session| session.key == key) {
+            Some(session) => {
+                session.connections += 1;
+                session.last = cx.now;
+            }
+            None => {
+                let (slot, class) = (cx.whose.slot, cx.whose.class);
+                self.open.push(Session { key, slot, class, connections: 1, share: Rate(0.0), last: cx.now });
+                self.opened += 1;
+                self.share_out();
+            }
+        }
+        if self.alarm == Time::NEVER {
+            self.alarm = cx.now + self.params.idle;
+            cx.wake_at(self.alarm);
+        }
+        true
+    }
+
+    fn end(&mut self, flow: u64, key: u64) -> bool {
+        self.connections.remove(&flow);
+        if let Some(n) = self.open.iter().position(|session| session.key == key) {
+            self.open[n].connections -= 1;
+            if self.open[n].connections == 0 {
+                self.open.remove(n);
+                self.share_out();
+            }
+        }
+        true
+    }
+
+    /// Ends sessions that have been silent for too long. Says whether there were any.
+    pub fn wake(&mut self, cx: &mut Cx) -> bool {
+        if cx.now < self.alarm {
+            return false;
+        }
+        let (now, idle) = (cx.now, self.params.idle);
+        let before = self.open.len();
+        let ended: Vec<u64> = self.open.iter().filter(|s| s.last + idle <= now).map(|s| s.key).collect();
+        self.open.retain(|session| session.last + idle > now);
+        self.connections.retain(|flow, key| {
+            let over = ended.contains(key);
+            if over {
+                self.silent.insert(*flow);
+            }
+            !over
+        });
+        self.alarm = self.open.iter().map(|session| session.last + idle).min().unwrap_or(Time::NEVER);
+        cx.wake_at(self.alarm);
+        let ended = self.open.len() < before;
+        if ended {
+            self.share_out();
+        }
+        ended
+    }
+
+    fn share_out(&mut self) {
+        let shares = self.params.policy.shares(self.params.rate, self.open.len());
+        for (session, share) in self.open.iter_mut().zip(shares) {
+            session.share = share;
+        }
+    }
+
+    /// Those that are open, in the order of their opening.
+    pub fn open(&self) -> &[Session] {
+        &self.open
+    }
+
+    /// The session of an open connection.
+    pub fn of(&self, flow: u64) -> Option<&Session> {
+        let key = self.connections.get(&flow)?;
+        self.open.iter().find(|session| session.key == *key)
+    }
+
+    /// An observable by name.
+    pub fn observe(&self, name: &str) -> Option<f64> {
+        match name {
+            "sessions" => Some(self.open.len() as f64),
+            "opened" => Some(self.opened as f64),
+            "assigned" => Some(self.open.iter().map(|session| session.share.0).sum()),
+            _ => None,
+        }
+    }
+}
+
+const SOURCE: &str = "Ben Ameur et al. 2016, section 2";
+
+/// `policy`.
+pub const POLICY: Param = Param {
+    name: "policy",
+    ty: Type::Choice(&["equal", "levels"]),
+    default: Fallback::Text("equal"),
+    range: Range::ANY,
+    source: SOURCE,
+    doc: "What each session gets: an equal share, or the bitrate of a level of its video times margin: the highest that fits into an \
+          equal share, then a level more for one after another while all of them fit.",
+};
+
+/// `rate`.
+pub const RATE: Param = Param {
+    name: "rate",
+    ty: Type::Rate,
+    default: Fallback::Required,
+    range: Range { min: 1.0, closed: true, max: f64::INFINITY },
+    source: SOURCE,
+    doc: "What all sessions get together: the line's rate.",
+};
+
+/// `ladder`.
+pub const LADDER: Param = Param {
+    name: "ladder",
+    ty: Type::Rates,
+    default: Fallback::Absent("shares are equal"),
+    range: Range { min: 1.0, closed: true, max: f64::INFINITY },
+    source: SOURCE,
+    doc: "The bitrates of the videos' levels, rising, as a gateway reads them in the manifest.",
+};
+
+/// `margin`.
+pub const MARGIN: Param = Param {
+    name: "margin",
+    ty: Type::Number,
+    default: Fallback::Text("1.1"),
+    range: Range { min: 0.0, closed: false, max: 1e6 },
+    source: "Ben Ameur et al. 2016, section 2: 10 % above the bitrate",
+    doc: "Times which a level's bitrate is given.",
+};
+
+/// `session`.
+pub const SESSION: Param = Param {
+    name: "session",
+    ty: Type::Choice(&["user", "flow"]),
+    default: Fallback::Text("user"),
+    range: Range::ANY,
+    source: "",
+    doc: "A session is a user with open connections, or each connection.",
+};
+
+/// `idle`.
+pub const IDLE: Param = Param {
+    name: "idle",
+    ty: Type::Duration,
+    default: Fallback::Text("120 s"),
+    range: Range::POSITIVE,
+    source: "",
+    doc: "A session ends that has been silent for so long; its next packet opens it anew.",
+};
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::flags;
+
+    use super::*;
+    use crate::Stepper;
+
+    const LADDER: [f64; 5] = [248e3, 456e3, 928e3, 1632e3, 4256e3];
+
+    /// By hand at 8 Mbit/s: 1.1 times the levels are 272.8, 501.6, 1020.8, 1795.2 and 4681.6 kbit/s.
+    #[test]
+    fn levels_by_hand() {
+        let of = |count| levels(8e6, count, &LADDER, 1.1);
+        assert_eq!(of(0), Vec::<usize>::new());
+        assert_eq!(of(1), [4]);
+        assert_eq!(of(2), [4, 3]); // 3.. 4.. fit into 4 Mbit/s; 4681.6 + 1795.2 = 6476.8
+        assert_eq!(of(3), [3, 3, 3]); // 3 * 1795.2 = 5385.6; with a 4: 8272
+        assert_eq!(of(5), [3, 3, 3, 2, 2]); // 1600 each: level 2; 5104 + 3 * 774.4 = 7427.2, a fourth is too much
+        assert_eq!(of(30), [0; 30]); // 266.7 each: less than the lowest
+    }
+
+    #[test]
+    fn a_margin_decides_on_what_fits() {
+        // 4256 + 1632 = 5888 kbit/s: at 1.1 they need 6476.8, at 1.4 8243
+        assert_eq!(levels(6476.8e3 + 1.0, 2, &LADDER, 1.1), [4, 3]);
+        assert_eq!(levels(6476.8e3 - 1.0, 2, &LADDER, 1.1), [3, 3]);
+        assert_eq!(levels(8e6, 2, &LADDER, 1.4), [3, 3]);
+    }
+
+    fn syn() -> Packet {
+        Packet { flags: flags::SYN, ..Packet::new(0, 66, 0) }
+    }
+
+    fn with(bits: u8) -> Packet {
+        Packet { flags: flags::ACK | bits, ..Packet::new(0, 66, 0) }
+    }
+
+    fn sessions(by_flow: bool) -> Sessions {
+        let policy = Policy::Levels { ladder: LADDER.to_vec(), margin: 1.1 };
+        Sessions::new(Params { policy, rate: Rate(8e6), by_flow, idle: Duration::from_seconds(10.0) })
+    }
+
+    /// Of user `user`, connection `flow`, at `seconds`.
+    fn meet(
+        s: &mut Sessions,
+        hand: &mut Stepper,
+        (user, flow): (u32, u64),
+        packet: &Packet,
+        seconds: f64,
+    ) -> bool {
+        let mut cx = hand.cx(Time::from_seconds(seconds));
+        cx.whose.user = user;
+        cx.whose.flow = flow;
+        s.meet(packet, &mut cx)
+    }
+
+    fn shares(s: &Sessions) -> Vec<(u64, f64)> {
+        s.open().iter().map(|session| (session.key, session.share.0 / 1e3)).collect()
+    }
+
+    #[test]
+    fn sessions_open_and_close_with_their_connections() {
+        let (mut s, mut hand) = (sessions(false), Stepper::new(1));
+        assert!(meet(&mut s, &mut hand, (7, 70), &syn(), 0.0));
+        assert!(!meet(&mut s, &mut hand, (7, 70), &syn(), 0.5), "sent again");
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        assert!(close(shares(&s)[0].1, 4681.6));
+        assert!(meet(&mut s, &mut hand, (3, 30), &syn(), 1.0));
+        assert!(meet(&mut s, &mut hand, (3, 31), &syn(), 1.0));
+        assert_eq!(s.of(31).map(|session| session.connections), Some(2));
+        let now = shares(&s);
+        assert_eq!((now[0].0, now[1].0), (7, 3));
+        assert!(close(now[0].1, 4681.6) && close(now[1].1, 1795.2));
+        // the first of two connections closes: the session goes on; the incumbent leaves: the other gets it all
+        assert!(meet(&mut s, &mut hand, (3, 30), &with(flags::FIN), 2.0));
+        assert_eq!(s.open().len(), 2);
+        assert!(!meet(&mut s, &mut hand, (3, 30), &with(flags::FIN), 2.1));
+        assert!(meet(&mut s, &mut hand, (7, 70), &with(flags::RST), 3.0));
+        assert!(close(shares(&s)[0].1, 4681.6) && shares(&s)[0].0 == 3);
+        assert!(!meet(&mut s, &mut hand, (7, 70), &with(0), 3.1), "what comes late opens nothing");
+        assert_eq!((s.observe("sessions"), s.observe("opened")), (Some(1.0), Some(2.0)));
+    }
+
+    #[test]
+    fn silence_ends_a_session_and_its_next_packet_opens_it_anew() {
+        let (mut s, mut hand) = (sessions(true), Stepper::new(1));
+        meet(&mut s, &mut hand, (0, 1), &syn(), 0.0);
+        meet(&mut s, &mut hand, (0, 2), &syn(), 4.0);
+        meet(&mut s, &mut hand, (0, 1), &with(0), 6.0);
+        assert!(!s.wake(&mut hand.cx(Time::from_seconds(10.0))), "6 s and 4 s ago");
+        assert!(s.wake(&mut hand.cx(Time::from_seconds(14.0))));
+        assert_eq!(shares(&s).iter().map(|share| share.0).collect::<Vec<_>>(), [1]);
+        assert!(meet(&mut s, &mut hand, (0, 2), &with(0), 15.0));
+        assert_eq!(shares(&s).iter().map(|share| share.0).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    proptest::proptest! {
+        /// Whatever opens and closes: shares are never more than the line unless the lowest level of all is, and each session has
+        /// as many connections as are open.
+        #[test]
+        fn shares_fit_the_line(calls in proptest::collection::vec((0u32..4, 0u64..8, 0u8..4), 1..200)) {
+            let (mut s, mut hand) = (sessions(false), Stepper::new(1));
+            for (n, (user, flow, what)) in calls.into_iter().enumerate() {
+                let flow = u64::from(user) * 8 + flow;
+                let packet = match what {
+                    0 => syn(),
+                    1 => with(flags::FIN),
+                    2 => with(flags::RST),
+                    _ => with(0),
+                };
+                meet(&mut s, &mut hand, (user, flow), &packet, n as f64 / 10.0);
+                if n % 50 == 49 {
+                    s.wake(&mut hand.cx(Time::from_seconds(n as f64 / 10.0)));
+                }
+                let sum: f64 = s.open().iter().map(|session| session.share.0).sum();
+                proptest::prop_assert!(sum <= 8e6);
+                let connections: u32 = s.open().iter().map(|session| session.connections).sum();
+                proptest::prop_assert_eq!(connections as usize, s.connections.len());
+                proptest::prop_assert!(s.open().iter().all(|session| session.connections > 0 && session.share.0 > 0.0));
+            }
+        }
+    }
+}

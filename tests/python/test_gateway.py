@@ -1,0 +1,149 @@
+"""Managers of bandwidth and tuners of windows on the way of real connections."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import evenflow as ef
+import pytest
+from conftest import ROOT
+from evenflow import _core
+
+LADDER = ["248 kbit/s", "456 kbit/s", "928 kbit/s", "1632 kbit/s", "4256 kbit/s"]
+
+
+def example(name: str) -> ef.Scenario:
+    return ef.load(ROOT / "examples" / "scenarios" / f"{name}.toml")
+
+
+def both_paths(given: ef.Scenario) -> dict[str, Any]:
+    fast, events = (json.loads(_core.run(given.core, 1, by_events).json) for by_events in (False, True))
+    assert fast["record_hash"] == events["record_hash"]
+    found: dict[str, Any] = fast
+    return found
+
+
+@pytest.mark.parametrize("name", ["home-shaped", "home-tuned"])
+def test_the_first_session_keeps_level_4_and_the_second_gets_3(name: str) -> None:
+    found = both_paths(example(name))
+    (stage,) = found["stages"].values()
+    assert (stage["sessions"], stage["opened"]) == (2, 2)
+    assert stage["assigned"] == pytest.approx(4681.6e3 + 1795.2e3)
+    first, second = found["groups"]["clients"]["video"]["users_levels"]
+    assert (first[-1][1], second[-1][1]) == (4, 3)
+    assert max(level for _, level in second) == 3
+
+
+def test_a_tuned_window_leaves_no_queue_where_a_class_has_one() -> None:
+    waits = {name: both_paths(example(name))["links"]["gateway"] for name in ("home-shaped", "home-tuned")}
+    assert waits["home-tuned"]["queue_delay_s_mean"] < 0.01 < 0.05 < waits["home-shaped"]["queue_delay_s_mean"]
+    assert waits["home-tuned"]["drops"] == {}
+
+
+def tuned_download(**tuner: Any) -> dict[str, Any]:
+    tree = {
+        "duration": "40 s",
+        "warmup": "10 s",
+        "links": {"wan": {"rate": "100 Mbit/s", "delay": "50 ms"}},
+        "stages": {"tuner": {"kind": "window-tuner", "rate": "4681.6 kbit/s", **tuner}},
+        "groups": {
+            "g": {
+                "users": 1,
+                "path": ["tuner", "wan"],
+                "traffic": {"kind": "bulk", "until": "40 s"},
+                "tcp": {"stack": "linux3.2", "max_window": "256 KiB"},
+            }
+        },
+    }
+    return both_paths(ef.Scenario(tree))
+
+
+def test_goodput_is_the_window_in_whole_segments_over_the_round_trip() -> None:
+    found = tuned_download()
+    rtt = found["stages"]["tuner"]["rtt"]
+    assert rtt == pytest.approx(0.1, rel=0.01)
+    assert found["stages"]["tuner"]["target_window"] == pytest.approx(4681.6e3 * rtt / 8, abs=1)
+    whole = found["stages"]["tuner"]["target_window"] // 128 * 128 // 1448 * 1448
+    assert found["groups"]["g"]["goodput_bps"] == pytest.approx(whole * 8 / 0.1002, rel=0.02)
+
+
+def test_rounding_up_lets_one_segment_more_go() -> None:
+    down, up = (tuned_download(rounding=way)["groups"]["g"]["goodput_bps"] for way in ("floor", "ceil"))
+    assert 1.01 < up / down < 41 / 40 + 0.005  # the odd one waits for a second, or for a delayed ACK
+
+
+def test_a_tuner_that_sees_no_syn_says_so() -> None:
+    given = example("home-tuned").with_settings({"groups.clients.tcp.handshake": "none"})
+    run = ef.run(given)
+    assert run.json["stages"]["tuner"]["rewritten"] == 0
+    assert "windows-left-alone" in {note.code for note in run.notes}
+
+
+def test_a_manager_shares_equally_and_gives_all_to_who_stays() -> None:
+    """Two downloads of 40 s and 20 s at 8 Mbit/s: 4 each while both are there, then 8."""
+    tree = {
+        "duration": "40 s",
+        "links": {
+            "l": {
+                "rate": "100 Mbit/s",
+                "delay": "5 ms",
+                "queue": {
+                    "scheduler": {
+                        "kind": "htb",
+                        "per": "user",
+                        "classes": {"all": {"rate": "8 Mbit/s"}},
+                        "each": {"parent": "all", "rate": "100 kbit/s"},
+                    }
+                },
+            }
+        },
+        "stages": {"m": {"kind": "bandwidth-manager", "rate": "8 Mbit/s", "controls": "l"}},
+        "groups": {
+            name: {
+                "users": 1,
+                "path": ["l", "m"],
+                "traffic": {"kind": "bulk", "until": until},
+                "tcp": {"stack": "linux"},
+            }
+            for name, until in (("long", "40 s"), ("short", "20 s"))
+        },
+    }
+    found = both_paths(ef.Scenario(tree))
+    assert found["stages"]["m"]["changes"] >= 3
+    mbytes = {name: group["throughput_bps"] * 40 / 8e6 for name, group in found["groups"].items()}
+    # the short one has megabytes to drain when it is told to end; behind the queue its FIN is seen when it has
+    assert 10 < mbytes["short"] < 12
+    assert sum(mbytes.values()) == pytest.approx(8 * 40 / 8, rel=0.02)
+
+
+def test_a_manager_and_a_tuner_by_hand() -> None:
+    manager = ef.mechanism("bandwidth-manager", rate="8 Mbit/s", policy="levels", ladder=LADDER)
+    (set_,) = manager.backward(segment="syn", scale=7)["set"]
+    assert (set_["rate_bps"], set_["ceil_bps"]) == pytest.approx((4681.6e3, 4681.6e3))
+    tuner = ef.mechanism("window-tuner", rate="4681.6 kbit/s", round_trip="handshake")
+    tuner.backward(now_s=0.0, segment="syn", window=14_600, scale=7)
+    tuner.forward(now_s=0.09, segment="syn-ack", window=14_480, scale=7)
+    assert tuner.backward(now_s=0.1, segment="ack", window=2048)["window"] == 457  # 58,520 B in units of 128 B
+    assert tuner.backward(now_s=0.2, segment="ack", window=300)["window"] == 300  # never raised
+
+
+@pytest.mark.parametrize(
+    ("stage", "says"),
+    [
+        ({"kind": "bandwidth-manager", "rate": "8 Mbit/s"}, "controls: is required"),
+        ({"kind": "bandwidth-manager", "rate": "8 Mbit/s", "controls": "wan"}, "has no queue whose share could be set"),
+        ({"kind": "window-tuner", "rate": "8 Mbit/s", "policy": "levels"}, "ladder: is required"),
+        ({"kind": "window-tuner", "rate": "8 Mbit/s", "ladder": LADDER}, 'is for policy = "levels"'),
+        ({"kind": "window-tuner", "rate": "8 Mbit/s", "policy": "levels", "ladder": LADDER[::-1]}, "must rise"),
+        (
+            {"kind": "window-tuner", "rate": "200 kbit/s", "policy": "levels", "ladder": LADDER},
+            "one session of the lowest level gets",
+        ),
+        ({"kind": "window-tuner", "rate": "8 Mbit/s", "round_trip": "ping"}, "round_trip"),
+    ],
+)
+def test_what_cannot_be_is_refused(stage: dict[str, Any], says: str) -> None:
+    with pytest.raises(ef.ScenarioError) as caught:
+        example("home-tuned").with_settings({"stages.tuner": stage}).check()
+    assert says in str(caught.value)
