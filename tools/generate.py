@@ -110,8 +110,12 @@ def python_type(table: str, param: dict[str, str]) -> str:
     if words.startswith("list out of "):
         names = ", ".join(json.dumps(w) for w in words.removeprefix("list out of ").split(", "))
         return f"Sequence[Literal[{names}]]"
-    if words in ("list of names", "list of rates"):
+    if words == "list of names":
         return "Sequence[str]"
+    if words == "list of rates, or MPD file":
+        return "Sequence[str] | str"
+    if words == "list of lists of bytes":
+        return "Sequence[Sequence[Any]]"
     if words == "number per class":
         return "Mapping[str, float]"
     if words == "duration per class":

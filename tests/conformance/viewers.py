@@ -198,7 +198,8 @@ class Fetcher:
                 continue
             if excess > 0 or (self.steady_after is not None and number + 1 >= self.steady_after):
                 filling = False
-            now = arrives if filling else max(arrives, now + length)
+            # Never without room: what came in while nothing was shown has to be shown first.
+            now = arrives if filling else max(arrives, now + length, arrives + round(excess))
         return events, [[what, round(at)] for what, at in viewer.moments]
 
 

@@ -60,6 +60,25 @@ def video_evening(out: str, _: Path) -> None:
     assert opinion["LEDBAT"] > opinion["drop-tail"]
 
 
+def video_levels(out: str, _: Path) -> None:
+    names = ("aggressive-rate", "rate", "bba-0", "bola", "dynamic", "mpc", "robust-mpc")
+    found = {name: numbers(line_of(out, f"{name} ").removeprefix(name)) for name in names}
+    stall, rate, switches = ({name: row[at] for name, row in found.items()} for at in (1, 2, 3))
+    assert "456000 bit/s" in line_of(out, "levels of the manifest")
+    assert max(switches, key=switches.__getitem__) == "bola"
+    assert min(switches, key=switches.__getitem__) == "bba-0"
+    assert set(sorted(rate, key=rate.__getitem__)[-2:]) == {"mpc", "robust-mpc"}
+    assert {name for name in names if stall[name] > 0} == {"mpc", "robust-mpc"}
+
+
+def own_rule(out: str, _: Path) -> None:
+    found = {name: numbers(line_of(out, name).removeprefix(name)) for name in ("careful", "rate", "bola", "robust-mpc")}
+    assert all(row[2] == 0 for row in found.values())
+    assert found["careful"][0] < min(row[0] for name, row in found.items() if name != "careful")
+    assert found["bola"][1] == max(row[1] for row in found.values())
+    assert found["robust-mpc"][3] == max(row[3] for row in found.values())
+
+
 def ping_under_load(out: str, _: Path) -> None:
     idle, busy = (numbers(line_of(out, f"drop-tail  {line}"))[0] for line in ("idle", "busy"))
     # 84 B of request and reply at 10 Mbit/s; a queue of 250 packets of 1500 B takes 300 ms.
@@ -274,6 +293,8 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         bleaching,
         pages,
         video_evening,
+        video_levels,
+        own_rule,
         ping_under_load,
         catching_a_cheat,
         false_alarms,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import evenflow as ef
 import numpy as np
 import pytest
@@ -69,6 +71,108 @@ def test_infidelity_and_convergence() -> None:
     assert ef.qoe.convergence(broken, 4) == 62
     broken[119:] = 3  # from 120 s on: 62 s + 60 s does not hold
     assert ef.qoe.convergence(broken, 4) == 180
+
+
+def test_infidelity_in_continuous_time() -> None:
+    changes = [(10.0, 0), (10.5, 2), (14.0, 4), (20.0, 3)]
+    # From 10 to 25 s another level than 4 for 4 s and 5 s.
+    assert ef.qoe.infidelity_continuous(changes, 4, 10, 25) == pytest.approx(100 * 9 / 15)
+    # The best is 3 from 18 s on: wrong from 10 to 14 s and from 18 to 20 s.
+    assert ef.qoe.infidelity_continuous(changes, [(0, 4), (18, 3)], 10, 25) == pytest.approx(100 * 6 / 15)
+    assert ef.qoe.infidelity_continuous([], 0, 0, 5) == 0
+    with pytest.raises(UsageError, match="behind its beginning"):
+        ef.qoe.infidelity_continuous(changes, 4, 10, 10)
+
+
+def test_captions_of_the_paper_are_cut() -> None:
+    """has-shaping.md, F2: k falls in 180 s are printed as k/1.8, cut after two decimals."""
+    printed = {1: 0.55, 3: 1.66, 83: 46.11, 92: 51.11, 335: 186.11}
+    for falls, caption in printed.items():
+        told = ef.qoe.Adaptive(
+            1.3169, 0.1, 46.747, 47.0, 87, ef.qoe.congestion_rate(falls, 180), 0.0, 0.4, 1.0, 0, 0.0, 1e6, 2, 90
+        )
+        assert told.captions() == {"IS": 1.31, "IF": 46.74, "V": 87, "fr": 0.4, "CNG": caption}
+    assert np.isnan(ef.qoe.off_share(3, 0))
+    assert ef.qoe.off_share(36, 90) == 0.4
+
+
+def test_the_run_nearest_to_the_mean() -> None:
+    rows = [[0, 10, 7], [2, 10, 7], [1, 40, 7], [1, 20, 7], [np.nan, 20, 7]]
+    assert ef.qoe.most_representative(rows) == 3
+    with pytest.raises(UsageError, match="no run"):
+        ef.qoe.most_representative([[np.nan]])
+
+
+HOME: dict[str, Any] = {
+    "duration": "180 s",
+    "links": {"path": {"rate": "1 Gbit/s", "delay": "50 ms", "queue": {"limit": "1000 packets"}}},
+    "groups": {
+        "v": {
+            "users": 1,
+            "path": ["path"],
+            "tcp": {"stack": "linux3.2", "congestion_control": "cubic", "max_window": "58520 B"},
+            "traffic": {
+                "kind": "has",
+                "ladder": [f"{bps:g} bit/s" for bps in LEVELS],
+                "adaptation": "aggressive-rate",
+                "buffer_in": "chunks",
+                "request": "250 B",
+                "play_at": "30 s",
+            },
+        }
+    },
+}
+
+
+def test_the_measures_of_a_lone_client() -> None:
+    """has-shaping.md, 2.16: L2 from 0.4 s on, L3 from 0.9 s, L4 from 2.5 s; so V = 3 and IF 2/180."""
+    record = ef.Scenario(HOME).run(1)
+    found = ef.qoe.adaptive(record, "v", optimal=4)
+    levels = np.select([np.arange(181) < 1, np.arange(181) < 3], [0, 3], 4)
+    assert found.instability == ef.qoe.instability(LEVELS[levels])
+    assert found.instability_printed == ef.qoe.instability(LEVELS[levels], weights="late")
+    assert found.infidelity == pytest.approx(100 * 2.5 / 180, abs=0.01)
+    assert (found.infidelity_by_second, found.convergence_s, found.switches) == (100 * 2 / 180, 3, 3)
+    spent = np.array([0.4, 0, 0.5, 1.6, 177.5])
+    assert found.bitrate_bps == pytest.approx(spent @ LEVELS / 180, rel=1e-4)
+    # Chunks of 1.9 s each two seconds: pauses are shorter than a timeout, but for the one in which the full buffer
+    # begins to be shown.
+    video = record.json["groups"]["v"]["video"]
+    assert found.chunks == video["chunks_received"] == 92
+    assert (found.off_share, found.congestion_rate, found.stalls, found.stall_s) == (1 / 92, 0, 0, 0)
+    # What is shown begins when fifteen chunks are there, and has the levels of the first of them.
+    start = found.startup_s
+    assert start is not None
+    shown = video["users_levels_shown"][0]
+    assert [level for _, level in shown] == [0, 2, 3, 4]
+    assert [at - start for at, _ in shown] == pytest.approx([0, 2, 4, 8], abs=1e-6)
+    late = ef.qoe.adaptive(record, "v", optimal=4, of="shown")
+    assert late.infidelity == pytest.approx(100 * (start + 8) / 180)
+    assert late.convergence_s == int(np.ceil(start + 8))
+    # The first minute alone: too short to hold the best level for another.
+    assert ef.qoe.adaptive(record, "v", optimal=4, seconds=60).convergence_s == 60
+    nobody = ef.qoe.adaptive(record, "v")
+    assert (nobody.infidelity, nobody.infidelity_by_second, nobody.convergence_s) == (None, None, None)
+    assert nobody.instability == found.instability
+
+
+def test_what_has_no_measures(evening: ef.Record) -> None:
+    with pytest.raises(UsageError, match="no levels"):
+        ef.qoe.adaptive(evening, "light")
+    scenario = ef.Scenario(HOME).with_settings({"duration": "3 s", "groups.v.traffic.start": "1 s"})
+    record = scenario.run(1)
+    with pytest.raises(UsageError, match="1 user, numbered from 0; there is no 1"):
+        ef.qoe.adaptive(record, "v", 1)
+    with pytest.raises(UsageError, match="not “seen”"):
+        ef.qoe.adaptive(record, "v", of="seen")
+    with pytest.raises(UsageError, match="the ladder has 2 levels"):
+        ef.qoe.adaptive(record, "v", ladder=[1e6, 2e6])
+    with pytest.raises(UsageError, match="for 0 s"):
+        ef.qoe.adaptive(record, "v", seconds=0)
+    assert ef.qoe.adaptive(record, "v").startup_s is None  # nothing is shown before the buffer is full
+    late = scenario.set("groups.v.traffic.start", {"exponential": "900 s"}).run(1)
+    with pytest.raises(UsageError, match="asked for no video"):
+        ef.qoe.adaptive(late, "v")
 
 
 @pytest.fixture(scope="module")

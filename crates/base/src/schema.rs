@@ -87,8 +87,10 @@ pub enum Type {
     Table(&'static Nested),
     /// Such tables by name.
     TablePerName(&'static Nested),
-    /// A list of rates.
+    /// A list of rates; in a file, the name of a manifest that has them.
     Rates,
+    /// A list of lists of bytes.
+    ByteRows,
     /// The name of a mechanism of this room, or a table with its `kind` and parameters.
     Mechanism(Room),
 }
@@ -116,7 +118,8 @@ impl Type {
             Type::Name => ("a name".into(), "\"be\""),
             Type::Table(nested) => (format!("{} table", nested.name), "{ … }"),
             Type::TablePerName(nested) => (format!("{} tables by name", nested.name), "{ be = { … } }"),
-            Type::Rates => ("list of rates".into(), "[\"1 Mbit/s\", \"3 Mbit/s\"]"),
+            Type::Rates => ("list of rates, or MPD file".into(), "[\"1 Mbit/s\", \"3 Mbit/s\"]"),
+            Type::ByteRows => ("list of lists of bytes".into(), "[[\"60 kB\", \"110 kB\"]]"),
             Type::Mechanism(room) => (format!("{} name, or table with kind", room.name()), "a quoted word"),
         }
     }
@@ -401,6 +404,8 @@ pub enum Value {
     Names(Vec<String>),
     /// Bits per second, in order.
     Rates(Vec<f64>),
+    /// Bytes, in rows.
+    ByteRows(Vec<Vec<f64>>),
     /// Pure numbers by class.
     Numbers(BTreeMap<String, f64>),
     /// Seconds by class.

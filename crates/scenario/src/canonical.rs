@@ -95,6 +95,10 @@ pub(crate) fn value(value: &Value) -> Json {
         Value::Word(word) => json!(word),
         Value::Names(names) => json!(names),
         Value::Rates(rates) => rates.iter().map(|rate| bits_per_second(*rate)).collect(),
+        Value::ByteRows(rows) => {
+            let row = |row: &Vec<f64>| row.iter().map(|x| Json::String(format!("{x} B"))).collect::<Json>();
+            rows.iter().map(row).collect()
+        }
         Value::Numbers(table) => {
             Json::Object(table.iter().map(|(class, x)| (class.clone(), number(*x))).collect())
         }

@@ -281,7 +281,7 @@ fn unit(ty: Type) -> &'static str {
     match ty {
         Type::Rate | Type::Rates => "bit/s",
         Type::Duration | Type::DurationPerClass => "s",
-        Type::Bytes => "B",
+        Type::Bytes | Type::ByteRows => "B",
         Type::Packets => "packets",
         Type::QueueLength => "packets, B or s",
         Type::PacketsOrDuration => "packets or s",

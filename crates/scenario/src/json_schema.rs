@@ -178,7 +178,14 @@ fn value(ty: Type) -> Json {
         Type::Name => reference("name"),
         Type::Table(table) => reference(table.name),
         Type::TablePerName(table) => by_name(&reference(table.name)),
-        Type::Rates => json!({ "type": "array", "items": reference("plain-rate"), "minItems": 1 }),
+        Type::Rates => json!({ "anyOf": [
+            { "type": "array", "items": reference("plain-rate"), "minItems": 1 },
+            { "type": "string", "pattern": "\\.[mM][pP][dD]$" },
+        ] }),
+        Type::ByteRows => {
+            let row = json!({ "type": "array", "items": reference("plain-bytes"), "minItems": 1 });
+            json!({ "type": "array", "items": row, "minItems": 1 })
+        }
         Type::Mechanism(room) => shape(&Shape::Named(room)),
     }
 }

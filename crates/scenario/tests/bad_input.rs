@@ -532,6 +532,41 @@ fn adaptive_video_that_cannot_be_played() {
         video(json!({ "buffer": "3 s" })),
         heavy("buffer: must hold two chunks of 2 s at least, but is 3 s")
     );
+    assert_eq!(video(json!({ "sizes": [["60 kB", "110 kB"]], "connections": 2, "abandon": {} })), "");
+    assert_eq!(
+        video(json!({ "sizes": [["60 kB"], ["0 B", "110"], "9 kB"] })),
+        [
+            heavy("sizes[1][0]: must be at least 1 B, not \"0 B\""),
+            heavy("sizes[1][1]: needs a unit, for example \"64 KiB\""),
+            heavy("sizes[2]: a list of bytes is needed, not \"9 kB\""),
+        ]
+        .join("\n")
+    );
+    assert_eq!(
+        video(json!({ "sizes": [["60 kB"]], "chunk": "2 s" })),
+        heavy("sizes: chunk 0 has 1 sizes, the ladder 2 levels")
+    );
+    assert_eq!(
+        video(
+            json!({ "connections": 0, "abandon": { "how": "flush", "multiple": 0, "afer": "1 s" }, "end": "drian" })
+        ),
+        [
+            heavy("abandon.afer: unknown key \"afer\"; did you mean \"after\"?"),
+            heavy("abandon.how: \"flush\" is not valid; valid names are close, drain"),
+            heavy("abandon.multiple: must be more than 0, not 0"),
+            heavy("connections: must be at least 1, at most 100, not 0"),
+            heavy("end: \"drian\" is not valid; did you mean \"drain\"?"),
+        ]
+        .join("\n")
+    );
+    assert_eq!(
+        video(json!({ "abandon": { "multiple": { "uniform": [1, 2] } } })),
+        heavy("abandon: its parameters cannot be drawn; plain values are needed")
+    );
+    assert_eq!(
+        video(json!({ "until": "2 s", "start": "3 s", "end": "drain" })),
+        heavy("until: must be later than start: 2 s is not after 3 s")
+    );
     assert_eq!(
         video(json!({ "adaptation": "bolla" })),
         heavy("adaptation: unknown adaptation rule \"bolla\"; did you mean \"bola\"?")

@@ -9,7 +9,7 @@ use evenflow_transport::{CongestionControl, Profile, Sender};
 
 use crate::measure::{Window, WindowMeter};
 use crate::probe::How;
-use crate::senders::SenderSums;
+use crate::senders::{Logged, SenderSums, Served};
 
 /// The place of an application's connection that it does not have.
 pub const NONE: u32 = u32::MAX;
@@ -27,6 +27,8 @@ pub struct Hosted {
     pub user: u32,
     /// Its client is at the end of the path.
     pub client_at_end: bool,
+    /// It plays adaptive video: what its servers count is its own.
+    pub adapts: bool,
     /// Something on the path reads or writes receive windows: every segment tells one.
     pub tells_windows: bool,
     /// Index into [`crate::network::Network::profiles`].
@@ -91,6 +93,8 @@ pub struct Sums {
     pub dead: u64,
     /// What their senders have counted.
     pub senders: SenderSums,
+    /// What their servers have, by what concerns video.
+    pub served: Served,
     /// Application bytes in the whole run.
     pub bytes: Bytes,
 }
@@ -99,6 +103,7 @@ impl Sums {
     /// Adds a flow as of `now`.
     pub fn add(&mut self, live: &Live, now: Time) {
         live.senders().for_each(|sender| self.senders.add(sender, now));
+        live.served(&mut self.served);
         for side in &live.sides {
             self.meter.0 += side.meter.bytes_time.round() as u128;
             self.meter.1 += side.meter.open;
@@ -139,6 +144,8 @@ pub struct Side {
     pub wake: Time,
     /// Integrals of its congestion window.
     pub meter: WindowMeter,
+    /// What a probe logs of it.
+    pub logged: Logged,
 }
 
 impl Side {
@@ -150,6 +157,7 @@ impl Side {
         datagrams: 0,
         wake: Time::NEVER,
         meter: WindowMeter::EMPTY,
+        logged: Logged::NOTHING,
     };
 }
 
@@ -218,6 +226,20 @@ impl Live {
         let halves =
             |connection| End::BOTH.into_iter().filter_map(move |end| Connection::half(connection, end));
         self.connection().into_iter().flat_map(halves)
+    }
+
+    /// Adds what its server has counted.
+    pub fn served(&self, to: &mut Served) {
+        let server = self.connection().and_then(|connection| connection.half(End::Server));
+        server.into_iter().for_each(|sender| to.add(sender, &self.sides[End::Server.index()].logged));
+    }
+
+    /// A segment is about to reach an end: logs what it sends with, as a probe of its kernel does.
+    pub fn log(&mut self, end: End, profile: &Profile) {
+        let connection = self.connection.as_ref().filter(|_| self.connected);
+        if let Some(sender) = connection.and_then(|connection| connection.half(end)) {
+            self.sides[end.index()].logged.log(sender, profile);
+        }
     }
 
     /// Application bytes that were written and have not reached the other end.

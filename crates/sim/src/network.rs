@@ -16,7 +16,7 @@ use crate::hosting::{Arrivals, Hosted, Live};
 use crate::measure::{FlowCounters, PortCounters, SideCounters, StageCounters, Window, WindowMeter};
 use crate::port::{Port, Queue};
 use crate::probe::Gauges;
-use crate::senders::SenderSums;
+use crate::senders::{SenderSums, Served};
 use crate::slots::Slots;
 use crate::transfers::Transfers;
 
@@ -243,6 +243,8 @@ pub struct Network {
     pub group_flows: Vec<Range<usize>>,
     /// By group: what its senders had counted when the window opened.
     pub senders_before: Vec<SenderSums>,
+    /// By application: what the servers of its video had counted then.
+    pub served_before: Vec<Served>,
     /// Where some sender is one of ConEx.
     pub conex: Option<Box<Conex>>,
 }
@@ -269,6 +271,17 @@ impl Network {
         let senders = self.connections.iter().map(|connection| &connection.sender).chain(live);
         senders.filter_map(Sender::exposure).try_for_each(Exposure::check)?;
         conex.fault().map_or(Ok(()), |fault| Err(fault.into()))
+    }
+
+    /// By application: what the servers of its video have counted by now. `live`: also those of flows that have not been summed up
+    /// yet.
+    pub fn served(&self, live: bool) -> Vec<Served> {
+        let mut sums: Vec<Served> = self.applications.iter().map(|hosted| hosted.sums.served).collect();
+        let going_on = |flow: &u32| live && !self.slots.of(self.slots.place(*flow)).over;
+        for flow in self.slots.taken().filter(going_on) {
+            self.live[self.slots.place(flow)].served(&mut sums[self.flows[flow as usize].endpoint as usize]);
+        }
+        sums
     }
 
     /// By group: what its senders have counted by `now`. `live`: also those of flows that have not been summed up yet.

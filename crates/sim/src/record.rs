@@ -22,7 +22,7 @@ use crate::measure::{FlowCounters, WindowMeter};
 use crate::network::StageSlot;
 use crate::port::{Events, Port, Queue};
 use crate::probe::{Gauges, Happening};
-use crate::senders::SenderSums;
+use crate::senders::{SenderSums, Served};
 use crate::trace::STAGES;
 use crate::transfers::{Sums, Transfers};
 use crate::viewing::Viewed;
@@ -273,24 +273,35 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
 }
 
 /// What the users of each group that plays video have seen in the window, and whether it is adaptive.
-fn videos(engine: &Engine, scenario: &Scenario) -> Vec<Option<(bool, Vec<Viewed>)>> {
-    let mut groups: Vec<Option<(bool, Vec<Viewed>)>> = vec![None; scenario.groups.len()];
+fn videos(engine: &Engine, scenario: &Scenario) -> Vec<Option<(bool, Vec<Viewer>)>> {
+    let mut groups: Vec<Option<(bool, Vec<Viewer>)>> = vec![None; scenario.groups.len()];
+    let served = engine.net.served(false);
     let window = &engine.net.window;
-    for hosted in &engine.net.applications {
+    for (number, hosted) in engine.net.applications.iter().enumerate() {
         let Some(playback) = hosted.app.playback() else { continue };
         let group = hosted.group as usize;
         let users = scenario.groups[group].users as usize;
-        let (adaptive, seen) = groups[group].get_or_insert_with(|| (false, vec![Viewed::default(); users]));
-        *adaptive |= hosted.app.adapts();
-        seen[hosted.user as usize].add(&playback.moments(window.to), window);
+        let (adaptive, viewers) =
+            groups[group].get_or_insert_with(|| (false, vec![Viewer::default(); users]));
+        *adaptive |= hosted.adapts;
+        let viewer = &mut viewers[hosted.user as usize];
+        viewer.0.add(&playback.moments(window.to), window);
+        if hosted.adapts {
+            let before = engine.net.served_before.get(number).copied().unwrap_or_default();
+            viewer.1.join(&served[number].since(&before));
+        }
     }
     groups
 }
 
+/// What a viewer has seen, and what the servers of his video have counted.
+type Viewer = (Viewed, Served);
+
 /// What a group's viewers have seen.
-fn video((adaptive, users): &(bool, Vec<Viewed>)) -> Value {
-    let sum = |of: fn(&Viewed) -> u64| users.iter().map(of).sum::<u64>();
-    let list = |of: fn(&Viewed) -> u64| json!(users.iter().map(of).collect::<Vec<u64>>());
+fn video((adaptive, viewers): &(bool, Vec<Viewer>)) -> Value {
+    let users: Vec<&Viewed> = viewers.iter().map(|(seen, _)| seen).collect();
+    let sum = |of: fn(&Viewed) -> u64| users.iter().map(|u| of(u)).sum::<u64>();
+    let list = |of: fn(&Viewed) -> u64| json!(users.iter().map(|u| of(u)).collect::<Vec<u64>>());
     let time = |of: fn(&Viewed) -> Duration| json!(users.iter().map(|u| of(u).seconds()).sum::<f64>());
     let times =
         |of: fn(&Viewed) -> Duration| json!(users.iter().map(|u| of(u).seconds()).collect::<Vec<f64>>());
@@ -328,14 +339,30 @@ fn video((adaptive, users): &(bool, Vec<Viewed>)) -> Value {
     put("users_waited_s", times(|u| u.waited));
     put("users_bitrate_bps", Value::Array(users.iter().map(|u| number(bitrate(u))).collect()));
     if *adaptive {
-        let levels =
-            |u: &Viewed| u.levels.iter().map(|(at, level)| json!([at.seconds(), level])).collect::<Value>();
+        type Levels = Vec<(Time, u32)>;
+        let levels = |of: fn(&Viewed) -> &Levels| -> Value {
+            let list = |list: &Levels| {
+                list.iter().map(|(at, level)| json!([at.seconds(), level])).collect::<Value>()
+            };
+            users.iter().map(|u| list(of(u))).collect()
+        };
+        let served = |of: fn(&Served) -> u64| json!(viewers.iter().map(|(_, s)| of(s)).collect::<Vec<u64>>());
         put("chunks", sum(|u| u.parts).into());
         put("switches", sum(|u| u.switches).into());
         put("users_chunks", list(|u| u.parts));
         put("users_switches", list(|u| u.switches));
         put("users_switched_bps", json!(users.iter().map(|u| u.switched).collect::<Vec<f64>>()));
-        put("users_levels", Value::Array(users.iter().map(levels).collect()));
+        put("users_levels", levels(|u| &u.levels));
+        put("users_levels_received", levels(|u| &u.received));
+        put("users_levels_shown", levels(|u| &u.shown));
+        put("chunks_received", sum(|u| u.parts_received).into());
+        put("users_chunks_received", list(|u| u.parts_received));
+        put("users_asked_s", maybe(|u| u.asked_at.map(Time::seconds)));
+        put("users_threshold_falls", served(|s| s.threshold_falls));
+        put("users_probed_threshold_falls", served(|s| s.probed_falls));
+        put("users_idle_periods", served(|s| s.idle_periods));
+        put("users_restarts", served(|s| s.restarts));
+        put("users_timeouts", served(|s| s.timeouts));
     }
     Value::Object(out)
 }

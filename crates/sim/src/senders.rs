@@ -1,7 +1,81 @@
 //! What a group's TCP senders have counted of themselves.
 
 use evenflow_base::Time;
-use evenflow_transport::Sender;
+use evenflow_transport::sender::Life;
+use evenflow_transport::{Profile, Sender};
+
+/// What a probe of the kernel logs of a sender: its window and threshold before each segment that it receives, where the window
+/// is another one than the last that was logged (Linux's `tcp_probe`).
+#[derive(Clone, Copy, Debug)]
+pub struct Logged {
+    window: f64,
+    threshold: f64,
+    falls: u64,
+}
+
+impl Logged {
+    /// Nothing yet.
+    pub const NOTHING: Logged = Logged { window: f64::NAN, threshold: f64::NAN, falls: 0 };
+
+    /// A segment is about to be received.
+    pub fn log(&mut self, sender: &Sender, profile: &Profile) {
+        let segments = |bytes: f64| (bytes / profile.segment()).floor();
+        let window = segments(sender.window().cwnd);
+        if window == self.window || sender.life() == Life::Opening {
+            return;
+        }
+        let threshold = segments(sender.remembered_threshold(profile));
+        self.falls += u64::from(threshold < self.threshold);
+        (self.window, self.threshold) = (window, threshold);
+    }
+}
+
+/// What the servers of one player's video have counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Falls of the slow-start threshold.
+    pub threshold_falls: u64,
+    /// Falls of the threshold that a probe logs.
+    pub probed_falls: u64,
+    /// Times when a server went on after it had been idle for longer than a timeout.
+    pub idle_periods: u64,
+    /// Of those, that reduced the window.
+    pub restarts: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+impl Served {
+    /// Adds a connection's server.
+    pub fn add(&mut self, sender: &Sender, logged: &Logged) {
+        let counts = sender.counts();
+        self.threshold_falls += u64::from(counts.threshold_falls);
+        self.probed_falls += logged.falls;
+        self.idle_periods += u64::from(counts.idle_periods);
+        self.restarts += u64::from(counts.restarts);
+        self.timeouts += u64::from(counts.timeouts);
+    }
+
+    /// What has come since `before`.
+    pub fn since(self, before: &Served) -> Served {
+        Served {
+            threshold_falls: self.threshold_falls - before.threshold_falls,
+            probed_falls: self.probed_falls - before.probed_falls,
+            idle_periods: self.idle_periods - before.idle_periods,
+            restarts: self.restarts - before.restarts,
+            timeouts: self.timeouts - before.timeouts,
+        }
+    }
+
+    /// Adds others.
+    pub fn join(&mut self, other: &Served) {
+        self.threshold_falls += other.threshold_falls;
+        self.probed_falls += other.probed_falls;
+        self.idle_periods += other.idle_periods;
+        self.restarts += other.restarts;
+        self.timeouts += other.timeouts;
+    }
+}
 
 /// Sums over senders, since each was opened.
 #[derive(Clone, Copy, Debug, Default)]

@@ -37,8 +37,27 @@ pub struct Viewed {
     pub switches: u64,
     /// See `switches`.
     pub switched: f64,
+    /// The first video asked for in the window.
+    pub asked_at: Option<Time>,
     /// When another level is asked for, and which; the first is that at the beginning of the window, where there is one.
     pub levels: Vec<(Time, u32)>,
+    /// The same of parts that have come in, and of what is shown.
+    pub received: Vec<(Time, u32)>,
+    /// See `received`.
+    pub shown: Vec<(Time, u32)>,
+    /// Parts that have come in within the window.
+    pub parts_received: u64,
+}
+
+/// What of a video has come in, in parts that have levels, and how much of it has been shown.
+#[derive(Default)]
+struct Reel {
+    /// Level of each part, and where in the video it begins.
+    parts: Vec<(u32, Duration)>,
+    content: Duration,
+    shown: Duration,
+    /// The part that is shown next.
+    next: usize,
 }
 
 /// What is on the screen between two moments.
@@ -55,6 +74,7 @@ impl Viewed {
     pub fn add(&mut self, moments: &[(Time, Moment)], window: &Window) {
         let mut screen = (Screen::Off, Time::ZERO);
         let mut last: Option<(u32, f64)> = None;
+        let mut reel = Reel::default();
         let end = (window.to, None);
         for (at, what) in moments.iter().map(|(at, what)| (*at, Some(*what))).chain([end]) {
             let inside = window.holds(at);
@@ -64,8 +84,16 @@ impl Viewed {
                     last = Some((level, bitrate));
                     continue;
                 }
+                Some(Moment::Came(level, length)) => {
+                    note(&mut self.received, level, at, window);
+                    self.parts_received += u64::from(inside);
+                    reel.parts.push((level, reel.content));
+                    reel.content = reel.content + length;
+                    continue;
+                }
                 Some(Moment::Asked) => {
                     (self.asked, last) = (self.asked + u64::from(inside), None);
+                    self.asked_at = self.asked_at.or(inside.then_some(at));
                     Screen::Waiting
                 }
                 Some(Moment::Starts) => {
@@ -92,6 +120,12 @@ impl Viewed {
             };
             let (before, since) = std::mem::replace(&mut screen, (next, at));
             let overlap = Duration(window.overlap(since, at));
+            if before == Screen::Playing {
+                self.show(&mut reel, since, at, window);
+            }
+            if what == Some(Moment::Asked) {
+                reel = Reel::default();
+            }
             match before {
                 Screen::Off => {}
                 Screen::Waiting => self.waited = self.waited + overlap,
@@ -107,13 +141,7 @@ impl Viewed {
     }
 
     fn ask(&mut self, level: u32, bitrate: f64, at: Time, last: Option<(u32, f64)>, window: &Window) {
-        if self.levels.last().is_none_or(|(_, before)| *before != level) {
-            // Of what was asked for before the window, the last holds at its beginning.
-            if at <= window.from {
-                self.levels.clear();
-            }
-            self.levels.push((at.max(window.from), level));
-        }
+        note(&mut self.levels, level, at, window);
         if window.holds(at) {
             self.parts += 1;
             self.bitrates += bitrate;
@@ -125,9 +153,29 @@ impl Viewed {
         }
     }
 
+    /// The video has played from `since` to `at`: which levels that showed.
+    fn show(&mut self, reel: &mut Reel, since: Time, at: Time, window: &Window) {
+        let until = reel.shown + (at - since);
+        while let Some((level, begins)) = reel.parts.get(reel.next).filter(|(_, begins)| *begins < until) {
+            note(&mut self.shown, *level, since + Duration(begins.0 - reel.shown.0), window);
+            reel.next += 1;
+        }
+        reel.shown = until;
+    }
+
     /// The length of all stalls that began in the window.
     pub fn stall_time(&self) -> Duration {
         self.stalls.iter().fold(Duration::ZERO, |sum, stall| sum + *stall)
+    }
+}
+
+/// Adds a level to a list of changes, if it is one. Of what was before the window, the last holds at its beginning.
+fn note(list: &mut Vec<(Time, u32)>, level: u32, at: Time, window: &Window) {
+    if list.last().is_none_or(|(_, before)| *before != level) {
+        if at <= window.from {
+            list.clear();
+        }
+        list.push((at.max(window.from), level));
     }
 }
 
@@ -173,6 +221,7 @@ mod tests {
             bitrates: 11e6,
             switches: 2,
             switched: 3e6 + 2e6,
+            asked_at: Some(at(500)),
             levels: vec![(at(500), 0), (at(1_500), 2), (at(3_000), 1)],
             ..Viewed::default()
         };
@@ -196,6 +245,36 @@ mod tests {
             ..Viewed::default()
         };
         assert_eq!(seen, expected);
+    }
+
+    /// Parts of a second each: the first is shown from 900 ms on, the second behind the stall, the third a second later.
+    #[test]
+    fn a_level_is_asked_for_comes_in_and_is_shown() {
+        let came = |ms, level| (at(ms), Moment::Came(level, Duration::from_millis(1_000)));
+        let list = [
+            (at(500), Moment::Asked),
+            (at(500), Moment::Part(0, 1e6)),
+            came(900, 0),
+            (at(900), Moment::Starts),
+            (at(900), Moment::Part(2, 4e6)),
+            (at(1_900), Moment::Stalls),
+            came(2_400, 2),
+            (at(2_400), Moment::Resumes),
+            (at(2_400), Moment::Part(2, 4e6)),
+            came(2_500, 2),
+            (at(2_500), Moment::Part(1, 2e6)),
+            came(3_000, 1),
+        ];
+        let mut seen = Viewed::default();
+        seen.add(&list, &Window { from: at(0), to: at(4_500) });
+        assert_eq!(seen.received, [(at(900), 0), (at(2_400), 2), (at(3_000), 1)]);
+        assert_eq!(seen.shown, [(at(900), 0), (at(2_400), 2), (at(4_400), 1)]);
+        assert_eq!((seen.parts_received, seen.asked_at), (4, Some(at(500))));
+        let mut late = Viewed::default();
+        late.add(&list, &Window { from: at(2_450), to: at(4_400) });
+        // The last part would be shown from the end of the window on.
+        assert_eq!((late.received, late.shown), (vec![(at(2_450), 2), (at(3_000), 1)], vec![(at(2_450), 2)]));
+        assert_eq!((late.parts_received, late.asked_at), (2, None));
     }
 
     #[test]

@@ -160,7 +160,7 @@ const HTB_PER_USER: &str = r#"per = "user", classes = { root = { rate = "8 Mbit/
     each = { parent = "root", rate = "1 Mbit/s", ceil = "6 Mbit/s", leaf = { kind = "fq-codel", limit = "20 packets" } }"#;
 
 /// Rows of words that need other parameters beside them, and of numbers: kind, name, parameters.
-const MORE: [(&str, &str, &str); 45] = [
+const MORE: [(&str, &str, &str); 47] = [
     (
         "activity-aqm",
         "rate_estimate, in ms",
@@ -256,6 +256,16 @@ const MORE: [(&str, &str, &str); 45] = [
         "has",
         "mpc of horizon 2, length",
         r#"ladder = ["1 Mbit/s", "3 Mbit/s"], chunk = "0.2 s", length = "2 s", adaptation = { kind = "mpc", horizon = 2 }"#,
+    ),
+    (
+        "has",
+        "two connections, drains, sizes",
+        r#"ladder = ["1 Mbit/s", "3 Mbit/s"], chunk = "0.2 s", connections = 2, sizes = [["20 kB", "90 kB"], ["30 kB", "60 kB"]], abandon = { how = "drain", after = "50 ms", multiple = 0.5 }, until = "2.5 s", end = "drain""#,
+    ),
+    (
+        "has",
+        "gives up, a window of three",
+        r#"ladder = ["1 Mbit/s", "3 Mbit/s"], chunk = "0.2 s", abandon = { after = "50 ms", multiple = 0.5 }, adaptation = { kind = "aggressive-rate", window = 3 }"#,
     ),
     (
         "youtube",

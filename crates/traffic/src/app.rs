@@ -142,6 +142,11 @@ pub trait Machine: Sized {
         None
     }
 
+    /// What it did that it must never do.
+    fn fault(&self) -> Option<String> {
+        None
+    }
+
     /// What its user watches, where it plays video.
     fn playback(&self) -> Option<&Playback> {
         None

@@ -19,6 +19,8 @@ enum Stage {
     Idle,
     /// An object is asked for.
     Busy,
+    /// The same, but nobody wants it any more.
+    Draining,
     /// Nothing will be asked for any more; both ends may still be closing.
     Leaving,
 }
@@ -43,8 +45,8 @@ struct Channel {
     writes_done: u64,
     /// How it writes; absent: all at once.
     pace: Option<Pace>,
-    /// Whether the first byte of the current response has arrived.
-    began: bool,
+    /// Bytes of the current response that have arrived.
+    arrived: u64,
     /// Which ends have closed.
     closed: [bool; 2],
 }
@@ -61,7 +63,7 @@ impl Channel {
         written: 0,
         writes_done: 0,
         pace: None,
-        began: false,
+        arrived: 0,
         closed: [false; 2],
     };
 }
@@ -98,6 +100,8 @@ pub(crate) struct Client {
     request: Drawn,
     service: Drawn,
     channels: Vec<Channel>,
+    /// Nothing more will be asked for.
+    leaves: bool,
 }
 
 impl Client {
@@ -109,6 +113,7 @@ impl Client {
             request: Drawn::new(values, "request", 1.0, setting),
             service: Drawn::new(values, "service", 0.0, setting),
             channels: Vec::new(),
+            leaves: false,
         }
     }
 
@@ -125,8 +130,7 @@ impl Client {
             self.send(number, calls);
             return true;
         }
-        let live = |c: &&Channel| matches!(c.stage, Stage::Opening | Stage::Idle | Stage::Busy);
-        if self.channels.iter().filter(live).count() >= self.most as usize {
+        if self.live() >= self.most as usize {
             return false;
         }
         let number = self.find(Stage::Free).unwrap_or_else(|| {
@@ -136,6 +140,12 @@ impl Client {
         self.channels[number as usize] = Channel { stage: Stage::Opening, size, pace, ..Channel::NEW };
         calls.push(Call::Open(number));
         true
+    }
+
+    /// Connections that serve the client, or can.
+    fn live(&self) -> usize {
+        let live = |c: &&Channel| matches!(c.stage, Stage::Opening | Stage::Idle | Stage::Busy);
+        self.channels.iter().filter(live).count()
     }
 
     fn find(&self, stage: Stage) -> Option<Conn> {
@@ -148,7 +158,7 @@ impl Client {
         let channel = &mut self.channels[number as usize];
         channel.stage = Stage::Busy;
         channel.asked += request;
-        (channel.heard, channel.began) = (false, false);
+        (channel.heard, channel.arrived) = (false, 0);
         (channel.writes, channel.written, channel.writes_done) = (Time::NEVER, 0, 0);
         calls.push(Call::Write(number, End::Client, request));
     }
@@ -192,7 +202,8 @@ impl Client {
     /// Resets every connection on which an object is asked for. With `idle` the others too.
     pub fn abort(&mut self, idle: bool, calls: &mut Vec<Call>) {
         for (number, channel) in self.channels.iter_mut().enumerate() {
-            if matches!(channel.stage, Stage::Opening | Stage::Busy) || (idle && channel.stage == Stage::Idle)
+            if matches!(channel.stage, Stage::Opening | Stage::Busy)
+                || (idle && matches!(channel.stage, Stage::Idle | Stage::Draining))
             {
                 (channel.stage, channel.closed) = (Stage::Leaving, [true; 2]);
                 calls.push(Call::Abort(number as Conn, End::Client));
@@ -200,8 +211,41 @@ impl Client {
         }
     }
 
-    /// Closes every connection on which nothing is asked for.
+    /// Nobody wants any more what is asked for: it still arrives, and then its connection may serve another. One that is only
+    /// opening is reset.
+    pub fn drain(&mut self, calls: &mut Vec<Call>) {
+        for (number, channel) in self.channels.iter_mut().enumerate() {
+            match channel.stage {
+                Stage::Busy => channel.stage = Stage::Draining,
+                Stage::Opening => {
+                    (channel.stage, channel.closed) = (Stage::Leaving, [true; 2]);
+                    calls.push(Call::Abort(number as Conn, End::Client));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The client closes its end of every connection at once, whatever still comes; one that is only opening is reset.
+    pub fn hang_up(&mut self, calls: &mut Vec<Call>) {
+        self.drain(calls);
+        for number in 0..self.channels.len() as Conn {
+            let stage = &mut self.channels[number as usize].stage;
+            if matches!(stage, Stage::Idle | Stage::Draining) {
+                *stage = Stage::Leaving;
+                self.shut(number, End::Client, calls);
+            }
+        }
+    }
+
+    /// Bytes that have arrived of the objects that are asked for.
+    pub fn arrived(&self) -> u64 {
+        self.channels.iter().filter(|c| c.stage == Stage::Busy).map(|c| c.arrived).sum()
+    }
+
+    /// Closes every connection on which nothing is asked for; those that drain later.
     pub fn close(&mut self, calls: &mut Vec<Call>) {
+        self.leaves = true;
         while let Some(number) = self.find(Stage::Idle) {
             self.channels[number as usize].stage = Stage::Leaving;
             self.shut(number, End::Client, calls);
@@ -214,7 +258,7 @@ impl Client {
             Event::Opened(number, End::Client) if self.stage(number) == Stage::Opening => {
                 self.send(number, calls);
             }
-            Event::Received(number, End::Server, bytes) if self.stage(number) == Stage::Busy => {
+            Event::Received(number, End::Server, bytes) if self.is_served(number) => {
                 let channel = &mut self.channels[number as usize];
                 if bytes >= channel.asked && !channel.heard {
                     channel.heard = true;
@@ -228,13 +272,14 @@ impl Client {
                 }
             }
             Event::Timer(number) => {
-                let due = |c: &Channel| c.stage == Stage::Busy && c.writes == now;
+                let asked = |c: &Channel| matches!(c.stage, Stage::Busy | Stage::Draining);
+                let due = |c: &Channel| asked(c) && c.writes == now;
                 if self.channels.get(number as usize).is_some_and(due) {
                     self.answer(number, now, calls);
                 }
             }
-            Event::Received(number, End::Client, bytes) if self.stage(number) == Stage::Busy => {
-                return self.response(number, bytes);
+            Event::Received(number, End::Client, bytes) if self.is_served(number) => {
+                return self.response(number, bytes, calls);
             }
             // The server has closed after its response, or the client has nothing more to ask.
             Event::PeerClosed(number, end) => self.shut(number, end, calls),
@@ -245,14 +290,16 @@ impl Client {
         None
     }
 
-    fn response(&mut self, number: Conn, bytes: u64) -> Option<News> {
+    fn response(&mut self, number: Conn, bytes: u64, calls: &mut Vec<Call>) -> Option<News> {
         let channel = &mut self.channels[number as usize];
+        let wanted = channel.stage == Stage::Busy;
         if bytes < channel.before + channel.size {
             let so_far = bytes.saturating_sub(channel.before);
-            let begins = !channel.began && so_far > 0;
-            channel.began |= begins;
+            let begins = channel.arrived == 0;
+            channel.arrived = so_far;
             return match so_far {
                 0 => None,
+                _ if !wanted => None,
                 _ if begins => Some(News::Begun(so_far)),
                 _ => Some(News::More(so_far)),
             };
@@ -260,7 +307,15 @@ impl Client {
         let size = channel.size;
         channel.before += size;
         channel.stage = if self.keep { Stage::Idle } else { Stage::Leaving };
-        Some(News::Done(size))
+        if wanted {
+            return Some(News::Done(size));
+        }
+        // Others may have taken its place in the meantime.
+        if self.keep && (self.leaves || self.live() > self.most as usize) {
+            self.channels[number as usize].stage = Stage::Leaving;
+            self.shut(number, End::Client, calls);
+        }
+        None
     }
 
     fn gone(&mut self, number: Conn, next: Stage) -> Option<News> {
@@ -268,6 +323,11 @@ impl Client {
         channel.closed = [true; 2];
         let before = std::mem::replace(&mut channel.stage, next);
         matches!(before, Stage::Opening | Stage::Busy).then_some(News::Failed)
+    }
+
+    /// Whether an object is asked for, wanted or not.
+    fn is_served(&self, number: Conn) -> bool {
+        matches!(self.stage(number), Stage::Busy | Stage::Draining)
     }
 
     fn stage(&self, number: Conn) -> Stage {

@@ -2,17 +2,17 @@
 //!
 //! The player fills its buffer, one chunk after the other, and then keeps it full: it asks for a chunk as long after the one before
 //! as a chunk lasts, or as soon as there is room for it, so that it is on and off in turn. Which level it asks for is a rule's
-//! ([`crate::adaptation`]), what is shown is [`Playback`]'s, requests and responses are [`Client`]'s. Not here: several chunks at a time,
-//! chunks that are given up for smaller ones, live video, sound apart from pictures.
+//! ([`crate::adaptation`]), what is shown is [`Playback`]'s, requests and responses are [`Client`]'s. A chunk may be fetched in parts over
+//! several connections, and given up for a smaller one. Not here: several chunks at a time, live video, sound apart from pictures.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::schema::{Fallback, Mechanism, Nested, Param, Problem, Range, Room, Type, Value, Values};
 use evenflow_base::{Duration, Time};
 
 use crate::START;
 use crate::adaptation::{Adaptation, Known, Ladder};
 use crate::app::{Call, Drawn, Event, Machine, Setting, Transfer};
 use crate::client::{Client, News};
-use crate::ending::{END, Ending, UNTIL};
+use crate::ending::{Ending, UNTIL};
 use crate::playback::{Playback, Thresholds};
 use crate::request_response::{KEEP_ALIVE, REQUEST, SERVICE};
 
@@ -20,6 +20,9 @@ use crate::request_response::{KEEP_ALIVE, REQUEST, SERVICE};
 const ASK: u32 = u32::MAX;
 /// The alarm of the end.
 const OVER: u32 = u32::MAX - 1;
+
+/// What times that are worked out on two ways may differ by.
+const ROUNDING: Duration = Duration(1_000);
 
 /// Throughputs of which a rule may ask for the latest: twice the longest window of any.
 const KEPT: usize = 2_000;
@@ -30,6 +33,24 @@ struct Fetch {
     asked: Time,
     first_byte: Option<Time>,
     level: usize,
+    /// Bytes in all, headers included, and of parts that are there.
+    size: u64,
+    bytes: u64,
+    /// Parts that are not.
+    parts: u64,
+}
+
+/// When a chunk that takes too long is given up for one of a lower level.
+#[derive(Clone, Copy, Debug)]
+struct Abandon {
+    /// Its connections are kept, and what is under way arrives for nothing.
+    drains: bool,
+    /// Not before so many seconds.
+    after: f64,
+    /// If at its throughput it would take more than so many times its length.
+    multiple: f64,
+    /// The part of its throughput that the other level may need.
+    safety: f64,
 }
 
 /// A player and its server.
@@ -57,12 +78,21 @@ pub struct Has {
     last: Option<usize>,
     throughputs: Vec<f64>,
     fetch: Option<Fetch>,
+    /// Connections over which a chunk is fetched.
+    connections: u64,
+    abandon: Option<Abandon>,
+    /// The chunk that was given up: it is so once.
+    abandoned: Option<usize>,
+    /// A level that the rule asked for and that does not exist.
+    fault: Option<usize>,
     /// The buffer is being filled.
     filling: bool,
     /// When the last chunk was asked for.
     asked: Time,
     asks_at: Time,
     ending: Option<Ending>,
+    /// Who leaves hangs up at once.
+    hangs_up: bool,
     over: bool,
 }
 
@@ -70,15 +100,20 @@ impl Machine for Has {
     const TABLE: &'static Mechanism = &TABLE;
     const CLIENT_AT_END: bool = true;
     const ADAPTS: bool = true;
-    const FIXED: &'static [&'static str] = &["buffer", "chunk", "length", "play_at", "resume_at"];
+    const FIXED: &'static [&'static str] =
+        &["buffer", "chunk", "connections", "length", "play_at", "resume_at"];
 
     fn build(values: &Values, setting: &Setting) -> Result<Has, Vec<Problem>> {
         let levels = match values.get("ladder") {
             Some(Value::Rates(levels)) => levels.clone(),
             _ => Vec::new(),
         };
+        let sizes = match values.get("sizes") {
+            Some(Value::ByteRows(rows)) => Some(rows.clone()),
+            _ => None,
+        };
         let chunk = values.number("chunk");
-        let ladder = Ladder::new(levels, chunk, None)?;
+        let ladder = Ladder::new(levels, chunk, sizes)?;
         let capacity = values.number("buffer");
         let problems = check(values, chunk, capacity);
         if !problems.is_empty() {
@@ -91,6 +126,20 @@ impl Machine for Has {
             let why = "its parameters cannot be drawn; plain values are needed";
             return Err(vec![("adaptation", why.into())]);
         }
+        let abandon = match values.get("abandon") {
+            Some(Value::Table(table)) if table.is_random() => {
+                let why = "its parameters cannot be drawn; plain values are needed";
+                return Err(vec![("abandon", why.into())]);
+            }
+            Some(Value::Table(table)) => Some(Abandon {
+                drains: table.word("how") == "drain",
+                after: table.number("after"),
+                multiple: table.number("multiple"),
+                safety: table.number("safety"),
+            }),
+            _ => None,
+        };
+        let connections = values.maybe("connections").unwrap_or(1.0);
         // What is wrong with the rule's own parameters was found when it was decoded.
         let rule = Adaptation::build(rule.word("kind"), rule)?;
         let thresholds = Thresholds {
@@ -100,7 +149,7 @@ impl Machine for Has {
             above: false,
         };
         Ok(Has {
-            client: Client::new(values, 1, values.flag("keep_alive"), setting),
+            client: Client::new(values, connections as u32, values.flag("keep_alive"), setting),
             rule,
             ladder,
             capacity,
@@ -115,10 +164,15 @@ impl Machine for Has {
             last: None,
             throughputs: Vec::new(),
             fetch: None,
+            connections: connections as u64,
+            abandon,
+            abandoned: None,
+            fault: None,
             filling: true,
             asked: Time::ZERO,
             asks_at: Time::NEVER,
             ending: setting.ending,
+            hangs_up: matches!(values.get("end"), Some(Value::Word(word)) if word == "drain"),
             over: false,
         })
     }
@@ -133,12 +187,17 @@ impl Machine for Has {
             Event::Timer(ASK) if now == self.asks_at => self.ask(now, calls),
             Event::Timer(OVER) => self.end(now, calls),
             event => match self.client.on(event, now, calls) {
-                Some(News::Begun(_)) => self.note_first_byte(now),
+                Some(News::Begun(_)) => {
+                    self.note_first_byte(now);
+                    self.reconsider(now, calls);
+                }
+                Some(News::More(_)) => self.reconsider(now, calls),
                 Some(News::Done(bytes)) => {
                     self.note_first_byte(now);
-                    self.arrived(bytes, now, calls);
+                    self.part_arrived(bytes, now, calls);
                 }
                 Some(News::Failed) if self.fetch.take().is_some() => {
+                    self.client.abort(false, calls); // the other parts
                     calls.push(Call::Transfer(Transfer::Failed));
                     if !self.over {
                         self.ask(now, calls);
@@ -151,6 +210,11 @@ impl Machine for Has {
 
     fn playback(&self) -> Option<&Playback> {
         Some(&self.playback)
+    }
+
+    fn fault(&self) -> Option<String> {
+        let (level, top) = (self.fault?, self.ladder.top());
+        Some(format!("an adaptation rule asked for level {level}, but the ladder ends at level {top}"))
     }
 }
 
@@ -190,13 +254,71 @@ impl Has {
             last: self.last,
         };
         let level = self.rule.choose(&known);
+        if level > self.ladder.top() {
+            self.fault.get_or_insert(level);
+        }
+        self.ask_for(level.min(self.ladder.top()), now, calls);
+    }
+
+    /// Asks for the next chunk at a level: in parts, over as many connections as there are.
+    fn ask_for(&mut self, level: usize, now: Time, calls: &mut Vec<Call>) {
         self.last = Some(level);
         self.playback.ask_part(level, self.ladder.levels()[level], now);
-        self.fetch = Some(Fetch { asked: now, first_byte: None, level });
         self.asked = now;
         calls.push(Call::Transfer(Transfer::Started));
-        let size = self.header.bytes() + self.ladder.size(self.done, level).round() as u64;
-        self.client.ask(size, calls);
+        let payload = self.ladder.size(self.done, level).round() as u64;
+        let parts = self.connections.min(payload).max(1);
+        let mut size = 0;
+        for part in 0..parts {
+            // As equal as whole bytes allow.
+            let share = payload / parts + u64::from(part < payload % parts);
+            let whole = self.header.bytes() + share;
+            size += whole;
+            let is_asked = self.client.ask(whole, calls);
+            debug_assert!(is_asked, "a connection for each part");
+        }
+        self.fetch = Some(Fetch { asked: now, first_byte: None, level, size, bytes: 0, parts });
+    }
+
+    /// More of a chunk is there: gives it up where a lower level promises to be there sooner.
+    fn reconsider(&mut self, now: Time, calls: &mut Vec<Call>) {
+        let (Some(rule), Some(fetch)) = (self.abandon, self.fetch) else { return };
+        if self.over || self.abandoned == Some(self.done) {
+            return;
+        }
+        let (so_far, took) = (fetch.bytes + self.client.arrived(), (now - fetch.asked).seconds());
+        if took <= rule.after {
+            return;
+        }
+        let rate = so_far as f64 * 8.0 / took;
+        let level = self.ladder.highest_within(rate * rule.safety);
+        let left = fetch.size as f64 - so_far as f64;
+        if fetch.size as f64 * 8.0 <= rate * rule.multiple * self.ladder.chunk()
+            || level >= fetch.level
+            || left <= self.ladder.size(self.done, level)
+        {
+            return;
+        }
+        self.abandoned = Some(self.done);
+        calls.push(Call::Transfer(Transfer::Abandoned));
+        if rule.drains {
+            self.client.drain(calls)
+        } else {
+            self.client.abort(false, calls)
+        }
+        self.ask_for(level, now, calls);
+    }
+
+    /// A part of a chunk is there: all that it needed, or not.
+    fn part_arrived(&mut self, bytes: u64, now: Time, calls: &mut Vec<Call>) {
+        let Some(fetch) = &mut self.fetch else { return };
+        fetch.bytes += bytes;
+        fetch.parts -= 1;
+        if fetch.parts == 0 {
+            self.arrived(now, calls);
+        } else {
+            self.reconsider(now, calls);
+        }
     }
 
     fn note_first_byte(&mut self, now: Time) {
@@ -206,8 +328,9 @@ impl Has {
     }
 
     /// A chunk is there.
-    fn arrived(&mut self, bytes: u64, now: Time, calls: &mut Vec<Call>) {
+    fn arrived(&mut self, now: Time, calls: &mut Vec<Call>) {
         let Some(fetch) = self.fetch.take() else { return };
+        let bytes = fetch.bytes;
         let first_byte = fetch.first_byte.map(|at| at - fetch.asked);
         let took = now - fetch.asked;
         calls.push(Call::Transfer(Transfer::Completed { bytes, first_byte, took }));
@@ -222,7 +345,8 @@ impl Has {
         self.filling |= self.playback.is_stalled();
         self.done += 1;
         let whole = self.chunks.is_some_and(|chunks| self.done >= chunks);
-        self.playback.receive(self.done as f64 * self.ladder.chunk(), whole, now);
+        let chunk = self.ladder.chunk();
+        self.playback.receive_part(fetch.level, chunk, self.done as f64 * chunk, whole, now);
         if whole || self.over {
             return self.client.close(calls);
         }
@@ -234,11 +358,19 @@ impl Has {
         let chunk = self.ladder.chunk();
         let excess = self.playback.buffered(now) + chunk - self.capacity;
         let is_full = excess > 1e-9;
+        // It plays where it is full, so that there will be room.
+        let roomy = now + Duration::from_seconds(if is_full { excess } else { 0.0 });
         let at = if self.by_room {
-            now + Duration::from_seconds(if is_full { excess } else { 0.0 })
+            roomy
         } else {
             self.filling &= !is_full && self.steady_after.is_none_or(|chunks| self.done < chunks);
-            if self.filling { now } else { (self.asked + Duration::from_seconds(chunk)).max(now) }
+            let paced = (self.asked + Duration::from_seconds(chunk)).max(now);
+            match self.filling {
+                true => now,
+                // Nothing was shown while the last chunk came in. By the pace there is room to the nanosecond otherwise.
+                false if roomy > paced + ROUNDING => roomy,
+                false => paced,
+            }
         };
         if at == now {
             return self.ask(now, calls);
@@ -252,7 +384,10 @@ impl Has {
         self.over = true;
         self.asks_at = Time::NEVER;
         self.playback.leave(now);
-        if self.ending.is_some_and(|ending| ending.abort) {
+        if self.hangs_up {
+            self.client.hang_up(calls);
+            calls.extend(self.fetch.take().map(|_| Call::Transfer(Transfer::Abandoned)));
+        } else if self.ending.is_some_and(|ending| ending.abort) {
             self.client.abort(true, calls);
             calls.extend(self.fetch.take().map(|_| Call::Transfer(Transfer::Abandoned)));
         } else if self.fetch.is_none() {
@@ -260,6 +395,48 @@ impl Has {
         }
     }
 }
+
+/// What `abandon` may hold.
+static ABANDON: Nested = Nested {
+    name: "abandon",
+    doc: "When a player gives up a chunk that takes too long and fetches it at a lower level: once a chunk, where more is left than the \
+          other one's size.",
+    params: &[
+        Param {
+            name: "after",
+            ty: Type::Duration,
+            default: Fallback::Text("500 ms"),
+            range: Range::NOT_NEGATIVE,
+            source: "dash.js 4, abandonment rule: grace time",
+            doc: "Not before so long after the request.",
+        },
+        Param {
+            name: "how",
+            ty: Type::Choice(&["close", "drain"]),
+            default: Fallback::Text("close"),
+            range: Range::ANY,
+            source: "RFC 9112 section 9.6: over HTTP/1.1 a response ends early only with its connection",
+            doc: "What becomes of its connections: reset, so that new ones are opened, or kept until the rest has arrived for nothing, while \
+                  others are opened.",
+        },
+        Param {
+            name: "multiple",
+            ty: Type::Number,
+            default: Fallback::Text("1.8"),
+            range: Range::POSITIVE,
+            source: "dash.js 4, abandonment rule: multiplier",
+            doc: "If at the throughput so far it would take more than so many times its length.",
+        },
+        Param {
+            name: "safety",
+            ty: Type::Number,
+            default: Fallback::Text("0.9"),
+            range: Range::POSITIVE,
+            source: "dash.js 4, bandwidth safety factor",
+            doc: "The part of that throughput that the lower level may need.",
+        },
+    ],
+};
 
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
@@ -272,6 +449,14 @@ pub static TABLE: Mechanism = Mechanism {
           request, or the opening of its connection, to its last byte.",
     source: "Ben Ameur et al. 2016, sections 2 and 4; Yin et al. 2015, section 3 (the player's buffer)",
     params: &[
+        Param {
+            name: "abandon",
+            ty: Type::Table(&ABANDON),
+            default: Fallback::Absent("never"),
+            range: Range::ANY,
+            source: "",
+            doc: "When a chunk is given up for one of a lower level.",
+        },
         Param {
             name: "adaptation",
             ty: Type::Mechanism(Room::Adaptation),
@@ -302,9 +487,26 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("2 s"),
             range: Range::POSITIVE,
             source: "Ben Ameur et al. 2016, section 4.1",
-            doc: "Seconds of video in a chunk; it has as many bytes as its level's bitrate gives.",
+            doc: "Seconds of video in a chunk; it has as many bytes as its level's bitrate gives, or as sizes says.",
         },
-        END,
+        Param {
+            name: "connections",
+            ty: Type::Integer,
+            default: Fallback::Absent("one"),
+            range: Range { min: 1.0, closed: true, max: 100.0 },
+            source: "RFC 9110 section 14 (ranges)",
+            doc: "Connections over which a chunk is fetched at once, an equal range of its bytes over each, with a request and a header of its \
+                  own.",
+        },
+        Param {
+            name: "end",
+            ty: Type::Choice(&["close", "abort", "drain"]),
+            default: Fallback::Absent("close, where until is given"),
+            range: Range::ANY,
+            source: "RFC 9293 sections 3.6 and 3.10.5",
+            doc: "How it ends: it asks for nothing new, finishes its chunk and closes its connections, or it resets them at once, or it closes \
+                  its end at once and lets arrive for nothing what is under way.",
+        },
         Param {
             name: "header",
             ty: Type::Bytes,
@@ -320,7 +522,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Required,
             range: Range::POSITIVE,
             source: "",
-            doc: "The levels' bitrates, rising.",
+            doc: "The levels' bitrates, rising; or the name of an MPEG-DASH manifest (.mpd), which also says chunk, length and sizes.",
         },
         Param {
             name: "length",
@@ -356,6 +558,14 @@ pub static TABLE: Mechanism = Mechanism {
             doc: "The same after a stall, which comes when the buffer is empty.",
         },
         SERVICE,
+        Param {
+            name: "sizes",
+            ty: Type::ByteRows,
+            default: Fallback::Absent("those that the bitrates give"),
+            range: Range::FROM_ONE,
+            source: "",
+            doc: "Bytes of each chunk at each level, a list for each chunk; behind its end it begins again, so that one list says constant sizes.",
+        },
         START,
         Param {
             name: "steady",
@@ -363,8 +573,8 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("period"),
             range: Range::ANY,
             source: "Ben Ameur et al. 2016, section 2 (period); Yin et al. 2015, equation 4 (room)",
-            doc: "When it asks once the buffer has been full: a chunk's length after it asked before (until it stalls, then it fills the buffer \
-                  again), or as soon as there is room for a chunk.",
+            doc: "When it asks once the buffer has been full: a chunk's length after it asked before, if there is room by then (until it stalls, \
+                  then it fills the buffer again), or as soon as there is room for a chunk.",
         },
         Param {
             name: "steady_after",
@@ -384,6 +594,7 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use evenflow_base::End;
+    use proptest::prelude::*;
 
     use super::*;
     use crate::app::testing::{at, machine, steps};
@@ -431,6 +642,11 @@ mod tests {
             }
             let mut calls = Vec::new();
             has.on(event, now, &mut calls);
+            let buffered = has.playback.buffered(now);
+            assert!(
+                (-1e-9..=has.capacity + 1e-6).contains(&buffered),
+                "{buffered} s in the buffer at {now:?}"
+            );
             for call in calls {
                 match call {
                     Call::Open(n) => queue.push((now, Event::Opened(n, End::Client))),
@@ -471,11 +687,8 @@ mod tests {
         let mut full: Has = machine(&values(&PAPER, &aggressive(), &play_at(30.0)), None, false);
         let all = requests(&mut full, 60_000, takes);
         assert_eq!(all[..6], [&first[..], &[(2_420, 4), (4_320, 4)]].concat());
-        // Fifteen chunks, the last of which comes 11 x 1.9 s after 2.42 s; from then on one every two seconds.
-        assert_eq!(
-            all[14..17],
-            [(2_420 + 10 * 1_900, 4), (2_420 + 10 * 1_900 + 2_000, 4), (2_420 + 10 * 1_900 + 4_000, 4)]
-        );
+        // Fifteen chunks, the last of which comes 11 x 1.9 s after 2.42 s; then it plays, and there is room for one every two seconds.
+        assert_eq!(all[14..17], [(2_420 + 10 * 1_900, 4), (23_320 + 2_000, 4), (23_320 + 4_000, 4)]);
         assert_eq!(
             full.playback.moments(at(60_000)).iter().find(|(_, m)| *m == Moment::Starts).map(|(t, _)| *t),
             Some(at(23_320))
@@ -497,9 +710,11 @@ mod tests {
             let mut has: Has = machine(&values(&[1e6], &rate(), &more), None, false);
             requests(&mut has, 9_000, |_, _| 500).into_iter().map(|(at, _)| at).collect()
         };
-        // Full at 1 s, when it starts to play: by the period a chunk's length after the last request, by room when a chunk is shown.
-        assert_eq!(asks("period", 4.0)[..4], [0, 500, 2_500, 4_500]);
+        // Full at 1 s, when it starts to play: there is room when a chunk is shown.
+        assert_eq!(asks("period", 4.0)[..4], [0, 500, 3_000, 5_000]);
         assert_eq!(asks("room", 4.0)[..4], [0, 500, 3_000, 5_000]);
+        // It plays from 0.5 s on, and is full at 1 s with half a second shown.
+        assert_eq!(asks("period", 2.0)[..4], [0, 500, 2_500, 4_500]);
         assert_eq!(asks("room", 2.0)[..4], [0, 500, 2_500, 4_500]);
     }
 
@@ -606,6 +821,211 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// However long chunks take, the buffer is never negative and never holds more than it can; time is waited, played or stalled; and
+        /// no more is shown than has come in.
+        #[test]
+        fn a_buffer_has_two_ends(
+            takes in prop::collection::vec(prop_oneof![1u64..300, 300u64..2_500, 2_000u64..9_000], 1..60),
+            (chunk, room) in (prop_oneof![Just(0.5), Just(2.0), Just(3.7)], 2.0f64..12.0),
+            (play, resume) in (0.0f64..1.0, 0.0f64..1.0),
+            by_room: bool, steady_after in prop::option::of(1u32..6), in_chunks: bool,
+        ) {
+            let capacity = chunk * room;
+            let at_most = |part: f64| Value::Seconds((part * room).floor().max(1.0) * chunk);
+            let word = |x: bool, yes: &str, no: &str| Value::Word(if x { yes } else { no }.into());
+            let mut more = vec![
+                ("chunk", Value::Seconds(chunk)),
+                ("buffer", Value::Seconds(capacity)),
+                ("play_at", at_most(play)),
+                ("resume_at", at_most(resume)),
+                ("steady", word(by_room, "room", "period")),
+                ("buffer_in", word(in_chunks, "chunks", "seconds")),
+            ];
+            more.extend(steady_after.map(|n| ("steady_after", Value::Number(f64::from(n)))));
+            let mut has: Has = machine(&values(&PAPER, &aggressive(), &more), None, false);
+            requests(&mut has, 60_000, |n, _| takes[n % takes.len()]);
+            let moments = has.playback.moments(at(60_000));
+            let (mut since, mut screen, mut spent) = (Time::ZERO, Moment::Asked, [0.0; 3]);
+            for (when, what) in moments.into_iter().chain([(at(60_000), Moment::Ends)]) {
+                if matches!(what, Moment::Part(..) | Moment::Came(..)) {
+                    continue;
+                }
+                let kind = match screen {
+                    Moment::Asked => 0,
+                    Moment::Stalls => 2,
+                    _ => 1,
+                };
+                spent[kind] += (when - since).seconds();
+                (since, screen) = (when, what);
+            }
+            prop_assert!((spent.iter().sum::<f64>() - 60.0).abs() < 1e-6, "{:?}", spent);
+            prop_assert!(spent[1] <= has.done as f64 * chunk + 1e-6, "{:?} of {}", spent, has.done);
+        }
+    }
+
+    #[test]
+    fn sizes_are_those_that_are_listed() {
+        let rows = vec![vec![1_000.0, 5_000.0], vec![2_000.0, 6_000.0]];
+        let mut has: Has =
+            machine(&values(&[100e3, 300e3], &rate(), &[("sizes", Value::ByteRows(rows))]), None, false);
+        let all = requests(&mut has, 2_600, |_, _| 500);
+        // 1,000 B in half a second are 16 kbit/s: below the lowest level, so that each chunk is of the lowest.
+        assert_eq!(all.iter().map(|(_, level)| *level).collect::<Vec<_>>(), [0; 6]);
+        assert_eq!(has.throughputs[..3], [16e3, 32e3, 16e3]);
+    }
+
+    #[test]
+    fn equal_ranges_over_several_connections() {
+        let more = [("connections", Value::Number(3.0)), ("length", Value::Seconds(4.0))];
+        let mut has: Has = machine(&values(&[1_000_004.0], &rate(), &more), None, false);
+        let asks = |n| Call::Write(n, End::Client, 250);
+        let answers = |n, bytes| Call::Write(n, End::Server, bytes);
+        let done = Call::Transfer(Transfer::Completed {
+            bytes: 250_001 + 900,
+            first_byte: Some(Duration::from_millis(200)),
+            took: Duration::from_millis(400),
+        });
+        steps(
+            &mut has,
+            &[
+                (0, Event::Start, &[STARTED, Call::Open(0), Call::Open(1), Call::Open(2)]),
+                (50, Event::Opened(0, End::Client), &[asks(0)]),
+                (60, Event::Opened(1, End::Client), &[asks(1)]),
+                (70, Event::Opened(2, End::Client), &[asks(2)]),
+                // 250,001 B are 83,334, 83,334 and 83,333 B.
+                (100, Event::Received(0, End::Server, 250), &[answers(0, 83_634)]),
+                (110, Event::Received(1, End::Server, 250), &[answers(1, 83_634)]),
+                (120, Event::Received(2, End::Server, 250), &[answers(2, 83_633)]),
+                (200, Event::Received(1, End::Client, 10), &[]),
+                (300, Event::Received(0, End::Client, 83_634), &[]),
+                (310, Event::Received(1, End::Client, 83_634), &[]),
+                (400, Event::Received(2, End::Client, 83_633), &[done, STARTED, asks(0), asks(1), asks(2)]),
+            ],
+        );
+        assert_eq!(has.throughputs, [250_001.0 * 8.0 / 0.4]);
+    }
+
+    /// A part that is lost takes the others with it: the chunk is asked for again as a whole.
+    #[test]
+    fn a_part_that_is_lost() {
+        let more = [("connections", Value::Number(2.0))];
+        let mut has: Has = machine(&values(&[1e6], &rate(), &more), None, false);
+        let failed = Call::Transfer(Transfer::Failed);
+        steps(
+            &mut has,
+            &[
+                (0, Event::Start, &[STARTED, Call::Open(0), Call::Open(1)]),
+                (50, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 250)]),
+                (
+                    60,
+                    Event::Reset(1, End::Client),
+                    &[Call::Abort(0, End::Client), failed, STARTED, Call::Open(2), Call::Open(3)],
+                ),
+                (60, Event::Closed(1), &[]),
+                (70, Event::Closed(0), &[]),
+                (90, Event::Opened(2, End::Client), &[Call::Write(2, End::Client, 250)]),
+            ],
+        );
+    }
+
+    /// Levels of 20 and 400 kbit/s: of the second chunk's 100,300 B only 5,300 B are there after 0.6 s, so that it would take 11 s.
+    #[test]
+    fn a_chunk_that_takes_too_long_is_given_up() {
+        for (how, first) in [("close", Call::Abort(0, End::Client)), ("drain", Call::Open(1))] {
+            let table = [
+                ("how", Value::Word(how.into())),
+                ("after", Value::Seconds(0.5)),
+                ("multiple", Value::Number(1.8)),
+                ("safety", Value::Number(0.9)),
+            ];
+            let abandon = Value::Table(Values(table.into_iter().collect()));
+            let more = [("abandon", abandon), ("length", Value::Seconds(4.0))];
+            let mut has: Has = machine(&values(&[20e3, 400e3], &rate(), &more), None, false);
+            let answer = |bytes| Call::Write(0, End::Server, bytes);
+            let completed = Transfer::Completed {
+                bytes: 5_300,
+                first_byte: Some(Duration::from_millis(90)),
+                took: Duration::from_millis(90),
+            };
+            let gave_up = Call::Transfer(Transfer::Abandoned);
+            let after: Vec<Call> = match how {
+                "close" => vec![gave_up, first, STARTED, Call::Open(1)],
+                _ => vec![gave_up, STARTED, first],
+            };
+            steps(
+                &mut has,
+                &[
+                    (0, Event::Start, &[STARTED, Call::Open(0)]),
+                    (0, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 250)]),
+                    (0, Event::Received(0, End::Server, 250), &[answer(5_300)]),
+                    // 5,000 B in 0.09 s: 444 kbit/s, the level above.
+                    (
+                        90,
+                        Event::Received(0, End::Client, 5_300),
+                        &[Call::Transfer(completed), STARTED, Call::Write(0, End::Client, 250)],
+                    ),
+                    (100, Event::Received(0, End::Server, 500), &[answer(100_300)]),
+                    // Too early to judge.
+                    (580, Event::Received(0, End::Client, 5_300 + 100), &[]),
+                    // 5,300 B in 0.61 s are 70 kbit/s.
+                    (700, Event::Received(0, End::Client, 5_300 + 5_300), &after),
+                    (710, Event::Opened(1, End::Client), &[Call::Write(1, End::Client, 250)]),
+                    (720, Event::Received(1, End::Server, 250), &[Call::Write(1, End::Server, 5_300)]),
+                    // Not a second time.
+                    (2_720, Event::Received(1, End::Client, 10), &[]),
+                ],
+            );
+            assert_eq!(has.playback.moments(at(720)).last(), Some(&(at(700), Moment::Part(0, 20e3))));
+            if how == "drain" {
+                // The rest arrives for nothing; there is another connection by now, and the old one is closed.
+                steps(
+                    &mut has,
+                    &[
+                        (3_000, Event::Received(0, End::Client, 50_000), &[]),
+                        (4_000, Event::Received(0, End::Client, 105_600), &[Call::Close(0, End::Client)]),
+                    ],
+                );
+            }
+        }
+    }
+
+    /// Who hangs up closes his end at once; what is under way arrives for nothing.
+    #[test]
+    fn a_viewer_hangs_up() {
+        let more = [("end", Value::Word("drain".into()))];
+        let mut has: Has =
+            machine(&values(&[1e6], &rate(), &more), Some(Ending { at: at(300), abort: false }), false);
+        steps(
+            &mut has,
+            &[
+                (0, Event::Start, &[Call::Timer(OVER, at(300)), STARTED, Call::Open(0)]),
+                (50, Event::Opened(0, End::Client), &[Call::Write(0, End::Client, 250)]),
+                (100, Event::Received(0, End::Server, 250), &[Call::Write(0, End::Server, 250_300)]),
+                (200, Event::Received(0, End::Client, 1_000), &[]),
+                (
+                    300,
+                    Event::Timer(OVER),
+                    &[Call::Close(0, End::Client), Call::Transfer(Transfer::Abandoned)],
+                ),
+                (350, Event::PeerClosed(0, End::Server), &[Call::Close(0, End::Server)]),
+                (400, Event::Received(0, End::Client, 250_300), &[]),
+                (450, Event::PeerClosed(0, End::Client), &[]),
+                (450, Event::Closed(0), &[]),
+            ],
+        );
+        assert_eq!(has.playback.moments(at(900)).last(), Some(&(at(300), Moment::Leaves)));
+    }
+
+    #[test]
+    fn a_level_that_does_not_exist_is_told() {
+        let mut has: Has = machine(&values(&[1e6], &rate(), &[]), None, false);
+        assert_eq!(has.fault(), None);
+        has.fault = Some(3);
+        let why = "an adaptation rule asked for level 3, but the ladder ends at level 0";
+        assert_eq!(has.fault().as_deref(), Some(why));
+    }
+
     #[test]
     fn what_can_never_be_is_refused() {
         let stream = |name: &str| evenflow_base::Stream::new(1, name);
@@ -627,6 +1047,12 @@ mod tests {
                 "resume_at is never reached: the buffer holds 2 chunks of 2 s, not 6 s"
             ]
         );
+        let rows = |rows: &[&[f64]]| ("sizes", Value::ByteRows(rows.iter().map(|r| r.to_vec()).collect()));
+        assert_eq!(
+            said(&[1e6, 2e6], &[rows(&[&[1.0, 2.0], &[1.0]])]),
+            ["sizes chunk 1 has 1 sizes, the ladder 2 levels"]
+        );
+        assert_eq!(said(&[1e6], &[rows(&[])]), ["sizes lists no chunk"]);
         assert_eq!(said(&[2e6, 1e6], &[]), ["ladder must rise, but 1000000 bit/s follows 2000000 bit/s"]);
     }
 }

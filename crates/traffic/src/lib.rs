@@ -75,6 +75,11 @@ macro_rules! apps {
                 match self { $(App::$name(app) => app.playback(),)* }
             }
 
+            /// See [`Machine::fault`].
+            pub fn fault(&self) -> Option<String> {
+                match self { $(App::$name(app) => app.fault(),)* }
+            }
+
             /// See [`Machine::FIXED`].
             fn fixed(kind: &str) -> &'static [&'static str] {
                 $(if kind == <$app as Machine>::TABLE.kind {

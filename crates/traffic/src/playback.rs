@@ -43,6 +43,8 @@ pub enum Moment {
     Asked,
     /// A part of it, or all, is asked for: its level, and its bitrate in bit/s.
     Part(u32, f64),
+    /// So much of it has come in at this level, in the order in which it is shown.
+    Came(u32, Duration),
     /// It begins to play.
     Starts,
     /// The buffer has run down.
@@ -126,6 +128,15 @@ impl Playback {
             (self.screen, self.since) = (Screen::Playing, now);
             self.moments.push((now, what));
         }
+    }
+
+    /// The next `seconds` of the video have come in at this level; `content` and `whole` as in [`Playback::receive`].
+    pub fn receive_part(&mut self, level: usize, seconds: f64, content: f64, whole: bool, now: Time) {
+        self.advance(now);
+        if self.screen != Screen::Off {
+            self.moments.push((now, Moment::Came(level as u32, Duration::from_seconds(seconds))));
+        }
+        self.receive(content, whole, now);
     }
 
     /// The viewer gives up what is on the screen, or has lost it.

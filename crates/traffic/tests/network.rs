@@ -405,6 +405,7 @@ prop_compose! {
         (keep, connections, objects) in (any::<bool>(), 1..4u32, 0..6u32),
         count in prop::option::of(1..5u32),
         lazy in any::<bool>(),
+        abandon in prop_oneof![Just(None), Just(Some("close")), Just(Some("drain"))],
         shared in any::<bool>(),
         (burst, pace, above) in (prop_oneof![Just(0.0), 0.0..3.0], 0.5..4.0, 0.1..2.0),
     ) -> (bool, Values) {
@@ -417,6 +418,13 @@ prop_compose! {
         ]);
         values.insert("service", if lazy { service } else { Value::Seconds(0.0) });
         values.extend(patience.map(|value| ("patience", value)));
+        if let Some(how) = abandon {
+            let table = [
+                ("how", Value::Word(how.into())), ("after", Value::Seconds(0.0)),
+                ("multiple", Value::Number(0.2)), ("safety", Value::Number(1.0)),
+            ];
+            values.insert("abandon", Value::Table(Values(table.into_iter().collect())));
+        }
         for name in ["requests", "pages", "videos"] {
             values.extend(count.map(|n| (name, number(n))));
         }
@@ -449,8 +457,12 @@ proptest! {
         world in worlds(),
     ) {
         let kind = APPS[kind].kind;
+        let hangs_up = kind == "has" && ending.is_some_and(|(ms, _)| ms % 2 == 0);
         if kind == "has" {
             values.0.insert("chunk", Value::Seconds(0.5));
+            if hangs_up {
+                values.0.insert("end", Value::Word("drain".into()));
+            }
         }
         if kind == "short-flows" && shared {
             values.0.remove("interval");
@@ -462,7 +474,7 @@ proptest! {
         prop_assert_eq!(written, delivered + abandoned + waiting);
         prop_assert!(network.transfers[0] > 0 || kind == "short-flows", "nothing happened");
         prop_assert!(network.transfers[4] <= delivered || kind == "ping", "more completed than delivered");
-        if ending.is_some_and(|ending| ending.abort) {
+        if hangs_up || ending.is_some_and(|ending| ending.abort) {
             let [started, completed, abandoned, failed, _] = network.transfers;
             prop_assert_eq!(started, completed + abandoned + failed, "something outlives its end");
         }

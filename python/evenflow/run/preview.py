@@ -15,7 +15,9 @@ def metric_names(scenario: Scenario) -> list[str]:
 
     What happens late (a reason for drops that a link did not have at once) is not among them.
     """
-    tree = {name: value for name, value in scenario.tree.items() if name not in ("sweep", "record", "warmup")}
+    tree = {
+        name: value for name, value in scenario.written_out().tree.items() if name not in ("sweep", "record", "warmup")
+    }
     for duration in ("10 ms", tree.get("duration")):
         short = Scenario({**tree, "duration": duration})
         try:

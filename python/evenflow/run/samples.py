@@ -52,6 +52,8 @@ CONTROLS = {
 NEEDS = {"wtp": 'ecn = "per-packet", ack_every = 1', "dctcp": 'ecn = "accurate"'}
 """What a control cannot do without."""
 TABLES = {
+    "abandon": 'groups.users.traffic = { kind = "has", ladder = ["1 Mbit/s", "5 Mbit/s"], '
+    'abandon = { how = "drain" } }',
     "arrivals": 'arrivals.flows = { interval = { gamma = ["6 ms", 0.5] } }',
     "conex": 'groups.users.tcp.conex = { report = "loss" }',
     "gap": 'groups.users.traffic = { kind = "cbr", rate = "100 kbit/s", gap = { jitter = 0.5 } }',

@@ -75,7 +75,7 @@ def study_files(
         "runs": len(table),
         "records": RECORDS,
         "series": _beside(store.folder, folder) if store is not None and any(row["series"] for row in rows) else None,
-        "scenario": scenario.tree,
+        "scenario": scenario.written_out().tree,
     }
     return {
         STUDY: (json.dumps(head, ensure_ascii=False, indent=1, default=str) + "\n").encode(),

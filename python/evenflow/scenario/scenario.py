@@ -124,7 +124,7 @@ class Scenario:
             ScenarioError: with every error of the scenario; `[sweep]` is not looked at.
         """
         if self._core is None:
-            found, errors = decode(self._tree)
+            found, errors = decode(self._tree, self.source)
             if found is None:
                 raise ScenarioError(errors, self.source)
             self._core = found
@@ -136,7 +136,7 @@ class Scenario:
         Raises:
             ScenarioError: with every error of the scenario and of its sweep.
         """
-        found, errors = decode(self._tree)
+        found, errors = decode(self._tree, self.source)
         if "sweep" in self._tree:
             from .sweep import expand
 
@@ -186,9 +186,19 @@ class Scenario:
 
         return figure_of_a_run(self, seed, (series,) if isinstance(series, str) else tuple(series), width, height)
 
+    def written_out(self) -> Scenario:
+        """The scenario with the numbers of other files that it names, manifests of videos, in their place.
+
+        It is itself where there are none, or where one of them is not understood.
+        """
+        from .manifest import written_out
+
+        tree, errors = written_out(self._tree, self.source)
+        return self if errors or tree is self._tree else Scenario(tree, source=self.source)
+
     def to_json(self) -> str:
-        """The tree as JSON text, as the core and remote workers take it."""
-        return json.dumps(self._tree, ensure_ascii=False, allow_nan=False)
+        """The tree as JSON text, as the core and remote workers take it, written out."""
+        return json.dumps(self.written_out()._tree, ensure_ascii=False, allow_nan=False)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self._tree == other._tree
@@ -232,21 +242,24 @@ class Scenario:
         return html_table(f"{title} · {plain(outline.duration)} s from {plain(outline.warmup)} s", headings, rows)
 
     def __getstate__(self) -> tuple[dict[str, Any], str | None]:
-        return self._tree, self.source
+        return self.written_out()._tree, self.source
 
     def __setstate__(self, state: tuple[dict[str, Any], str | None]) -> None:
         self._tree, self.source = state
         self._core = None
 
 
-def decode(tree: Mapping[str, Any]) -> tuple[_core.Scenario | None, list[tuple[str, str]]]:
+def decode(tree: Mapping[str, Any], source: str | None = None) -> tuple[_core.Scenario | None, list[tuple[str, str]]]:
     """Validate a tree in the core: the scenario, or every error.
 
-    What TOML can write but JSON cannot (NaN, infinity, dates) is refused here with the path it has in the file.
+    What TOML can write but JSON cannot (NaN, infinity, dates) is refused here with the path it has in the file, and so
+    are manifests of videos, which are relative to `source`, that are not understood.
     """
     from .. import _core
+    from .manifest import written_out
 
-    refused: list[tuple[str, str]] = []
+    tree, unread = written_out(tree, source)
+    refused: list[tuple[str, str]] = [(paths.render(path), message) for path, message in unread]
     odd = [(path, value) for path, value in paths.leaves(tree) if not is_json(value) and path[:1] != ("sweep",)]
     clean = dict(tree)
     clean.pop("sweep", None)

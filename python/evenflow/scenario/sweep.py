@@ -279,7 +279,7 @@ def _build(
     """All combinations; every point is validated and its errors are shown at the swept value that caused them."""
     from .scenario import Scenario, decode
 
-    own = set(decode(tree)[1]) if axes else set()
+    own = set(decode(tree, scenario.source)[1]) if axes else set()
     said: set[tuple[str, str]] = set()
     for choice in itertools.product(*axes):
         point = Scenario(tree, source=scenario.source).tree

@@ -1284,19 +1284,24 @@ class Has(Table):
     Source: Ben Ameur et al. 2016, sections 2 and 4; Yin et al. 2015, section 3 (the player's buffer).
 
     Attributes:
+        abandon: When a chunk is given up for one of a lower level. (abandon table; default: absent: never)
         adaptation: Which level is asked for: a name, or a table with kind and parameters. (adaptation name, or table
             with kind; default: rate)
         buffer: Seconds of video that the playback buffer holds. (duration; default: 30 s; more than 0)
         buffer_in: How the rule is told what the buffer holds: exactly, or in chunks, of which the one that is being
             shown is a whole one. (one of seconds, chunks; default: seconds)
-        chunk: Seconds of video in a chunk; it has as many bytes as its level's bitrate gives. (duration; default: 2
-            s; more than 0)
-        end: How it ends: it begins nothing new, finishes what it has begun and closes its connections, or it resets
-            them at once. (one of close, abort; default: absent: close, where until is given)
+        chunk: Seconds of video in a chunk; it has as many bytes as its level's bitrate gives, or as sizes says.
+            (duration; default: 2 s; more than 0)
+        connections: Connections over which a chunk is fetched at once, an equal range of its bytes over each, with a
+            request and a header of its own. (whole number; default: absent: one; at least 1, at most 100)
+        end: How it ends: it asks for nothing new, finishes its chunk and closes its connections, or it resets them at
+            once, or it closes its end at once and lets arrive for nothing what is under way. (one of close, abort,
+            drain; default: absent: close, where until is given)
         header: Application bytes before each chunk, drawn for each. (bytes; default: 300 B; at least 1)
         keep_alive: Whether a connection serves one request after another. If not, the server closes it after its
             response, and each request has a new one. (flag; default: true)
-        ladder: The levels' bitrates, rising. (list of rates; default: required; more than 0)
+        ladder: The levels' bitrates, rising; or the name of an MPEG-DASH manifest (.mpd), which also says chunk,
+            length and sizes. (list of rates, or MPD file; default: required; more than 0)
         length: How long the video is, rounded up to whole chunks. (duration; default: absent: without end; more than
             0)
         measure_from: From when to the last byte a chunk's throughput is measured. (one of request, first-byte;
@@ -1308,10 +1313,13 @@ class Has(Table):
             chunk; more than 0)
         service: Time the server takes from the last byte of a request to its response, drawn for each. (duration;
             default: 0 s; at least 0)
+        sizes: Bytes of each chunk at each level, a list for each chunk; behind its end it begins again, so that one
+            list says constant sizes. (list of lists of bytes; default: absent: those that the bitrates give; at least
+            1)
         start: When each flow starts, drawn for each. (duration; default: 0 s; at least 0)
-        steady: When it asks once the buffer has been full: a chunk's length after it asked before (until it stalls,
-            then it fills the buffer again), or as soon as there is room for a chunk. (one of period, room; default:
-            period)
+        steady: When it asks once the buffer has been full: a chunk's length after it asked before, if there is room
+            by then (until it stalls, then it fills the buffer again), or as soon as there is room for a chunk. (one
+            of period, room; default: period)
         steady_after: With period: after so many chunks, however full the buffer is. (whole number; default: absent:
             when the buffer is full; at least 1)
         until: When it ends, in the time of the run, drawn like start. (duration; default: absent: the end of the run;
@@ -1322,20 +1330,23 @@ class Has(Table):
 
     KIND: ClassVar[str | None] = "has"
 
+    abandon: Table | Mapping[str, Any] | None = None
     adaptation: str | Table | Mapping[str, Any] | None = None
     buffer: Quantity | None = None
     buffer_in: Literal["seconds", "chunks"] | None = None
     chunk: Quantity | None = None
-    end: Literal["close", "abort"] | None = None
+    connections: int | Mapping[str, Any] | None = None
+    end: Literal["close", "abort", "drain"] | None = None
     header: Quantity | None = None
     keep_alive: bool | None = None
-    ladder: Sequence[str]
+    ladder: Sequence[str] | str
     length: Quantity | None = None
     measure_from: Literal["request", "first-byte"] | None = None
     play_at: Quantity | None = None
     request: Quantity | None = None
     resume_at: Quantity | None = None
     service: Quantity | None = None
+    sizes: Sequence[Sequence[Any]] | None = None
     start: Quantity | None = None
     steady: Literal["period", "room"] | None = None
     steady_after: int | Mapping[str, Any] | None = None
@@ -1690,18 +1701,21 @@ class Poisson(Table):
 class AggressiveRate(Table):
     """Throughput of the last chunk, raised with the buffer.
 
-    The highest level within the throughput of the last chunk, times one and a share of the aggressiveness: the share
-    of the buffer that is filled.
+    The highest level within the throughput of the last chunk, or the harmonic mean of the last ones, times one and a
+    share of the aggressiveness: the share of the buffer that is filled.
 
     Source: Ben Ameur et al. 2016, equation 5.
 
     Attributes:
         aggressiveness: By which share a full buffer raises the throughput (σ). (number; default: 0.2; at least 0)
+        window: Chunks over whose throughputs the harmonic mean is taken. (whole number; default: absent: the last
+            chunk; at least 1, at most 1000)
     """
 
     KIND: ClassVar[str | None] = "aggressive-rate"
 
     aggressiveness: Number | None = None
+    window: int | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,8 @@ Not here: ITU-T P.1203, which needs the instants of all stalls and what the code
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,14 +26,20 @@ from ..errors import UsageError, nearest
 
 __all__ = [
     "MODELS",
+    "Adaptive",
     "Viewing",
+    "adaptive",
+    "congestion_rate",
     "convergence",
     "hossfeld_2013",
     "infidelity",
+    "infidelity_continuous",
     "instability",
     "levels_at",
     "mok_2011",
+    "most_representative",
     "of",
+    "off_share",
     "viewings",
     "yin_2015",
 ]
@@ -49,7 +57,8 @@ class Viewing:
     Videos asked for, started and shown to their end; the mean time to a start (None: nothing started); stalls and their
     length in all; time played and waited for a start; mean bitrate of what was asked for (None: nothing). Of adaptive
     video the chunks asked for, how many had another level than the one before, and by how many bit/s the bitrate went
-    up and down in all (of other video None).
+    up and down in all (of other video None); when the first video was asked for, and the changes of level that were
+    asked for, came in and were shown, (instant in s, level) each, for `levels_at`.
     """
 
     asked: int
@@ -64,6 +73,10 @@ class Viewing:
     chunks: int | None = None
     switches: int | None = None
     switched_bps: float | None = None
+    asked_s: float | None = None
+    levels: Sequence[tuple[float, int]] | None = None
+    levels_received: Sequence[tuple[float, int]] | None = None
+    levels_shown: Sequence[tuple[float, int]] | None = None
 
     @property
     def mean_stall_s(self) -> float:
@@ -77,6 +90,18 @@ def viewings(record: Record, group: str) -> list[Viewing]:
     Raises:
         UsageError: there is no such group, or its users watch no video.
     """
+    video = _video(record, group)
+
+    def column(name: str) -> Sequence[Any]:
+        return video.get(f"users_{name}") or [None] * len(video["users_asked"])
+
+    names = ("asked", "started", "finished", "startup_s", "stalls", "stall_s", "played_s", "waited_s", "bitrate_bps")
+    of_adaptive = ("chunks", "switches", "switched_bps", "asked_s", "levels", "levels_received", "levels_shown")
+    return [Viewing(*row) for row in zip(*(column(name) for name in (*names, *of_adaptive)), strict=True)]
+
+
+def _video(record: Record, group: str) -> Mapping[str, Any]:
+    """What a record says of a group's video."""
     groups: Mapping[str, Any] = record.json["groups"]
     if group not in groups:
         guess = nearest(group, groups)
@@ -85,13 +110,8 @@ def viewings(record: Record, group: str) -> list[Viewing]:
     video = groups[group].get("video")
     if video is None:
         raise UsageError(f"the users of “{group}” watch no video, which is what a quality of experience is made of.")
-
-    def column(name: str) -> Sequence[Any]:
-        return video.get(f"users_{name}") or [None] * len(video["users_asked"])
-
-    names = ("asked", "started", "finished", "startup_s", "stalls", "stall_s", "played_s", "waited_s", "bitrate_bps")
-    adaptive = ("chunks", "switches", "switched_bps")
-    return [Viewing(*row) for row in zip(*(column(name) for name in (*names, *adaptive)), strict=True)]
+    found: Mapping[str, Any] = video
+    return found
 
 
 def hossfeld_2013(stalls: ArrayLike, mean_stall_s: ArrayLike) -> Floats:
@@ -258,3 +278,182 @@ def convergence(levels: ArrayLike, optimal: ArrayLike, hold: int = 60) -> int:
         if right[d - 1 : d + hold].all():
             return d
     return k
+
+
+def infidelity_continuous(
+    changes: Sequence[tuple[float, int]],
+    optimal: int | Sequence[tuple[float, int]],
+    since_s: float,
+    until_s: float,
+    first: int = 0,
+) -> float:
+    """The same in continuous time, from `since_s` to `until_s`: share of the time at another level than the best.
+
+    Args:
+        changes: (instant in s, level) of each change; `first` is the level before.
+        optimal: the best level, or its changes likewise.
+    """
+    if until_s <= since_s:
+        raise UsageError("a share of the time needs an end behind its beginning.")
+    best = [(since_s, optimal)] if isinstance(optimal, int) else optimal
+    inner = {float(at) for at, _ in (*changes, *best) if since_s < at < until_s}
+    edges = np.array([since_s, *sorted(inner), until_s])
+    wrong = levels_at(changes, edges[:-1], first) != levels_at(best, edges[:-1])
+    return float(100 * np.sum(np.diff(edges)[wrong]) / (until_s - since_s))
+
+
+def congestion_rate(falls: int, seconds: float) -> float:
+    """Falls of a sender's slow-start threshold in 100 s (Ben Ameur et al. 2016, equation 4)."""
+    return 100 * falls / seconds
+
+
+def off_share(idle_periods: int, chunks: int) -> float:
+    """Share of the chunks that follow an off period longer than the sender's timeout (Ben Ameur et al. 2016, fr_OFF*).
+
+    Not a number where there is no chunk.
+    """
+    return idle_periods / chunks if chunks else math.nan
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """The measures of Ben Ameur et al. 2016, section 3.2, of one viewer, and what they leave out.
+
+    Instability in percent with early weights, by which the tables of the paper can have been computed, and as equation
+    1 is printed; infidelity in percent in continuous time and by seconds, and the convergence time in s (all of the
+    time where it never converges), these three None where nobody said what is best; falls of the slow-start threshold
+    in 100 s as the kernel has them and as its probe sees them; the share of chunks behind a long off period; the wait
+    for the start (None: nothing started); stalls and their length in all; the time average of the bitrate asked for;
+    how often the level changed; chunks that came in whole.
+    """
+
+    instability: float
+    instability_printed: float
+    infidelity: float | None
+    infidelity_by_second: float | None
+    convergence_s: int | None
+    congestion_rate: float
+    congestion_rate_probed: float
+    off_share: float
+    startup_s: float | None
+    stalls: int
+    stall_s: float
+    bitrate_bps: float
+    switches: int
+    chunks: int
+
+    def captions(self) -> dict[str, float]:
+        """The five measures as the paper prints them under its figures: cut after two decimals, and not rounded."""
+        told = {
+            "IS": self.instability,
+            "IF": self.infidelity,
+            "V": self.convergence_s,
+            "fr": self.off_share,
+            "CNG": self.congestion_rate,
+        }
+        # What is a decimal but for the last digits of its binary form is one.
+        return {name: math.floor(x * 100 + 1e-6) / 100 for name, x in told.items() if x is not None and x == x}
+
+
+def adaptive(
+    record: Record,
+    group: str,
+    user: int = 0,
+    *,
+    optimal: int | Sequence[tuple[float, int]] | None = None,
+    ladder: Sequence[float] | None = None,
+    since: float | None = None,
+    seconds: int | None = None,
+    hold: int = 60,
+    of: str = "asked",
+) -> Adaptive:
+    """The measures of one viewer of adaptive video.
+
+    What is counted (falls, off periods, stalls, chunks) is counted over the window of the run, so a run whose window is
+    the viewer's own time fits best.
+
+    Args:
+        optimal: the best level, or its changes: (instant of the run in s, level). Whoever assigns levels knows it.
+        ladder: bitrates of the levels in bit/s; default: those of the scenario.
+        since: when the viewer began, in s of the run; default: his first request.
+        seconds: K, how long he is looked at; default: to the end of the window, in whole seconds.
+        hold: T, how long the best level must be kept to count as reached.
+        of: the level that is "asked" for, "received" or "shown".
+
+    Raises:
+        UsageError: no such group or user, its video is not adaptive, nothing was asked for, or the ladder is not known.
+    """
+    video = _video(record, group)
+    if "users_levels" not in video:
+        raise UsageError(f"the video of “{group}” has no levels; these measures are of adaptive video.")
+    users = len(video["users_levels"])
+    if not 0 <= user < users:
+        raise UsageError(f"“{group}” has {users} user{'s' if users != 1 else ''}, numbered from 0; there is no {user}.")
+    lists = {"asked": "users_levels", "received": "users_levels_received", "shown": "users_levels_shown"}
+    if of not in lists:
+        raise UsageError(f"levels are {', '.join(f'“{name}”' for name in lists)}, not “{of}”.")
+    changes = [(float(at), int(level)) for at, level in video[lists[of]][user]]
+    since = video["users_asked_s"][user] if since is None else since
+    if since is None:
+        raise UsageError(f"user {user} of “{group}” asked for no video in the window: give since.")
+    end = float(record.json["window_s"][1])
+    seconds = round(end - since) if seconds is None else seconds
+    if seconds < 1:
+        raise UsageError(f"user {user} of “{group}” is looked at for {seconds} s; one second is needed at least.")
+    bitrates = np.asarray(_ladder(record, group) if ladder is None else ladder, float)
+    highest = max((level for _, level in changes), default=0)
+    if highest >= len(bitrates):
+        raise UsageError(f"level {highest} was asked for, but the ladder has {len(bitrates)} levels.")
+    levels = levels_at(changes, since + np.arange(seconds + 1))
+    edges = np.array([since, *(at for at, _ in changes if since < at < since + seconds), since + seconds])
+    mean = float(bitrates[levels_at(changes, edges[:-1])] @ np.diff(edges)) / seconds
+    distances: dict[str, Any] = {"infidelity": None, "infidelity_by_second": None, "convergence_s": None}
+    if optimal is not None:
+        best = [(-math.inf, optimal)] if isinstance(optimal, int) else list(optimal)
+        wanted = levels_at(best, since + np.arange(1, seconds + 1))
+        distances = {
+            "infidelity": infidelity_continuous(changes, best, since, since + seconds),
+            "infidelity_by_second": infidelity(levels[1:], wanted),
+            "convergence_s": convergence(levels[1:], wanted, hold),
+        }
+    chunks = video["users_chunks_received"][user]
+    return Adaptive(
+        instability=instability(bitrates[levels]),
+        instability_printed=instability(bitrates[levels], weights="late") if seconds > 1 else math.nan,
+        **distances,
+        congestion_rate=congestion_rate(video["users_threshold_falls"][user], seconds),
+        congestion_rate_probed=congestion_rate(video["users_probed_threshold_falls"][user], seconds),
+        off_share=off_share(video["users_idle_periods"][user], chunks),
+        startup_s=video["users_startup_s"][user],
+        stalls=video["users_stalls"][user],
+        stall_s=video["users_stall_s"][user],
+        bitrate_bps=mean,
+        switches=video["users_switches"][user],
+        chunks=chunks,
+    )
+
+
+def _ladder(record: Record, group: str) -> list[float]:
+    """Bitrates of the levels of a group's video, by the scenario of its record."""
+    if record.scenario is None:
+        raise UsageError("the record does not know its scenario: give ladder, the bitrates of the levels in bit/s.")
+    traffic = json.loads(record.scenario.core.canonical)["groups"][group]["traffic"]
+    found = [one["ladder"] for one in (traffic if isinstance(traffic, list) else [traffic]) if "ladder" in one]
+    if any(one != found[0] for one in found):
+        raise UsageError(f"the users of “{group}” watch videos of several ladders: give ladder.")
+    return [float(rate.removesuffix(" bit/s")) for rate in found[0]]
+
+
+def most_representative(rows: ArrayLike) -> int:
+    """Which of some runs is nearest to the mean of all, by measures of shape (runs, measures).
+
+    Each difference is taken in standard deviations; a measure that does not vary does not count. Of two that are as
+    near the first; runs with a measure that is not a number are left out.
+    """
+    x = np.asarray(rows, float)
+    known = np.isfinite(x).all(axis=1)
+    if x.ndim != 2 or not known.any():
+        raise UsageError("no run has all measures.")
+    mean, spread = x[known].mean(axis=0), x[known].std(axis=0)
+    far = (((x - mean) / np.where(spread > 0, spread, np.inf)) ** 2).sum(axis=1)
+    return int(np.argmin(np.where(known, far, np.inf)))

@@ -85,7 +85,7 @@ pub(crate) fn written(text: &str, ty: Type) -> Json {
         Type::Choice(_) => true,
         Type::Number | Type::Integer | Type::Flag | Type::Names => false,
         Type::NumberPerClass | Type::DurationPerClass => false,
-        Type::Table(_) | Type::TablePerName(_) | Type::Rates => false,
+        Type::Table(_) | Type::TablePerName(_) | Type::Rates | Type::ByteRows => false,
         Type::IntegerOr(word) => text == word,
         _ => !text.starts_with('{'),
     };
@@ -135,6 +135,7 @@ pub(crate) fn value(json: &Json, ty: Type, range: &Range, path: &str, errors: &m
         Type::Table(table) => return nested(json, table, path, errors).map(Value::Table),
         Type::TablePerName(table) => return tables(json, table, path, errors).map(Value::Tables),
         Type::Rates => return rates(json, range, path, errors).map(Value::Rates),
+        Type::ByteRows => return byte_rows(json, range, path, errors).map(Value::ByteRows),
         Type::Mechanism(room) => return mechanism(json, room, path, errors).map(Value::Table),
         _ => return per_class(json, Type::Duration, range, path, errors).map(Value::SecondsPerClass),
     };
@@ -171,15 +172,41 @@ fn rates(json: &Json, range: &Range, path: &str, errors: &mut Errors) -> Option<
         errors.push(path, format!("a list of rates is needed, for example {example}, not {}", shown(json)));
         return None;
     };
+    row(list, Type::Rate, range, path, errors)
+}
+
+/// Quantities of one type, in order.
+fn row(list: &[Json], ty: Type, range: &Range, path: &str, errors: &mut Errors) -> Option<Vec<f64>> {
     let before = errors.len();
-    let mut rates = Vec::with_capacity(list.len());
+    let mut row = Vec::with_capacity(list.len());
     for (i, item) in list.iter().enumerate() {
-        match quantity::single(item, Type::Rate, range) {
-            Ok(rate) => rates.extend(rate.number()),
+        match quantity::single(item, ty, range) {
+            Ok(value) => row.extend(value.number()),
             Err(message) => errors.push(format!("{path}[{i}]"), message),
         }
     }
-    (errors.len() == before).then_some(rates)
+    (errors.len() == before).then_some(row)
+}
+
+/// A list of lists of bytes.
+fn byte_rows(json: &Json, range: &Range, path: &str, errors: &mut Errors) -> Option<Vec<Vec<f64>>> {
+    let example = Type::ByteRows.describe().1;
+    let Json::Array(list) = json else {
+        let message =
+            format!("a list of lists of bytes is needed, for example {example}, not {}", shown(json));
+        errors.push(path, message);
+        return None;
+    };
+    let before = errors.len();
+    let mut rows = Vec::with_capacity(list.len());
+    for (i, item) in list.iter().enumerate() {
+        let here = format!("{path}[{i}]");
+        match item {
+            Json::Array(items) => rows.extend(row(items, Type::Bytes, range, &here, errors)),
+            other => errors.push(here, format!("a list of bytes is needed, not {}", shown(other))),
+        }
+    }
+    (errors.len() == before).then_some(rows)
 }
 
 /// Such tables by name.

@@ -104,6 +104,7 @@ impl Builder<'_> {
         }
         net.applications.push(Hosted {
             client_at_end: app.client_at_end(),
+            adapts: app.adapts(),
             tells_windows: self.scenario.needs_windows(group),
             app,
             root,

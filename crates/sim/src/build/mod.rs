@@ -114,6 +114,7 @@ impl Builder<'_> {
                 .zip(&self.flows)
                 .map(|((first, group), flows)| *first..first + group.users as usize * flows)
                 .collect(),
+            served_before: Vec::new(),
             senders_before: vec![SenderSums::default(); scenario.groups.len()],
             conex: exposure::books(scenario),
             counters: vec![FlowCounters::default(); total_flows],

@@ -445,6 +445,9 @@ impl Engine {
             let carried = self.options.release(packet);
             let profile = &self.net.profiles[hosted.profile as usize];
             live.advance(end, profile, now, &self.net.window);
+            if hosted.adapts {
+                live.log(end, profile);
+            }
             let from = self.notices.len();
             if let Some(connection) = live.connection_mut() {
                 connection.receive(end, packet, carried, now, profile, &mut self.outbox, &mut self.notices);
@@ -596,6 +599,9 @@ impl Engine {
             }
         }
         for (hosted, held) in self.net.applications.iter().zip(held) {
+            if let Some(fault) = hosted.app.fault() {
+                return Err(format!("application of group {}, user {}: {fault}", hosted.group, hosted.user));
+            }
             let bytes = hosted.sums.bytes;
             if bytes.written != bytes.delivered + bytes.abandoned + held {
                 return Err(format!(

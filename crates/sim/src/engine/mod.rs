@@ -275,6 +275,7 @@ impl Engine {
         if self.probes.take_window(now) {
             self.window_open = true;
             self.net.senders_before = self.net.senders(now, true);
+            self.net.served_before = self.net.served(true);
             let exposed = self.net.exposed();
             if let Some(conex) = &mut self.net.conex {
                 conex.before = exposed.into_iter().map(|sums| sums.tally).collect();

@@ -344,12 +344,18 @@ impl Dice {
                 self.number(1, 3)
             ),
             7 => format!(
-                "kind = \"has\", ladder = [\"{} kbit/s\", \"1.1 Mbit/s\", \"3 Mbit/s\"], chunk = \"0.{} s\", buffer = \"2 s\", steady = \"{}\", adaptation = \"{}\", keep_alive = {}{end}",
+                "kind = \"has\", ladder = [\"{} kbit/s\", \"1.1 Mbit/s\", \"3 Mbit/s\"], chunk = \"0.{} s\", buffer = \"2 s\", steady = \"{}\", adaptation = \"{}\", keep_alive = {}, connections = {}{}{end}",
                 self.number(50, 900),
                 self.number(1, 9),
                 self.pick(&["period", "room"]),
                 self.pick(&["aggressive-rate", "bba-0", "bola", "dynamic", "mpc", "rate", "robust-mpc"]),
-                self.chance(50)
+                self.chance(50),
+                self.number(1, 3),
+                self.pick(&[
+                    "",
+                    ", abandon = {}",
+                    ", abandon = { how = \"drain\", after = \"50 ms\", multiple = 1 }"
+                ])
             ),
             _ => format!("kind = \"short-flows\", size = \"{bytes} B\", arrivals = \"shared\""),
         };

@@ -152,3 +152,158 @@ fn a_connection_for_each_chunk() {
     assert_eq!((kept, anew), (1, 30));
     assert!((later - first - 0.1).abs() < 0.02, "{first} {later}"); // a round trip for the handshake
 }
+
+const PAPER: &str = r#"ladder = ["248 kbit/s", "456 kbit/s", "928 kbit/s", "1632 kbit/s", "4256 kbit/s"], adaptation = "aggressive-rate", buffer_in = "chunks", request = "250 B""#;
+
+/// A client of Ben Ameur et al. 2016 on a path of 100 ms without a bottleneck but that of its window, or of its queue.
+fn home(duration: u32, window: &str, queue: &str, more: &str) -> String {
+    format!(
+        r#"
+duration = "{duration} s"
+[links.path]
+rate = "1 Gbit/s"
+delay = "50 ms"
+queue = {{ limit = "1000 packets"{queue} }}
+[groups.light]
+users = 1
+path = ["path"]
+traffic = {{ kind = "has", {PAPER}{more} }}
+tcp = {{ stack = "linux3.2", congestion_control = "cubic", max_window = "{window}" }}
+"#
+    )
+}
+
+/// When each other level was first asked for, s.
+fn asked(run: &Run) -> Vec<(f64, u64)> {
+    let list = run.value("groups.light.video.users_levels.0").as_array().expect("a list");
+    list.iter().map(|l| (l[0].as_f64().expect("s"), l[1].as_u64().expect("a level"))).collect()
+}
+
+fn agrees(found: &[(f64, u64)], expected: &[(f64, u64)], by: f64) {
+    let same = |(a, b): (&(f64, u64), &(f64, u64))| a.1 == b.1 && (a.0 - b.0).abs() < by;
+    assert!(
+        found.len() == expected.len() && found.iter().zip(expected).all(same),
+        "{found:?}, not {expected:?}"
+    );
+}
+
+/// The lone client of has-shaping.md, 2.16, behind the window that L4 is told, 58,520 B: 40 segments a round trip. The first chunk's 43
+/// segments take 0.3 s behind the handshake, L2's 161 half a second, L3's 282 0.8 s, each with its request; L4 needs four chunks in the
+/// buffer: at 2.5 s where nothing is shown yet (P2), at 3.3 s where each chunk is shown as it comes (P1).
+#[test]
+fn a_lone_client_behind_a_window() {
+    for (play, fourth) in [(r#", play_at = "30 s""#, 2.5), ("", 3.3)] {
+        let run = run(&home(60, "58520 B", "", play), 1);
+        agrees(&asked(&run), &[(0.0, 0), (0.4, 2), (0.9, 3), (fourth, 4)], 0.005);
+        let longest = run.number("groups.light.transfers.completion_s_max");
+        assert!((1.85..1.95).contains(&longest), "{longest}"); // 735 segments, 40 a round trip
+    }
+}
+
+/// The same behind a token bucket of 4,681.6 kbit/s that charges 1,520 B a frame (1,514 in cells of eight): 4,460 kbit/s of payload, so that a chunk of L4 takes 1.909 s
+/// at least. L4 needs seven chunks (2.16: 5.1 s and 7.6 s).
+#[test]
+fn a_lone_client_behind_a_token_bucket() {
+    let htb = r#", scheduler = { kind = "htb", classes = { root = { rate = "8 Mbit/s" }, v = { parent = "root", rate = "4681.6 kbit/s", overhead = "14 B", leaf = { kind = "sfq", limit = "67 packets" } } } }"#;
+    for (play, fourth) in [(r#", play_at = "30 s""#, 5.1), ("", 7.6)] {
+        let text = home(60, "256 KiB", htb, &format!("{play}, class = \"v\""));
+        let (lazy, events) = (run(&text, 1), run_by(&text, 1, true));
+        assert_eq!(lazy.outcome.record_hash, events.outcome.record_hash);
+        let found = asked(&lazy);
+        agrees(&found[..1], &[(0.0, 0)], 0.005);
+        let (at, level) = *found.last().expect("a level");
+        assert!(level == 4 && (at - fourth).abs() < 0.1, "{found:?}");
+        let longest = lazy.number("groups.light.transfers.completion_s_max");
+        assert!(longest > 1.909, "{longest}");
+    }
+}
+
+/// Whatever a player does: its time is waited, played or stalled; what has come in is what was completed; it receives before it shows, and
+/// never more than it asked for; and both paths agree.
+#[test]
+fn a_player_keeps_its_books() {
+    let abandons = r#", abandon = { after = "100 ms", multiple = 0.8 }"#;
+    let drains = r#", abandon = { how = "drain", after = "50 ms", multiple = 0.3, safety = 1.5 }"#;
+    let mut abandoned = 0.0;
+    for (n, more) in [
+        "",
+        ", connections = 3, keep_alive = false, steady = \"room\"",
+        abandons,
+        drains,
+        ", connections = 2, abandon = { how = \"drain\", after = \"20 ms\", multiple = 0.2 }, keep_alive = false",
+        ", sizes = [[\"30 kB\", \"50 kB\", \"90 kB\", \"200 kB\", \"400 kB\"], [\"90 kB\", \"150 kB\", \"290 kB\", \"600 kB\", \"1.4 MB\"]]",
+        ", until = \"21.3 s\", end = \"drain\", play_at = \"6 s\", resume_at = \"6 s\"",
+        ", until = \"21.3 s\", end = \"abort\", connections = 4, service = { exponential = \"80 ms\" }",
+        ", until = \"21.3 s\", length = \"16 s\", steady_after = 3",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // Three viewers and a download share 4 Mbit/s.
+        let text = home(40, "256 KiB", "", more)
+            .replace("rate = \"1 Gbit/s\"", "rate = \"4 Mbit/s\"")
+            .replace("1000 packets", "30 packets")
+            .replace("users = 1", "users = 3")
+            + "[groups.heavy]\nusers = 1\npath = [\"path\"]\ntraffic = { kind = \"bulk\", start = \"9 s\" }\ntcp = { congestion_control = \"cubic\" }\n";
+        let (lazy, events) = (run(&text, n as u64), run_by(&text, n as u64, true));
+        assert_eq!(lazy.outcome.record_hash, events.outcome.record_hash, "{text}");
+        let of = |name: &str| video(&lazy, name);
+        let completed = lazy.number("groups.light.transfers.completed");
+        abandoned += lazy.number("groups.light.transfers.abandoned");
+        // With `end = \"close\"` a chunk may be completed behind the viewer's back.
+        assert!(of("chunks_received") <= completed && completed <= of("chunks_received") + 3.0, "{more}");
+        assert!(of("chunks") >= of("chunks_received"), "{more}");
+        for user in 0..3 {
+            let own = |name: &str| lazy.number(&format!("groups.light.video.users_{name}.{user}"));
+            let leaves = if more.contains("until") { 21.3 } else { 40.0 };
+            let watched = own("played_s") + own("stalled_s") + own("waited_s");
+            match own("finished") {
+                0.0 => close(watched, leaves - own("asked_s"), 1e-6),
+                _ => close(own("played_s"), 16.0, 1e-6),
+            }
+            let list = |name: &str| {
+                let list = lazy.value(&format!("groups.light.video.users_{name}.{user}")).as_array();
+                list.expect("a list").len()
+            };
+            let (asks, received, shown) = (list("levels"), list("levels_received"), list("levels_shown"));
+            assert!(received <= asks && shown <= received && received > 0, "{asks} {received} {shown} {more}");
+            let chunk = if more.contains("16 s") { 0.0 } else { 2.0 };
+            assert!(own("played_s") <= 2.0 * own("chunks_received") + chunk, "{more}");
+            assert!(own("restarts") <= own("idle_periods"), "{more}");
+        }
+    }
+    assert!(abandoned > 10.0, "hardly anything was given up: {abandoned}");
+}
+
+/// Who hangs up at 21 s gets nothing behind what was under way; a server that goes on is told by the FIN, and not by a reset.
+#[test]
+fn a_viewer_who_hangs_up_closes_at_once() {
+    let close = |more: &str| {
+        let text =
+            home(40, "256 KiB", "", more).replace("duration =", "record.events = [\"close\"]\nduration =");
+        let run = run(&text.replace("rate = \"1 Gbit/s\"", "rate = \"2 Mbit/s\""), 1);
+        let (times, _) = run.column("events.close.flow");
+        (times.to_vec(), run.number("groups.light.transfers.abandoned"))
+    };
+    let (drained, abandoned) = close(", until = \"21 s\", end = \"drain\"");
+    let (closed, none) = close(", until = \"21 s\"");
+    assert_eq!((drained.len(), closed.len(), abandoned, none), (1, 1, 1.0, 0.0));
+    // Both end when the chunk has arrived, and its FINs: the one that was closed in order half a round trip and more later.
+    assert!(drained[0] > 21.0 && drained[0] <= closed[0] && closed[0] < 23.0, "{drained:?} {closed:?}");
+}
+
+/// Off periods that are longer than a timeout are counted whether or not they reduced the window; those of the client's end are not.
+#[test]
+fn off_periods_are_those_of_the_server() {
+    let text = home(40, "256 KiB", "", ", play_at = \"6 s\", buffer = \"6 s\"");
+    let run = run(&text, 1);
+    let own = |name: &str| run.number(&format!("groups.light.video.users_{name}.0"));
+    // Full after three chunks; from then on each follows an off period: chunks of level 4 take 0.4 s and less.
+    let chunks = own("chunks_received");
+    assert!((own("idle_periods") - (chunks - 3.0)).abs() <= 1.0, "{} of {chunks}", own("idle_periods"));
+    assert!(own("restarts") <= own("idle_periods") && own("restarts") > 5.0);
+    // The threshold falls where slow start was left early, and never because of a pause.
+    assert!(own("timeouts") == 0.0 && own("threshold_falls") < 3.0, "{}", own("threshold_falls"));
+    // Both ends of the connection pause; the client's sends requests alone.
+    assert!(run.number("groups.light.senders.restarts") >= own("restarts"));
+}

@@ -2,13 +2,15 @@
 
 use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
 
-use super::{Known, Rule};
+use super::{Known, Rule, harmonic_mean};
 
 /// The rule.
 #[derive(Clone, Debug)]
 pub struct AggressiveRate {
     /// σ.
     aggressiveness: f64,
+    /// Chunks whose throughputs are averaged.
+    window: usize,
 }
 
 /// Its table.
@@ -17,17 +19,27 @@ pub static TABLE: Mechanism = Mechanism {
     room: Room::Adaptation,
     traits: Mechanism::PLAIN,
     title: "Throughput of the last chunk, raised with the buffer",
-    doc: "The highest level within the throughput of the last chunk, times one and a share of the aggressiveness: the share of the \
+    doc: "The highest level within the throughput of the last chunk, or the harmonic mean of the last ones, times one and a share of the aggressiveness: the share of the \
           buffer that is filled.",
     source: "Ben Ameur et al. 2016, equation 5",
-    params: &[Param {
-        name: "aggressiveness",
-        ty: Type::Number,
-        default: Fallback::Text("0.2"),
-        range: Range::NOT_NEGATIVE,
-        source: "Ben Ameur et al. 2016, section 4.1",
-        doc: "By which share a full buffer raises the throughput (σ).",
-    }],
+    params: &[
+        Param {
+            name: "aggressiveness",
+            ty: Type::Number,
+            default: Fallback::Text("0.2"),
+            range: Range::NOT_NEGATIVE,
+            source: "Ben Ameur et al. 2016, section 4.1",
+            doc: "By which share a full buffer raises the throughput (σ).",
+        },
+        Param {
+            name: "window",
+            ty: Type::Integer,
+            default: Fallback::Absent("the last chunk"),
+            range: Range { min: 1.0, closed: true, max: 1000.0 },
+            source: "Ben Ameur et al. 2016, section 4.1 (the last chunk)",
+            doc: "Chunks over whose throughputs the harmonic mean is taken.",
+        },
+    ],
     observables: &[],
     counters: &[],
     deviations: &[],
@@ -42,11 +54,17 @@ impl Rule for AggressiveRate {
     const TABLE: &'static Mechanism = &TABLE;
 
     fn build(values: &Values) -> Result<Self, Vec<Problem>> {
-        Ok(AggressiveRate { aggressiveness: values.number("aggressiveness") })
+        let window = values.maybe("window").unwrap_or(1.0) as usize;
+        Ok(AggressiveRate { aggressiveness: values.number("aggressiveness"), window })
     }
 
     fn choose(&mut self, known: &Known) -> usize {
-        let Some(latest) = known.throughputs.last() else { return 0 };
+        // One throughput is taken as it is: its mean would be rounded.
+        let latest = match self.window {
+            1 => known.throughputs.last().copied(),
+            window => harmonic_mean(known.throughputs, window),
+        };
+        let Some(latest) = latest else { return 0 };
         let rho = daring(self.aggressiveness, known.buffer, known.capacity);
         known.ladder.highest_within(latest * (1.0 + rho))
     }
@@ -77,6 +95,23 @@ mod tests {
         assert_eq!(level(3.7e6, 2.0), 3);
         assert_eq!((level(4.06e6, 3.0), level(4.06e6, 4.0)), (3, 4));
         assert_eq!((level(3.92e6, 6.0), level(3.92e6, 7.0)), (3, 4));
+    }
+
+    /// The harmonic mean of 1 and 3 Mbit/s is 1.5 Mbit/s: one level below that of the last chunk alone.
+    #[test]
+    fn the_mean_of_a_window() {
+        let ladder = paper();
+        let throughputs = [9e9, 1e6, 3e6];
+        let known = Known {
+            ladder: &ladder,
+            next: 3,
+            buffer: 0.0,
+            capacity: 30.0,
+            throughputs: &throughputs,
+            last: None,
+        };
+        assert_eq!(built::<AggressiveRate>(&[]).choose(&known), 3);
+        assert_eq!(built::<AggressiveRate>(&[("window", 2.0)]).choose(&known), 2);
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct Counts {
     pub threshold_falls: u32,
     /// How often the window was reduced because nothing had been sent for a timeout.
     pub restarts: u32,
+    /// How often it went on after nothing had been in flight for longer than a timeout, whether or not that reduced the window.
+    pub idle_periods: u32,
     /// Retransmission timeouts, each repetition included; those of a SYN are not.
     pub timeouts: u32,
 }

@@ -400,6 +400,7 @@ impl Sender {
         let idle = now.since(self.last_sent);
         self.control.resumed(idle);
         if idle > self.rto {
+            self.counts.idle_periods += u32::from(self.high > 0);
             let before = self.window.cwnd;
             self.restart(idle, profile);
             self.counts.restarts += u32::from(self.window.cwnd < before);
