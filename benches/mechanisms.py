@@ -68,6 +68,9 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
 BESIDE: dict[str, str] = {"activity-aqm": "activity-meter", "csfq": "csfq-edge"}
 """Queues that read what a stage has written into the packets: their rows have both."""
 
+TUNNEL = ("tunnel-ingress", "tunnel-egress")
+"""Stages that are nothing by themselves: the row of each has both."""
+
 LINKS: dict[str, dict[str, Any]] = {
     "jitter, in order": {"links.bottleneck.jitter": {"normal": "1 ms"}},
     "jitter, reordering": {"links.bottleneck.jitter": {"normal": "1 ms", "order": "reorder"}},
@@ -170,6 +173,17 @@ def _stage(base: ef.Scenario, given: Mapping[str, Any]) -> dict[str, Any]:
     return {STAGE: {**given, "per": "user"}, "groups.all.path": [*before, "meter", last]}
 
 
+def _tunnel(base: ef.Scenario) -> dict[str, Any]:
+    """A tunnel of GTP-U around the bottleneck, for each user."""
+    *before, last = base.get("groups.all.path")
+    ends = {
+        "into": {"kind": "tunnel-ingress", "peer": "out", "overhead": "gtp-u-sequence"},
+        "out": {"kind": "tunnel-egress"},
+    }
+    stages = {f"stages.{name}": {**end, "per": "user"} for name, end in ends.items()}
+    return {**stages, "groups.all.path": [*before, "into", last, "out"]}
+
+
 def _refused(base: ef.Scenario, settings: Mapping[str, Any]) -> ef.ScenarioError | None:
     try:
         base.with_settings(settings).check()
@@ -221,7 +235,8 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
     for kind, given in others("scheduler", ""):
         if kind != "fifo":  # what a queue has that names none
             found.append(Swap("scheduler", kind, _queue(base, kind="droptail", scheduler=given)))
-    found += [Swap("stage", kind, _stage(base, given)) for kind, given in others("stage", "")]
+    found += [Swap("stage", kind, _stage(base, given)) for kind, given in others("stage", "") if kind not in TUNNEL]
+    found += [Swap("stage", kind, _tunnel(base), "both ends") for kind in TUNNEL if kind in tables.get("stage", {})]
     found += [Swap("link", name, settings) for name, settings in LINKS.items()]
     for kind, given in others("traffic", "groups.all.traffic.kind"):
         takes = {parameter["name"] for parameter in tables["traffic"][kind]["params"]}

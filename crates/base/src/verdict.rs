@@ -70,6 +70,10 @@ reasons! {
     CongestionPoliced = "congestion_policed",
     /// Auditor: its flow has declared less congestion than it has met.
     Audited = "audited",
+    /// Tunnel ingress: with its outer header the packet is larger than what fits.
+    TooBig = "too_big",
+    /// Tunnel egress: a mark outside, and what is inside cannot carry it.
+    Unmarkable = "unmarkable",
 }
 
 /// What becomes of a packet.

@@ -122,7 +122,6 @@ pub(crate) fn noun(room: Room) -> &'static str {
 /// comes nearest.
 pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
     const SHAPERS: &str = "a link's scheduler htb, or the stage shaper";
-    const WIRE: &str = "a link with delay alone";
     match room {
         Room::Queue => &[
             ("cake", "fq-codel as a leaf of the scheduler htb"),
@@ -133,9 +132,6 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
         ],
         Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],
         Room::Stage => &[
-            ("tunnel", WIRE),
-            ("tunnel-ingress", WIRE),
-            ("tunnel-egress", WIRE),
             ("bandwidth-manager", SHAPERS),
             ("window-tuner", "a group's tcp.max_window"),
             ("congestion-meter", "activity-meter"),
@@ -275,7 +271,7 @@ fn unit(ty: Type) -> &'static str {
     match ty {
         Type::Rate | Type::Rates => "bit/s",
         Type::Duration | Type::DurationPerClass => "s",
-        Type::Bytes => "B",
+        Type::Bytes | Type::BytesOr(_) => "B",
         Type::Packets => "packets",
         Type::QueueLength => "packets, B or s",
         Type::PacketsOrDuration => "packets or s",

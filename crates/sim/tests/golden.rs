@@ -278,6 +278,8 @@ struct World {
     delay: &'static str,
     queue: String,
     stage: String,
+    /// The other end of a tunnel of which `stage` is one, which then stands behind the queue if it is the egress.
+    other: String,
     /// Of the group whose packets are of class be.
     tcp: String,
     /// Of the same group.
@@ -293,6 +295,7 @@ const SHORT: World = World {
     delay: "9 ms",
     queue: String::new(),
     stage: String::new(),
+    other: String::new(),
     tcp: String::new(),
     weight: "",
     data: String::new(),
@@ -303,12 +306,23 @@ impl World {
     /// Five seconds of four flows and some datagrams, as a row. `None` where the scenario is refused.
     fn row(&self) -> Result<String, String> {
         let or = |own: &str, usual: &str| if own.is_empty() { usual.to_owned() } else { own.to_owned() };
-        let World { rate, delay, link, weight, .. } = self;
+        let World { rate, delay, link, weight, other, .. } = self;
+        let path = match other {
+            other if other.is_empty() => r#"["access", "label", "bottleneck"]"#,
+            other if other.contains("ingress") => r#"["access", "other", "bottleneck", "label"]"#,
+            _ => r#"["access", "label", "bottleneck", "other"]"#,
+        };
+        let other = if other.is_empty() {
+            String::new()
+        } else {
+            format!("stages.other = {{ {other}, per = \"user\" }}")
+        };
         let text = format!(
             r#"
 duration = "5 s"
 links.access = {{ rate = "100 Mbit/s", delay = "1 ms", per = "user" }}
 stages.label = {{ {}, per = "user" }}
+{other}
 [links.bottleneck]
 rate = "{rate}"
 delay = "{delay}"
@@ -316,19 +330,19 @@ queue = {{ {} }}
 {link}
 [groups.three]
 users = 1
-path = ["access", "label", "bottleneck"]
+path = {path}
 traffic = {{ kind = "bulk", flows = 3, start = {{ uniform = ["0 s", "0.5 s"] }} }}
 tcp = {{ {} }}
 {weight}
 [groups.one]
 users = 1
-path = ["access", "label", "bottleneck"]
+path = {path}
 traffic = {{ kind = "bulk" }}
 class = "af"
 weight = 2
 [groups.data]
 users = 1
-path = ["access", "label", "bottleneck"]
+path = {path}
 traffic = {{ {} }}
 class = "ef"
 "#,
@@ -500,16 +514,25 @@ fn every_stage() {
     let table = table(Room::Stage, "stage before its queue", &|kind, params| {
         let reader = LABELS.iter().find(|(_, stage)| kind.ends_with(stage));
         let queue = reader.map_or("droptail", |(queue, _)| queue);
+        let other = TUNNEL.iter().find(|(own, _)| *own == kind).map_or("", |(_, other)| other);
         let queue = match kind {
-            "rewriter" => MARKS.into(), // it rewrites what marks depend on
+            // It rewrites what marks depend on, or carries them.
+            "rewriter" | "tunnel-ingress" | "tunnel-egress" => MARKS.into(),
             _ => format!(r#"kind = {queue:?}, limit = "40 packets""#),
         };
         // What is declared of congestion: losses, for the queue marks nothing.
         let tcp = if CONEX.contains(&kind) { r#"conex = { report = "loss" }"# } else { "" };
-        World { queue, stage: of_kind(kind, params), tcp: tcp.into(), ..SHORT }
+        let stage = of_kind(kind, params) + if other.is_empty() { "" } else { r#", peer = "other""# };
+        World { queue, stage, other: other.into(), tcp: tcp.into(), ..SHORT }
     });
     insta::assert_snapshot!(table);
 }
+
+/// The ends of tunnels, and the other end of each.
+const TUNNEL: [(&str, &str); 2] = [
+    ("tunnel-egress", r#"kind = "tunnel-ingress", overhead = "gtp-u-sequence", ecn = "paper", re = "copy""#),
+    ("tunnel-ingress", r#"kind = "tunnel-egress""#),
+];
 
 /// Stages that read what senders declare.
 const CONEX: [&str; 2] = ["auditor", "congestion-policer"];

@@ -16,6 +16,7 @@ pub mod shaper;
 mod station;
 mod stepper;
 pub mod three_colour;
+pub mod tunnel;
 
 use evenflow_base::schema::{Mechanism, Problem, Values};
 use evenflow_base::{Packet, Reason, Time};
@@ -32,6 +33,7 @@ pub use rewriter::Rewriter;
 pub use shaper::Shaper;
 pub use station::{Act, Cx, HeldPacket, Own, Owner, Pass, Setting, Signal, Station, To, Whose};
 pub use stepper::Stepper;
+pub use tunnel::{TunnelEgress, TunnelIngress};
 
 /// What a stage tells its peer. A kind that talks has its own.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,6 +134,14 @@ macro_rules! stages {
             panic!("no stage is called {kind}")
         }
 
+        /// See [`Station::grows`].
+        pub fn grows(kind: &str, values: &Values) -> f64 {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return <$stage as Station>::grows(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
         /// See [`Station::problems`].
         pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
             $(if kind == <$stage as Station>::TABLE.kind {
@@ -164,11 +174,15 @@ stages! {
     Rewriter(Rewriter),
     /// See [`shaper`].
     Shaper(Shaper),
+    /// See [`tunnel`].
+    TunnelEgress(TunnelEgress),
+    /// See [`tunnel`].
+    TunnelIngress(TunnelIngress),
 }
 
 /// What is wrong with several parameters together.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
-    Stage::build(kind, values, Owner { classes: &[], weight: 1.0 }).err().unwrap_or_default()
+    Stage::build(kind, values, Owner::of(&[])).err().unwrap_or_default()
 }
 
 /// The reasons for drops and marks that a kind's table declares.

@@ -12,6 +12,21 @@ pub struct Owner<'a> {
     pub classes: &'a [String],
     /// The weight of the user or flow that the stage belongs to; 1 where several share it.
     pub weight: f64,
+    /// The number of the stage in the scenario.
+    pub stage: u16,
+    /// That of its peer.
+    pub peer: Option<u16>,
+    /// Its number among the copies of the stage.
+    pub copy: u32,
+    /// Its number among all copies of all stages.
+    pub index: u32,
+}
+
+impl<'a> Owner<'a> {
+    /// A stage by itself.
+    pub fn of(classes: &'a [String]) -> Owner<'a> {
+        Owner { classes, weight: 1.0, stage: 0, peer: None, copy: 0, index: 0 }
+    }
 }
 
 /// What becomes of a packet that meets a stage.
@@ -244,6 +259,11 @@ pub trait Station: Clone + std::fmt::Debug + Sized {
     /// Its parameters, in bytes or packets, that must hold the largest packet that crosses it.
     fn buckets(_values: &Values) -> &'static [&'static str] {
         &[]
+    }
+
+    /// By how many bytes packets are longer behind it.
+    fn grows(_values: &Values) -> f64 {
+        0.0
     }
 
     /// What is wrong with several parameters together, of which some may be missing because they are wrong themselves.

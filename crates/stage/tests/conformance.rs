@@ -7,11 +7,13 @@ use evenflow_base::credit::Arithmetic;
 use evenflow_base::limit::Limit;
 use evenflow_base::packet::ip;
 use evenflow_base::random::Given;
+use evenflow_base::tunnel::RULES;
 use evenflow_base::{Duration, Ecn, Packet, Rate, Time};
 use evenflow_stage::auditor::{self, Audit, Auditor, Losses, Rule};
 use evenflow_stage::congestion_policer::{self, Action, Charge, CongestionPolicer, Harshness};
 use evenflow_stage::three_colour::{Beyond, Colour, Meter, Profile, Unit};
-use evenflow_stage::{Act, Pass, Shaper, Station, Stepper};
+use evenflow_stage::tunnel::{Entry, Exit, Re};
+use evenflow_stage::{Act, Pass, Shaper, Station, Stepper, TunnelEgress, TunnelIngress};
 use serde_json::Value as Json;
 
 /// The vectors of a folder, by name.
@@ -237,6 +239,104 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
         }
     }
     if draws.left() == 0 { Ok(()) } else { Err(format!("{} numbers are left", draws.left())) }
+}
+
+/// Runs one vector of a tunnel and says the first thing that differs.
+fn run_tunnel(vector: &Json) -> Result<(), String> {
+    let rules = |name: &str| {
+        let word = vector[name].as_str().expect("a word");
+        RULES.iter().find(|(known, _)| *known == word).map(|(_, rules)| *rules).expect("rules")
+    };
+    let re = match line(vector, "re", "copy") {
+        "inner" => Re::Inner,
+        "neutral" => Re::Neutral,
+        _ => Re::Copy,
+    };
+    let of = |name: &str| u16::try_from(whole(vector, name)).expect("16 bits");
+    let mut ingress = TunnelIngress::new(Entry {
+        bytes: of("overhead"),
+        numbered: true,
+        rules: rules("into"),
+        re,
+        largest: of("max_size"),
+        tunnel: 9,
+        own: 1,
+    });
+    let reordering = whole(vector, "reordering") as u32;
+    let mut egress = TunnelEgress::new(Exit { rules: rules("out"), re, reordering, from: Some(1) });
+    let mut by_hand = Stepper::new(1);
+    let mut inside: std::collections::BTreeMap<u64, Packet> = std::collections::BTreeMap::new();
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let mut is = serde_json::Map::new();
+        match event["event"].as_str() {
+            Some("in") => {
+                let (ecn, flag) = code(&event["ecn"], &event["re"]);
+                let size = u16::try_from(whole(event, "bytes")).expect("a size");
+                let mut packet = Packet::new(0, size, size).with_ecn(ecn);
+                packet.set_re(flag);
+                let pass = ingress.forward(&mut packet, &mut by_hand.cx(Time::ZERO));
+                is.insert("verdict".into(), if pass == Pass::On { "pass" } else { "drop" }.into());
+                if pass == Pass::On {
+                    is.insert("bytes".into(), packet.size.into());
+                    is.insert("ecn".into(), word_of(packet.ecn()).into());
+                    is.insert("re".into(), packet.re().into());
+                    inside.insert(whole(event, "id"), packet);
+                }
+            }
+            Some("lost") => {
+                let packet = inside.remove(&whole(event, "id")).expect("it went in");
+                by_hand.options.discard(&packet);
+                continue;
+            }
+            _ => {
+                let mut packet = inside.remove(&whole(event, "id")).expect("it went in");
+                let (ecn, flag) = code(&event["ecn"], &event["re"]);
+                packet.set_ecn(ecn);
+                packet.set_re(flag);
+                let pass = egress.forward(&mut packet, &mut by_hand.cx(Time::ZERO));
+                is.insert("verdict".into(), if pass == Pass::On { "pass" } else { "drop" }.into());
+                is.insert("bytes".into(), packet.size.into());
+                if pass == Pass::On {
+                    is.insert("ecn".into(), word_of(packet.ecn()).into());
+                    is.insert("re".into(), packet.re().into());
+                }
+                for name in ["marks", "marks_lost", "dangerous", "lost", "late"] {
+                    let count = egress.observe(name, Time::ZERO).expect("it is known");
+                    is.insert(name.into(), (count as u64).into());
+                }
+                by_hand.options.discard(&packet);
+            }
+        }
+        if Json::Object(is.clone()) != event["expect"] {
+            return Err(format!("event {n}: {} and not {}", Json::Object(is), event["expect"]));
+        }
+    }
+    let left = by_hand.options.len();
+    if left == inside.len() { Ok(()) } else { Err(format!("{left} places are left")) }
+}
+
+fn word_of(field: Ecn) -> &'static str {
+    ["not-ect", "ect1", "ect0", "ce"][field as usize]
+}
+
+#[test]
+fn every_vector_of_tunnels_is_met() {
+    assert_met("tunnel", 7, run_tunnel);
+}
+
+/// A vector that expects something else does not pass unnoticed.
+#[test]
+fn a_wrong_vector_of_a_tunnel_is_noticed() {
+    for (path, vector) in vectors("tunnel") {
+        let events = vector["events"].as_array().expect("a list");
+        for key in ["verdict", "bytes", "marks", "dangerous", "lost"] {
+            let at =
+                events.iter().rposition(|event| !event["expect"][key].is_null()).expect("one that has it");
+            let mut wrong = vector.clone();
+            wrong["events"][at]["expect"][key] = 99.into();
+            assert!(run_tunnel(&wrong).is_err(), "{path} {key}");
+        }
+    }
 }
 
 fn assert_met(folder: &str, least: usize, run: fn(&Json) -> Result<(), String>) {

@@ -71,6 +71,8 @@ __all__ = [
     "Strict",
     "Tbf",
     "Tcp",
+    "TunnelEgress",
+    "TunnelIngress",
     "Upload",
     "Vegas",
     "VirtualQueue",
@@ -1091,6 +1093,81 @@ class Shaper(Table):
     limit: Quantity | None = None
     latency: Quantity | None = None
     arithmetic: Literal["real", "ticks"] | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunnelEgress(Table):
+    """Tunnel egress.
+
+    Takes off the header that its peer has put around packets, and puts the two ECN fields together. Counts the pairs
+    that RFC 6040 calls unused or dangerous, marks that get lost, and numbers that are missing.
+
+    Source: RFC 6040 figure 4; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2.
+
+    Attributes:
+        ecn: By which rules the inner and the outer field become one. (one of rfc6040, rfc6040-compatibility, rfc3168,
+            rfc4301, paper; default: rfc6040)
+        re: What becomes of the RE flag of re-ECN and ConEx: carried outward and back, left inside with 0 outside, or
+            left inside with re-ECN's neutral code outside. At the egress both of the latter leave what is inside as
+            it is. (one of copy, inner, neutral; default: absent: copy, and neutral with ecn = "paper")
+        reordering: How many numbers on a missing one is lost, not late. (whole number; default: 3; at least 1, at
+            most 1000)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "tunnel-egress"
+
+    ecn: Literal["rfc6040", "rfc6040-compatibility", "rfc3168", "rfc4301", "paper"] | None = None
+    re: Literal["copy", "inner", "neutral"] | None = None
+    reordering: int | Mapping[str, Any] | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunnelIngress(Table):
+    """Tunnel ingress.
+
+    Puts a header around packets: until the peer takes it off they are longer, and queues see and mark its ECN field.
+    Every queue, link and meter in between counts the longer packet.
+
+    Source: RFC 6040; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2.
+
+    Attributes:
+        overhead: Bytes of the header: 20 (ipip), 24 (gre), 50 (vxlan, with the Ethernet header inside), 36 (gtp-u),
+            40 (gtp-u-sequence, which numbers packets). (bytes, or one of ipip, gre, vxlan, gtp-u, gtp-u-sequence;
+            default: ipip; at least 1, at most 1000)
+        ecn: By which rules the outer field is written. (one of rfc6040, rfc6040-compatibility, rfc3168, rfc4301,
+            paper; default: rfc6040)
+        re: What becomes of the RE flag of re-ECN and ConEx: carried outward and back, left inside with 0 outside, or
+            left inside with re-ECN's neutral code outside. At the egress both of the latter leave what is inside as
+            it is. (one of copy, inner, neutral; default: absent: copy, and neutral with ecn = "paper")
+        max_size: Bytes of the largest packet that fits, header included; larger ones are dropped. (bytes; default:
+            absent: 65535 B; at least 1, at most 65535)
+        teid: The tunnel's number, as traces have it; further copies of the stage have the numbers after it. (whole
+            number; default: absent: numbered by itself; at least 1, at most 4294967295)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "tunnel-ingress"
+
+    overhead: Quantity | Literal["ipip", "gre", "vxlan", "gtp-u", "gtp-u-sequence"] | None = None
+    ecn: Literal["rfc6040", "rfc6040-compatibility", "rfc3168", "rfc4301", "paper"] | None = None
+    re: Literal["copy", "inner", "neutral"] | None = None
+    max_size: Quantity | None = None
+    teid: int | Mapping[str, Any] | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None

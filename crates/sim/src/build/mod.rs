@@ -137,7 +137,14 @@ impl Builder<'_> {
             first_stage.push(stages.len());
             let name = format!("stages.{}", stage.name);
             for (number, copy) in copies[i].list.iter().enumerate() {
-                let owner = Owner { classes: &scenario.classes, weight: copy.weight };
+                let owner = Owner {
+                    classes: &scenario.classes,
+                    weight: copy.weight,
+                    stage: i as u16,
+                    peer: stage.peer.map(|peer| peer as u16),
+                    copy: number as u32,
+                    index: stages.len() as u32,
+                };
                 let values = self.drawn(&stage.spec.values, &name, copy);
                 let built = Stage::build(stage.spec.mechanism.kind, &values, owner)
                     .expect("the scenario was checked");

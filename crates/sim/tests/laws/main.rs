@@ -18,4 +18,5 @@ mod stages;
 mod theory;
 mod ties;
 mod trace;
+mod tunnels;
 mod video;
