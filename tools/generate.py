@@ -104,7 +104,8 @@ def python_type(table: str, param: dict[str, str]) -> str:
     if words.startswith("whole number or"):
         return f"int | Literal[{words.removeprefix('whole number or ')}]"
     if words.startswith("bytes, or one of "):
-        return f"Quantity | Literal[{', '.join(json.dumps(w) for w in words.removeprefix('bytes, or one of ').split(', '))}]"
+        names = ", ".join(json.dumps(w) for w in words.removeprefix("bytes, or one of ").split(", "))
+        return f"Quantity | Literal[{names}]"
     if words == "flag":
         return "bool"
     if words.startswith("one of "):

@@ -74,6 +74,10 @@ reasons! {
     TooBig = "too_big",
     /// Tunnel egress: a mark outside, and what is inside cannot carry it.
     Unmarkable = "unmarkable",
+    /// Congestion policer: its owner's tokens were used up once, and he is blocked.
+    Blocked = "blocked",
+    /// Congestion policer: no token is left for credit.
+    CreditPoliced = "credit_policed",
 }
 
 /// What becomes of a packet.

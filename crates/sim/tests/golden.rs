@@ -160,7 +160,7 @@ const HTB_PER_USER: &str = r#"per = "user", classes = { root = { rate = "8 Mbit/
     each = { parent = "root", rate = "1 Mbit/s", ceil = "6 Mbit/s", leaf = { kind = "fq-codel", limit = "20 packets" } }"#;
 
 /// Rows of words that need other parameters beside them, and of numbers: kind, name, parameters.
-const MORE: [(&str, &str, &str); 45] = [
+const MORE: [(&str, &str, &str); 50] = [
     (
         "activity-aqm",
         "rate_estimate, in ms",
@@ -186,7 +186,24 @@ const MORE: [(&str, &str, &str); 45] = [
     ("sfq", "two slots, perturbed", r#"divisor = 2, perturb = "0.3 s""#),
     ("htb", "per user, fq-codel", HTB_PER_USER),
     ("tbf", "peak_rate", r#"rate = "8 Mbit/s", burst = "15 kB", peak_rate = "9 Mbit/s", mtu = "1600 B""#),
+    ("auditor", "strict", r#"rule = "strict", delay = "200 ms""#),
+    ("auditor", "paper", r#"rule = "paper", delay = "200 ms", rho = 0"#),
     ("auditor", "ratio", r#"rule = "ratio", delay = "200 ms", allowance = "0 B""#),
+    (
+        "congestion-policer",
+        "tcp-rate, srtt",
+        r#"rule = "tcp-rate", strangers = "own", start = "1 s", rtt_from = "srtt", action = "drop-while-empty""#,
+    ),
+    (
+        "congestion-policer",
+        "rate-bytes, base",
+        r#"rule = "rate-bytes", strangers = "own", depth = "9 kB", rtt_from = "base", action = "probability""#,
+    ),
+    (
+        "congestion-policer",
+        "volume",
+        r#"rule = "volume", rate = "20 kbit/s", depth = "9 kB", action = "block", block_for = "1 s""#,
+    ),
     (
         "congestion-policer",
         "pass, strict, bytes",

@@ -7,10 +7,12 @@ pub mod activity_meter;
 pub mod auditor;
 pub mod congestion_policer;
 pub mod csfq_edge;
+pub mod dropper;
 mod kept;
 pub mod policer;
 pub mod probe_stage;
 pub mod rate_meter;
+pub mod reecn_policer;
 pub mod rewriter;
 pub mod shaper;
 mod station;
@@ -31,7 +33,7 @@ pub use probe_stage::ProbeStage;
 pub use rate_meter::RateMeter;
 pub use rewriter::Rewriter;
 pub use shaper::Shaper;
-pub use station::{Act, Cx, HeldPacket, Own, Owner, Pass, Setting, Signal, Station, To, Whose};
+pub use station::{Act, Cx, HeldPacket, Own, Owner, Pass, RoundTrip, Setting, Signal, Station, To, Whose};
 pub use stepper::Stepper;
 pub use tunnel::{TunnelEgress, TunnelIngress};
 
@@ -142,6 +144,22 @@ macro_rules! stages {
             panic!("no stage is called {kind}")
         }
 
+        /// See [`Station::shows`].
+        pub fn shows(kind: &str, values: &Values, name: &str) -> bool {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return <$stage as Station>::shows(values, name);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Station::needs_round_trips`].
+        pub fn needs_round_trips(kind: &str, values: &Values) -> bool {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return <$stage as Station>::needs_round_trips(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
         /// See [`Station::problems`].
         pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
             $(if kind == <$stage as Station>::TABLE.kind {
@@ -157,9 +175,9 @@ stages! {
     /// See [`activity_meter`].
     Activity(ActivityMeter),
     /// See [`auditor`].
-    Auditor(Auditor),
+    Auditor(dropper::Auditing),
     /// See [`congestion_policer`].
-    Congestion(CongestionPolicer),
+    Congestion(reecn_policer::Policing),
     /// See [`csfq_edge`].
     CsfqEdge(CsfqEdge),
     /// See [`activity_meter`].

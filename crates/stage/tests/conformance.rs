@@ -190,7 +190,7 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
     let audit = line(vector, "audit", "both");
     let params = auditor::Params {
         rule: match line(vector, "rule", "balance") {
-            "ratio" => Rule::Ratio { weight: number("weight", 0.01) },
+            "ratio" => Rule::Ratio { weight: number("weight", 0.01), left_out: false },
             _ => Rule::Balance { limit: number("limit", 10.0) },
         },
         audit: Audit { ecn: audit != "loss", loss: audit != "ecn" },
@@ -317,6 +317,131 @@ fn run_tunnel(vector: &Json) -> Result<(), String> {
 
 fn word_of(field: Ecn) -> &'static str {
     ["not-ect", "ect1", "ect0", "ce"][field as usize]
+}
+
+/// Runs one vector of a policer of re-ECN and says the first thing that differs.
+fn run_reecn_policer(vector: &Json) -> Result<(), String> {
+    use evenflow_stage::reecn_policer::{K, Params, ReEcnPolicer, RttFrom, Rule, Sanction, Scope};
+    let number = |name: &str| vector[name].as_f64().unwrap_or(1.0);
+    let rule = match vector["rule"].as_str() {
+        Some("tcp-rate") => Rule::TcpRate {
+            start: number("start_s"),
+            depth: number("most_s"),
+            merge: vector["event_merge"] == Json::Bool(true),
+        },
+        Some("rate-bytes") => Rule::RateBytes { depth: number("depth") },
+        _ => Rule::Volume {
+            unit: Unit::Bytes,
+            rate: number("rate"),
+            depth: number("depth"),
+            level: number("depth"),
+            credit: vector["credit"].as_array().map(|pair| {
+                let of = |n: usize| pair[n].as_f64().expect("a number");
+                (of(0), of(1))
+            }),
+        },
+    };
+    let mut policer = ReEcnPolicer::new(Params {
+        rule,
+        scope: if vector["rule"] == "volume" { Scope::User } else { Scope::Flow },
+        sanction: match vector["action"].as_str() {
+            Some("drop-while-empty") => Sanction::DropWhileEmpty,
+            Some("block") => Sanction::Block(Duration(u64::MAX)),
+            _ => Sanction::DropOne,
+        },
+        factor: number("factor"),
+        k: K,
+        rtt_from: RttFrom::Given,
+        rtt: Duration::from_seconds(number("rtt_s")),
+        together: true,
+        legacy: false,
+        idle: Duration::from_seconds(1e6),
+    });
+    let mut by_hand = Stepper::new(1);
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let size = u16::try_from(whole(event, "bytes")).expect("a size");
+        let (ecn, re) = code(&event["ecn"], &event["re"]);
+        let mut packet = Packet { ip: ip::DATAGRAM, ..Packet::new(0, size, size) }.with_ecn(ecn);
+        packet.set_re(re);
+        let now = Time(whole(event, "at_ns"));
+        let pass = policer.meet(&mut packet, (0, 3), (None, None), now, &mut by_hand.stream);
+        let verdict = if pass == Pass::On { "pass" } else { "drop" };
+        let policing = evenflow_stage::reecn_policer::Policing::ReEcn(Box::new(policer.clone()));
+        let tokens = policing.observe("tokens", now).expect("there is a bucket");
+        let expect = &event["expect"];
+        let same =
+            (tokens - expect["tokens"].as_f64().expect("a number")).abs() <= 1e-6 * tokens.abs().max(1.0);
+        if expect["verdict"] != verdict || !same {
+            return Err(format!("event {n}: {verdict}, {tokens} tokens, and not {expect}"));
+        }
+    }
+    Ok(())
+}
+
+/// Runs one vector of a dropper and says the first thing that differs.
+fn run_dropper(vector: &Json) -> Result<(), String> {
+    use evenflow_stage::dropper::{Dropper, Params, Rule};
+    let number = |name: &str| vector[name].as_f64().expect("a number");
+    let mut dropper = Dropper::new(Params {
+        rule: match vector["rule"].as_str() {
+            Some("strict") => Rule::Strict,
+            Some("negative-only") => Rule::NegativeOnly,
+            _ => Rule::Paper { rho: vector["rho"].as_f64(), weight: number("weight") },
+        },
+        unit: Unit::Packets,
+        allowance: number("allowance"),
+        lag: Duration(whole(vector, "delay_ns")),
+        class: None,
+        together: false,
+        idle: Duration(whole(vector, "idle_ns")),
+    });
+    let numbers: Vec<f64> =
+        vector["draws"].as_array().expect("a list").iter().map(|n| n.as_f64().expect("a number")).collect();
+    let total = numbers.len();
+    let mut draws = Given::new(numbers);
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let (ecn, re) = code(&event["ecn"], &event["re"]);
+        let mut packet = Packet::new(0, 1000, 960).with_ecn(ecn);
+        packet.set_re(re);
+        let dropped = dropper.judge(&packet, whole(event, "flow"), Time(whole(event, "at_ns")), &mut draws);
+        let used = (total - draws.left()) as u64;
+        if event["expect"]["dropped"] != dropped || whole(&event["expect"], "draws") != used {
+            return Err(format!("event {n}: {dropped}, {used} drawn, and not {}", event["expect"]));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_vector_of_re_ecns_policers_is_met() {
+    assert_met("reecn-policer", 12, run_reecn_policer);
+}
+
+#[test]
+fn every_vector_of_droppers_is_met() {
+    assert_met("dropper", 4, run_dropper);
+}
+
+/// A vector that expects something else does not pass unnoticed.
+#[test]
+fn a_wrong_vector_of_a_dropper_or_policer_is_noticed() {
+    for (path, vector) in vectors("dropper") {
+        let events = vector["events"].as_array().expect("a list");
+        let at = events.iter().rposition(|event| event["expect"]["dropped"] == true).expect("one is dropped");
+        let mut wrong = vector.clone();
+        wrong["events"][at]["expect"]["dropped"] = false.into();
+        assert!(run_dropper(&wrong).is_err(), "{path}");
+    }
+    for (path, vector) in vectors("reecn-policer") {
+        let events = vector["events"].as_array().expect("a list");
+        let at = events.iter().rposition(|event| event["expect"]["verdict"] == "drop");
+        let at = at.unwrap_or_else(|| panic!("{path}: nothing is dropped"));
+        for (key, other) in [("verdict", Json::from("pass")), ("tokens", 1e9.into())] {
+            let mut wrong = vector.clone();
+            wrong["events"][at]["expect"][key] = other;
+            assert!(run_reecn_policer(&wrong).is_err(), "{path} {key}");
+        }
+    }
 }
 
 #[test]

@@ -751,7 +751,10 @@ class Auditor(Table):
         rule: Balance: reports and credits less marks and losses; below the allowance, packets are picked with the
             share that the debt is of limit. ratio: a flow is guilty whose credit is used up, or that has reported
             less than it had met delay ago; then a share (p - x) / p is picked, by averages of congestion and of
-            reports. (one of balance, ratio; default: balance)
+            reports. Re-ECN's dropper: a flow is guilty whose packets CE(-1) of delay ago are more than its reports,
+            its credit and the allowance; then all its packets that declare nothing are picked (strict), those that
+            are CE(-1) (negative-only), or a share (1 - rho) p - h of them (paper). These see marks alone. (one of
+            balance, ratio, paper, strict, negative-only; default: balance)
         audit: What counts as congestion: congestion marks, losses, or both. Losses are seen of TCP segments alone.
             (one of both, ecn, loss; default: both)
         allowance: Congestion that may stay undeclared; whether it is packets or bytes says what is counted. (packets
@@ -759,7 +762,7 @@ class Auditor(Table):
         limit: The debt at which all packets of a flow are picked; for rule balance. (packets or bytes; default:
             absent: 10 packets, or 15 kB; more than 0)
         delay: How late a report may be: what was met since is not held against a flow yet. (duration; default:
-            absent: none with balance, where credit covers the round trip; required with ratio; at least 0)
+            absent: none with balance, where credit covers the round trip; required with the other rules; at least 0)
         losses: From what losses are inferred: from sequence numbers that stay missing, or from those that come again.
             (one of gaps, retransmissions; default: gaps)
         reordering: Packets from beyond a gap after which what is missing is lost, not late. (whole number; default:
@@ -775,6 +778,10 @@ class Auditor(Table):
         encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
             losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
         weight: Of the newest packet in the averages of rule ratio. (number; default: 0.01; more than 0, at most 1)
+        cancelled: Whether a report that met congestion is in the averages of rule ratio as both, or as neither. (one
+            of counted, left-out; default: absent: counted with rule ratio)
+        rho: rho of rule paper. (number; default: absent: the share of reports that it sees, with rule paper; at least
+            0, at most 1)
         idle: How long it remembers a silent flow. (duration; default: 60 s; more than 0)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
@@ -785,7 +792,7 @@ class Auditor(Table):
 
     KIND: ClassVar[str | None] = "auditor"
 
-    rule: Literal["balance", "ratio"] | None = None
+    rule: Literal["balance", "ratio", "paper", "strict", "negative-only"] | None = None
     audit: Literal["both", "ecn", "loss"] | None = None
     allowance: Quantity | None = None
     limit: Quantity | None = None
@@ -798,6 +805,8 @@ class Auditor(Table):
     strangers: Literal["own", "together"] | None = None
     encoding: Literal["ipv4", "ipv6"] | None = None
     weight: Number | None = None
+    cancelled: Literal["counted", "left-out"] | None = None
+    rho: Number | None = None
     idle: Quantity | None = None
     per: str | None = None
     peer: str | None = None
@@ -816,10 +825,13 @@ class CongestionPolicer(Table):
 
     Attributes:
         rate: How fast tokens come: congestion in packets or in bits a second, for all flows of the user together.
-            (rate or packet rate; default: required; more than 0)
-        depth: Tokens that the bucket holds, packets or bytes as the rate. (packets or bytes; default: required; more
-            than 0)
-        rule: How a user is charged: one token bucket. (one of bucket; default: bucket)
+            (rate or packet rate; default: absent: required with the rules bucket and volume; more than 0)
+        depth: Tokens that the bucket holds, packets or bytes as the rate; bytes with rule rate-bytes. (packets or
+            bytes; default: absent: required but with rule tcp-rate; more than 0)
+        rule: How congestion is charged. bucket: one for all of a user's reports, with a drop function (ConEx). Of re-
+            ECN: tcp-rate: a flow is paid a second a second, and pays for each report the time that TCP would have
+            needed since the last one. rate-bytes: it is paid bytes at TCP's rate, and pays each packet. volume: a
+            user pays the bytes of reports and credit. (one of bucket, tcp-rate, rate-bytes, volume; default: bucket)
         harshness: The share of packets that is dropped, by the level: strict: all from 0 on; mild, soft: a share that
             rises from 0 at level 0 to all at a debt of a tenth of the depth, or of the depth. (one of strict, mild,
             soft; default: mild)
@@ -829,7 +841,10 @@ class CongestionPolicer(Table):
             default: none)
         level: The share of the bucket that is full at first. (number; default: 1; at least 0, at most 1)
         action: What is done to packets that are picked: drop, give them a traffic class, or mark them (what cannot be
-            marked is dropped). (one of drop, class, mark; default: drop)
+            marked is dropped). With re-ECN's rules also: drop the packet alone that takes the level below zero (drop-
+            one, as drop is there); all while it is below; block all from then on; drop the share that goes beyond
+            TCP's rate while it is below. class and mark pick all while it is below. (one of drop, class, mark, drop-
+            one, drop-while-empty, block, probability; default: drop)
         class_: The traffic class that packets get with the action of that name. (a name; default: absent: required
             beside action = "class")
         credit: Whether Credit costs as much as a report. (one of free, charged; default: free)
@@ -839,6 +854,33 @@ class CongestionPolicer(Table):
             nothing. (one of pass, police; default: pass)
         encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
             losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
+        scope: Whose a bucket is: each flow's, each user's, or one for all who cross a copy of the stage: with per =
+            "group" or "5 users" a customer is so many users. (one of flow, user, customer; default: absent: flow with
+            the rules by rate, user with volume)
+        factor: r: what a flow may have in proportion to TCP. (number; default: absent: 1 with the rules by rate; more
+            than 0)
+        k: The constant of TCP's rate, k s / (T sqrt(p)). (number; default: absent: 1.2247, the root of 3/2, with the
+            rules by rate; more than 0)
+        start: Seconds in a flow's bucket at first. (duration; default: absent: 20 s with rule tcp-rate; at least 0)
+        most: Seconds that a bucket holds, and how deep its debt may become. (duration; default: absent: 400 s with
+            rule tcp-rate; more than 0)
+        event_merge: Charge once a round trip: further reports in it count as packets, and are paid with the next one.
+            (flag; default: absent: true with rule tcp-rate)
+        rtt: T of TCP's rate; with rtt_from what holds until that is known. (duration; default: absent: 1 s until it
+            is known, with the rules by rate; more than 0)
+        rtt_from: Where T is from: the parameter rtt, the delays of the flow's path, its SYN and the next of its
+            packets, or what its sender measures. (one of given, base, handshake, srtt; default: absent: given where
+            rtt is, else handshake)
+        credit_rate: Tokens a second of a second bucket, for credit (FNE) alone; with rule volume. (rate or packet
+            rate; default: absent: no second bucket; more than 0)
+        credit_depth: Tokens that the second bucket holds. (packets or bytes; default: absent: required beside
+            credit_rate; more than 0)
+        block_for: How long the owner of a bucket is blocked. (duration; default: absent: for ever, with action block;
+            more than 0)
+        strangers: Whether flows whose first packet is no credit share one bucket, or have one each. (one of together,
+            own; default: absent: together with re-ECN's rules, by flow)
+        idle: How long it remembers a silent flow. (duration; default: absent: 60 s with re-ECN's rules, by flow; more
+            than 0)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
             can, on the same path. (text; default: absent: none, or the stage that names this one)
@@ -848,19 +890,32 @@ class CongestionPolicer(Table):
 
     KIND: ClassVar[str | None] = "congestion-policer"
 
-    rate: Quantity
-    depth: Quantity
-    rule: Literal["bucket"] | None = None
+    rate: Quantity | None = None
+    depth: Quantity | None = None
+    rule: Literal["bucket", "tcp-rate", "rate-bytes", "volume"] | None = None
     harshness: Literal["strict", "mild", "soft"] | None = None
     charge: Literal["arrival", "pass"] | None = None
     floor: Literal["none", "end"] | None = None
     level: Number | None = None
-    action: Literal["drop", "class", "mark"] | None = None
+    action: Literal["drop", "class", "mark", "drop-one", "drop-while-empty", "block", "probability"] | None = None
     class_: str | None = None
     credit: Literal["free", "charged"] | None = None
     cancelled: Literal["charged", "free"] | None = None
     legacy: Literal["pass", "police"] | None = None
     encoding: Literal["ipv4", "ipv6"] | None = None
+    scope: Literal["flow", "user", "customer"] | None = None
+    factor: Number | None = None
+    k: Number | None = None
+    start: Quantity | None = None
+    most: Quantity | None = None
+    event_merge: bool | None = None
+    rtt: Quantity | None = None
+    rtt_from: Literal["given", "base", "handshake", "srtt"] | None = None
+    credit_rate: Quantity | None = None
+    credit_depth: Quantity | None = None
+    block_for: Quantity | None = None
+    strangers: Literal["together", "own"] | None = None
+    idle: Quantity | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None

@@ -136,6 +136,8 @@ impl Builder<'_> {
         for (i, stage) in scenario.stages.iter().enumerate() {
             first_stage.push(stages.len());
             let name = format!("stages.{}", stage.name);
+            let round_trips =
+                evenflow_stage::needs_round_trips(stage.spec.mechanism.kind, &stage.spec.values);
             for (number, copy) in copies[i].list.iter().enumerate() {
                 let owner = Owner {
                     classes: &scenario.classes,
@@ -154,6 +156,7 @@ impl Builder<'_> {
                     stream,
                     spec: i as u32,
                     copy: number as u32,
+                    round_trips,
                     group: copy.group as u32,
                     home: u32::MAX,
                     held: 0,

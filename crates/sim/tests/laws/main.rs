@@ -11,6 +11,7 @@ mod metrics;
 mod paths;
 mod policing;
 mod random;
+mod reecn;
 mod repeat;
 mod shaping;
 mod sharing;

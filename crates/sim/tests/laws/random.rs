@@ -467,6 +467,15 @@ impl Dice {
                 self.pick(&["", ", direction = \"reverse\"", ", direction = \"forward\""]),
                 self.pick(&["", ", from = \"1 s\", until = \"2.2 s\""])
             ),
+            3 if self.chance(50) => format!(
+                "kind = \"congestion-policer\", {}, action = \"{}\"",
+                self.pick(&[
+                    "rule = \"tcp-rate\", start = \"300 ms\", strangers = \"own\", rtt_from = \"srtt\"",
+                    "rule = \"rate-bytes\", depth = \"6 kB\", rtt_from = \"base\"",
+                    "rule = \"volume\", rate = \"2 kbit/s\", depth = \"5 kB\", scope = \"customer\"",
+                ]),
+                self.pick(&["drop-one", "drop-while-empty", "block", "mark"])
+            ),
             3 => format!(
                 "kind = \"congestion-policer\", rate = \"{rate} kbit/s\", depth = \"{bytes} B\", harshness = \"{}\"",
                 self.pick(&["strict", "mild", "soft"])
