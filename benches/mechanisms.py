@@ -227,7 +227,10 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
     found = [_control(base, given, feedbacks) for _, given in others("congestion-control", f"{TCP}.congestion_control")]
     profiles = [profile["name"] for profile in register["profiles"]]
     found += [Swap("stack", n, {f"{TCP}.stack": n}) for n in profiles if n != base.get(f"{TCP}.stack")]
-    found += [Swap("ecn", word, {f"{TCP}.ecn": word}) for word in feedbacks]
+    reports = {f"{TCP}.conex": {"unit": "packets", "credit": "first-and-third"}}
+    for word in feedbacks:
+        further = reports if word == "re-ecn" else {}
+        found.append(Swap("ecn", word, {f"{TCP}.ecn": word, **further}, "conex" if further else ""))
     for kind, given in others("queue", f"{QUEUE}.kind"):
         beside = BESIDE.get(kind)
         stage = {} if beside is None else _stage(base, {"kind": beside})

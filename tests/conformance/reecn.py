@@ -1,8 +1,8 @@
 """Vectors for tunnels and for what re-ECN adds: policers, a dropper, the codes of a sender.
 
-Written a second time from RFC 6040 (figures 1 to 4, quoted here as tables, where Evenflow has rules), 3GPP TS 29.281 section 5.1,
-draft-briscoe-conex-re-ecn-motiv-03 (appendices A and B), draft-briscoe-conex-re-ecn-tcp-04 section 6.1 and Zhang et al. 2011. Histories are
-kept whole and added up for each packet. Nothing of Evenflow is used here.
+Written a second time from RFC 6040 (figures 1 to 4, quoted here as tables, where Evenflow has rules), 3GPP TS 29.281
+section 5.1, draft-briscoe-conex-re-ecn-motiv-03 (appendices A and B), draft-briscoe-conex-re-ecn-tcp-04 section 6.1
+and Zhang et al. 2011. Histories are kept whole and added up for each packet. Nothing of Evenflow is used here.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class PolicerA:
 
 
 class PolicerAPrime:
-    """Bytes at r k s / (T sqrt(p)), p from the spacing of reports that are not credit; each packet that passes costs its size."""
+    """Bytes at r k s / (T sqrt(p)), p from the spacing of reports, credit left out; what passes costs its size."""
 
     def __init__(self, depth: float, factor: float, rtt: float, action: str) -> None:
         self.depth, self.factor, self.rtt, self.action = depth, factor, rtt, action
@@ -280,6 +280,7 @@ def policed(
 def policers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     ms = 1_000_000
     n = 320
+    head: dict[str, Any]
     for action in ("drop-one", "drop-while-empty", "block"):
         for merge in (True, False):
             head = {"rule": "tcp-rate", "action": action, "event_merge": merge}
@@ -368,7 +369,70 @@ def droppers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         yield write("dropper", name, "Three flows: honest, silent, half.", head | {"draws": used}, events)
 
 
+def eecn(name: str, about: str, draws: Any, fne_is_ect: bool, train: int, count: int = 260) -> tuple[str, str]:
+    """A sender, a queue that marks, a receiver that counts, ACKs of which trains are lost; losses and pauses.
+
+    draft-briscoe-conex-re-ecn-tcp-04 sections 4.2, 5.3, 6.1.1, 6.1.3, 6.1.6 and 6.1.7.
+    """
+    dice: Callable[[], float] = draws.next
+    events: list[dict[str, Any]] = []
+    pending = said = ecc = known = waiting = 0
+    at = last = 0
+    while said < count:
+        at += int(40_000_000 * dice()) + (int(SECOND * 1.5 * dice()) if dice() < 0.02 else 0)
+        if dice() < 0.03:
+            pending += 1  # a loss is declared too; what is sent again says nothing
+            again = {"event": "send", "at_ns": at, "again": True, "expect": {"ecn": "not-ect", "re": False}}
+            events.append(again)
+            continue
+        if pending > 0:
+            code, pending = RE_ECHO, pending - 1
+        elif said in (0, 2) or (said > 0 and at - last > SECOND):
+            code = FNE
+        else:
+            code = RECT
+        said, last = said + 1, at
+        event = {"event": "send", "at_ns": at, "again": False, "expect": {"ecn": code[0], "re": code[1]}}
+        if dice() < 0.12:
+            after = {RE_ECHO: CANCELLED, RECT: NEGATIVE, FNE: NEGATIVE if fne_is_ect else None}[code]
+            event["marked"] = None if after is None else {"ecn": after[0], "re": after[1]}
+            if after is None:
+                pending += 1  # the queue dropped it
+                events += [event, {"event": "lost"}]
+                continue
+            ecc += 1
+        events.append(event)
+        waiting += 1
+        if dice() < 1 / train:
+            shown = ecc % 8
+            least = (shown - known) % 8
+            # The wrap may hide eight: as many as the newly acknowledged packets allow.
+            new = least if waiting <= 7 else max(n for n in range(waiting + 1) if n % 8 == least)
+            pending, known, waiting = pending + new, shown, 0
+            events.append({"event": "ack", "eci": shown, "packets": 0, "expect": {"marks": new}})
+            events[-1]["packets"] = sum(1 for e in _since_ack(events[:-1]))
+    head = {"fne_is_ect": fne_is_ect}
+    return write("eecn", name, about, head, events)
+
+
+def _since_ack(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Packets that arrived since the last ACK that did."""
+    for n in range(len(events) - 1, -1, -1):
+        if events[n]["event"] == "ack":
+            return
+        lost = n + 1 < len(events) and events[n + 1]["event"] == "lost"
+        if events[n]["event"] == "send" and not events[n]["again"] and not lost:
+            yield events[n]
+
+
+def senders(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
+    yield eecn("marks", "ACKs of one or two packets; FNE is dropped where a queue would mark.", draws(350), False, 2)
+    yield eecn("trains", "Trains of ACKs are lost, and the counter wraps.", draws(351), False, 12)
+    yield eecn("aware", "A queue that knows re-ECN marks FNE.", draws(352), True, 3)
+
+
 def reecn(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     yield from tunnels(draws)
     yield from policers(draws)
     yield from droppers(draws)
+    yield from senders(draws)

@@ -5,6 +5,7 @@
 
 pub mod activity_meter;
 pub mod auditor;
+pub mod congestion_meter;
 pub mod congestion_policer;
 pub mod csfq_edge;
 pub mod dropper;
@@ -176,6 +177,8 @@ stages! {
     Activity(ActivityMeter),
     /// See [`auditor`].
     Auditor(dropper::Auditing),
+    /// See [`congestion_meter`].
+    CongestionMeter(congestion_meter::CongestionMeter),
     /// See [`congestion_policer`].
     Congestion(reecn_policer::Policing),
     /// See [`csfq_edge`].

@@ -22,6 +22,7 @@ __all__ = [
     "Cbr",
     "Codel",
     "Compound",
+    "CongestionMeter",
     "CongestionPolicer",
     "Constant",
     "ConstantProbability",
@@ -808,6 +809,31 @@ class Auditor(Table):
     cancelled: Literal["counted", "left-out"] | None = None
     rho: Number | None = None
     idle: Quantity | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CongestionMeter(Table):
+    """Congestion meter.
+
+    Reads the codes of re-ECN and ConEx over IPv4 and says what they declare here: the congestion of the whole path,
+    of the part behind, and of the part before. It stands anywhere on a path, and per = "user" or "flow" gives each
+    his own. It changes nothing.
+
+    Source: draft-briscoe-tsvwg-re-ecn-tcp-08 section 3 and appendix A; Zhang et al. 2011 section II.
+
+    Attributes:
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "congestion-meter"
+
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -2234,8 +2260,8 @@ class Tcp(Table):
             (duration; default: absent: as the profile says; at least 0)
         save_metrics: A connection whose data is all acknowledged leaves its threshold, reordering and round-trip time
             to those of the same user that open later. (flag; default: absent: as the profile says)
-        ecn: How congestion marks come back. (one of off, classic, accurate, per-packet; default: absent: as the
-            profile says)
+        ecn: How congestion marks come back. (one of off, classic, accurate, per-packet, re-ecn; default: absent: as
+            the profile says)
         peer_ecn: What the receiving end can do, which may be less than what the sender asks for. (one of same, off,
             classic, nonce, broken; default: absent: as the profile says)
         ect: The codepoint of packets that are ECN-capable: ECT(0) or ECT(1). (one of 0, 1; default: absent: as the
@@ -2316,7 +2342,7 @@ class Tcp(Table):
     cached_srtt: Quantity | None = None
     cached_rttvar: Quantity | None = None
     save_metrics: bool | None = None
-    ecn: Literal["off", "classic", "accurate", "per-packet"] | None = None
+    ecn: Literal["off", "classic", "accurate", "per-packet", "re-ecn"] | None = None
     peer_ecn: Literal["same", "off", "classic", "nonce", "broken"] | None = None
     ect: Literal["0", "1"] | None = None
     ecn_on_retransmissions: bool | None = None

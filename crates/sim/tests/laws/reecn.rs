@@ -113,6 +113,93 @@ fn policer_b_admits_what_tokens_pay_for() {
     assert!(goodput(&blocked) < 0.5 * goodput(&run(&network(1.0, "", ""), 1)));
 }
 
+/// A sender of re-ECN, whose receiver is what `tcp` says; a meter before the queue and one behind it.
+fn reecn(tcp: &str, more: &str) -> String {
+    format!(
+        r#"
+duration = "40 s"
+stages.before = {{ kind = "congestion-meter" }}
+stages.behind = {{ kind = "congestion-meter" }}
+links.access = {{ rate = "100 Mbit/s", delay = "10 ms", per = "user" }}
+links.core = {{ rate = "10 Mbit/s", delay = "10 ms", queue = {{ kind = "red", variant = "floyd", action = "mark", weight = 0.02, min_threshold = "10 packets", max_threshold = "60 packets", limit = "120 packets" }} }}
+links.last = {{ delay = "5 ms" }}
+[groups.all]
+users = 1
+path = ["access", "before", "core", "behind", "last"]
+traffic = {{ kind = "bulk", flows = 2, start = {{ uniform = ["0 s", "1 s"] }} }}
+tcp = {{ ecn = "re-ecn", {tcp}conex = {{ unit = "packets", credit = "first-and-third" }} }}
+{more}
+"#
+    )
+}
+
+/// Draft sections 6.1.1 to 6.1.7. RECN: every mark is declared, and marks turn positive and neutral packets into cancelled and negative
+/// ones; a receiver of RFC 3168 has one declared for each rise of ECE; one that knows no ECN has packets that say nothing.
+#[test]
+fn modes_follow_from_the_handshake() {
+    let of = |tcp: &str| {
+        let r = run(&reecn(tcp, ""), 1);
+        let at = |stage: &str, name: &str| r.number(&format!("stages.{stage}.{name}"));
+        let marked = at("behind", "cancelled") + at("behind", "negative");
+        let reported = at("before", "positive");
+        assert_eq!(
+            at("before", "negative") + at("before", "cancelled"),
+            0.0,
+            "nothing is marked before the queue"
+        );
+        assert_eq!(
+            at("before", "credits") + at("before", "neutral") + reported > 100.0,
+            !tcp.contains("off")
+        );
+        (r, marked, reported)
+    };
+    let (r, marked, reported) = of("");
+    assert!(marked > 50.0);
+    assert!((r.marks("core") - marked).abs() <= 3.0, "some are on the link");
+    // What is heard of late is declared late: at most what was under way.
+    let lost = r.number("groups.all.retransmits");
+    assert!((reported - marked - lost).abs() <= 12.0, "{reported} {marked} {lost}");
+    // SYNs, and the first and third data packet of both flows.
+    assert_eq!(r.number("stages.before.credits"), 6.0);
+    let balance = r.number("stages.behind.balance");
+    assert!(balance.abs() <= 12.0 * 1514.0, "{balance}");
+    let downstream = r.number("stages.before.downstream_congestion");
+    close(downstream, r.number("stages.before.path_congestion"), 1e-12);
+    assert!(r.number("stages.behind.downstream_congestion").abs() < 0.1 * downstream + 1e-3);
+    let (_, marked, reported) = of(r#"peer_ecn = "classic", "#);
+    assert!(reported > 3.0 && reported < 0.8 * marked, "{reported} of {marked}: less than the marks");
+    let (r, _, reported) = of(r#"peer_ecn = "off", "#);
+    assert_eq!((reported, r.number("stages.before.neutral")), (0.0, 0.0));
+    assert_eq!(r.number("stages.before.credits"), 2.0, "the SYNs alone, which asked");
+}
+
+/// The codes from the SYN on: FNE on the SYN, the SYN-ACK and data packets 1 and 3, RECT on the others; the ACK of the handshake and pure ACKs
+/// say nothing (draft sections 6.1.5 to 6.1.7).
+#[test]
+fn the_codes_of_a_connection_that_begins() {
+    let trace = "[record]\ntrace = [\"groups.all.users[0].flows[0]\"]";
+    let r = run(&reecn("", trace).replace("duration = \"40 s\"", "duration = \"2 s\""), 1);
+    let of = |name: &str| r.column(&format!("trace.{name}")).1.to_vec();
+    let (action, backward, payload, flags) = (of("action"), of("backward"), of("payload"), of("flags"));
+    let (ecn, re) = (of("ecn"), of("re"));
+    const SEND: f64 = 0.0;
+    let sent: Vec<usize> = (0..action.len()).filter(|i| action[*i] == SEND).collect();
+    let code = |i: usize| (ecn[i] as u8, re[i] == 1.0);
+    let opening: Vec<usize> = sent.iter().copied().filter(|i| flags[*i] as u16 & 2 != 0).collect();
+    assert_eq!(opening.iter().map(|i| code(*i)).collect::<Vec<_>>(), [(0, true), (0, true)]);
+    // AE, CWR and ECE are 256, 128 and 64 on the wire.
+    assert_eq!(opening.iter().map(|i| flags[*i] as u16 & 0x1c0).collect::<Vec<_>>(), [0x1c0, 0x080]);
+    let data: Vec<(u8, bool)> =
+        sent.iter().filter(|i| payload[**i] > 0.0).take(20).map(|i| code(*i)).collect();
+    let (fne, rect) = ((0, true), (1, true));
+    assert_eq!(data[..4], [fne, rect, fne, rect]);
+    assert!(data[4..].iter().all(|code| *code == rect), "{data:?}");
+    let acks = sent.iter().filter(|i| backward[**i] == 1.0 && flags[**i] as u16 & 2 == 0);
+    assert!(acks.clone().count() > 5 && acks.clone().all(|i| code(*i) == (0, false)));
+    // The counter is 0 as long as nothing is marked.
+    assert!(acks.take(3).all(|i| flags[*i] as u16 & 0x1c0 == 0));
+}
+
 #[test]
 fn one_record_on_both_paths() {
     let police =
@@ -149,6 +236,17 @@ fn mistakes_are_named() {
         .replace(r#""core", "audit""#, r#""audit", "core""#);
     let why = Scenario::from_toml(&before).err().map(|e| e.to_string()).unwrap_or_default();
     assert!(why.contains("whose queue marks packets: it would not see these marks"), "{why}");
+    let tcp = |text: &str| {
+        let text = reecn("", "").replace(r#"conex = { unit = "packets", credit = "first-and-third" }"#, text);
+        Scenario::from_toml(&text).map(|_| String::new()).unwrap_or_else(|e| e.to_string())
+    };
+    assert!(
+        tcp("").starts_with("groups.all.tcp.ecn: \"re-ecn\" is for a sender that says what it hears"),
+        "{}",
+        tcp("")
+    );
+    assert!(tcp(r#"conex = { encoding = "ipv6" }"#).contains("by the codes of IPv4"));
+    assert!(tcp(r#"ecn_on_control = true, conex = {}"#).contains("ecn_on_control: re-ECN's SYNs carry FNE"));
     let conex = run(&network(1.0, r#"rate = "45 packets/s", depth = "45 packets""#, ""), 1);
     assert!(conex.maybe("stages.police.buckets").is_none());
 }
