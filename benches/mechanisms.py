@@ -227,7 +227,7 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
     found = [_control(base, given, feedbacks) for _, given in others("congestion-control", f"{TCP}.congestion_control")]
     profiles = [profile["name"] for profile in register["profiles"]]
     found += [Swap("stack", n, {f"{TCP}.stack": n}) for n in profiles if n != base.get(f"{TCP}.stack")]
-    reports = {f"{TCP}.conex": {"unit": "packets", "credit": "first-and-third"}}
+    reports = {f"{TCP}.conex": {"report": "loss", "unit": "packets", "credit": "first-and-third"}}
     for word in feedbacks:
         further = reports if word == "re-ecn" else {}
         found.append(Swap("ecn", word, {f"{TCP}.ecn": word, **further}, "conex" if further else ""))

@@ -288,7 +288,7 @@ pub enum Auditing {
     /// Of ConEx.
     Auditor(Auditor),
     /// Of re-ECN.
-    Dropper(Box<Dropper>),
+    Dropper(Dropper),
 }
 
 impl Station for Auditing {
@@ -296,8 +296,7 @@ impl Station for Auditing {
 
     fn build(values: &Values, owner: Owner) -> Result<Auditing, Vec<Problem>> {
         if is_named(values) {
-            return Params::new(values, owner.classes)
-                .map(|params| Auditing::Dropper(Box::new(Dropper::new(params))));
+            return Params::new(values, owner.classes).map(|params| Auditing::Dropper(Dropper::new(params)));
         }
         let own = problems(values);
         let built = Auditor::build(values, owner);
