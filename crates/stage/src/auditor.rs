@@ -726,7 +726,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Absent("the share of reports that it sees, with rule paper"),
             range: Range { min: 0.0, closed: true, max: 1.0 },
             source: "Zhang et al. 2011, section III.B, do not define it",
-            doc: "rho of rule paper.",
+            doc: "The share rho of rule paper.",
         },
         Param {
             name: "idle",

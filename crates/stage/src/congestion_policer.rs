@@ -528,7 +528,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Absent("1 with the rules by rate"),
             range: Range::POSITIVE,
             source: MOTIV,
-            doc: "r: what a flow may have in proportion to TCP.",
+            doc: "What a flow may have in proportion to TCP, r.",
         },
         Param {
             name: "k",

@@ -781,8 +781,8 @@ class Auditor(Table):
         weight: Of the newest packet in the averages of rule ratio. (number; default: 0.01; more than 0, at most 1)
         cancelled: Whether a report that met congestion is in the averages of rule ratio as both, or as neither. (one
             of counted, left-out; default: absent: counted with rule ratio)
-        rho: rho of rule paper. (number; default: absent: the share of reports that it sees, with rule paper; at least
-            0, at most 1)
+        rho: The share rho of rule paper. (number; default: absent: the share of reports that it sees, with rule
+            paper; at least 0, at most 1)
         idle: How long it remembers a silent flow. (duration; default: 60 s; more than 0)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
@@ -883,7 +883,7 @@ class CongestionPolicer(Table):
         scope: Whose a bucket is: each flow's, each user's, or one for all who cross a copy of the stage: with per =
             "group" or "5 users" a customer is so many users. (one of flow, user, customer; default: absent: flow with
             the rules by rate, user with volume)
-        factor: r: what a flow may have in proportion to TCP. (number; default: absent: 1 with the rules by rate; more
+        factor: What a flow may have in proportion to TCP, r. (number; default: absent: 1 with the rules by rate; more
             than 0)
         k: The constant of TCP's rate, k s / (T sqrt(p)). (number; default: absent: 1.2247, the root of 3/2, with the
             rules by rate; more than 0)
