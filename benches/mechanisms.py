@@ -70,6 +70,9 @@ SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
 BESIDE: dict[str, str] = {"activity-aqm": "activity-meter", "csfq": "csfq-edge"}
 """Queues that read what a stage has written into the packets: their rows have both."""
 
+TUNNEL = ("tunnel-ingress", "tunnel-egress")
+"""Stages that are nothing by themselves: the row of each has both."""
+
 LINKS: dict[str, dict[str, Any]] = {
     "jitter, in order": {"links.bottleneck.jitter": {"normal": "1 ms"}},
     "jitter, reordering": {"links.bottleneck.jitter": {"normal": "1 ms", "order": "reorder"}},
@@ -172,6 +175,17 @@ def _stage(base: ef.Scenario, given: Mapping[str, Any]) -> dict[str, Any]:
     return {STAGE: {**given, "per": "user"}, "groups.all.path": [*before, "meter", last]}
 
 
+def _tunnel(base: ef.Scenario) -> dict[str, Any]:
+    """A tunnel of GTP-U around the bottleneck, for each user."""
+    *before, last = base.get("groups.all.path")
+    ends = {
+        "into": {"kind": "tunnel-ingress", "peer": "out", "overhead": "gtp-u-sequence"},
+        "out": {"kind": "tunnel-egress"},
+    }
+    stages = {f"stages.{name}": {**end, "per": "user"} for name, end in ends.items()}
+    return {**stages, "groups.all.path": [*before, "into", last, "out"]}
+
+
 def _refused(base: ef.Scenario, settings: Mapping[str, Any]) -> ef.ScenarioError | None:
     try:
         base.with_settings(settings).check()
@@ -215,7 +229,10 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
     found = [_control(base, given, feedbacks) for _, given in others("congestion-control", f"{TCP}.congestion_control")]
     profiles = [profile["name"] for profile in register["profiles"]]
     found += [Swap("stack", n, {f"{TCP}.stack": n}) for n in profiles if n != base.get(f"{TCP}.stack")]
-    found += [Swap("ecn", word, {f"{TCP}.ecn": word}) for word in feedbacks]
+    reports = {f"{TCP}.conex": {"report": "loss", "unit": "packets", "credit": "first-and-third"}}
+    for word in feedbacks:
+        further = reports if word == "re-ecn" else {}
+        found.append(Swap("ecn", word, {f"{TCP}.ecn": word, **further}, "conex" if further else ""))
     for kind, given in others("queue", f"{QUEUE}.kind"):
         beside = BESIDE.get(kind)
         stage = {} if beside is None else _stage(base, {"kind": beside})
@@ -224,6 +241,9 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
         if kind != "fifo":  # what a queue has that names none
             found.append(Swap("scheduler", kind, _queue(base, kind="droptail", scheduler=given)))
     for kind, given in others("stage", ""):
+        if kind in TUNNEL:
+            found.append(Swap("stage", kind, _tunnel(base), "both ends"))
+            continue
         stage = _stage(base, given)
         if "controls" not in given:
             found.append(Swap("stage", kind, stage))

@@ -103,6 +103,9 @@ def python_type(table: str, param: dict[str, str]) -> str:
         return "int | Mapping[str, Any]"
     if words.startswith("whole number or"):
         return f"int | Literal[{words.removeprefix('whole number or ')}]"
+    if words.startswith("bytes, or one of "):
+        names = ", ".join(json.dumps(w) for w in words.removeprefix("bytes, or one of ").split(", "))
+        return f"Quantity | Literal[{names}]"
     if words == "flag":
         return "bool"
     if words.startswith("one of "):

@@ -21,6 +21,7 @@ from typing import Any
 
 from conex import conex
 from players import players
+from reecn import reecn
 from shapers import shapers
 from stages import stages
 from viewers import fetchers, viewers
@@ -1192,7 +1193,15 @@ def delays() -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     stale = []
-    more = [*shapers(Draws), *stages(Draws), *conex(Draws), *players(Draws), *viewers(Draws), *fetchers(Draws)]
+    more = [
+        *shapers(Draws),
+        *stages(Draws),
+        *conex(Draws),
+        *players(Draws),
+        *viewers(Draws),
+        *fetchers(Draws),
+        *reecn(Draws),
+    ]
     for name, text in [*red(), *others(), *delays(), *more]:
         path = HERE / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:

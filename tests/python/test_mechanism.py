@@ -193,7 +193,7 @@ def test_every_method_of_the_table_is_there() -> None:
             numbers |= {name: value for name, value in lists.items() if name in arguments}
             if "cls" in arguments:
                 numbers["cls"] = "be"
-            words = {"ecn": "marked", "segment": "ack", "re": True, "conex": "LE"}
+            words = {"ecn": "marked", "segment": "ack", "re": True, "conex": "LE", "outer": None}
             numbers |= {name: value for name, value in words.items() if name in arguments}
             if method == "receive":
                 continue  # a meter has no peer

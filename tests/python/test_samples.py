@@ -22,13 +22,23 @@ NAMES = [t["kind"] for t in schema()["mechanisms"] if t["kind"] not in ("scenari
 NAMES += [p["name"] for p in schema()["profiles"]]
 
 
+TUNNEL = {"tunnel-ingress": ("out", "tunnel-egress"), "tunnel-egress": ("into", "tunnel-ingress")}
+"""The other end of a tunnel, by the name that the sample has for it."""
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_valid_and_names_the_mechanism(name: str) -> None:
     line = ef.describe(name)["example"]
     assert "\n" not in line
     ((path, value),) = [(line.partition(" = ")[0], tomllib.loads("x = " + line.partition(" = ")[2])["x"])]
     scenario = ef.Scenario(tomllib.loads(BASE)).set(path, value)
-    if path.startswith("stages."):
+    if name in TUNNEL:
+        other = TUNNEL[name]
+        scenario = scenario.set(f"stages.{other[0]}", {"kind": other[1]})
+        ends = [path.split(".")[1], other[0]]
+        into, out = ends if name == "tunnel-ingress" else ends[::-1]
+        scenario = scenario.set("groups.users.path", [into, "bottleneck", out])
+    elif path.startswith("stages."):
         scenario = scenario.set("groups.users.path", [path.split(".")[1], "bottleneck"])
     scenario.check()
     assert scenario.run(1).json["packet_hops"] > 0

@@ -63,3 +63,34 @@ def test_the_command_prints_every_pair(capsys: pytest.CaptureFixture[str]) -> No
     assert shown.count("(!!!)") == 5  # four pairs and the legend
     assert cli.invoke(["tunnel-table", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == FOUND
+
+
+def test_the_page_has_what_the_example_gives() -> None:
+    scenario = ef.load(ROOT / "examples" / "scenarios" / "lossy-tunnel.toml")
+    for ingress_rules, egress_rules, tunnelled, plain, lost, dropped in between("lossy"):
+        rules = {"stages.into.ecn": ingress_rules.strip("`"), "stages.out.ecn": egress_rules.strip("`")}
+        found = scenario.with_settings(rules).run(1).json
+        rates = [f"{found['groups'][group]['throughput_bps'] / 1e6:.2f} Mbit/s" for group in ("tunnelled", "plain")]
+        assert rates == [tunnelled, plain]
+        out = found["stages"]["out"]
+        assert (out["marks_lost"], out["drops"].get("unmarkable", 0)) == (int(lost), int(dropped))
+
+
+def test_both_ends_by_hand() -> None:
+    ingress = ef.mechanism("tunnel-ingress", overhead="gtp-u-sequence", ecn="paper", teid=9)
+    done = ingress.forward(bytes=1000, ecn="not-ect", segment="data")
+    header = {"ecn": "ect1", "re": True, "tunnel": 9, "bytes": 40, "sequence": 0}
+    assert (done["verdict"], done["bytes"], done["codepoint"], done["outer"]) == ("pass", 1040, "ect1", [header])
+    egress = ef.mechanism("tunnel-egress", ecn="paper")
+    for sequence in (65_534, 65_535, 1, 2, 3):
+        marked = {**header, "ecn": "ce", "sequence": sequence}
+        done = egress.forward(bytes=1040, ecn="not-ect", segment="data", outer=marked)
+        assert (done["verdict"], done["bytes"], done["codepoint"]) == ("pass", 1000, "not-ect")
+    seen = egress.observe()
+    assert (seen["lost"], seen["marks_lost"], seen["not_ect_in_ce"], seen["unwrapped"]) == (1, 5, 5, 5)
+    strict = ef.mechanism("tunnel-egress")
+    assert strict.forward(bytes=1040, ecn="not-ect", outer=marked)["reason"] == "unmarkable"
+    with pytest.raises(ef.UsageError, match=r"outer\.bytes must be a whole number up to 999, it is 1000"):
+        egress.forward(bytes=1000, outer={"bytes": 1000})
+    with pytest.raises(ef.UsageError, match='did you mean "gtp-u"'):
+        ef.mechanism("tunnel-ingress", overhead="gpt-u")

@@ -46,6 +46,10 @@ pub const OUTER: usize = 2;
 pub struct Outer {
     /// ECN field and RE flag: [`ip::ECN`] and [`ip::RE`].
     pub ip: u8,
+    /// Its sequence number counts: the tunnel writes one.
+    pub numbered: bool,
+    /// Which stage has put it on.
+    pub by: u16,
     /// The tunnel's number.
     pub tunnel: u32,
     /// Sequence number in the tunnel (as GTP-U's, 3GPP TS 29.281 section 5.1, or GRE's lower half, RFC 2890).
@@ -53,6 +57,9 @@ pub struct Outer {
     /// Its bytes.
     pub bytes: u16,
 }
+
+/// The bits that each header has of its own: queues write those of the outermost one.
+const FIELD: u8 = ip::ECN | ip::RE;
 
 impl Outer {
     /// The ECN field.
@@ -116,7 +123,7 @@ impl Carried {
         shown: None,
         lost_at: 0,
         report: Report::EMPTY,
-        outer: [Outer { ip: 0, tunnel: 0, sequence: 0, bytes: 0 }; OUTER],
+        outer: [Outer { ip: 0, numbered: false, by: 0, tunnel: 0, sequence: 0, bytes: 0 }; OUTER],
         headers: 0,
     };
 
@@ -125,16 +132,33 @@ impl Carried {
         Carried { report, ..Carried::EMPTY }
     }
 
-    /// The outer headers, the outermost last.
+    /// The outer headers, the outermost last. In the field [`Outer::ip`] of each is what the header below it says: the outermost
+    /// header's own bits are those of the packet, where queues look. [`Carried::layers`] puts them in their places.
     #[inline]
-    pub fn outer(&self) -> &[Outer] {
+    fn covers(&self) -> &[Outer] {
         &self.outer[..usize::from(self.headers)]
     }
 
-    /// The same, to be changed.
+    /// How many outer headers there are.
     #[inline]
-    pub fn outer_mut(&mut self) -> &mut [Outer] {
-        &mut self.outer[..usize::from(self.headers)]
+    pub fn depth(&self) -> usize {
+        usize::from(self.headers)
+    }
+
+    /// Which stage has put the outermost header on, if there is one.
+    #[inline]
+    pub fn outermost_by(&self) -> Option<u16> {
+        self.covers().last().map(|header| header.by)
+    }
+
+    /// The bits of [`ip`] of a packet without its headers, which shows `shown` with them; and its outer headers, the outermost last,
+    /// each with its own bits.
+    pub fn layers(&self, shown: u8) -> (u8, [Outer; OUTER], usize) {
+        let (mut layers, mut bits) = (self.outer, shown & FIELD);
+        for header in layers[..self.depth()].iter_mut().rev() {
+            std::mem::swap(&mut header.ip, &mut bits);
+        }
+        (shown & !FIELD | bits, layers, self.depth())
     }
 
     /// Begins anew. What counts only where something else says so is left as it is.
@@ -226,27 +250,32 @@ impl Options {
         self.free.extend(packet.place());
     }
 
-    /// Puts `header` around `packet`, which grows by its bytes. Says whether there was room: one may have two headers, and 65535
-    /// bytes in all.
+    /// Puts `header` around `packet`, which grows by its bytes and shows the header's ECN field and RE flag from now on. Says whether
+    /// there was room: one may have two headers, and 65535 bytes in all.
     pub fn push_outer(&mut self, packet: &mut Packet, header: Outer) -> bool {
         let Some(size) = packet.size.checked_add(header.bytes) else { return false };
-        if self.of(packet).outer().len() == OUTER {
+        if self.of(packet).depth() == OUTER {
             return false;
         }
         packet.size = size;
+        let covered = packet.ip & FIELD;
+        packet.ip = packet.ip & !FIELD | header.ip & FIELD;
         let carried = self.attach(packet);
-        carried.outer[usize::from(carried.headers)] = header;
+        carried.outer[usize::from(carried.headers)] = Outer { ip: covered, ..header };
         carried.headers += 1;
         true
     }
 
-    /// Takes the outermost header off `packet`, which shrinks by its bytes; `None`: it had none.
+    /// Takes the outermost header off `packet`, as it has become on its way. The packet shrinks by its bytes and shows what was below
+    /// it. `None`: it had none.
     pub fn pop_outer(&mut self, packet: &mut Packet) -> Option<Outer> {
         let carried = self.get_mut(packet)?;
         carried.headers = carried.headers.checked_sub(1)?;
         let header = carried.outer[usize::from(carried.headers)];
         packet.size -= header.bytes;
-        Some(header)
+        let own = packet.ip & FIELD;
+        packet.ip = packet.ip & !FIELD | header.ip;
+        Some(Outer { ip: own, ..header })
     }
 
     /// Places in use.
@@ -307,7 +336,7 @@ mod tests {
         let carried = *options.attach(&mut c);
         assert_eq!(c.place(), Some(0));
         assert_eq!((carried.window, carried.scale, carried.ts_val), (None, None, 0));
-        assert!(carried.report.blocks().is_empty() && carried.outer().is_empty());
+        assert!(carried.report.blocks().is_empty() && carried.depth() == 0);
         assert_eq!(options.of(&b).scale, Some(9));
         assert_eq!(options.of(&a), Carried::NONE);
     }
@@ -337,18 +366,30 @@ mod tests {
     fn outer_headers_are_a_stack_of_two_and_count_in_the_size() {
         let mut options = Options::default();
         let mut p = Packet { label: -0.5, ..packet(7) };
-        let inner = Outer { ip: Ecn::Capable0 as u8 | ip::RE, tunnel: 4, sequence: 65_535, bytes: 36 };
-        let outermost = Outer { tunnel: 5, bytes: 20, ..Outer::default() };
+        let inner = Outer {
+            ip: Ecn::Capable0 as u8 | ip::RE,
+            tunnel: 4,
+            sequence: 65_535,
+            bytes: 36,
+            ..Outer::default()
+        };
+        let outermost = Outer { tunnel: 5, bytes: 20, by: 3, ..Outer::default() };
+        p.ip = Ecn::Capable1 as u8 | ip::LOSS;
         assert_eq!(options.pop_outer(&mut p), None);
         assert!(options.push_outer(&mut p, inner));
         assert!(options.push_outer(&mut p, outermost));
         assert_eq!((p.size, p.payload, p.label), (1556, 1448, -0.5));
+        assert_eq!(options.of(&p).outermost_by(), Some(3));
         assert!(!options.push_outer(&mut p, outermost), "a third");
-        assert_eq!(p.size, 1556);
-        options.get_mut(&p).unwrap().outer_mut()[0].set_ecn(Ecn::Congestion);
-        assert_eq!(options.of(&p).outer()[1], outermost);
+        assert_eq!((p.size, p.ip), (1556, ip::LOSS), "the outermost header is not ECN-capable");
+        let (own, layers, depth) = options.of(&p).layers(p.ip);
+        assert_eq!((own, depth), (Ecn::Capable1 as u8 | ip::LOSS, 2));
+        assert_eq!(layers, [inner, outermost]);
         assert_eq!(options.pop_outer(&mut p), Some(outermost));
+        assert_eq!(p.ip, inner.ip | ip::LOSS, "reports are not a header's");
+        p.set_ecn(Ecn::Congestion);
         let marked = options.pop_outer(&mut p).unwrap();
+        assert_eq!(p.ip, Ecn::Capable1 as u8 | ip::LOSS, "what is inside keeps its field");
         assert_eq!(
             (marked.ecn(), marked.re(), marked.sequence, p.size),
             (Ecn::Congestion, true, 65_535, 1500)

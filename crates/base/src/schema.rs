@@ -59,6 +59,8 @@ pub enum Type {
     Packets,
     /// Packets, bytes, or time at line rate.
     QueueLength,
+    /// `"64 KiB"`, or one of these words.
+    BytesOr(&'static [&'static str]),
     /// Packets or time.
     PacketsOrDuration,
     /// Packets or bytes.
@@ -104,6 +106,7 @@ impl Type {
             Type::Bytes => ("bytes".into(), "\"64 KiB\""),
             Type::Packets => ("packets".into(), "\"24 packets\""),
             Type::QueueLength => ("packets, bytes or time".into(), "\"24 packets\", \"64 KiB\" or \"20 ms\""),
+            Type::BytesOr(words) => (format!("bytes, or one of {}", words.join(", ")), "\"20 B\""),
             Type::PacketsOrDuration => ("packets or time".into(), "\"12 packets\" or \"14.4 ms\""),
             Type::PacketsOrBytes => ("packets or bytes".into(), "\"12 packets\" or \"18 kB\""),
             Type::RateOrPacketRate => ("rate or packet rate".into(), "\"10 Mbit/s\" or \"800 packets/s\""),
@@ -316,12 +319,23 @@ pub struct Traits {
     pub controls: bool,
     /// Of a stage: what it changes is the share of a queue; it controls a link whose scheduler gives shares by user or flow.
     pub shares: bool,
+    /// Of a stage: which end of a tunnel it is.
+    pub mouth: Option<Mouth>,
     /// Of a stage: where on a path it may stand.
     pub place: Place,
     /// Of a stage: it keeps accounts, and records have its observables by group and user too.
     pub accounts: bool,
     /// It is for tests: scenarios may name it, but no list does.
     pub hidden: bool,
+}
+
+/// An end of a tunnel. Both have a peer, the other end, and what is in one tunnel leaves by that one's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mouth {
+    /// Puts a header around packets.
+    Ingress,
+    /// Takes it off.
+    Egress,
 }
 
 /// Where on a path a stage may stand. One that has a place does nothing where no path has it, which is a mistake.
@@ -375,6 +389,7 @@ impl Mechanism {
         peers: &[],
         controls: false,
         shares: false,
+        mouth: None,
         place: Place::Anywhere,
         accounts: false,
         hidden: false,

@@ -72,6 +72,14 @@ reasons! {
     Audited = "audited",
     /// Its class was deleted and made anew while it waited.
     Reconfigured = "reconfigured",
+    /// Tunnel ingress: with its outer header the packet is larger than what fits.
+    TooBig = "too_big",
+    /// Tunnel egress: a mark outside, and what is inside cannot carry it.
+    Unmarkable = "unmarkable",
+    /// Congestion policer: its owner's tokens were used up once, and he is blocked.
+    Blocked = "blocked",
+    /// Congestion policer: no token is left for credit.
+    CreditPoliced = "credit_policed",
 }
 
 /// What becomes of a packet.

@@ -135,7 +135,7 @@ impl Inner {
                 Limit::new(limit.as_ref()),
             ),
             Room::Stage => {
-                let stage = Stage::build(kind, &values, Owner { classes: &classes, weight });
+                let stage = Stage::build(kind, &values, Owner { weight, ..Owner::of(&classes) });
                 Object::Stage(Box::new(ByHand::new(stage.map_err(problems)?, seed)))
             }
             Room::CongestionControl => {

@@ -4,7 +4,7 @@ use pyo3::PyResult;
 use serde_json::{Value, json};
 
 use evenflow_base::schema::Way;
-use evenflow_base::{Ecn, Options, Packet, Time, flags, ip};
+use evenflow_base::{Ecn, Options, Outer, Packet, Time, flags, ip};
 use evenflow_stage::probe_stage::Probe;
 use evenflow_stage::{Act, HeldPacket, Message, Own, Pass, Setting, Stage, Stepper, To};
 
@@ -40,6 +40,8 @@ impl ByHand {
         match method {
             "forward" | "backward" => {
                 dress(&mut packet, args, &mut self.stepper.options)?;
+                wrap(&mut packet, args, &mut self.stepper.options)?;
+                let bytes = packet.size;
                 let before = fields(&packet, &self.stepper.options, classes);
                 self.stepper.way = if method == "forward" { Way::Forward } else { Way::Backward };
                 let mut cx = self.stepper.cx(now);
@@ -59,6 +61,11 @@ impl ByHand {
                 let changed = after.iter().filter(|(name, value)| before.get(*name) != Some(value));
                 out.insert("changed".into(), changed.map(|(name, _)| name.as_str()).collect());
                 out.extend(after);
+                let headers = headers(&packet, &self.stepper.options);
+                if packet.size != bytes || !headers.is_empty() {
+                    out.insert("bytes".into(), packet.size.into());
+                    out.insert("outer".into(), headers.into());
+                }
                 if pass != Pass::Held {
                     self.stepper.options.discard(&packet);
                 }
@@ -156,18 +163,73 @@ fn dress(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()
     Ok(())
 }
 
-/// The fields of a packet that stages write.
-fn fields(packet: &Packet, options: &Options, classes: &[String]) -> Args {
-    let codepoint = match packet.ecn() {
+/// Puts the outer header of a tunnel around a packet, whose size counts it already.
+fn wrap(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()> {
+    let Some(Value::Object(header)) = args.get("outer") else {
+        return match args.get("outer") {
+            None | Some(Value::Null) => Ok(()),
+            Some(other) => Err(bad(format!("outer must be a table, not {other}"))),
+        };
+    };
+    let field = match header.get("ecn").and_then(Value::as_str) {
+        Some("not-ect") => Ecn::NotCapable,
+        None | Some("ect0") => Ecn::Capable0,
+        Some("ect1") => Ecn::Capable1,
+        Some("ce") => Ecn::Congestion,
+        Some(other) => {
+            return Err(bad(format!("outer.ecn must be not-ect, ect0, ect1 or ce, not {other:?}")));
+        }
+    };
+    let whole = |name: &str, usual: u32, most: u32| {
+        let x = not_negative(header, name, Some(f64::from(usual)))?;
+        if x.fract() == 0.0 && x <= f64::from(most) {
+            Ok(x as u32)
+        } else {
+            Err(bad(format!("outer.{name} must be a whole number up to {most}, it is {x}")))
+        }
+    };
+    let bytes = whole("bytes", 20, u32::from(packet.size.saturating_sub(1)))? as u16;
+    let re = if header.get("re") == Some(&Value::Bool(true)) { ip::RE } else { 0 };
+    let header = Outer {
+        ip: field as u8 | re,
+        numbered: header.contains_key("sequence"),
+        by: 0,
+        tunnel: whole("tunnel", 1, u32::MAX)?,
+        sequence: whole("sequence", 0, u32::from(u16::MAX))? as u16,
+        bytes,
+    };
+    packet.size -= bytes;
+    options.push_outer(packet, header);
+    Ok(())
+}
+
+fn codepoint(field: Ecn) -> &'static str {
+    match field {
         Ecn::NotCapable => "not-ect",
         Ecn::Capable1 => "ect1",
         Ecn::Capable0 => "ect0",
         Ecn::Congestion => "ce",
+    }
+}
+
+/// The outer headers of a packet, the outermost last.
+fn headers(packet: &Packet, options: &Options) -> Vec<Value> {
+    let (_, headers, depth) = options.of(packet).layers(packet.ip);
+    let table = |header: &Outer| {
+        json!({
+            "ecn": codepoint(header.ecn()), "re": header.re(), "tunnel": header.tunnel, "bytes": header.bytes,
+            "sequence": header.numbered.then_some(header.sequence),
+        })
     };
+    headers[..depth].iter().map(table).collect()
+}
+
+/// The fields of a packet that stages write.
+fn fields(packet: &Packet, options: &Options, classes: &[String]) -> Args {
     let mut out = Args::new();
     out.insert("label".into(), json!(packet.label));
     out.insert("ecn".into(), ecn_word(packet).into());
-    out.insert("codepoint".into(), codepoint.into());
+    out.insert("codepoint".into(), codepoint(packet.ecn()).into());
     out.insert("re".into(), packet.re().into());
     out.insert("cls".into(), json!(classes.get(usize::from(packet.class))));
     out.insert("window".into(), json!(options.of(packet).window));

@@ -122,7 +122,6 @@ pub(crate) fn noun(room: Room) -> &'static str {
 /// comes nearest.
 pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
     const SHAPERS: &str = "a link's scheduler htb, or the stage shaper";
-    const WIRE: &str = "a link with delay alone";
     match room {
         Room::Queue => &[
             ("cake", "fq-codel as a leaf of the scheduler htb"),
@@ -132,14 +131,7 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("l4s", "red with action \"mark\", and congestion_control \"dctcp\""),
         ],
         Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],
-        Room::Stage => &[
-            ("tunnel", WIRE),
-            ("tunnel-ingress", WIRE),
-            ("tunnel-egress", WIRE),
-            ("bandwidth-manager", SHAPERS),
-            ("window-tuner", "a group's tcp.max_window"),
-            ("congestion-meter", "activity-meter"),
-        ],
+        Room::Stage => &[("bandwidth-manager", SHAPERS), ("window-tuner", "a group's tcp.max_window")],
         Room::Traffic => &[
             ("dash", "has"),
             ("hls", "has"),
@@ -281,7 +273,7 @@ fn unit(ty: Type) -> &'static str {
     match ty {
         Type::Rate | Type::Rates => "bit/s",
         Type::Duration | Type::DurationPerClass => "s",
-        Type::Bytes | Type::ByteRows => "B",
+        Type::Bytes | Type::BytesOr(_) | Type::ByteRows => "B",
         Type::Packets => "packets",
         Type::QueueLength => "packets, B or s",
         Type::PacketsOrDuration => "packets or s",

@@ -164,6 +164,7 @@ fn value(ty: Type) -> Json {
         Type::Bytes => reference("bytes"),
         Type::Packets => reference("packets"),
         Type::QueueLength => reference("queue-length"),
+        Type::BytesOr(words) => json!({ "anyOf": [{ "enum": words }, reference("bytes")] }),
         Type::PacketsOrDuration => reference("packets-or-duration"),
         Type::PacketsOrBytes => reference("packets-or-bytes"),
         Type::RateOrPacketRate => reference("rate-or-packet-rate"),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use evenflow_base::schema::Sampler;
 use evenflow_base::{Duration, Packet, Stream, Time};
-use evenflow_stage::Stage;
+use evenflow_stage::{RoundTrip, Stage};
 use evenflow_traffic::Source;
 use evenflow_transport::exposure::Exposure;
 use evenflow_transport::{Profile, Receiver, Sender};
@@ -175,6 +175,8 @@ pub struct StageSlot {
     pub spec: u32,
     /// Number among its copies.
     pub copy: u32,
+    /// It asks for round-trip times.
+    pub round_trips: bool,
     /// Number of the group that it belongs to, where it is not shared.
     pub group: u32,
     /// The first flow whose path leads here.
@@ -250,6 +252,24 @@ pub struct Network {
 }
 
 impl Network {
+    /// The round-trip times of a flow, for a stage that asks.
+    #[inline(never)]
+    pub fn round_trip(&self, flow: u32) -> RoundTrip {
+        let info = &self.flows[flow as usize];
+        let route = &self.routes[info.route as usize..][..usize::from(info.discard)];
+        let links = route.iter().filter(|entry| **entry & STAGE == 0);
+        let base = Duration(links.map(|entry| self.ports[(entry & PORT) as usize].delay.0).sum());
+        let smoothed = if info.hosted {
+            let live = flow.checked_sub(self.slots.first()).and_then(|place| self.live.get(place as usize));
+            live.and_then(|live| live.senders().find_map(Sender::smoothed_rtt))
+        } else if info.tcp {
+            self.connections[info.endpoint as usize].sender.smoothed_rtt()
+        } else {
+            None
+        };
+        RoundTrip { base: Some(base), smoothed }
+    }
+
     /// By user's machine: what its ConEx senders have been told and have said by now, and what they owe.
     pub fn exposed(&self) -> Vec<Exposed> {
         let Some(conex) = &self.conex else { return Vec::new() };

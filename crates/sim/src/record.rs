@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use evenflow_base::schema::{Mechanism, Observable, Way};
+use evenflow_base::schema::{Observable, Way};
 use evenflow_base::{Duration, Reason, Time};
 use evenflow_queue::held::{NodeCounts, is_counter};
 use evenflow_queue::htb;
 use evenflow_scenario::metrics;
-use evenflow_scenario::model::{EventKind, Group, Histogram, Per, Queue as QueueSpec, RateSpec, Scenario};
+use evenflow_scenario::model::{
+    EventKind, Group, Histogram, Per, Queue as QueueSpec, RateSpec, Scenario, Spec, Stage,
+};
 use evenflow_transport::exposure::{Owed, Settings, Unit, Volume};
 use evenflow_transport::sender::Life;
 
@@ -623,20 +625,26 @@ fn stages(engine: &Engine, scenario: &Scenario) -> Value {
             entry.insert("sent_packets".into(), counters.sent.0.into());
             entry.insert("sent_bytes".into(), counters.sent.1.into());
         }
-        for observable in stage.spec.mechanism.observables {
+        for observable in shown(stage) {
             let value = mean(copies.iter().map(|s| s.stage.observe(observable.name, engine.net.window.to)));
             entry.insert(observable.name.into(), number(value));
         }
         if traits.accounts && stage.per != Per::Shared {
-            entry.insert("groups".into(), accounts(engine, scenario, &copies, stage.spec.mechanism));
+            entry.insert("groups".into(), accounts(engine, scenario, &copies, stage));
         }
         out.insert(stage.name.clone(), Value::Object(entry));
     }
     Value::Object(out)
 }
 
+/// The observables that a stage has by its rule.
+fn shown(stage: &Stage) -> impl Iterator<Item = &'static Observable> {
+    let Spec { mechanism, values } = &stage.spec;
+    mechanism.observables.iter().filter(|o| evenflow_stage::shows(mechanism.kind, values, o.name))
+}
+
 /// The observables of a stage's copies by group: their mean, and each copy's.
-fn accounts(engine: &Engine, scenario: &Scenario, copies: &[&StageSlot], mechanism: &Mechanism) -> Value {
+fn accounts(engine: &Engine, scenario: &Scenario, copies: &[&StageSlot], stage: &Stage) -> Value {
     let mut out = Map::new();
     for (g, group) in scenario.groups.iter().enumerate() {
         let own: Vec<&&StageSlot> = copies.iter().filter(|slot| slot.group as usize == g).collect();
@@ -644,7 +652,7 @@ fn accounts(engine: &Engine, scenario: &Scenario, copies: &[&StageSlot], mechani
             continue;
         }
         let mut entry = Map::new();
-        for observable in mechanism.observables {
+        for observable in shown(stage) {
             let values: Vec<Option<f64>> =
                 own.iter().map(|s| s.stage.observe(observable.name, engine.net.window.to)).collect();
             entry.insert(observable.name.into(), number(mean(values.iter().copied())));

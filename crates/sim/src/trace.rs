@@ -3,7 +3,8 @@
 //! On the routes of such flows stand *taps*, entries beside those of the components: other flows have none, and a run without a
 //! trace pays nothing. A run with one does all its work at its time (nothing is folded).
 
-use evenflow_base::{Carried, Options, Packet, Reason, Time, ip};
+use evenflow_base::options::OUTER;
+use evenflow_base::{Carried, Options, Outer, Packet, Reason, Time, ip};
 
 use crate::column::Column;
 
@@ -73,6 +74,8 @@ pub struct Trace {
     pub hosts: Vec<bool>,
     rows: Vec<Row>,
     carried: Vec<Carried>,
+    /// The outer headers of each of those, and how many there are.
+    headers: Vec<([Outer; OUTER], usize)>,
     /// Rows that did not fit.
     over: u64,
 }
@@ -98,7 +101,9 @@ impl Trace {
             self.carried.push(*options.of(packet));
             self.carried.len() as u32 - 1
         });
-        let packet = Packet { seq: options.seq(packet), ..*packet };
+        let (ip, headers, depth) = options.of(packet).layers(packet.ip);
+        self.headers.extend(carried.map(|_| (headers, depth)));
+        let packet = Packet { seq: options.seq(packet), ip, ..*packet };
         self.rows.push(Row { time, packet, flow, place, action, reason, carried });
     }
 
@@ -123,19 +128,37 @@ impl Trace {
                 values: self
                     .rows
                     .iter()
-                    .map(|row| value(row, self.carried_by(row)).unwrap_or(f64::NAN))
+                    .map(|row| value(row, self.beside(row)).unwrap_or(f64::NAN))
                     .collect(),
             })
             .collect()
     }
 
-    fn carried_by(&self, row: &Row) -> &Carried {
-        row.carried.map_or(Carried::NONE, |place| &self.carried[place as usize])
+    fn beside(&self, row: &Row) -> Beside<'_> {
+        row.carried.map_or(Beside { carried: Carried::NONE, headers: &[] }, |place| {
+            let (headers, depth) = &self.headers[place as usize];
+            Beside { carried: &self.carried[place as usize], headers: &headers[..*depth] }
+        })
+    }
+}
+
+/// What a packet carried besides.
+#[derive(Clone, Copy)]
+struct Beside<'a> {
+    carried: &'a Carried,
+    headers: &'a [Outer],
+}
+
+impl std::ops::Deref for Beside<'_> {
+    type Target = Carried;
+
+    fn deref(&self) -> &Carried {
+        self.carried
     }
 }
 
 /// What a row says in one column; `None`: nothing.
-type Value = fn(&Row, &Carried) -> Option<f64>;
+type Value = fn(&Row, Beside) -> Option<f64>;
 
 fn flag(on: bool) -> Option<f64> {
     Some(f64::from(u8::from(on)))
@@ -148,12 +171,12 @@ fn is_pure_ack(packet: &Packet) -> bool {
 }
 
 /// Boundary `n` of SACK block `block`.
-fn block(c: &Carried, block: usize, to: bool) -> Option<f64> {
+fn block(c: Beside, block: usize, to: bool) -> Option<f64> {
     c.report.blocks().get(block).map(|(from, end)| if to { *end as f64 } else { *from as f64 })
 }
 
-fn outer(c: &Carried, header: usize, of: fn(&evenflow_base::Outer) -> f64) -> Option<f64> {
-    c.outer().get(header).map(of)
+fn outer(c: Beside, header: usize, of: fn(&Outer) -> f64) -> Option<f64> {
+    c.headers.get(header).map(of)
 }
 
 /// The columns, in order.
@@ -210,7 +233,7 @@ const FIELDS: &[(&str, Value)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenflow_base::{Ecn, Outer, flags};
+    use evenflow_base::{Ecn, flags};
 
     /// A data segment with everything that a packet can carry, and a pure ACK.
     #[test]
@@ -228,7 +251,13 @@ mod tests {
         (carried.ack, carried.window, carried.scale, carried.ts_val) = (900, Some(501), Some(7), 44);
         carried.report.push((10, 20));
         carried.report.push((1, 5));
-        let header = Outer { ip: Ecn::Congestion as u8 | ip::RE, tunnel: 9, sequence: 65_535, bytes: 36 };
+        let header = Outer {
+            ip: Ecn::Congestion as u8 | ip::RE,
+            tunnel: 9,
+            sequence: 65_535,
+            bytes: 36,
+            ..Outer::default()
+        };
         assert!(options.push_outer(&mut data, header));
         let at = Place { component: 5, copy: 2 };
         trace.add(Time(1_500_000_000), 3, at, Action::Mark, Some(Reason::Early), &data, &options);

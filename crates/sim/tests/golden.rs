@@ -160,7 +160,7 @@ const HTB_PER_USER: &str = r#"per = "user", classes = { root = { rate = "8 Mbit/
     each = { parent = "root", rate = "1 Mbit/s", ceil = "6 Mbit/s", leaf = { kind = "fq-codel", limit = "20 packets" } }"#;
 
 /// Rows of words that need other parameters beside them, and of numbers: kind, name, parameters.
-const MORE: [(&str, &str, &str); 47] = [
+const MORE: [(&str, &str, &str); 52] = [
     (
         "activity-aqm",
         "rate_estimate, in ms",
@@ -186,7 +186,24 @@ const MORE: [(&str, &str, &str); 47] = [
     ("sfq", "two slots, perturbed", r#"divisor = 2, perturb = "0.3 s""#),
     ("htb", "per user, fq-codel", HTB_PER_USER),
     ("tbf", "peak_rate", r#"rate = "8 Mbit/s", burst = "15 kB", peak_rate = "9 Mbit/s", mtu = "1600 B""#),
+    ("auditor", "strict", r#"rule = "strict", delay = "200 ms""#),
+    ("auditor", "paper", r#"rule = "paper", delay = "200 ms", rho = 0"#),
     ("auditor", "ratio", r#"rule = "ratio", delay = "200 ms", allowance = "0 B""#),
+    (
+        "congestion-policer",
+        "tcp-rate, srtt",
+        r#"rule = "tcp-rate", strangers = "own", start = "1 s", rtt_from = "srtt", action = "drop-while-empty""#,
+    ),
+    (
+        "congestion-policer",
+        "rate-bytes, base",
+        r#"rule = "rate-bytes", strangers = "own", depth = "9 kB", rtt_from = "base", action = "probability""#,
+    ),
+    (
+        "congestion-policer",
+        "volume",
+        r#"rule = "volume", rate = "20 kbit/s", depth = "9 kB", action = "block", block_for = "1 s""#,
+    ),
     (
         "congestion-policer",
         "pass, strict, bytes",
@@ -288,6 +305,8 @@ struct World {
     delay: &'static str,
     queue: String,
     stage: String,
+    /// The other end of a tunnel of which `stage` is one, which then stands behind the queue if it is the egress.
+    other: String,
     /// Of the group whose packets are of class be.
     tcp: String,
     /// Of the same group.
@@ -303,6 +322,7 @@ const SHORT: World = World {
     delay: "9 ms",
     queue: String::new(),
     stage: String::new(),
+    other: String::new(),
     tcp: String::new(),
     weight: "",
     data: String::new(),
@@ -313,12 +333,23 @@ impl World {
     /// Five seconds of four flows and some datagrams, as a row. `None` where the scenario is refused.
     fn row(&self) -> Result<String, String> {
         let or = |own: &str, usual: &str| if own.is_empty() { usual.to_owned() } else { own.to_owned() };
-        let World { rate, delay, link, weight, .. } = self;
+        let World { rate, delay, link, weight, other, .. } = self;
+        let path = match other {
+            other if other.is_empty() => r#"["access", "label", "bottleneck"]"#,
+            other if other.contains("ingress") => r#"["access", "other", "bottleneck", "label"]"#,
+            _ => r#"["access", "label", "bottleneck", "other"]"#,
+        };
+        let other = if other.is_empty() {
+            String::new()
+        } else {
+            format!("stages.other = {{ {other}, per = \"user\" }}")
+        };
         let text = format!(
             r#"
 duration = "5 s"
 links.access = {{ rate = "100 Mbit/s", delay = "1 ms", per = "user" }}
 stages.label = {{ {}, per = "user" }}
+{other}
 [links.bottleneck]
 rate = "{rate}"
 delay = "{delay}"
@@ -326,19 +357,19 @@ queue = {{ {} }}
 {link}
 [groups.three]
 users = 1
-path = ["access", "label", "bottleneck"]
+path = {path}
 traffic = {{ kind = "bulk", flows = 3, start = {{ uniform = ["0 s", "0.5 s"] }} }}
 tcp = {{ {} }}
 {weight}
 [groups.one]
 users = 1
-path = ["access", "label", "bottleneck"]
+path = {path}
 traffic = {{ kind = "bulk" }}
 class = "af"
 weight = 2
 [groups.data]
 users = 1
-path = ["access", "label", "bottleneck"]
+path = {path}
 traffic = {{ {} }}
 class = "ef"
 "#,
@@ -510,16 +541,25 @@ fn every_stage() {
     let table = table(Room::Stage, "stage before its queue", &|kind, params| {
         let reader = LABELS.iter().find(|(_, stage)| kind.ends_with(stage));
         let queue = reader.map_or("droptail", |(queue, _)| queue);
+        let other = TUNNEL.iter().find(|(own, _)| *own == kind).map_or("", |(_, other)| other);
         let queue = match kind {
-            "rewriter" => MARKS.into(), // it rewrites what marks depend on
+            // It rewrites what marks depend on, or carries them.
+            "rewriter" | "tunnel-ingress" | "tunnel-egress" => MARKS.into(),
             _ => format!(r#"kind = {queue:?}, limit = "40 packets""#),
         };
         // What is declared of congestion: losses, for the queue marks nothing.
         let tcp = if CONEX.contains(&kind) { r#"conex = { report = "loss" }"# } else { "" };
-        World { queue, stage: of_kind(kind, params), tcp: tcp.into(), ..SHORT }
+        let stage = of_kind(kind, params) + if other.is_empty() { "" } else { r#", peer = "other""# };
+        World { queue, stage, other: other.into(), tcp: tcp.into(), ..SHORT }
     });
     insta::assert_snapshot!(table);
 }
+
+/// The ends of tunnels, and the other end of each.
+const TUNNEL: [(&str, &str); 2] = [
+    ("tunnel-egress", r#"kind = "tunnel-ingress", overhead = "gtp-u-sequence", ecn = "paper", re = "copy""#),
+    ("tunnel-ingress", r#"kind = "tunnel-egress""#),
+];
 
 /// Stages that read what senders declare.
 const CONEX: [&str; 2] = ["auditor", "congestion-policer"];

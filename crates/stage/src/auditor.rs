@@ -4,7 +4,7 @@
 //! Two rules decide. `balance`: a flow's reports and credits less its marks and losses (Sanhaji et al. 2015, who switch theirs off;
 //! re-ECN's balance of worths). `ratio`: the tests and the drop probability of draft-wagner-conex-audit-02. Marks are seen on the
 //! packets. Losses are inferred from sequence numbers, where there are any to see: never exactly (RFC 7713 section 5.5). Not here:
-//! who pays for congestion (the congestion policer), feedback (the sender), re-ECN's droppers, which would be rules beside these.
+//! who pays for congestion (the congestion policer), feedback (the sender), the rules of re-ECN's dropper ([`crate::dropper`]).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -31,6 +31,8 @@ pub enum Rule {
     Ratio {
         /// Of the newest packet.
         weight: f64,
+        /// A report that met congestion counts as neither: reports are those that were not marked, congestion what was not cancelled.
+        left_out: bool,
     },
 }
 
@@ -102,7 +104,10 @@ impl Params {
         let unit = values.get("allowance").and_then(unit).unwrap_or(Unit::Packets);
         Ok(Params {
             rule: match values.word("rule") {
-                "ratio" => Rule::Ratio { weight: values.number("weight") },
+                "ratio" => Rule::Ratio {
+                    weight: values.number("weight"),
+                    left_out: values.get("cancelled") == Some(&Value::Word("left-out".into())),
+                },
                 _ => Rule::Balance { limit: values.maybe("limit").unwrap_or(LIMIT[unit as usize]) },
             },
             audit: Audit { ecn: !is("audit", "loss"), loss: !is("audit", "ecn") },
@@ -469,9 +474,10 @@ impl Auditor {
         counts.declared.credit += said.credit;
         counts.met.loss += met.loss;
         counts.met.mark += met.mark;
-        if let Rule::Ratio { weight } = params.rule {
-            account.p += weight * (met.loss + met.mark - account.p);
-            account.x += weight * (said.loss + said.ecn - account.x);
+        if let Rule::Ratio { weight, left_out } = params.rule {
+            let cancelled = if left_out { said.ecn.min(said.mark) } else { 0.0 };
+            account.p += weight * (met.loss + met.mark - cancelled - account.p);
+            account.x += weight * (said.loss + said.ecn - cancelled - account.x);
         }
         counts.balance = account.balance(params.apart);
         counts.least = counts.least.min(counts.balance);
@@ -616,12 +622,15 @@ pub static TABLE: Mechanism = Mechanism {
     params: &[
         word(
             "rule",
-            &["balance", "ratio"],
+            &["balance", "ratio", "paper", "strict", "negative-only"],
             "balance",
-            "Sanhaji et al. 2015, section III.D (balance); draft-wagner-conex-audit-02 sections 2.3 and 2.4 (ratio)",
+            "Sanhaji et al. 2015, section III.D (balance); draft-wagner-conex-audit-02 sections 2.3 and 2.4 (ratio); Zhang et al. 2011, section III.B (paper); \
+             draft-briscoe-conex-re-ecn-motiv-03, section 4.3 (strict, negative-only)",
             "Balance: reports and credits less marks and losses; below the allowance, packets are picked with the share that the debt is \
              of limit. ratio: a flow is guilty whose credit is used up, or that has reported less than it had met delay ago; then a \
-             share (p - x) / p is picked, by averages of congestion and of reports.",
+             share (p - x) / p is picked, by averages of congestion and of reports. Re-ECN's dropper: a flow is guilty whose packets CE(-1) \
+             of delay ago are more than its reports, its credit and the allowance; then all its packets that declare nothing are picked (strict), \
+             those that are CE(-1) (negative-only), or a share (1 - rho) p - h of them (paper). These see marks alone.",
         ),
         word(
             "audit",
@@ -650,7 +659,7 @@ pub static TABLE: Mechanism = Mechanism {
             name: "delay",
             ty: Type::Duration,
             default: Fallback::Absent(
-                "none with balance, where credit covers the round trip; required with ratio",
+                "none with balance, where credit covers the round trip; required with the other rules",
             ),
             range: Range::NOT_NEGATIVE,
             source: "RFC 7713 section 5.5; draft-wagner-conex-audit-02 section 2.3: twice the longest round trip",
@@ -702,6 +711,22 @@ pub static TABLE: Mechanism = Mechanism {
             range: Range { min: 0.0, closed: false, max: 1.0 },
             source: OURS,
             doc: "Of the newest packet in the averages of rule ratio.",
+        },
+        Param {
+            name: "cancelled",
+            ty: Type::Choice(&["counted", "left-out"]),
+            default: Fallback::Absent("counted with rule ratio"),
+            range: Range::ANY,
+            source: "draft-briscoe-tsvwg-re-ecn-tcp-08, its fractions of positive and negative packets (counted)",
+            doc: "Whether a report that met congestion is in the averages of rule ratio as both, or as neither.",
+        },
+        Param {
+            name: "rho",
+            ty: Type::Number,
+            default: Fallback::Absent("the share of reports that it sees, with rule paper"),
+            range: Range { min: 0.0, closed: true, max: 1.0 },
+            source: "Zhang et al. 2011, section III.B, do not define it",
+            doc: "The share rho of rule paper.",
         },
         Param {
             name: "idle",
@@ -1018,7 +1043,7 @@ mod tests {
     /// Section 2.4 of the draft, weight a half, no allowance. Credit, then marks: p = 0, 0.5, 0.75 and x = 0.
     #[test]
     fn the_ratio_of_the_draft() {
-        let ratio = Params { rule: Rule::Ratio { weight: 0.5 }, allowance: 0.0, ..params() };
+        let ratio = Params { rule: Rule::Ratio { weight: 0.5, left_out: false }, allowance: 0.0, ..params() };
         let share = |bench: &Bench| {
             let account = bench.auditor.flows.get(0).expect("it has one");
             account.probability(Seen::default(), &bench.auditor.params)
@@ -1090,6 +1115,32 @@ mod tests {
         let mut packet = bench.packet(NotMarked, 99 * 1448);
         assert_eq!(bench.auditor.forward(&mut packet, &mut bench.by_hand.cx(Time::ZERO)), Pass::On);
         assert_eq!(packet.class, 4);
+    }
+
+    /// Dossier 2.18: 19 reports, one of them more cancelled, 49 negative: 1 - 19/49 without the cancelled one, 1 - 20/50 with it.
+    #[test]
+    fn the_ratio_with_and_without_cancelled_reports() {
+        let share = |left_out: bool| {
+            let rule = Rule::Ratio { weight: 0.0002, left_out };
+            let audit = Audit { ecn: true, loss: false };
+            let mut auditor = Auditor::new(Params { rule, audit, ..params() });
+            let mut by_hand = Stepper::new(1);
+            for n in 0..60_000u64 {
+                let code = match n * 617 % 1000 {
+                    0..19 => Codepoint::ReEcho,
+                    19 => Codepoint::Cancelled,
+                    20..69 => Codepoint::Negative,
+                    _ => Codepoint::NotMarked,
+                };
+                let mut packet = Packet::new(0, 1500, 1448).with_ecn(code.ecn());
+                packet.set_re(code.re());
+                let _ = auditor.judge(&packet, n * 1448, 7, Time(n), &mut by_hand.stream);
+            }
+            let account = auditor.flows.get(7).expect("it is known");
+            (account.p - account.x) / account.p
+        };
+        let (default, option) = (share(true), share(false));
+        assert!((default - 0.612).abs() < 0.002 && (option - 0.600).abs() < 0.002, "{default} {option}");
     }
 
     #[test]

@@ -380,6 +380,7 @@ impl Station for CongestionPolicer {
 }
 
 const CONEX_2015: &str = "Sanhaji et al. 2015, section III.C";
+const MOTIV: &str = "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2: 1 is neutral";
 const FIGURE_6: &str = "Sanhaji et al. 2015, figure 6";
 
 /// `class` beside an action of that name.
@@ -427,7 +428,7 @@ pub static TABLE: Mechanism = Mechanism {
         Param {
             name: "rate",
             ty: Type::RateOrPacketRate,
-            default: Fallback::Required,
+            default: Fallback::Absent("required with the rules bucket and volume"),
             range: Range::POSITIVE,
             source: CONEX_2015,
             doc: "How fast tokens come: congestion in packets or in bits a second, for all flows of the user together.",
@@ -435,12 +436,20 @@ pub static TABLE: Mechanism = Mechanism {
         Param {
             name: "depth",
             ty: Type::PacketsOrBytes,
-            default: Fallback::Required,
+            default: Fallback::Absent("required but with rule tcp-rate"),
             range: Range::POSITIVE,
             source: CONEX_2015,
-            doc: "Tokens that the bucket holds, packets or bytes as the rate.",
+            doc: "Tokens that the bucket holds, packets or bytes as the rate; bytes with rule rate-bytes.",
         },
-        word("rule", &["bucket"], "bucket", CONEX_2015, "How a user is charged: one token bucket."),
+        word(
+            "rule",
+            &["bucket", "tcp-rate", "rate-bytes", "volume"],
+            "bucket",
+            "Sanhaji et al. 2015, section III.C (bucket); draft-briscoe-conex-re-ecn-motiv-03, appendix B; Zhang et al. 2011, section III.B",
+            "How congestion is charged. bucket: one for all of a user's reports, with a drop function (ConEx). Of re-ECN: tcp-rate: a flow is \
+             paid a second a second, and pays for each report the time that TCP would have needed since the last one. rate-bytes: it \
+             is paid bytes at TCP's rate, and pays each packet. volume: a user pays the bytes of reports and credit.",
+        ),
         word(
             "harshness",
             &["strict", "mild", "soft"],
@@ -473,10 +482,12 @@ pub static TABLE: Mechanism = Mechanism {
         },
         word(
             "action",
-            &["drop", "class", "mark"],
+            &["drop", "class", "mark", "drop-one", "drop-while-empty", "block", "probability"],
             "drop",
-            "RFC 7713 section 5.4.3",
-            "What is done to packets that are picked: drop, give them a traffic class, or mark them (what cannot be marked is dropped).",
+            "RFC 7713 section 5.4.3; draft-briscoe-conex-re-ecn-motiv-03, appendix B",
+            "What is done to packets that are picked: drop, give them a traffic class, or mark them (what cannot be marked is dropped). With re-ECN's \
+             rules also: drop the packet alone that takes the level below zero (drop-one, as drop is there); all while it is below; block all from \
+             then on; drop the share that goes beyond TCP's rate while it is below. class and mark pick all while it is below.",
         ),
         CLASS,
         word(
@@ -502,6 +513,112 @@ pub static TABLE: Mechanism = Mechanism {
             "Whether packets that are not ConEx go on untouched, or are picked like the user's others; they cost nothing.",
         ),
         ENCODING,
+        Param {
+            name: "scope",
+            ty: Type::Choice(&["flow", "user", "customer"]),
+            default: Fallback::Absent("flow with the rules by rate, user with volume"),
+            range: Range::ANY,
+            source: "Zhang et al. 2011, section III.B",
+            doc: "Whose a bucket is: each flow's, each user's, or one for all who cross a copy of the stage: with per = \"group\" or \"5 users\" a \
+                  customer is so many users.",
+        },
+        Param {
+            name: "factor",
+            ty: Type::Number,
+            default: Fallback::Absent("1 with the rules by rate"),
+            range: Range::POSITIVE,
+            source: MOTIV,
+            doc: "What a flow may have in proportion to TCP, r.",
+        },
+        Param {
+            name: "k",
+            ty: Type::Number,
+            default: Fallback::Absent("1.2247, the root of 3/2, with the rules by rate"),
+            range: Range::POSITIVE,
+            source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2: at most the root of 3/2; with delayed ACKs the root of 3/4",
+            doc: "The constant of TCP's rate, k s / (T sqrt(p)).",
+        },
+        Param {
+            name: "start",
+            ty: Type::Duration,
+            default: Fallback::Absent("20 s with rule tcp-rate"),
+            range: Range::NOT_NEGATIVE,
+            source: "our choice; more than 3.5 T / k, which the first packets of every flow cost",
+            doc: "Seconds in a flow's bucket at first.",
+        },
+        Param {
+            name: "most",
+            ty: Type::Duration,
+            default: Fallback::Absent("400 s with rule tcp-rate"),
+            range: Range::POSITIVE,
+            source: "our choice; 1.5 sqrt(N) T / k and more, for the longest spacing N of reports",
+            doc: "Seconds that a bucket holds, and how deep its debt may become.",
+        },
+        Param {
+            name: "event_merge",
+            ty: Type::Flag,
+            default: Fallback::Absent("true with rule tcp-rate"),
+            range: Range::ANY,
+            source: "our choice: TCP answers once a round trip (RFC 3168 section 6.1.2); false is the draft's",
+            doc: "Charge once a round trip: further reports in it count as packets, and are paid with the next one.",
+        },
+        Param {
+            name: "rtt",
+            ty: Type::Duration,
+            default: Fallback::Absent("1 s until it is known, with the rules by rate"),
+            range: Range::POSITIVE,
+            source: "RFC 6298 section 2.1",
+            doc: "T of TCP's rate; with rtt_from what holds until that is known.",
+        },
+        Param {
+            name: "rtt_from",
+            ty: Type::Choice(&["given", "base", "handshake", "srtt"]),
+            default: Fallback::Absent("given where rtt is, else handshake"),
+            range: Range::ANY,
+            source: "Zhang et al. 2011, section III.B, leave it open",
+            doc: "Where T is from: the parameter rtt, the delays of the flow's path, its SYN and the next of its packets, or what its sender \
+                  measures.",
+        },
+        Param {
+            name: "credit_rate",
+            ty: Type::RateOrPacketRate,
+            default: Fallback::Absent("no second bucket"),
+            range: Range::POSITIVE,
+            source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.1",
+            doc: "Tokens a second of a second bucket, for credit (FNE) alone; with rule volume.",
+        },
+        Param {
+            name: "credit_depth",
+            ty: Type::PacketsOrBytes,
+            default: Fallback::Absent("required beside credit_rate"),
+            range: Range::POSITIVE,
+            source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.1",
+            doc: "Tokens that the second bucket holds.",
+        },
+        Param {
+            name: "block_for",
+            ty: Type::Duration,
+            default: Fallback::Absent("for ever, with action block"),
+            range: Range::POSITIVE,
+            source: "Zhang et al. 2011, section III.B",
+            doc: "How long the owner of a bucket is blocked.",
+        },
+        Param {
+            name: "strangers",
+            ty: Type::Choice(&["together", "own"]),
+            default: Fallback::Absent("together with re-ECN's rules, by flow"),
+            range: Range::ANY,
+            source: "draft-briscoe-conex-re-ecn-motiv-03, appendix B.2",
+            doc: "Whether flows whose first packet is no credit share one bucket, or have one each.",
+        },
+        Param {
+            name: "idle",
+            ty: Type::Duration,
+            default: Fallback::Absent("60 s with re-ECN's rules, by flow"),
+            range: Range::POSITIVE,
+            source: "draft-wagner-conex-audit-02 section 2.2",
+            doc: "How long it remembers a silent flow.",
+        },
     ],
     observables: &[
         Observable {
@@ -521,11 +638,27 @@ pub static TABLE: Mechanism = Mechanism {
         Observable { name: "arrived", unit: "packets", doc: "Packets that it might have picked." },
         Observable { name: "policed", unit: "packets", doc: "Packets that it has picked." },
         Observable { name: "first_drop", unit: "s", doc: "When it picked the first; null: never." },
+        Observable {
+            name: "negative",
+            unit: "packets",
+            doc: "Packets that were negative when they came, CE(-1); with re-ECN's rules, as those below.",
+        },
+        Observable { name: "buckets", unit: "buckets", doc: "Buckets that it has opened." },
+        Observable {
+            name: "policed_buckets",
+            unit: "buckets",
+            doc: "Those of whose owners it has picked a packet.",
+        },
+        Observable { name: "rtt", unit: "s", doc: "T, the mean over buckets; null: there is none." },
     ],
-    counters: &[Counter {
-        name: "congestion_policed",
-        doc: "The user has caused more congestion than his tokens pay for.",
-    }],
+    counters: &[
+        Counter {
+            name: "congestion_policed",
+            doc: "The user has caused more congestion than his tokens pay for.",
+        },
+        Counter { name: "blocked", doc: "The owner of the bucket is blocked." },
+        Counter { name: "credit_policed", doc: "There is no token for credit in the second bucket." },
+    ],
     deviations: &[
         Deviation {
             what: "Tokens come continuously, from the start of the run on, whether or not the user sends.",

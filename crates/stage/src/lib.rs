@@ -6,18 +6,22 @@
 pub mod activity_meter;
 pub mod auditor;
 pub mod bandwidth_manager;
+pub mod congestion_meter;
 pub mod congestion_policer;
 pub mod csfq_edge;
+pub mod dropper;
 mod kept;
 pub mod policer;
 pub mod probe_stage;
 pub mod rate_meter;
+pub mod reecn_policer;
 pub mod rewriter;
 pub mod sessions;
 pub mod shaper;
 mod station;
 mod stepper;
 pub mod three_colour;
+pub mod tunnel;
 pub mod window_tuner;
 pub mod windows;
 
@@ -35,8 +39,9 @@ pub use probe_stage::ProbeStage;
 pub use rate_meter::RateMeter;
 pub use rewriter::Rewriter;
 pub use shaper::Shaper;
-pub use station::{Act, Cx, HeldPacket, Own, Owner, Pass, Setting, Signal, Station, To, Whose};
+pub use station::{Act, Cx, HeldPacket, Own, Owner, Pass, RoundTrip, Setting, Signal, Station, To, Whose};
 pub use stepper::Stepper;
+pub use tunnel::{TunnelEgress, TunnelIngress};
 pub use window_tuner::WindowTuner;
 
 /// What a stage tells its peer. A kind that talks has its own.
@@ -138,6 +143,30 @@ macro_rules! stages {
             panic!("no stage is called {kind}")
         }
 
+        /// See [`Station::grows`].
+        pub fn grows(kind: &str, values: &Values) -> f64 {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return <$stage as Station>::grows(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Station::shows`].
+        pub fn shows(kind: &str, values: &Values, name: &str) -> bool {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return <$stage as Station>::shows(values, name);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Station::needs_round_trips`].
+        pub fn needs_round_trips(kind: &str, values: &Values) -> bool {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return <$stage as Station>::needs_round_trips(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
         /// See [`Station::problems`].
         pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
             $(if kind == <$stage as Station>::TABLE.kind {
@@ -153,11 +182,13 @@ stages! {
     /// See [`activity_meter`].
     Activity(ActivityMeter),
     /// See [`auditor`].
-    Auditor(Auditor),
+    Auditor(dropper::Auditing),
     /// See [`bandwidth_manager`].
     Bandwidth(BandwidthManager),
+    /// See [`congestion_meter`].
+    CongestionMeter(congestion_meter::CongestionMeter),
     /// See [`congestion_policer`].
-    Congestion(CongestionPolicer),
+    Congestion(reecn_policer::Policing),
     /// See [`csfq_edge`].
     CsfqEdge(CsfqEdge),
     /// See [`activity_meter`].
@@ -172,13 +203,17 @@ stages! {
     Rewriter(Rewriter),
     /// See [`shaper`].
     Shaper(Shaper),
+    /// See [`tunnel`].
+    TunnelEgress(TunnelEgress),
+    /// See [`tunnel`].
+    TunnelIngress(TunnelIngress),
     /// See [`window_tuner`].
     Tuner(WindowTuner),
 }
 
 /// What is wrong with several parameters together.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
-    Stage::build(kind, values, Owner { classes: &[], weight: 1.0 }).err().unwrap_or_default()
+    Stage::build(kind, values, Owner::of(&[])).err().unwrap_or_default()
 }
 
 /// The reasons for drops and marks that a kind's table declares.

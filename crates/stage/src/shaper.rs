@@ -122,11 +122,7 @@ impl Station for Shaper {
     fn problems(values: &Values) -> Vec<Problem> {
         let has = |name: &str| values.get(name).is_some();
         let known = has("rate") && has("burst") && has("mtu") && has("arithmetic");
-        if known {
-            Shaper::build(values, Owner { classes: &[], weight: 1.0 }).err().unwrap_or_default()
-        } else {
-            Vec::new()
-        }
+        if known { Shaper::build(values, Owner::of(&[])).err().unwrap_or_default() } else { Vec::new() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What every stage can do, what it hears, and what it may do beside its verdict.
 
 use evenflow_base::schema::{Mechanism, Problem, Values, Way};
-use evenflow_base::{Options, Packet, Rate, Reason, Share, Stream, Time, flags};
+use evenflow_base::{Duration, Options, Packet, Rate, Reason, Share, Stream, Time, flags};
 
 use crate::Message;
 
@@ -12,6 +12,21 @@ pub struct Owner<'a> {
     pub classes: &'a [String],
     /// The weight of the user or flow that the stage belongs to; 1 where several share it.
     pub weight: f64,
+    /// The number of the stage in the scenario.
+    pub stage: u16,
+    /// That of its peer.
+    pub peer: Option<u16>,
+    /// Its number among the copies of the stage.
+    pub copy: u32,
+    /// Its number among all copies of all stages.
+    pub index: u32,
+}
+
+impl<'a> Owner<'a> {
+    /// A stage by itself.
+    pub fn of(classes: &'a [String]) -> Owner<'a> {
+        Owner { classes, weight: 1.0, stage: 0, peer: None, copy: 0, index: 0 }
+    }
 }
 
 /// What becomes of a packet that meets a stage.
@@ -126,6 +141,15 @@ pub enum Act {
     Set(Setting),
 }
 
+/// Round-trip times of a packet's flow, for a stage that asks ([`Station::needs_round_trips`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoundTrip {
+    /// The delays of its links, there and back.
+    pub base: Option<Duration>,
+    /// What its sender has measured, smoothed (RFC 6298).
+    pub smoothed: Option<Duration>,
+}
+
 /// What a stage knows when it is called, and how it asks for more than its verdict. What it asks for happens when it returns,
 /// before the packet at hand goes on: first its alarm is set, then the rest is done in order. In the course of that it may be
 /// called again, for what it sends on may come back at the same instant.
@@ -141,6 +165,8 @@ pub struct Cx<'a> {
     pub stream: &'a mut Stream,
     /// What few packets carry: windows and their scales, SACK blocks, outer headers.
     pub options: &'a mut Options,
+    /// Round-trip times of the packet's flow, where the stage asks for them.
+    pub round_trip: RoundTrip,
     acts: &'a mut Vec<Act>,
 }
 
@@ -155,7 +181,7 @@ impl<'a> Cx<'a> {
         options: &'a mut Options,
         acts: &'a mut Vec<Act>,
     ) -> Cx<'a> {
-        Cx { now, whose, way, stream, options, acts }
+        Cx { now, whose, way, stream, options, round_trip: RoundTrip::default(), acts }
     }
 
     /// The stage wants to be woken at `at`, instead of at any instant that it asked for before. [`Time::NEVER`]: not at all.
@@ -247,6 +273,21 @@ pub trait Station: Clone + std::fmt::Debug + Sized {
     /// Its parameters, in bytes or packets, that must hold the largest packet that crosses it.
     fn buckets(_values: &Values) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Whether it is told round-trip times ([`Cx::round_trip`]).
+    fn needs_round_trips(_values: &Values) -> bool {
+        false
+    }
+
+    /// Whether records have this observable of it: some are a rule's alone.
+    fn shows(_values: &Values, _name: &str) -> bool {
+        true
+    }
+
+    /// By how many bytes packets are longer behind it.
+    fn grows(_values: &Values) -> f64 {
+        0.0
     }
 
     /// What is wrong with several parameters together, of which some may be missing because they are wrong themselves.

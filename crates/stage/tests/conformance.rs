@@ -7,11 +7,13 @@ use evenflow_base::credit::Arithmetic;
 use evenflow_base::limit::Limit;
 use evenflow_base::packet::ip;
 use evenflow_base::random::Given;
+use evenflow_base::tunnel::RULES;
 use evenflow_base::{Duration, Ecn, Packet, Rate, Time};
 use evenflow_stage::auditor::{self, Audit, Auditor, Losses, Rule};
 use evenflow_stage::congestion_policer::{self, Action, Charge, CongestionPolicer, Harshness};
 use evenflow_stage::three_colour::{Beyond, Colour, Meter, Profile, Unit};
-use evenflow_stage::{Act, Pass, Shaper, Station, Stepper};
+use evenflow_stage::tunnel::{Entry, Exit, Re};
+use evenflow_stage::{Act, Pass, Shaper, Station, Stepper, TunnelEgress, TunnelIngress};
 use serde_json::Value as Json;
 
 /// The vectors of a folder, by name.
@@ -188,7 +190,7 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
     let audit = line(vector, "audit", "both");
     let params = auditor::Params {
         rule: match line(vector, "rule", "balance") {
-            "ratio" => Rule::Ratio { weight: number("weight", 0.01) },
+            "ratio" => Rule::Ratio { weight: number("weight", 0.01), left_out: false },
             _ => Rule::Balance { limit: number("limit", 10.0) },
         },
         audit: Audit { ecn: audit != "loss", loss: audit != "ecn" },
@@ -237,6 +239,229 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
         }
     }
     if draws.left() == 0 { Ok(()) } else { Err(format!("{} numbers are left", draws.left())) }
+}
+
+/// Runs one vector of a tunnel and says the first thing that differs.
+fn run_tunnel(vector: &Json) -> Result<(), String> {
+    let rules = |name: &str| {
+        let word = vector[name].as_str().expect("a word");
+        RULES.iter().find(|(known, _)| *known == word).map(|(_, rules)| *rules).expect("rules")
+    };
+    let re = match line(vector, "re", "copy") {
+        "inner" => Re::Inner,
+        "neutral" => Re::Neutral,
+        _ => Re::Copy,
+    };
+    let of = |name: &str| u16::try_from(whole(vector, name)).expect("16 bits");
+    let mut ingress = TunnelIngress::new(Entry {
+        bytes: of("overhead"),
+        numbered: true,
+        rules: rules("into"),
+        re,
+        largest: of("max_size"),
+        tunnel: 9,
+        own: 1,
+    });
+    let reordering = whole(vector, "reordering") as u32;
+    let mut egress = TunnelEgress::new(Exit { rules: rules("out"), re, reordering, from: Some(1) });
+    let mut by_hand = Stepper::new(1);
+    let mut inside: std::collections::BTreeMap<u64, Packet> = std::collections::BTreeMap::new();
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let mut is = serde_json::Map::new();
+        match event["event"].as_str() {
+            Some("in") => {
+                let (ecn, flag) = code(&event["ecn"], &event["re"]);
+                let size = u16::try_from(whole(event, "bytes")).expect("a size");
+                let mut packet = Packet::new(0, size, size).with_ecn(ecn);
+                packet.set_re(flag);
+                let pass = ingress.forward(&mut packet, &mut by_hand.cx(Time::ZERO));
+                is.insert("verdict".into(), if pass == Pass::On { "pass" } else { "drop" }.into());
+                if pass == Pass::On {
+                    is.insert("bytes".into(), packet.size.into());
+                    is.insert("ecn".into(), word_of(packet.ecn()).into());
+                    is.insert("re".into(), packet.re().into());
+                    inside.insert(whole(event, "id"), packet);
+                }
+            }
+            Some("lost") => {
+                let packet = inside.remove(&whole(event, "id")).expect("it went in");
+                by_hand.options.discard(&packet);
+                continue;
+            }
+            _ => {
+                let mut packet = inside.remove(&whole(event, "id")).expect("it went in");
+                let (ecn, flag) = code(&event["ecn"], &event["re"]);
+                packet.set_ecn(ecn);
+                packet.set_re(flag);
+                let pass = egress.forward(&mut packet, &mut by_hand.cx(Time::ZERO));
+                is.insert("verdict".into(), if pass == Pass::On { "pass" } else { "drop" }.into());
+                is.insert("bytes".into(), packet.size.into());
+                if pass == Pass::On {
+                    is.insert("ecn".into(), word_of(packet.ecn()).into());
+                    is.insert("re".into(), packet.re().into());
+                }
+                for name in ["marks", "marks_lost", "dangerous", "lost", "late"] {
+                    let count = egress.observe(name, Time::ZERO).expect("it is known");
+                    is.insert(name.into(), (count as u64).into());
+                }
+                by_hand.options.discard(&packet);
+            }
+        }
+        if Json::Object(is.clone()) != event["expect"] {
+            return Err(format!("event {n}: {} and not {}", Json::Object(is), event["expect"]));
+        }
+    }
+    let left = by_hand.options.len();
+    if left == inside.len() { Ok(()) } else { Err(format!("{left} places are left")) }
+}
+
+fn word_of(field: Ecn) -> &'static str {
+    ["not-ect", "ect1", "ect0", "ce"][field as usize]
+}
+
+/// Runs one vector of a policer of re-ECN and says the first thing that differs.
+fn run_reecn_policer(vector: &Json) -> Result<(), String> {
+    use evenflow_stage::reecn_policer::{K, Params, ReEcnPolicer, RttFrom, Rule, Sanction, Scope};
+    let number = |name: &str| vector[name].as_f64().unwrap_or(1.0);
+    let rule = match vector["rule"].as_str() {
+        Some("tcp-rate") => Rule::TcpRate {
+            start: number("start_s"),
+            depth: number("most_s"),
+            merge: vector["event_merge"] == Json::Bool(true),
+        },
+        Some("rate-bytes") => Rule::RateBytes { depth: number("depth") },
+        _ => Rule::Volume {
+            unit: Unit::Bytes,
+            rate: number("rate"),
+            depth: number("depth"),
+            level: number("depth"),
+            credit: vector["credit"].as_array().map(|pair| {
+                let of = |n: usize| pair[n].as_f64().expect("a number");
+                (of(0), of(1))
+            }),
+        },
+    };
+    let mut policer = ReEcnPolicer::new(Params {
+        rule,
+        scope: if vector["rule"] == "volume" { Scope::User } else { Scope::Flow },
+        sanction: match vector["action"].as_str() {
+            Some("drop-while-empty") => Sanction::DropWhileEmpty,
+            Some("block") => Sanction::Block(Duration(u64::MAX)),
+            _ => Sanction::DropOne,
+        },
+        factor: number("factor"),
+        k: K,
+        rtt_from: RttFrom::Given,
+        rtt: Duration::from_seconds(number("rtt_s")),
+        together: true,
+        legacy: false,
+        idle: Duration::from_seconds(1e6),
+    });
+    let mut by_hand = Stepper::new(1);
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let size = u16::try_from(whole(event, "bytes")).expect("a size");
+        let (ecn, re) = code(&event["ecn"], &event["re"]);
+        let mut packet = Packet { ip: ip::DATAGRAM, ..Packet::new(0, size, size) }.with_ecn(ecn);
+        packet.set_re(re);
+        let now = Time(whole(event, "at_ns"));
+        let pass = policer.meet(&mut packet, (0, 3), (None, None), now, &mut by_hand.stream);
+        let verdict = if pass == Pass::On { "pass" } else { "drop" };
+        let policing = evenflow_stage::reecn_policer::Policing::ReEcn(Box::new(policer.clone()));
+        let tokens = policing.observe("tokens", now).expect("there is a bucket");
+        let expect = &event["expect"];
+        let same =
+            (tokens - expect["tokens"].as_f64().expect("a number")).abs() <= 1e-6 * tokens.abs().max(1.0);
+        if expect["verdict"] != verdict || !same {
+            return Err(format!("event {n}: {verdict}, {tokens} tokens, and not {expect}"));
+        }
+    }
+    Ok(())
+}
+
+/// Runs one vector of a dropper and says the first thing that differs.
+fn run_dropper(vector: &Json) -> Result<(), String> {
+    use evenflow_stage::dropper::{Dropper, Params, Rule};
+    let number = |name: &str| vector[name].as_f64().expect("a number");
+    let mut dropper = Dropper::new(Params {
+        rule: match vector["rule"].as_str() {
+            Some("strict") => Rule::Strict,
+            Some("negative-only") => Rule::NegativeOnly,
+            _ => Rule::Paper { rho: vector["rho"].as_f64(), weight: number("weight") },
+        },
+        unit: Unit::Packets,
+        allowance: number("allowance"),
+        lag: Duration(whole(vector, "delay_ns")),
+        class: None,
+        together: false,
+        idle: Duration(whole(vector, "idle_ns")),
+    });
+    let numbers: Vec<f64> =
+        vector["draws"].as_array().expect("a list").iter().map(|n| n.as_f64().expect("a number")).collect();
+    let total = numbers.len();
+    let mut draws = Given::new(numbers);
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let (ecn, re) = code(&event["ecn"], &event["re"]);
+        let mut packet = Packet::new(0, 1000, 960).with_ecn(ecn);
+        packet.set_re(re);
+        let dropped = dropper.judge(&packet, whole(event, "flow"), Time(whole(event, "at_ns")), &mut draws);
+        let used = (total - draws.left()) as u64;
+        if event["expect"]["dropped"] != dropped || whole(&event["expect"], "draws") != used {
+            return Err(format!("event {n}: {dropped}, {used} drawn, and not {}", event["expect"]));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_vector_of_re_ecns_policers_is_met() {
+    assert_met("reecn-policer", 12, run_reecn_policer);
+}
+
+#[test]
+fn every_vector_of_droppers_is_met() {
+    assert_met("dropper", 4, run_dropper);
+}
+
+/// A vector that expects something else does not pass unnoticed.
+#[test]
+fn a_wrong_vector_of_a_dropper_or_policer_is_noticed() {
+    for (path, vector) in vectors("dropper") {
+        let events = vector["events"].as_array().expect("a list");
+        let at = events.iter().rposition(|event| event["expect"]["dropped"] == true).expect("one is dropped");
+        let mut wrong = vector.clone();
+        wrong["events"][at]["expect"]["dropped"] = false.into();
+        assert!(run_dropper(&wrong).is_err(), "{path}");
+    }
+    for (path, vector) in vectors("reecn-policer") {
+        let events = vector["events"].as_array().expect("a list");
+        let at = events.iter().rposition(|event| event["expect"]["verdict"] == "drop");
+        let at = at.unwrap_or_else(|| panic!("{path}: nothing is dropped"));
+        for (key, other) in [("verdict", Json::from("pass")), ("tokens", 1e9.into())] {
+            let mut wrong = vector.clone();
+            wrong["events"][at]["expect"][key] = other;
+            assert!(run_reecn_policer(&wrong).is_err(), "{path} {key}");
+        }
+    }
+}
+
+#[test]
+fn every_vector_of_tunnels_is_met() {
+    assert_met("tunnel", 7, run_tunnel);
+}
+
+/// A vector that expects something else does not pass unnoticed.
+#[test]
+fn a_wrong_vector_of_a_tunnel_is_noticed() {
+    for (path, vector) in vectors("tunnel") {
+        let events = vector["events"].as_array().expect("a list");
+        for key in ["verdict", "bytes", "marks", "dangerous", "lost"] {
+            let at =
+                events.iter().rposition(|event| !event["expect"][key].is_null()).expect("one that has it");
+            let mut wrong = vector.clone();
+            wrong["events"][at]["expect"][key] = 99.into();
+            assert!(run_tunnel(&wrong).is_err(), "{path} {key}");
+        }
+    }
 }
 
 fn assert_met(folder: &str, least: usize, run: fn(&Json) -> Result<(), String>) {

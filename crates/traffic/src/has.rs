@@ -436,6 +436,7 @@ static ABANDON: Nested = Nested {
             doc: "The part of that throughput that the lower level may need.",
         },
     ],
+    changes: &[],
 };
 
 /// Its table.

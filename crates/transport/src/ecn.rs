@@ -27,12 +27,18 @@ pub fn number_of(bits: u8) -> u8 {
 /// Where both counters of marked packets begin (RFC 9768 section 3.2.1).
 pub const FIRST: u8 = 5;
 
+/// Where they begin in this mode: re-ECN's at 0 (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.1).
+pub fn first(mode: Ecn) -> u8 {
+    if mode == Ecn::ReEcn { 0 } else { FIRST }
+}
+
 /// The flags of a SYN (RFC 9768 section 3.1.1, RFC 3168 section 6.1.1). `tries` SYNs went before: after two of them
 /// nobody answered, accurate ECN is no longer asked for (RFC 9768 section 3.1.4.1).
 pub fn offer(asked: Ecn, tries: u32) -> u8 {
     match asked {
         Ecn::Accurate if tries >= 2 => 0,
-        Ecn::Accurate => ACE,
+        // Re-ECN asks with the same three flags (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.5).
+        Ecn::Accurate | Ecn::ReEcn => ACE,
         Ecn::Classic => flags::CWR | flags::ECE,
         // Willingness-to-pay's feedback is agreed on outside the protocol.
         Ecn::Off | Ecn::PerPacket => 0,
@@ -56,6 +62,10 @@ pub fn answer(own: PeerEcn, asked: Ecn, bits: u8, ip: Field) -> (u8, Ecn) {
     let offered = bits & ACE;
     match (own, asked, offered) {
         (PeerEcn::Broken, ..) => (offered, Ecn::Off),
+        // X10: X is set if the SYN arrived marked (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.5).
+        (PeerEcn::Same, Ecn::ReEcn, ACE) => {
+            (flags_of(0b010 | if ip == Field::Congestion { 0b100 } else { 0 }), Ecn::ReEcn)
+        }
         (PeerEcn::Same, Ecn::Accurate, ACE) => (flags_of(reflected(ip)), Ecn::Accurate),
         (PeerEcn::Off, ..) | (_, _, 0) => (0, if asked == Ecn::PerPacket { asked } else { Ecn::Off }),
         (PeerEcn::Nonce, ..) => (flags_of(0b101), Ecn::Classic),
@@ -72,6 +82,12 @@ pub fn settled(asked: Ecn, bits: u8) -> Ecn {
         Ecn::Off => Ecn::Off,
         Ecn::Classic if answered == 0b001 || answered == 0b101 => Ecn::Classic,
         Ecn::Classic => Ecn::Off,
+        // 001, or the nonce's 101: a receiver of RFC 3168, re-ECN's compatibility mode. 000 and 111: not capable.
+        Ecn::ReEcn => match answered {
+            0b010 | 0b110 => Ecn::ReEcn,
+            0b001 | 0b101 => Ecn::Classic,
+            _ => Ecn::Off,
+        },
         Ecn::Accurate => match answered {
             0b010 | 0b011 | 0b100 | 0b110 => Ecn::Accurate,
             0b001 | 0b101 => Ecn::Classic,
@@ -139,6 +155,28 @@ mod tests {
             assert_eq!(number_of(bits), synack, "{peer:?} {ip:?}");
             assert_eq!(settled(Ecn::Accurate, bits), client, "{peer:?} {ip:?}");
         }
+    }
+
+    /// Draft section 6.1.5: what a re-ECN client hears from each server, and the mode that follows; section 6.1.1: from 0, modulo 8.
+    #[test]
+    fn the_handshake_of_re_ecn() {
+        let table = [
+            (PeerEcn::Same, Field::NotCapable, 0b010, Ecn::ReEcn),
+            (PeerEcn::Same, Field::Congestion, 0b110, Ecn::ReEcn),
+            (PeerEcn::Nonce, Field::NotCapable, 0b101, Ecn::Classic),
+            (PeerEcn::Classic, Field::NotCapable, 0b001, Ecn::Classic),
+            (PeerEcn::Off, Field::NotCapable, 0b000, Ecn::Off),
+            (PeerEcn::Broken, Field::NotCapable, 0b111, Ecn::Off),
+        ];
+        for (peer, ip, synack, client) in table {
+            assert_eq!(number_of(offer(Ecn::ReEcn, 0)), 0b111);
+            let (bits, _) = answer(peer, Ecn::ReEcn, offer(Ecn::ReEcn, 0), ip);
+            assert_eq!((number_of(bits), settled(Ecn::ReEcn, bits)), (synack, client), "{peer:?} {ip:?}");
+        }
+        assert_eq!((first(Ecn::ReEcn), first(Ecn::Accurate)), (0, 5));
+        // Dossier 2.18: counter 6, field 1. Draft section 6.1.3: nine segments, two more on the counter: two; eleven: ten.
+        assert_eq!(newly_marked(1, 6, 4), 3);
+        assert_eq!((newly_marked(2, 0, 9), newly_marked(2, 0, 11)), (2, 10));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use evenflow_base::schema::{
     Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values,
 };
-use evenflow_base::{Duration, Time};
+use evenflow_base::{Duration, Signals, Time, packet};
 
 use crate::exposure::{CONEX, Cheat, Encoding, Reports, Settings};
 
@@ -48,6 +48,8 @@ words! {
         Accurate = "accurate",
         /// Every ACK carries the mark of its own segment.
         PerPacket = "per-packet",
+        /// Re-ECN's counter of marked packets, three bits from 0 (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.1).
+        ReEcn = "re-ecn",
     }
 }
 
@@ -865,7 +867,8 @@ impl Profile {
         let given = |name: &str| values.get(name).is_some();
         if let Some(Value::Table(table)) = values.get("conex") {
             self.conex = Some(Settings::of(table));
-            if self.is_conex_over_ipv4() && !given("ecn_on_retransmissions") {
+            // Re-ECN's retransmissions say nothing (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.7).
+            if self.is_conex_over_ipv4() && self.ecn != Ecn::ReEcn && !given("ecn_on_retransmissions") {
                 self.ecn_on_retransmissions = true;
             }
         }
@@ -976,7 +979,9 @@ impl Profile {
             }
         }
         match (self.ecn, self.peer_ecn) {
-            (_, PeerEcn::Same) | (Ecn::Accurate, _) | (Ecn::Classic, PeerEcn::Off | PeerEcn::Classic) => {}
+            (_, PeerEcn::Same)
+            | (Ecn::Accurate | Ecn::ReEcn, _)
+            | (Ecn::Classic, PeerEcn::Off | PeerEcn::Classic) => {}
             (Ecn::Off, _) => wrong("peer_ecn", "has a meaning only where ecn is on".into()),
             (asked, peer) => {
                 wrong("peer_ecn", format!("\"{}\" has no answer to ecn = \"{}\"", peer.word(), asked.word()));
@@ -987,6 +992,11 @@ impl Profile {
     }
 
     fn check_conex(&self, problems: &mut Vec<Problem>) {
+        if self.ecn == Ecn::ReEcn && !self.is_conex_over_ipv4() {
+            let why = "\"re-ecn\" is for a sender that says what it hears by the codes of IPv4: add conex = { unit = \"packets\", credit = \
+                       \"first-and-third\" }; nearest: \"accurate\"";
+            problems.push(("ecn", why.into()));
+        }
         let Some(conex) = &self.conex else { return };
         if self.ecn == Ecn::Off && conex.report == Reports::LossAndEcn {
             problems.push((
@@ -1003,13 +1013,25 @@ impl Profile {
                 "needs sack = true: only then duplicates are reported (RFC 2883)".into(),
             ));
         }
-        if self.is_conex_over_ipv4() && self.ecn_on_control && self.ect == Ect::One {
+        if self.ecn == Ecn::ReEcn && self.ecn_on_control {
+            let why = "re-ECN's SYNs carry FNE, and its pure ACKs are not ECN-capable (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.7)";
+            problems.push(("ecn_on_control", why.into()));
+        } else if self.is_conex_over_ipv4() && self.ecn_on_control && self.ect == Ect::One {
             problems.push((
                 "ect",
                 "with ecn_on_control pure ACKs would be ECT(1) without RE, which says Re-Echo; nearest: ect = \"0\", or conex.encoding = \"ipv6\""
                     .into(),
             ));
         }
+    }
+
+    /// The bits of the IP header of a segment of the handshake, whose sender asks for or has settled on `mode`: with re-ECN FNE, also where
+    /// the other end knows RFC 3168 alone (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.6); else the field of what is no new data.
+    pub(crate) fn opening_bits(&self, mode: Ecn) -> u8 {
+        if self.ecn == Ecn::ReEcn && mode != Ecn::Off {
+            return packet::bits_of(Signals::CREDIT).unwrap_or_default();
+        }
+        self.ect_where(self.ecn_on_control && mode != Ecn::Off) as u8
     }
 
     /// Whether its data carries the codepoints of re-ECN.

@@ -172,7 +172,7 @@ impl Receiver {
                 field: profile
                     .ect_where(opened && profile.ecn_on_control && profile.agreed_ecn() != Ecn::Off),
                 latched: false,
-                counter: ecn::FIRST,
+                counter: ecn::first(mode),
                 unreported: 0,
                 last: false,
             },
@@ -210,17 +210,21 @@ impl Receiver {
                 self.settle(mode);
             } else if self.marks.mode == Ecn::Accurate {
                 bits = ecn::flags_of(ecn::reflected(packet.ecn()));
+            } else if self.marks.mode == Ecn::ReEcn {
+                (bits, _) = ecn::answer(PeerEcn::Same, Ecn::ReEcn, ecn::ACE, packet.ecn());
             } else if self.marks.mode == Ecn::Off && profile.peer_ecn != PeerEcn::Broken {
                 bits = 0;
             }
             let field = profile.ect_where(profile.ecn_on_control && self.marks.mode != Ecn::Off);
             self.marks.field = field;
-            out.push(self.acknowledgement(flags::SYN | bits));
+            let answer = self.acknowledgement(flags::SYN | bits);
+            out.push(Segment { ip: ip::BACKWARD | profile.opening_bits(self.marks.mode), ..answer });
             return;
         }
         if packet.payload == 0 {
             // The last ACK of the handshake, which counts where it is marked (RFC 9768 section 3.2.2).
-            if self.marks.watched && self.marks.mode == Ecn::Accurate && packet.ecn() == Field::Congestion {
+            let counts = matches!(self.marks.mode, Ecn::Accurate | Ecn::ReEcn);
+            if self.marks.watched && counts && packet.ecn() == Field::Congestion {
                 self.marks.counter = (self.marks.counter + 1) & 7;
             }
             if let Some(growing) = &mut self.growing {
@@ -322,6 +326,11 @@ impl Receiver {
                 // RFC 9768 section 3.2.2.5.1: on the first mark after none, and on every second one since the last ACK.
                 changed || m.unreported >= 2
             }
+            // On every ACK, whenever that leaves.
+            Ecn::ReEcn => {
+                m.counter = (m.counter + u8::from(marked)) & 7;
+                false
+            }
             Ecn::PerPacket => true,
         }
     }
@@ -362,6 +371,9 @@ impl Receiver {
     /// The handshake went the other way: this is what it settled on.
     pub fn settle(&mut self, mode: Ecn) {
         (self.marks.mode, self.marks.settled) = (mode, true);
+        if mode == Ecn::ReEcn {
+            self.marks.counter = ecn::first(mode);
+        }
         self.marks.watched = mode != Ecn::Off && !self.marks.hides;
     }
 
@@ -449,7 +461,7 @@ impl Receiver {
             Ecn::Classic if m.latched => flags::ECE,
             Ecn::PerPacket if m.last => flags::ECE,
             Ecn::Classic | Ecn::PerPacket => 0,
-            Ecn::Accurate => ecn::flags_of(m.counter),
+            Ecn::Accurate | Ecn::ReEcn => ecn::flags_of(m.counter),
         }
     }
 

@@ -28,6 +28,7 @@ _CROSSING = {
     "segment": '"syn", "syn-ack", "ack", "data", "fin" or "rst" of a TCP connection; a datagram',
     "window": "its receive window as on the wire, 16 bits; not told",
     "scale": "the window scale that a SYN announces; none",
+    "outer": "the header of a tunnel around it: ecn, re, tunnel, sequence, bytes (of the packet's); none",
     "user": "number of the user; 0",
     "flow": "number of the flow; 0",
 }

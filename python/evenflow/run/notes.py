@@ -133,12 +133,29 @@ def _no_randomness(outline: Outline) -> Iterator[Note]:
     )
 
 
+def _capable_at(outline: Outline, group: str, capable: bool, way: Way) -> bool:
+    """Whether packets are ECN-capable at a link: in a tunnel, by their outer header."""
+    around: list[bool] = []
+    stages = outline.tree.get("stages", {})
+    for hop in outline.tree["groups"][group]["path"] if way.forward else []:
+        if hop == way.name:
+            break
+        stage = stages.get(hop, {})
+        if stage.get("kind") == "tunnel-ingress":
+            around.append(capable)
+            rules = stage.get("ecn", "rfc6040")
+            capable = rules == "paper" or (capable and rules != "rfc6040-compatibility")
+        elif stage.get("kind") == "tunnel-egress" and around:
+            capable = around.pop()
+    return capable
+
+
 def _not_ecn_capable(outline: Outline) -> Iterator[Note]:
     for way in outline.ways.values():
         if way.kind not in MARKERS or not way.marks():
             continue
         users = outline.crossing(way)
-        without = [source for source in users if not source.is_ecn_capable]
+        without = [source for source in users if not _capable_at(outline, source.group, source.is_ecn_capable, way)]
         if not without or not any(source.tcp or len(without) == len(users) for source in without):
             continue
         groups = list(dict.fromkeys(source.group for source in without))

@@ -32,6 +32,8 @@ STAGES = {
     "congestion-policer": 'rate = "120 packets/s", depth = "45 packets", per = "user"',
     "policer": 'rate = "5 Mbit/s", burst = "60 kB", per = "user"',
     "rewriter": 'ecn = "not-ect"',
+    "tunnel-egress": 'peer = "into"',
+    "tunnel-ingress": 'peer = "out", overhead = "gtp-u-sequence"',
     "shaper": 'rate = "5 Mbit/s", burst = "10 kB", latency = "50 ms", per = "user"',
 }
 TRAFFIC = {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use evenflow_base::schema::{Law, Room, Value, Values, Way};
+use evenflow_base::schema::{Law, Mechanism, Room, Value, Values, Way};
 use evenflow_transport::Profile;
 use evenflow_transport::congestion_control::{adopt, contradictions};
 use evenflow_transport::profile::TCP;
@@ -165,7 +165,11 @@ fn hops(
         };
         let one_way = match component {
             Component::Stage(i) if against => {
-                stages[i].mechanism.filter(|mechanism| !mechanism.traits.ways.has(Way::Backward))
+                // The way back has tunnels of its own.
+                let traits = |mechanism: &&Mechanism| mechanism.traits;
+                stages[i]
+                    .mechanism
+                    .filter(|m| !traits(m).ways.has(Way::Backward) && traits(m).mouth.is_none())
             }
             _ => None,
         };

@@ -125,6 +125,7 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
     conex::check(&links, &stages, &groups, errors);
     network::check_places(&links, &stages, &groups, errors);
     let stages = network::ties(stages, &links, &groups, errors);
+    network::check_tunnels(&stages, &groups, errors);
     let record = record::record(root, &links, &stages, &groups, duration, errors);
     if let Some(json) = root.get("sweep") {
         as_table(json, "sweep", errors);

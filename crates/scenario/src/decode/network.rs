@@ -1,8 +1,9 @@
 //! `[links]` and `[stages]`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use evenflow_base::schema::{Law, Mechanism, Place, Range, Room, Type, Value, Values, Way};
+use evenflow_base::options::OUTER;
+use evenflow_base::schema::{Law, Mechanism, Mouth, Place, Range, Room, Type, Value, Values, Way};
 use evenflow_base::{Duration, Rate, Time};
 use evenflow_queue::htb::leaf_names;
 use serde_json::Value as Json;
@@ -473,6 +474,145 @@ pub(super) fn check_places(
     }
 }
 
+/// Who is in a tunnel comes out of it by its own end, on every path and in both directions. Said only where all paths and all stages are
+/// known, and after peers were tied.
+pub(super) fn check_tunnels(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
+    let Some(paths) = groups.iter().map(|g| Some((g, g.path.as_ref()?))).collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let mouth = |i: usize| stages[i].mechanism.and_then(|mechanism| mechanism.traits.mouth);
+    if stages.iter().any(|stage| stage.stage.is_none()) || (0..stages.len()).all(|i| mouth(i).is_none()) {
+        return;
+    }
+    let peer = |i: usize| stages[i].stage.as_ref().and_then(|stage| stage.peer);
+    let mut sound = true;
+    for (i, draft) in stages.iter().enumerate() {
+        if let (Some(mouth), None, None) = (mouth(i), peer(i), &draft.peer) {
+            let (other, what) = match mouth {
+                Mouth::Ingress => ("tunnel-egress", "takes the header off"),
+                Mouth::Egress => ("tunnel-ingress", "puts the header on"),
+            };
+            let near: Vec<&str> = (0..stages.len())
+                .filter(|n| mouth_of(stages, *n).is_some_and(|own| own != mouth))
+                .map(|n| stages[n].name.as_str())
+                .collect();
+            let near =
+                if let [one] = near[..] { format!(", for example {}", quoted(one)) } else { String::new() };
+            let why = format!("is required: the stage of kind {other} that {what}{near}");
+            errors.push(join(&join("stages", &draft.name), "peer"), why);
+            sound = false;
+        }
+        sound &= mouth(i).is_none() || peer(i).is_some();
+    }
+    check_teids(stages, errors);
+    for (group, path) in paths.iter().filter(|_| sound) {
+        let there = path.iter().enumerate().map(|(n, hop)| (n, hop.component, hop.against));
+        let back = path.iter().enumerate().rev().map(|(n, hop)| (n, hop.component, !hop.against));
+        let acknowledged = group.classes.iter().flatten().any(|(_, tcp)| *tcp);
+        let found = tunnelled(stages, there).err();
+        let found = found.or_else(|| if acknowledged { tunnelled(stages, back).err() } else { None });
+        if let Some((hop, why)) = found {
+            errors.push(format!("{}.path[{hop}]", join("groups", &group.name)), why);
+        }
+    }
+}
+
+fn mouth_of(stages: &[StageDraft], i: usize) -> Option<Mouth> {
+    stages[i].mechanism.and_then(|mechanism| mechanism.traits.mouth)
+}
+
+/// Follows packets over hops: number, component, and whether it is crossed backward. What is wrong, and at which hop.
+fn tunnelled(
+    stages: &[StageDraft],
+    way: impl Iterator<Item = (usize, Component, bool)>,
+) -> Result<(), (usize, String)> {
+    let mut inside: Vec<(usize, usize)> = Vec::new();
+    for (hop, component, against) in way {
+        let Component::Stage(i) = component else { continue };
+        let (Some(mouth), false) = (mouth_of(stages, i), against) else { continue };
+        let own = quoted(&stages[i].name);
+        match (mouth, inside.last()) {
+            (Mouth::Ingress, _) if inside.len() == OUTER => {
+                return Err((
+                    hop,
+                    format!("{own} would be the third tunnel around a packet; there may be two"),
+                ));
+            }
+            (Mouth::Ingress, _) => inside.push((hop, i)),
+            (Mouth::Egress, Some((_, of))) if stages[*of].stage.as_ref().and_then(|s| s.peer) == Some(i) => {
+                inside.pop();
+            }
+            (Mouth::Egress, Some((_, of))) => {
+                let why = format!(
+                    "{own} takes off the header of its peer, but the outermost one here is that of {}: tunnels that overlap; put one \
+                     inside the other",
+                    quoted(&stages[*of].name)
+                );
+                return Err((hop, why));
+            }
+            (Mouth::Egress, None) => {
+                return Err((
+                    hop,
+                    format!(
+                        "packets come to {own}, which takes a header off, without one; put its peer before it"
+                    ),
+                ));
+            }
+        }
+    }
+    match inside.last() {
+        None => Ok(()),
+        Some((hop, i)) => {
+            let peer =
+                stages[*i].stage.as_ref().and_then(|stage| stage.peer).map_or("", |peer| &stages[peer].name);
+            let own = quoted(&stages[*i].name);
+            Err((
+                *hop,
+                format!(
+                    "packets that go in at {own} do not come out before their end; put {} behind it",
+                    quoted(peer)
+                ),
+            ))
+        }
+    }
+}
+
+/// No two tunnels have one number.
+fn check_teids(stages: &[StageDraft], errors: &mut Errors) {
+    let mut first: BTreeMap<u64, &str> = BTreeMap::new();
+    for draft in stages {
+        let Some(stage) = &draft.stage else { continue };
+        let Some(Value::Number(teid)) = stage.spec.values.get("teid") else { continue };
+        if let Some(other) = first.insert(*teid as u64, &draft.name) {
+            let why =
+                format!("{teid} is the number of {} too; no two tunnels have one number", quoted(other));
+            errors.push(join(&join("stages", &draft.name), "teid"), why);
+        }
+    }
+}
+
+/// By how many bytes packets are longer, on one of these paths, where they meet stage number `i`.
+fn longest_headers(stages: &[StageDraft], group: &GroupDraft, i: usize) -> f64 {
+    let (mut longer, mut most) = (0.0, 0.0);
+    let mut open: Vec<f64> = Vec::new();
+    for hop in group.path.iter().flatten() {
+        let Component::Stage(n) = hop.component else { continue };
+        if n == i {
+            most = f64::max(most, longer);
+        }
+        let Some(stage) = stages[n].stage.as_ref().filter(|_| !hop.against) else { continue };
+        match stage.spec.mechanism.traits.mouth {
+            Some(Mouth::Ingress) => {
+                open.push(evenflow_stage::grows(stage.spec.mechanism.kind, &stage.spec.values));
+            }
+            Some(Mouth::Egress) => _ = open.pop(),
+            None => {}
+        }
+        longer = open.iter().sum();
+    }
+    most
+}
+
 /// The traffic classes of packets that cross links and stages, as they arrive there: stages may change them.
 pub(super) struct Crossing {
     /// By link, then forward and against it.
@@ -631,7 +771,8 @@ fn check_buckets(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Erro
         let Spec { mechanism, values } = &stage.spec;
         let crosses =
             |g: &&GroupDraft| g.path.iter().flatten().any(|hop| hop.component == Component::Stage(i));
-        let largest = groups.iter().filter(crosses).filter_map(|g| Some((g.largest_packet()?, &g.name)));
+        let longer = |g: &GroupDraft| Some(g.largest_packet()? + longest_headers(stages, g, i));
+        let largest = groups.iter().filter(crosses).filter_map(|g| Some((longer(g)?, &g.name)));
         let Some((largest, group)) = largest.max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
         for name in evenflow_stage::buckets(mechanism.kind, values) {
             let least = values.get(name).map(least_bytes);

@@ -108,6 +108,15 @@ pub(crate) fn value(json: &Json, ty: Type, range: &Range, path: &str, errors: &m
         return quantity::quantity(json, ty, range, path, errors);
     }
     let result = match ty {
+        Type::BytesOr(words) => match json.as_str() {
+            Some(word) if words.contains(&word) => Ok(Value::Word(word.into())),
+            Some(word)
+                if !word.trim_start().starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) =>
+            {
+                Err(format!("{} is not valid{}", quoted(word), suggestion(word, words.iter().copied())))
+            }
+            _ => return quantity::quantity(json, Type::Bytes, range, path, errors),
+        },
         Type::IntegerOr(word) if json.as_str() == Some(word) => Ok(Value::Word(word.into())),
         Type::Integer => whole(json, range, "a whole number").map(Value::Number),
         Type::IntegerOr(word) => {

@@ -137,8 +137,17 @@ impl Builder<'_> {
         for (i, stage) in scenario.stages.iter().enumerate() {
             first_stage.push(stages.len());
             let name = format!("stages.{}", stage.name);
+            let round_trips =
+                evenflow_stage::needs_round_trips(stage.spec.mechanism.kind, &stage.spec.values);
             for (number, copy) in copies[i].list.iter().enumerate() {
-                let owner = Owner { classes: &scenario.classes, weight: copy.weight };
+                let owner = Owner {
+                    classes: &scenario.classes,
+                    weight: copy.weight,
+                    stage: i as u16,
+                    peer: stage.peer.map(|peer| peer as u16),
+                    copy: number as u32,
+                    index: stages.len() as u32,
+                };
                 let values = self.drawn(&stage.spec.values, &name, copy);
                 let built = Stage::build(stage.spec.mechanism.kind, &values, owner)
                     .expect("the scenario was checked");
@@ -148,6 +157,7 @@ impl Builder<'_> {
                     stream,
                     spec: i as u32,
                     copy: number as u32,
+                    round_trips,
                     group: copy.group as u32,
                     home: u32::MAX,
                     held: 0,

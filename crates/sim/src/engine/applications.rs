@@ -436,6 +436,7 @@ impl Engine {
         let place = self.net.slots.place(flow);
         let live = &mut self.net.live[place];
         if packet.is_datagram() {
+            self.options.release(packet);
             let datagram = Datagram { tag: packet.seq, bytes: packet.size, ecn: packet.ecn() };
             live.sides[end.index()].datagrams += u64::from(packet.payload);
             let conn = self.net.slots.of(place).conn;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use evenflow_base::schema::Way;
 use evenflow_base::{Packet, Reason, Time};
 use evenflow_queue::Setting as QueueSetting;
-use evenflow_stage::{Act, Cx, HeldPacket, Message, Own, Pass, Setting, Whose};
+use evenflow_stage::{Act, Cx, HeldPacket, Message, Own, Pass, RoundTrip, Setting, Whose};
 
 use super::{Engine, Wake};
 use crate::RunError;
@@ -109,6 +109,10 @@ impl Engine {
             self.deliver_message(entry & STAGE_INDEX, packet, now);
             return false;
         }
+        let round_trip = match self.net.stages[(entry & STAGE_INDEX) as usize].round_trips {
+            true => self.net.round_trip(packet.flow),
+            false => RoundTrip::default(),
+        };
         let info = &self.net.flows[packet.flow as usize];
         let slot = &mut self.net.stages[(entry & STAGE_INDEX) as usize];
         let flow = u64::from(self.net.slots.id(packet.flow));
@@ -116,6 +120,7 @@ impl Engine {
         let (options, acts) = (&mut self.options, &mut self.staging.acts);
         let (pass, way) = if entry & BACK == 0 {
             let mut cx = Cx::new(now, whose, Way::Forward, &mut slot.stream, options, acts);
+            cx.round_trip = round_trip;
             (slot.stage.forward(packet, &mut cx), Way::Forward)
         } else {
             let mut cx = Cx::new(now, whose, Way::Backward, &mut slot.stream, options, acts);

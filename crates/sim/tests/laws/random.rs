@@ -473,6 +473,15 @@ impl Dice {
                 self.pick(&["", ", direction = \"reverse\"", ", direction = \"forward\""]),
                 self.pick(&["", ", from = \"1 s\", until = \"2.2 s\""])
             ),
+            3 if self.chance(50) => format!(
+                "kind = \"congestion-policer\", {}, action = \"{}\"",
+                self.pick(&[
+                    "rule = \"tcp-rate\", start = \"300 ms\", strangers = \"own\", rtt_from = \"srtt\"",
+                    "rule = \"rate-bytes\", depth = \"6 kB\", rtt_from = \"base\"",
+                    "rule = \"volume\", rate = \"2 kbit/s\", depth = \"5 kB\", scope = \"customer\"",
+                ]),
+                self.pick(&["drop-one", "drop-while-empty", "block", "mark"])
+            ),
             3 => format!(
                 "kind = \"congestion-policer\", rate = \"{rate} kbit/s\", depth = \"{bytes} B\", harshness = \"{}\"",
                 self.pick(&["strict", "mild", "soft"])
@@ -508,6 +517,17 @@ impl Dice {
         for name in names {
             head += &self.acting(name, probes && name != "box");
         }
+        let tunnel = self.chance(35);
+        if tunnel {
+            let rules = ["rfc6040", "rfc6040-compatibility", "rfc3168", "rfc4301", "paper"];
+            let size = self.pick(&["", ", max_size = \"1450 B\""]);
+            let overhead = self.pick(&["ipip", "gtp-u-sequence", "700 B"]);
+            let (one, other) = (self.pick(&rules), self.pick(&rules));
+            head += &format!(
+                "stages.into = {{ kind = \"tunnel-ingress\", peer = \"out\", overhead = \"{overhead}\", ecn = \"{one}\"{size} }}\n"
+            );
+            head += &format!("stages.out = {{ kind = \"tunnel-egress\", ecn = \"{other}\" }}\n");
+        }
         let mut whole = String::new();
         for (n, part) in groups.split("path = [").enumerate() {
             let Some((path, rest)) = part.split_once("]").filter(|_| n > 0) else {
@@ -520,6 +540,12 @@ impl Dice {
                     let way = if self.chance(15) { "-" } else { "" };
                     hops.insert(self.number(0, hops.len() as u64) as usize, format!("\"{way}{name}\""));
                 }
+            }
+            if tunnel && self.chance(80) {
+                let from = self.number(0, hops.len() as u64) as usize;
+                let to = self.number(from as u64, hops.len() as u64) as usize;
+                hops.insert(to, "\"out\"".to_owned());
+                hops.insert(from, "\"into\"".to_owned());
             }
             whole += &format!("path = [{}]{rest}", hops.join(", "));
         }

@@ -19,6 +19,8 @@ pub(super) struct Exposed {
     pub(super) exposure: Exposure,
     /// Its connection is one of ConEx: over IPv4 not where ECN was asked for and refused.
     speaks: bool,
+    /// The last ACK carried ECE.
+    pub(super) echoing: bool,
 }
 
 impl Sender {
@@ -39,7 +41,7 @@ impl Sender {
 
     pub(super) fn exposed(profile: &Profile) -> Option<Box<Exposed>> {
         let exposure = Exposure::new(profile.conex?);
-        Some(Box::new(Exposed { exposure, speaks: false }))
+        Some(Box::new(Exposed { exposure, speaks: false, echoing: false }))
     }
 
     /// The handshake has settled on `mode`. A loss-only sender over IPv4, which never asked for ECN, says ECT(1) all the same: the
@@ -77,7 +79,7 @@ impl Sender {
         let flight = self.in_flight(profile) + own as f64;
         let (acked, slow_start) =
             (self.una as f64 / profile.segment(), self.window.cwnd < self.window.ssthresh);
-        let Some(Exposed { exposure, speaks: true }) = self.exposed.as_deref_mut() else { return field };
+        let Some(Exposed { exposure, speaks: true, .. }) = self.exposed.as_deref_mut() else { return field };
         let bytes = (data + profile.header) as u16;
         if again {
             exposure.retransmitted(bytes, now, rtt);
@@ -108,7 +110,14 @@ impl Sender {
         // Classic feedback repeats itself: one mark for each answer to it (RFC 3168 section 6.1.3; Sanhaji et al. 2015,
         // section III.B).
         let episodes = mode == Ecn::Classic && !self.takes_every_mark;
-        let packets = if episodes { u32::from(reduced) } else { marks };
+        let rises =
+            !self.exposed.as_mut().is_some_and(|exposed| std::mem::replace(&mut exposed.echoing, true));
+        let packets = match episodes {
+            // Re-ECN's compatibility mode: one for each rise of ECE (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.4).
+            true if profile.ecn == Ecn::ReEcn => u32::from(rises),
+            true => u32::from(reduced),
+            false => marks,
+        };
         if packets == 0 {
             return;
         }
@@ -120,6 +129,16 @@ impl Sender {
         let all = data + profile.header * u64::from(packets);
         if let Some(exposure) = self.exposure_mut() {
             exposure.marked(packets, all, now, rtt);
+        }
+    }
+
+    /// The SYN arrived marked: it is declared like any other packet.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn hear_marked_syn(&mut self, now: Time, profile: &Profile) {
+        let rtt = self.rtt();
+        if let Some(exposure) = self.exposure_mut() {
+            exposure.marked(1, profile.header, now, rtt);
         }
     }
 

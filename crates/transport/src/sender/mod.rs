@@ -348,13 +348,12 @@ impl Sender {
         }
         let bits = flags::SYN | ecn::offer(profile.ecn, self.tries);
         let asks = bits != flags::SYN || profile.ecn == Ecn::PerPacket;
-        let field = profile.ect_where(profile.ecn_on_control && asks);
         out.push(Segment {
             seq: 0,
             payload: 0,
             stamp: self.clock,
             flags: bits,
-            ip: field as u8,
+            ip: profile.opening_bits(if asks { profile.ecn } else { Ecn::Off }),
             again: false,
         });
         self.tries += 1;
@@ -514,6 +513,9 @@ impl Sender {
         let mode = ecn::settled(profile.ecn, ack.flags);
         let rtt = self.elapsed(ack.stamp, profile);
         self.agree(mode, Some(rtt), self.tries > 1, now, profile);
+        if mode == Ecn::ReEcn && ack.is(flags::AE) {
+            self.hear_marked_syn(now, profile);
+        }
         let bits = match mode {
             Ecn::Accurate => ecn::flags_of(ecn::reflected(ack.ecn())),
             _ => 0,
@@ -535,6 +537,9 @@ impl Sender {
         self.life = Life::Open;
         self.timer = Time::NEVER;
         self.marks.mode = mode;
+        if mode == Ecn::ReEcn {
+            self.marks.counter = ecn::first(mode);
+        }
         self.marks.first = profile.ect_where(mode != Ecn::Off);
         self.marks.again = profile.ect_where(mode != Ecn::Off && profile.ecn_on_retransmissions);
         self.expose(mode, profile);
@@ -654,7 +659,7 @@ impl Sender {
         let marks = match self.marks.mode {
             Ecn::Off => 0,
             Ecn::Classic | Ecn::PerPacket => u32::from(ack.is(flags::ECE)),
-            Ecn::Accurate => {
+            Ecn::Accurate | Ecn::ReEcn => {
                 let shown = ecn::number_of(ack.flags);
                 let marks = ecn::newly_marked(shown, self.marks.counter, packets);
                 self.marks.counter = shown;
@@ -662,6 +667,9 @@ impl Sender {
             }
         };
         if marks == 0 {
+            if let Some(exposed) = &mut self.exposed {
+                exposed.echoing = false;
+            }
             return 0;
         }
         self.answer_marks(ack, marks, bytes, now, profile)

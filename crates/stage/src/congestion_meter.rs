@@ -1,0 +1,186 @@
+//! Congestion meter: what the headers say at one point of congestion behind it and before it.
+//!
+//! draft-briscoe-tsvwg-re-ecn-tcp-08 section 3 and appendix A, Zhang et al. 2011 section II. The share of packets that declare congestion is that of the
+//! whole path, the share of marked ones that of the part behind; what is left lies before. Give it `per` for the accounts of users or flows. Not
+//! here: anything that acts.
+
+use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values};
+use evenflow_base::{Codepoint, Packet, Time};
+
+use crate::station::{Cx, Owner, Pass, Station};
+
+/// Congestion of the rest of the path, of which `path` is that of all and `upstream` that of the part behind: 1 - (1 - p) / (1 - u).
+#[inline]
+pub fn downstream(path: f64, upstream: f64) -> f64 {
+    1.0 - (1.0 - path) / (1.0 - upstream)
+}
+
+/// The meter.
+#[derive(Clone, Debug, Default)]
+pub struct CongestionMeter {
+    /// Bytes and packets by codepoint: credit, Re-Echo, not marked, cancelled, negative, and what is not re-ECN.
+    bytes: [u64; 6],
+    packets: [u64; 6],
+}
+
+const CREDIT: usize = 0;
+const RE_ECHO: usize = 1;
+const CANCELLED: usize = 3;
+const NEGATIVE: usize = 4;
+const OTHER: usize = 5;
+
+impl CongestionMeter {
+    fn share(&self, which: &[usize]) -> Option<f64> {
+        // Credit says nothing of the path (draft section 3), and is in no share.
+        let all: u64 = self.bytes[RE_ECHO..OTHER].iter().sum();
+        let some: u64 = which.iter().map(|which| self.bytes[*which]).sum();
+        (all > 0).then(|| some as f64 / all as f64)
+    }
+}
+
+impl Station for CongestionMeter {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(_values: &Values, _owner: Owner) -> Result<CongestionMeter, Vec<Problem>> {
+        Ok(CongestionMeter::default())
+    }
+
+    fn forward(&mut self, packet: &mut Packet, _cx: &mut Cx) -> Pass {
+        let which = match packet.codepoint() {
+            Codepoint::Credit => CREDIT,
+            Codepoint::ReEcho => RE_ECHO,
+            Codepoint::NotMarked => 2,
+            Codepoint::Cancelled => CANCELLED,
+            Codepoint::Negative => NEGATIVE,
+            Codepoint::NotCapable | Codepoint::Legacy | Codepoint::Unused => OTHER,
+        };
+        self.packets[which] += 1;
+        self.bytes[which] += u64::from(packet.size);
+        Pass::On
+    }
+
+    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
+        let bytes = |which: usize| self.bytes[which] as f64;
+        let positive = self.share(&[RE_ECHO, CANCELLED]);
+        let marked = self.share(&[CANCELLED, NEGATIVE]);
+        match name {
+            "worth" => Some(bytes(CREDIT) + bytes(RE_ECHO) - bytes(NEGATIVE)),
+            "balance" => Some(bytes(RE_ECHO) - bytes(NEGATIVE)),
+            "positive_fraction" | "path_congestion" => positive,
+            "negative_fraction" | "upstream_congestion" => marked,
+            "downstream_congestion" => {
+                let (path, upstream) = (positive?, marked?);
+                (upstream < 1.0).then(|| downstream(path, upstream))
+            }
+            "congestion_volume" => Some(bytes(RE_ECHO) + bytes(CANCELLED)),
+            "marked_volume" => Some(bytes(CANCELLED) + bytes(NEGATIVE)),
+            "credits" => Some(self.packets[CREDIT] as f64),
+            "positive" => Some(self.packets[RE_ECHO] as f64),
+            "neutral" => Some(self.packets[2] as f64),
+            "cancelled" => Some(self.packets[CANCELLED] as f64),
+            "negative" => Some(self.packets[NEGATIVE] as f64),
+            "others" => Some(self.packets[OTHER] as f64),
+            _ => None,
+        }
+    }
+}
+
+const fn count(name: &'static str, doc: &'static str) -> Observable {
+    Observable { name, unit: "packets", doc }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "congestion-meter",
+    room: Room::Stage,
+    traits: Traits { accounts: true, ..Mechanism::PLAIN },
+    title: "Congestion meter",
+    doc: "Reads the codes of re-ECN and ConEx over IPv4 and says what they declare here: the congestion of the whole path, of the part behind, and of \
+          the part before. It stands anywhere on a path, and per = \"user\" or \"flow\" gives each his own. It changes nothing.",
+    source: "draft-briscoe-tsvwg-re-ecn-tcp-08 section 3 and appendix A; Zhang et al. 2011 section II",
+    params: &[],
+    observables: &[
+        Observable {
+            name: "worth",
+            unit: "B",
+            doc: "Bytes of positive packets and credit less those of negative ones: what the flow has declared beyond what it met up to here.",
+        },
+        Observable { name: "balance", unit: "B", doc: "The same without credit." },
+        Observable {
+            name: "positive_fraction",
+            unit: "1",
+            doc: "Share of bytes with RE = 0 among those of re-ECN without credit; null: there were none.",
+        },
+        Observable {
+            name: "negative_fraction",
+            unit: "1",
+            doc: "Share of bytes that are marked, cancelled ones too; null: there were none.",
+        },
+        Observable {
+            name: "path_congestion",
+            unit: "1",
+            doc: "Congestion of the whole path, as declared: the positive fraction.",
+        },
+        Observable {
+            name: "upstream_congestion",
+            unit: "1",
+            doc: "Congestion of the part of the path behind the meter: the negative fraction.",
+        },
+        Observable {
+            name: "downstream_congestion",
+            unit: "1",
+            doc: "Congestion of the part before it, 1 - (1 - p) / (1 - u); less than zero where too little is declared.",
+        },
+        Observable { name: "congestion_volume", unit: "B", doc: "Bytes of reports." },
+        Observable { name: "marked_volume", unit: "B", doc: "Bytes of marked packets." },
+        count("credits", "Packets of credit, FNE."),
+        count("positive", "Packets Re-Echo."),
+        count("neutral", "Packets RECT."),
+        count("cancelled", "Packets CE(0): reports that were marked."),
+        count("negative", "Packets CE(-1)."),
+        count("others", "Packets that are not re-ECN."),
+    ],
+    counters: &[],
+    deviations: &[],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stepper;
+
+    /// Dossier 2.18: 19 positive, 1 cancelled, 49 negative and 931 neutral packets: pi 0.020, nu 0.050, and a balance of -30.
+    #[test]
+    fn golden_fractions() {
+        let mut meter = CongestionMeter::default();
+        let mut by_hand = Stepper::new(1);
+        let all = [
+            (Codepoint::ReEcho, 19),
+            (Codepoint::Cancelled, 1),
+            (Codepoint::Negative, 49),
+            (Codepoint::NotMarked, 931),
+            (Codepoint::Credit, 2),
+            (Codepoint::Legacy, 5),
+        ];
+        for (code, times) in all {
+            for _ in 0..times {
+                let mut packet = Packet::new(0, 1000, 960).with_ecn(code.ecn());
+                packet.set_re(code.re());
+                assert_eq!(meter.forward(&mut packet, &mut by_hand.cx(Time::ZERO)), Pass::On);
+            }
+        }
+        let seen = |name| meter.observe(name, Time::ZERO);
+        assert_eq!((seen("positive_fraction"), seen("negative_fraction")), (Some(0.020), Some(0.050)));
+        assert_eq!((seen("balance"), seen("worth")), (Some(-30_000.0), Some(-28_000.0)));
+        assert_eq!((seen("congestion_volume"), seen("marked_volume")), (Some(20_000.0), Some(50_000.0)));
+        assert_eq!((seen("credits"), seen("others"), seen("neutral")), (Some(2.0), Some(5.0), Some(931.0)));
+        assert!(seen("downstream_congestion").is_some_and(|v| v < 0.0), "it declares too little");
+    }
+
+    /// Dossier 2.18: p = 0.0298 and u = 0.01 leave 0.0200; several queues compose as 1 - (1 - a)(1 - b).
+    #[test]
+    fn what_is_left_of_the_path() {
+        assert!((downstream(0.0298, 0.01) - 0.02).abs() < 1e-12);
+        assert_eq!(CongestionMeter::default().observe("downstream_congestion", Time::ZERO), None);
+    }
+}

@@ -1,0 +1,605 @@
+//! Re-ECN's dropper at the egress, as rules of the auditor: a flow whose negative packets, of two round trips ago, outweigh what it has
+//! declared is negative, and packets of it that declare nothing are dropped until it is not.
+//!
+//! The drafts say what a dropper must do and leave its algorithm open (draft-briscoe-conex-re-ecn-motiv-03 section 4.3 and appendix A). Three
+//! ways to drop: `strict`, `negative-only`, and the formula of Zhang et al. 2011 section III.B (`paper`). No flow is touched that is not
+//! negative, and no packet of worth +1, for these repair the balance. Not here: losses, which a dropper does not see (the
+//! auditor's `balance` and `ratio` do).
+
+use std::collections::VecDeque;
+
+use evenflow_base::schema::{Mechanism, Problem, Value, Values};
+use evenflow_base::{Codepoint, Draw, Duration, Packet, Reason, Time};
+
+use crate::Kept;
+use crate::auditor::{self, Auditor};
+use crate::congestion_policer::{class_problem, unit};
+use crate::station::{Cx, HeldPacket, Owner, Pass, Station};
+use crate::three_colour::Unit;
+
+/// The share to drop of Zhang et al. 2011 section III.B: (1 - rho) p - h.
+#[inline]
+pub fn deficit_share(rho: f64, p: f64, h: f64) -> f64 {
+    ((1.0 - rho) * p - h).clamp(0.0, 1.0)
+}
+
+/// Which packets of a negative flow are dropped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// A share.
+    Paper {
+        /// rho; absent: the share of positive packets that was sent, as far as marks show it.
+        rho: Option<f64>,
+        /// Of the newest packet in averages.
+        weight: f64,
+    },
+    /// All that declare nothing and have declared nothing: neutral and negative ones.
+    Strict,
+    /// Negative ones, CE(-1).
+    NegativeOnly,
+}
+
+/// The configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// The rule.
+    pub rule: Rule,
+    /// What is counted.
+    pub unit: Unit,
+    /// The deficit that is overlooked.
+    pub allowance: f64,
+    /// How late a report may be: twice the longest round trip.
+    pub lag: Duration,
+    /// The class that picked packets get; absent: they are dropped.
+    pub class: Option<u8>,
+    /// Flows that have declared nothing have one account together.
+    pub together: bool,
+    /// When a silent flow is forgotten.
+    pub idle: Duration,
+}
+
+const RULES: [&str; 3] = ["paper", "strict", "negative-only"];
+
+/// Whether `values` name one of these rules.
+pub fn is_named(values: &Values) -> bool {
+    matches!(values.get("rule"), Some(Value::Word(rule)) if RULES.contains(&rule.as_str()))
+}
+
+impl Params {
+    /// From decoded values, whose rule is one of these.
+    pub fn new(values: &Values, classes: &[String]) -> Result<Params, Vec<Problem>> {
+        let problems = problems(values);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let class = |name: &str| classes.iter().position(|class| class == name).unwrap_or(0) as u8;
+        Ok(Params {
+            rule: match values.word("rule") {
+                "paper" => Rule::Paper { rho: values.maybe("rho"), weight: values.number("weight") },
+                "negative-only" => Rule::NegativeOnly,
+                _ => Rule::Strict,
+            },
+            unit: values.get("allowance").and_then(unit).unwrap_or(Unit::Packets),
+            allowance: values.number("allowance"),
+            lag: Duration::from_seconds(values.maybe("delay").unwrap_or(0.0)),
+            class: (values.word("action") == "class").then(|| class(values.word("class"))),
+            together: values.word("strangers") == "together",
+            idle: values.duration("idle"),
+        })
+    }
+}
+
+/// What is wrong with parameters together, whatever the rule; some may be missing.
+fn problems(values: &Values) -> Vec<Problem> {
+    let is = |name: &str, word: &str| values.get(name) == Some(&Value::Word(word.into()));
+    let mut problems: Vec<Problem> = Vec::new();
+    if values.get("rho").is_some() && !is("rule", "paper") && values.get("rule").is_some() {
+        problems.push(("rho", "means nothing without rule = \"paper\"".into()));
+    }
+    if !is_named(values) {
+        if values.get("cancelled").is_some() && !is("rule", "ratio") && values.get("rule").is_some() {
+            problems.push(("cancelled", "means nothing without rule = \"ratio\"".into()));
+        }
+        return problems;
+    }
+    let rule = values.word("rule");
+    for (name, instead) in [("limit", "allowance"), ("hold", "class"), ("cancelled", "rule = \"ratio\"")] {
+        if values.get(name).is_some() {
+            problems.push((name, format!("means nothing with rule = \"{rule}\"; nearest: {instead}")));
+        }
+    }
+    if values.get("delay").is_none() {
+        let why = format!(
+            "is required beside rule = \"{rule}\": twice the longest round trip, for example \"600 ms\""
+        );
+        problems.push(("delay", why));
+    }
+    if is("action", "delay") {
+        problems.push(("action", format!("\"delay\" is not known to rule = \"{rule}\"; nearest: \"class\"")));
+    }
+    if is("audit", "loss") {
+        let why = format!(
+            "\"loss\": rule = \"{rule}\" weighs marks against reports, and sees no losses; nearest: \"ecn\""
+        );
+        problems.push(("audit", why));
+    }
+    if is("encoding", "ipv6") {
+        let why = format!("\"ipv6\": rule = \"{rule}\" reads the codes of IPv4; nearest: rule = \"balance\"");
+        problems.push(("encoding", why));
+    }
+    problems.extend(class_problem(values));
+    problems
+}
+
+/// A flow's account, in packets or bytes.
+#[derive(Clone, Debug, Default)]
+struct Account {
+    /// Re-Echo.
+    positive: f64,
+    /// FNE.
+    credit: f64,
+    /// CE(-1), of which reports are due.
+    negative: f64,
+    /// CE(-1) since.
+    late: VecDeque<(Time, f64)>,
+    /// Averages: of Re-Echo that met nothing, of RE = 0, of CE. FNE is in none.
+    unmarked: f64,
+    declared: f64,
+    marked: f64,
+    sanctioned: bool,
+}
+
+impl Account {
+    /// Brings what is due up to `now`; gives the deficit.
+    fn deficit(&mut self, now: Time, lag: Duration) -> f64 {
+        while let Some(&(since, amount)) = self.late.front()
+            && now.since(since) >= lag
+        {
+            self.negative += amount;
+            self.late.pop_front();
+        }
+        self.negative - self.positive - self.credit
+    }
+}
+
+/// The account of flows that have declared nothing.
+const STRANGERS: u64 = u64::MAX;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    seen_flows: u64,
+    sanctioned_flows: u64,
+    sanctioned: u64,
+    arrived: u64,
+    positive: f64,
+    credit: f64,
+    negative: f64,
+    balance: f64,
+    least: f64,
+}
+
+/// A dropper.
+#[derive(Clone, Debug)]
+pub struct Dropper {
+    params: Params,
+    flows: Kept<Account>,
+    counts: Counts,
+}
+
+impl Dropper {
+    /// A dropper that has seen nothing.
+    pub fn new(params: Params) -> Dropper {
+        Dropper { params, flows: Kept::new(Some(params.idle)), counts: Counts::default() }
+    }
+
+    /// Whether a packet of `flow` is picked. A number is drawn where a share is.
+    pub fn judge<D: Draw>(&mut self, packet: &Packet, flow: u64, now: Time, draws: &mut D) -> bool {
+        let codepoint = packet.codepoint();
+        let Some(worth) = codepoint.worth() else { return false };
+        let params = self.params;
+        self.flows.forget(now);
+        let known = self.flows.get(flow).is_some();
+        // 11 with RE = 0 of a flow that nobody knows is a marked packet of RFC 3168.
+        if !known && codepoint == Codepoint::Cancelled {
+            return false;
+        }
+        let alone = known || worth > 0 || !params.together;
+        let (counts, mut fresh) = (&mut self.counts, false);
+        let account = self.flows.of(if alone { flow } else { STRANGERS }, now, || {
+            fresh = true;
+            Account::default()
+        });
+        counts.seen_flows += u64::from(fresh);
+        counts.arrived += 1;
+        let amount = match params.unit {
+            Unit::Packets => 1.0,
+            Unit::Bytes => f64::from(packet.size),
+        };
+        if let Rule::Paper { weight, .. } = params.rule
+            && codepoint != Codepoint::Credit
+        {
+            let one = |yes: bool| if yes { 1.0 } else { 0.0 };
+            let cancelled = codepoint == Codepoint::Cancelled;
+            account.unmarked += weight * (one(codepoint == Codepoint::ReEcho) - account.unmarked);
+            account.declared +=
+                weight * (one(codepoint == Codepoint::ReEcho || cancelled) - account.declared);
+            account.marked += weight * (one(codepoint == Codepoint::Negative || cancelled) - account.marked);
+        }
+        let negative = account.deficit(now, params.lag) > params.allowance;
+        let picked = worth <= 0
+            && negative
+            && match params.rule {
+                Rule::Strict => codepoint != Codepoint::Cancelled,
+                Rule::NegativeOnly => worth < 0,
+                Rule::Paper { rho, .. } => {
+                    let rho = rho.unwrap_or(account.declared);
+                    let share = deficit_share(rho, account.marked, account.unmarked);
+                    share >= 1.0 || share > 0.0 && draws.open01() < share
+                }
+            };
+        if picked {
+            counts.sanctioned += 1;
+            counts.sanctioned_flows += u64::from(!std::mem::replace(&mut account.sanctioned, true));
+        } else {
+            // What is dropped does not count.
+            match codepoint {
+                Codepoint::ReEcho => {
+                    account.positive += amount;
+                    counts.positive += amount;
+                }
+                Codepoint::Credit => {
+                    account.credit += amount;
+                    counts.credit += amount;
+                }
+                Codepoint::Negative => {
+                    account.late.push_back((now, amount));
+                    counts.negative += amount;
+                }
+                _ => {}
+            }
+        }
+        counts.balance = -account.deficit(now, params.lag);
+        counts.least = counts.least.min(counts.balance);
+        picked
+    }
+
+    fn observe(&self, name: &str) -> Option<f64> {
+        let counts = &self.counts;
+        match name {
+            "flows" => Some(self.flows.len() as f64),
+            "seen_flows" => Some(counts.seen_flows as f64),
+            "sanctioned_flows" => Some(counts.sanctioned_flows as f64),
+            "sanctioned" => Some(counts.sanctioned as f64),
+            "arrived" => Some(counts.arrived as f64),
+            "marks_met" => Some(counts.negative),
+            "losses_met" | "held" => Some(0.0),
+            "reports" => Some(counts.positive),
+            "credits" => Some(counts.credit),
+            "balance" => Some(counts.balance),
+            "least_balance" => Some(counts.least),
+            _ => None,
+        }
+    }
+}
+
+/// An auditor of any rule.
+#[derive(Clone, Debug)]
+pub enum Auditing {
+    /// Of ConEx.
+    Auditor(Auditor),
+    /// Of re-ECN.
+    Dropper(Dropper),
+}
+
+impl Station for Auditing {
+    const TABLE: &'static Mechanism = &auditor::TABLE;
+
+    fn build(values: &Values, owner: Owner) -> Result<Auditing, Vec<Problem>> {
+        if is_named(values) {
+            return Params::new(values, owner.classes).map(|params| Auditing::Dropper(Dropper::new(params)));
+        }
+        let own = problems(values);
+        let built = Auditor::build(values, owner);
+        if own.is_empty() {
+            built.map(Auditing::Auditor)
+        } else {
+            Err([built.err().unwrap_or_default(), own].concat())
+        }
+    }
+
+    #[inline]
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        match self {
+            Auditing::Auditor(auditor) => auditor.forward(packet, cx),
+            Auditing::Dropper(dropper) => {
+                match (dropper.judge(packet, cx.whose.flow, cx.now, cx.stream), dropper.params.class) {
+                    (false, _) => Pass::On,
+                    (true, None) => Pass::Drop(Reason::Audited),
+                    (true, Some(class)) => {
+                        packet.class = class;
+                        Pass::On
+                    }
+                }
+            }
+        }
+    }
+
+    fn wake(&mut self, cx: &mut Cx) {
+        if let Auditing::Auditor(auditor) = self {
+            auditor.wake(cx);
+        }
+    }
+
+    fn held(&self) -> Vec<HeldPacket> {
+        match self {
+            Auditing::Auditor(auditor) => auditor.held(),
+            Auditing::Dropper(_) => Vec::new(),
+        }
+    }
+
+    fn observe(&self, name: &str, now: Time) -> Option<f64> {
+        match self {
+            Auditing::Auditor(auditor) => auditor.observe(name, now),
+            Auditing::Dropper(dropper) => dropper.observe(name),
+        }
+    }
+
+    fn classes_after(values: &Values, class: &str) -> Vec<String> {
+        Auditor::classes_after(values, class)
+    }
+
+    fn classes_given(values: &Values) -> Vec<(&'static str, String)> {
+        Auditor::classes_given(values)
+    }
+
+    fn problems(values: &Values) -> Vec<Problem> {
+        if is_named(values) {
+            problems(values)
+        } else {
+            [Auditor::problems(values), problems(values)].concat()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenflow_base::packet::ip;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Stepper;
+
+    use Codepoint::{Cancelled, Credit, Negative, NotCapable, NotMarked, ReEcho};
+
+    fn params(rule: Rule) -> Params {
+        Params {
+            rule,
+            unit: Unit::Packets,
+            allowance: 3.0,
+            lag: Duration(1_000_000_000),
+            class: None,
+            together: false,
+            idle: Duration(60_000_000_000),
+        }
+    }
+
+    fn packet(codepoint: Codepoint) -> Packet {
+        let mut packet = Packet { ip: ip::DATAGRAM, ..Packet::new(0, 1000, 960) }.with_ecn(codepoint.ecn());
+        packet.set_re(codepoint.re());
+        packet
+    }
+
+    fn judge(dropper: &mut Dropper, codepoint: Codepoint, seconds: f64) -> bool {
+        dropper.judge(&packet(codepoint), 1, Time::from_seconds(seconds), &mut Stepper::new(1).stream)
+    }
+
+    /// Negative packets weigh two round trips later, and three of them are overlooked; one report repairs, and is never dropped itself.
+    #[test]
+    fn a_flow_is_negative_late_and_only_as_long_as_it_is() {
+        let mut dropper = Dropper::new(params(Rule::Strict));
+        assert!((0..5).all(|_| !judge(&mut dropper, Negative, 0.0)));
+        assert!(!judge(&mut dropper, NotMarked, 0.999));
+        assert!(judge(&mut dropper, NotMarked, 1.0), "five, of which three are overlooked");
+        assert!(judge(&mut dropper, Negative, 1.0) && !judge(&mut dropper, Cancelled, 1.0));
+        assert!(!judge(&mut dropper, ReEcho, 1.0));
+        assert!(judge(&mut dropper, NotMarked, 1.0), "4 are more than 3");
+        assert!(!judge(&mut dropper, Credit, 1.0));
+        assert!(!judge(&mut dropper, NotMarked, 1.0), "3 are not");
+        assert_eq!((dropper.counts.balance, dropper.counts.least), (-3.0, -5.0));
+        assert!(!judge(&mut dropper, NotCapable, 1.0), "legacy traffic is nobody's debt");
+    }
+
+    /// Dropped packets do not count: a flow that declares nothing is removed completely, and its balance stands still.
+    #[test]
+    fn what_is_dropped_does_not_count() {
+        let mut dropper = Dropper::new(params(Rule::Strict));
+        for n in 0..1000 {
+            judge(&mut dropper, Negative, f64::from(n) * 0.01);
+        }
+        // Marked packets of the first second pass: 0.00, 0.01, 0.02, 0.03 are due at 1.03.
+        assert_eq!((dropper.counts.sanctioned, dropper.counts.negative), (1000 - 103, 103.0));
+    }
+
+    #[test]
+    fn negative_packets_alone() {
+        let mut dropper = Dropper::new(params(Rule::NegativeOnly));
+        assert!((0..9).all(|_| !judge(&mut dropper, Negative, 0.0)));
+        assert_eq!(
+            [NotMarked, Cancelled, Negative, ReEcho].map(|code| judge(&mut dropper, code, 1.0)),
+            [false, false, true, false]
+        );
+    }
+
+    /// Dossier 2.18: h = 0.02, p = 0.05: of 1000 packets 19 positive, 1 cancelled, 49 negative, 931 neutral. Balance -30, pd 0.030; strict
+    /// takes all 980 that declare nothing.
+    #[test]
+    fn golden_numbers_of_the_dropper() {
+        assert!((deficit_share(0.02, 0.05, 0.019) - 0.030).abs() < 1e-12);
+        assert_eq!((deficit_share(0.5, 0.01, 0.5), deficit_share(0.0, 1.5, 0.0)), (0.0, 1.0));
+        let thousand = || {
+            let mut all = vec![NotMarked; 931];
+            all.extend([ReEcho; 19].iter().chain(&[Cancelled; 1]).chain(&[Negative; 49]));
+            let n = all.len();
+            (0..n).map(move |k| all[k * 617 % n]) // well mixed: 617 and 1000 have no common factor
+        };
+        let mut strict = Dropper::new(Params { lag: Duration(10_000_000_000), ..params(Rule::Strict) });
+        judge(&mut strict, NotMarked, 0.0);
+        for code in thousand() {
+            assert!(!judge(&mut strict, code, 1.0));
+        }
+        assert_eq!(strict.counts.negative - strict.counts.positive, 30.0);
+        let dropped = thousand().filter(|code| judge(&mut strict.clone(), *code, 11.0)).count();
+        assert_eq!((dropped, strict.clone().counts.sanctioned), (980, 0));
+        // The formula over many such thousands: 3 % of what declares nothing.
+        let rule = Rule::Paper { rho: None, weight: 0.001 };
+        let mut paper = Dropper::new(Params { lag: Duration(1_000_000_000), ..params(rule) });
+        let mut by_hand = Stepper::new(5);
+        let mut picked = 0u32;
+        for round in 0..200u32 {
+            for code in thousand() {
+                let now = Time::from_seconds(f64::from(round));
+                let was = paper.judge(&packet(code), 1, now, &mut by_hand.stream);
+                picked += u32::from(was && round >= 20);
+            }
+        }
+        let share = f64::from(picked) / (180.0 * 980.0);
+        assert!((share - 0.030).abs() < 0.002, "{share}");
+    }
+
+    /// What `phi` of its congestion declares; one report a mark, a round trip after the packet came, on data sent at even gaps.
+    struct Flow {
+        echoes: VecDeque<(f64, ())>,
+        owed: f64,
+        sent: u32,
+    }
+
+    /// The shares of packets that pass, and of flows that are sanctioned, of `flows` that each send `packets`, one each `gap` seconds.
+    fn through(rule: Rule, phi: f64, p: f64, rtt: f64, flows: usize, packets: u32, most: f64) -> (f64, f64) {
+        let lag = Duration::from_seconds(2.0 * most);
+        let mut dropper = Dropper::new(Params { lag, ..params(rule) });
+        let mut all: Vec<Flow> =
+            (0..flows).map(|_| Flow { echoes: VecDeque::new(), owed: 0.0, sent: 0 }).collect();
+        let mut by_hand = Stepper::new(11);
+        let (gap, mut passed) = (rtt / 20.0, 0u64);
+        for n in 0..packets {
+            for (id, flow) in all.iter_mut().enumerate() {
+                let sent = (f64::from(n) + id as f64 / flows as f64) * gap;
+                while flow.echoes.front().is_some_and(|(due, ())| *due <= sent) {
+                    flow.echoes.pop_front();
+                    flow.owed += phi;
+                }
+                flow.sent += 1;
+                let code = match flow.sent {
+                    _ if flow.owed >= 1.0 => {
+                        flow.owed -= 1.0;
+                        ReEcho
+                    }
+                    1 | 3 => Credit,
+                    _ => NotMarked,
+                };
+                let marked = by_hand.stream.open01() < p;
+                let code = if marked { code.marked(true).unwrap_or(code) } else { code };
+                let arrives = Time::from_seconds(sent + rtt / 2.0);
+                if dropper.judge(&packet(code), id as u64, arrives, &mut by_hand.stream) {
+                    continue; // and its mark is not heard of
+                }
+                passed += 1;
+                if marked {
+                    flow.echoes.push_back((sent + rtt, ()));
+                }
+            }
+        }
+        let total = f64::from(packets) * flows as f64;
+        (passed as f64 / total, dropper.counts.sanctioned_flows as f64 / flows as f64)
+    }
+
+    /// Issue: an honest flow is not sanctioned, whatever its round trip up to the longest, its marks and its company.
+    #[test]
+    fn honest_flows_are_not_sanctioned() {
+        for rule in [Rule::Strict, Rule::NegativeOnly, Rule::Paper { rho: None, weight: 0.01 }] {
+            for rtt in [0.02, 0.1, 0.6] {
+                for (p, flows, packets) in [
+                    (1e-4, 5, 20_000),
+                    (1e-3, 5, 20_000),
+                    (1e-2, 100, 1_000),
+                    (3e-2, 100, 1_000),
+                    (3e-2, 5, 20_000),
+                ] {
+                    assert_eq!(
+                        through(rule, 1.0, p, rtt, flows, packets, 0.6),
+                        (1.0, 0.0),
+                        "{rule:?} {rtt} {p} {flows}"
+                    );
+                }
+            }
+        }
+        assert_eq!(through(Rule::Strict, 1.0, 3e-2, 0.1, 10_000, 60, 0.6), (1.0, 0.0));
+        assert_eq!(
+            through(Rule::Strict, 2.0, 3e-2, 0.1, 100, 1_000, 0.6),
+            (1.0, 0.0),
+            "who declares too much neither"
+        );
+    }
+
+    /// Issue: who understates is held. Under `strict` a flow gets its share phi of the marks through and no more, for every mark beyond is
+    /// repaid before anything else goes on; the formula of the paper hardly holds it.
+    #[test]
+    fn understating_flows_are_held() {
+        for (phi, strict) in [(0.0, 0.05), (0.25, 0.2), (0.5, 0.3), (0.75, 0.5)] {
+            let (passed, sanctioned) = through(Rule::Strict, phi, 3e-2, 0.1, 100, 20_000, 0.1);
+            assert!(passed < strict && sanctioned > 0.99, "{phi}: {passed} {sanctioned}");
+            let (paper, _) =
+                through(Rule::Paper { rho: None, weight: 0.01 }, phi, 3e-2, 0.1, 100, 20_000, 0.1);
+            assert!(paper > 0.9, "{phi}: {paper}");
+        }
+        let (passed, _) = through(Rule::Strict, 0.0, 3e-2, 0.1, 100, 20_000, 0.6);
+        assert!(passed < 0.05, "{passed}");
+    }
+
+    #[test]
+    fn everything_wrong_is_said_at_once() {
+        let word = |name: &'static str, word: &str| (name, Value::Word(word.into()));
+        let values = Values(
+            [
+                word("rule", "strict"),
+                word("action", "delay"),
+                word("audit", "loss"),
+                word("encoding", "ipv6"),
+                ("rho", Value::Number(0.1)),
+                ("limit", Value::Packets(3.0)),
+            ]
+            .into_iter()
+            .collect(),
+        );
+        let names: Vec<&str> = problems(&values).iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["rho", "limit", "delay", "action", "audit", "encoding"]);
+    }
+
+    proptest! {
+        /// Whatever comes: a report or credit is never dropped, nor a packet of a flow that is not negative; and dropping nothing else, the
+        /// deficit never exceeds what was under way in the lag.
+        #[test]
+        fn worth_plus_one_is_never_dropped(codes in prop::collection::vec((0u8..8, 0u64..400), 1..400), which in 0usize..3) {
+            let rule = [Rule::Strict, Rule::NegativeOnly, Rule::Paper { rho: None, weight: 0.05 }][which];
+            let mut dropper = Dropper::new(params(rule));
+            let mut by_hand = Stepper::new(2);
+            let mut now = Time::ZERO;
+            let mut history: Vec<(Time, f64)> = Vec::new();
+            for (code, gap) in codes {
+                now += Duration(gap * 1_000_000);
+                let code = evenflow_base::codepoint::CODEPOINTS[usize::from(code)];
+                let deficit: f64 = history.iter()
+                    .map(|(at, worth)| if *worth > 0.0 || now.since(*at) >= Duration(1_000_000_000) { -worth } else { 0.0 }).sum();
+                let picked = dropper.judge(&packet(code), 1, now, &mut by_hand.stream);
+                prop_assert!(!picked || code.worth().is_some_and(|worth| worth <= 0));
+                prop_assert!(!picked || deficit > 3.0, "{}", deficit);
+                if rule == Rule::Strict && matches!(code, NotMarked | Negative) {
+                    prop_assert_eq!(picked, deficit > 3.0 );
+                }
+                if !picked && let Some(worth) = code.worth() {
+                    history.push((now, f64::from(worth)));
+                }
+            }
+        }
+    }
+}
