@@ -38,12 +38,15 @@ def rate_axis(ax: Axes) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def curves(ax: Axes, series: Series, measure: Measure, *, free: bool = True, index: int = 0, words: str = "") -> None:
-    """A line with its band for each curve, and a level line for what is without policing."""
+def curves(ax: Axes, series: Series, measure: Measure, *, free: bool = True) -> None:
+    """A line with its band for each curve, and a level line for what is without policing.
+
+    Curves are named by what tells them apart; what they have in common stands in titles.
+    """
     found = series.values()
-    for number, value in enumerate(found, index):
+    for number, value in enumerate(found):
         grid, values = series.over_r(value, measure)
-        label = f"{series.words(value)}{words}"
+        label = measures.words(**{series.label: value})
         plots.band(ax, curve_of(grid, values, LEVEL), label=label, index=number)
         if free and not series.shared:
             level(ax, series, value, measure, plots.COLOURS[number % len(plots.COLOURS)])

@@ -325,6 +325,8 @@ def relative_half_width(values: Floats, level: float, runs: int = RUNS) -> Inter
 
 _WORDS: Vocabulary = {
     "harshness": str,
+    "rule": str,
+    "red": str,
     "variant": str,
     "control": str,
     "r": lambda v: f"r = {plain(v)}",
