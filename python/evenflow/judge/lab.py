@@ -76,6 +76,35 @@ def in_words(vocabulary: Vocabulary, labels: Mapping[str, Label]) -> str:
     )
 
 
+def over(top: float | None, bottom: float | None) -> float | None:
+    """A quotient of two numbers of a run: infinite where nothing is below, undefined where nothing is in either."""
+    if top is None or bottom is None or (top == 0 and bottom == 0):
+        return None
+    return top / bottom if bottom > 0 else math.inf
+
+
+def quotient(a: Floats, b: Floats) -> Floats:
+    """The same of two arrays, element by element."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.asarray(a, dtype=np.float64) / np.asarray(b, dtype=np.float64)
+    return found
+
+
+def scaled(value: float | None, factor: float) -> float | None:
+    """A number of a run in another unit; undefined where it is."""
+    return None if value is None else value * factor
+
+
+def of_arrived(found: Mapping[str, Any], what: str) -> float | None:
+    """Share of the packets arriving at a link that it marked (`what` is "marks") or dropped ("drops").
+
+    Args:
+        found: the record's table of the link, or of one class at it.
+    """
+    arrived = found["arrived_packets"]
+    return float(sum(found[what].values())) / float(arrived) if arrived else None
+
+
 class Spot:
     """The runs of one point, in seed order."""
 

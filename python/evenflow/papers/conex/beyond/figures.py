@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenflow import plots
-from evenflow.lab import Lab, curve_of, plain
+from evenflow.lab import Lab, curve_of, plain, quotient
 
 from .. import measures
 from .. import network as net
 from ..drawing import GREY, R, curves, legend_below, rate_axis
-from ..forms import quotient
 from ..measures import Series
 from ..video import measures as video
 

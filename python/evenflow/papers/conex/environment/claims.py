@@ -8,12 +8,12 @@ import numpy as np
 
 from evenflow.claims import Check, Data
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Measure
+from evenflow.lab import Floats, Measure, quotient
 
 from .. import measures
 from .. import network as net
 from ..claims import claims
-from ..forms import at_most_values, first_over_last, free_steps, neighbours, quotient, ranks_agree
+from ..forms import at_most_values, first_over_last, free_steps, neighbours, ranks_agree
 from ..measures import Series, words
 from .runs import CONTROL, RTT
 

@@ -10,14 +10,14 @@ import numpy as np
 from evenflow import kit
 from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Lab, chosen_by_others
+from evenflow.lab import Floats, Lab, chosen_by_others, quotient
 from evenflow.stats import mean_interval
 
 from .. import measures
 from .. import network as net
 from ..choices import Options
 from ..claims import claims
-from ..forms import at_most_values, mean_rank, neighbours, quotient
+from ..forms import at_most_values, mean_rank, neighbours
 from ..measures import ON, Series, spread, words
 from . import measures as here
 from .runs import HARSHNESS, of_depth

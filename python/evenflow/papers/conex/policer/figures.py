@@ -32,10 +32,11 @@ def x_artefact(table: Table) -> Figure:
     times, free = _by_second(lab.at(policing=NONE))
     for ax, r in zip(axes, rates, strict=True):
         found = _by_second(lab.at(policing=ON, r=r))[1]
+        seen = max(0.15, min(1.0, 2 / found.shape[1]))
         ax.plot(times, free.mean(axis=1), color=GREY, linestyle=(0, (6, 2)), linewidth=1.0, label="no policing, mean")
         for number, rate in enumerate(found.T):
             words = None if number else "policed, single runs"
-            ax.plot(times, rate, color=plots.COLOURS[0], linewidth=0.6, alpha=max(0.15, 2 / found.shape[1]), label=words)
+            ax.plot(times, rate, color=plots.COLOURS[0], linewidth=0.6, alpha=seen, label=words)
         ax.plot(times, found.mean(axis=1), color=plots.COLOURS[1], linewidth=1.6, label="policed, mean")
         ax.axvline(here.ALONE_S, color=GREY, linewidth=0.8, zorder=0)
         y = "throughput of the user who stays (Mbit/s)" if r == rates[0] else ""

@@ -7,13 +7,13 @@ import numpy as np
 from evenflow import kit
 from evenflow.claims import Check, Data
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Measure
+from evenflow.lab import Floats, Measure, quotient
 
 from .. import measures
 from .. import network as net
 from ..claims import claims
 from ..environment.runs import RTT
-from ..forms import at_most_values, each_r, first_over_last, free_steps, neighbours, quotient, rank_over_r
+from ..forms import at_most_values, each_r, first_over_last, free_steps, neighbours, rank_over_r
 from ..measures import Series, relative_spread, spread, words
 from .runs import ALMOST_FREE, FIGURES, HIGH, JUST_ABOVE, LOW, PROBABILITY, QUEUE, of
 

@@ -8,13 +8,12 @@ import numpy as np
 
 from evenflow.claims import Check, Data
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Lab, chosen_by_others, select
+from evenflow.lab import Floats, Lab, chosen_by_others, quotient, select
 
 from .. import measures
 from .. import network as net
 from ..choices import Options
 from ..claims import claims
-from ..forms import quotient
 from ..measures import ON, words
 
 POLICED = 10.0

@@ -10,12 +10,12 @@ import numpy as np
 from evenflow import kit
 from evenflow.claims import Check, Data
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Measure, chosen_by_others
+from evenflow.lab import Floats, Measure, chosen_by_others, quotient
 
 from .. import measures
 from .. import network as net
 from ..claims import claims
-from ..forms import at_most_values, each_r, free_steps, quotient, rank_over_r, ranks_agree
+from ..forms import at_most_values, each_r, free_steps, rank_over_r, ranks_agree
 from ..measures import Series, words
 from ..policer.claims import MIDDLE
 from . import measures as here

@@ -9,12 +9,12 @@ import numpy as np
 from evenflow import kit, qoe
 from evenflow.claims import Check, Data
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Lab, Measure, Spot, select
+from evenflow.lab import Floats, Lab, Measure, Spot, quotient, select
 
 from .. import measures
 from .. import network as net
 from ..claims import claims
-from ..forms import quotient, rank_over_r, ranks_agree
+from ..forms import rank_over_r, ranks_agree
 from ..measures import ON, words
 from . import measures as here
 
