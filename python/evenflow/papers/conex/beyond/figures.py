@@ -44,7 +44,7 @@ def x_volume(table: Table, names: Mapping[str, Sequence[str]]) -> Figure:
             found = [_volume(run, mine) for run in spot.runs]
             curve = curve_of(found[0][0], np.array([values for _, values in found]).T, net.LEVEL)
             plots.band(ax, curve, label=f"{group} user", index=index, marker="")
-        times = np.array([0.0, net.DURATION_S])
+        times = np.linspace(0.0, net.DURATION_S, 101)  # a straight line is none on this axis
         allowed = (net.WINDOW_PACKETS + r * times) * net.PACKET_BYTES / KILO
         ax.plot(times, allowed, color=GREY, linestyle=":", linewidth=1.0, label="allowed")
         ax.set_yscale("log")

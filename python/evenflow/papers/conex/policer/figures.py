@@ -61,7 +61,7 @@ def x_left(table: Table) -> Figure:
             grid, values = lab.curve("r", measure, level=state, duration_s=duration)
             plots.band(ax, curve_of(grid, values, LEVEL), label=words, index=number)
     for ax, y, title in ((a, U, "a"), (b, "light users' packets policed (%)", "b")):
-        rate_axis(ax)
+        rate_axis(ax, max(lab.grid("r")))
         plots.name_axes(ax, R, y, title=title, zero=ax is b, legend=False)
     a.set_yscale("log")
     legend_below(figure, a, 4)
