@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..run.study import Curve, Run, notice
 from ..stats import Interval, mean_interval
-from .claims import Check, Scale
+from .claims import Check, Scale, number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -300,6 +300,23 @@ def within(value: float, share: float) -> tuple[float, float]:
 def select(grid: Iterable[float], lo: float = -math.inf, hi: float = math.inf) -> list[float]:
     """Grid values from ``lo`` to ``hi``, both included."""
     return [x for x in grid if lo - 1e-9 <= x <= hi + 1e-9]
+
+
+# --- Numbers in notes -------------------------------------------------------------------------------------------------
+
+
+def short(values: Floats | float) -> str:
+    """A mean over what is defined, to three digits."""
+    found = np.asarray(values, dtype=np.float64)
+    if np.isnan(found).all():
+        return "undefined"
+    return number(float(f"{float(np.nanmean(found)):.3g}"))
+
+
+def span(values: Sequence[float]) -> str:
+    """From the least to the greatest that is defined, to three digits."""
+    found = [value for value in values if not math.isnan(value)]
+    return f"{short(min(found))} to {short(max(found))}" if found else "undefined"
 
 
 # --- Numbers behind a figure ----------------------------------------------------------------------------------------

@@ -7,14 +7,12 @@ delay: waiting time before transmission, ms (Table 2). All of [60, 180] s.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from evenflow.claims import number
 from evenflow.lab import Floats, Measure, Vocabulary, in_words, of_arrived, over, plain, scaled
 
 from .network import LINK
@@ -143,24 +141,10 @@ def words(**labels: Label) -> str:
 # --- Numbers in notes -----------------------------------------------------------------------------------------------
 
 
-def short(values: Floats | float) -> str:
-    """A mean over what is defined, to three digits."""
-    found = np.asarray(values, dtype=np.float64)
-    if np.isnan(found).all():
-        return "undefined"
-    return number(float(f"{float(np.nanmean(found)):.3g}"))
-
-
 def ratio(values: Floats | float) -> str:
     """The mean of a ratio near 1, to three decimals."""
     found = np.asarray(values, dtype=np.float64)
     return "undefined" if np.isnan(found).all() else f"{float(np.nanmean(found)):.3f}"
-
-
-def span(values: Sequence[float]) -> str:
-    """From the least to the greatest that is defined, to three digits."""
-    found = [value for value in values if not math.isnan(value)]
-    return f"{short(min(found))} to {short(max(found))}" if found else "undefined"
 
 
 def percent(share: float) -> str:
