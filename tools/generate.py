@@ -545,7 +545,7 @@ def wanted(only_readme: bool) -> dict[Path, str]:
             files[page] = ledgers(validation_pages.filled(text))
         for key in TITLES:
             page = ROOT / "python" / "evenflow" / "papers" / key / "README.md"
-            files[page] = changes(key, sensitivity(key, page.read_text(encoding="utf-8")))
+            files[page] = ledgers(changes(key, sensitivity(key, page.read_text(encoding="utf-8"))))
         files[CONTRIBUTING] = house.filled(CONTRIBUTING.read_text(encoding="utf-8"))
     if README.exists():
         files[README] = ledgers(README.read_text(encoding="utf-8"))

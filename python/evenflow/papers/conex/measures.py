@@ -133,6 +133,12 @@ def delay_of(group: str, run: Run) -> float | None:
     return scaled(_class(run, group)["queue_delay_s_mean"], 1e3)
 
 
+def arrived(group: str, run: Run) -> float:
+    """Packets of a user of the group that reached the bottleneck, a second."""
+    users = float(run.json["groups"][group]["users"])
+    return float(_class(run, group)["arrived_packets"]) / users / window_s(run)
+
+
 def lost(group: str, run: Run) -> float | None:
     """Share of the group's packets reaching the bottleneck that it dropped, %."""
     return scaled(of_arrived(_class(run, group), "drops"), 100)
