@@ -2,15 +2,23 @@
 
 Four users download over ten connections each; twenty others watch a video of two minutes. Behind drop-tail each
 connection gets the same, which is less than a video needs: it stalls again and again. It helps if downloads give way by
-themselves (LEDBAT), or if the link is shared by users.
+themselves (LEDBAT), if the link is shared by users, or if everybody reports the losses that he meets (ConEx) and a
+policer lets each user have eight of them a second: downloads exceed that, videos do not.
 """
 
 import evenflow as ef
 
+POLICER = {"kind": "congestion-policer", "rate": "8 packets/s", "depth": "100 packets", "harshness": "strict"}
+EXPOSED = {
+    "stages.police": {**POLICER, "charge": "pass", "per": "user"},
+    **{f"groups.{name}.path": ["police", "line"] for name in ("heavy", "light")},
+    **{f"groups.{name}.tcp.conex": {"report": "loss", "unit": "packets"} for name in ("heavy", "light")},
+}
 CASES = {
     "drop-tail": {},
     "LEDBAT": {"groups.heavy.tcp.congestion_control": "ledbat"},
     "DRR per user": {"links.line.queue.scheduler": {"kind": "drr", "per": "user"}},
+    "ConEx": EXPOSED,
     "no downloads": {"groups.heavy.traffic": {"kind": "bulk", "start": "200 s"}},
 }
 TCP = {"congestion_control": "cubic", "send_buffer": "2 MB"}

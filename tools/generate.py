@@ -394,6 +394,9 @@ def ledgers(text: str) -> str:
 def sensitivity(key: str, text: str) -> str:
     """A paper's README with the table of its options and of the verdicts that change with them."""
     ledger = read_ledger(shipped_ledger(key)) or {}
+    whole = bool(ledger.get("sensitivity"))
+    if not whole:
+        ledger = json.loads(alone(key).read_text(encoding="utf-8")) if alone(key).exists() else {}
     rows = ledger.get("sensitivity") or []
     lines = ["Not examined yet."]
     if rows:
@@ -405,17 +408,25 @@ def sensitivity(key: str, text: str) -> str:
             changes = "; ".join(
                 f"{c['id'].removeprefix(key + '-')} {c['before']} → {c['after']}" for c in row["changes"]
             )
+            over = f" ({', '.join(row['over'])})" if row.get("over") else ""
             lines.append(
                 f"| `{row['option']}` | {row['default']} | {row['value']} "
-                f"| {row.get('scale', ledger['sensitivity_scale'])} | {changes or 'none'} |"
+                f"| {row.get('scale', ledger['sensitivity_scale'])}{over} | {changes or 'none'} |"
             )
         scale, engine = ledger["sensitivity_scale"], ledger["sensitivity_engine"][:16]
+        usual = "at full scale" if whole else f"at `--scale {scale}`"
         lines += [
             "",
-            f"By the paper's own words and numbers: the verdict at full scale → one decided with that choice, at "
+            f"By the paper's own words and numbers: the verdict {usual} → one decided with that choice, at "
             f"`--scale {scale}` or where the column says so at the paper's (engine {engine}). What is undecided with "
             "few runs is left out.",
         ]
+        if any(row.get("over") for row in rows):
+            lines[-1] += " In brackets: the experiments whose claims were looked at, where it was not all of them."
+        made = {(row["option"], row["value"]) for row in rows}
+        left = [f"`{o.name}={v}`" for o in load(key).options for v in o.values[1:] if (o.name, v) not in made]
+        if left:
+            lines[-1] += f" Not examined yet: {', '.join(left)}."
     start, end = "<!-- sensitivity -->", "<!-- /sensitivity -->"
     before, found, rest = text.partition(start)
     return before + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2] if found else text
@@ -488,13 +499,21 @@ def record_carried(key: str) -> None:
     shutil.copy(ROOT / "out" / key / carry.CARRIED, ledger_of(key).parent / carry.CARRIED)
 
 
+def alone(key: str) -> Path:
+    """What depends on a paper's options, where no ledger ships that it could stand in."""
+    return shipped_ledger(key).parent / "sensitivity.json"
+
+
 def record_sensitivity(key: str) -> None:
-    """Ship what depends on a paper's options, from a whole run of their values; into the ledger that ships."""
+    """Ship what depends on a paper's options, from a whole run of their values; into the ledger that ships.
+
+    Where none ships yet it stands alone, and verdicts are compared with those of the same scale.
+    """
     found = read_ledger(ROOT / "out" / f"{key}-sensitivity" / LEDGER)
     shipped = read_ledger(shipped_ledger(key))
-    if found is None or not found["complete"] or not found["sensitivity"] or shipped is None:
+    if found is None or not found["complete"] or not found["sensitivity"]:
         sys.exit(f"out/{key}-sensitivity/{LEDGER} is not that of a whole run; run: make sensitivity PAPER={key}")
-    usual = {row["id"]: row["verdict"] for row in shipped["claims"]}
+    usual = {row["id"]: row["verdict"] for row in (shipped or found)["claims"]}
     for row in found["sensitivity"]:
         # with few runs much is undecided: what counts is a verdict that is decided, and not that of the whole run
         row["changes"] = [
@@ -503,7 +522,12 @@ def record_sensitivity(key: str) -> None:
             if (after := change["after"].split()[0]) != usual[change["id"]]
             and (after != "undecided" or row.get("scale") == "paper")
         ]
-    shipped |= dict(zip(SENSITIVITY, (found["sensitivity"], found["engine"], found["scale"]), strict=True))
+    made = dict(zip(SENSITIVITY, (found["sensitivity"], found["engine"], found["scale"]), strict=True))
+    if shipped is None:
+        alone(key).write_text(json.dumps(made, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        return
+    alone(key).unlink(missing_ok=True)
+    shipped |= made
     shipped["claims"] = say_options(shipped["claims"], found["sensitivity"])
     shipped_ledger(key).write_text(json.dumps(shipped, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
@@ -552,7 +576,7 @@ def wanted(only_readme: bool) -> dict[Path, str]:
             files[page] = ledgers(validation_pages.filled(text))
         for key in TITLES:
             page = ROOT / "python" / "evenflow" / "papers" / key / "README.md"
-            files[page] = changes(key, sensitivity(key, page.read_text(encoding="utf-8")))
+            files[page] = ledgers(changes(key, sensitivity(key, page.read_text(encoding="utf-8"))))
         files[CONTRIBUTING] = house.filled(CONTRIBUTING.read_text(encoding="utf-8"))
     if README.exists():
         files[README] = ledgers(README.read_text(encoding="utf-8"))

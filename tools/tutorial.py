@@ -25,10 +25,24 @@ def execute(notebook: Any, folder: Path) -> None:
     NotebookClient(notebook, timeout=TIMEOUT_S, resources={"metadata": {"path": str(folder)}}).execute()
 
 
+def joined(outputs: list[Any]) -> list[Any]:
+    """What a cell prints as one text: where a kernel cuts it is a matter of time."""
+    found: list[Any] = []
+    for out in outputs:
+        last = found[-1] if found else None
+        if last is not None and last.output_type == out.output_type == "stream" and last.name == out.name:
+            last.text += out.text
+        else:
+            found.append(out)
+    return found
+
+
 def plain(notebook: Any) -> Any:
     """Without what differs from run to run: times, and versions of the language."""
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
     notebook.metadata["language_info"] = {"name": "python"}
     return notebook
 

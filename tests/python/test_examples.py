@@ -52,11 +52,14 @@ def pages(out: str, _: Path) -> None:
 
 
 def video_evening(out: str, _: Path) -> None:
-    found = {name: numbers(line_of(out, name)) for name in ("drop-tail", "LEDBAT", "DRR per user", "no downloads")}
+    names = ("drop-tail", "LEDBAT", "DRR per user", "ConEx", "no downloads")
+    found = {name: numbers(line_of(out, name)) for name in names}
     stalls, opinion = ({name: row[at] for name, row in found.items()} for at in (1, 5))
     assert stalls["drop-tail"] > 10 > 2 * stalls["DRR per user"]
     assert opinion["drop-tail"] < 1.6
     assert opinion["DRR per user"] > 4.5
+    assert opinion["ConEx"] > 4
+    assert found["ConEx"][-1] < found["drop-tail"][-1]
     assert opinion["LEDBAT"] > opinion["drop-tail"]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..run.study import Curve, Run, notice
 from ..stats import Interval, mean_interval
-from .claims import Check, Scale
+from .claims import Check, Scale, number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,6 +74,35 @@ def in_words(vocabulary: Vocabulary, labels: Mapping[str, Label]) -> str:
     return ", ".join(
         vocabulary[name](value) if name in vocabulary else f"{name} = {plain(value)}" for name, value in labels.items()
     )
+
+
+def over(top: float | None, bottom: float | None) -> float | None:
+    """A quotient of two numbers of a run: infinite where nothing is below, undefined where nothing is in either."""
+    if top is None or bottom is None or (top == 0 and bottom == 0):
+        return None
+    return top / bottom if bottom > 0 else math.inf
+
+
+def quotient(a: Floats, b: Floats) -> Floats:
+    """The same of two arrays, element by element."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.asarray(a, dtype=np.float64) / np.asarray(b, dtype=np.float64)
+    return found
+
+
+def scaled(value: float | None, factor: float) -> float | None:
+    """A number of a run in another unit; undefined where it is."""
+    return None if value is None else value * factor
+
+
+def of_arrived(found: Mapping[str, Any], what: str) -> float | None:
+    """Share of the packets arriving at a link that it marked (`what` is "marks") or dropped ("drops").
+
+    Args:
+        found: the record's table of the link, or of one class at it.
+    """
+    arrived = found["arrived_packets"]
+    return float(sum(found[what].values())) / float(arrived) if arrived else None
 
 
 class Spot:
@@ -271,6 +300,23 @@ def within(value: float, share: float) -> tuple[float, float]:
 def select(grid: Iterable[float], lo: float = -math.inf, hi: float = math.inf) -> list[float]:
     """Grid values from ``lo`` to ``hi``, both included."""
     return [x for x in grid if lo - 1e-9 <= x <= hi + 1e-9]
+
+
+# --- Numbers in notes -------------------------------------------------------------------------------------------------
+
+
+def short(values: Floats | float) -> str:
+    """A mean over what is defined, to three digits."""
+    found = np.asarray(values, dtype=np.float64)
+    if np.isnan(found).all():
+        return "undefined"
+    return number(float(f"{float(np.nanmean(found)):.3g}"))
+
+
+def span(values: Sequence[float]) -> str:
+    """From the least to the greatest that is defined, to three digits."""
+    found = [value for value in values if not math.isnan(value)]
+    return f"{short(min(found))} to {short(max(found))}" if found else "undefined"
 
 
 # --- Numbers behind a figure ----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from ..run.study import Labels, Point, Study, Table
 from ..stats import LEVEL
@@ -104,6 +104,31 @@ class Option:
     def default(self) -> str:
         """The value taken where nothing else is asked for."""
         return self.values[0]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """One choice for each option of a paper: inherited by a frozen dataclass with a field an option.
+
+    @dataclass(frozen=True)
+    class Options(Choices):
+        delay: float = 20.0
+    """
+
+    def varied(self, values: Mapping[str, str]) -> Self:
+        """The same with other choices, as typed: each becomes what its field is."""
+        return replace(self, **{name: type(getattr(self, name))(value) for name, value in values.items()})
+
+    @classmethod
+    def chosen(cls, values: Mapping[str, str]) -> Self:
+        """From names and values as typed; both are already known to be among the paper's options."""
+        return cls().varied(values)
+
+
+def varied_by(*options: str) -> str:
+    """Where a reader finds what depends on these options: a `Deviation`'s sensitivity in words."""
+    names = " and ".join(f"“{name}”" for name in options)
+    return f"Varied by the option{'s' if len(options) > 1 else ''} {names}: see the sensitivity table."
 
 
 Parts: TypeAlias = "tuple[tuple[Experiment, ...], tuple[Claim, ...]]"

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evenflow.claims import Data
-from evenflow.paper import Deviation, Option
+from evenflow.paper import Choices, Deviation, Option
 
 from . import network as net
 from .measures import Lab, Spot, share_from
@@ -43,16 +43,11 @@ OPTIONS: tuple[Option, ...] = (
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Choices):
     """One choice for each option; the defaults are the first values above."""
 
     write: str = "512"
     timeout_window_once: str = "true"
-
-    @staticmethod
-    def chosen(values: Mapping[str, str]) -> Options:
-        """From names and values as typed; both are already known to be among `OPTIONS`."""
-        return Options(**values)
 
     @property
     def stack(self) -> Mapping[str, Any]:

@@ -6,7 +6,6 @@ waiting packets. U: busy share of the bottleneck. dBE, dEF: mean wait of a class
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -36,10 +35,7 @@ t1: Measure = partial(throughput_mbps, "light")
 
 def ratio(run: Run) -> float | None:
     """TR of one run; infinite where the light user got nothing, undefined where neither did."""
-    heavy, light = t0(run), t1(run)
-    if heavy is None or light is None or (heavy == 0 and light == 0):
-        return None
-    return heavy / light if light > 0 else math.inf
+    return lab.over(t0(run), t1(run))
 
 
 def queue(run: Run) -> float | None:
@@ -55,8 +51,7 @@ def utilisation(run: Run) -> float | None:
 def delay_ms(traffic_class: str, run: Run) -> float | None:
     """Mean wait of the class's packets at the bottleneck in ms; undefined where none of them was sent."""
     found = run.json["links"]["bottleneck"]["classes"].get(traffic_class)
-    value = found and found["queue_delay_s_mean"]
-    return None if value is None else float(value) * 1e3
+    return lab.scaled(found and found["queue_delay_s_mean"], 1e3)
 
 
 delay_be: Measure = partial(delay_ms, "be")

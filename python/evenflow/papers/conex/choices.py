@@ -6,10 +6,9 @@ which says for each other value which claims change their verdict. `charge` has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from evenflow.paper import Deviation, Option
+from evenflow.paper import Choices, Deviation, Option, varied_by
 
 OPTIONS: tuple[Option, ...] = (
     Option(
@@ -102,7 +101,7 @@ OPTIONS: tuple[Option, ...] = (
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Choices):
     """One choice for each option; the defaults are the first values above."""
 
     charge: str = "arrival"
@@ -118,22 +117,6 @@ class Options:
     ledbat_target: float = 25.0
     flows: str = "completed"
     video: str = "payload"
-
-    def varied(self, values: Mapping[str, str]) -> Options:
-        """The same with other choices, as typed."""
-        mine = asdict(self)
-        return Options(**{**mine, **{name: type(mine[name])(value) for name, value in values.items()}})
-
-    @staticmethod
-    def chosen(values: Mapping[str, str]) -> Options:
-        """From names and values as typed; both are already known to be among `OPTIONS`."""
-        return Options().varied(values)
-
-
-def _table_of(*options: str) -> str:
-    """Where the sensitivity of an option stands."""
-    names = " and ".join(f"“{name}”" for name in options)
-    return f"Varied by the option{'s' if len(options) > 1 else ''} {names}: see the sensitivity table."
 
 
 NOT_VARIED = "Not varied."
@@ -151,7 +134,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "Only reports that pass cost (option charge=pass, with a ledger of its own); a floor where the drop "
             "function is 1 (option floor=end)."
         ),
-        sensitivity=f"{_table_of('charge', 'floor')} conex-x04 has figure 8 for all three.",
+        sensitivity=f"{varied_by('charge', 'floor')} conex-x04 has figure 8 for all three.",
     ),
     Deviation(
         id="level",
@@ -159,7 +142,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         paper_says="Not stated.",
         we_do="It is full.",
         alternatives="Empty (option level).",
-        sensitivity=f"{_table_of('level')} conex-x-left has the lowest filling rates both ways, and for 400 s.",
+        sensitivity=f"{varied_by('level')} conex-x-left has the lowest filling rates both ways, and for 400 s.",
     ),
     Deviation(
         id="policed",
@@ -198,7 +181,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "ns-2's mark_p, nor where the average picks every packet."
         ),
         alternatives="A weight of 0.002 (option red_weight); other spreads (option red_spread).",
-        sensitivity=f"{_table_of('red_weight', 'red_spread')} conex-x05 has the default series for all of them.",
+        sensitivity=f"{varied_by('red_weight', 'red_spread')} conex-x05 has the default series for all of them.",
     ),
     Deviation(
         id="sender",
@@ -210,7 +193,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "of single packets. Without policing this is ns-2's own result (docs/validation.md)."
         ),
         alternatives="Other timers (option rto), RFC 9438's CUBIC (option cubic).",
-        sensitivity=_table_of("rto", "cubic"),
+        sensitivity=varied_by("rto", "cubic"),
     ),
     Deviation(
         id="retransmissions",
@@ -258,7 +241,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         paper_says="The queue holds the bandwidth-delay product, 100 ms (section IV-A); Table II lists both apart.",
         we_do="It stays 100 ms long.",
         alternatives="As long as the round trip (option buffer).",
-        sensitivity=f"{_table_of('buffer')} Only figure 12 is touched.",
+        sensitivity=f"{varied_by('buffer')} Only figure 12 is touched.",
     ),
     Deviation(
         id="compound",
@@ -296,7 +279,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "user's next. Cross traffic is not ECN-capable, of 1500 B, with gaps uniform within half of the mean."
         ),
         alternatives="Options gamma and leftover.",
-        sensitivity=_table_of("gamma", "leftover"),
+        sensitivity=varied_by("gamma", "leftover"),
     ),
     Deviation(
         id="unfinished",
@@ -304,7 +287,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         paper_says="The average completion time.",
         we_do="That of the flows that completed within the run; how many did stands beside it.",
         alternatives="All flows, those in progress with the time that they have waited (option flows).",
-        sensitivity=_table_of("flows"),
+        sensitivity=varied_by("flows"),
     ),
     Deviation(
         id="video",
@@ -315,7 +298,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "Stalls at the end of the run count with the length they have."
         ),
         alternatives="Bytes on the wire, 28,200 packets (option video).",
-        sensitivity=_table_of("video"),
+        sensitivity=varied_by("video"),
     ),
     Deviation(
         id="ledbat",
@@ -323,7 +306,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         paper_says="LEDBAT as implemented for ns-2 (reference 27, which the list lacks).",
         we_do="The module of Rossi and others 2010 and its target of 25 ms.",
         alternatives="60 or 100 ms (option ledbat_target).",
-        sensitivity=f"{_table_of('ledbat_target')} conex-x06 has all three.",
+        sensitivity=f"{varied_by('ledbat_target')} conex-x06 has all three.",
     ),
     Deviation(
         id="runs-of-section-6",

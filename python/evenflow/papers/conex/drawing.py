@@ -13,7 +13,7 @@ from evenflow.stats import mean_interval
 
 from . import measures
 from .measures import Series
-from .network import LEVEL
+from .network import LEVEL, RATES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,22 +28,26 @@ GREY = "0.45"
 TICKS = (1, 2, 5, 10, 20, 45, 90, 180)
 
 
-def rate_axis(ax: Axes) -> None:
-    """Filling rates on a logarithmic axis, with the values written out."""
+def rate_axis(ax: Axes, most: float = RATES[-1]) -> None:
+    """Filling rates up to `most` on a logarithmic axis, the same in all panels, with the values written out."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     ax.set_xscale("log")
+    ax.set_xlim(RATES[0] / 1.15, most * 1.15)
     ax.xaxis.set_major_locator(FixedLocator(TICKS))
     ax.xaxis.set_major_formatter(FixedFormatter([plain(tick) for tick in TICKS]))
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def curves(ax: Axes, series: Series, measure: Measure, *, free: bool = True, index: int = 0, words: str = "") -> None:
-    """A line with its band for each curve, and a level line for what is without policing."""
+def curves(ax: Axes, series: Series, measure: Measure, *, free: bool = True) -> None:
+    """A line with its band for each curve, and a level line for what is without policing.
+
+    Curves are named by what tells them apart; what they have in common stands in titles.
+    """
     found = series.values()
-    for number, value in enumerate(found, index):
+    for number, value in enumerate(found):
         grid, values = series.over_r(value, measure)
-        label = f"{series.words(value)}{words}"
+        label = measures.words(**{series.label: value})
         plots.band(ax, curve_of(grid, values, LEVEL), label=label, index=number)
         if free and not series.shared:
             level(ax, series, value, measure, plots.COLOURS[number % len(plots.COLOURS)])

@@ -11,7 +11,7 @@ import numpy as np
 from evenflow import kit
 from evenflow.claims import Check
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Measure
+from evenflow.lab import Floats, Measure, quotient
 
 from .measures import Series, words
 
@@ -50,13 +50,6 @@ def first_over_last(
     for r in series.rates(lo, hi):
         label = f"{words(r=r)}: {series.words(low)} over {series.words(high)}"
         found.append((label, quotient(series.at(low, r).of(measure), series.at(high, r).of(measure))))
-    return found
-
-
-def quotient(a: Floats, b: Floats) -> Floats:
-    """Element by element; infinite where nothing is below, undefined where nothing is in either."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.asarray(a, dtype=np.float64) / np.asarray(b, dtype=np.float64)
     return found
 
 

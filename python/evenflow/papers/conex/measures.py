@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenflow.lab import Floats, Lab, Measure, Spot, Vocabulary, in_words, plain, select
+from evenflow.lab import Floats, Lab, Measure, Spot, Vocabulary, in_words, of_arrived, over, plain, scaled, select
 from evenflow.stats import Interval, student_t
 
 from .network import AUDITOR, CHEAT, HEAVY, LIGHT, LINK, NONE, POLICERS
@@ -38,10 +38,7 @@ def throughput(group: str, run: Run) -> float:
 
 def unfairness(run: Run) -> float | None:
     """U: infinite where light users got nothing, undefined where nobody did."""
-    heavy, light = throughput(HEAVY, run), throughput(LIGHT, run)
-    if light == 0:
-        return math.inf if heavy > 0 else None
-    return heavy / light
+    return over(throughput(HEAVY, run), throughput(LIGHT, run))
 
 
 def share_of_packets(run: Run) -> float:
@@ -128,32 +125,33 @@ def _class(run: Run, name: str) -> Mapping[str, Any]:
 
 def delay(run: Run) -> float | None:
     """D over all packets, ms."""
-    value = run.metric(f"links.{LINK}.queue_delay_s_mean")
-    return None if value is None else 1e3 * value
+    return scaled(run.metric(f"links.{LINK}.queue_delay_s_mean"), 1e3)
 
 
 def delay_of(group: str, run: Run) -> float | None:
     """D over the group's packets, ms."""
-    value = _class(run, group)["queue_delay_s_mean"]
-    return None if value is None else 1e3 * float(value)
+    return scaled(_class(run, group)["queue_delay_s_mean"], 1e3)
+
+
+def arrived(group: str, run: Run) -> float:
+    """Packets of a user of the group that reached the bottleneck, a second."""
+    users = float(run.json["groups"][group]["users"])
+    return float(_class(run, group)["arrived_packets"]) / users / window_s(run)
 
 
 def lost(group: str, run: Run) -> float | None:
     """Share of the group's packets reaching the bottleneck that it dropped, %."""
-    found = _class(run, group)
-    return 100 * float(sum(found["drops"].values())) / found["arrived_packets"] if found["arrived_packets"] else None
+    return scaled(of_arrived(_class(run, group), "drops"), 100)
 
 
 def marked_of(group: str, run: Run) -> float | None:
     """Share of the group's packets reaching the bottleneck that it marked, %."""
-    found = _class(run, group)
-    return 100 * float(sum(found["marks"].values())) / found["arrived_packets"] if found["arrived_packets"] else None
+    return scaled(of_arrived(_class(run, group), "marks"), 100)
 
 
 def marked(run: Run) -> float | None:
     """Share of the packets reaching the bottleneck that it marked, 0 to 1."""
-    found = run.json["links"][LINK]
-    return float(sum(found["marks"].values())) / found["arrived_packets"] if found["arrived_packets"] else None
+    return of_arrived(run.json["links"][LINK], "marks")
 
 
 def met(group: str, run: Run) -> float:
@@ -171,8 +169,7 @@ def early_drops(run: Run) -> float:
 
 def utilisation(run: Run) -> float | None:
     """Busy share of the bottleneck, %."""
-    value = run.metric(f"links.{LINK}.utilisation")
-    return None if value is None else 100 * value
+    return scaled(run.metric(f"links.{LINK}.utilisation"), 100)
 
 
 # --- Short flows ----------------------------------------------------------------------------------------------------
@@ -325,6 +322,8 @@ def relative_half_width(values: Floats, level: float, runs: int = RUNS) -> Inter
 
 _WORDS: Vocabulary = {
     "harshness": str,
+    "rule": str,
+    "red": str,
     "variant": str,
     "control": str,
     "r": lambda v: f"r = {plain(v)}",
@@ -352,11 +351,7 @@ def mean_of(*arrays: Floats) -> Floats:
 def in_percent(share: Measure) -> Measure:
     """A share as percent."""
 
-    def scaled(run: Run) -> float | None:
-        value = share(run)
-        return None if value is None else 100 * value
-
-    return scaled
+    return lambda run: scaled(share(run), 100)
 
 
 heavy_throughput: Measure = partial(throughput, HEAVY)

@@ -232,10 +232,18 @@ def control(o: Options, name: str) -> dict[str, Any]:
     return {"kind": "ledbat", "form": "ns2", "target": quantity(o.ledbat_target, "ms")}
 
 
-def conex(o: Options, variant: str, **other: Any) -> dict[str, Any]:
-    """What a ConEx sender reports: every loss, and marks where it is told of any (Table III)."""
+CARRY = "carry"
+"""What a flow leaves unreported, the user's next one reports."""
+
+
+def conex(variant: str, leftover: str = CARRY, **other: Any) -> dict[str, Any]:
+    """What a ConEx sender reports: every loss, and marks where it is told of any (Table III).
+
+    Args:
+        leftover: only where a user has one flow after the other does it make a difference (`short_flows`).
+    """
     report = "loss" if TABLE_3[variant].ecn == "off" else "loss-and-ecn"
-    return {"report": report, "unit": "packets", "leftover": o.leftover, **other}
+    return {"report": report, "unit": "packets", "leftover": leftover, **other}
 
 
 def tcp(o: Options, variant: str, cc: str = CUBIC, **other: Any) -> dict[str, Any]:
@@ -249,7 +257,7 @@ def tcp(o: Options, variant: str, cc: str = CUBIC, **other: Any) -> dict[str, An
         "max_window": quantity(WINDOW_PACKETS * PAYLOAD_BYTES, "B"),
         "handshake": "none",
         "rto": o.rto,
-        "conex": conex(o, variant),
+        "conex": conex(variant),
     }
     return made | other
 
@@ -342,7 +350,7 @@ def cheating(o: Options, policer: Policer, declared: float, audit: str | None) -
             "users": users,
             "class": name,
             "traffic": {"kind": "bulk", "flows": flows, "start": dict(START)},
-            "tcp": tcp(o, s.variant, conex=conex(o, s.variant, declared=share, **credit)),
+            "tcp": tcp(o, s.variant, conex=conex(s.variant, declared=share, **credit)),
         }
         for name, users, flows, share in (
             (HEAVY, HEAVY_USERS - 1, s.flows, 1.0),
@@ -377,7 +385,7 @@ def short_flows(
                 "share": share,
                 "size": quantity(FLOW_PACKETS * PAYLOAD_BYTES, "B"),
             },
-            "tcp": tcp(o, s.variant, **own),
+            "tcp": tcp(o, s.variant, conex=conex(s.variant, o.leftover), **own),
         }
         for name, users, share in ((HEAVY, HEAVY_USERS, 0.8), (LIGHT, LIGHT_USERS, 0.2))
     }

@@ -6,10 +6,9 @@ which says for each other value which claims change their verdict.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from evenflow.paper import Deviation, Option
+from evenflow.paper import Choices, Deviation, Option, varied_by
 
 OPTIONS: tuple[Option, ...] = (
     Option(
@@ -133,7 +132,7 @@ OPTIONS: tuple[Option, ...] = (
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Choices):
     """One choice for each option; the defaults are the first values above."""
 
     packet: int = 1000
@@ -154,20 +153,8 @@ class Options:
     base_weight: float = 1.0
     marked_ack: str = "increase"
 
-    @staticmethod
-    def chosen(values: Mapping[str, str]) -> Options:
-        """From names and values as typed; both are already known to be among `OPTIONS`."""
-        usual = asdict(Options())
-        return Options(**{name: type(usual[name])(value) for name, value in values.items()})
-
 
 NO_CLAIM = "A slip of the pen: nothing depends on it."
-
-
-def _table_of(*options: str) -> str:
-    """Where the sensitivity of an option stands."""
-    names = " and ".join(f"“{name}”" for name in options)
-    return f"Varied by the option{'s' if len(options) > 1 else ''} {names}: see the sensitivity table."
 
 
 DEVIATIONS: tuple[Deviation, ...] = (
@@ -180,7 +167,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "numbers of 0.8 ms (112, 28, 48), and it is the default of ns-2."
         ),
         alternatives="500 or 1500 B (option packet).",
-        sensitivity=f"{_table_of('packet')} Delays in Table 2 move with the size.",
+        sensitivity=f"{varied_by('packet')} Delays in Table 2 move with the size.",
     ),
     Deviation(
         id="meaning-of-b",
@@ -194,7 +181,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "virtual queue imitates, and the queue from which on RED marks everything."
         ),
         alternatives="RED knows no such limit (option red_limit).",
-        sensitivity=f"{_table_of('red_limit')}",
+        sensitivity=varied_by("red_limit"),
     ),
     Deviation(
         id="populations",
@@ -203,7 +190,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         we_do="Five of weight 1 and five of weight r (A), as the captions of the second network have it.",
         alternatives="Nine and one (B), or one connection of each weight from 1 to 10 (C) (option population).",
         sensitivity=(
-            f"{_table_of('population')} Figs. 3, 4 and 11a draw all three. Under the virtual queue they differ in "
+            f"{varied_by('population')} Figs. 3, 4 and 11a draw all three. Under the virtual queue they differ in "
             "whom it favours "
             "(wtp-x-base-weight)."
         ),
@@ -215,7 +202,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         we_do="1 for the light connections, as in Table 1, and r for the heavy ones.",
         alternatives="0.25, 0.5 or 2, and r times that (option base_weight).",
         sensitivity=(
-            f"{_table_of('base_weight')} Under proportional increase it decides whom the virtual queue favours "
+            f"{varied_by('base_weight')} Under proportional increase it decides whom the virtual queue favours "
             "(wtp-x-base-weight, and the note of c13)."
         ),
     ),
@@ -226,7 +213,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         we_do="As printed: every ACK adds, and one with a mark also takes.",
         alternatives="Nothing is added on a marked ACK, as TCP does (option marked_ack).",
         sensitivity=(
-            f"{_table_of('marked_ack')} Table 1's ratios of throughput speak against it, its marking probabilities "
+            f"{varied_by('marked_ack')} Table 1's ratios of throughput speak against it, its marking probabilities "
             "for it (wtp-x-table)."
         ),
     ),
@@ -238,7 +225,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         ),
         we_do="The ratio of the classes' means in each run, then the mean over the runs with Student's interval.",
         alternatives="One connection of each class (option ratio).",
-        sensitivity=_table_of("ratio"),
+        sensitivity=varied_by("ratio"),
     ),
     Deviation(
         id="equal-round-trips",
@@ -250,7 +237,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         ),
         alternatives="0, 5 or 25 % for throughputs (option rtt_spread), 0 for Table 2 (option rtt_spread_delay).",
         sensitivity=(
-            f"{_table_of('rtt_spread', 'rtt_spread_delay')} Table 2 depends on it much: with equal round trips "
+            f"{varied_by('rtt_spread', 'rtt_spread_delay')} Table 2 depends on it much: with equal round trips "
             "self-clocked "
             "trains of packets hardly wait for each other (wtp-x-load has its first row so)."
         ),
@@ -280,7 +267,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         we_do="Evenly, by the count rule published with RED in 1993.",
         alternatives="ns-2's later default, which waits first, or independent marks (option red_spread).",
         sensitivity=(
-            f"{_table_of('red_spread')} With ns-2's rule RED (3, 9, 0.95) does not run as low as 0.90, so that Table "
+            f"{varied_by('red_spread')} With ns-2's rule RED (3, 9, 0.95) does not run as low as 0.90, so that Table "
             "2's "
             "second row has to be read at its least utilisation."
         ),
@@ -300,7 +287,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         we_do="Half of the connections have weight 1 and half 6, in one experiment.",
         alternatives="Two experiments, each with a single weight (option mixture).",
         sensitivity=(
-            f"{_table_of('mixture')} Table 2 and RED's curves depend on it: with connections of weight 1 alone, three "
+            f"{varied_by('mixture')} Table 2 and RED's curves depend on it: with connections of weight 1 alone, three "
             "and a "
             "half times as many with windows of a few packets, RED's curve has no rising branch to speak of."
         ),
@@ -373,7 +360,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "wtp-x-multcp."
         ),
         sensitivity=(
-            f"{_table_of('multcp_feedback', 'multcp_react')} wtp-x-multcp draws all three reactions: reacting to "
+            f"{varied_by('multcp_feedback', 'multcp_react')} wtp-x-multcp draws all three reactions: reacting to "
             "every mark MulTCP favours "
             "small weights. Reacting once a round trip, where every round trip has a mark, the window is 2N² (1 − p) "
             "packets, so "
@@ -386,7 +373,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         paper_says="Over some interval; what is counted, and whether the interval slides, is not said.",
         we_do="Arrivals in one interval after the other; the probability holds for the next.",
         alternatives="Departures (option load_count), a sliding interval (option load_window).",
-        sensitivity=f"{_table_of('load_count', 'load_window')} A sliding interval reacts sooner and swings more.",
+        sensitivity=f"{varied_by('load_count', 'load_window')} A sliding interval reacts sooner and swings more.",
     ),
     Deviation(
         id="virtual-queue-mark",
@@ -396,7 +383,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         ),
         we_do="As said, on arrival; the packet that is virtually lost is marked and does not enter the virtual buffer.",
         alternatives="Packets that leave in that time, or only those virtually lost (option vq_mark).",
-        sensitivity=f"{_table_of('vq_mark')} wtp-x-burst shows whom the other kinds favour.",
+        sensitivity=f"{varied_by('vq_mark')} wtp-x-burst shows whom the other kinds favour.",
     ),
     Deviation(
         id="third-class",
@@ -437,7 +424,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         we_do="Willingness to pay starts with a window of one packet and has no slow start.",
         alternatives="Slow start until the first mark (option start).",
         sensitivity=(
-            f"{_table_of('start')} Inversely proportional decrease with large weights and few marks needs a minute to "
+            f"{varied_by('start')} Inversely proportional decrease with large weights and few marks needs a minute to "
             "settle, as long as the warm-up."
         ),
     ),
@@ -447,7 +434,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         paper_says="Drawn in Fig. 2, without rate or delay.",
         we_do="100 Mbit/s, one a connection, with 40 ms of the way (15 ms where a connection enters at R2).",
         alternatives="20 Mbit/s or 1 Gbit/s (option access).",
-        sensitivity=f"{_table_of('access')}",
+        sensitivity=varied_by("access"),
     ),
     Deviation(
         id="slip-link-names",

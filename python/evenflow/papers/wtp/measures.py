@@ -7,15 +7,13 @@ delay: waiting time before transmission, ms (Table 2). All of [60, 180] s.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from evenflow.claims import number
-from evenflow.lab import Floats, Measure, Vocabulary, in_words, plain
+from evenflow.lab import Floats, Measure, Vocabulary, in_words, of_arrived, over, plain, scaled
 
 from .network import LINK
 
@@ -61,13 +59,7 @@ def group_probability(group: str, run: Run) -> float | None:
 
 
 def _quotient(measure: OfGroup, above: str, below: str) -> Measure:
-    def ratio(run: Run) -> float | None:
-        top, bottom = measure(above, run), measure(below, run)
-        if top is None or bottom is None or (top == 0 and bottom == 0):
-            return None
-        return top / bottom if bottom > 0 else math.inf
-
-    return ratio
+    return lambda run: over(measure(above, run), measure(below, run))
 
 
 def throughput_ratio(o: Options, above: str = "heavy", below: str = "light") -> Measure:
@@ -101,8 +93,7 @@ def window_ratio(above: str = "heavy", below: str = "light") -> Measure:
 
 def probability(run: Run, link: str = LINK) -> float | None:
     """p: share of the packets arriving at a link that it marked."""
-    found = run.json["links"][link]
-    return sum(found["marks"].values()) / found["arrived_packets"] if found["arrived_packets"] else None
+    return of_arrived(run.json["links"][link], "marks")
 
 
 def probability_at(link: str) -> Measure:
@@ -117,8 +108,7 @@ def utilisation(run: Run, link: str = LINK) -> float | None:
 
 def delay_ms(what: str, run: Run, link: str = LINK) -> float | None:
     """Queueing delay at a link, ms; `what` is mean, max, sd or p99."""
-    value = run.metric(f"links.{link}.queue_delay_s_{what}")
-    return None if value is None else value * 1e3
+    return scaled(run.metric(f"links.{link}.queue_delay_s_{what}"), 1e3)
 
 
 def losses(run: Run) -> float:
@@ -151,24 +141,10 @@ def words(**labels: Label) -> str:
 # --- Numbers in notes -----------------------------------------------------------------------------------------------
 
 
-def short(values: Floats | float) -> str:
-    """A mean over what is defined, to three digits."""
-    found = np.asarray(values, dtype=np.float64)
-    if np.isnan(found).all():
-        return "undefined"
-    return number(float(f"{float(np.nanmean(found)):.3g}"))
-
-
 def ratio(values: Floats | float) -> str:
     """The mean of a ratio near 1, to three decimals."""
     found = np.asarray(values, dtype=np.float64)
     return "undefined" if np.isnan(found).all() else f"{float(np.nanmean(found)):.3f}"
-
-
-def span(values: Sequence[float]) -> str:
-    """From the least to the greatest that is defined, to three digits."""
-    found = [value for value in values if not math.isnan(value)]
-    return f"{short(min(found))} to {short(max(found))}" if found else "undefined"
 
 
 def percent(share: float) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenflow import plots
-from evenflow.lab import Lab, curve_of, plain
+from evenflow.lab import Lab, curve_of, plain, quotient
 
 from .. import measures
 from .. import network as net
 from ..drawing import GREY, R, curves, legend_below, rate_axis
-from ..forms import quotient
 from ..measures import Series
 from ..video import measures as video
 
@@ -45,7 +45,7 @@ def x_volume(table: Table, names: Mapping[str, Sequence[str]]) -> Figure:
             found = [_volume(run, mine) for run in spot.runs]
             curve = curve_of(found[0][0], np.array([values for _, values in found]).T, net.LEVEL)
             plots.band(ax, curve, label=f"{group} user", index=index, marker="")
-        times = np.array([0.0, net.DURATION_S])
+        times = np.linspace(0.0, net.DURATION_S, 101)  # a straight line is none on this axis
         allowed = (net.WINDOW_PACKETS + r * times) * net.PACKET_BYTES / KILO
         ax.plot(times, allowed, color=GREY, linestyle=":", linewidth=1.0, label="allowed")
         ax.set_yscale("log")
@@ -56,18 +56,28 @@ def x_volume(table: Table, names: Mapping[str, Sequence[str]]) -> Figure:
 
 
 def x_level(table: Table, name: str) -> Figure:
-    """Tokens over time, a panel for each charge."""
+    """Tokens of one user over time: a row a charge, a column a filling rate.
+
+    Single runs are shown: a mean of levels that rise and fall at other times in each run is nobody's level.
+    """
     lab = Lab(table)
-    figure, axes = plots.figure(1, 2, size=(8.6, 3.6))
-    for ax, (charge, title) in zip(axes, (("arrival", "a  all charged"), ("pass", "b  passing ones")), strict=True):
-        for index, r in enumerate(lab.grid("r", charge=charge)):
-            found = [run.series(name) for run in lab.at(charge=charge, r=r).runs]
-            curve = curve_of(found[0][0], np.array([values for _, values in found]).T, net.LEVEL)
-            plots.band(ax, curve, label=f"r = {plain(r)}", index=index, marker="")
-        ax.axhline(0, color=GREY, linewidth=0.8, zorder=0)
+    rates = lab.grid("r")
+    figure, axes = plots.figure(2, len(rates), size=(4.3 * len(rates), 5.6), sharex=True)
+    for place, (charge, r) in enumerate(product(("arrival", "pass"), rates)):
+        ax = axes[place]
+        for number, run in enumerate(lab.at(charge=charge, r=r).runs):
+            style: dict[str, Any] = {"color": GREY, "linewidth": 0.5, "alpha": 0.4, "zorder": 1}
+            if number == 0:
+                style = {"color": plots.COLOURS[0], "linewidth": 1.1, "zorder": 2}
+            words = {0: "one run", 1: "the others"}.get(number)
+            ax.plot(*run.series(name), label=words, **style)
+        ax.axhline(0, color="0.2", linewidth=0.8, zorder=0)
         for end in net.PERIODS_S:
             ax.axvline(end, color=GREY, linewidth=0.6, zorder=0)
-        plots.name_axes(ax, "time (s)", "tokens in the bucket", title=title, zero=False, legend=False)
+        y = f"tokens, charged on {charge}" if charge == "arrival" else "tokens, what passes is charged"
+        title = f"r = {plain(r)}" if charge == "arrival" else ""
+        x = "" if charge == "arrival" else "time (s)"
+        plots.name_axes(ax, x, y if r == rates[0] else "", title=title, zero=False, legend=False)
     legend_below(figure, axes[0], 2)
     return figure
 

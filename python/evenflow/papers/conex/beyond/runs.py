@@ -126,8 +126,8 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "A heavy user's bucket through a video evening",
             partial(x_level, o),
             partial(figures.x_level, name=LEVEL),
-            f"{evening} DTConEx. Tokens in the bucket of one heavy user; (a) every report is charged, (b) those "
-            f"that pass are. {BAND}",
+            f"{evening} DTConEx. Tokens in the bucket of one heavy user, by second; above every report is charged, "
+            "below those that pass. A line a run; upright lines: the ends of the periods.",
             {"policed_heavy_percent": measures.heavy_policed},
             net.FEW_SEEDS,
         ),

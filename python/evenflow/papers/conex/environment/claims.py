@@ -6,18 +6,21 @@ from functools import partial
 
 import numpy as np
 
-from evenflow.claims import Check, Data
+from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Measure
+from evenflow.lab import Floats, Measure, quotient, short
 
 from .. import measures
 from .. import network as net
+from ..choices import Options
 from ..claims import claims
-from ..forms import at_most_values, first_over_last, free_steps, neighbours, quotient, ranks_agree
+from ..forms import at_most_values, first_over_last, free_steps, neighbours, ranks_agree
 from ..measures import Series, words
 from .runs import CONTROL, RTT
 
 light_met: Measure = partial(measures.met, net.LIGHT)
+heavy_lost: Measure = partial(measures.lost, net.HEAVY)
+heavy_arrived: Measure = partial(measures.arrived, net.HEAVY)
 
 
 def _rtts(data: Data) -> Series:
@@ -68,6 +71,27 @@ def _more_drops(data: Data, accept: Accept) -> list[Check]:
     return [at_most_values(accept, "step", "steps down", neighbours(_rtts(data), measures.heavy_policed, 45))]
 
 
+@claims.note("c20", "c23", "c97")
+def _timer_note(data: Data, judgement: Judgement, o: Options) -> str:
+    """At 200 ms ns-2's timer, whose floor is 200 ms, sends again what is under way."""
+    series, loss = _rtts(data), partial(measures.loss_reports, net.HEAVY)
+    said = []
+    for rtt in (150.0, 200.0):
+        free = series.free(rtt)
+        lost = free.of(heavy_lost) / 100 * free.of(heavy_arrived)
+        said.append(
+            f"{words(rtt_ms=rtt)}: {short(free.of(measures.heavy_reports))} reports a second, {short(free.of(loss))} "
+            f"of them of losses, where the bottleneck drops {short(lost)}"
+        )
+    why = (
+        " The rest is sent again needlessly: the timer's floor in ns-2 is 200 ms, no longer than this round trip. With "
+        "Linux's timer (option rto=linux) it is not."
+        if o.rto == "any-ack"
+        else ""
+    )
+    return f"Without policing, {'; '.join(said)}.{why}"
+
+
 # --- Figure 13 ------------------------------------------------------------------------------------------------------
 
 
@@ -86,6 +110,23 @@ def _compound_lower(data: Data, accept: Accept) -> list[Check]:
 @claims.measure("c24")
 def _compound_more_effective(data: Data, accept: Accept) -> list[Check]:
     return _compound_lower(data, accept)
+
+
+@claims.note("c24", "c26", "c27", "c92")
+def _same_windows_note(data: Data, judgement: Judgement) -> str:
+    series = _controls(data)
+    said = [
+        f"{control} {short(free.of(measures.heavy_reports))} reports a second at {short(free.of(measures.marked))} "
+        "marks a packet"
+        for control in series.values()
+        for free in (series.free(control),)
+    ]
+    grid, gaps = _gaps(series)
+    lower = [f"{r:g}" for r, gap in zip(grid, gaps, strict=True) if gap.mean() < 0]
+    return (
+        f"Without policing a heavy user sends, with {' and with '.join(said)}. Windows are of a few packets, where "
+        f"both grow as Reno does. Compound has more unfairness at r = {', '.join(lower) or 'none'}, less at the others."
+    )
 
 
 @claims.measure("c25")

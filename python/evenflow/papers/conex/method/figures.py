@@ -44,7 +44,7 @@ def fig02(table: Table) -> Figure:
     at = np.linspace(0, 1, 201)
     ax.plot(100 * at, [net.red_probability(share) for share in at], color=plots.COLOURS[0], label="function")
     x, y = zip(*exact.red_points(SHARES), strict=True)
-    ax.plot(100 * np.array(x), y, "o", color=plots.COLOURS[1], label="by hand")
+    ax.plot(100 * np.array(x), y, "o", color=plots.COLOURS[1], label="RED, by hand")
     plots.name_axes(ax, "average queue (% of the buffer)", "probability of a mark or drop")
     return figure
 
@@ -71,7 +71,7 @@ def fig06(table: Table) -> Figure:
             label=harshness,
         )
         x, y = zip(*exact.policer_points(harshness, tuple(LEVELS[harshness])), strict=True)
-        ax.plot(x, y, plots.MARKERS[index], color=plots.COLOURS[index], fillstyle="none")
+        ax.plot(x, y, plots.MARKERS[index], color=plots.COLOURS[index], fillstyle="none", label=f"{harshness}, by hand")
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
     plots.name_axes(ax, f"level of the bucket (tokens; depth {DEPTH})", "drop probability")
     return figure
@@ -103,7 +103,7 @@ def fig07(table: Table) -> Figure:
     figure, (ax,) = plots.figure(size=(8.4, 3.2))
     ax.set_axis_off()
     ax.set_xlim(0, 10)
-    ax.set_ylim(0, 4)
+    ax.set_ylim(0.4, 4)
     places = {net.HEAVY: 3.1, net.LIGHT: 0.9}
     for name, y in places.items():
         group = tree["groups"][name]
@@ -114,17 +114,17 @@ def fig07(table: Table) -> Figure:
         _box(ax, 3.1, y, "policers")
         _arrow(ax, (1.5, y), (2.75, y), f"{links['access']['rate']}\n{links['access']['delay']}")
         _arrow(ax, (3.45, y), (4.52, 2.0))
-        _arrow(ax, (7.2, 2.0), (8.5, y))
+        _arrow(ax, (7.55, 2.0), (8.5, y))
     bottleneck = links[net.LINK]
     _box(ax, 5.0, 2.0, f"{bottleneck['queue']['kind'].upper()}\n{bottleneck['queue']['limit']}")
-    _arrow(ax, (5.48, 2.0), (7.0, 2.0), f"{bottleneck['rate']}\n{bottleneck['delay']}")
-    _box(ax, 7.1, 2.0, "")
+    _arrow(ax, (5.48, 2.0), (6.85, 2.0), f"{bottleneck['rate']}\n{bottleneck['delay']}")
+    _box(ax, 7.2, 2.0, "router")
     return figure
 
 
 def _box(ax: Axes, x: float, y: float, words: str) -> None:
     style = {"boxstyle": "round,pad=0.4", "facecolor": "white", "edgecolor": GREY}
-    ax.text(x, y, words or " ", ha="center", va="center", fontsize=8, bbox=style)
+    ax.text(x, y, words, ha="center", va="center", fontsize=8, bbox=style)
 
 
 def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], words: str = "") -> None:
@@ -133,14 +133,22 @@ def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], words
         ax.text((start[0] + end[0]) / 2, start[1] + 0.42, words, ha="center", va="bottom", fontsize=7)
 
 
+def _head(name: str) -> str:
+    """A column's name as it is written above it: abbreviations in capitals."""
+    return " ".join(word.upper() if word in ABBREVIATIONS else word for word in name.split("_"))
+
+
+ABBREVIATIONS = ("ecn", "re", "red")
+
+
 def as_table(table: Table, rows: Callable[[], Sequence[Mapping[str, Any]]]) -> Figure:
     """Rows as a picture."""
     found = rows()
     heads = list(found[0])
     figure, (ax,) = plots.figure(size=(8.6, 0.4 + 0.26 * len(found)))
     ax.set_axis_off()
-    cells = [[str(row[head]) for head in heads] for row in found]
-    made = ax.table(cellText=cells, colLabels=[head.replace("_", " ") for head in heads], loc="center", cellLoc="left")
+    cells = [[f" {row[head]} " for head in heads] for row in found]
+    made = ax.table(cellText=cells, colLabels=[f" {_head(head)} " for head in heads], loc="center", cellLoc="left")
     made.auto_set_font_size(False)
     made.set_fontsize(7.5)
     made.auto_set_column_width(list(range(len(heads))))

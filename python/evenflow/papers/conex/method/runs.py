@@ -71,7 +71,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "fig07",
             "The network",
             figures.fig07,
-            "Drawn from the scenario without policing.",
+            "Drawn from a run's scenario: the default series, policed.",
             partial(figures.fig07_rows, o),
         ),
         experiment(

@@ -10,14 +10,14 @@ import numpy as np
 from evenflow import kit
 from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Lab, chosen_by_others
+from evenflow.lab import Floats, Lab, chosen_by_others, quotient, short
 from evenflow.stats import mean_interval
 
 from .. import measures
 from .. import network as net
 from ..choices import Options
 from ..claims import claims
-from ..forms import at_most_values, mean_rank, neighbours, quotient
+from ..forms import at_most_values, mean_rank, neighbours
 from ..measures import ON, Series, spread, words
 from . import measures as here
 from .runs import HARSHNESS, of_depth
@@ -95,6 +95,25 @@ def _minimum_inside(data: Data, accept: Accept) -> list[Check]:
     ]
 
 
+@claims.note("c06", "c09", "c10")
+def _no_left_side_note(data: Data, judgement: Judgement, o: Options) -> str:
+    """Heavy users lose far more than light ones at the least r, so that U only falls."""
+    series, least = _harshness(data), net.RATES[0]
+    spot, free = series.at(net.MILD, least), series.free(net.MILD)
+    heavy, light = (spot.of(of) for of in (measures.heavy_throughput, measures.light_throughput))
+    begins = (
+        f"The {net.WINDOW_PACKETS} tokens that he begins with pay for nearly all of what r does not. "
+        if o.level == "full"
+        else ""
+    )
+    return (
+        f"At r = {least:g} (mild) a light user sends {short(spot.of(measures.light_reports))} reports a second. "
+        f"{begins}He keeps {short(light)} Mbit/s, {short(quotient(light, free.of(measures.light_throughput)))} times "
+        f"what he has without policing. A heavy user has {short(heavy)} Mbit/s left, and U falls towards the least r. "
+        "conex-x-left has an empty bucket and 400 s."
+    )
+
+
 @claims.measure("c07")
 def _right_of_minimum(data: Data, accept: Accept) -> list[Check]:
     found = []
@@ -150,6 +169,31 @@ def _harsher_is_lower(data: Data, accept: Accept) -> list[Check]:
         ]
         found.append(at_most_values(accept, "step", f"{milder} − {harsher}", points))
     return found
+
+
+@claims.note("c11", "c15")
+def _debt_note(data: Data, judgement: Judgement, o: Options) -> str:
+    """Equal reports a second, but more of them about the policer's own drops."""
+    if "conex-fig08" not in data:
+        return ""
+    series = _harshness(data)
+    rates = [r for r in series.rates(*MIDDLE) if r <= REACTION_RATE]
+    said = []
+    for r in (rates[0], rates[-1]):
+        each = [
+            f"{h} {short(series.at(h, r).of(measures.heavy_reports))} reports a second, "
+            f"{short(series.at(h, r).of(measures.heavy_policed))} % of the packets dropped, "
+            f"U = {short(series.at(h, r).of(measures.unfairness))}"
+            for h in series.values()
+        ]
+        said.append(f"{words(r=r)}: {'; '.join(each)}")
+    why = (
+        " A wide drop function keeps him sending in debt, and most of his reports are of packets that the policer "
+        "itself has dropped; a steep one silences him until he has tokens again."
+        if o.charge == "arrival"
+        else " What a policer drops costs nothing, so that he gets on with equal tokens alike."
+    )
+    return f"A heavy user behind each policer: {'. '.join(said)}.{why}"
 
 
 @claims.measure("c12")
@@ -238,6 +282,17 @@ def _strict_hardly(data: Data, accept: Accept) -> list[Check]:
     ]
     less = _mean_relative_spread(_depths(data, net.SOFT)) - _mean_relative_spread(strict)
     return [*found, accept("less", "spread, soft − strict", less)]
+
+
+@claims.note("c17")
+def _even_load_note(data: Data, judgement: Judgement) -> str:
+    strict, most = _depths(data, net.STRICT), net.RATES[-1]
+    free = short(strict.free(strict.values()[0]).of(measures.heavy_reports))
+    said = [f"{short(strict.at(d, most).of(measures.heavy_policed))} % at {words(depth=d)}" for d in strict.values()]
+    return (
+        f"Without policing a heavy user sends {free} reports a second, about as many as r = {most:g} pays for. A "
+        f"strict policer drops {', '.join(said)} there: a small bucket evens out next to nothing."
+    )
 
 
 @claims.measure("c18")

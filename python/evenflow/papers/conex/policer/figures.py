@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenflow import plots
-from evenflow.lab import Lab, curve_of, plain
+from evenflow.lab import Floats, Lab, Spot, curve_of, plain
 
 from .. import measures
 from ..drawing import GREY, R, U, curves, legend_below, level, rate_axis
@@ -22,18 +22,33 @@ if TYPE_CHECKING:
 
 
 def x_artefact(table: Table) -> Figure:
-    """Throughput of the user who stays, by second."""
+    """Throughput of the user who stays, by second, a panel a filling rate.
+
+    He sends at full rate or hardly at all: single runs are shown, for the mean is of neither kind.
+    """
     lab = Lab(table)
-    figure, (ax,) = plots.figure(size=(6.8, 3.6))
-    spots = [("no policing", lab.at(policing=NONE))]
-    spots += [(f"strict, r = {plain(r)}", lab.at(policing=ON, r=r)) for r in lab.grid("r", policing=ON)]
-    for index, (words, spot) in enumerate(spots):
-        found = [here.received(run) for run in spot.runs]
-        curve = curve_of(found[0][0], np.array([rate for _, rate in found]).T, LEVEL)
-        plots.band(ax, curve, label=words, index=index, marker="")
-    ax.axvline(here.ALONE_S, color=GREY, linewidth=0.8, zorder=0)
-    plots.name_axes(ax, "time (s)", "throughput of the user who stays (Mbit/s)")
+    rates = lab.grid("r", policing=ON)
+    figure, axes = plots.figure(1, len(rates), size=(3.0 * len(rates), 3.4), sharey=True)
+    times, free = _by_second(lab.at(policing=NONE))
+    for ax, r in zip(axes, rates, strict=True):
+        found = _by_second(lab.at(policing=ON, r=r))[1]
+        seen = max(0.15, min(1.0, 2 / found.shape[1]))
+        ax.plot(times, free.mean(axis=1), color=GREY, linestyle=(0, (6, 2)), linewidth=1.0, label="no policing, mean")
+        for number, rate in enumerate(found.T):
+            words = None if number else "policed, single runs"
+            ax.plot(times, rate, color=plots.COLOURS[0], linewidth=0.6, alpha=seen, label=words)
+        ax.plot(times, found.mean(axis=1), color=plots.COLOURS[1], linewidth=1.6, label="policed, mean")
+        ax.axvline(here.ALONE_S, color=GREY, linewidth=0.8, zorder=0)
+        y = "throughput of the user who stays (Mbit/s)" if r == rates[0] else ""
+        plots.name_axes(ax, "time (s)", y, title=f"r = {plain(r)}", legend=False)
+    legend_below(figure, axes[0])
     return figure
+
+
+def _by_second(spot: Spot) -> tuple[Floats, Floats]:
+    """Ends of the seconds, and what the user received in each, of shape (seconds, seeds)."""
+    found = [here.received(run) for run in spot.runs]
+    return found[0][0], np.array([rate for _, rate in found]).T
 
 
 def x_left(table: Table) -> Figure:
@@ -46,7 +61,7 @@ def x_left(table: Table) -> Figure:
             grid, values = lab.curve("r", measure, level=state, duration_s=duration)
             plots.band(ax, curve_of(grid, values, LEVEL), label=words, index=number)
     for ax, y, title in ((a, U, "a"), (b, "light users' packets policed (%)", "b")):
-        rate_axis(ax)
+        rate_axis(ax, max(lab.grid("r")))
         plots.name_axes(ax, R, y, title=title, zero=ax is b, legend=False)
     a.set_yscale("log")
     legend_below(figure, a, 4)

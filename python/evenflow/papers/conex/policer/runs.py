@@ -122,7 +122,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             partial(x_artefact, o),
             figures.x_artefact,
             f"All users of figure 8 behind strict policers; at {ALONE_S:g} s all but one heavy user stop. "
-            f"Throughput of that user in each second. {BAND}",
+            "Throughput of that user in each second.",
             {},
         ),
         experiment(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from evenflow import kit
-from evenflow.claims import Check, Data
+from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Measure
+from evenflow.lab import Floats, Measure, quotient, short
 
 from .. import measures
 from .. import network as net
 from ..claims import claims
 from ..environment.runs import RTT
-from ..forms import at_most_values, each_r, first_over_last, free_steps, neighbours, quotient, rank_over_r
+from ..forms import at_most_values, each_r, first_over_last, free_steps, neighbours, rank_over_r
 from ..measures import Series, relative_spread, spread, words
 from .runs import ALMOST_FREE, FIGURES, HIGH, JUST_ABOVE, LOW, PROBABILITY, QUEUE, of
 
@@ -245,6 +245,46 @@ def _delay_more_than_unfairness(data: Data, accept: Accept) -> list[Check]:
             delay, unfair = (relative_spread(series.across(r, m)) for m in (measures.delay, measures.unfairness))
             found.append(accept("ratio", f"{FIGURES[parameter]}, {words(r=r)}", quotient(delay, unfair)))
     return found
+
+
+def _congestion_rates(data: Data, parameter: str) -> str:
+    """What a heavy user causes without policing decides up to which filling rate he is policed."""
+    series = _series(data, parameter)
+    said = [f"{short(series.free(v).of(measures.heavy_reports))} at {series.words(v)}" for v in series.values()]
+    return (
+        f"Reports a second of a heavy user without policing: {', '.join(said)}. Where that is above the highest r he "
+        "is policed at every r, where it is below he is not at the highest."
+    )
+
+
+@claims.note("c29", "c32")
+def _rates_of_sizes_note(data: Data, judgement: Judgement) -> str:
+    return _congestion_rates(data, QUEUE)
+
+
+@claims.note("c34")
+def _rates_of_low_note(data: Data, judgement: Judgement) -> str:
+    return _congestion_rates(data, LOW)
+
+
+@claims.note("c37", "c39")
+def _rates_of_high_note(data: Data, judgement: Judgement) -> str:
+    return _congestion_rates(data, HIGH)
+
+
+@claims.note("c46")
+def _first_seconds_note(data: Data, judgement: Judgement) -> str:
+    series = _series(data, PROBABILITY)
+    said = [
+        f"{series.words(v)}: {short(series.free(v).of(measures.heavy_reports))} reports a second without policing, "
+        f"{short(series.at(v, JUST_ABOVE).of(measures.heavy_policed))} % dropped at r = {JUST_ABOVE:g}, "
+        f"U = {short(series.at(v, JUST_ABOVE).of(measures.unfairness))}"
+        for v in ALMOST_FREE
+    ]
+    return (
+        f"{'. '.join(said)}. Hardly anything is dropped, but in the first seconds: 36 flows that start together lose "
+        "more than the bucket pays for, and a mean over the whole run keeps that."
+    )
 
 
 @claims.measure("c48")

@@ -6,15 +6,14 @@ from functools import partial
 
 import numpy as np
 
-from evenflow.claims import Check, Data
+from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Lab, chosen_by_others, select
+from evenflow.lab import Floats, Lab, chosen_by_others, quotient, select, short
 
 from .. import measures
 from .. import network as net
 from ..choices import Options
 from ..claims import claims
-from ..forms import quotient
 from ..measures import ON, words
 
 POLICED = 10.0
@@ -67,6 +66,28 @@ def _when_policed(data: Data, accept: Accept, o: Options) -> list[Check]:
     return [accept("time", "heavy user, longest", chosen_by_others(curve, range(curve.shape[0])))]
 
 
+@claims.note("c70", "c72", "c75")
+def _never_over_note(data: Data, judgement: Judgement, o: Options) -> str:
+    """Behind an empty bucket most flows never complete; the rest finds an empty queue."""
+    flows = Flows(data, o)
+    said = []
+    for r in flows.rates(hi=POLICED):
+        spot = flows.lab.at(policing=ON, r=r)
+        done = short(spot.of(partial(measures.completed, net.HEAVY)))
+        said.append(f"{done} % at {words(r=r)}, where the queue holds {short(spot.of(measures.delay))} ms")
+    free = flows.lab.at(policing=net.NONE)
+    why = (
+        "Every packet that a policer drops is reported and charged, so a level below zero hardly rises: "
+        if o.charge == "arrival" and o.floor == "none"
+        else "While a bucket is empty, what is sent again is dropped again: "
+    )
+    return (
+        f"Of the heavy users' flows complete {'; '.join(said)}, instead of {short(free.of(measures.delay))} ms without "
+        f"policing. {why}a flow that has lost packets seldom completes within the run. Those that do are quick, for "
+        "little else is under way, and light users' flows gain more than a few milliseconds."
+    )
+
+
 @claims.measure("c71")
 def _policed_below_15(data: Data, accept: Accept, o: Options) -> list[Check]:
     flows = Flows(data, o)
@@ -112,3 +133,15 @@ def _larger_windows_expose_less(data: Data, accept: Accept) -> list[Check]:
     lab = Lab(data["conex-x03"])
     two, ten = (lab.at(initial_window=w).of(partial(measures.reports_a_flow, net.HEAVY)) for w in (2, 10))
     return [accept("difference", "initial window 10 − 2", ten - two)]
+
+
+@claims.note("c76")
+def _marks_a_packet_note(data: Data, judgement: Judgement, o: Options) -> str:
+    lab = Lab(data["conex-x03"])
+    found = [short(lab.at(initial_window=w).of(partial(measures.reports_a_flow, net.HEAVY))) for w in (2, 10)]
+    return (
+        f"Reports a flow: {found[0]} and {found[1]}. RED marks packets, not round trips; what a flow owes at its end "
+        "is reported by the user's next flow, so that nothing is left unexposed (with leftover=drop it is)."
+        if o.leftover == net.CARRY
+        else f"Reports a flow: {found[0]} and {found[1]}. What a flow owes at its end nobody reports."
+    )

@@ -42,6 +42,8 @@ def fig20(table: Table, o: Options) -> Figure:
             ax.axhspan(i.lo, i.hi, color=plots.COLOURS[index], alpha=0.12, linewidth=0)
         rate_axis(ax)
         plots.name_axes(ax, R, y, title=title, legend=False)
+    axes[0].set_ylim(0, 1.15 * axes[0].get_ylim()[1])
+    axes[2].set_ylim(0, 100)
     legend_below(figure, axes[0], 4)
     return figure
 
@@ -69,5 +71,6 @@ def x03(table: Table, o: Options) -> Figure:
         ax.set_xticks(range(len(windows)), [f"{w:g} packets" for w in windows])
         ax.set_xlim(-0.5, len(windows) - 0.5)
         plots.name_axes(ax, "initial window", y, title=title, legend=False)
+        ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
     legend_below(figure, axes[0], 2)
     return figure

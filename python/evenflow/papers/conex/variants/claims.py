@@ -8,14 +8,14 @@ from itertools import pairwise, product
 import numpy as np
 
 from evenflow import kit
-from evenflow.claims import Check, Data
+from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Measure, chosen_by_others
+from evenflow.lab import Floats, Measure, chosen_by_others, quotient, short
 
 from .. import measures
 from .. import network as net
 from ..claims import claims
-from ..forms import at_most_values, each_r, free_steps, quotient, rank_over_r, ranks_agree
+from ..forms import at_most_values, each_r, free_steps, rank_over_r, ranks_agree
 from ..measures import Series, words
 from ..policer.claims import MIDDLE
 from . import measures as here
@@ -294,6 +294,34 @@ def _fairness_order(data: Data, accept: Accept) -> list[Check]:
         *_ranked(accept, u, ((net.DT,), (net.ECN, net.FULL), (net.RED,))),
         accept("equal", "ECN over Full", quotient(u[net.ECN], u[net.FULL])),
     ]
+
+
+@claims.note("c53", "c55", "c64")
+def _who_reports_little_note(data: Data, judgement: Judgement) -> str:
+    """A variant that reports less is policed less at the same r."""
+    series = _most(data, "fig18")
+    said = [
+        f"{v} {short(series.free(v).of(measures.heavy_reports))} a second without policing, "
+        f"U = {short(series.at(v, HIGH[0]).of(measures.unfairness))} at r = {HIGH[0]:g}"
+        for v in net.VARIANTS
+    ]
+    return (
+        f"Reports of a heavy user with {MOST_FLOWS} flows, and unfairness: {'; '.join(said)}. The less a variant "
+        "reports, the lower the r from which on it hardly polices. At equal r DTConEx, which reports least, is "
+        "therefore the least fair; lowest are all at the least r."
+    )
+
+
+@claims.note("c62")
+def _policed_unlike_note(data: Data, judgement: Judgement) -> str:
+    series, r = _most(data), HIGH[0]
+    lost = {v: short(series.at(v, r).of(measures.light_lost)) for v in (net.DT, net.RED)}
+    u = {v: short(series.at(v, r).of(measures.unfairness)) for v in (net.DT, net.RED)}
+    return (
+        f"At r = {r:g} heavy users of DTConEx are hardly policed (U = {u[net.DT]}) and fill the queue, so that light "
+        f"users lose {lost[net.DT]} % of their packets; those of REDConEx are (U = {u[net.RED]}), and it is "
+        f"{lost[net.RED]} %."
+    )
 
 
 @claims.measure("c65")

@@ -9,7 +9,7 @@ from evenflow.lab import plain
 
 from .. import measures
 from .. import network as net
-from ..drawing import D, R, U, curves, rate_axis
+from ..drawing import D, R, U, curves, legend_below, rate_axis
 from ..measures import Series
 from .measures import PRINTED, table_4
 
@@ -33,13 +33,8 @@ def fig18(table: Table) -> Figure:
             plots.name_axes(ax, R if row else "", "" if place else U, title=title, zero=not row, legend=False)
             if row:
                 ax.set_yscale("log")
-    _variants_below(figure, axes[0])
+    legend_below(figure, axes[0], 4)
     return figure
-
-
-def _variants_below(figure: Figure, ax: object) -> None:
-    handles, words = ax.get_legend_handles_labels()  # type: ignore[attr-defined]
-    figure.legend(handles, [text.split(",")[-1].strip() for text in words], loc="outside lower center", ncols=4)
 
 
 def fig19(table: Table) -> Figure:
@@ -53,7 +48,7 @@ def fig19(table: Table) -> Figure:
         curves(ax, series, measure)
         rate_axis(ax)
         plots.name_axes(ax, R, y, title=title, legend=False)
-    _variants_below(figure, a)
+    legend_below(figure, a, 4)
     return figure
 
 

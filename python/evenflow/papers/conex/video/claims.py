@@ -7,14 +7,14 @@ from functools import partial
 import numpy as np
 
 from evenflow import kit, qoe
-from evenflow.claims import Check, Data
+from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Lab, Measure, Spot, select
+from evenflow.lab import Floats, Lab, Measure, Spot, quotient, select, short
 
 from .. import measures
 from .. import network as net
 from ..claims import claims
-from ..forms import quotient, rank_over_r, ranks_agree
+from ..forms import rank_over_r, ranks_agree
 from ..measures import ON, words
 from . import measures as here
 
@@ -118,6 +118,21 @@ def _ledbat_returns(data: Data, accept: Accept) -> list[Check]:
     return [accept("ratio", "a heavy user, 500–600 s over 50–100 s", quotient(third, before))]
 
 
+@claims.note("c84")
+def _same_bytes_note(data: Data, judgement: Judgement) -> str:
+    def over(case: str) -> str:
+        return short(_at(data, case).of(partial(here.light, here.ASKED)))
+
+    def watching(case: str) -> str:
+        return short(_at(data, case).of(partial(here.light, here.SECOND)))
+
+    return (
+        f"A video is as many bytes at any rate. At r = {LOW:g} light users have {over(str(LOW))} Mbit/s while they ask "
+        f"for videos, from 100 to 200 s, and {watching(str(LOW))} afterwards, for most are over early; at r = "
+        f"{MIDDLE:g} {over(str(MIDDLE))} and {watching(str(MIDDLE))}."
+    )
+
+
 # --- Figure 22 ------------------------------------------------------------------------------------------------------
 
 
@@ -133,6 +148,27 @@ def _many_long_stalls(data: Data, accept: Accept) -> list[Check]:
         accept("stalls", "stalls a user", spot.of(here.stalls)),
         accept("duration", "duration of a stall", spot.of(here.stall_s)),
     ]
+
+
+@claims.note("c81")
+def _fair_share_note(data: Data, judgement: Judgement) -> str:
+    flows = net.HEAVY_USERS * net.VIDEO_HEAVY_FLOWS + net.VIDEO_LIGHT_USERS
+    share = net.CAPACITY_MBPS / flows
+    return (
+        f"{flows} flows share the link: {share:.2f} Mbit/s for a video of {net.VIDEO_KBPS / 1e3:g}. The longer a "
+        f"stall, the smaller that share: {short(_at(data, FREE, 'fig22').of(here.stall_s))} s here. 10 s would need "
+        "half of it, as with 45 flows a heavy user."
+    )
+
+
+@claims.note("c95")
+def _fair_share_again_note(data: Data, judgement: Judgement) -> str:
+    rates, lengths = _over_r(data, here.stall_s)
+    said = [f"{short(row)} s at r = {r:g}" for r, row in zip(rates, lengths, strict=True) if not np.isnan(row).all()]
+    return (
+        f"Mean duration of a stall: {', '.join(said)}. Where heavy users are not policed any more it is that of the "
+        "fair share at every r, and its order is chance."
+    )
 
 
 @claims.measure("c82")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,26 +23,38 @@ if TYPE_CHECKING:
     from evenflow.study import Table
 
 
-def _trace(ax: Axes, spot: Spot, words: str, index: int) -> None:
+def _traces(axes: Sequence[Axes], spot: Spot, words: str, index: int) -> None:
+    """Throughput of a heavy user in the first panel, of a light one in the second."""
     found = [here.by_time(run) for run in spot.runs]
     times = found[0][0] - 2.5
-    for which, name in ((1, words), (2, None)):
+    for ax, which in zip(axes, (1, 2), strict=True):
         curve = curve_of(times, np.array([each[which] for each in found]).T, net.LEVEL)
-        plots.band(ax, curve, label=name, index=index, marker="")
+        plots.band(ax, curve, label=words, index=index, marker="")
+
+
+def _periods(axes: Sequence[Axes]) -> None:
+    """Axes of `_traces`, with the ends of the periods."""
+    for ax, who, title in zip(axes, ("heavy", "light"), ("a", "b"), strict=True):
+        for end in net.PERIODS_S:
+            ax.axvline(end, color=GREY, linewidth=0.8, zorder=0)
+        plots.name_axes(ax, "time (s)", f"throughput of a {who} user (Mbit/s)", title=title, legend=False)
+        ax.set_ylim(0, FAIR_SHARE_MBPS[who] * 1.08)
+
+
+FAIR_SHARE_MBPS = {net.HEAVY: net.CAPACITY_MBPS / net.HEAVY_USERS, net.LIGHT: net.CAPACITY_MBPS / net.VIDEO_LIGHT_USERS}
+"""What a user has where those of his group share the link alone."""
 
 
 def fig21(table: Table) -> Figure:
     """Throughput of heavy and of light users over time, in four cases."""
     lab = Lab(table)
-    figure, (ax,) = plots.figure(size=(7.6, 4.0))
-    _trace(ax, lab.at(control=net.CUBIC, policing=net.NONE), "CUBIC, no policing", 0)
+    figure, axes = plots.figure(1, 2, size=(10.4, 3.8))
+    _traces(axes, lab.at(control=net.CUBIC, policing=net.NONE), "CUBIC, no policing", 0)
     for index, r in enumerate(sorted(lab.grid("r", policing=ON), reverse=True), 1):
-        _trace(ax, lab.at(control=net.CUBIC, policing=ON, r=r), f"CUBIC, r = {plain(r)}", index)
-    _trace(ax, lab.at(control=net.LEDBAT, policing=net.NONE), "LEDBAT, no policing", 3)
-    for end in net.PERIODS_S:
-        ax.axvline(end, color=GREY, linewidth=0.8, zorder=0)
-    plots.name_axes(ax, "time (s)", "throughput of a user (Mbit/s)", legend=False)
-    legend_below(figure, ax, 4)
+        _traces(axes, lab.at(control=net.CUBIC, policing=ON, r=r), f"CUBIC, r = {plain(r)}", index)
+    _traces(axes, lab.at(control=net.LEDBAT, policing=net.NONE), "LEDBAT, no policing", 3)
+    _periods(axes)
+    legend_below(figure, axes[0], 4)
     return figure
 
 
@@ -69,25 +82,25 @@ def fig22(table: Table) -> Figure:
 
 
 def x06(table: Table) -> Figure:
-    """Heavy users' throughput over time and QoE for three targets of LEDBAT."""
+    """Throughput over time and QoE for three targets of LEDBAT."""
     lab = Lab(table)
-    figure, (a, b) = plots.figure(1, 2, size=(8.6, 3.6))
+    figure, (a, b, c) = plots.figure(1, 3, size=(11.4, 3.6))
     targets = lab.grid("target_ms")
     for index, target in enumerate(targets):
         spot = lab.at(target_ms=target)
-        _trace(a, spot, f"target {plain(target)} ms", index)
+        _traces((a, b), spot, f"target {plain(target)} ms", index)
         i = mean_interval(spot.of(here.quality), net.LEVEL)
-        b.errorbar(
+        c.errorbar(
             [index],
             [i.mean],
             yerr=[[i.half_width if np.isfinite(i.half_width) else 0.0]] * 2,
             fmt=plots.MARKERS[index],
             color=plots.COLOURS[index],
         )
-    plots.name_axes(a, "time (s)", "throughput of a user (Mbit/s)", title="a", legend=False)
-    b.set_xticks(range(len(targets)), [plain(target) for target in targets])
-    b.set_xlim(-0.5, len(targets) - 0.5)
-    plots.name_axes(b, "LEDBAT's target (ms)", "mean QoE", title="b", legend=False)
-    b.set_ylim(1, 5.2)
+    _periods((a, b))
+    c.set_xticks(range(len(targets)), [plain(target) for target in targets])
+    c.set_xlim(-0.5, len(targets) - 0.5)
+    plots.name_axes(c, "LEDBAT's target (ms)", "mean QoE", title="c", legend=False)
+    c.set_ylim(1, 5.2)
     legend_below(figure, a, 3)
     return figure

@@ -13,7 +13,7 @@ from evenflow.lab import Floats, Measure
 from evenflow.stats import jain
 
 from .. import measures
-from ..network import EXIT, HEAVY_USERS, LIGHT, LINK, PERIODS_S, VIDEO_LIGHT_USERS
+from ..network import EXIT, HEAVY_USERS, LIGHT, LINK, PERIODS_S, VIDEO_ASKED_S, VIDEO_LIGHT_USERS
 
 if TYPE_CHECKING:
     from evenflow.study import Run
@@ -26,6 +26,7 @@ MODEL = "hossfeld-2013"
 BEFORE = (50.0, 100.0)
 FIRST = (0.0, PERIODS_S[0])
 SETTLED = (20.0, PERIODS_S[0])
+ASKED = VIDEO_ASKED_S
 ASKING = (200.0, 300.0)
 WATCHING = (200.0, 400.0)
 SECOND = (200.0, PERIODS_S[1])

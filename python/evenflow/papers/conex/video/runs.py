@@ -66,7 +66,8 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "Throughput through a video evening",
             partial(fig21, o),
             figures.fig21,
-            f"{setting} Throughput of a heavy user (upper line) and of a light one, means of five seconds. {BAND}",
+            f"{setting} Throughput of (a) a heavy user and (b) a light one, means of five seconds; upright lines: "
+            f"the ends of the periods. {BAND}",
             here.TRACED_NUMBERS,
         ),
         experiment(
@@ -83,8 +84,8 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "LEDBAT with other targets",
             partial(x06, o),
             figures.x06,
-            f"{setting} Heavy users with LEDBAT and three targets, nobody policed. Throughput of a heavy user, and "
-            f"QoE. {BAND}",
+            f"{setting} Heavy users with LEDBAT and three targets, nobody policed. Throughput of (a) a heavy user and "
+            f"(b) a light one, (c) mean QoE. {BAND}",
             {**here.NUMBERS, **here.TRACED_NUMBERS},
             net.FEW_SEEDS,
         ),

@@ -9,14 +9,14 @@ import numpy as np
 from evenflow import kit
 from evenflow.claims import Check, Data
 from evenflow.kit import Accept
-from evenflow.lab import Floats, chosen_by_others
+from evenflow.lab import Floats, chosen_by_others, quotient
 from evenflow.study import Label
 
 from .. import measures
 from .. import network as net
 from ..claims import claims
 from ..environment.runs import CONTROL, RTT
-from ..forms import at_most_values, quotient
+from ..forms import at_most_values
 from ..measures import Series, words
 from ..policer.claims import DEPTH_FIGURES
 from ..policer.runs import HARSHNESS, of_depth

@@ -11,14 +11,13 @@ import numpy as np
 
 from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Lab, Spot, chosen_by_others
+from evenflow.lab import Floats, Lab, Spot, chosen_by_others, short, span
 from evenflow.record import PROVENANCE
 from evenflow.study import Run
 
 from .. import measures
 from ..choices import Options
 from ..claims import claims
-from ..measures import short, span
 from ..network import IPD, LB, PI, RED, RTT_MS, VQ
 from .loads import LoadCurve, each, load_curve, mixes
 from .measures import (

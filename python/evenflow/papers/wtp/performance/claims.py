@@ -10,14 +10,13 @@ import numpy as np
 from evenflow import kit
 from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Lab, select
+from evenflow.lab import Floats, Lab, select, short, span
 from evenflow.stats import ratio_of_means
 
 from .. import measures
 from .. import network as net
 from ..choices import Options
 from ..claims import claims
-from ..measures import short, span
 from ..sharing import measures as sharing
 from . import measures as perf
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Lab, Spot, select
+from evenflow.lab import Floats, Lab, Spot, select, short, span
 from evenflow.stats import mean_interval, ratio_of_means
 
 from .. import measures
 from .. import network as net
 from ..choices import Options
 from ..claims import claims
-from ..measures import percent, probability, ratio, short, span, window, words
+from ..measures import percent, probability, ratio, window, words
 from ..network import LEVEL
 from . import measures as sharing
 from .measures import CONSTANT, NETWORK, TAGGED

@@ -9,14 +9,13 @@ from typing import TypeAlias
 
 from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, Lab, Measure, select
+from evenflow.lab import Floats, Lab, Measure, select, short
 from evenflow.study import Label, Run
 
 from .. import measures
 from .. import network as net
 from ..choices import Options
 from ..claims import claims
-from ..measures import short
 from .figures import CELLS, Cell, column, priced_ratio
 from .runs import CHAIN, NARROW, RTT23_MS, RTTS_MS
 
