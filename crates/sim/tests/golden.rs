@@ -121,7 +121,9 @@ const FILLED: [(Type, &str); 8] = [
 ];
 
 /// Parameters of a mechanism that requires what `FILLED` does not have, or would have nothing to do.
-const SETTINGS: [(&str, &str); 17] = [
+const SETTINGS: [(&str, &str); 19] = [
+    ("bandwidth-manager", r#"rate = "8 Mbit/s", controls = "bottleneck""#),
+    ("window-tuner", r#"rate = "4 Mbit/s""#),
     ("rewriter", r#"class = "be""#),
     ("strict", r#"order = ["ef", "af", "be"]"#),
     ("medf", r#"offsets = { ef = "0 ms", af = "12 ms", be = "30 ms" }"#),
@@ -545,6 +547,7 @@ fn every_stage() {
         let queue = match kind {
             // It rewrites what marks depend on, or carries them.
             "rewriter" | "tunnel-ingress" | "tunnel-egress" => MARKS.into(),
+            "bandwidth-manager" => format!(r#"limit = "40 packets", scheduler = {{ kind = "htb", {HTB_PER_USER} }}"#),
             _ => format!(r#"kind = {queue:?}, limit = "40 packets""#),
         };
         // What is declared of congestion: losses, for the queue marks nothing.
