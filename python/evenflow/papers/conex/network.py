@@ -334,23 +334,23 @@ def two_sizes(o: Options, policer: Policer) -> Scenario:
     return _scenario(o, s, groups, duration_s=DURATION_S, title="Large and small packets")
 
 
-def cheating(o: Options, policer: Policer, declared: float, audit: str | None) -> Scenario:
+def cheating(o: Options, policer: Policer, declared: float, audit: str | None, credit: str = "window") -> Scenario:
     """Section IV with a heavy user who declares a share of his congestion, and an auditor at the egress or none.
-
-    Where there is an auditor everybody sends credit, as much as is in flight (RFC 7786 section 4.2).
 
     Args:
         declared: the share, 1 for an honest user.
         audit: "loss", "ecn" or "both"; None: no auditor.
+        credit: what everybody sends where there is an auditor: "window" once, or "flight", as much as is in flight
+            (RFC 7786 section 4.2), renewed as it is used up.
     """
     s = Setting(policer)
-    credit = {} if audit is None else {"credit": "flight"}
+    given = {} if audit is None else {"credit": credit}
     groups = {
         name: {
             "users": users,
             "class": name,
             "traffic": {"kind": "bulk", "flows": flows, "start": dict(START)},
-            "tcp": tcp(o, s.variant, conex=conex(s.variant, declared=share, **credit)),
+            "tcp": tcp(o, s.variant, conex=conex(s.variant, declared=share, **given)),
         }
         for name, users, flows, share in (
             (HEAVY, HEAVY_USERS - 1, s.flows, 1.0),

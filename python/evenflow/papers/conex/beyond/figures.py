@@ -113,25 +113,35 @@ def x01(table: Table) -> Figure:
     share = (net.SMALL_BYTES - net.HEADER_BYTES) / net.PAYLOAD_BYTES
     ax.axhline(share, color=GREY, linewidth=0.8, linestyle=":", label="equal packets")
     rate_axis(ax)
-    plots.name_axes(ax, R, "small packets' throughput over large ones'", legend=True)
+    ax.set_yscale("log")
+    plots.name_axes(ax, R, "small packets' throughput over large ones'", zero=False, legend=True)
     return figure
 
 
+AUDITED = {"loss": "losses", "ecn": "marks", "both": "both"}
+
+
 def x02(table: Table) -> Figure:
-    """Gain of a cheat over what he declares, and what audits cost honest light users."""
+    """Gain of a cheat over what he declares, and whose packets audits sanction."""
     lab = Lab(table)
-    figure, (a, b) = plots.figure(1, 2, size=(8.6, 3.6))
-    audits = dict.fromkeys(str(labels["audit"]) for labels, _ in lab.points())
-    for index, audit in enumerate(audits):
-        grid, values = lab.curve("declared", measures.gain, audit=audit)
-        words = "no audit" if audit == net.NONE else f"audit: {audit}"
+    figure, (a, b, c) = plots.figure(1, 3, size=(11.4, 3.8))
+    cases = dict.fromkeys((str(labels["audit"]), str(labels["credit"])) for labels, _ in lab.points())
+    for index, (audit, credit) in enumerate(cases):
+        grid, values = lab.curve("declared", measures.gain, audit=audit, credit=credit)
+        words = "no audit" if audit == net.NONE else f"audit of {AUDITED[audit]}"
+        if credit == "flight":
+            words += ", credit renewed"
         plots.band(a, curve_of(grid, values, net.LEVEL), label=words, index=index)
-        if audit != net.NONE:
-            values = lab.curve("declared", partial(measures.sanctioned, net.LIGHT), audit=audit)[1]
-            plots.band(b, curve_of(grid, values, net.LEVEL), label=words, index=index)
+        if audit == net.NONE:
+            continue
+        for ax, group in ((b, net.CHEAT), (c, net.HEAVY)):
+            values = lab.curve("declared", partial(measures.sanctioned, group), audit=audit, credit=credit)[1]
+            plots.band(ax, curve_of(grid, values, net.LEVEL), label=words, index=index)
     a.axhline(1, color=GREY, linewidth=0.8, zorder=0)
-    x = "share of his congestion that the user declares"
+    x = "share that the cheat declares"
     plots.name_axes(a, x, "throughput over an honest user's", title="a", legend=False)
-    plots.name_axes(b, x, "light users' packets sanctioned (%)", title="b", legend=False)
-    legend_below(figure, a, 4)
+    plots.name_axes(b, x, "the cheat's packets sanctioned (%)", title="b", legend=False)
+    plots.name_axes(c, x, "honest heavy users' packets sanctioned (%)", title="c", legend=False)
+    c.set_ylim(0, max(0.01, c.get_ylim()[1]))
+    legend_below(figure, a, 3)
     return figure

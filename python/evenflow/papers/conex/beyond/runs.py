@@ -77,17 +77,20 @@ def x01(o: Options, scale: Scale) -> list[Point]:
 DECLARED = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of his congestion that a user declares."""
 AUDITS = ("loss", "ecn", "both")
+ONCE, RENEWED = "window", "flight"
+"""Credit: a window once, or as much as is in flight, renewed."""
 CHEAT_RATE = 45.0
 
 
 def x02(o: Options, scale: Scale) -> list[Point]:
-    """A heavy user who declares a share of his congestion, without an auditor and with each audit."""
+    """A heavy user who declares a share of his congestion: no auditor, each audit, and with renewed credit."""
+    cases = [(None, ONCE), *((audit, ONCE) for audit in AUDITS), (AUDITS[-1], RENEWED)]
     return [
         Point(
-            {"audit": audit or net.NONE, "declared": declared},
-            net.cheating(o, net.Policer(CHEAT_RATE), declared, audit),
+            {"audit": audit or net.NONE, "credit": net.NONE if audit is None else credit, "declared": declared},
+            net.cheating(o, net.Policer(CHEAT_RATE), declared, audit, credit),
         )
-        for audit, declared in product((None, *AUDITS), DECLARED)
+        for (audit, credit), declared in product(cases, DECLARED)
     ]
 
 
@@ -146,8 +149,10 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             partial(x02, o),
             figures.x02,
             f"{NETWORK} FullConEx, mild policer, r = {CHEAT_RATE:g}; one heavy user declares a share of his "
-            "congestion. (a) His throughput over that of an honest heavy user, without an auditor and with audits "
-            f"of losses, of marks, of both; (b) share of the light users' packets that the auditor drops. {BAND}",
+            "congestion. (a) His throughput over that of an honest heavy user, without an auditor and with audits of "
+            "losses, of marks, of both, where everybody gives credit of a window once; and of both where credit is "
+            "renewed, as much as is in flight. Share of the packets that the auditor drops, (b) of the cheat's, (c) "
+            f"of the honest heavy users'. {BAND}",
             CHEATING,
             net.FEW_SEEDS,
         ),
