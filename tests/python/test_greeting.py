@@ -176,7 +176,7 @@ def test_toml_errors_show_the_line(cli: Cli, work: Path, text: str, told: str, e
         ('groups.heavy.tcp.congestion_control="bbr"', "planned, not built; nearest: vegas"),
         ('groups.heavy.tcp.congestion_control="prague"', "planned, not built; nearest: dctcp"),
         ('groups.heavy.traffic={kind="dash"}', "planned, not built; nearest: has"),
-        ('stages.p={kind="bandwidth-manager"}', "planned, not built; nearest: a link's scheduler htb"),
+        ('stages.p={kind="cake"}', "planned, not built; nearest: a link's scheduler htb"),
         ('links.bottleneck.rate={trace="x.csv"}', "trace: planned, not built; nearest: { steps"),
         ('links.bottleneck.rate="0 Mbit/s"', "for an outage write the link's loss = { probability = 1"),
     ],

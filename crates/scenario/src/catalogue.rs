@@ -131,7 +131,7 @@ pub fn announced(room: Room) -> &'static [(&'static str, &'static str)] {
             ("l4s", "red with action \"mark\", and congestion_control \"dctcp\""),
         ],
         Room::Scheduler => &[("wfq", "drr"), ("cake", "htb with leaves of fq-codel")],
-        Room::Stage => &[("bandwidth-manager", SHAPERS), ("window-tuner", "a group's tcp.max_window")],
+        Room::Stage => &[("cake", SHAPERS)],
         Room::Traffic => &[
             ("dash", "has"),
             ("hls", "has"),

@@ -75,8 +75,8 @@ pub struct Receiver {
     arrivals: u32,
     /// Last.ACK.sent.
     last_ack: u64,
-    /// What came a second time, to be reported once (RFC 2883).
-    duplicate: Option<(u64, u64)>,
+    /// What came a second time, to be reported once (RFC 2883); empty: nothing.
+    duplicate: (u64, u64),
     /// Out-of-order segments since `next` last moved.
     ahead_since: u32,
     growing: Option<Box<Growing>>,
@@ -160,7 +160,7 @@ impl Receiver {
             stamp: 0,
             arrivals: 0,
             last_ack: 0,
-            duplicate: None,
+            duplicate: (0, 0),
             ahead_since: 0,
             spacing: (profile.ack_delay_max > profile.ack_delay).then(|| Box::new(Spacing::new(profile))),
             growing: profile.ack_growing_window.then(|| Box::new(Growing::new(profile))),
@@ -248,7 +248,7 @@ impl Receiver {
                     return self.hold_back(now, profile);
                 }
             } else {
-                self.duplicate = Some((from, to));
+                self.duplicate = (from, to);
             }
             return self.acknowledge(out); // a hole, or nothing new: at once
         }
@@ -357,7 +357,7 @@ impl Receiver {
         }
         let (first, last) = (self.ahead[at], self.ahead[end - 1]);
         if first.from <= from && first.to >= to {
-            self.duplicate = Some((from, to));
+            self.duplicate = (from, to);
         }
         self.ahead.drain(at + 1..end);
         self.ahead[at] = Island { from: from.min(first.from), to: to.max(last.to), touched };
@@ -418,13 +418,13 @@ impl Receiver {
     /// Whether the ACK that was just sent has a SACK option.
     #[inline]
     pub fn reports(&self) -> bool {
-        !self.ahead.is_empty() || self.duplicate.is_some()
+        !self.ahead.is_empty() || self.duplicate.1 > 0
     }
 
     /// Adds its blocks to `report`.
     pub fn report(&mut self, report: &mut Report) {
-        if let Some(block) = self.duplicate.take() {
-            report.push(block);
+        if self.duplicate.1 > 0 {
+            report.push(std::mem::take(&mut self.duplicate));
         }
         let mut before = u32::MAX;
         for _ in 0..options::BLOCKS {

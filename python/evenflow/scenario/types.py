@@ -23,6 +23,7 @@ __all__ = [
     "Cbr",
     "Codel",
     "Compound",
+    "CongestionMeter",
     "CongestionPolicer",
     "Constant",
     "ConstantProbability",
@@ -72,6 +73,8 @@ __all__ = [
     "Strict",
     "Tbf",
     "Tcp",
+    "TunnelEgress",
+    "TunnelIngress",
     "Upload",
     "Vegas",
     "VirtualQueue",
@@ -796,7 +799,10 @@ class Auditor(Table):
         rule: Balance: reports and credits less marks and losses; below the allowance, packets are picked with the
             share that the debt is of limit. ratio: a flow is guilty whose credit is used up, or that has reported
             less than it had met delay ago; then a share (p - x) / p is picked, by averages of congestion and of
-            reports. (one of balance, ratio; default: balance)
+            reports. Re-ECN's dropper: a flow is guilty whose packets CE(-1) of delay ago are more than its reports,
+            its credit and the allowance; then all its packets that declare nothing are picked (strict), those that
+            are CE(-1) (negative-only), or a share (1 - rho) p - h of them (paper). These see marks alone. (one of
+            balance, ratio, paper, strict, negative-only; default: balance)
         audit: What counts as congestion: congestion marks, losses, or both. Losses are seen of TCP segments alone.
             (one of both, ecn, loss; default: both)
         allowance: Congestion that may stay undeclared; whether it is packets or bytes says what is counted. (packets
@@ -804,7 +810,7 @@ class Auditor(Table):
         limit: The debt at which all packets of a flow are picked; for rule balance. (packets or bytes; default:
             absent: 10 packets, or 15 kB; more than 0)
         delay: How late a report may be: what was met since is not held against a flow yet. (duration; default:
-            absent: none with balance, where credit covers the round trip; required with ratio; at least 0)
+            absent: none with balance, where credit covers the round trip; required with the other rules; at least 0)
         losses: From what losses are inferred: from sequence numbers that stay missing, or from those that come again.
             (one of gaps, retransmissions; default: gaps)
         reordering: Packets from beyond a gap after which what is missing is lost, not late. (whole number; default:
@@ -820,6 +826,10 @@ class Auditor(Table):
         encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
             losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
         weight: Of the newest packet in the averages of rule ratio. (number; default: 0.01; more than 0, at most 1)
+        cancelled: Whether a report that met congestion is in the averages of rule ratio as both, or as neither. (one
+            of counted, left-out; default: absent: counted with rule ratio)
+        rho: The share rho of rule paper. (number; default: absent: the share of reports that it sees, with rule
+            paper; at least 0, at most 1)
         idle: How long it remembers a silent flow. (duration; default: 60 s; more than 0)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
@@ -830,7 +840,7 @@ class Auditor(Table):
 
     KIND: ClassVar[str | None] = "auditor"
 
-    rule: Literal["balance", "ratio"] | None = None
+    rule: Literal["balance", "ratio", "paper", "strict", "negative-only"] | None = None
     audit: Literal["both", "ecn", "loss"] | None = None
     allowance: Quantity | None = None
     limit: Quantity | None = None
@@ -843,6 +853,8 @@ class Auditor(Table):
     strangers: Literal["own", "together"] | None = None
     encoding: Literal["ipv4", "ipv6"] | None = None
     weight: Number | None = None
+    cancelled: Literal["counted", "left-out"] | None = None
+    rho: Number | None = None
     idle: Quantity | None = None
     per: str | None = None
     peer: str | None = None
@@ -863,8 +875,8 @@ class BandwidthManager(Table):
             highest that fits into an equal share, then a level more for one after another while all of them fit. (one
             of equal, levels; default: equal)
         rate: What all sessions get together: the line's rate. (rate; default: required; at least 1)
-        ladder: The bitrates of the videos' levels, rising, as a gateway reads them in the manifest. (list of rates;
-            default: absent: shares are equal; at least 1)
+        ladder: The bitrates of the videos' levels, rising, as a gateway reads them in the manifest. (list of rates,
+            or MPD file; default: absent: shares are equal; at least 1)
         margin: Times which a level's bitrate is given. (number; default: 1.1; more than 0, at most 1000000)
         session: A session is a user with open connections, or each connection. (one of user, flow; default: user)
         ceil: What a session may have with what others leave. (rate; default: absent: its share: it never borrows; at
@@ -886,13 +898,38 @@ class BandwidthManager(Table):
 
     policy: Literal["equal", "levels"] | None = None
     rate: Quantity
-    ladder: Sequence[str] | None = None
+    ladder: Sequence[str] | str | None = None
     margin: Number | None = None
     session: Literal["user", "flow"] | None = None
     ceil: Quantity | None = None
     burst: Quantity | None = None
     change: Literal["keep", "replace"] | None = None
     idle: Quantity | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CongestionMeter(Table):
+    """Congestion meter.
+
+    Reads the codes of re-ECN and ConEx over IPv4 and says what they declare here: the congestion of the whole path,
+    of the part behind, and of the part before. It stands anywhere on a path, and per = "user" or "flow" gives each
+    his own. It changes nothing.
+
+    Source: draft-briscoe-tsvwg-re-ecn-tcp-08 section 3 and appendix A; Zhang et al. 2011 section II.
+
+    Attributes:
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "congestion-meter"
+
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -910,10 +947,13 @@ class CongestionPolicer(Table):
 
     Attributes:
         rate: How fast tokens come: congestion in packets or in bits a second, for all flows of the user together.
-            (rate or packet rate; default: required; more than 0)
-        depth: Tokens that the bucket holds, packets or bytes as the rate. (packets or bytes; default: required; more
-            than 0)
-        rule: How a user is charged: one token bucket. (one of bucket; default: bucket)
+            (rate or packet rate; default: absent: required with the rules bucket and volume; more than 0)
+        depth: Tokens that the bucket holds, packets or bytes as the rate; bytes with rule rate-bytes. (packets or
+            bytes; default: absent: required but with rule tcp-rate; more than 0)
+        rule: How congestion is charged. bucket: one for all of a user's reports, with a drop function (ConEx). Of re-
+            ECN: tcp-rate: a flow is paid a second a second, and pays for each report the time that TCP would have
+            needed since the last one. rate-bytes: it is paid bytes at TCP's rate, and pays each packet. volume: a
+            user pays the bytes of reports and credit. (one of bucket, tcp-rate, rate-bytes, volume; default: bucket)
         harshness: The share of packets that is dropped, by the level: strict: all from 0 on; mild, soft: a share that
             rises from 0 at level 0 to all at a debt of a tenth of the depth, or of the depth. (one of strict, mild,
             soft; default: mild)
@@ -923,7 +963,10 @@ class CongestionPolicer(Table):
             default: none)
         level: The share of the bucket that is full at first. (number; default: 1; at least 0, at most 1)
         action: What is done to packets that are picked: drop, give them a traffic class, or mark them (what cannot be
-            marked is dropped). (one of drop, class, mark; default: drop)
+            marked is dropped). With re-ECN's rules also: drop the packet alone that takes the level below zero (drop-
+            one, as drop is there); all while it is below; block all from then on; drop the share that goes beyond
+            TCP's rate while it is below. class and mark pick all while it is below. (one of drop, class, mark, drop-
+            one, drop-while-empty, block, probability; default: drop)
         class_: The traffic class that packets get with the action of that name. (a name; default: absent: required
             beside action = "class")
         credit: Whether Credit costs as much as a report. (one of free, charged; default: free)
@@ -933,6 +976,33 @@ class CongestionPolicer(Table):
             nothing. (one of pass, police; default: pass)
         encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
             losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
+        scope: Whose a bucket is: each flow's, each user's, or one for all who cross a copy of the stage: with per =
+            "group" or "5 users" a customer is so many users. (one of flow, user, customer; default: absent: flow with
+            the rules by rate, user with volume)
+        factor: What a flow may have in proportion to TCP, r. (number; default: absent: 1 with the rules by rate; more
+            than 0)
+        k: The constant of TCP's rate, k s / (T sqrt(p)). (number; default: absent: 1.2247, the root of 3/2, with the
+            rules by rate; more than 0)
+        start: Seconds in a flow's bucket at first. (duration; default: absent: 20 s with rule tcp-rate; at least 0)
+        most: Seconds that a bucket holds, and how deep its debt may become. (duration; default: absent: 400 s with
+            rule tcp-rate; more than 0)
+        event_merge: Charge once a round trip: further reports in it count as packets, and are paid with the next one.
+            (flag; default: absent: true with rule tcp-rate)
+        rtt: T of TCP's rate; with rtt_from what holds until that is known. (duration; default: absent: 1 s until it
+            is known, with the rules by rate; more than 0)
+        rtt_from: Where T is from: the parameter rtt, the delays of the flow's path, its SYN and the next of its
+            packets, or what its sender measures. (one of given, base, handshake, srtt; default: absent: given where
+            rtt is, else handshake)
+        credit_rate: Tokens a second of a second bucket, for credit (FNE) alone; with rule volume. (rate or packet
+            rate; default: absent: no second bucket; more than 0)
+        credit_depth: Tokens that the second bucket holds. (packets or bytes; default: absent: required beside
+            credit_rate; more than 0)
+        block_for: How long the owner of a bucket is blocked. (duration; default: absent: for ever, with action block;
+            more than 0)
+        strangers: Whether flows whose first packet is no credit share one bucket, or have one each. (one of together,
+            own; default: absent: together with re-ECN's rules, by flow)
+        idle: How long it remembers a silent flow. (duration; default: absent: 60 s with re-ECN's rules, by flow; more
+            than 0)
         per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
         peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
             can, on the same path. (text; default: absent: none, or the stage that names this one)
@@ -942,19 +1012,32 @@ class CongestionPolicer(Table):
 
     KIND: ClassVar[str | None] = "congestion-policer"
 
-    rate: Quantity
-    depth: Quantity
-    rule: Literal["bucket"] | None = None
+    rate: Quantity | None = None
+    depth: Quantity | None = None
+    rule: Literal["bucket", "tcp-rate", "rate-bytes", "volume"] | None = None
     harshness: Literal["strict", "mild", "soft"] | None = None
     charge: Literal["arrival", "pass"] | None = None
     floor: Literal["none", "end"] | None = None
     level: Number | None = None
-    action: Literal["drop", "class", "mark"] | None = None
+    action: Literal["drop", "class", "mark", "drop-one", "drop-while-empty", "block", "probability"] | None = None
     class_: str | None = None
     credit: Literal["free", "charged"] | None = None
     cancelled: Literal["charged", "free"] | None = None
     legacy: Literal["pass", "police"] | None = None
     encoding: Literal["ipv4", "ipv6"] | None = None
+    scope: Literal["flow", "user", "customer"] | None = None
+    factor: Number | None = None
+    k: Number | None = None
+    start: Quantity | None = None
+    most: Quantity | None = None
+    event_merge: bool | None = None
+    rtt: Quantity | None = None
+    rtt_from: Literal["given", "base", "handshake", "srtt"] | None = None
+    credit_rate: Quantity | None = None
+    credit_depth: Quantity | None = None
+    block_for: Quantity | None = None
+    strangers: Literal["together", "own"] | None = None
+    idle: Quantity | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -1193,6 +1276,81 @@ class Shaper(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TunnelEgress(Table):
+    """Tunnel egress.
+
+    Takes off the header that its peer has put around packets, and puts the two ECN fields together. Counts the pairs
+    that RFC 6040 calls unused or dangerous, marks that get lost, and numbers that are missing.
+
+    Source: RFC 6040 figure 4; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2.
+
+    Attributes:
+        ecn: By which rules the inner and the outer field become one. (one of rfc6040, rfc6040-compatibility, rfc3168,
+            rfc4301, paper; default: rfc6040)
+        re: What becomes of the RE flag of re-ECN and ConEx: carried outward and back, left inside with 0 outside, or
+            left inside with re-ECN's neutral code outside. At the egress both of the latter leave what is inside as
+            it is. (one of copy, inner, neutral; default: absent: copy, and neutral with ecn = "paper")
+        reordering: How many numbers on a missing one is lost, not late. (whole number; default: 3; at least 1, at
+            most 1000)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "tunnel-egress"
+
+    ecn: Literal["rfc6040", "rfc6040-compatibility", "rfc3168", "rfc4301", "paper"] | None = None
+    re: Literal["copy", "inner", "neutral"] | None = None
+    reordering: int | Mapping[str, Any] | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunnelIngress(Table):
+    """Tunnel ingress.
+
+    Puts a header around packets: until the peer takes it off they are longer, and queues see and mark its ECN field.
+    Every queue, link and meter in between counts the longer packet.
+
+    Source: RFC 6040; 3GPP TS 29.281 section 5.1; Zhang et al. 2011 section 2.2.
+
+    Attributes:
+        overhead: Bytes of the header: 20 (ipip), 24 (gre), 50 (vxlan, with the Ethernet header inside), 36 (gtp-u),
+            40 (gtp-u-sequence, which numbers packets). (bytes, or one of ipip, gre, vxlan, gtp-u, gtp-u-sequence;
+            default: ipip; at least 1, at most 1000)
+        ecn: By which rules the outer field is written. (one of rfc6040, rfc6040-compatibility, rfc3168, rfc4301,
+            paper; default: rfc6040)
+        re: What becomes of the RE flag of re-ECN and ConEx: carried outward and back, left inside with 0 outside, or
+            left inside with re-ECN's neutral code outside. At the egress both of the latter leave what is inside as
+            it is. (one of copy, inner, neutral; default: absent: copy, and neutral with ecn = "paper")
+        max_size: Bytes of the largest packet that fits, header included; larger ones are dropped. (bytes; default:
+            absent: 65535 B; at least 1, at most 65535)
+        teid: The tunnel's number, as traces have it; further copies of the stage have the numbers after it. (whole
+            number; default: absent: numbered by itself; at least 1, at most 4294967295)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "tunnel-ingress"
+
+    overhead: Quantity | Literal["ipip", "gre", "vxlan", "gtp-u", "gtp-u-sequence"] | None = None
+    ecn: Literal["rfc6040", "rfc6040-compatibility", "rfc3168", "rfc4301", "paper"] | None = None
+    re: Literal["copy", "inner", "neutral"] | None = None
+    max_size: Quantity | None = None
+    teid: int | Mapping[str, Any] | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class WindowTuner(Table):
     """Window tuner.
 
@@ -1206,8 +1364,8 @@ class WindowTuner(Table):
             highest that fits into an equal share, then a level more for one after another while all of them fit. (one
             of equal, levels; default: equal)
         rate: What all sessions get together: the line's rate. (rate; default: required; at least 1)
-        ladder: The bitrates of the videos' levels, rising, as a gateway reads them in the manifest. (list of rates;
-            default: absent: shares are equal; at least 1)
+        ladder: The bitrates of the videos' levels, rising, as a gateway reads them in the manifest. (list of rates,
+            or MPD file; default: absent: shares are equal; at least 1)
         margin: Times which a level's bitrate is given. (number; default: 1.1; more than 0, at most 1000000)
         session: A session is a user with open connections, or each connection. (one of user, flow; default: user)
         round_trip: How the round trip is measured: from the opener's SYN to its next ACK; from each request to the
@@ -1231,7 +1389,7 @@ class WindowTuner(Table):
 
     policy: Literal["equal", "levels"] | None = None
     rate: Quantity
-    ladder: Sequence[str] | None = None
+    ladder: Sequence[str] | str | None = None
     margin: Number | None = None
     session: Literal["user", "flow"] | None = None
     round_trip: Literal["handshake", "request", "timestamps"] | None = None
@@ -2264,8 +2422,8 @@ class Tcp(Table):
             (duration; default: absent: as the profile says; at least 0)
         save_metrics: A connection whose data is all acknowledged leaves its threshold, reordering and round-trip time
             to those of the same user that open later. (flag; default: absent: as the profile says)
-        ecn: How congestion marks come back. (one of off, classic, accurate, per-packet; default: absent: as the
-            profile says)
+        ecn: How congestion marks come back. (one of off, classic, accurate, per-packet, re-ecn; default: absent: as
+            the profile says)
         peer_ecn: What the receiving end can do, which may be less than what the sender asks for. (one of same, off,
             classic, nonce, broken; default: absent: as the profile says)
         ect: The codepoint of packets that are ECN-capable: ECT(0) or ECT(1). (one of 0, 1; default: absent: as the
@@ -2346,7 +2504,7 @@ class Tcp(Table):
     cached_srtt: Quantity | None = None
     cached_rttvar: Quantity | None = None
     save_metrics: bool | None = None
-    ecn: Literal["off", "classic", "accurate", "per-packet"] | None = None
+    ecn: Literal["off", "classic", "accurate", "per-packet", "re-ecn"] | None = None
     peer_ecn: Literal["same", "off", "classic", "nonce", "broken"] | None = None
     ect: Literal["0", "1"] | None = None
     ecn_on_retransmissions: bool | None = None

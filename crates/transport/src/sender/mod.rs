@@ -108,7 +108,7 @@ pub struct Sender {
     /// Retransmissions (or SYNs) since the last progress.
     tries: u32,
     /// Segments sent again.
-    retransmitted: u64,
+    retransmitted: u32,
     /// The timestamp clock at the call under way.
     clock: u32,
     /// The receiver's, as the last ACK has it; 0: it has none.
@@ -265,7 +265,7 @@ impl Sender {
     /// Segments sent again so far.
     #[inline]
     pub fn retransmitted(&self) -> u64 {
-        self.retransmitted
+        u64::from(self.retransmitted)
     }
 
     /// What it counted so far.
@@ -947,7 +947,7 @@ impl Sender {
     #[inline(always)]
     fn emit(&mut self, seq: u64, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let again = seq < self.high;
-        self.retransmitted += u64::from(again);
+        self.retransmitted += u32::from(again);
         let mut bits = 0;
         let mut ip = if again { self.marks.again } else { self.marks.first } as u8;
         if self.exposed.is_some() {
