@@ -60,6 +60,14 @@ def execute(tree_json: str, seed: int) -> Result:
         raise EvenflowError(
             f"The engine stopped itself in “{title}”, seed {seed}: {error}. This is a defect; please report it."
         ) from error
+    except BaseException as error:
+        # A panic is no Exception: left alone it would end a study or a notebook's cell with a traceback.
+        if type(error).__name__ != "PanicException":
+            raise
+        title = json.loads(tree_json).get("title", "untitled")
+        raise EvenflowError(
+            f"The engine broke in “{title}”, seed {seed}: {error}. This is a defect; please report it."
+        ) from None
     series = {name: done.series(name) for name in done.series_names}
     return Result(done.json, done.record_hash, _core.ENGINE_ID, series)
 

@@ -402,9 +402,10 @@ def _split_setting(text: str) -> tuple[str, str, str]:
 def available_memory() -> int | None:
     """Bytes this process may still take.
 
-    What the kernel calls available, or the control group's rest if less; None if unknown.
+    What the kernel calls available, or the rest of the control group or of the process's own limit (`ulimit -v`) if
+    less; None if unknown.
     """
-    free: list[int] = []
+    free = _below_limit()
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
@@ -414,6 +415,20 @@ def available_memory() -> int | None:
     except (OSError, ValueError):
         pass
     return min(free) if free else None
+
+
+def _below_limit() -> list[int]:
+    """What RLIMIT_AS leaves of the address space, if there is such a limit and the kernel says what is taken."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return []
+        taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError):
+        return []
+    return [max(0, limit - taken)]
 
 
 def require_memory(scenario: Scenario, at_once: int = 1) -> None:

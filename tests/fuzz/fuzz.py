@@ -1,0 +1,323 @@
+"""Scenarios nobody would write: every example and every kind of the tables, changed by structure, value and byte.
+
+    python tests/fuzz/fuzz.py [--cases 2000 | --seconds 600] [--seed 1] [--jobs 2] [--keep FOLDER]
+
+A case depends on the seed and its number alone. It runs in a process of its own below a limit of memory: stop is asked
+for after 1 s, the process is killed after 4 s. What fails is made smaller and written as a file that runs again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import json
+import multiprocessing
+import os
+import random
+import re
+import resource
+import sys
+import threading
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benches"))
+
+MEMORY = 2 * 2**30
+STOP_S = 1.0
+KILL_S = 4.0
+HEAVY_S = 60.0
+"""Simulated time above which a case is only validated: what it would show takes too long to wait for."""
+
+NUMBERS = [0, 1, -1, 2, 255, 256, 2**31, 2**32, 2**53, 2**63, -(2**63), 10**18, 0.0, 1e-300, 1e300, 0.5, 1 - 2**-53]
+SCALES = ["0", "1", "-1", "0.5", "1e-9", "1e9", "1e18", "1e300", "2", "3", "17", "1400", "1e6"]
+ODD = [True, False, "", "x", "\x1b[31m", "\u202e", [], {}, [[]], ["1 s", "2 s"], {"uniform": [1, 2]}, "1e400 s"]
+LAWS = ["uniform", "normal", "exponential", "lognormal", "pareto", "weibull"]
+QUANTITY = re.compile(r"^(-?[0-9.]+(?:e[+-]?[0-9]+)?)( .+)$")
+
+
+def bases() -> list[dict[str, Any]]:
+    """The examples, and the bench's network with each kind of every room on its way."""
+    import mechanisms
+
+    trees = [tomllib.loads(path.read_text("utf-8")) for path in sorted((ROOT / "examples/scenarios").glob("*.toml"))]
+    base = mechanisms.base_scenario()
+    trees += [base.with_settings(swap.settings).tree for swap in mechanisms.swaps()]
+    for tree in trees:
+        tree.pop("sweep", None)
+        tree.update(duration="200 ms", warmup="20 ms")
+    return trees
+
+
+def places(tree: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every path of a tree, below the root."""
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in items:
+        yield (*above, key)
+        yield from places(value, (*above, key))
+
+
+def at(tree: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
+def extreme(value: Any, rng: random.Random) -> Any:
+    """A value of the same kind at the end of some range, or of another kind."""
+    if rng.random() < 0.1:
+        return copy.deepcopy(rng.choice(ODD))
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return rng.choice([rng.choice(NUMBERS), value * 2, value / 2, -value, value + 1])
+    found = QUANTITY.match(value) if isinstance(value, str) else None
+    if found is None:
+        return copy.deepcopy(rng.choice(ODD))
+    if rng.random() < 0.15:
+        law = rng.choice(LAWS)
+        return {law: [value, rng.choice(SCALES) + found[2]] if rng.random() < 0.7 else value}
+    if rng.random() < 0.4:
+        return f"{float(found[1]) * rng.choice([0.01, 0.1, 0.5, 2, 10, 100]):g}{found[2]}"
+    return rng.choice(SCALES) + found[2]
+
+
+def change(tree: dict[str, Any], donor: dict[str, Any], rng: random.Random) -> None:
+    """One change in place: a value, a key less, a key twice, or a part of another scenario."""
+    paths = list(places(tree))
+    if not paths:
+        return
+    path = rng.choice(paths)
+    owner = at(tree, path[:-1])
+    what = rng.random()
+    if what < 0.6:
+        leaves = [p for p in paths if not isinstance(at(tree, p), dict | list)]
+        if leaves:
+            path = rng.choice(leaves)
+            at(tree, path[:-1])[path[-1]] = extreme(at(tree, path), rng)
+    elif what < 0.7:
+        del owner[path[-1]]
+    elif what < 0.75 and isinstance(owner, list):
+        owner.append(copy.deepcopy(owner[path[-1]]))
+    elif what < 0.75:
+        owner[str(path[-1]) + "2"] = copy.deepcopy(owner[path[-1]])
+    else:
+        same = [p for p in places(donor) if p[-1] == path[-1]] or list(places(donor))
+        taken = rng.choice(same)
+        owner[path[-1]] = copy.deepcopy(at(donor, taken))
+
+
+def generate(trees: list[dict[str, Any]], seed: int, number: int) -> str:
+    """The text of case `number`: TOML of a changed tree, a quarter of them with changed bytes."""
+    import mechanisms
+
+    rng = random.Random(f"{seed}/{number}")
+    tree = copy.deepcopy(rng.choice(trees))
+    for _ in range(rng.choice([1, 1, 1, 2, 3, 5])):
+        change(tree, rng.choice(trees), rng)
+    text = str(mechanisms.toml(tree)) if all(isinstance(key, str) for key in tree) else ""
+    if rng.random() < 0.25:
+        letters = list(text)
+        for _ in range(rng.choice([1, 2, 4])):
+            place = rng.randrange(len(letters) + 1)
+            letters[place : place + rng.choice([0, 1, 1, 8])] = rng.choice(
+                ["", '"', "[", "{", "=", "\\", "9", "\0", "é"]
+            )
+        text = "".join(letters)
+    return text
+
+
+def outcome(text: str, report: Callable[[str], None] = lambda _: None) -> str:
+    """What became of a scenario: `rejected`, `heavy`, `refused`, `stopped`, `ran`, or `FAILED: why`."""
+    from evenflow import _core
+    from evenflow.errors import EvenflowError, Interrupted
+    from evenflow.run.engine import execute
+    from evenflow.scenario.scenario import Scenario, require_memory
+
+    try:
+        scenario = Scenario(tomllib.loads(text), source="fuzz.toml")
+        core = scenario.core
+        require_memory(scenario)
+    except tomllib.TOMLDecodeError:
+        return "rejected"
+    except EvenflowError as error:
+        said = str(error)
+        return "FAILED: a defect while validating" if "defect" in said else "rejected"
+    except BaseException as error:
+        return f"FAILED: {type(error).__name__} while validating: {str(error)[:200]}"
+    if core.duration_s > HEAVY_S:
+        return "heavy"
+    report("running")
+    try:
+        fast = execute(scenario.to_json(), 1)
+        report("again")
+        slow = _core.run(core, 1, True)
+        report("done")
+    except (Interrupted, _core.Interrupted):
+        return "stopped"
+    except EvenflowError as error:
+        said = str(error)
+        return f"FAILED: {said[-300:]}" if "defect" in said else "refused"
+    except _core.StageError:
+        return "refused"
+    except BaseException as error:
+        return f"FAILED: {type(error).__name__}: {str(error)[:200]}"
+    if fast.record_hash != slow.record_hash:
+        return "FAILED: the two paths of the engine differ"
+    return next((f"FAILED: {why}" for why in senseless(json.loads(fast.text))), "ran")
+
+
+def senseless(record: Any, path: str = "") -> Iterator[str]:
+    """Metrics of a record that are outside what they can be: no number, or a share of the link above one."""
+    if isinstance(record, dict):
+        for key, value in record.items():
+            yield from senseless(value, f"{path}.{key}")
+    elif isinstance(record, list):
+        for value in record:
+            yield from senseless(value, path)
+    elif isinstance(record, float):
+        if record != record or record in (float("inf"), float("-inf")):
+            yield f"{path} is {record}"
+        elif path.endswith(".utilisation") and not -1e-9 <= record <= 1 + 1e-9:
+            yield f"{path} is {record}, no share"
+
+
+def work(pipe: Connection) -> None:
+    """A guarded process: texts in, outcomes out."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    from evenflow import _core
+
+    while True:
+        text = pipe.recv()
+        if text is None:
+            return
+        clock = threading.Timer(STOP_S, _core.request_stop)
+        clock.start()
+        found = outcome(text, lambda stage: pipe.send(("at", stage)))
+        clock.cancel()
+        clock.join()
+        _core.clear_stop()
+        pipe.send(("end", found))
+
+
+class Worker:
+    """One guarded process, made anew when a case has ended it."""
+
+    def __init__(self) -> None:
+        self.process: Any = None
+
+    def __call__(self, text: str) -> str:
+        if self.process is None:
+            context = multiprocessing.get_context("spawn")
+            self.pipe, theirs = context.Pipe()
+            self.process = context.Process(target=work, args=(theirs,), daemon=True)
+            self.process.start()
+            theirs.close()
+            limit = 30.0
+        else:
+            limit = STOP_S + KILL_S
+        stage = "validating"
+        with contextlib.suppress(EOFError, OSError):
+            self.pipe.send(text)
+            until = time.monotonic() + limit
+            while self.pipe.poll(max(0.0, until - time.monotonic())):
+                what, said = self.pipe.recv()
+                if what == "end":
+                    return str(said)
+                stage = said
+            self.process.kill()
+            self.process.join()
+            self.process = None
+            return f"FAILED: stop not heard ({stage})"
+        self.process.join()
+        code, self.process = self.process.exitcode, None
+        return f"FAILED: the process died with {code} ({stage})"
+
+    def close(self) -> None:
+        if self.process is not None:
+            with contextlib.suppress(OSError):
+                self.pipe.send(None)
+            self.process.join(5)
+
+
+def minimise(text: str, why: str, run: Callable[[str], str], tries: int = 60) -> str:
+    """A shorter text that fails in the same way: keys go as long as it does."""
+    import mechanisms
+
+    def class_of(said: str) -> str:
+        return said[:40]
+
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return text
+    for path in sorted(places(tree), key=len):
+        if tries == 0:
+            break
+        smaller = copy.deepcopy(tree)
+        try:
+            del at(smaller, path[:-1])[path[-1]]
+            written = str(mechanisms.toml(smaller))
+        except (KeyError, IndexError, TypeError):
+            continue
+        tries -= 1
+        if class_of(run(written)) == class_of(why):
+            tree, text = smaller, written
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run scenarios nobody would write.")
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--seconds", type=float, help="instead of a number of cases")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--keep", type=Path, default=ROOT / "out" / "fuzz")
+    given = parser.parse_args()
+    trees = bases()
+    numbers = iter(range(sys.maxsize if given.seconds else given.cases))
+    until = time.monotonic() + given.seconds if given.seconds else float("inf")
+    count: Counter[str] = Counter()
+    failures: dict[str, tuple[int, str]] = {}
+    lock = threading.Lock()
+
+    def loop(_: int) -> None:
+        run = Worker()
+        while time.monotonic() < until:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                break
+            text = generate(trees, given.seed, number)
+            found = run(text)
+            with lock:
+                count[found.split(":")[0]] += 1
+                new = found.startswith("FAILED") and found[:60] not in failures
+                if new:
+                    failures[found[:60]] = (number, found)
+            if new:
+                given.keep.mkdir(parents=True, exist_ok=True)
+                shown = "".join(letter if letter.isprintable() else " " for letter in found)
+                name = given.keep / f"seed{given.seed}-{number}.toml"
+                name.write_text(f"# {shown}\n{minimise(text, found, run)}", encoding="utf-8")
+                print(f"seed {given.seed}, case {number}: {shown}\n  kept as {name}", flush=True)
+        run.close()
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        list(pool.map(loop, range(given.jobs)))
+    print(f"seed {given.seed}: {sum(count.values())} cases; " + ", ".join(f"{n} {k}" for k, n in count.most_common()))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
