@@ -159,6 +159,8 @@ impl Range {
     pub const POSITIVE: Range = Range { min: 0.0, closed: false, max: f64::INFINITY };
     /// One or more.
     pub const FROM_ONE: Range = Range { min: 1.0, closed: true, max: f64::INFINITY };
+    /// Packets that a window may have: no TCP has more than 2^30 bytes under way (RFC 7323 section 2.3), a segment of 1024 B each.
+    pub const WINDOW: Range = Range { min: 1.0, closed: true, max: 1_048_576.0 };
     /// What a packet's size may be, in bytes.
     pub const PACKET_SIZE: Range = Range { min: 1.0, closed: true, max: 65_535.0 };
 

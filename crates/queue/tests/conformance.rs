@@ -18,7 +18,19 @@ use serde_json::{Map, Value as Json};
 type Table = Map<String, Json>;
 
 /// Folders whose vectors are of stages and of applications, and read by their own crates.
-const OTHERS: [&str; 7] = ["abr", "auditor", "congestion-policer", "has", "player", "policer", "shaper"];
+const OTHERS: [&str; 11] = [
+    "abr",
+    "auditor",
+    "congestion-policer",
+    "dropper",
+    "eecn",
+    "has",
+    "player",
+    "policer",
+    "reecn-policer",
+    "shaper",
+    "tunnel",
+];
 
 fn vectors() -> Vec<(PathBuf, Table)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance");

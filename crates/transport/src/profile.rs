@@ -364,7 +364,7 @@ lines! {
         "The application fills the send buffer in writes of this many bytes, and short segments follow where the buffer binds; \"any\": only full segments.";
     nagle: flag, Range::ANY, "RFC 9293 section 3.7.4",
         "A segment shorter than full waits while anything is unacknowledged; without it a piece leaves as soon as the application offers it.";
-    initial_window: packets, Range::FROM_ONE, "RFC 6928",
+    initial_window: packets, Range::WINDOW, "RFC 6928",
         "Initial congestion window.";
     threshold_from_window: flag, Range::ANY, "RFC 5681 section 3.1",
         "The first slow-start threshold is max_window, not unbounded.";

@@ -6,6 +6,7 @@ use evenflow_base::options::OUTER;
 use evenflow_base::schema::{Law, Mechanism, Mouth, Place, Range, Room, Type, Value, Values, Way};
 use evenflow_base::{Duration, Rate, Time};
 use evenflow_queue::htb::leaf_names;
+use evenflow_queue::{Admission, LinkFacts};
 use serde_json::Value as Json;
 
 use super::drafts::{GroupDraft, LinkDraft, StageDraft};
@@ -41,6 +42,7 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
         let loss = loss(table, &path, errors);
         let link = (|| {
             let forward = Direction { rate: rate?, delay: delay?, queue: queue? };
+            try_rule(&forward, &path, errors)?;
             let (jitter, loss) = (jitter?, loss?);
             Some(Link { name: name.into(), per: per?, forward, reverse: reverse?, jitter, loss })
         })();
@@ -90,7 +92,31 @@ fn reverse(
     };
     let has_rate = table.contains_key("rate") || link.contains_key("rate");
     let queue = queue(table, has_rate, &path, errors);
-    Some(Some(Direction { rate: rate?, delay: delay?, queue: queue? }))
+    let reverse = Direction { rate: rate?, delay: delay?, queue: queue? };
+    try_rule(&reverse, &path, errors)?;
+    Some(Some(reverse))
+}
+
+/// Makes the rule of a queue, as the link will: what follows from the link's rate and delay may contradict what is given.
+fn try_rule(direction: &Direction, path: &str, errors: &mut Errors) -> Option<()> {
+    let (Some(queue), Some(rate)) = (&direction.queue, &direction.rate) else { return Some(()) };
+    let rates = match rate {
+        RateSpec::Constant(value) => vec![value.bounds().0.max(1.0), value.bounds().1],
+        RateSpec::Steps(steps) => steps.iter().take(1).map(|step| step.1.0).collect(),
+    };
+    let before = errors.len();
+    let path = join(path, "queue");
+    for rate in rates.into_iter().filter(|rate| rate.is_finite()) {
+        let delay = Duration::from_seconds(direction.delay.bounds().0);
+        for values in table::likely(&queue.rule.values) {
+            let facts = LinkFacts { rate: Some(Rate(rate)), delay };
+            let built = Admission::build(queue.rule.mechanism.kind, &values, facts);
+            for (name, why) in built.err().unwrap_or_default() {
+                errors.push(join(&path, name), format!("{why} (at a link of {rate} bit/s)"));
+            }
+        }
+    }
+    (errors.len() == before).then_some(())
 }
 
 /// `jitter`; the outer `None` means errors.

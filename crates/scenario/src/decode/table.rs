@@ -391,11 +391,9 @@ fn together(
     if mechanism.room == Room::Traffic {
         return check(mechanism, values);
     }
-    const MOST: usize = 1000;
-    let turns = turns(values).min(MOST);
     let mut problems: Vec<Problem> = Vec::new();
-    for turn in 0..turns {
-        for problem in check(mechanism, &all_settled(values, turn)) {
+    for values in likely(values) {
+        for problem in check(mechanism, &values) {
             if !problems.contains(&problem) {
                 problems.push(problem);
             }
@@ -414,6 +412,12 @@ fn turns(values: &Values) -> usize {
         _ => 1,
     };
     values.0.values().map(of).max().unwrap_or(1)
+}
+
+/// Values that draws may well give, as many sets as it takes to see what is dealt and both ends of what has them.
+pub(super) fn likely(values: &Values) -> impl Iterator<Item = Values> {
+    const MOST: usize = 1000;
+    (0..turns(values).min(MOST)).map(|turn| all_settled(values, turn))
 }
 
 fn all_settled(values: &Values, turn: usize) -> Values {

@@ -195,8 +195,10 @@ fn a_lone_client_behind_a_window() {
     for (play, fourth) in [(r#", play_at = "30 s""#, 2.5), ("", 3.3)] {
         let run = run(&home(60, "58520 B", "", play), 1);
         agrees(&asked(&run), &[(0.0, 0), (0.4, 2), (0.9, 3), (fourth, 4)], 0.005);
+        // 735 segments, 40 a round trip, take 1.9 s; where it has idled for longer than its timeout (OFF*) it begins with 10 again,
+        // which takes some 0.25 s more.
         let longest = run.number("groups.light.transfers.completion_s_max");
-        assert!((1.85..1.95).contains(&longest), "{longest}"); // 735 segments, 40 a round trip
+        assert!((1.85..2.2).contains(&longest), "{longest}");
     }
 }
 

@@ -62,7 +62,7 @@ pub static TABLE: Mechanism = Mechanism {
         name: "window",
         ty: Type::Packets,
         default: Fallback::Text("10 packets"),
-        range: Range::FROM_ONE,
+        range: Range::WINDOW,
         source: "RFC 6928 section 2: an initial window, kept",
         doc: "The window, in full segments.",
     }],

@@ -270,7 +270,7 @@ pub static TABLE: Mechanism = Mechanism {
             name: "min_window",
             ty: Type::Packets,
             default: Fallback::Absent("2 packets; form ns2: 1 packet"),
-            range: Range::FROM_ONE,
+            range: Range::WINDOW,
             source: "RFC 6817 section 2.5",
             doc: "MIN_CWND.",
         },

@@ -189,7 +189,7 @@ pub static TABLE: Mechanism = Mechanism {
             name: "min_window",
             ty: Type::Packets,
             default: Fallback::Text("1 packet"),
-            range: Range::FROM_ONE,
+            range: Range::WINDOW,
             source: "the paper gives none; below one packet nothing would ever be sent again",
             doc: "Least window.",
         },
