@@ -1,13 +1,18 @@
-"""The house: which room uses which, read off the code's imports, and drawn for CONTRIBUTING.md.
+"""The house: which room uses which, read off the code's imports, and drawn for CONTRIBUTING.md; and which files use
+each other in a circle.
 
 Rust's rooms are the crates; who uses whom stands in their manifests, test dependencies left out. Python's are the
 folders of `python/evenflow` and the modules beside them that everybody may use. An import inside a function counts;
 one for type checking alone does not.
+
+Inside a crate or the package a module and its parts are one thing and may use each other. Between any two other files
+arrows must not lead back.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +28,19 @@ SHORTCUTS = {
     ("run", "show"): "`record.plot()`, `table.plot()`",
 }
 """Methods that a user looks for on an object, though the work is done in a later room."""
+
+TANGLES = {
+    "papers.abc.beyond.runs papers.abc.choices papers.abc.grids papers.abc.memories.runs papers.abc.notes": (
+        "the paper's choices name the points of its own further runs, which are made with the grids and their options"
+    ),
+    "run.cluster run.on_dask run.on_slurm run.study": "a study asks `cluster` for its workers",
+    "run.notes run.record": "`record.notes()`",
+    "scenario.outline scenario.scenario scenario.sweep": "`scenario.sweep()`, `scenario.outline()`",
+    "show.drawing show.pictures show.plots": "`plots` has the public functions, the looks and the colours",
+    "transport.exposure transport.profile": "ConEx settings are lines of a profile, and are words as its others are",
+    "transport.sender.adaptive transport.sender.selective": "two parts of one `impl Sender`",
+}
+"""Files that use each other in a circle, and why they may. A new one is to be taken apart, not put down here."""
 
 Edges = dict[tuple[str, str], set[str]]
 """(user, used) -> the files that do it."""
@@ -113,6 +131,113 @@ def circles(edges: Edges) -> list[list[str]]:
     for room in sorted(uses):
         walk(room, [])
     return found
+
+
+Module = tuple[str, ...]
+"""A module by the parts of its name; in Rust the crate comes first."""
+
+
+def _apart(user: Module, used: Module) -> bool:
+    """Neither is the other, or a part of it."""
+    return user[: len(used)] != used and used[: len(user)] != user
+
+
+def _paths(tree: str, before: Module = ()) -> Iterator[Module]:
+    """The paths that the tree of a `use` names: `a::{b, c::d}` is a::b and a::c::d."""
+    depth = begin = 0
+    for i, sign in enumerate(tree + ","):
+        depth += (sign == "{") - (sign == "}")
+        if sign != "," or depth:
+            continue
+        item, begin = tree[begin:i].strip(), i + 1
+        head, brace, below = item.partition("{")
+        parts = (*before, *(part.strip() for part in re.sub(r"\s+as\s+\w+$", "", head).split("::") if part.strip()))
+        if brace:
+            yield from _paths(below.rstrip().removesuffix("}"), parts)
+        elif item:
+            yield parts
+
+
+def _rust_code(text: str) -> str:
+    """A file's code without comments, texts and tests."""
+    text = re.sub(r'"(?:\\.|[^"\\])*"', '""', re.sub(r"//[^\n]*", "", text))
+    return re.sub(r"#\[cfg\(test\)\]\s*(?:pub(?:\([a-z]+\))? )?mod \w+ \{.*?\n\}\n", "", text, flags=re.DOTALL)
+
+
+def rust_files(source: Path, crate: str) -> set[tuple[Module, Module]]:
+    """Which module in a crate's folder `source` uses which: by `crate`, `self`, `super` or a part of its own."""
+    files: dict[Module, Path] = {}
+    for path in sorted(source.rglob("*.rs")):
+        parts = path.relative_to(source).with_suffix("").parts
+        if "tests" not in parts:
+            files[parts[:-1] if parts[-1] in ("mod", "lib", "main") else parts] = path
+    found: set[tuple[Module, Module]] = set()
+    for module, path in files.items():
+        code = _rust_code(path.read_text(encoding="utf-8"))
+        uses = re.compile(r"\buse\s+([^;]+);")
+        named = [p for tree in uses.findall(code) for p in _paths(tree)]
+        named += [tuple(p.split("::")) for p in re.findall(r"\b(?:crate|super|self)(?:::\w+)+", uses.sub("", code))]
+        for name in named:
+            if name[0] == "crate":
+                at: Module = ()
+            elif name[0] in ("self", "super") or (*module, name[0]) in files:
+                at = module
+            else:
+                continue
+            for part in name:
+                if part == "super":
+                    at = at[:-1]
+                elif (*at, part) in files:
+                    at = (*at, part)
+                elif part not in ("crate", "self"):
+                    break
+            if _apart(module, at):
+                found.add(((crate, *module), (crate, *at)))
+    return found
+
+
+def python_files() -> set[tuple[Module, Module]]:
+    """Which module of the Python package uses which, shortcuts between rooms left out."""
+    found: set[tuple[Module, Module]] = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        module = parts[:-1] if parts[-1] == "__init__" else parts
+        for used in _imports(path):
+            while used and not (
+                PACKAGE.joinpath(*used).with_suffix(".py").is_file() or PACKAGE.joinpath(*used, "__init__.py").is_file()
+            ):
+                used = used[:-1]
+            if used and _apart(module, used) and (room_of(module), room_of(used)) not in SHORTCUTS:
+                found.add((module, used))
+    return found
+
+
+def tangles(edges: set[tuple[Module, Module]]) -> list[list[str]]:
+    """The largest sets of modules each of which leads to every other."""
+    uses: dict[Module, set[Module]] = {}
+    for user, used in edges:
+        uses.setdefault(user, set()).add(used)
+
+    def reach(module: Module) -> set[Module]:
+        found: set[Module] = set()
+        ahead = [module]
+        while ahead:
+            new = uses.get(ahead.pop(), set()) - found
+            found |= new
+            ahead += new
+        return found
+
+    reached = {module: reach(module) for module in uses}
+    sets = {frozenset(b for b in below if a in reached.get(b, ())) for a, below in reached.items() if a in below}
+    return sorted(sorted(".".join(module) for module in one) for one in sets)
+
+
+def tangled_files() -> list[list[str]]:
+    """Those of all crates and of the Python package."""
+    edges = python_files()
+    for source in sorted((ROOT / "crates").glob("*/src")):
+        edges |= rust_files(source, source.parent.name)
+    return tangles(edges)
 
 
 def _needed(edges: Edges) -> list[tuple[str, str]]:

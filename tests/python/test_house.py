@@ -51,6 +51,33 @@ def test_a_circle_would_be_found() -> None:
     assert house.circles(edges) == [["a", "b", "c"]]
 
 
+def test_files_use_each_other_in_no_new_circle() -> None:
+    found = {" ".join(one) for one in house.tangled_files()}
+    assert not found - set(house.TANGLES), "new circles between files"
+    assert not set(house.TANGLES) - found, "these are gone: take them off tools/house.py's list"
+
+
+def test_a_circle_of_files_would_be_found(tmp_path: Path) -> None:
+    files = {
+        "lib.rs": "mod a;\nmod b;\nmod c;\n",
+        "a.rs": "use crate::{b::{B as Other, new}, c};\n",
+        "b.rs": '// crate::a::A\nconst TEXT: &str = "crate::a::A";\nfn f() { crate::c::part::g() }\n',
+        "c.rs": "mod part;\nuse part::g;\n#[cfg(test)]\nmod tests {\n    use crate::b::new;\n}\n",
+        "c/part.rs": "pub fn g() {}\n",
+        "c/tests.rs": "use crate::a::A;\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    edges = {(("x", "a"), ("x", "b")), (("x", "a"), ("x", "c")), (("x", "b"), ("x", "c", "part"))}
+    assert house.rust_files(tmp_path, "x") == edges
+    assert house.tangles(edges) == []
+    (tmp_path / "c" / "part.rs").write_text("use super::super::a::A;\n")
+    found = house.rust_files(tmp_path, "x")
+    assert found - edges == {(("x", "c", "part"), ("x", "a"))}
+    assert house.tangles(found) == [["x.a", "x.b", "x.c.part"]]
+
+
 def test_the_picture_is_that_of_the_imports() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert house.filled(page) == page, "Run: make generate"

@@ -129,6 +129,9 @@ pub struct Conex {
 }
 
 impl Conex {
+    /// What they hold of a user.
+    pub const BYTES_OF_A_USER: u64 = (size_of::<Sums>() + size_of::<Tally>()) as u64;
+
     /// Books for so many machines.
     pub fn new(hosts: usize) -> Conex {
         Conex {

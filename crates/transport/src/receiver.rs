@@ -126,6 +126,13 @@ impl Spacing {
 }
 
 impl Receiver {
+    /// Bytes that it holds beside itself.
+    pub fn held_bytes(&self) -> usize {
+        self.ahead.capacity() * size_of::<Island>()
+            + self.growing.as_ref().map_or(0, |_| size_of::<Growing>())
+            + self.spacing.as_ref().map_or(0, |_| size_of::<Spacing>())
+    }
+
     /// A listening end.
     pub fn new(profile: &Profile) -> Receiver {
         Receiver::with(Vec::new(), profile)

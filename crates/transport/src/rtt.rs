@@ -6,7 +6,7 @@ use crate::Profile;
 use crate::profile::RtoRule;
 
 /// SRTT and RTTVAR, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct RttEstimator {
     smoothed: Option<i64>,
     /// RTTVAR. Linux's form: the largest deviation of this and the last round trip.
@@ -16,8 +16,17 @@ pub struct RttEstimator {
     highest: i64,
     /// Linux's form: the byte whose acknowledgement ends this round trip.
     round: u64,
-    /// The smallest time seen.
-    least: Option<Duration>,
+    /// The smallest time seen; [`UNSEEN`]: none was.
+    least: Duration,
+}
+
+/// Longer than every time.
+const UNSEEN: Duration = Duration(u64::MAX);
+
+impl Default for RttEstimator {
+    fn default() -> RttEstimator {
+        RttEstimator { smoothed: None, variation: 0, deviation: 0, highest: 0, round: 0, least: UNSEEN }
+    }
 }
 
 impl RttEstimator {
@@ -66,7 +75,7 @@ impl RttEstimator {
     /// The time that the newest segment of an ACK took, for the smallest.
     #[inline]
     pub fn seen(&mut self, rtt: Duration) {
-        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        self.least = self.least.min(rtt);
     }
 
     /// Linux: the deviation that counts is the largest of a round trip, at least the floor; it rises at once and falls by
@@ -216,17 +225,34 @@ impl RttEstimator {
 
     /// The smallest round-trip time so far (RFC 8985: RACK.min_RTT).
     pub fn least(&self) -> Option<Duration> {
-        self.least
+        (self.least != UNSEEN).then_some(self.least)
     }
 }
 
 /// The one segment of a round trip whose time is taken (RFC 6298 section 3, Karn's rule).
 #[derive(Clone, Copy, Debug)]
 pub struct Timed {
-    /// The byte whose acknowledgement ends it.
-    pub end: u64,
-    /// When it was sent.
-    pub sent: Time,
+    /// The byte whose acknowledgement ends it; beyond every number where none is timed.
+    end: u64,
+    sent: Time,
+}
+
+impl Timed {
+    /// No segment is timed.
+    pub const NONE: Timed = Timed { end: u64::MAX, sent: Time::ZERO };
+
+    /// A segment that ends before `end` is sent at `now`: it is timed unless another one is.
+    pub fn begin(&mut self, end: u64, now: Time) {
+        if self.end == u64::MAX {
+            *self = Timed { end, sent: now };
+        }
+    }
+
+    /// What the segment took, if this acknowledgement is its own.
+    #[inline]
+    pub fn end(&mut self, ack: u64, now: Time) -> Option<Duration> {
+        (ack >= self.end).then(|| now.since(std::mem::replace(self, Timed::NONE).sent))
+    }
 }
 
 #[cfg(test)]

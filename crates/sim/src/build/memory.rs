@@ -2,8 +2,10 @@
 
 use evenflow_scenario::model::{Component, Group, Per, Queue as QueueSpec, Scenario, SchedulerPer};
 use evenflow_transport::Profile;
+use evenflow_transport::exposure::Exposure;
 
 use super::flows::{flows_per_user, saves_metrics};
+use crate::conex::Conex;
 use crate::network::{Connection, Flow};
 use crate::port::{Fifo, Port};
 
@@ -16,6 +18,9 @@ pub fn memory_bytes(scenario: &Scenario) -> u64 {
         total += flows * (size_of::<Connection>() + size_of::<Flow>() + 160) as u64 + users * 200;
         if saves_metrics(group) {
             total += users * (group.traffic.len() * size_of::<Profile>()) as u64;
+        }
+        if group.traffic.iter().filter_map(|t| t.tcp.as_ref()).any(|tcp| tcp.profile.conex.is_some()) {
+            total += flows * size_of::<Exposure>() as u64 + users * Conex::BYTES_OF_A_USER;
         }
         for hop in &group.path {
             let per = match hop.component {

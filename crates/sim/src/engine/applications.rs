@@ -136,7 +136,7 @@ impl Engine {
             }
             Call::Close(conn, end) => {
                 let Some(flow) = flow(conn) else { return };
-                self.live(flow).sides[end.index()].closes = true;
+                self.live(flow).closes[end.index()] = true;
                 self.close_when_written(flow, end, now);
             }
             Call::Abort(conn, end) => {
@@ -273,8 +273,8 @@ impl Engine {
 
     /// Closes an end that is to be closed, once nothing of its waits any more.
     fn close_when_written(&mut self, flow: u32, end: End, now: Time) {
-        let side = &self.live(flow).sides[end.index()];
-        if side.closes && side.waiting == 0 {
+        let live = self.live(flow);
+        if live.closes[end.index()] && live.sides[end.index()].waiting == 0 {
             self.act(flow, end, now, |c, profile, io| c.close(end, now, profile, io.out, io.notices));
         }
     }

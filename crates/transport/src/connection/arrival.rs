@@ -91,7 +91,7 @@ impl Connection {
         let (now, profile) = (to.now, to.profile);
         let tail = self.tail(End::Server);
         tail.state = State::SynReceived;
-        tail.answered = (now, bits);
+        (tail.handshake, tail.answer) = (RoundTrip::Since(now), bits);
         (tail.tries, tail.wait) = (1, profile.syn_rto);
         tail.timer = profile.due(now, profile.syn_rto);
     }
@@ -196,7 +196,10 @@ impl Connection {
         tail.state = State::Established;
         tail.timer = Time::NEVER;
         // Karn: where it was sent twice nobody knows which was meant.
-        tail.rtt = (tail.tries == 1).then(|| now.since(tail.answered.0));
+        tail.handshake = match tail.handshake {
+            RoundTrip::Since(then) if tail.tries == 1 => RoundTrip::Took(now.since(then)),
+            _ => RoundTrip::Unknown,
+        };
         let closes = std::mem::take(&mut tail.closing);
         if packet.payload == 0 {
             self.receiver.receive(packet, now, profile, to.out);
@@ -307,7 +310,7 @@ impl Connection {
         let stamp = if packet.is(flags::ACK) { carried.ts_val } else { packet.stamp };
         let tail = self.tail(at);
         let end = seq + a.payload;
-        if tail.fin.is_some_and(|fin| end > fin || (a.fin && end != fin)) {
+        if end > tail.fin || (a.fin && tail.fin != NO_FIN && end != tail.fin) {
             return; // text behind a FIN: this should not occur
         }
         if let Some(buffer) = &tail.buffer {
@@ -323,7 +326,7 @@ impl Connection {
         tail.came = now;
         tail.echo = stamp;
         if a.fin {
-            tail.fin = Some(end);
+            tail.fin = end;
         }
         let expected = self.expected(at);
         let again = end + u64::from(a.fin) <= expected;
@@ -362,7 +365,7 @@ impl Connection {
         let profile = to.profile;
         let expected = self.expected(at);
         let tail = self.tail(at);
-        let bytes = tail.fin.map_or(expected, |fin| expected.min(fin));
+        let bytes = expected.min(tail.fin);
         if bytes > tail.delivered {
             tail.delivered = bytes;
             if !tail.paced {
@@ -370,7 +373,7 @@ impl Connection {
             }
             to.notices.push(Notice::Received(at, bytes));
         }
-        if tail.peer_closed || tail.fin.is_none_or(|fin| expected <= fin) {
+        if tail.peer_closed || expected <= tail.fin {
             return;
         }
         tail.peer_closed = true;

@@ -120,7 +120,7 @@ impl Connection {
 
     pub(super) fn send_fin(&mut self, end: End, state: State, to: &mut Outlet) {
         let (now, profile) = (to.now, to.profile);
-        let wait = self.tail(end).rtt.map_or(profile.syn_rto, |rtt| (rtt + rtt).max(profile.min_rto));
+        let wait = self.tail(end).rtt().map_or(profile.syn_rto, |rtt| (rtt + rtt).max(profile.min_rto));
         let tail = self.tail(end);
         (tail.state, tail.blocked) = (state, false);
         if let Some(sender) = self.outgoing(end) {
@@ -238,7 +238,7 @@ impl Connection {
                 tail.tries += 1;
                 tail.wait = tail.wait + tail.wait;
                 tail.timer = profile.due(now, tail.wait);
-                let bits = tail.answered.1;
+                let bits = tail.answer;
                 to.out.extend(self.incoming(end).map(|receiver| receiver.answer_again(bits)));
             }
             State::TimeWait => tail.state = State::Closed,

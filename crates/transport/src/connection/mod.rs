@@ -56,18 +56,17 @@ struct Tail {
     /// How often that SYN-ACK or FIN was sent, and the wait for the next.
     tries: u32,
     wait: Duration,
-    /// When the SYN was answered, and the flags of the answer.
-    answered: (Time, u8),
-    /// The round-trip time of the handshake, where it is known.
-    rtt: Option<Duration>,
+    handshake: RoundTrip,
+    /// The flags of the answer to a SYN.
+    answer: u8,
     /// The application closed before the connection was open.
     closing: bool,
     /// A write was not taken whole.
     blocked: bool,
     /// The application reads by itself.
     paced: bool,
-    /// The number of the other end's FIN.
-    fin: Option<u64>,
+    /// The number of the other end's FIN; [`NO_FIN`]: none has come.
+    fin: u64,
     /// The other end's close was passed on to the application.
     peer_closed: bool,
     /// Bytes in order that were announced to the application, and those of them that were read.
@@ -82,6 +81,18 @@ struct Tail {
     interactive: bool,
 }
 
+/// Beyond every number.
+const NO_FIN: u64 = u64::MAX;
+
+/// What is known of the round-trip time of a handshake.
+#[derive(Clone, Copy, Debug)]
+enum RoundTrip {
+    Unknown,
+    /// The SYN was answered then.
+    Since(Time),
+    Took(Duration),
+}
+
 impl Tail {
     fn new() -> Tail {
         Tail {
@@ -89,12 +100,12 @@ impl Tail {
             timer: Time::NEVER,
             tries: 0,
             wait: Duration::ZERO,
-            answered: (Time::ZERO, 0),
-            rtt: None,
+            handshake: RoundTrip::Unknown,
+            answer: 0,
             closing: false,
             blocked: false,
             paced: false,
-            fin: None,
+            fin: NO_FIN,
             peer_closed: false,
             delivered: 0,
             read: 0,
@@ -102,6 +113,14 @@ impl Tail {
             came: Time::ZERO,
             echo: 0,
             interactive: false,
+        }
+    }
+
+    /// The round-trip time of the handshake, where it is known.
+    fn rtt(&self) -> Option<Duration> {
+        match self.handshake {
+            RoundTrip::Took(time) => Some(time),
+            RoundTrip::Unknown | RoundTrip::Since(_) => None,
         }
     }
 }
@@ -121,6 +140,20 @@ struct Outlet<'a> {
 }
 
 impl Connection {
+    /// Bytes that it holds beside itself.
+    pub fn held_bytes(&self) -> usize {
+        let both = |sender: &Sender, receiver: &Receiver| sender.held_bytes() + receiver.held_bytes();
+        let half = |half: &Back| size_of::<Back>() + both(&half.sender, &half.receiver);
+        let talk = |talk: &Talk| {
+            let buffers =
+                talk.tails.iter().filter(|tail| tail.buffer.is_some()).count() * size_of::<Buffer>();
+            let halves =
+                [&talk.back, &talk.spare].into_iter().flatten().map(|back| half(back)).sum::<usize>();
+            size_of::<Talk>() + buffers + halves
+        };
+        both(&self.sender, &self.receiver) + self.talk.as_deref().map_or(0, talk)
+    }
+
     /// A bulk flow: `size` bytes (`None`: endless) from client to server, and nobody is notified.
     pub fn bulk(profile: &Profile, control: CongestionControl, size: Option<u64>) -> Connection {
         Connection {
@@ -188,7 +221,7 @@ impl Connection {
         let Some(talk) = &mut self.talk else { return };
         let tail = &talk.tails[End::Server.index()];
         let (rtt, lost, latest) =
-            (tail.rtt, tail.tries > 1, tail.buffer.as_ref().and_then(|buffer| buffer.latest));
+            (tail.rtt(), tail.tries > 1, tail.buffer.as_ref().and_then(|buffer| buffer.latest));
         let Some(back) = &mut talk.back else { return };
         if let Some((seq, ack, window)) = latest {
             back.sender.window_told(seq, ack, window);
@@ -355,7 +388,7 @@ impl Connection {
     fn expected(&mut self, end: End) -> u64 {
         match self.incoming(end) {
             Some(receiver) => receiver.delivered(),
-            None => u64::from(self.tail(end).fin == Some(0)),
+            None => u64::from(self.tail(end).fin == 0),
         }
     }
 

@@ -9,6 +9,7 @@ use evenflow_base::{Duration, Packet, Report, Time};
 
 use crate::congestion_control::{Congestion, Signal};
 use crate::profile::{LossDetection, UndoTo};
+use crate::rtt::Timed;
 use crate::{Profile, Segment};
 
 use super::board::{AckPreview, Delivered};
@@ -64,6 +65,11 @@ impl Kept {
     pub(super) fn new(profile: &Profile) -> Kept {
         let needed = profile.loss_detection == LossDetection::FackAdaptive || profile.window_decay;
         Kept(needed.then(|| Box::new(Adaptive::new(profile))))
+    }
+
+    /// Bytes beside itself.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |_| size_of::<Adaptive>())
     }
 
     /// Where there is one.
@@ -522,7 +528,7 @@ impl Sender {
         }
         self.tries += 1;
         self.counts.timeouts += 1;
-        self.timed = None;
+        self.timed = Timed::NONE;
         self.reduced();
         let (recover, f_rto) = (self.recover, profile.f_rto);
         let s = self.selective();

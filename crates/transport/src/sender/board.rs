@@ -225,6 +225,11 @@ impl Board {
         self.segments.front().map(|s| s.sent)
     }
 
+    /// Bytes that it holds beside itself.
+    pub fn held_bytes(&self) -> usize {
+        self.segments.capacity() * size_of::<Sent>() + self.ranges.capacity() * size_of::<(u64, u64)>()
+    }
+
     /// Segments in the window.
     #[inline]
     pub fn len(&self) -> usize {

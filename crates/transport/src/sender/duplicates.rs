@@ -5,6 +5,7 @@ use evenflow_base::{Packet, Time};
 
 use crate::congestion_control::{Congestion, Signal};
 use crate::profile::{Ecn, PartialAck, RttSource};
+use crate::rtt::Timed;
 use crate::{Profile, Segment};
 
 use super::{Growth, Life, Recovery, Sender};
@@ -17,9 +18,7 @@ impl Sender {
         let flight = (self.next - self.una) as i64 as f64;
         let segments = self.whole_segments(bytes, mss);
         let rtt = match profile.rtt {
-            RttSource::OneSegment => {
-                self.timed.take_if(|timed| ack.seq >= timed.end).map(|timed| now.since(timed.sent))
-            }
+            RttSource::OneSegment => self.timed.end(ack.seq, now),
             _ => Some(self.elapsed(ack.stamp, profile)),
         };
         if let Some(rtt) = rtt {
@@ -27,7 +26,7 @@ impl Sender {
         }
         let mut marks = 0;
         if self.marks.mode != Ecn::Off {
-            let packets = (segments.saturating_sub(self.duplicates)).max(1);
+            let packets = (segments.saturating_sub(u64::from(self.duplicates))).max(1);
             marks = self.congestion_marks(ack, packets as u32, bytes, now, profile);
         }
         let mut restart_timer = true;
@@ -101,6 +100,7 @@ impl Sender {
         profile: &Profile,
         out: &mut Vec<Segment>,
     ) {
+        let segments = segments as u32;
         let beyond = if segments > self.duplicates { segments - self.duplicates } else { 1 };
         self.window.cwnd = (self.window.cwnd - bytes as f64).max(0.0) + profile.segment();
         self.duplicates = self.duplicates.saturating_sub(beyond);
@@ -123,7 +123,7 @@ impl Sender {
         match self.recovery {
             Recovery::Open | Recovery::Disorder | Recovery::Reduction => {
                 self.recovery = Recovery::Disorder;
-                let threshold = u64::from(profile.duplicate_threshold);
+                let threshold = profile.duplicate_threshold;
                 let again = profile.partial_ack == PartialAck::EndsRecovery; // RFC 2581 asks for no more
                 if self.duplicates == threshold && (again || self.una >= self.recover) {
                     self.enter_recovery(now, profile, out);
@@ -154,7 +154,7 @@ impl Sender {
             self.reduced();
         }
         self.window.cwnd = self.window.ssthresh + self.duplicates as f64 * mss;
-        self.timed = None;
+        self.timed = Timed::NONE;
         self.retransmit(now, profile, out);
     }
 
@@ -176,7 +176,7 @@ impl Sender {
         self.counts.timeouts += 1;
         self.next = self.una;
         self.duplicates = 0;
-        self.timed = None;
+        self.timed = Timed::NONE;
         self.rto = (self.rto + self.rto).min(profile.max_rto);
         self.timer = profile.due(now, self.rto);
         self.retransmit(now, profile, out);

@@ -7,6 +7,7 @@
 use evenflow_base::{Carried, Duration, Packet, Time};
 
 use crate::profile::WindowProbe;
+use crate::rtt::Timed;
 use crate::{Profile, Segment};
 
 use super::{Life, Limit, Sender};
@@ -17,8 +18,8 @@ const OVERRIDE: Duration = Duration::from_millis(1000);
 /// What a sender knows of the other end's window.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
-    /// One beyond the last byte that may be sent; `None`: the other end told no window, and the profile's holds.
-    edge: Option<u64>,
+    /// One beyond the last byte that may be sent; [`UNTOLD`]: the other end told no window, and the profile's holds.
+    edge: u64,
     /// SND.WL1 and SND.WL2.
     last: (u64, u64),
     /// Max(SND.WND).
@@ -29,23 +30,36 @@ pub(super) struct Flow {
     probes: u32,
     /// The timer is that of the window.
     waits: bool,
-    /// The byte that the last probe was, beyond what was sent, and when it went.
-    octet: Option<(u64, Time)>,
+    /// The byte that the last probe was, beyond what was sent, and when it went; never: it was none.
+    octet: (u64, Time),
     /// The override timeout is over: what fits goes, however short.
     forced: bool,
+}
+
+/// Beyond every number.
+const UNTOLD: u64 = u64::MAX;
+
+/// No probe was a byte of the stream.
+const NO_OCTET: (u64, Time) = (0, Time::NEVER);
+
+impl Flow {
+    /// The last probe was this byte.
+    fn has_octet(&self, seq: u64) -> bool {
+        self.octet.1 != Time::NEVER && self.octet.0 == seq
+    }
 }
 
 impl Sender {
     /// An application writes to this end: it has flow control.
     pub fn talk(&mut self, profile: &Profile) {
         let fresh = Flow {
-            edge: None,
+            edge: UNTOLD,
             last: (0, 0),
             largest: profile.max_window,
             fin: false,
             probes: 0,
             waits: false,
-            octet: None,
+            octet: NO_OCTET,
             forced: false,
         };
         match &mut self.flow {
@@ -122,8 +136,8 @@ impl Sender {
             return false;
         }
         flow.last = (seq, ack);
-        flow.largest = if flow.edge.is_some() { flow.largest.max(window) } else { window };
-        let before = flow.edge.replace(ack + window);
+        flow.largest = if flow.edge != UNTOLD { flow.largest.max(window) } else { window };
+        let before = std::mem::replace(&mut flow.edge, ack + window);
         before != flow.edge
     }
 
@@ -162,7 +176,8 @@ impl Sender {
     #[inline]
     pub fn edge(&self, profile: &Profile) -> u64 {
         match &self.flow {
-            Some(flow) => flow.edge.unwrap_or(self.una.saturating_add(profile.max_window)),
+            Some(flow) if flow.edge != UNTOLD => flow.edge,
+            Some(_) => self.una.saturating_add(profile.max_window),
             None => u64::MAX,
         }
     }
@@ -250,7 +265,7 @@ impl Sender {
     }
 
     fn octet_is_out(&self) -> bool {
-        self.flow.as_ref().and_then(|flow| flow.octet).is_some_and(|(seq, _)| seq == self.high)
+        self.flow.as_ref().is_some_and(|flow| flow.has_octet(self.high))
     }
 
     /// Whether something is queued that only a larger window, or the override timeout, lets go.
@@ -317,12 +332,12 @@ impl Sender {
         if profile.zero_window_probe == WindowProbe::Empty {
             (probe.payload, probe.again) = (0, true);
         } else {
-            if una < high || flow.octet.is_some_and(|(seq, _)| seq == high) {
+            if una < high || flow.has_octet(high) {
                 probe.again = true;
                 self.retransmitted += 1;
             }
             if una == high {
-                flow.octet = Some((high, now));
+                flow.octet = (high, now);
             }
         }
         out.push(probe);
@@ -344,13 +359,12 @@ impl Sender {
         if flow.probes > 0 {
             self.tries = 0;
         }
-        if ack == high + 1
-            && let Some((_, sent)) = flow.octet.take_if(|(seq, _)| *seq == high)
-        {
+        if ack == high + 1 && flow.has_octet(high) {
+            let (_, sent) = std::mem::replace(&mut flow.octet, NO_OCTET);
             if let Some(s) = &mut self.selective {
                 s.board.push_probe(high, sent, again);
             }
-            self.timed = None;
+            self.timed = Timed::NONE;
             self.next = high + 1;
             self.high = high + 1;
         }

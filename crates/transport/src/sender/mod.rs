@@ -94,9 +94,9 @@ pub struct Sender {
     /// The control deals with each mark by itself.
     takes_every_mark: bool,
     /// Duplicate ACKs.
-    duplicates: u64,
+    duplicates: u32,
     /// Without SACK: retransmissions believed to be in the network.
-    retransmits_out: u64,
+    retransmits_out: u32,
     /// No partial ACK in this episode yet: the next one restarts the timer (RFC 6582 section 3.2 step 3, "Impatient").
     first_partial: bool,
     /// Acknowledged bytes that did not fill a segment yet.
@@ -117,7 +117,7 @@ pub struct Sender {
     selective: Option<Box<Selective>>,
     marks: Marks,
     /// Where one segment a round trip is timed: that segment.
-    timed: Option<Timed>,
+    timed: Timed,
     /// When data was last sent.
     last_sent: Time,
     /// How far beyond `una` it may send at most: the smaller of receive window and send buffer, where neither changes.
@@ -150,6 +150,14 @@ struct Marks {
 }
 
 impl Sender {
+    /// Bytes that it holds beside itself: the scoreboard, flow control, what a ConEx sender owes.
+    pub fn held_bytes(&self) -> usize {
+        let board = |s: &Selective| size_of::<Selective>() + s.board.held_bytes() + s.adaptive.held_bytes();
+        self.selective.as_deref().map_or(0, board)
+            + self.flow.as_ref().map_or(0, |_| size_of::<Flow>())
+            + self.exposed.as_ref().map_or(0, |_| size_of::<Exposed>())
+    }
+
     /// A connection that will carry `size` bytes (`None`: endless).
     pub fn new(profile: &Profile, control: CongestionControl, size: Option<u64>) -> Sender {
         let selective = profile.sack.then(|| Box::new(Selective::new(profile)));
@@ -213,7 +221,7 @@ impl Sender {
                 reduced_to: 0,
                 reported: 0,
             },
-            timed: None,
+            timed: Timed::NONE,
             last_sent: Time::ZERO,
             reach: profile.max_window.min(profile.send_buffer),
             flow: None,
@@ -292,7 +300,7 @@ impl Sender {
                     Recovery::Loss => out,
                     _ => 0,
                 };
-                let (sacked, retransmitted) = (self.duplicates as u32, self.retransmits_out as u32);
+                let (sacked, retransmitted) = (self.duplicates, self.retransmits_out);
                 Tally { unacked: out, sacked: sacked.min(out), lost: lost.min(out), retransmitted }
             }
         }
@@ -918,8 +926,8 @@ impl Sender {
 
     #[inline(always)]
     fn send_next(&mut self, payload: u64, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
-        if profile.rtt == RttSource::OneSegment && self.timed.is_none() && self.next == self.high {
-            self.timed = Some(Timed { end: self.next + payload, sent: now });
+        if profile.rtt == RttSource::OneSegment && self.next == self.high {
+            self.timed.begin(self.next + payload, now);
         }
         self.emit(self.next, payload, now, profile, out);
         self.next += payload;

@@ -5,6 +5,7 @@ use evenflow_base::{Duration, Packet, Report, Time, flags};
 
 use crate::congestion_control::{Congestion, Signal, Window};
 use crate::profile::{Ecn, LossDetection, Reduction, RtoRule, RttSource};
+use crate::rtt::Timed;
 use crate::{Profile, Segment};
 
 use super::adaptive::Kept;
@@ -65,9 +66,12 @@ struct Reordering {
     steps: u8,
     /// RACK.reo_wnd_persist.
     persist: u8,
-    /// RACK.dsack_round.
-    round: Option<u64>,
+    /// RACK.dsack_round; [`NO_ROUND`]: none.
+    round: u64,
 }
+
+/// Never over.
+const NO_ROUND: u64 = u64::MAX;
 
 /// What recovery with SACK needs beside the sender's own state.
 #[derive(Clone, Debug)]
@@ -121,7 +125,7 @@ impl Selective {
             half: false,
             force: false,
             rescued: false,
-            reordering: Reordering { seen: false, steps: 1, persist: PERSIST, round: None },
+            reordering: Reordering { seen: false, steps: 1, persist: PERSIST, round: NO_ROUND },
             undo: None,
             adaptive: Kept::new(profile),
             probe: None,
@@ -290,9 +294,7 @@ impl Sender {
             RttSource::Timestamps => {
                 (advanced || profile.rto == RtoRule::AnyAck).then(|| self.elapsed(ack.stamp, profile))
             }
-            RttSource::OneSegment => {
-                self.timed.take_if(|timed| ack.seq >= timed.end).map(|timed| now.since(timed.sent))
-            }
+            RttSource::OneSegment => self.timed.end(ack.seq, now),
         };
         if let Some(rtt) = sample {
             self.sample(rtt, profile);
@@ -351,11 +353,11 @@ impl Sender {
         let (una, next) = (self.una, self.high);
         let r = &mut self.selective().reordering;
         r.seen |= news.reordered;
-        if r.round.is_some_and(|round| una >= round) {
-            r.round = None;
+        if una >= r.round {
+            r.round = NO_ROUND;
         }
-        if news.duplicate && r.round.is_none() {
-            r.round = Some(next);
+        if news.duplicate && r.round == NO_ROUND {
+            r.round = next;
             r.steps = r.steps.saturating_add(1);
             r.persist = PERSIST;
         }
@@ -389,7 +391,7 @@ impl Sender {
         let in_reduction = self.recovery == Recovery::Reduction;
         self.recovery = Recovery::Recovery;
         self.recover = self.high;
-        self.timed = None;
+        self.timed = Timed::NONE;
         let s = self.selective();
         // An earlier recovery may have sent it again already.
         s.force = s.board.next_lost().is_some();
@@ -741,7 +743,7 @@ impl Sender {
         self.recovery = Recovery::Loss;
         self.recover = self.high;
         self.reduced();
-        self.timed = None;
+        self.timed = Timed::NONE;
         let (by_time, window) =
             (profile.loss_detection == LossDetection::Rack, self.reordering_window(false));
         let s = self.selective();
@@ -783,7 +785,7 @@ impl Sender {
         } else if let Some(i) = self.selective().board.last_unreported()
             && self.may_resend(i, profile)
         {
-            self.timed = None;
+            self.timed = Timed::NONE;
             self.resend(i, now, profile, out);
             end = (self.high, true);
         } else {

@@ -5,19 +5,13 @@ use super::*;
 /// Figure 12: FIN, ACK, FIN, ACK, and TIME-WAIT.
 #[test]
 fn one_end_and_then_the_other() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          30 client write 250
          300 client close
          350 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > 0:100
          30 > 100:200
          30 > 200:250
@@ -35,26 +29,20 @@ fn one_end_and_then_the_other() {
          360 client closed
          360 > ack 1
          370 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// What waits for the window goes with the FIN, a full segment too: it takes one number, no room.
 #[test]
 fn data_and_fin_together() {
-    let mut wire = Wire::new(&Profile { initial_window: 2.0, ..hundred() });
-    wire.run(
+    dialogue(
+        Wire::new(&Profile { initial_window: 2.0, ..hundred() }),
         "0 client open
          30 client write 400
          30 client close
          100 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > 0:100
          30 > 100:200
          30 server opened
@@ -72,25 +60,19 @@ fn data_and_fin_together() {
          110 client closed
          110 > ack 1
          120 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// Figure 13: CLOSING on both sides.
 #[test]
 fn both_at_once() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          100 client close
          100 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          100 > FIN 0
          100 < FIN 0
@@ -100,27 +82,21 @@ fn both_at_once() {
          110 > ack 1
          120 client closed
          120 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// The same with text before the FINs.
 #[test]
 fn both_at_once_with_data() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          100 client write 150
          100 client close
          100 server write 50
          100 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          100 > 0:100
          100 > 100:150
@@ -137,28 +113,22 @@ fn both_at_once_with_data() {
          110 > ack 51
          120 client closed
          120 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// Data goes on in the other direction (section 3.6).
 #[test]
 fn half_a_close() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          30 client write 100
          30 client close
          60 server write 350
          100 server write 50
          100 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > 0:100
          30 > FIN 100
          30 server opened
@@ -182,26 +152,20 @@ fn half_a_close() {
          110 client closed
          110 > ack 401
          120 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// And the client goes on.
 #[test]
 fn the_server_closes_first() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          30 server close
          60 client write 200
          200 client close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          30 < FIN 0
          40 client peer closed
@@ -216,26 +180,20 @@ fn the_server_closes_first() {
          210 server closed
          210 < ack 201
          220 client closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// It is repeated by the retransmission timer.
 #[test]
 fn a_lost_fin() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "lose 4
          0 client open
          100 client close
          1500 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          x 100 > FIN 0
          1100 > FIN 0
@@ -246,26 +204,20 @@ fn a_lost_fin() {
          1510 client closed
          1510 > ack 1
          1520 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// The FIN comes twice and is acknowledged twice.
 #[test]
 fn a_lost_ack_of_a_fin() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "lose 5
          0 client open
          100 client close
          1500 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          100 > FIN 0
          110 server peer closed
@@ -277,26 +229,20 @@ fn a_lost_ack_of_a_fin() {
          1510 client closed
          1510 > ack 1
          1520 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// TIME-WAIT answers the FIN that is repeated, and begins anew.
 #[test]
 fn a_lost_last_ack() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "lose 7
          0 client open
          100 client close
          150 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          100 > FIN 0
          110 server peer closed
@@ -308,26 +254,20 @@ fn a_lost_last_ack() {
          1150 < FIN 0 ack 1
          1160 > ack 1 sack 0:1
          1170 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// Nobody is left to answer but with a RST, which ends LAST-ACK.
 #[test]
 fn without_time_wait() {
-    let mut wire = Wire::new(&Profile { time_wait: Duration::ZERO, ..hundred() });
-    wire.run(
+    dialogue(
+        Wire::new(&Profile { time_wait: Duration::ZERO, ..hundred() }),
         "lose 7
          0 client open
          100 client close
          150 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          100 > FIN 0
          110 server peer closed
@@ -339,26 +279,20 @@ fn without_time_wait() {
          1150 < FIN 0 ack 1
          1160 > RST 1
          1170 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// It has no half of its own; a timer repeats it.
 #[test]
 fn a_lost_fin_of_a_server_that_never_wrote() {
-    let mut wire = Wire::one_way(&hundred());
-    wire.run(
+    dialogue(
+        Wire::one_way(&hundred()),
         "lose 6 7
          0 client open
          100 client close
          150 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          100 > FIN 0
          110 server peer closed
@@ -370,26 +304,20 @@ fn a_lost_fin_of_a_server_that_never_wrote() {
          3160 client closed
          3160 > ack 1
          3170 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// The same from the other side.
 #[test]
 fn a_lost_last_ack_to_a_server_that_never_wrote() {
-    let mut wire = Wire::one_way(&hundred());
-    wire.run(
+    dialogue(
+        Wire::one_way(&hundred()),
         "lose 7
          0 client open
          100 client close
          150 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          100 > FIN 0
          110 server peer closed
@@ -401,27 +329,21 @@ fn a_lost_last_ack_to_a_server_that_never_wrote() {
          1150 < FIN 0 ack 1
          1160 > ack 1
          1170 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// It counts where the data before it has come (section 3.10.7.4, eighth).
 #[test]
 fn a_fin_overtakes_lost_data() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "lose 5
          0 client open
          30 client write 250
          30 client close
          1000 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > 0:100
          x 30 > 100:200
          30 > 200:250
@@ -439,27 +361,21 @@ fn a_fin_overtakes_lost_data() {
          1060 server closed
          1060 < ack 251
          1070 client closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// "This should not occur": CLOSE-WAIT ignores it.
 #[test]
 fn text_behind_a_fin_is_ignored() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          30 client write 100
          30 client close
          60 inject > 101:150
          80 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > 0:100
          30 > FIN 100
          30 server opened
@@ -471,43 +387,34 @@ fn text_behind_a_fin_is_ignored() {
          90 client closed
          90 > ack 1
          100 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// CLOSE in SYN-SENT deletes the connection (section 3.10.4); whoever answers is refused.
 #[test]
 fn closing_before_it_is_open() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          5 client close",
-    );
-    same(
-        &wire,
         "0 > SYN
          5 client closed
          10 < SYN ack 0
          20 > RST 0",
+        ["CLOSED", "LISTEN"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "LISTEN"]);
 }
 
 /// CLOSE in SYN-RECEIVED is queued until the state is ESTABLISHED.
 #[test]
 fn closing_while_it_opens() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          15 server close
          100 client close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          30 < FIN 0
          40 client peer closed
@@ -517,27 +424,21 @@ fn closing_while_it_opens() {
          110 server closed
          110 < ack 1
          120 client closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// "Connection closing".
 #[test]
 fn nothing_is_taken_after_a_close() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          30 client close
          40 client write 100
          60 server write 100
          90 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > FIN 0
          30 server opened
          40 client wrote 0
@@ -550,25 +451,19 @@ fn nothing_is_taken_after_a_close() {
          100 client closed
          100 > ack 101
          110 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// An application that closes at once saves a segment.
 #[test]
 fn linux_waits_with_the_ack_of_a_fin() {
-    let mut wire = Wire::new(&Profile { mss: 100, ..Profile::linux() });
-    wire.run(
+    dialogue(
+        Wire::new(&Profile { mss: 100, ..Profile::linux() }),
         "0 client open
          100 client close
          111 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          100 > FIN 0
          110 server peer closed
@@ -577,25 +472,19 @@ fn linux_waits_with_the_ack_of_a_fin() {
          121 client closed
          121 > ack 1
          131 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// Where no data came before it the ACK goes alone within a tick (after data in 40 ms: see the tables of Linux).
 #[test]
 fn linux_waits_in_vain() {
-    let mut wire = Wire::new(&Profile { mss: 100, ..Profile::linux() });
-    wire.run(
+    dialogue(
+        Wire::new(&Profile { mss: 100, ..Profile::linux() }),
         "0 client open
          100 client close
          300 server close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          100 > FIN 0
          110 server peer closed
@@ -605,31 +494,25 @@ fn linux_waits_in_vain() {
          310 client closed
          310 > ack 1
          320 server closed",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// Given up after the retries.
 #[test]
 fn no_answer_to_a_fin() {
-    let mut wire = Wire::new(&Profile { retries: Some(3), ..hundred() });
-    wire.run(
+    dialogue(
+        Wire::new(&Profile { retries: Some(3), ..hundred() }),
         "lose 4 5 6 7 8 9 10
          0 client open
          100 client close",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 server opened
          x 100 > FIN 0
          x 1100 > FIN 0
          x 3100 > FIN 0
          x 7100 > FIN 0
          15100 client reset",
+        ["CLOSED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "ESTABLISHED"]);
 }

@@ -7,6 +7,9 @@
 //! A trace has a line for each segment, at the time at which it is sent: `20 > 0:100 ack 0` (from the client, bytes 0 to 99),
 //! `FIN`, `SYN`, `RST`, `win` the window in bytes, `sack`; `x` before the time of one that is lost. What an application is notified of
 //! stands between them: `30 server received 100`.
+//!
+//! Two words stand for beginnings that many traces share: `opened`, perhaps with the windows told, for [`OPENED`], and `filled` for
+//! [`FILLED`].
 
 mod closing;
 mod linux;
@@ -263,12 +266,47 @@ fn shown(from: End, packet: &Packet, carried: &Carried, options: &Options) -> St
     text
 }
 
-/// The whole trace is `expected`.
+/// Nothing is lost while it is opened.
+const OPENED: [&str; 4] = ["0 > SYN", "10 < SYN ack 0", "20 client opened", "20 > ack 0"];
+
+/// The client writes 400 bytes or more at 30 ms, the server has room for 400 and does not read.
+const FILLED: [&str; 11] = [
+    "30 > 0:100 ack 0 win 400",
+    "30 > 100:200 ack 0 win 400",
+    "30 > 200:300 ack 0 win 400",
+    "30 > 300:400 ack 0 win 400",
+    "30 server opened",
+    "40 server received 100",
+    "40 server received 200",
+    "40 < ack 200 win 200",
+    "40 server received 300",
+    "40 server received 400",
+    "40 < ack 400 win 0",
+];
+
+/// The lines of a trace, those included for which a word stands.
+fn written_out(trace: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for line in trace.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match line.strip_prefix("opened") {
+            Some(window) => lines.extend(OPENED.map(|line| match line {
+                "20 client opened" => line.into(),
+                segment => format!("{segment}{window}"),
+            })),
+            None if line == "filled" => lines.extend(FILLED.map(String::from)),
+            None => lines.push(line.into()),
+        }
+    }
+    lines
+}
+
+/// The script, run on this wire, gives this trace and leaves client and server in these states.
 #[track_caller]
-fn same(wire: &Wire, expected: &str) {
-    let trace: Vec<&str> = wire.trace.iter().map(String::as_str).collect();
-    let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    assert!(trace == expected, "the trace is\n{}\nnot\n{}", trace.join("\n"), expected.join("\n"));
+fn dialogue(mut wire: Wire, script: &str, trace: &str, states: [&str; 2]) {
+    wire.run(script);
+    let expected = written_out(trace);
+    assert!(wire.trace == expected, "the trace is\n{}\nnot\n{}", wire.trace.join("\n"), expected.join("\n"));
+    assert_eq!(wire.states(), states);
 }
 
 /// In the room of a connection that is over begins one that is as a new one, whatever had happened to it, and of whatever stack.

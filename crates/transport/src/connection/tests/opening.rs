@@ -6,36 +6,27 @@ use crate::profile::Handshake;
 /// RFC 9293 section 3.5, figure 6.
 #[test]
 fn three_segments_open_a_connection() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          30 client write 100",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > 0:100
          30 server opened
          40 server received 100
          240 < ack 100",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
 
 /// Sent again after a second (RFC 6298 section 2.1).
 #[test]
 fn a_lost_syn() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "lose 1
          0 client open
          2000 client write 300",
-    );
-    same(
-        &wire,
         "x 0 > SYN
          1000 > SYN
          1010 < SYN ack 0
@@ -50,20 +41,17 @@ fn a_lost_syn() {
          2230 server received 200
          2230 server received 300
          2230 < ack 300",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
 
 /// Either end sends again; the second SYN is answered as the first was, and what comes twice is acknowledged.
 #[test]
 fn a_lost_syn_ack() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "lose 2
          0 client open",
-    );
-    same(
-        &wire,
         "0 > SYN
          x 10 < SYN ack 0
          1000 > SYN
@@ -73,21 +61,18 @@ fn a_lost_syn_ack() {
          1020 > ack 0
          1020 > ack 0
          1030 server opened",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
 
 /// The SYN-ACK goes again, and what acknowledges it opens the server, whose data waited.
 #[test]
 fn a_lost_last_ack_where_the_server_speaks_first() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "lose 3
          0 client open
          25 server write 100",
-    );
-    same(
-        &wire,
         "0 > SYN
          10 < SYN ack 0
          20 client opened
@@ -98,21 +83,18 @@ fn a_lost_last_ack_where_the_server_speaks_first() {
          1030 < 0:100
          1040 client received 100
          1240 > ack 100",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
 
 /// Data shows it as well.
 #[test]
 fn a_lost_last_ack_before_data() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "lose 3
          0 client open
          30 client write 100",
-    );
-    same(
-        &wire,
         "0 > SYN
          10 < SYN ack 0
          20 client opened
@@ -121,20 +103,17 @@ fn a_lost_last_ack_before_data() {
          40 server opened
          40 server received 100
          240 < ack 100",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
 
 /// Six SYNs, and the client is told.
 #[test]
 fn nobody_answers() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "lose 1 2 3 4 5 6
          0 client open",
-    );
-    same(
-        &wire,
         "x 0 > SYN
          x 1000 > SYN
          x 3000 > SYN
@@ -142,21 +121,18 @@ fn nobody_answers() {
          x 15000 > SYN
          x 31000 > SYN
          63000 client reset",
+        ["CLOSED", "LISTEN"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "LISTEN"]);
 }
 
 /// Its six SYN-ACKs are lost and so are their ACKs.
 #[test]
 fn the_server_is_never_answered() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "lose 3 4 6 7 8 9 10 11 12 13 14
          0 client open
          100 client abort",
-    );
-    same(
-        &wire,
         "0 > SYN
          10 < SYN ack 0
          20 client opened
@@ -170,22 +146,19 @@ fn the_server_is_never_answered() {
          x 15010 < SYN ack 0
          x 31010 < SYN ack 0
          63010 server reset",
+        ["CLOSED", "CLOSED"],
     );
-    assert_eq!(wire.states(), ["CLOSED", "CLOSED"]);
 }
 
 /// Both ends are open at once (ns-2's one-way agents); the first timeout is the one of a SYN.
 #[test]
 fn no_handshake() {
-    let mut wire = Wire::new(&Profile { handshake: Handshake::None, ..hundred() });
-    wire.run(
+    dialogue(
+        Wire::new(&Profile { handshake: Handshake::None, ..hundred() }),
         "lose 1
          0 client open
          5 client write 250
          40 server write 100",
-    );
-    same(
-        &wire,
         "0 client opened
          0 server opened
          x 5 > 0:100
@@ -199,6 +172,6 @@ fn no_handshake() {
          1005 > 0:100 ack 100
          1015 server received 250
          1015 < ack 250",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }

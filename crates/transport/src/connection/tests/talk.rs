@@ -6,20 +6,14 @@ use crate::profile::LossDetection;
 /// The response carries the ACK of the request.
 #[test]
 fn a_request_and_its_response() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          30 client write 100
          41 server write 150
          70 client write 50
          81 server write 50",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > 0:100
          30 server opened
          40 server received 100
@@ -33,28 +27,22 @@ fn a_request_and_its_response() {
          81 < 150:200 ack 150
          91 client received 200
          291 > ack 200",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
 
 /// It rides on the request where that comes before it is due; otherwise it goes alone.
 #[test]
 fn an_ack_held_back_beside_a_request() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          30 client write 100
          41 server write 50
          100 client write 50
          111 server write 50
          500 client write 10",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > 0:100
          30 server opened
          40 server received 100
@@ -68,27 +56,21 @@ fn an_ack_held_back_beside_a_request() {
          500 > 150:160 ack 100
          510 server received 160
          710 < ack 160",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
 
 /// What arrives is acknowledged by what leaves.
 #[test]
 fn data_both_ways() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "0 client open
          30 client write 300
          30 server write 300
          60 client write 200
          60 server write 200",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > 0:100
          30 > 100:200
          30 > 200:300
@@ -114,27 +96,21 @@ fn data_both_ways() {
          70 client received 400
          70 client received 500
          70 > ack 500",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
 
 /// Reports ride on data.
 #[test]
 fn a_loss_while_both_send() {
-    let mut wire = Wire::new(&hundred());
-    wire.run(
+    dialogue(
+        Wire::new(&hundred()),
         "lose 5
          0 client open
          30 client write 400
          41 server write 300
          61 client write 100",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > 0:100
          x 30 > 100:200
          30 > 200:300
@@ -155,27 +131,20 @@ fn a_loss_while_both_send() {
          81 > 100:200 ack 300
          91 server received 500
          91 < ack 500",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
 
 /// RFC 5681 section 2: only an ACK without data is a duplicate.
 #[test]
 fn without_sack_duplicate_acks_carry_nothing() {
-    let mut wire =
-        Wire::new(&Profile { sack: false, loss_detection: LossDetection::DuplicateAcks, ..hundred() });
-    wire.run(
+    dialogue(
+        Wire::new(&Profile { sack: false, loss_detection: LossDetection::DuplicateAcks, ..hundred() }),
         "lose 4
          0 client open
          30 client write 500
          41 server write 300",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          x 30 > 0:100
          30 > 100:200
          30 > 200:300
@@ -197,15 +166,15 @@ fn without_sack_duplicate_acks_carry_nothing() {
          60 server received 500
          60 < ack 500
          251 > ack 300",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
 
 /// The first request is acknowledged at once; from its first response on the server holds ACKs back for the next.
 #[test]
 fn linux_answers_with_what_it_has_to_say() {
-    let mut wire = Wire::new(&Profile { mss: 100, ..Profile::linux() });
-    wire.run(
+    dialogue(
+        Wire::new(&Profile { mss: 100, ..Profile::linux() }),
         "0 client open
          30 client write 50
          41 server write 50
@@ -213,13 +182,7 @@ fn linux_answers_with_what_it_has_to_say() {
          71 server write 50
          200 client write 50
          260 server write 50",
-    );
-    same(
-        &wire,
-        "0 > SYN
-         10 < SYN ack 0
-         20 client opened
-         20 > ack 0
+        "opened
          30 > 0:50
          30 server opened
          40 server received 50
@@ -238,6 +201,6 @@ fn linux_answers_with_what_it_has_to_say() {
          260 < 100:150 ack 150
          270 client received 150
          270 > ack 150",
+        ["ESTABLISHED", "ESTABLISHED"],
     );
-    assert_eq!(wire.states(), ["ESTABLISHED", "ESTABLISHED"]);
 }
