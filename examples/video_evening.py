@@ -2,7 +2,7 @@
 
 Four users download over ten connections each; twenty watch a video of two minutes. Behind drop-tail each connection
 gets the same, less than a video needs: it stalls again and again. It helps if downloads give way by themselves
-(LEDBAT), if users share the link, or if all report the losses they meet (ConEx) and a policer lets each user have eight a
+(LEDBAT), if users share the link, or if all report the losses they meet (ConEx) and a policer lets each have eight a
 second.
 """
 
