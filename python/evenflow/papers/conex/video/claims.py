@@ -153,10 +153,12 @@ def _many_long_stalls(data: Data, accept: Accept) -> list[Check]:
 @claims.note("c81")
 def _fair_share_note(data: Data, judgement: Judgement) -> str:
     flows = net.HEAVY_USERS * net.VIDEO_HEAVY_FLOWS + net.VIDEO_LIGHT_USERS
-    share = net.CAPACITY_MBPS / flows
+    lengths = _at(data, FREE, "fig22").of(here.stall_s)
+    if np.isnan(lengths).all():
+        return f"{flows} flows share the link, and no video stalls."
     return (
-        f"{flows} flows share the link: {share:.2f} Mbit/s for a video of {net.VIDEO_KBPS / 1e3:g}. The longer a "
-        f"stall, the smaller that share: {short(_at(data, FREE, 'fig22').of(here.stall_s))} s here. 10 s would need "
+        f"{flows} flows share the link: {net.CAPACITY_MBPS / flows:.2f} Mbit/s for a video of "
+        f"{net.VIDEO_KBPS / 1e3:g}. The smaller a share, the longer a stall: {short(lengths)} s here. 10 s would need "
         "half of it, as with 45 flows a heavy user."
     )
 
