@@ -2101,7 +2101,7 @@ class Wtp(Table):
             absent: as the form says, from the group's weight; more than 0)
         decrease_weight: What a mark takes off is in inverse proportion to it; with form = "general" only. (number;
             default: absent: as the form says, from the group's weight; more than 0)
-        min_window: Least window. (packets; default: 1 packet; at least 1)
+        min_window: Least window. (packets; default: 1 packet; at least 1, at most 1048576)
         max_window: Largest window. (packets; default: absent: unlimited; at least 1)
         start: How a connection begins: with the least window, or by slow start until its first mark. After a timeout
             slow start goes up to the threshold, half of the window, or until a mark, with either. (one of none, slow-
@@ -2133,7 +2133,7 @@ class Constant(Table):
     Source: Evenflow.
 
     Attributes:
-        window: The window, in full segments. (packets; default: 10 packets; at least 1)
+        window: The window, in full segments. (packets; default: 10 packets; at least 1, at most 1048576)
     """
 
     KIND: ClassVar[str | None] = "constant"
@@ -2249,7 +2249,7 @@ class Ledbat(Table):
         gain: GAIN: packets per round trip without any queueing delay. (number; default: 1; more than 0, at most 1)
         allowed_increase: ALLOWED_INCREASE: how far the window may be ahead of what was in flight. (packets; default:
             1 packet; more than 0)
-        min_window: MIN_CWND. (packets; default: absent: 2 packets; form ns2: 1 packet; at least 1)
+        min_window: MIN_CWND. (packets; default: absent: 2 packets; form ns2: 1 packet; at least 1, at most 1048576)
         base_history: BASE_HISTORY: minutes whose least delay is the base; form ns2: those with a sample. (whole
             number; default: absent: 10; form ns2: 6; at least 1, at most 20)
         current_filter: CURRENT_FILTER: samples whose least is the present delay; form rfc: those of the last round-
@@ -2315,7 +2315,8 @@ class Tcp(Table):
             least 1)
         nagle: A segment shorter than full waits while anything is unacknowledged; without it a piece leaves as soon
             as the application offers it. (flag; default: absent: as the profile says)
-        initial_window: Initial congestion window. (packets; default: absent: as the profile says; at least 1)
+        initial_window: Initial congestion window. (packets; default: absent: as the profile says; at least 1, at most
+            1048576)
         threshold_from_window: The first slow-start threshold is max_window, not unbounded. (flag; default: absent: as
             the profile says)
         slow_start_segments: Most segments by which one ACK opens the window in slow start, where bytes are counted.
