@@ -547,7 +547,9 @@ fn every_stage() {
         let queue = match kind {
             // It rewrites what marks depend on, or carries them.
             "rewriter" | "tunnel-ingress" | "tunnel-egress" => MARKS.into(),
-            "bandwidth-manager" => format!(r#"limit = "40 packets", scheduler = {{ kind = "htb", {HTB_PER_USER} }}"#),
+            "bandwidth-manager" => {
+                format!(r#"limit = "40 packets", scheduler = {{ kind = "htb", {HTB_PER_USER} }}"#)
+            }
             _ => format!(r#"kind = {queue:?}, limit = "40 packets""#),
         };
         // What is declared of congestion: losses, for the queue marks nothing.

@@ -360,8 +360,8 @@ def _unscaled_windows(record: Mapping[str, Any]) -> Iterator[Note]:
         if unscaled := stage.get("unscaled"):
             text = (
                 f"{plain(unscaled)} segments passed with the window that they had: the SYNs of their connections, "
-                "which say how windows are scaled, have not crossed this stage in both directions. Let connections open "
-                "with a handshake (tcp.handshake), and put the stage where both directions pass."
+                "which say how windows are scaled, have not crossed this stage in both directions. Let connections "
+                "open with a handshake (tcp.handshake), and put the stage where both directions pass."
             )
             yield Note("windows-left-alone", f"stages.{name}", text)
 

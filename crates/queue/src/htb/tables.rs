@@ -171,12 +171,7 @@ pub static CLASS: Nested = Nested {
 pub static TABLE: Mechanism = Mechanism {
     kind: "htb",
     room: Room::Scheduler,
-    traits: Traits {
-        shapes: true,
-        tree: true,
-        changes: CHANGES,
-        ..Mechanism::PLAIN
-    },
+    traits: Traits { shapes: true, tree: true, changes: CHANGES, ..Mechanism::PLAIN },
     title: "Hierarchical token bucket (HTB)",
     doc: "A tree of classes with a rate and a ceiling each. Leaves hold the packets; a class that has used up its rate borrows from its \
           parent what others leave, up to its ceiling. Nothing is sent faster than that, whatever the link's rate. Observables are \
