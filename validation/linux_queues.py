@@ -46,13 +46,20 @@ Packets = Sequence[Sequence[float]]
 class Sender:
     """Datagrams: bit/s and bytes of frames, and their gaps: poisson, cbr, or greedy, which asks for no rate.
 
-    `priority` may be a class of HTB's as a number.
+    `priority` may be a class of HTB's as a number. A greedy one may send for a part of the run only: `span`, in s.
     """
 
     rate: float = 0.0
     size: int = FRAME
     kind: str = "poisson"
     priority: int = 0
+    span: tuple[float, float] | None = None
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """For linux/datagrams.py."""
+        told = {"bytes": self.size, "rate": self.rate, "gaps": self.kind, "priority": self.priority}
+        return told if self.span is None else {**told, "begin": self.span[0], "end": self.span[1]}
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,7 @@ class Asked:
     """One run: what builds the queue, lists of arguments for tc, who sends, and what is measured.
 
     `rate` (bit/s) is all that can leave, and less than the senders have; measured is from `warmup` to `seconds`.
+    `changes`: when (s) tc is told something more, and what.
     """
 
     tc: Sequence[Sequence[str]]
@@ -67,26 +75,30 @@ class Asked:
     rate: float
     seconds: float
     warmup: float
+    changes: Sequence[tuple[float, Sequence[Sequence[str]]]] = ()
 
     def job(self, seed: int, seconds: float | None = None) -> dict[str, Any]:
         """What linux/datagrams.py is to do."""
-        senders = [{"bytes": s.size, "rate": s.rate, "gaps": s.kind, "priority": s.priority} for s in self.senders]
-        told = {"tc": [list(arguments) for arguments in self.tc], "senders": senders, "seed": seed}
+        senders = [sender.told for sender in self.senders]
+        told: dict[str, Any] = {"tc": [list(arguments) for arguments in self.tc], "senders": senders, "seed": seed}
+        if self.changes:
+            told["changes"] = [[at, [list(arguments) for arguments in commands]] for at, commands in self.changes]
         return {**told, "seconds": self.seconds + MARGIN if seconds is None else seconds}
 
-    def measured(self, packets: Packets) -> list[list[Sequence[float]]]:
-        """What left while it was measured, by sender."""
+    def measured(self, packets: Packets, span: tuple[float, float] | None = None) -> list[list[Sequence[float]]]:
+        """What left while it was measured, or in a part of that time, by sender."""
+        since, until = span or (self.warmup, self.seconds)
         found: list[list[Sequence[float]]] = [[] for _ in self.senders]
         for packet in packets:
-            if self.warmup < packet[3] <= self.seconds:
+            if since < packet[3] <= until:
                 found[int(packet[0])].append(packet)
         return found
 
-    def rates(self, packets: Packets) -> list[float]:
+    def rates(self, packets: Packets, span: tuple[float, float] | None = None) -> list[float]:
         """Of each sender's frames, bit/s."""
-        counts = map(len, self.measured(packets))
-        window = self.seconds - self.warmup
-        return [8 * sender.size * count / window for sender, count in zip(self.senders, counts, strict=True)]
+        counts = map(len, self.measured(packets, span))
+        since, until = span or (self.warmup, self.seconds)
+        return [8 * sender.size * count / (until - since) for sender, count in zip(self.senders, counts, strict=True)]
 
     def carried(self, packets: Packets) -> float:
         """How much of the rate left."""

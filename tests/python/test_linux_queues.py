@@ -19,7 +19,8 @@ import validate  # noqa: E402
 from linux import InvalidError  # noqa: E402
 from linux_queues import Asked, Kernel, Sender  # noqa: E402
 
-CASES = {case.name: case for case in shapers.points()}
+CASES = {case.name: case for case in shapers.points() if not case.steps}
+CHANGED = {case.name: case for case in shapers.points() if case.steps}
 ASKED = Asked([["qdisc", "add"]], [Sender(6e6, 1000)], rate=5e6, seconds=10.0, warmup=3.0)
 
 
@@ -217,6 +218,97 @@ def test_the_kernel_keeps_to_ceilings() -> None:
 def test_reasons_name_points_that_exist() -> None:
     reasons = validate.Reasons(ROOT / "validation" / "differences.toml")
     assert "timers" in reasons.find("Linux", "linux-htb", "rate of d (bit/s)", CASES["levels"].point)
-    mine = [entry for entry in reasons._entries if entry["scenario"] in {case.check for case in CASES.values()}]
+    every = {**CASES, **CHANGED}
+    mine = [entry for entry in reasons._entries if entry["scenario"] in {case.check for case in every.values()}]
     assert mine
-    assert {name for entry in mine for name in entry["where"]["case"]} <= set(CASES)
+    assert {name for entry in mine for name in entry["where"]["case"]} <= set(every)
+
+
+# Classes and filters that change on the way.
+
+
+def told_on_the_way(name: str) -> list[tuple[float, list[str]]]:
+    return [(at, [" ".join(command) for command in commands]) for at, commands in CHANGED[name].asked.changes]
+
+
+def test_what_the_kernel_is_told_on_the_way() -> None:
+    same = "burst 15000b cburst 15000b prio 0 quantum 1514"
+    change = "class change dev shaped parent 1:1 classid 1:{} htb rate {}bit ceil {}bit " + same
+    assert told_on_the_way("shares by level") == [
+        (5.0, [change.format(3, 1_795_200, 1_795_200)]),
+        (8.5, [change.format(3, 4_681_600, 4_681_600)]),
+    ]
+    assert told_on_the_way("a narrower root")[0][1] == [
+        "class change dev shaped parent 1: classid 1:1 htb rate 4000000bit ceil 4000000bit burst 15000b cburst 15000b"
+    ]
+    [(_, faster), _] = told_on_the_way("another rate")
+    assert faster == ["qdisc change dev shaped root tbf rate 6000000bit burst 15000b limit 200000"]
+    [(_, anew), _] = told_on_the_way("shares by level, made anew")
+    assert anew[0] == "qdisc del dev shaped root"
+    assert anew[1:] == [
+        line.replace("rate 100000bit ceil 100000bit", "rate 1795200bit ceil 1795200bit")
+        for line in (" ".join(command) for command in CHANGED["shares by level, made anew"].asked.tc)
+    ]
+
+
+def test_senders_come_and_go_in_the_kernel_too() -> None:
+    first, second = CHANGED["equal shares"].asked.job(1)["senders"]
+    assert (first["begin"], first["end"], second["begin"], second["end"]) == (0.0, 8.5, 5.0, shapers.LATER)
+    always = CHANGED["borrowing"].asked.job(1)["senders"]
+    assert not any("begin" in sender for sender in always)
+
+
+def test_all_that_can_leave_before_between_and_after() -> None:
+    assert CHANGED["shares by level"].rates == [4_681_600, 6_476_800, 4_681_600]
+    # 3 s of the first, 3.5 s of each of the others are measured.
+    assert CHANGED["shares by level"].asked.rate == pytest.approx((3 * 4.6816 + 3.5 * 6.4768 + 3.5 * 4.6816) * 1e5)
+    assert CHANGED["a narrower root"].rates == [8_000_000, 4_000_000, 6_000_000]
+    assert CHANGED["another rate"].rates == [3_000_000, 6_000_000, 1_500_000]
+
+
+def test_a_kernels_answer_is_read_before_between_and_after() -> None:
+    packets = left(0, 300, 2.0, 5.0) + left(0, 999, 5.0, 5.5) + left(0, 600, 5.5, 8.5) + left(0, 150, 9.0, 12.0)
+    found = CHANGED["another rate"].metrics(packets)
+    of = "rate of a {} (bit/s)".format
+    assert found == {of("before"): 811_200, of("between"): 1_622_400, of("after"): 405_600}
+
+
+CHANGING: Mapping[str, Mapping[str, Sequence[float]]] = {
+    "equal shares": {"b": (8, 4), "c": (4, 8)},
+    "shares by level": {"b": (4.6816, 4.6816), "c": (1.7952, 4.6816)},
+    "shares by level, made anew": {"b": (4.6816, 4.6816), "c": (1.7952, 4.6816)},
+    # 5 of 8 Mbit/s are lent by 6000 to 2000, then the other way round; in the end b has its ceiling, c what is left.
+    "borrowing": {"b": (5.75, 3.25, 2.5), "c": (2.25, 4.75, 5.5)},
+    # 6, 2 and 4 Mbit/s are lent by halves, the first time up to a ceiling of 3.
+    "a narrower root": {"b": (3, 2, 3), "c": (5, 2, 3)},
+    # The 5.5 that are lent go to who is first.
+    "priorities": {"b": (6.5, 1, 6.5), "c": (1.5, 7, 1.5)},
+    "another rate": {"a": (3, 6, 1.5)},
+}
+"""Mbit/s while it sends: before, between, after."""
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_our_side_changes_as_worked_out_by_hand(name: str) -> None:
+    case = CHANGED[name]
+    case.scenario.check()
+    found = case.metrics_of_ours(case.scenario.run(1))
+    for sender, rates in CHANGING[name].items():
+        mine = [rate for metric, rate in found.items() if metric.startswith(f"rate of {sender} ")]
+        assert mine == pytest.approx([1e6 * rate for rate in rates], rel=0.01), sender
+    assert len(found) == sum(map(len, CHANGING[name].values()))
+
+
+def test_the_kernel_changes_a_class_while_it_sends() -> None:
+    case = CHANGED["equal shares"]
+    kernel = Kernel({case.of: case.asked})
+    if (reason := kernel.missing()) is not None:
+        pytest.skip(reason)
+    [(_, commands), _] = case.asked.changes
+    both = [replace(sender, span=None) for sender in case.asked.senders]
+    asked = replace(case.asked, senders=both, changes=[(1.0, commands)], seconds=2.5, warmup=1.5, rate=8e6)
+    packets = kernel.ask(asked.job(1))["packets"]
+    if asked.carried(packets) < linux_queues.CARRIED:
+        pytest.skip("the machine is too busy for real time; run this test alone")
+    assert asked.rates(packets, (1.5, 2.5)) == pytest.approx([4e6, 4e6], rel=0.03)
+    assert asked.rates(packets, (0.3, 1.0))[1] == pytest.approx(1e5, rel=0.5)

@@ -5,7 +5,8 @@
 
 The job: `tc`, lists of arguments for tc, which builds a queue on the device `shaped`; `senders`, a list of `{bytes,
 rate, gaps, priority}`: bytes of a frame; bits a second with "poisson" or "cbr" gaps, or "greedy", which has no rate and
-always something to send; the socket's priority, which may be a class of HTB's as a number; `seconds`; `seed`. The
+always something to send, perhaps from `begin` to `end` (s) alone; the socket's priority, which may be a class of HTB's
+as a number; `changes`, a list of `[when, lists of arguments]`, what tc is told on the way; `seconds`; `seed`. The
 answer: `packets`, a list of `[sender, number, sent, left]` in s, in the order of departure, and `release`, the
 kernel's; or `cannot`, why this machine cannot. Two virtual devices, back to back, are all there is in the namespace.
 Given a folder of modules it loads those that it needs and halts the machine at its end: it is a user-mode kernel's
@@ -54,6 +55,14 @@ def tool(*arguments: str) -> None:
         raise CannotError(f"{' '.join(arguments)}: {' '.join(done.stderr.split())}")
 
 
+def tell(commands: list[list[str]]) -> None:
+    """Runs tc once for all of them, so that little time passes between the first and the last."""
+    lines = "\n".join(" ".join(arguments) for arguments in commands)
+    done = subprocess.run(["tc", "-batch", "-"], input=lines, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CannotError(f"tc -batch: {' '.join(done.stderr.split())}")
+
+
 def devices(job: dict[str, Any]) -> None:
     """One that shapes, and one that sees what left."""
     tool("ip", "link", "add", SHAPED, "type", "veth", "peer", "name", SEEN)
@@ -70,6 +79,7 @@ class Sender:
 
     def __init__(self, port: int, told: dict[str, Any], draws: random.Random) -> None:
         self.greedy = told["gaps"] == "greedy"
+        self.begin, self.end = told.get("begin", 0.0), told.get("end", math.inf)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.make_room()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, told["priority"])
@@ -120,16 +130,22 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     draws = random.Random(job["seed"])
     senders = [Sender(FIRST_PORT + n, told, draws) for n, told in enumerate(job["senders"])]
     greedy = {sender.socket: sender for sender in senders if sender.greedy}
+    changes = sorted(job.get("changes", []))
+    steps = sorted({when for sender in senders for when in (sender.begin, sender.end)} | {when for when, _ in changes})
     packets: list[list[float]] = []
     clock, began = time.monotonic(), time.time_ns()
     while (now := time.monotonic() - clock) < job["seconds"]:
+        while changes and changes[0][0] <= now:
+            tell(changes.pop(0)[1])
         due = min(sender.next for sender in senders)
         if due <= now:
             for sender in senders:
                 if sender.next <= now:
                     sender.send()
             continue
-        arrived, room, _ = select.select([seen], greedy, [], min(due, job["seconds"]) - now)
+        step = next((when for when in steps if when > now), math.inf)
+        talk = [known for known, sender in greedy.items() if sender.begin <= now < sender.end]
+        arrived, room, _ = select.select([seen], talk, [], min(due, step, job["seconds"]) - now)
         for ready in room:
             greedy[ready].fill()
         if not arrived:
