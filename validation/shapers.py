@@ -308,12 +308,12 @@ def points() -> Iterator[Case]:
         {**root, "b": leaf(1, 3), "c": leaf(1, 8)},
         steps=[{"all": Class(4 * MBIT, 4 * MBIT)}, {"all": Class(6 * MBIT, 6 * MBIT)}],
     )
-    yield Case(
-        "priorities",
-        "htb",
-        {**root, "b": leaf(1, prio=0), "c": leaf(1.5, prio=1)},
-        steps=[{"b": leaf(1, prio=2)}, {"b": leaf(1, prio=0)}],
-    )
+    # A leaf keeps its priority until it has been empty: b, which never is; it changes before b begins in the second case.
+    ranks = {**root, "b": leaf(1, prio=0), "c": leaf(1.5, prio=1)}
+    steps = [{"b": leaf(1, prio=2)}, {"c": leaf(1.5, 3, prio=1)}]
+    yield Case("priority while it sends", "htb", ranks, steps=steps)
+    later = {"b": (CHANGES[0] + 0.2, LATER)}
+    yield Case("priority while it is empty", "htb", ranks, steps=steps, spans=later)
     yield Case("another rate", "tbf", one, (3 * MBIT, BURST), steps=[6 * MBIT, 1_500_000])
     # A kernel has no stages: its filter is a queue of the device.
     yield Case("one bucket", "shaper", one, (3 * MBIT, BURST))

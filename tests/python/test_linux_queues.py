@@ -281,8 +281,9 @@ CHANGING: Mapping[str, Mapping[str, Sequence[float]]] = {
     "borrowing": {"b": (5.75, 3.25, 2.5), "c": (2.25, 4.75, 5.5)},
     # 6, 2 and 4 Mbit/s are lent by halves, the first time up to a ceiling of 3.
     "a narrower root": {"b": (3, 2, 3), "c": (5, 2, 3)},
-    # The 5.5 that are lent go to who is first.
-    "priorities": {"b": (6.5, 1, 6.5), "c": (1.5, 7, 1.5)},
+    # The 5.5 that are lent go to who is first, in the end up to a ceiling of 3: c's while b has its priority of before.
+    "priority while it sends": {"b": (6.5, 6.5, 6.5), "c": (1.5, 1.5, 1.5)},
+    "priority while it is empty": {"b": (1, 5), "c": (8, 7, 3)},
     "another rate": {"a": (3, 6, 1.5)},
 }
 """Mbit/s while it sends: before, between, after."""

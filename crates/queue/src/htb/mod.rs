@@ -9,7 +9,8 @@
 //! A class sends while its bucket is not below zero, so it may overdraw by one packet. Tokens are paid for what the wire needs:
 //! the packet and `overhead`, at least `mpu`; quanta, limits and counts are in the packet's own bytes.
 //!
-//! A class can be changed while packets wait (`tc class change`): its tokens stay, its ceiling's too, and nothing is dropped.
+//! A class can be changed while packets wait (`tc class change`): its tokens stay, its ceiling's too, and nothing is dropped. A
+//! leaf takes its turns at another priority when it has been empty.
 //!
 //! Not here: cells of ATM (`linklayer`), hysteresis (off in 3.2 too), the direct queue of packets without a class, filters,
 //! classes that come and go, rules in leaves except drop-tail, SFQ, CoDel and FQ-CoDel.
@@ -505,7 +506,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
             leaf.quantum = params.quantum;
             if leaf.priority != params.priority {
                 leaf.priority = params.priority;
-                self.change_priority(n, params.priority);
+                self.make_rounds(params.priority);
             }
         }
         self.params[n as usize] = params.clone();
@@ -516,22 +517,15 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         }
     }
 
-    /// Leaf `n` takes its turns at another priority, in rounds that are there or are made.
-    fn change_priority(&mut self, n: u32, priority: usize) {
-        let active = self.classes[n as usize].active != 0;
-        if active {
-            self.deactivate(n);
-        }
+    /// Makes the rounds of a priority, where there are none. A leaf that has packets stays in those of its old one until it has
+    /// been empty, as in the kernel (`aprio`).
+    fn make_rounds(&mut self, priority: usize) {
         let count = self.classes.len();
         for rounds in &mut self.rounds {
             let members = &mut rounds[priority].members;
             if members.is_empty() {
                 *members = Numbers::below(count);
             }
-        }
-        if active {
-            self.classes[n as usize].active = 1 << priority;
-            self.activate(n);
         }
     }
 

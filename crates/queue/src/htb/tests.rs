@@ -578,12 +578,16 @@ fn in_ticks_a_changed_class_keeps_its_time() {
 }
 
 #[test]
-fn a_leaf_with_packets_changes_its_priority() {
+fn a_leaf_with_packets_keeps_its_priority_until_it_has_been_empty() {
     let leaf = |priority| ClassParams { priority, ..class(None, BYTE_A_US, BYTE_A_US) };
-    let mut q = real(vec![leaf(1), leaf(1)]);
+    let mut q = real(vec![leaf(0), leaf(1)]);
     put(&mut q, 0, 100, 2);
     put(&mut q, 1, 100, 2);
     q.adopt(real(vec![leaf(5), leaf(1)]), Time(0), &mut Vec::new());
+    for _ in 0..2 {
+        assert_eq!(next(&mut q, Time(0)).expect("one may leave").packet.class, 0);
+    }
+    put(&mut q, 0, 100, 2);
     let order: Vec<u8> = std::iter::from_fn(|| next(&mut q, Time(0))).map(|item| item.packet.class).collect();
     assert_eq!(order, [1, 1, 0, 0]);
 }
