@@ -308,7 +308,7 @@ def points() -> Iterator[Case]:
         {**root, "b": leaf(1, 3), "c": leaf(1, 8)},
         steps=[{"all": Class(4 * MBIT, 4 * MBIT)}, {"all": Class(6 * MBIT, 6 * MBIT)}],
     )
-    # A leaf keeps its priority until it has been empty: b, which never is; it changes before b begins in the second case.
+    # A leaf keeps its priority until it has been empty: b never is; it changes before b begins in the second case.
     ranks = {**root, "b": leaf(1, prio=0), "c": leaf(1.5, prio=1)}
     steps = [{"b": leaf(1, prio=2)}, {"c": leaf(1.5, 3, prio=1)}]
     yield Case("priority while it sends", "htb", ranks, steps=steps)

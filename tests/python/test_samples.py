@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from typing import Any
 
 import evenflow as ef
 import pytest
@@ -26,11 +27,16 @@ TUNNEL = {"tunnel-ingress": ("out", "tunnel-egress"), "tunnel-egress": ("into", 
 """The other end of a tunnel, by the name that the sample has for it."""
 
 
+def _parsed(line: str) -> tuple[str, Any]:
+    path, _, value = line.partition(" = ")
+    return path, tomllib.loads("x = " + value)["x"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_valid_and_names_the_mechanism(name: str) -> None:
     line = ef.describe(name)["example"]
     assert "\n" not in line
-    ((path, value),) = [(line.partition(" = ")[0], tomllib.loads("x = " + line.partition(" = ")[2])["x"])]
+    path, value = _parsed(line)
     scenario = ef.Scenario(tomllib.loads(BASE)).set(path, value)
     if name in TUNNEL:
         other = TUNNEL[name]
@@ -40,6 +46,8 @@ def test_it_is_valid_and_names_the_mechanism(name: str) -> None:
         scenario = scenario.set("groups.users.path", [into, "bottleneck", out])
     elif path.startswith("stages."):
         scenario = scenario.set("groups.users.path", [path.split(".")[1], "bottleneck"])
+    if name == "bandwidth-manager":  # it gives shares to queues that the base has not
+        scenario = scenario.set(*_parsed(ef.describe("htb")["example"]))
     scenario.check()
     assert scenario.run(1).json["packet_hops"] > 0
     room = next((t["room"] for t in schema()["mechanisms"] if t["kind"] == name), "stack profile")

@@ -8,7 +8,7 @@ use evenflow_transport::profile::{COMPLETE, LINES};
 use serde_json::{Value as Json, json};
 
 use crate::metrics::{self, METRICS};
-use crate::sections::{CONGESTION_CONTROL, Key, SECTIONS, Section, Shape};
+use crate::sections::{CONGESTION_CONTROL, Key, SECTIONS, STEPS, Section, Shape};
 
 /// The rooms that have mechanisms.
 pub const ROOMS: [Room; 7] = [
@@ -232,9 +232,6 @@ fn nested_json(n: &Nested) -> Json {
         "observables": [], "counters": [], "deviations": [], "presets": [],
     })
 }
-
-/// Added to the type of what may change on the way.
-pub(crate) const STEPS: &str = ", or { steps = [[time, value], …] }";
 
 /// Where the grammar of the scenario file is defined.
 const GRAMMAR: &str = "docs/scenarios.md";

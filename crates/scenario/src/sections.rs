@@ -73,12 +73,15 @@ pub enum Shape {
     Later,
 }
 
+/// Added to the type of what may change on the way.
+pub(crate) const STEPS: &str = ", or { steps = [[time, value], …] }";
+
 impl Shape {
     /// Its type in words.
     pub fn describe(&self) -> String {
         match self {
             Shape::Value(ty) => ty.describe().0,
-            Shape::Stepped(ty) => ty.describe().0 + crate::catalogue::STEPS,
+            Shape::Stepped(ty) => ty.describe().0 + STEPS,
             Shape::Text => "text".into(),
             Shape::Kind(room) => format!("{} name", room.name()),
             Shape::Named(room) => format!("{0} name, or table with kind", room.name()),

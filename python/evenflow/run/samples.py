@@ -29,12 +29,14 @@ SCHEDULERS = {
     "tbf": 'rate = "8 Mbit/s", burst = "10 kB", latency = "50 ms"',
 }
 STAGES = {
+    "bandwidth-manager": 'rate = "8 Mbit/s", controls = "bottleneck"',
     "congestion-policer": 'rate = "120 packets/s", depth = "45 packets", per = "user"',
     "policer": 'rate = "5 Mbit/s", burst = "60 kB", per = "user"',
     "rewriter": 'ecn = "not-ect"',
     "tunnel-egress": 'peer = "into"',
     "tunnel-ingress": 'peer = "out", overhead = "gtp-u-sequence"',
     "shaper": 'rate = "5 Mbit/s", burst = "10 kB", latency = "50 ms", per = "user"',
+    "window-tuner": 'rate = "8 Mbit/s"',
 }
 TRAFFIC = {
     "bulk": 'flows = 4, start = { uniform = ["0 s", "1 s"] }',
