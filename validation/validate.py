@@ -402,7 +402,7 @@ ALONE = {
     "queues": THEORY,
     "laws": THEORY,
     "applications": THEORY,
-    **dict.fromkeys(("linux", "windows", "dialogues", "shapers", "policing"), "Linux"),
+    **dict.fromkeys(("linux", "windows", "dialogues", "shapers", "changes", "policing"), "Linux"),
 }
 """Parts that are compared with one of them alone."""
 
@@ -419,6 +419,7 @@ PARTS = (
     "windows",
     "dialogues",
     "shapers",
+    "changes",
     "policing",
 )
 
@@ -574,7 +575,11 @@ class Validation:
 
     def shapers(self) -> Iterator[Row]:
         """HTB and TBF beside a kernel's."""
-        yield from self.kernel_queues("shapers", list(shapers.points()))
+        yield from self.kernel_queues("shapers", [case for case in shapers.points() if not case.steps])
+
+    def changes(self) -> Iterator[Row]:
+        """The same where classes and filters change on the way."""
+        yield from self.kernel_queues("changes", [case for case in shapers.points() if case.steps])
 
     def policing(self) -> Iterator[Row]:
         """Policers beside a kernel's."""
@@ -894,6 +899,7 @@ def main() -> None:
             "queues": validation.queues,
             "policing": validation.policing,
             "shapers": validation.shapers,
+            "changes": validation.changes,
             "windows": validation.windows,
             "wtp": validation.wtp,
             "conex": validation.conex,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from conex import conex
+from gateways import gateways
 from players import players
 from reecn import reecn
 from shapers import shapers
@@ -1201,6 +1202,7 @@ def main() -> None:
         *viewers(Draws),
         *fetchers(Draws),
         *reecn(Draws),
+        *gateways(Draws),
     ]
     for name, text in [*red(), *others(), *delays(), *more]:
         path = HERE / name

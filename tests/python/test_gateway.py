@@ -128,6 +128,18 @@ def test_a_manager_and_a_tuner_by_hand() -> None:
     assert tuner.backward(now_s=0.2, segment="ack", window=300)["window"] == 300  # never raised
 
 
+def test_where_not_all_lowest_levels_fit_the_note_says_what_each_gets() -> None:
+    few = example("home-tuned").with_settings({"stages.tuner.rate": "500 kbit/s", "duration": "10 s"})
+    (note,) = [note for note in ef.run(few).notes if note.code == "least-levels"]
+    assert note.path == "stages.tuner"
+    assert "2 sessions" in note.text
+    assert "546 kbit/s" in note.text
+    assert "273 kbit/s" in note.text
+    assert not [note for note in ef.run(example("home-tuned")).notes if note.code == "least-levels"]
+    assigned = ef.run(few.with_settings({"duration": "40 s"})).json["stages"]["tuner"]["assigned"]
+    assert assigned == pytest.approx(545.6e3)
+
+
 @pytest.mark.parametrize(
     ("stage", "says"),
     [

@@ -461,4 +461,40 @@ mod tests {
         let get = Packet { flags: flags::ACK | flags::PUSH, seq: 1, ..Packet::new(0, 316, 250) };
         assert_eq!(wire.pass(101.0, Way::Backward, get, Some(2048), None, 1), Some(2048));
     }
+
+    proptest::proptest! {
+        /// Whatever passes in whatever order: a window is never raised, and zero only where its sender says zero; SYNs, data and
+        /// segments without ACK are never touched; the same segments without their SYNs pass as they are.
+        #[test]
+        fn a_window_is_only_ever_lowered(
+            calls in proptest::collection::vec((0u8..8, 0u16..20_000, proptest::option::of(0u8..15), 0u64..30_000), 1..120),
+            by in 0usize..3,
+            rounding in 0usize..4,
+        ) {
+            let by = [By::Handshake, By::Request, By::Timestamps(Duration(4_000_000))][by];
+            let rounding = [Rounding::None, Rounding::Floor, Rounding::Nearest, Rounding::Ceil][rounding];
+            let (mut all, mut late) = (wire(by, rounding), wire(by, rounding));
+            for (n, (what, told, scale, acked)) in calls.into_iter().enumerate() {
+                let (way, packet) = match what {
+                    0 => (Way::Backward, Packet { flags: flags::SYN, ..ack(0) }),
+                    1 => (Way::Forward, Packet { flags: flags::SYN | flags::ACK, ..ack(0) }),
+                    2 => (Way::Backward, Packet { flags: flags::FIN | flags::ACK, ..ack(acked) }),
+                    3 => (Way::Backward, Packet { flags: flags::RST, ..ack(acked) }),
+                    4 => (Way::Forward, Packet { flags: flags::ACK, ..Packet::new(0, 1514, 1448) }),
+                    5 => (Way::Backward, Packet { flags: flags::ACK, ..Packet::new(0, 316, 250) }),
+                    _ => (Way::Backward, ack(acked)),
+                };
+                let scale = if what < 2 { scale } else { None };
+                let field = all.pass(n as f64 * 7.0, way, packet, Some(told), scale, acked).expect("one was told");
+                proptest::prop_assert!(field <= told && (field > 0 || told == 0));
+                if way == Way::Forward || what == 0 {
+                    proptest::prop_assert_eq!(field, told);
+                }
+                if what > 1 {
+                    proptest::prop_assert_eq!(late.pass(n as f64 * 7.0, way, packet, Some(told), None, acked), Some(told));
+                }
+            }
+            proptest::prop_assert_eq!(late.tuner.observe("rewritten", Time(0)), Some(0.0));
+        }
+    }
 }

@@ -7,13 +7,17 @@ use evenflow_base::credit::Arithmetic;
 use evenflow_base::limit::Limit;
 use evenflow_base::packet::ip;
 use evenflow_base::random::Given;
+use evenflow_base::schema::Way;
 use evenflow_base::tunnel::RULES;
-use evenflow_base::{Duration, Ecn, Packet, Rate, Time};
+use evenflow_base::{Duration, Ecn, Packet, Rate, Time, flags};
 use evenflow_stage::auditor::{self, Audit, Auditor, Losses, Rule};
+use evenflow_stage::bandwidth_manager::{self, BandwidthManager};
 use evenflow_stage::congestion_policer::{self, Action, Charge, CongestionPolicer, Harshness};
+use evenflow_stage::sessions::{self, Policy};
 use evenflow_stage::three_colour::{Beyond, Colour, Meter, Profile, Unit};
 use evenflow_stage::tunnel::{Entry, Exit, Re};
-use evenflow_stage::{Act, Pass, Shaper, Station, Stepper, TunnelEgress, TunnelIngress};
+use evenflow_stage::window_tuner::{self, By, Rounding, WindowTuner};
+use evenflow_stage::{Act, Pass, Setting, Shaper, Station, Stepper, TunnelEgress, TunnelIngress};
 use serde_json::Value as Json;
 
 /// The vectors of a folder, by name.
@@ -313,6 +317,167 @@ fn run_tunnel(vector: &Json) -> Result<(), String> {
     }
     let left = by_hand.options.len();
     if left == inside.len() { Ok(()) } else { Err(format!("{left} places are left")) }
+}
+
+/// Who gets what, as a vector of a gateway says it.
+fn sessions_of(vector: &Json) -> sessions::Params {
+    let policy = match vector["policy"].as_str() {
+        Some("levels") => Policy::Levels {
+            ladder: numbers(&vector["ladder_bps"]),
+            margin: vector["margin"].as_f64().expect("a number"),
+        },
+        _ => Policy::Equal,
+    };
+    sessions::Params {
+        policy,
+        rate: Rate(vector["rate_bps"].as_f64().expect("a rate")),
+        by_flow: vector["session"] == "flow",
+        idle: Duration(whole(vector, "idle_ns")),
+    }
+}
+
+fn numbers(list: &Json) -> Vec<f64> {
+    list.as_array().expect("a list").iter().map(|n| n.as_f64().expect("a number")).collect()
+}
+
+/// The segment of an event, without what is carried beside it; whose it is and which way it goes is told to `by_hand`.
+fn segment(event: &Json, by_hand: &mut Stepper) -> Packet {
+    by_hand.whose.user = whole(event, "user") as u32;
+    by_hand.whose.flow = whole(event, "flow");
+    by_hand.whose.slot = whole(event, "flow") as u32;
+    by_hand.way = if event["way"] == "up" { Way::Backward } else { Way::Forward };
+    let bits = match event["flags"].as_str() {
+        Some("syn") if event["way"] == "up" => flags::SYN,
+        Some("syn") => flags::SYN | flags::ACK,
+        Some("fin") => flags::FIN | flags::ACK,
+        Some("rst") => flags::RST | flags::ACK,
+        _ => flags::ACK,
+    };
+    Packet { flags: bits, ..Packet::new(0, 66, 0) }
+}
+
+/// Runs one vector of a manager of bandwidth and says the first thing that differs.
+fn run_bandwidth_manager(vector: &Json) -> Result<(), String> {
+    let params =
+        bandwidth_manager::Params { sessions: sessions_of(vector), ceil: None, burst: None, replace: false };
+    let by_flow = params.sessions.by_flow;
+    let (mut manager, mut by_hand) = (BandwidthManager::new(params), Stepper::new(1));
+    // a session is set by one of its flows: that of the segment that opened it
+    let mut opened: Vec<(u64, u64)> = Vec::new();
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let now = Time(whole(event, "at_ns"));
+        if event["event"] == "silence" {
+            manager.wake(&mut by_hand.cx(now));
+        } else {
+            let mut packet = segment(event, &mut by_hand);
+            if event["flags"] == "syn" {
+                packet.flags = flags::SYN; // either end may open
+            }
+            let key = by_hand.whose.flow;
+            opened.push((key, if by_flow { key } else { u64::from(by_hand.whose.user) }));
+            let mut cx = by_hand.cx(now);
+            let pass = match event["way"].as_str() {
+                Some("up") => manager.backward(&mut packet, &mut cx),
+                _ => manager.forward(&mut packet, &mut cx),
+            };
+            assert_eq!(pass, Pass::On);
+        }
+        let is: Vec<(u64, f64)> = by_hand
+            .acts
+            .drain(..)
+            .filter_map(|act| match act {
+                Act::Set(Setting::Share(slot, _, share)) => {
+                    let key = opened.iter().find(|(flow, _)| *flow == u64::from(slot)).expect("it passed").1;
+                    Some((key, share.rate.0))
+                }
+                _ => None,
+            })
+            .collect();
+        let expect = event["expect"]["set"].as_array().cloned().unwrap_or_default();
+        let same = is.len() == expect.len()
+            && is.iter().zip(&expect).all(|((key, rate), pair)| {
+                let given = pair[1].as_f64().expect("a rate");
+                pair[0].as_u64() == Some(*key) && (rate - given).abs() <= 1e-9 * given
+            });
+        if !same {
+            return Err(format!("event {n}: {is:?} and not {}", event["expect"]));
+        }
+    }
+    Ok(())
+}
+
+/// Runs one vector of a tuner of windows and says the first thing that differs.
+fn run_window_tuner(vector: &Json) -> Result<(), String> {
+    let mut tuner = WindowTuner::new(window_tuner::Params {
+        sessions: sessions_of(vector),
+        by: match vector["round_trip"].as_str() {
+            Some("handshake") => By::Handshake,
+            Some("timestamps") => By::Timestamps(Duration(whole(vector, "tick_ns"))),
+            _ => By::Request,
+        },
+        rounding: match vector["rounding"].as_str() {
+            Some("floor") => Rounding::Floor,
+            Some("nearest") => Rounding::Nearest,
+            Some("ceil") => Rounding::Ceil,
+            _ => Rounding::None,
+        },
+        pure: vector["rewrites"] == "pure-acks",
+    });
+    let mut by_hand = Stepper::new(1);
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let mut packet = segment(event, &mut by_hand);
+        packet.payload = whole(event, "payload") as u16;
+        packet.stamp = whole(event, "stamp") as u32;
+        if packet.payload == 0 {
+            packet.seq = whole(event, "ack");
+        }
+        let carried = by_hand.options.attach(&mut packet);
+        carried.window = event["window"].as_u64().map(|field| field as u16);
+        carried.scale = event["scale"].as_u64().map(|scale| scale as u8);
+        carried.ack = whole(event, "ack");
+        let mut cx = by_hand.cx(Time(whole(event, "at_ns")));
+        let pass = match event["way"].as_str() {
+            Some("up") => tuner.backward(&mut packet, &mut cx),
+            _ => tuner.forward(&mut packet, &mut cx),
+        };
+        assert_eq!(pass, Pass::On);
+        let field = by_hand.options.of(&packet).window.map(u64::from);
+        by_hand.options.discard(&packet);
+        if field != event["expect"]["window"].as_u64() {
+            return Err(format!("event {n}: {field:?} and not {}", event["expect"]));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_vector_of_managers_of_bandwidth_is_met() {
+    assert_met("bandwidth-manager", 6, run_bandwidth_manager);
+}
+
+#[test]
+fn every_vector_of_tuners_of_windows_is_met() {
+    assert_met("window-tuner", 8, run_window_tuner);
+}
+
+/// A vector that expects something else does not pass unnoticed.
+#[test]
+fn a_wrong_vector_of_a_gateway_is_noticed() {
+    for (path, vector) in vectors("bandwidth-manager") {
+        let events = vector["events"].as_array().expect("a list");
+        let at = events.iter().rposition(|event| event["expect"]["set"][0].is_array()).expect("one");
+        let mut wrong = vector.clone();
+        wrong["events"][at]["expect"]["set"][0][1] = 1.0.into();
+        assert!(run_bandwidth_manager(&wrong).is_err(), "{path}");
+    }
+    for (path, vector) in vectors("window-tuner") {
+        let events = vector["events"].as_array().expect("a list");
+        let lowered = events.iter().rposition(|event| event["expect"]["window"] != event["window"]);
+        let at = lowered.unwrap_or_else(|| panic!("{path}: none is lowered"));
+        let mut wrong = vector.clone();
+        wrong["events"][at]["expect"]["window"] = vector["events"][at]["window"].clone();
+        assert!(run_window_tuner(&wrong).is_err(), "{path}");
+    }
 }
 
 fn word_of(field: Ecn) -> &'static str {

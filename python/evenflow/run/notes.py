@@ -311,6 +311,21 @@ def _shared_bucket(outline: Outline) -> Iterator[Note]:
             yield Note("shared-bucket", f"stages.{name}", text)
 
 
+def _least_levels(outline: Outline) -> Iterator[Note]:
+    for name, stage in outline.tree.get("stages", {}).items():
+        if stage.get("policy") != "levels" or "per" in stage:
+            continue
+        users = sum(int(group.get("users", 1)) for group in outline.tree["groups"].values() if name in group["path"])
+        line, least = (float(str(value).split()[0]) for value in (stage["rate"], stage["ladder"][0]))
+        if users * stage["margin"] * least > line:
+            text = (
+                f"{users} sessions of the lowest level need {rate(users * stage['margin'] * least)}, more than the "
+                f"{rate(line)} there is. While all are open each still gets {rate(stage['margin'] * least)}, and the "
+                "queue has the rest. Raise rate, or give a lower level."
+            )
+            yield Note("least-levels", f"stages.{name}", text)
+
+
 _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _no_randomness,
     _not_ecn_capable,
@@ -319,6 +334,7 @@ _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _short_warmup,
     _credit_without_auditor,
     _shared_bucket,
+    _least_levels,
 )
 
 
