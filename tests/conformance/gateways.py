@@ -32,10 +32,13 @@ class Line:
     margin: Fraction = Fraction(11, 10)
 
     def shares(self, count: int) -> list[Fraction]:
-        """In the order of the sessions: the fairest share that is a level, then upgrades, one after another."""
-        if not self.ladder:
-            return [Fraction(self.capacity, count)] * count
+        """In the order of the sessions: the fairest share that is a level, then upgrades, one after another.
+
+        Never more than there is: equal shares where not even the lowest level of all fits.
+        """
         costs = [self.margin * bitrate for bitrate in self.ladder]
+        if not costs or not certain(costs[0] * count, Fraction(self.capacity)):
+            return [Fraction(self.capacity, count)] * count
         fair = max([k for k, cost in enumerate(costs) if certain(cost, Fraction(self.capacity, count))], default=0)
         levels, before = [fair] * count, None
         while levels != before:
@@ -240,7 +243,8 @@ def talk(dice: Dice, user: int, flow: int, start: int) -> Iterator[Segment]:
     at = later(0.001, 0.02)
     shift = 0 if None in scales else scales[0] or 0
     room = min((1_048_576 if dice() < 0.7 else 20_000) >> shift, 65_535)
-    yield segment("up", "ack", window=room)
+    if dice() < 0.8:
+        yield segment("up", "ack", window=room)
     for _ in range(4):
         at = later(0.001, 1.0)
         yield segment("up", "ack", payload=250, window=room)

@@ -49,14 +49,16 @@ pub fn levels(capacity: f64, count: usize, ladder: &[f64], margin: f64) -> Vec<u
 }
 
 impl Policy {
-    /// What each of `count` sessions gets, in their order.
+    /// What each of `count` sessions gets, in their order: never more than `capacity` together. Where not even the lowest level
+    /// of all fits, shares are equal.
     pub fn shares(&self, capacity: Rate, count: usize) -> Vec<Rate> {
+        let equal = capacity.0 / count.max(1) as f64;
         match self {
-            Policy::Equal => vec![Rate(capacity.0 / count.max(1) as f64); count],
-            Policy::Levels { ladder, margin } => {
+            Policy::Levels { ladder, margin } if ladder[0] * margin <= equal => {
                 let of = |level: usize| Rate(ladder[level] * margin);
                 levels(capacity.0, count, ladder, *margin).into_iter().map(of).collect()
             }
+            _ => vec![Rate(equal); count],
         }
     }
 }
@@ -182,6 +184,7 @@ impl Sessions {
     fn begin(&mut self, flow: u64, cx: &mut Cx) -> bool {
         let key = if self.params.by_flow { flow } else { u64::from(cx.whose.user) };
         self.connections.insert(flow, key);
+        self.silent.remove(&flow);
         match self.open.iter_mut().find(|session| session.key == key) {
             Some(session) => {
                 session.connections += 1;
@@ -277,7 +280,8 @@ pub const POLICY: Param = Param {
     range: Range::ANY,
     source: SOURCE,
     doc: "What each session gets: an equal share, or the bitrate of a level of its video times margin: the highest that fits into an \
-          equal share, then a level more for one after another while all of them fit.",
+          equal share, then a level more for one after another while all of them fit. Shares are equal where not even the lowest level \
+          of all fits.",
 };
 
 /// `rate`.
@@ -359,6 +363,17 @@ mod tests {
         assert_eq!(levels(8e6, 2, &LADDER, 1.4), [3, 3]);
     }
 
+    #[test]
+    fn nobody_gets_what_is_not_there() {
+        let policy = Policy::Levels { ladder: LADDER.to_vec(), margin: 1.1 };
+        // 29 of 272.8 kbit/s are 7911.2; 30 would be 8184
+        let of =
+            |count: usize| policy.shares(Rate(8e6), count).iter().map(|share| share.0).collect::<Vec<_>>();
+        assert!(of(29).iter().all(|share| (share - 272_800.0).abs() < 1e-6));
+        assert!(of(30).iter().all(|share| *share == 8e6 / 30.0));
+        assert_eq!(of(0), Vec::<f64>::new());
+    }
+
     fn syn() -> Packet {
         Packet { flags: flags::SYN, ..Packet::new(0, 66, 0) }
     }
@@ -426,9 +441,19 @@ mod tests {
         assert_eq!(shares(&s).iter().map(|share| share.0).collect::<Vec<_>>(), [1, 2]);
     }
 
+    #[test]
+    fn a_syn_after_silence_opens_it_once() {
+        let (mut s, mut hand) = (sessions(true), Stepper::new(1));
+        meet(&mut s, &mut hand, (0, 1), &syn(), 0.0);
+        assert!(s.wake(&mut hand.cx(Time::from_seconds(10.0))));
+        assert!(meet(&mut s, &mut hand, (0, 1), &syn(), 15.0));
+        assert!(meet(&mut s, &mut hand, (0, 1), &with(flags::FIN), 16.0));
+        assert!(!meet(&mut s, &mut hand, (0, 1), &with(0), 16.1), "what comes late opens nothing");
+    }
+
     proptest::proptest! {
-        /// Whatever opens and closes: shares are never more than the line unless the lowest level of all is, and each session has
-        /// as many connections as are open.
+        /// Whatever opens, closes and is silent: shares are never more than the line, each session has as many connections as are
+        /// open, and none of them is silent.
         #[test]
         fn shares_fit_the_line(calls in proptest::collection::vec((0u32..4, 0u64..8, 0u8..4), 1..200)) {
             let (mut s, mut hand) = (sessions(false), Stepper::new(1));
@@ -446,6 +471,7 @@ mod tests {
                 }
                 let sum: f64 = s.open().iter().map(|session| session.share.0).sum();
                 proptest::prop_assert!(sum <= 8e6);
+                proptest::prop_assert!(s.connections.keys().all(|flow| !s.silent.contains(flow)));
                 let connections: u32 = s.open().iter().map(|session| session.connections).sum();
                 proptest::prop_assert_eq!(connections as usize, s.connections.len());
                 proptest::prop_assert!(s.open().iter().all(|session| session.connections > 0 && session.share.0 > 0.0));

@@ -156,6 +156,7 @@ impl WindowTuner {
             && let Some((_, at)) = known.syn
         {
             known.greeted = true;
+            known.asked = (packet.payload > 0).then_some((cx.now, acked));
             return Some(cx.now.since(at));
         }
         if cx.way == Way::Forward || by == By::Handshake {
@@ -460,6 +461,17 @@ mod tests {
         wire.pass(100.0, Way::Backward, ack(1), Some(2048), None, 1);
         let get = Packet { flags: flags::ACK | flags::PUSH, seq: 1, ..Packet::new(0, 316, 250) };
         assert_eq!(wire.pass(101.0, Way::Backward, get, Some(2048), None, 1), Some(2048));
+    }
+
+    /// A GET may come with the handshake's last ACK: it begins an ON period all the same.
+    #[test]
+    fn a_request_on_the_handshakes_last_ack_is_measured() {
+        let mut wire = wire(By::Request, Rounding::None);
+        wire.handshake(Some(7));
+        let get = Packet { flags: flags::ACK | flags::PUSH, seq: 1, ..Packet::new(0, 316, 250) };
+        wire.pass(100.0, Way::Backward, get, Some(2048), None, 1);
+        wire.pass(220.0, Way::Backward, ack(1449), Some(2048), None, 1449);
+        assert_eq!(wire.tuner.observe("rtt", Time(0)), Some(0.12));
     }
 
     proptest::proptest! {

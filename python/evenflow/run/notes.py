@@ -320,8 +320,8 @@ def _least_levels(outline: Outline) -> Iterator[Note]:
         if users * stage["margin"] * least > line:
             text = (
                 f"{users} sessions of the lowest level need {rate(users * stage['margin'] * least)}, more than the "
-                f"{rate(line)} there is. While all are open each still gets {rate(stage['margin'] * least)}, and the "
-                "queue has the rest. Raise rate, or give a lower level."
+                f"{rate(line)} there is. While all are open each gets an equal share, {rate(line / users)}. "
+                "Raise rate, or give a lower level."
             )
             yield Note("least-levels", f"stages.{name}", text)
 

@@ -872,8 +872,8 @@ class BandwidthManager(Table):
 
     Attributes:
         policy: What each session gets: an equal share, or the bitrate of a level of its video times margin: the
-            highest that fits into an equal share, then a level more for one after another while all of them fit. (one
-            of equal, levels; default: equal)
+            highest that fits into an equal share, then a level more for one after another while all of them fit.
+            Shares are equal where not even the lowest level of all fits. (one of equal, levels; default: equal)
         rate: What all sessions get together: the line's rate. (rate; default: required; at least 1)
         ladder: The bitrates of the videos' levels, rising, as a gateway reads them in the manifest. (list of rates,
             or MPD file; default: absent: shares are equal; at least 1)
@@ -1361,8 +1361,8 @@ class WindowTuner(Table):
 
     Attributes:
         policy: What each session gets: an equal share, or the bitrate of a level of its video times margin: the
-            highest that fits into an equal share, then a level more for one after another while all of them fit. (one
-            of equal, levels; default: equal)
+            highest that fits into an equal share, then a level more for one after another while all of them fit.
+            Shares are equal where not even the lowest level of all fits. (one of equal, levels; default: equal)
         rate: What all sessions get together: the line's rate. (rate; default: required; at least 1)
         ladder: The bitrates of the videos' levels, rising, as a gateway reads them in the manifest. (list of rates,
             or MPD file; default: absent: shares are equal; at least 1)
