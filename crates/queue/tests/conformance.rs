@@ -18,9 +18,10 @@ use serde_json::{Map, Value as Json};
 type Table = Map<String, Json>;
 
 /// Folders whose vectors are of stages and of applications, and read by their own crates.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 13] = [
     "abr",
     "auditor",
+    "bandwidth-manager",
     "congestion-policer",
     "dropper",
     "eecn",
@@ -30,6 +31,7 @@ const OTHERS: [&str; 11] = [
     "reecn-policer",
     "shaper",
     "tunnel",
+    "window-tuner",
 ];
 
 fn vectors() -> Vec<(PathBuf, Table)> {
