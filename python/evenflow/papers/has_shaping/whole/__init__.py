@@ -1,0 +1,7 @@
+"""Statements about all scenarios, and table 9."""
+
+from __future__ import annotations
+
+from . import claims, runs
+
+__all__ = ["claims", "runs"]
