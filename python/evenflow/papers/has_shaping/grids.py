@@ -77,3 +77,7 @@ def experiment(
 ) -> Experiment:
     """One experiment, its figure's numbers as a table included."""
     return Experiment(f"has_shaping-{name}", title, points, runs, figure, caption, data(numbers, net.LEVEL, also))
+
+
+BAND = "Marks are means over the runs, bars their 95 % confidence intervals, crosses what the paper prints."
+LINES = "Lines are means over the runs, bands their 95 % confidence intervals."

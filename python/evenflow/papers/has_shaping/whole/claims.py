@@ -170,7 +170,7 @@ def _enough_runs(data: Data, accept: Accept, o: Options) -> list[Check]:
 # --- Equation of a window -------------------------------------------------------------------------------------------
 
 
-def _told(run: Run) -> float:
+def told(run: Run) -> float:
     """What the window told brings in a round trip: whole segments of it, Mbit/s."""
     stage = run.json["stages"][net.TUNER]
     segments = math.floor(stage["target_window"] / net.MSS_BYTES)
@@ -182,6 +182,6 @@ def _window_over_round_trip(data: Data, accept: Accept, o: Options) -> list[Chec
     lab = Lab(data["has_shaping-law"])
 
     def ratio(run: Run) -> float:
-        return float(run.json["groups"][net.CLIENT_1]["goodput_bps"]) / 1e6 / _told(run)
+        return float(run.json["groups"][net.CLIENT_1]["goodput_bps"]) / 1e6 / told(run)
 
     return [accept("ratio", control, lab.at(control=control).of(ratio)) for control in net.CONTROLS]

@@ -1,0 +1,103 @@
+"""What the topics' figures share: cells of a table with their intervals beside what is printed, and such cells as rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenflow import plots
+from evenflow.lab import Floats, finite, frame
+from evenflow.stats import mean_interval
+
+from .network import LEVEL
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+GREY = "0.45"
+Y = {
+    "IS": "instability IS (%)",
+    "IF": "infidelity IF (%)",
+    "V": "convergence time V (s)",
+    "CNG": "congestion rate CNG (per 100 s)",
+    "fr": "chunks behind off periods, fr",
+}
+"""Axes of the five measures."""
+PUBLISHED = "as printed"
+
+
+def cells(
+    ax: Axes,
+    name: str,
+    places: Sequence[str],
+    series: Mapping[str, Sequence[Floats]],
+    printed: Mapping[str, Sequence[float | None]],
+    *,
+    title: str | None = None,
+) -> None:
+    """A panel: places on the horizontal axis, a mark with its interval for each series, and what is printed beside.
+
+    Args:
+        series: name -> values of shape (seeds,) at each place.
+        printed: the same names -> printed values, None where there is none.
+    """
+    count = len(series)
+    for number, (label, values) in enumerate(series.items()):
+        x = np.arange(len(places)) + 0.24 * (number - (count - 1) / 2)
+        found = [mean_interval(each, LEVEL) for each in values]
+        means = np.array([i.mean for i in found])
+        half = np.array([i.half_width if math.isfinite(i.half_width) else 0.0 for i in found])
+        colour = plots.COLOURS[number % len(plots.COLOURS)]
+        marker = plots.MARKERS[number % len(plots.MARKERS)]
+        ax.errorbar(x, means, yerr=half, color=colour, marker=marker, linestyle="", label=label, capsize=2)
+        theirs = [math.nan if it is None else it for it in printed.get(label, [None] * len(places))]
+        words = PUBLISHED if number == count - 1 else None
+        ax.plot(
+            x + 0.09, theirs, marker="x", markersize=5, color="black", linestyle="", label=words, markeredgewidth=1.2
+        )
+    ax.set_xticks(range(len(places)), list(places))
+    ax.set_xlim(-0.6, len(places) - 0.4)
+    log = name == "CNG"
+    if log:
+        # from no fall at all to several a second
+        ax.set_yscale("symlog", linthresh=1)
+    plots.name_axes(ax, "", Y[name], title=title, zero=True, legend=False)
+
+
+def legend_below(figure: Figure, ax: Axes, columns: int = 6) -> None:
+    """One legend for all panels, under them; each entry once, what is printed last."""
+    handles, words = ax.get_legend_handles_labels()
+    kept = dict(zip(words, handles, strict=True))
+    names = sorted(kept, key=lambda word: word == PUBLISHED)
+    figure.legend(
+        [kept[name] for name in names], names, loc="outside lower center", ncols=max(1, min(columns, len(names)))
+    )
+
+
+def compared(rows: Sequence[tuple[Mapping[str, Any], Floats, float | None]]) -> pl.DataFrame:
+    """Cells as rows: labels, our mean with its interval, what is printed, and the difference.
+
+    Args:
+        rows: labels of the cell, values of shape (seeds,), the printed value.
+    """
+    found = []
+    for labels, values, printed in rows:
+        i = mean_interval(values, LEVEL)
+        found.append(
+            {
+                **labels,
+                "runs": len(values),
+                "mean": finite(i.mean),
+                "lo": finite(i.lo),
+                "hi": finite(i.hi),
+                "median": finite(float(np.median(values))),
+                "printed": printed,
+                "difference": None if printed is None else finite(i.mean - printed),
+            }
+        )
+    return frame(found)
