@@ -40,9 +40,9 @@ PAPER = Paper(
     runs=RUNS,
     summary=(
         "Two players at home share a line, and the gateway gives each a rate that fits a level of its video: by an HTB "
-        "class (HTBM), or by lowering the receive windows of its ACKs (RWTM). The paper measures with real machines how "
-        "four TCPs fare with both: how stable the video is, how true to its best level, how soon, and with how much "
-        "congestion. Every figure and table is made again here, every statement judged."
+        "class (HTBM), or by lowering the receive windows of its ACKs (RWTM). The paper measures with real "
+        "machines how four TCPs fare with both: how stable the video is, how true to its best level, how soon, "
+        "and with how much congestion. Every figure and table is made again here, every statement judged."
     ),
     level=LEVEL,
     options=OPTIONS,

@@ -1,6 +1,7 @@
 """What the paper leaves open: as named options, each with its values, the default and why; and all of it in words.
 
-An option is chosen with `evenflow reproduce has-shaping --option NAME=VALUE`. `netem`, `cache`, `playing` and `htb` were
+An option is chosen with `evenflow reproduce has-shaping --option NAME=VALUE`. `netem`, `cache`, `playing` and `htb`
+were
 settled on the calibration's runs alone (`calibration`), before any other run was looked at.
 """
 
@@ -14,8 +15,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "netem",
         ("ack-reorder", "ack-keep", "data-reorder", "data-keep", "split-reorder", "split-keep"),
-        "On which side of the gateway the round trip's delay and deviation are (towards the server, towards the client, "
-        "or half on each), and whether packets overtake one another there",
+        "On which side of the gateway the round trip's delay and deviation are (towards the server, towards "
+        "the client, or half on each), and whether packets overtake one another there",
         "“Netem delay” in “the gateway machine interface” (section 3.3): one interface; which one is not said. As it "
         "comes, netem lets packets overtake.",
     ),
@@ -23,7 +24,8 @@ OPTIONS: tuple[Option, ...] = (
         "cache",
         ("cold", "warm"),
         "Whether a connection knows the reordering that earlier ones have met (100 segments)",
-        "Runs follow one another on the same machines, whose Linux keeps such metrics; nothing is said of clearing them.",
+        "Runs follow one another on the same machines, whose Linux keeps such metrics; nothing is said of "
+        "clearing them.",
     ),
     Option(
         "playing",
@@ -61,7 +63,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "clients",
         ("bitrate", "fixed", "fidelity"),
-        "Who is client 1 without shaping: who has the higher mean bitrate, always the same, or who is nearer to level 4",
+        "Who is client 1 without shaping: who has the higher mean bitrate, always the same, or who is nearer "
+        "to level 4",
         "“The client who gets the highest quality level n° 4 is identified as client 1” (section 4.1).",
     ),
     Option(
@@ -111,8 +114,8 @@ OPTIONS: tuple[Option, ...] = (
         "ceil",
         ("rate", "line"),
         "Whether an HTB class may borrow up to the line's rate",
-        "Section 2.2 has a threshold that is not given. With 8 Mbit/s a lone client has an off period after each chunk; "
-        "Table 8 has 3 in 100.",
+        "Section 2.2 has a threshold that is not given. With 8 Mbit/s a lone client has an off period after "
+        "each chunk; Table 8 has 3 in 100.",
     ),
     Option(
         "htb",
@@ -199,8 +202,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
         paper_says="“This value may be arbitrarily chosen” (section 4.1.2); figure 3 has 27 and 69.",
         we_do="Unbounded everywhere but in figure 3.",
         alternatives=(
-            "27, 69 or 120; NewReno with RWTM at 27 in 43 of 100 runs and 69 else. The share comes from Table 2's cell of "
-            "NewReno and RWTM, so that it is no reading of the claims about that cell, but a finding."
+            "27, 69 or 120; NewReno with RWTM at 27 in 43 of 100 runs and 69 else. The share comes from Table "
+            "2's cell of NewReno and RWTM, so that it is no reading of the claims about that cell, but a finding."
         ),
         sensitivity=varied_by("threshold"),
     ),
@@ -231,8 +234,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
         subject="How HTBM and RWTM work in detail",
         paper_says="HTB with a rate for each session; the window is rate times round trip, once a chunk (section 2.2).",
         we_do=(
-            "Rates are ceilings; the classes change in place; each session has an SFQ of its own. The window is lowered "
-            "in every ACK of the client, requests included, in units of the window scale."
+            "Rates are ceilings; the classes change in place; each session has an SFQ of its own. The window "
+            "is lowered in every ACK of the client, requests included, in units of the window scale."
         ),
         alternatives="Options ceil, htb, queue, tuner and acks.",
         sensitivity=varied_by("ceil", "htb", "queue", "tuner", "acks"),
@@ -264,7 +267,9 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         id="restart",
         subject="The window after an off period",
-        paper_says="Algorithm 2: halved for each timeout, of the smaller of congestion and receive window, down to 1 MSS.",
+        paper_says=(
+            "Algorithm 2: halved for each timeout, of the smaller of congestion and receive window, down to 1 MSS."
+        ),
         we_do="Linux 3.2's: down to ten segments, whatever the receive window.",
         alternatives="Down to one (option restart).",
         sensitivity=varied_by("restart"),

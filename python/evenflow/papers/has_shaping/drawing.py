@@ -1,4 +1,4 @@
-"""What the topics' figures share: cells of a table with their intervals beside what is printed, and such cells as rows."""
+"""What the topics' figures share: cells of a table with intervals beside what is printed, and cells as rows."""
 
 from __future__ import annotations
 

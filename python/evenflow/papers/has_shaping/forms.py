@@ -34,20 +34,20 @@ OF = {"IS": "is", "IF": "if", "V": "v", "CNG": "cng", "fr": "fr"}
 SCENARIOS = {net.S1: "s1", net.S2: "s2", net.S3: "s3", net.S4: "s4", net.WL: "wl"}
 
 
-def combinations(
-    controls: Sequence[str] = net.CONTROLS, methods: Sequence[str] = net.SHAPED
-) -> list[tuple[str, str]]:
+def combinations(controls: Sequence[str] = net.CONTROLS, methods: Sequence[str] = net.SHAPED) -> list[tuple[str, str]]:
     """Controls with methods."""
     return [(control, method) for method in methods for control in controls]
 
 
-def row(o: Options, data: Data, accept: Accept, name: str, method: str, client: int = ONE, prefix: str = "") -> list[Check]:
+def row(
+    o: Options, data: Data, accept: Accept, name: str, method: str, client: int = ONE, prefix: str = ""
+) -> list[Check]:
     """A row of tables 2 to 4: a measure of a client with one method, for the four controls."""
     return [
         accept(
             f"{prefix}{SHORT[control]}",
             f"{name}, {words(client=client, method=method, control=control)}",
-            cell(o, data, "table02", name, client=client, scenario=net.S1, control=control, method=method),
+            cell(o, data, "table02", name, client, scenario=net.S1, control=control, method=method),
         )
         for control in net.CONTROLS
     ]

@@ -16,9 +16,11 @@ from evenflow import qoe
 from evenflow.lab import Floats, Lab, Measure, Spot, plain, scaled
 
 from . import network as net
-from .network import CLIENT_1, CLIENT_2, JOINS_S, NONE, S2, S3
+from .network import CLIENT_1, CLIENT_2, JOINS_S, NONE, S3
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from evenflow.claims import Data
     from evenflow.study import Label, Run
 
@@ -44,7 +46,7 @@ def _viewed(o: Options, run: Run, group: str, best: int) -> qoe.Adaptive:
         optimal=best,
         ladder=[rate * 1e3 for rate in net.LADDER_KBPS],
         since=since,
-        seconds=int(round(end - since)),
+        seconds=round(end - since),
         hold=net.HOLD_S,
         of=o.level,
     )
@@ -59,8 +61,7 @@ def group_of(o: Options, client: int, run: Run) -> str:
     if o.clients == "bitrate":
         swapped = second.bitrate_bps > first.bitrate_bps
     else:
-        assert first.infidelity is not None and second.infidelity is not None, "the best level is given"
-        swapped = second.infidelity < first.infidelity
+        swapped = (second.infidelity or 0.0) < (first.infidelity or 0.0)
     return groups[(client - 1) ^ swapped]
 
 
@@ -139,9 +140,7 @@ def spot(o: Options, data: Data, experiment: str, **labels: Label) -> Spot:
     return Spot(chosen)
 
 
-def cell(
-    o: Options, data: Data, experiment: str, name: str, *, client: int = ONE, **labels: Label
-) -> Floats:
+def cell(o: Options, data: Data, experiment: str, name: str, client: int = ONE, /, **labels: Label) -> Floats:
     """A measure in all runs of a cell: shape (seeds,)."""
     return spot(o, data, experiment, **labels).of(of(o, name, client))
 
@@ -152,7 +151,7 @@ def mean_of(*arrays: Floats) -> Floats:
     return found
 
 
-def badness(cells: Mapping[Label, Mapping[str, Floats]]) -> dict[Label, Floats]:
+def badness(cells: Mapping[str, Mapping[str, Floats]]) -> dict[str, Floats]:
     """How bad each of some combinations is: IS, IF and V, each over its mean over all of them, averaged.
 
     Args:
@@ -179,12 +178,12 @@ def windows(run: Run) -> tuple[Floats, Floats, Floats]:
     return times, np.asarray(window, dtype=np.float64), threshold
 
 
-def falls(threshold: Floats) -> Floats:
+def falls(threshold: Floats) -> NDArray[np.intp]:
     """Where a series of the threshold falls: places of the first value after each fall."""
     known = np.where(np.isnan(threshold), np.inf, threshold)
     with np.errstate(invalid="ignore"):
         down = np.diff(known) < -1e-9
-    found: Floats = np.flatnonzero(down) + 1
+    found: NDArray[np.intp] = np.flatnonzero(down) + 1
     return found
 
 

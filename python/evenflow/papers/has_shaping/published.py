@@ -56,7 +56,7 @@ def _by_scenario(
     names: tuple[str, str, str], *rows: tuple[str, str, tuple[float, ...]]
 ) -> dict[tuple[str, ...], float]:
     """Rows of (scenario, control, values): for each name the value with HTBM, then with RWTM."""
-    found = {}
+    found: dict[tuple[str, ...], float] = {}
     for scenario, control, values in rows:
         columns = [(name, method) for name in names for method in (HTBM, RWTM)]
         for (name, method), value in zip(columns, values, strict=True):

@@ -210,8 +210,9 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "A chunk's life",
             partial(life, o),
             x02,
-            "A lone client with Illinois, a round trip without deviation: three chunks of the steady state with HTBM (left) "
-            "and RWTM (right). Congestion window, packets that wait at the gateway, rate at which data arrives.",
+            "A lone client with Illinois, a round trip without deviation: three chunks of the steady state "
+            "with HTBM (left) and RWTM (right). Congestion window, packets that wait at the gateway, rate at "
+            "which data arrives.",
             numbers(o),
             _once,
         ),
@@ -221,8 +222,8 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             partial(_any, o),
             _once,
             x03,
-            "Each adaptation rule asked by hand, while the buffer fills and all earlier chunks came at one rate. Lines are "
-            "drawn apart where levels are equal.",
+            "Each adaptation rule asked by hand, while the buffer fills and all earlier chunks came at one "
+            "rate. Lines are drawn apart where levels are equal.",
             lambda table: frame(asked()),
         ),
         Experiment(

@@ -1,4 +1,5 @@
-"""The choices that were settled on Table 4's shaped rows and on a lone client, by how far these are from what is printed.
+"""What was settled on Table 4's shaped rows and on a lone client, by how far these are from what is printed.
+printed.
 
 Of scenario 1 only CNG and fr are read: its runs carry Tables 2 and 3 as well. Seeds are others than the tables'.
 
@@ -115,7 +116,11 @@ def rows(o: Options, table: Table) -> pl.DataFrame:
             {
                 "choice": words(chosen),
                 "distance": part(far),
-                **{f"{scenario}_{method}": part(far, scenario, method) for scenario in (net.S1, net.WL) for method in net.SHAPED},
+                **{
+                    f"{scenario}_{method}": part(far, scenario, method)
+                    for scenario in (net.S1, net.WL)
+                    for method in net.SHAPED
+                },
                 **{name: part(far, f"{name},") for name in METRICS},
             }
         )
@@ -152,9 +157,9 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             partial(points, o),
             seeds,
             partial(figure, o),
-            "Distance of Table 4's rows with HTBM and RWTM (CNG, fr) and of a lone client without loss (IS, IF, V, CNG, fr) "
-            "from what is printed, mean of |ln(ours/printed)| over 36 cells, for each choice of netem, cache and "
-            "playing, and from the defaults for threshold and htb. Runs and seeds are its own.",
+            "Distance of Table 4's rows with HTBM and RWTM (CNG, fr) and of a lone client without loss (IS, "
+            "IF, V, CNG, fr) from what is printed, mean of |ln(ours/printed)| over 36 cells, for each choice "
+            "of netem, cache and playing, and from the defaults for threshold and htb. Runs and seeds are its own.",
             partial(rows, o),
         ),
     )

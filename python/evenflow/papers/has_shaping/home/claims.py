@@ -24,7 +24,7 @@ CLIENTS = (ONE, TWO)
 
 
 def _cell(o: Options, data: Data, name: str, control: str, method: str, client: int = ONE) -> Floats:
-    return cell(o, data, EXPERIMENT, name, client=client, scenario=net.S1, control=control, method=method)
+    return cell(o, data, EXPERIMENT, name, client, scenario=net.S1, control=control, method=method)
 
 
 # --- Tables 2 to 4 --------------------------------------------------------------------------------------------------
@@ -61,9 +61,7 @@ for _name, _method in _ROWS.values():
 
 
 def _second(data: Data, accept: Accept, o: Options, name: str) -> list[Check]:
-    return [
-        check for method in net.METHODS for check in row(o, data, accept, name, method, TWO, f"{SHORT[method]}_")
-    ]
+    return [check for method in net.METHODS for check in row(o, data, accept, name, method, TWO, f"{SHORT[method]}_")]
 
 
 @claims.measure("c10")
@@ -179,9 +177,7 @@ def _gap(data: Data, accept: Accept, o: Options) -> list[Check]:
 
 @claims.measure("c39e")
 def _gap_as_printed(data: Data, accept: Accept) -> list[Check]:
-    one, two = (
-        table["IF", net.HTBM, net.CUBIC] - table["IF", net.RWTM, net.CUBIC] for table in (TABLE_2, TABLE_3)
-    )
+    one, two = (table["IF", net.HTBM, net.CUBIC] - table["IF", net.RWTM, net.CUBIC] for table in (TABLE_2, TABLE_3))
     return [accept("one", "client 1: 20.45 − 5.02", one), accept("two", "client 2: 4.47 − 2.61", two)]
 
 
@@ -310,10 +306,10 @@ def _better_with_fewer(data: Data, accept: Accept, o: Options) -> list[Check]:
     for name in ("IF", "fr"):
         illinois, cubic = (_cell(o, data, name, control, net.HTBM) for control in (net.ILLINOIS, net.CUBIC))
         found.append(accept("step", f"{name}: CUBIC − Illinois", cubic - illinois))
-        for control in (net.NEWRENO, net.VEGAS):
-            found.append(
-                accept("step", f"{name}: {control} − CUBIC", _cell(o, data, name, control, net.HTBM) - cubic)
-            )
+        found += [
+            accept("step", f"{name}: {control} − CUBIC", _cell(o, data, name, control, net.HTBM) - cubic)
+            for control in (net.NEWRENO, net.VEGAS)
+        ]
     return found
 
 
@@ -346,7 +342,8 @@ def _well_chosen(data: Data, accept: Accept, o: Options) -> list[Check]:
             "ratio",
             f"{name}, NewReno from 69 segments over Illinois",
             quotient(
-                chosen.of(of(o, name)), np.full(len(chosen.runs), np.nanmean(_cell(o, data, name, net.ILLINOIS, net.RWTM)))
+                chosen.of(of(o, name)),
+                np.full(len(chosen.runs), np.nanmean(_cell(o, data, name, net.ILLINOIS, net.RWTM))),
             ),
         )
         for name in QUALITY

@@ -10,7 +10,7 @@ from evenflow.lab import Lab
 from .. import network as net
 from ..choices import Options
 from ..drawing import GREY, cells, compared, legend_below
-from ..measures import ONE, METRICS, QUALITY, of
+from ..measures import METRICS, ONE, QUALITY, of
 from ..published import TABLE_2, TABLE_3, TABLE_4
 
 if TYPE_CHECKING:

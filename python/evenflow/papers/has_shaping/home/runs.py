@@ -1,4 +1,4 @@
-"""Tables 2 to 4: two clients that start together, four controls, without shaping and with both methods; and figure 1."""
+"""Tables 2 to 4: two clients that start together, four controls, no shaping and both methods; and figure 1."""
 
 from __future__ import annotations
 

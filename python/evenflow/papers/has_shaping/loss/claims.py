@@ -23,13 +23,15 @@ from ..transitions.claims import EXPERIMENT as SCENARIOS_1_TO_3
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evenflow.study import Label
+
     from ..choices import Options
 
 EXPERIMENT = "table07"
 
 
 def _cell(o: Options, data: Data, name: str, scenario: str, control: str, method: str, lost: str = "") -> Floats:
-    more = {"loss": lost} if scenario == net.S4 else {}
+    more: dict[str, Label] = {"loss": lost} if scenario == net.S4 else {}
     return cell(o, data, EXPERIMENT, name, scenario=scenario, control=control, method=method, **more)
 
 

@@ -132,7 +132,8 @@ def _illinois_better(data: Data, o: Options) -> list[tuple[str, Floats]]:
     return [
         (
             f"{name}, {scenario}, HTBM: CUBIC − Illinois",
-            _cell(o, data, name, scenario, net.CUBIC, net.HTBM) - _cell(o, data, name, scenario, net.ILLINOIS, net.HTBM),
+            _cell(o, data, name, scenario, net.CUBIC, net.HTBM)
+            - _cell(o, data, name, scenario, net.ILLINOIS, net.HTBM),
         )
         for name in METRICS
         for scenario in THREE
@@ -174,5 +175,3 @@ def _joining_hurts(data: Data, accept: Accept, o: Options) -> list[Check]:
         for control in net.GOOD
         for other in (net.S1, net.S3)
     ]
-
-

@@ -30,7 +30,7 @@ EARLIER = 40
 """Runs with which section 4 compares its 60."""
 
 
-def _by_group(o: Options, data: Data, lost: str) -> dict[str, dict[Label, Floats]]:
+def _by_group(o: Options, data: Data, lost: str) -> dict[str, dict[str, Floats]]:
     """Badness of the four combinations in scenarios 1 to 3, 4 and 5."""
 
     def lone(name: str, control: str, method: str) -> Floats:
@@ -39,17 +39,18 @@ def _by_group(o: Options, data: Data, lost: str) -> dict[str, dict[Label, Floats
     def over_deviations(name: str, control: str, method: str) -> Floats:
         lab = Lab(data["has_shaping-fig10"])
         grid = [at for at in lab.grid("deviation_ms", control=control, method=method) if at <= net.DEVIATIONS_MS[-1]]
-        return mean_of(
-            *(lab.at(control=control, method=method, deviation_ms=at).of(of(o, name)) for at in grid)
-        )
+        return mean_of(*(lab.at(control=control, method=method, deviation_ms=at).of(of(o, name)) for at in grid))
 
-    found: dict[str, dict[Label, Floats]] = {}
+    found: dict[str, dict[str, Floats]] = {}
     for group, measure in (
         ("1 to 3", lambda name, control, method: means(o, data, name, control, method)),
         ("4", lone),
         ("5", over_deviations),
     ):
-        cells = {f"{control}, {method}": {name: measure(name, control, method) for name in QUALITY} for control, method in FOUR}
+        cells = {
+            f"{control}, {method}": {name: measure(name, control, method) for name in QUALITY}
+            for control, method in FOUR
+        }
         found[group] = badness(cells)
     return found
 
@@ -100,7 +101,7 @@ def _table_9_wider(data: Data, accept: Accept, o: Options) -> list[Check]:
 def _best(data: Data, accept: Accept, o: Options, lost: str) -> list[Check]:
     groups = _by_group(o, data, lost)
     mine = _named(net.ILLINOIS, net.RWTM)
-    overall = {name: mean_of(*(bad[name] for bad in groups.values())) for name in map(lambda it: _named(*it), FOUR)}
+    overall = {name: mean_of(*(bad[name] for bad in groups.values())) for name in (_named(*it) for it in FOUR)}
     found = [
         accept("best", f"overall: {name} − {mine}", values - overall[mine])
         for name, values in overall.items()
@@ -149,9 +150,9 @@ def _cells(o: Options, data: Data) -> Iterator[tuple[str, Floats]]:
     for experiment, scenarios in (("table05", (net.S2, net.S3)), ("table07", (net.WL, net.S4))):
         for scenario in scenarios:
             for control, method in FOUR:
-                more = {"loss": net.ACKS} if scenario == net.S4 else {}
+                more: dict[str, Label] = {"loss": net.ACKS} if scenario == net.S4 else {}
                 for name in METRICS:
-                    labels = {"scenario": scenario, "control": control, "method": method}
+                    labels: dict[str, Label] = {"scenario": scenario, "control": control, "method": method}
                     yield f"{name}, {words(**labels)}", cell(o, data, experiment, name, **labels, **more)
 
 
@@ -174,7 +175,7 @@ def told(run: Run) -> float:
     """What the window told brings in a round trip: whole segments of it, Mbit/s."""
     stage = run.json["stages"][net.TUNER]
     segments = math.floor(stage["target_window"] / net.MSS_BYTES)
-    return segments * net.MSS_BYTES * 8 / float(stage["rtt"]) / 1e6
+    return float(segments) * net.MSS_BYTES * 8 / float(stage["rtt"]) / 1e6
 
 
 @claims.measure("c78")

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from evenflow.lab import Floats
-    from evenflow.study import Label, Table
+    from evenflow.study import Table
 
 GROUPS = ("1 to 3", "4", "5")
 
 
-def groups(o: Options, table: Table) -> dict[str, dict[Label, Floats]]:
+def groups(o: Options, table: Table) -> dict[str, dict[str, Floats]]:
     """How bad the four combinations are in scenarios 1 to 3, 4 and 5."""
     lab = Lab(table)
-    found: dict[str, dict[Label, Floats]] = {}
+    found: dict[str, dict[str, Floats]] = {}
     for group in GROUPS:
-        cells: dict[Label, dict[str, Floats]] = {}
+        cells: dict[str, dict[str, Floats]] = {}
         for control, method in COMBINED:
             spots = [
                 spot
@@ -96,8 +96,14 @@ def law(o: Options, table: Table) -> Figure:
         x = np.arange(len(net.CONTROLS)) + 0.12 * (index - 0.5)
         half = [i.half_width if np.isfinite(i.half_width) else 0.0 for i in found]
         ax.errorbar(
-            x, [i.mean for i in found], yerr=half, marker=plots.MARKERS[index], linestyle="",
-            color=plots.COLOURS[index], label=label, capsize=2,
+            x,
+            [i.mean for i in found],
+            yerr=half,
+            marker=plots.MARKERS[index],
+            linestyle="",
+            color=plots.COLOURS[index],
+            label=label,
+            capsize=2,
         )
     ax.set_xticks(range(len(net.CONTROLS)), list(net.CONTROLS))
     plots.name_axes(ax, "", "Mbit/s", legend=False)

@@ -45,9 +45,9 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             partial(table09, o),
             net.SEEDS,
             partial(figures.table09, o),
-            "How bad a combination is: IS, IF and V of client 1, each over its mean over the four combinations, averaged "
-            "over the three and over the scenarios' points. Lower is better. Numbers: places by Table 9; scenario 4 with "
-            "half of the ACKs lost. Bars are 95 % confidence intervals.",
+            "How bad a combination is: IS, IF and V of client 1, each over its mean over the four "
+            "combinations, averaged over the three and over the scenarios' points. Lower is better. Numbers: "
+            "places by Table 9; scenario 4 with half of the ACKs lost. Bars are 95 % confidence intervals.",
             partial(figures.rows, o),
         ),
         experiment(
@@ -55,8 +55,8 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "What a window told brings",
             partial(law, o),
             partial(figures.law, o),
-            "A transfer without end behind the tuner, without deviation of the round trip: goodput, and the whole segments "
-            "of the window told over a measured round trip. Bars are 95 % confidence intervals.",
+            "A transfer without end behind the tuner, without deviation of the round trip: goodput, and the "
+            "whole segments of the window told over a measured round trip. Bars are 95 % confidence intervals.",
             {
                 "goodput_mbps": lambda run: float(run.json["groups"][net.CLIENT_1]["goodput_bps"]) / 1e6,
                 "told_mbps": told,

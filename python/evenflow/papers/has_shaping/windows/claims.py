@@ -102,8 +102,10 @@ def _vegas_tuned(data: Data, accept: Accept, o: Options) -> list[Check]:
         accept("mostly", "share at level 4 after 45 s", spot.of(partial(here.at_the_top, AFTER_S))),
         accept("stretch", "longest stretch at level 4", spot.of(here.longest_stretch)),
     ]
-    for control in (net.NEWRENO, net.ILLINOIS, net.CUBIC):
-        found.append(accept("worse", f"CNG − CNG of {control}", mine - _table(o, data, "CNG", control, net.RWTM)))
+    found += [
+        accept("worse", f"CNG − CNG of {control}", mine - _table(o, data, "CNG", control, net.RWTM))
+        for control in (net.NEWRENO, net.ILLINOIS, net.CUBIC)
+    ]
     return found
 
 

@@ -14,6 +14,8 @@ from .. import network as net
 from ..measures import METRICS, falls, of, windows
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from evenflow.study import Run
 
     from ..choices import Options
@@ -53,7 +55,7 @@ def avoidance(o: Options, run: Run) -> float:
     at = converged_s(o, run)
     times, window, threshold = windows(run)
     above = window > threshold
-    return _mean(above[times > at]) - _mean(above[times <= at])
+    return _mean(above[times > at].astype(np.float64)) - _mean(above[times <= at].astype(np.float64))
 
 
 def falls_a_second(o: Options, after: bool, run: Run) -> float:
@@ -101,7 +103,7 @@ def step_down(o: Options, run: Run) -> float:
     return float(np.median(mine)) if mine.size else math.nan
 
 
-def reductions(run: Run) -> tuple[Floats, Floats]:
+def reductions(run: Run) -> tuple[NDArray[np.intp], Floats]:
     """Where the window and the threshold fall together, and the window just before: CUBIC's last maximum."""
     _, window, threshold = windows(run)
     where = falls(threshold)
@@ -122,7 +124,7 @@ def convex(run: Run) -> float:
     if not where.size:
         return math.nan
     last_maximum = before[np.searchsorted(where, np.arange(where[0], window.size), side="right") - 1]
-    return _mean(window[where[0] :] > last_maximum)
+    return _mean((window[where[0] :] > last_maximum).astype(np.float64))
 
 
 def losses(run: Run) -> float:
@@ -149,5 +151,3 @@ def longest_stretch(run: Run) -> float:
     ends = [*(at for at, _ in changes[1:]), net.DURATION_S]
     spans = [end - at for (at, level), end in zip(changes, ends, strict=True) if level == net.TOP]
     return max(spans, default=0.0)
-
-
