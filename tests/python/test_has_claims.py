@@ -139,6 +139,7 @@ def table(experiment: str, world: str) -> Table:
                 for client in (1, 2):
                     facts = WORLDS[world](short, point.labels, client)
                     clients[str(client)] = {name: value * (1 + noise) for name, value in facts.items()}
+                    clients[str(client)]["CNG_probed"] = 1.0
                 bimodal = (point.labels.get("control"), point.labels.get("method")) == (net.NEWRENO, net.RWTM)
                 if bimodal and short == "table02":
                     # 43 of 100 runs never converge, the others do fast; the mean stays
@@ -147,7 +148,7 @@ def table(experiment: str, world: str) -> Table:
                         clients["1"][name] = high if never == (world == "right") else low
                     clients["1"]["IF"] = clients["1"]["IF"] if world == "right" else 50.0
                 if short == "fig03":
-                    clients["1"] = {name: WORLDS[world](short, point.labels, 1)[name] for name in clients["1"]}
+                    clients["1"] = {**WORLDS[world](short, point.labels, 1), "CNG_probed": 1.0}
                 shaped = point.labels.get("method") == net.HTBM
                 delay = (100.0 if shaped else 5.0) if world == "right" else 200.0
                 made = WINDOWS.get(short, {})
@@ -157,6 +158,7 @@ def table(experiment: str, world: str) -> Table:
                     told_windows["early_falls"] = early
                     clients["1"]["V"] += 10.0 * (seed % 2) * (1 if world == "right" else -1)
                 document = {"facts": clients, "delay": delay + noise, "windows": told_windows}
+                document["stages"] = {net.TUNER: {"target_window": 58_520}}
             runs.append(Run(place, point.labels, seed, Record(json.dumps(document), "")))
     return Table(runs)
 
