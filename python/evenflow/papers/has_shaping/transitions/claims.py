@@ -81,8 +81,8 @@ def _erratum(name: str, control: str, method: str, cells: dict[tuple[str, ...], 
     values = [cells[name, scenario, control, method] for scenario in THREE]
     said = " and ".join((", ".join(f"{value:g}" for value in values[:-1]), f"{values[-1]:g}"))
     printed = cells[name, MEAN, control, method]
-    return f"{name} of {control} with {method}: the mean of {said} is {float(np.mean(values)):.5g}; {printed:g} is
-    printed."
+    mean = float(np.mean(values))
+    return f"{name} of {control} with {method}: the mean of {said} is {mean:.5g}; {printed:g} is printed."
 
 
 @claims.note("c22")
