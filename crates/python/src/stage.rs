@@ -197,6 +197,7 @@ fn wrap(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()>
         tunnel: whole("tunnel", 1, u32::MAX)?,
         sequence: whole("sequence", 0, u32::from(u16::MAX))? as u16,
         bytes,
+        round_trip: Duration::from_seconds(not_negative(header, "round_trip_s", Some(0.0))?),
     };
     packet.size -= bytes;
     options.push_outer(packet, header);

@@ -572,7 +572,7 @@ pub static TABLE: Mechanism = Mechanism {
         },
         Param {
             name: "rtt_from",
-            ty: Type::Choice(&["given", "base", "handshake", "srtt"]),
+            ty: Type::Choice(&["given", "base", "handshake", "srtt", "report"]),
             default: Fallback::Absent("given where rtt is, else handshake"),
             range: Range::ANY,
             source: "Zhang et al. 2011, section III.B, leave it open",

@@ -12,6 +12,7 @@ mod paths;
 mod policing;
 mod random;
 mod reecn;
+mod reports;
 mod repeat;
 mod shaping;
 mod sharing;

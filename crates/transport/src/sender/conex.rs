@@ -114,7 +114,7 @@ impl Sender {
             !self.exposed.as_mut().is_some_and(|exposed| std::mem::replace(&mut exposed.echoing, true));
         let packets = match episodes {
             // Re-ECN's compatibility mode: one for each rise of ECE (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.4).
-            true if profile.ecn == Ecn::ReEcn => u32::from(rises),
+            true if profile.ecn.is_re_ecn() => u32::from(rises),
             true => u32::from(reduced),
             false => marks,
         };
