@@ -71,6 +71,7 @@ BESIDE: dict[str, str] = {"activity-aqm": "activity-meter", "csfq": "csfq-edge"}
 """Queues that read what a stage has written into the packets: their rows have both."""
 
 TUNNEL = ("tunnel-ingress", "tunnel-egress")
+REPORTS = ("congestion-controller", "congestion-reporter")
 """Stages that are nothing by themselves: the row of each has both."""
 
 LINKS: dict[str, dict[str, Any]] = {
@@ -186,6 +187,17 @@ def _tunnel(base: ef.Scenario) -> dict[str, Any]:
     return {**stages, "groups.all.path": [*before, "into", last, "out"]}
 
 
+def _reports(base: ef.Scenario) -> dict[str, Any]:
+    """The loop of reports around the bottleneck, for each user, without a tunnel."""
+    *before, last = base.get("groups.all.path")
+    ends = {
+        "gateway": {"kind": "congestion-controller", "peer": "report"},
+        "report": {"kind": "congestion-reporter", "every": "20 ms"},
+    }
+    stages = {f"stages.{name}": {**end, "per": "user"} for name, end in ends.items()}
+    return {**stages, "groups.all.path": [*before, "gateway", last, "report"]}
+
+
 def _refused(base: ef.Scenario, settings: Mapping[str, Any]) -> ef.ScenarioError | None:
     try:
         base.with_settings(settings).check()
@@ -243,6 +255,9 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
     for kind, given in others("stage", ""):
         if kind in TUNNEL:
             found.append(Swap("stage", kind, _tunnel(base), "both ends"))
+            continue
+        if kind in REPORTS:
+            found.append(Swap("stage", kind, _reports(base), "both ends"))
             continue
         stage = _stage(base, given)
         if "controls" not in given:

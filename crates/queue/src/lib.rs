@@ -117,6 +117,6 @@ pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
         return Scheduler::check(kind, values).unwrap_or_default();
     }
     // A rate that no rule finds too slow: what it does to a rule is not judged here.
-    let link = LinkFacts { rate: Some(Rate(10e6)), delay: Duration::ZERO };
+    let link = LinkFacts { rate: Some(Rate(10e6)), delay: Duration::ZERO, classes: &[] };
     Admission::build(kind, values, link).err().unwrap_or_default()
 }

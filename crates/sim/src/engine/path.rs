@@ -162,7 +162,15 @@ impl Engine {
             let start = if free > now { port.free_at } else { Fine::at(now) };
             port.delay = jitter.delay((start + port.byte_time.times(u32::from(packet.size))).ceil());
         }
-        if q.impairments.will_lose(now) {
+        let mut lost = q.impairments.will_lose(now);
+        if q.impairments.again.is_some() {
+            let start = if free > now { port.free_at } else { Fine::at(now) };
+            let ended = (start + port.byte_time.times(u32::from(packet.size))).ceil();
+            if let Some((delay, gone)) = q.impairments.repeat(now, ended) {
+                (port.delay, lost) = (delay, gone);
+            }
+        }
+        if lost {
             mark_lost(packet, index, &self.net.flows, &mut self.options);
         }
     }
@@ -359,7 +367,7 @@ impl Engine {
     }
 
     /// Puts a packet of an event-path port on the wire, which was marked on its way out for `mark`.
-    fn serve(&mut self, index: u32, item: Queued, mark: Option<Reason>, start: Fine) {
+    fn serve(&mut self, index: u32, mut item: Queued, mark: Option<Reason>, start: Fine) {
         let window = self.net.window;
         let port = &mut self.net.ports[index as usize];
         let lane = port.side;
@@ -387,6 +395,13 @@ impl Engine {
             && let Some(jitter) = &mut q.impairments.jitter
         {
             port.delay = jitter.delay(times.ended);
+        } else if let Queue::Events(q) = &mut port.queue
+            && let Some((delay, lost)) = q.impairments.repeat(item.at, times.ended)
+        {
+            port.delay = delay;
+            if lost {
+                mark_lost(&mut item.packet, index, &self.net.flows, &mut self.options);
+            }
         }
         let arrival = times.ended + port.delay;
         let free = port.free_at.ceil();

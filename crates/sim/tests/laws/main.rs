@@ -10,6 +10,7 @@ mod flows;
 mod metrics;
 mod paths;
 mod policing;
+mod radio;
 mod random;
 mod reecn;
 mod reports;
