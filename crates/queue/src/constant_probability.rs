@@ -119,7 +119,8 @@ mod tests {
     use evenflow_base::{Ecn, Stream};
 
     fn verdicts(probability: f64, full: bool) -> (u32, u32) {
-        let mut rule = ConstantProbability::new(Params { probability, by_class: None, action: Action::MarkEverything });
+        let mut rule =
+            ConstantProbability::new(Params { probability, by_class: None, action: Action::MarkEverything });
         let mut stream = Stream::new(1, "marks");
         let seen = Occupancy { packets: 0, bytes: 0, rate: None, full, idle_since: None };
         let (mut marks, mut drops) = (0, 0);

@@ -450,7 +450,9 @@ mod tests {
         let again = |most| Again { most, delay: Duration(100), usual: Duration(10), last: Time::ZERO };
         let mut link = Impairments { loss: Some(loss), jitter: None, again: Some(again(3)) };
         // Of the tries every second fails: 1 passes, 2 fails and 3 passes, 4 fails and 5 passes.
-        let of = |link: &mut Impairments, at: u64| link.repeat(Time(at), Time(at)).map(|(delay, lost)| (at + delay.0, lost));
+        let of = |link: &mut Impairments, at: u64| {
+            link.repeat(Time(at), Time(at)).map(|(delay, lost)| (at + delay.0, lost))
+        };
         assert_eq!(of(&mut link, 0), Some((10, false)));
         assert_eq!(of(&mut link, 20), Some((130, false)));
         assert_eq!(of(&mut link, 40), Some((150, false)));

@@ -803,7 +803,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Absent("max_probability for all"),
             range: Range { min: 0.0, closed: true, max: 1.0 },
             source: "Zhang et al. 2011 section V.B",
-            doc: "max_probability of each traffic class that crosses the link, all by one average. Each class has gaps between marks of its own.",
+            doc: "The max_probability of each traffic class that crosses the link, all by one average. Each class has gaps between marks of its own.",
         },
         Param {
             name: "weight",

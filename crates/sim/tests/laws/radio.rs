@@ -61,17 +61,34 @@ fn what_a_link_sends_again_arrives_late() {
 
 #[test]
 fn losses_that_make_no_sense_are_refused() {
-    let said = |loss: &str| Scenario::from_toml(&radio(loss, "")).map(|_| String::new()).unwrap_or_else(|e| e.to_string());
-    assert_eq!(said("probability = 0.1, burst = 0.5"), "links.radio.loss.burst: must be at least 1, at most 1000000, not 0.5");
-    assert!(said("probability = 0.9, burst = 2").starts_with("links.radio.loss.burst: is too short for a probability of 0.9"));
+    let said = |loss: &str| {
+        Scenario::from_toml(&radio(loss, "")).map(|_| String::new()).unwrap_or_else(|e| e.to_string())
+    };
+    assert_eq!(
+        said("probability = 0.1, burst = 0.5"),
+        "links.radio.loss.burst: must be at least 1, at most 1000000, not 0.5"
+    );
+    assert!(
+        said("probability = 0.9, burst = 2")
+            .starts_with("links.radio.loss.burst: is too short for a probability of 0.9")
+    );
     assert!(said("every = 9, burst = 2").starts_with("links.radio.loss.burst: means nothing beside every"));
     assert_eq!(
         said("probability = 0, retransmissions = 2, retransmission_delay = \"8 ms\""),
         "links.radio.loss.retransmissions: means nothing on a link without errors: the probability is 0"
     );
-    assert!(said("probability = 0.1, retransmissions = 2").starts_with("links.radio.loss.retransmission_delay: is required beside"));
-    assert!(said("probability = 0.1, retransmission_delay = \"8 ms\"").contains("means nothing without retransmissions"));
-    let jitter = radio(r#"probability = 0.1, retransmissions = 2, retransmission_delay = "8 ms""#, r#", jitter = { normal = "1 ms" }"#);
+    assert!(
+        said("probability = 0.1, retransmissions = 2")
+            .starts_with("links.radio.loss.retransmission_delay: is required beside")
+    );
+    assert!(
+        said("probability = 0.1, retransmission_delay = \"8 ms\"")
+            .contains("means nothing without retransmissions")
+    );
+    let jitter = radio(
+        r#"probability = 0.1, retransmissions = 2, retransmission_delay = "8 ms""#,
+        r#", jitter = { normal = "1 ms" }"#,
+    );
     let why = Scenario::from_toml(&jitter).err().map(|e| e.to_string()).unwrap_or_default();
     assert!(why.contains("cannot be together with jitter"), "{why}");
 }

@@ -284,7 +284,8 @@ fn a_counter_without_end() {
     let of = |ecn: &str, loss: &str| {
         let lossy = format!("links.last = {{ delay = \"5 ms\"{loss} }}");
         let queue = r#"queue = { kind = "constant-probability", probability = 0.2, action = "mark-re-ecn" }"#;
-        let tcp = format!(r#"ecn = "{ecn}", congestion_control = {{ kind = "constant", window = "60 packets" }}"#);
+        let tcp =
+            format!(r#"ecn = "{ecn}", congestion_control = {{ kind = "constant", window = "60 packets" }}"#);
         let text = reecn("", "").replace("ecn = \"re-ecn\"", &tcp);
         let text = text.replace("links.last = { delay = \"5 ms\" }", &lossy);
         let at = text.find("queue = {").unwrap_or(0);
