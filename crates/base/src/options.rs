@@ -103,8 +103,8 @@ pub struct Carried {
     pub scale: Option<u8>,
     /// The number under which the packet goes, where its sender does not show the one that it has in the stream.
     pub shown: Option<u64>,
-    /// An ACK of re-ECN's counter without end: the marked packets that its sender has seen. Of others it says nothing.
-    pub marked: u32,
+    /// An ACK of re-ECN's counter without end: the marked packets that its sender has seen, modulo 2^16. Of others it says nothing.
+    pub marked: u16,
     /// A loss on the way has struck the packet: the link's number, for whoever books it at the far end.
     pub lost_at: u32,
     /// The SACK option.

@@ -15,6 +15,7 @@ pub mod averager;
 pub mod codel;
 pub mod constant_probability;
 pub mod csfq;
+pub mod drop_preference;
 pub mod droptail;
 pub mod drr;
 pub mod fifo;

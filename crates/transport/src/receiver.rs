@@ -48,8 +48,8 @@ struct Marks {
     latched: bool,
     /// Accurate: the counter r.cep, modulo 8 (RFC 9768 section 3.2.1).
     counter: u8,
-    /// The same without end.
-    total: u32,
+    /// The same in 16 bits: more than can be marked between two ACKs.
+    total: u16,
     /// Accurate: marked packets since the last ACK.
     unreported: u8,
     /// The last data packet was marked.
@@ -229,7 +229,7 @@ impl Receiver {
             let counts = matches!(self.marks.mode, Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited);
             if self.marks.watched && counts && packet.ecn() == Field::Congestion {
                 self.marks.counter = (self.marks.counter + 1) & 7;
-                self.marks.total += 1;
+                self.marks.total = self.marks.total.wrapping_add(1);
             }
             if let Some(growing) = &mut self.growing {
                 growing.established(now);
@@ -333,7 +333,7 @@ impl Receiver {
             // On every ACK, whenever that leaves.
             Ecn::ReEcn | Ecn::ReEcnUnlimited => {
                 m.counter = (m.counter + u8::from(marked)) & 7;
-                m.total += u32::from(marked);
+                m.total = m.total.wrapping_add(u16::from(marked));
                 false
             }
             Ecn::PerPacket => true,
@@ -373,9 +373,9 @@ impl Receiver {
         self.marks.mode
     }
 
-    /// Marked packets that have come, for re-ECN's counter without end.
+    /// Marked packets that have come, for re-ECN's counter without end: its lowest 16 bits.
     #[inline]
-    pub fn marked(&self) -> u32 {
+    pub fn marked(&self) -> u16 {
         self.marks.total
     }
 

@@ -344,3 +344,24 @@ fn probabilities_by_class() {
          links.l.queue.class_probability: no packet of class \"on\" crosses this link; did you mean \"one\"?"
     );
 }
+
+/// An overloaded queue that knows drop preference (dossier c26): of three sources whose packets are positive, neutral and not ECN-capable,
+/// and which together send twice what it carries, the first loses nothing, the last most.
+#[test]
+fn drop_preference_at_an_overloaded_queue() {
+    let text = r#"
+duration = "20 s"
+stages.positive = { kind = "rewriter", ecn = "ect1", re = false }
+stages.neutral = { kind = "rewriter", ecn = "ect1", re = true }
+links.core = { rate = "10 Mbit/s", queue = { kind = "drop-preference", step = "15 packets", limit = "100 packets" } }
+"#;
+    let group = |name: &str, stage: &str| {
+        format!("[groups.{name}]\nusers = 1\npath = [{stage}\"core\"]\ntraffic = {{ kind = \"poisson\", rate = \"6.6 Mbit/s\", packet = \"1000 B\" }}\n")
+    };
+    let text =
+        text.to_owned() + &group("positive", "\"positive\", ") + &group("neutral", "\"neutral\", ") + &group("legacy", "");
+    let r = run(&text, 1);
+    let lost = |name: &str| r.number(&format!("groups.{name}.loss_ratio"));
+    assert_eq!(lost("positive"), 0.0);
+    assert!(lost("neutral") > 0.2 && lost("legacy") > 0.95, "{} {}", lost("neutral"), lost("legacy"));
+}

@@ -147,8 +147,6 @@ struct Marks {
     reduced_to: u64,
     /// Marks that ACKs reported.
     reported: u64,
-    /// What the counter without end of the last ACK shows.
-    shown: u32,
 }
 
 impl Sender {
@@ -222,7 +220,6 @@ impl Sender {
                 send_cwr: false,
                 reduced_to: 0,
                 reported: 0,
-                shown: 0,
             },
             timed: Timed::NONE,
             last_sent: Time::ZERO,
@@ -481,7 +478,9 @@ impl Sender {
     ) {
         self.clock = stamp(now, profile);
         self.ts_val = carried.ts_val;
-        self.marks.shown = carried.marked;
+        if let Some(exposed) = &mut self.exposed {
+            exposed.shown = carried.marked;
+        }
         match self.life {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
             // A late report of a duplicate still says something to a sender that may get more to send.
@@ -664,8 +663,9 @@ impl Sender {
             Ecn::Off => 0,
             Ecn::Classic | Ecn::PerPacket | Ecn::Gateway => u32::from(ack.is(flags::ECE)),
             Ecn::ReEcnUnlimited => {
+                let shown = self.exposed.as_ref().map_or(0, |exposed| exposed.shown);
                 // An ACK that was overtaken says less than is known.
-                u64::from(self.marks.shown).saturating_sub(self.marks.reported) as u32
+                (shown.wrapping_sub(self.marks.reported as u16) as i16).max(0) as u32
             }
             Ecn::Accurate | Ecn::ReEcn => {
                 let shown = ecn::number_of(ack.flags);
