@@ -187,15 +187,14 @@ def _tunnel(base: ef.Scenario) -> dict[str, Any]:
     return {**stages, "groups.all.path": [*before, "into", last, "out"]}
 
 
-def _reports(base: ef.Scenario) -> dict[str, Any]:
-    """The loop of reports around the bottleneck, for each user, without a tunnel."""
-    *before, last = base.get("groups.all.path")
+def _reports(base: ef.Scenario, mode: str = "police") -> dict[str, Any]:
+    """The loop of reports around all links, for each user, without a tunnel."""
     ends = {
-        "gateway": {"kind": "congestion-controller", "peer": "report"},
+        "gateway": {"kind": "congestion-controller", "peer": "report", "mode": mode},
         "report": {"kind": "congestion-reporter", "every": "20 ms"},
     }
     stages = {f"stages.{name}": {**end, "per": "user"} for name, end in ends.items()}
-    return {**stages, "groups.all.path": [*before, "gateway", last, "report"]}
+    return {**stages, "groups.all.path": ["gateway", *base.get("groups.all.path"), "report"]}
 
 
 def _refused(base: ef.Scenario, settings: Mapping[str, Any]) -> ef.ScenarioError | None:
@@ -243,8 +242,10 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
     found += [Swap("stack", n, {f"{TCP}.stack": n}) for n in profiles if n != base.get(f"{TCP}.stack")]
     reports = {f"{TCP}.conex": {"report": "loss", "unit": "packets", "credit": "first-and-third"}}
     for word in feedbacks:
-        further = reports if word == "re-ecn" else {}
-        found.append(Swap("ecn", word, {f"{TCP}.ecn": word, **further}, "conex" if further else ""))
+        further, beside = (reports, "conex") if word.startswith("re-ecn") else ({}, "")
+        if word == "gateway":
+            further, beside = _reports(base, "split"), "a gateway and its reports"
+        found.append(Swap("ecn", word, {f"{TCP}.ecn": word, **further}, beside))
     for kind, given in others("queue", f"{QUEUE}.kind"):
         beside = BESIDE.get(kind)
         stage = {} if beside is None else _stage(base, {"kind": beside})

@@ -187,7 +187,21 @@ def test_tshark_reads_gtp_u(tmp_path: Path) -> None:
     chosen = tunnelled(tmp_path)
     file = tmp_path / "inside.pcapng"
     file.write_bytes(capture.pcapng(chosen.run(1), chosen, "core"))
-    args = ["tshark", "-r", str(file), "-Y", "gtp", "-T", "fields", "-e", "gtp.teid", "-e", "gtp.seq_number", "-e", "ip.dsfield.ecn"]
+    args = [
+        "tshark",
+        "-r",
+        str(file),
+        "-Y",
+        "gtp",
+        "-T",
+        "fields",
+        "-e",
+        "gtp.teid",
+        "-e",
+        "gtp.seq_number",
+        "-e",
+        "ip.dsfield.ecn",
+    ]
     lines = subprocess.run(args, capture_output=True, text=True, check=True).stdout.splitlines()
     assert len(lines) > 100
     assert [line.split("\t")[0] for line in lines[:3]] == ["0x0000004d"] * 3

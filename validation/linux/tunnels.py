@@ -4,9 +4,9 @@
     linux.uml rootfstype=hostfs rw init=/usr/bin/python3 -- tunnels.py job.json answer.json /usr/lib/uml/modules
 
 The job: `kind`, one of ipip, gre, vxlan, gtp. The answer: `outward`, by inner field, what was outside (and `inward`
-inside); `pairs`, by inner and outer field, what the packet had that came out, or null where it was dropped; `errors`, by
-the same, how far the device's counter of frame errors rose; `release`; or `cannot`. In the namespace are the tunnel over one end of two
-virtual devices, and at the other end a socket that sees and makes packets as they are on the wire.
+inside); `pairs`, by inner and outer field, what the packet had that came out, or null where it was dropped; `errors`,
+by the same, how far the device's counter of frame errors rose; `release`; or `cannot`. In the namespace are the tunnel
+over one end of two virtual devices, and at the other end a socket that sees and makes packets as they are on the wire.
 """
 
 from __future__ import annotations
@@ -35,7 +35,20 @@ INNER_MAC, OTHER_MAC = "02:00:00:00:01:01", "02:00:00:00:01:02"
 PORT, WAIT = 7777, 0.3
 GTP, VXLAN, TEID, VNI = 2152, 4789, 77, 5
 SO_RECVTOS = 13
-MODULES = {"veth", "tunnel4", "ip_tunnel", "ipip", "gre", "ip_gre", "udp_tunnel", "ip6_udp_tunnel", "vxlan", "gtp", "ipv6", "crc-ccitt"}
+MODULES = {
+    "veth",
+    "tunnel4",
+    "ip_tunnel",
+    "ipip",
+    "gre",
+    "ip_gre",
+    "udp_tunnel",
+    "ip6_udp_tunnel",
+    "vxlan",
+    "gtp",
+    "ipv6",
+    "crc-ccitt",
+}
 
 
 def checksum(data: bytes) -> int:
@@ -83,7 +96,8 @@ def netlink(protocol: int, kind: int, flags: int, content: bytes) -> bytes:
 def make_gtp() -> None:
     """A device, and one bearer: TEID to and from the far end, for the other address."""
     name = attribute(3, b"tunnel\0")
-    info = attribute(18, attribute(1, b"gtp\0") + attribute(2, attribute(5, b"\1") + attribute(4, struct.pack("I", 0))))
+    settings = attribute(5, b"\1") + attribute(4, struct.pack("I", 0))  # sockets of its own; at the gateway
+    info = attribute(18, attribute(1, b"gtp\0") + attribute(2, settings))
     netlink(0, 16, 0x400 | 0x200, struct.pack("BxHiII", 0, 0, 0, 0, 0) + name + info)
     family_answer = netlink(16, 16, 0, struct.pack("BBH", 3, 1, 0) + attribute(2, b"gtp\0"))
     family = None
@@ -102,7 +116,7 @@ def make_gtp() -> None:
     netlink(16, family, 0, struct.pack("BBH", 0, 0, 0) + content)
 
 
-# --- the namespace -----------------------------------------------------------------------------------------------------
+# --- the namespace ---------------------------------------------------------------------------------------------------
 
 
 def devices(kind: str) -> None:

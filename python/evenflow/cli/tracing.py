@@ -32,7 +32,7 @@ def trace(
         str,
         typer.Option(
             metavar="PLACE",
-            help="Where packets are seen: start (of the path), end, both, or behind a link by its name, with the headers of tunnels.",
+            help="Where packets are seen: start (of the path), end, both, or behind a link, by its name.",
         ),
     ] = "start",
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
@@ -43,8 +43,8 @@ def trace(
     """The packets of chosen flows as a capture (pcapng).
 
     The file has the headers of every packet: IPv4 with the ECN field and ConEx's RE flag, or IPv6 with the ConEx
-    option; TCP with its flags, numbers, windows, timestamps and SACK blocks. Behind a link in a tunnel its headers stand
-    before them: GTP-U, VXLAN, GRE or IP in IP.
+    option; TCP with its flags, numbers, windows, timestamps and SACK blocks. Behind a link in a tunnel that one's
+    headers stand before them: GTP-U, VXLAN, GRE or IP in IP.
     """
     from ..run import capture
     from ..run.store import write_whole

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .record import Record
 
 PLACES = ("start", "end", "both")
-"""Where packets are seen: at the start of their group's path, at its end, or at both. Or at the far end of a link, by its name."""
+"""Where packets are seen: at the start of their group's path, at its end, at both; or behind a link, by its name."""
 
 _SEND, _LEAVE, _RECEIVE = 0, 2, 7  # what a packet does at an end or link, as numbers of a trace (docs/measuring.md)
 
