@@ -71,6 +71,7 @@ BESIDE: dict[str, str] = {"activity-aqm": "activity-meter", "csfq": "csfq-edge"}
 """Queues that read what a stage has written into the packets: their rows have both."""
 
 TUNNEL = ("tunnel-ingress", "tunnel-egress")
+REPORTS = ("congestion-controller", "congestion-reporter")
 """Stages that are nothing by themselves: the row of each has both."""
 
 LINKS: dict[str, dict[str, Any]] = {
@@ -186,6 +187,16 @@ def _tunnel(base: ef.Scenario) -> dict[str, Any]:
     return {**stages, "groups.all.path": [*before, "into", last, "out"]}
 
 
+def _reports(base: ef.Scenario, mode: str = "police") -> dict[str, Any]:
+    """The loop of reports around all links, for each user, without a tunnel."""
+    ends = {
+        "gateway": {"kind": "congestion-controller", "peer": "report", "mode": mode},
+        "report": {"kind": "congestion-reporter", "every": "20 ms"},
+    }
+    stages = {f"stages.{name}": {**end, "per": "user"} for name, end in ends.items()}
+    return {**stages, "groups.all.path": ["gateway", *base.get("groups.all.path"), "report"]}
+
+
 def _refused(base: ef.Scenario, settings: Mapping[str, Any]) -> ef.ScenarioError | None:
     try:
         base.with_settings(settings).check()
@@ -231,8 +242,10 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
     found += [Swap("stack", n, {f"{TCP}.stack": n}) for n in profiles if n != base.get(f"{TCP}.stack")]
     reports = {f"{TCP}.conex": {"report": "loss", "unit": "packets", "credit": "first-and-third"}}
     for word in feedbacks:
-        further = reports if word == "re-ecn" else {}
-        found.append(Swap("ecn", word, {f"{TCP}.ecn": word, **further}, "conex" if further else ""))
+        further, beside = (reports, "conex") if word.startswith("re-ecn") else ({}, "")
+        if word == "gateway":
+            further, beside = _reports(base, "split"), "a gateway and its reports"
+        found.append(Swap("ecn", word, {f"{TCP}.ecn": word, **further}, beside))
     for kind, given in others("queue", f"{QUEUE}.kind"):
         beside = BESIDE.get(kind)
         stage = {} if beside is None else _stage(base, {"kind": beside})
@@ -243,6 +256,9 @@ def swaps(register: Mapping[str, Any] | None = None) -> list[Swap]:
     for kind, given in others("stage", ""):
         if kind in TUNNEL:
             found.append(Swap("stage", kind, _tunnel(base), "both ends"))
+            continue
+        if kind in REPORTS:
+            found.append(Swap("stage", kind, _reports(base), "both ends"))
             continue
         stage = _stage(base, given)
         if "controls" not in given:

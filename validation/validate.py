@@ -33,6 +33,7 @@ import linux  # noqa: E402
 import linux_aqm  # noqa: E402
 import linux_dialogue  # noqa: E402
 import linux_queues  # noqa: E402
+import linux_tunnels  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import policing  # noqa: E402
@@ -402,7 +403,7 @@ ALONE = {
     "queues": THEORY,
     "laws": THEORY,
     "applications": THEORY,
-    **dict.fromkeys(("linux", "windows", "dialogues", "shapers", "changes", "policing"), "Linux"),
+    **dict.fromkeys(("linux", "windows", "dialogues", "shapers", "changes", "policing", "tunnels"), "Linux"),
 }
 """Parts that are compared with one of them alone."""
 
@@ -421,6 +422,7 @@ PARTS = (
     "shapers",
     "changes",
     "policing",
+    "tunnels",
 )
 
 
@@ -584,6 +586,28 @@ class Validation:
     def policing(self) -> Iterator[Row]:
         """Policers beside a kernel's."""
         yield from self.kernel_queues("policing", list(policing.points()))
+
+    def tunnels(self) -> Iterator[Row]:
+        """The ECN field through a kernel's tunnels."""
+        kernel = linux_tunnels.Kernel()
+        program = f"{kernel.name}: tunnels"
+        if (reason := kernel.missing()) is not None:
+            self.skipped[program] = reason
+            return
+        for device in linux_tunnels.DEVICES:
+            say(f"{linux_tunnels.NAME} {device}")
+            try:
+                theirs = linux_tunnels.metrics(kernel.look(device, fresh=self.fresh))
+            except linux.InvalidError as error:
+                self.skipped[f"{program}: {device}"] = str(error)
+                continue
+            of = ("tunnel-ingress", "tunnel-egress")
+            for metric, mine in linux_tunnels.ours().items():
+                both = Interval.exact(theirs[metric]), Interval.exact(mine)
+                row = self.row(linux_tunnels.NAME, {"device": device}, metric, kernel.name, *both, of)
+                yield replace(row, program=program)
+        if kernel.asked:
+            self.described[program] = kernel.describe()
 
     def kernel_queues(self, part: str, cases: KernelCases) -> Iterator[Row]:
         """Queues beside a kernel's."""
@@ -898,6 +922,7 @@ def main() -> None:
             "dialogues": validation.dialogues,
             "queues": validation.queues,
             "policing": validation.policing,
+            "tunnels": validation.tunnels,
             "shapers": validation.shapers,
             "changes": validation.changes,
             "windows": validation.windows,

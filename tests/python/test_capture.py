@@ -119,6 +119,49 @@ def test_over_ipv6_the_option_says_it() -> None:
     assert {packet[44] & 0x70 for packet in data} >= {0x00, 0x10, 0x20}
 
 
+TUNNEL = """
+duration = "3 s"
+stages.into = { kind = "tunnel-ingress", peer = "out", overhead = "gtp-u-sequence", ecn = "paper", teid = 77 }
+stages.out = { kind = "tunnel-egress", ecn = "paper" }
+links.core = { rate = "2 Mbit/s", delay = "10 ms", queue = { kind = "constant-probability", probability = 0.1 } }
+links.radio = { delay = "20 ms" }
+record.trace = ["groups.a"]
+[groups.a]
+users = 1
+path = ["into", "core", "out", "radio"]
+traffic = { kind = "bulk" }
+"""
+
+
+def tunnelled(folder: Path) -> ef.Scenario:
+    file = folder / "tunnel.toml"
+    file.write_text(TUNNEL)
+    return ef.load(file)
+
+
+def test_a_link_in_a_tunnel_shows_its_headers(tmp_path: Path) -> None:
+    chosen = tunnelled(tmp_path)
+    record = chosen.run(1)
+    inside, outside = (packets(capture.pcapng(record, chosen, at)) for at in ("core", "links.radio"))
+    down = [packet for _, _, packet in inside if packet[12:14] == b"\xac\x10"]
+    assert len(down) > 100
+    fields = set()
+    for number, packet in enumerate(down):
+        assert packet[9] == 17
+        assert struct.unpack_from("!H", packet, 22) == (2152,)
+        flags, message, length, teid, sequence = struct.unpack_from("!BBHIH", packet, 28)
+        assert (flags, message, teid) == (0x32, 255, 77)
+        assert length + 28 + 8 == struct.unpack_from("!H", packet, 2)[0]
+        assert sequence == number, "nothing is lost here"
+        assert packet[40] == 0x45
+        assert packet[41] & 3 == 0, "inside it says nothing of ECN"
+        fields.add(packet[1] & 3)
+    assert fields == {1, 3}, "outside it is ECT(1), or marked"
+    # The way back is in no tunnel, and neither is what lies behind the egress.
+    assert all(packet[9] == 6 for _, _, packet in outside)
+    assert {packet[1] & 3 for _, _, packet in outside} == {0}
+
+
 def test_bad_use() -> None:
     chosen = scenario()
     with pytest.raises(UsageError, match="Did you mean “start”"):
@@ -137,6 +180,35 @@ def test_the_command(cli: Any, tmp_path: Path) -> None:
     assert str(out) in done.out.replace("\n", "")
     assert len(packets(out.read_bytes())) > 100
     assert cli("trace", str(file), "--at", "strat").code == 2
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (sudo apt-get install tshark)")
+def test_tshark_reads_gtp_u(tmp_path: Path) -> None:
+    chosen = tunnelled(tmp_path)
+    file = tmp_path / "inside.pcapng"
+    file.write_bytes(capture.pcapng(chosen.run(1), chosen, "core"))
+    args = [
+        "tshark",
+        "-r",
+        str(file),
+        "-Y",
+        "gtp",
+        "-T",
+        "fields",
+        "-e",
+        "gtp.teid",
+        "-e",
+        "gtp.seq_number",
+        "-e",
+        "ip.dsfield.ecn",
+    ]
+    lines = subprocess.run(args, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(lines) > 100
+    assert [line.split("\t")[0] for line in lines[:3]] == ["0x0000004d"] * 3
+    malformed = subprocess.run(
+        ["tshark", "-r", str(file), "-Y", "_ws.malformed"], capture_output=True, text=True, check=True
+    )
+    assert malformed.stdout == ""
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (sudo apt-get install tshark)")

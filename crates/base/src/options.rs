@@ -4,8 +4,8 @@
 //! The maker of a packet attaches; whatever ends its way (an end, a queue or stage that drops it, a loss) releases. The engine checks at
 //! the end of each run that the places in use are those of the packets under way.
 
-use crate::Packet;
 use crate::packet::{Ecn, ip};
+use crate::{Duration, Packet};
 
 /// SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
 pub const BLOCKS: usize = 3;
@@ -56,6 +56,8 @@ pub struct Outer {
     pub sequence: u16,
     /// Its bytes.
     pub bytes: u16,
+    /// The round trip of what is reported on the tunnel, which its ingress knows; zero: it does not.
+    pub round_trip: Duration,
 }
 
 /// The bits that each header has of its own: queues write those of the outermost one.
@@ -101,6 +103,8 @@ pub struct Carried {
     pub scale: Option<u8>,
     /// The number under which the packet goes, where its sender does not show the one that it has in the stream.
     pub shown: Option<u64>,
+    /// An ACK of re-ECN's counter without end: the marked packets that its sender has seen, modulo 2^16. Of others it says nothing.
+    pub marked: u16,
     /// A loss on the way has struck the packet: the link's number, for whoever books it at the far end.
     pub lost_at: u32,
     /// The SACK option.
@@ -121,9 +125,18 @@ impl Carried {
         window: None,
         scale: None,
         shown: None,
+        marked: 0,
         lost_at: 0,
         report: Report::EMPTY,
-        outer: [Outer { ip: 0, numbered: false, by: 0, tunnel: 0, sequence: 0, bytes: 0 }; OUTER],
+        outer: [Outer {
+            ip: 0,
+            numbered: false,
+            by: 0,
+            tunnel: 0,
+            sequence: 0,
+            bytes: 0,
+            round_trip: Duration::ZERO,
+        }; OUTER],
         headers: 0,
     };
 
@@ -149,6 +162,12 @@ impl Carried {
     #[inline]
     pub fn outermost_by(&self) -> Option<u16> {
         self.covers().last().map(|header| header.by)
+    }
+
+    /// The outermost header, but for its own bits, which are those of the packet.
+    #[inline]
+    pub fn outermost(&self) -> Option<Outer> {
+        self.covers().last().copied()
     }
 
     /// The bits of [`ip`] of a packet without its headers, which shows `shown` with them; and its outer headers, the outermost last,
@@ -264,6 +283,15 @@ impl Options {
         carried.outer[usize::from(carried.headers)] = Outer { ip: covered, ..header };
         carried.headers += 1;
         true
+    }
+
+    /// Notes the round trip of what is reported on the tunnel beside the outermost header of `packet`, if it has one.
+    pub fn tell_round_trip(&mut self, packet: &Packet, rtt: Duration) {
+        if let Some(carried) = self.get_mut(packet)
+            && carried.headers > 0
+        {
+            carried.outer[usize::from(carried.headers) - 1].round_trip = rtt;
+        }
     }
 
     /// Takes the outermost header off `packet`, as it has become on its way. The packet shrinks by its bytes and shows what was below

@@ -120,7 +120,7 @@ impl Inner {
                     hash: &Stream::new(seed, "hash"),
                 };
                 let scheduler = Scheduler::build(kind, &values, &served).map_err(problems)?;
-                let link = LinkFacts { rate, delay: Duration::ZERO };
+                let link = LinkFacts { rate, delay: Duration::ZERO, classes: &classes };
                 let rule = if table.traits.owns_queues { kind } else { droptail::TABLE.kind };
                 let rule = Admission::build(rule, &values, link).map_err(problems)?;
                 let limit = Limit::new(limit.or_else(|| default_limit(table, &values)).as_ref());
@@ -129,7 +129,7 @@ impl Inner {
             }
             Room::Queue => Object::Queue(
                 Box::new(
-                    Admission::build(kind, &values, LinkFacts { rate, delay: Duration::ZERO })
+                    Admission::build(kind, &values, LinkFacts { rate, delay: Duration::ZERO, classes: &classes })
                         .map_err(problems)?,
                 ),
                 Limit::new(limit.as_ref()),

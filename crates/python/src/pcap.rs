@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenflow_base::Signals;
-use evenflow_wire::capture::{Row, Writer};
+use evenflow_wire::capture::{Outer, Row, Writer};
 
 /// Columns by name, little-endian f64, a missing value being NaN, in rows of equal number.
 pub struct Columns(BTreeMap<String, Vec<f64>>);
@@ -52,6 +52,15 @@ impl Columns {
         let block = |n: usize| Some((some(BLOCKS[n].0)?, some(BLOCKS[n].1)?));
         let conex = self.whole("conex", row);
         let re = bit("re", 1);
+        let outer = |[ecn, re, tunnel, sequence, bytes]: &[&str; 5]| {
+            Some(Outer {
+                ecn: some(ecn)? as u8,
+                re: bit(re, 1),
+                tunnel: self.whole(tunnel, row) as u32,
+                sequence: self.whole(sequence, row) as u16,
+                bytes: self.whole(bytes, row) as u16,
+            })
+        };
         Row {
             time_ns: (self.at("time_s", row).unwrap_or(0.0) * 1e9).round() as u64,
             interface: self.whole("interface", row) as u32,
@@ -76,12 +85,18 @@ impl Columns {
                 credit: conex & 4 != 0,
             },
             ipv6: bit("ipv6", 1),
+            outer: OUTER.iter().filter_map(outer).collect(),
         }
     }
 }
 
 const BLOCKS: [(&str, &str); 3] =
     [("sack_1_from", "sack_1_to"), ("sack_2_from", "sack_2_to"), ("sack_3_from", "sack_3_to")];
+
+const OUTER: [[&str; 5]; 2] = [
+    ["outer_1_ecn", "outer_1_re", "outer_1_tunnel", "outer_1_sequence", "outer_1_bytes"],
+    ["outer_2_ecn", "outer_2_re", "outer_2_tunnel", "outer_2_sequence", "outer_2_bytes"],
+];
 
 /// What a row has, in the names of a trace's columns; `interface` and `ipv6` beside them.
 const NAMES: &[&str] = &[
@@ -108,4 +123,14 @@ const NAMES: &[&str] = &[
     "re",
     "conex",
     "ipv6",
+    "outer_1_ecn",
+    "outer_1_re",
+    "outer_1_tunnel",
+    "outer_1_sequence",
+    "outer_1_bytes",
+    "outer_2_ecn",
+    "outer_2_re",
+    "outer_2_tunnel",
+    "outer_2_sequence",
+    "outer_2_bytes",
 ];

@@ -4,7 +4,8 @@ use pyo3::PyResult;
 use serde_json::{Value, json};
 
 use evenflow_base::schema::Way;
-use evenflow_base::{Ecn, Options, Outer, Packet, Time, flags, ip};
+use evenflow_base::{Duration, Ecn, Options, Outer, Packet, Time, flags, ip};
+use evenflow_stage::congestion_reporter::Report;
 use evenflow_stage::probe_stage::Probe;
 use evenflow_stage::{Act, HeldPacket, Message, Own, Pass, Setting, Stage, Stepper, To};
 
@@ -197,6 +198,7 @@ fn wrap(packet: &mut Packet, args: &Args, options: &mut Options) -> PyResult<()>
         tunnel: whole("tunnel", 1, u32::MAX)?,
         sequence: whole("sequence", 0, u32::from(u16::MAX))? as u16,
         bytes,
+        round_trip: Duration::from_seconds(not_negative(header, "round_trip_s", Some(0.0))?),
     };
     packet.size -= bytes;
     options.push_outer(packet, header);
@@ -253,6 +255,12 @@ fn message_json(message: &Message) -> Value {
         Message::Probe(probe) => {
             json!({ "kind": "probe", "sent_s": probe.sent.seconds(), "answer": probe.answer })
         }
+        Message::Report(report) => json!({
+            "kind": "report", "tunnel": report.tunnel, "last": report.last, "held_s": report.held.seconds(),
+            "received": report.received.0, "received_bytes": report.received.1,
+            "marked": report.marked.0, "marked_bytes": report.marked.1, "marked_outside": report.marked_outside,
+            "lost": report.lost, "list": report.list,
+        }),
     }
 }
 
@@ -265,6 +273,21 @@ fn message_of(args: &Args) -> PyResult<Message> {
             sent: Time::from_seconds(not_negative(table, "sent_s", None)?),
             answer: table.get("answer") == Some(&Value::Bool(true)),
         })),
-        other => Err(bad(format!("no message is of kind {other:?}; there is \"probe\""))),
+        Some("report") => {
+            let count = |name: &str| not_negative(table, name, Some(0.0)).map(|x| x as u64);
+            let maybe = |name: &str| table.get(name).and_then(Value::as_u64);
+            let list = table.get("list").and_then(Value::as_array);
+            Ok(Message::Report(Box::new(Report {
+                tunnel: maybe("tunnel").map(|tunnel| tunnel as u32),
+                last: maybe("last").map(|last| last as u16),
+                held: Duration::from_seconds(not_negative(table, "held_s", Some(0.0))?),
+                received: (count("received")?, count("received_bytes")?),
+                marked: (count("marked")?, count("marked_bytes")?),
+                marked_outside: count("marked_outside")?,
+                lost: count("lost")?,
+                list: list.into_iter().flatten().filter_map(Value::as_u64).map(|n| n as u16).collect(),
+            })))
+        }
+        other => Err(bad(format!("no message is of kind {other:?}; there are \"probe\" and \"report\""))),
     }
 }

@@ -14,17 +14,21 @@ pub enum Action {
     Mark,
     /// It is marked if it is ECN-capable, else left alone: only a full buffer drops.
     MarkEverything,
+    /// It is marked if it is ECN-capable or a credit of re-ECN (FNE), whose sender is ECN-capable though the field does not say so; else
+    /// dropped.
+    MarkReEcn,
 }
 
 impl Action {
     /// Their names in scenario files.
-    pub const NAMES: &[&str] = &["drop", "mark", "mark-everything"];
+    pub const NAMES: &[&str] = &["drop", "mark", "mark-everything", "mark-re-ecn"];
 
     /// From its name.
     pub fn named(name: &str) -> Action {
         match name {
             "drop" => Action::Drop,
             "mark" => Action::Mark,
+            "mark-re-ecn" => Action::MarkReEcn,
             _ => Action::MarkEverything,
         }
     }
@@ -35,7 +39,8 @@ impl Action {
         match self {
             Action::Drop => Verdict::Drop(reason),
             Action::Mark | Action::MarkEverything if mark(packet) => Verdict::Mark(reason),
-            Action::Mark => Verdict::Drop(reason),
+            Action::MarkReEcn if mark_re_ecn(packet) => Verdict::Mark(reason),
+            Action::Mark | Action::MarkReEcn => Verdict::Drop(reason),
             Action::MarkEverything => Verdict::Accept,
         }
     }
@@ -52,6 +57,17 @@ pub fn mark(packet: &mut Packet) -> bool {
     capable
 }
 
+/// The same in a queue that knows re-ECN, for which a credit is ECN-capable too. It becomes negative: RE stays 1, for nobody but its sender
+/// writes that (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).
+#[inline]
+pub fn mark_re_ecn(packet: &mut Packet) -> bool {
+    let after = packet.codepoint().marked(true);
+    if let Some(after) = after {
+        packet.set_ecn(after.ecn());
+    }
+    after.is_some()
+}
+
 /// The parameter that says what markers do.
 pub const ACTION: Param = Param {
     name: "action",
@@ -60,7 +76,8 @@ pub const ACTION: Param = Param {
     range: Range::ANY,
     source: "our choice: these are markers; a dropped SYN would be an artefact",
     doc: "What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if it is \
-          ECN-capable, else let pass.",
+          ECN-capable, else let pass; or, where the queue knows re-ECN, marked if it is ECN-capable or a credit (FNE), else dropped. The last is \
+          allowed only where credits are rate-limited (draft-briscoe-conex-re-ecn-tcp-04 section 5.3).",
 };
 
 #[cfg(test)]
@@ -69,6 +86,25 @@ mod tests {
 
     fn packet(ecn: Ecn) -> Packet {
         Packet::new(0, 1500, 1448).with_ecn(ecn)
+    }
+
+    /// The draft's section 5.3: FNE becomes CE(-1); what says nothing of ECN and nothing of re-ECN is dropped.
+    #[test]
+    fn a_queue_that_knows_re_ecn_marks_credit() {
+        let after = |ecn, re| {
+            let mut packet = packet(ecn);
+            packet.set_re(re);
+            (Action::MarkReEcn.apply(&mut packet, Reason::Early), packet.ecn(), packet.re())
+        };
+        let (mark, drop) = (Verdict::Mark(Reason::Early), Verdict::Drop(Reason::Early));
+        assert_eq!(after(Ecn::NotCapable, true), (mark, Ecn::Congestion, true));
+        assert_eq!(after(Ecn::NotCapable, false), (drop, Ecn::NotCapable, false));
+        assert_eq!(after(Ecn::Capable1, true), (mark, Ecn::Congestion, true));
+        assert_eq!(after(Ecn::Capable1, false), (mark, Ecn::Congestion, false));
+        assert_eq!(after(Ecn::Congestion, false), (mark, Ecn::Congestion, false));
+        let mut credit = packet(Ecn::NotCapable);
+        credit.set_re(true);
+        assert_eq!(Action::Mark.apply(&mut credit, Reason::Early), drop, "one of RFC 3168 does not know it");
     }
 
     #[test]

@@ -122,6 +122,8 @@ rules! {
     Constant(crate::constant_probability::ConstantProbability),
     /// See [`crate::csfq`].
     Csfq(crate::csfq::Csfq),
+    /// See [`crate::drop_preference`].
+    Preference(crate::drop_preference::DropPreference),
     /// See [`crate::droptail`].
     DropTail(crate::droptail::DropTail),
     /// See [`crate::fq_codel`].

@@ -7,26 +7,34 @@ use evenflow_base::schema::{Counter, Fallback, Mechanism, Param, Problem, Range,
 use evenflow_base::{Draw, Packet, Time};
 
 use crate::action::ACTION;
+use crate::rule::by_class;
 use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// Its configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// p.
     pub probability: f64,
+    /// That of each traffic class, by its number, where they differ.
+    pub by_class: Option<Box<[f64]>>,
     /// What becomes of picked packets.
     pub action: Action,
 }
 
 impl Params {
-    /// From decoded values.
-    pub fn new(values: &Values) -> Params {
-        Params { probability: values.number("probability"), action: Action::named(values.word("action")) }
+    /// From decoded values; `classes` are all traffic classes, by number.
+    pub fn new(values: &Values, classes: &[String]) -> Params {
+        let probability = values.number("probability");
+        Params {
+            probability,
+            by_class: by_class(values, "class_probability", classes, probability).map(Vec::into_boxed_slice),
+            action: Action::named(values.word("action")),
+        }
     }
 }
 
 /// The rule; it has no state.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ConstantProbability {
     params: Params,
 }
@@ -41,8 +49,8 @@ impl ConstantProbability {
 impl Rule for ConstantProbability {
     const TABLE: &'static Mechanism = &TABLE;
 
-    fn build(values: &Values, _link: LinkFacts) -> Result<ConstantProbability, Vec<Problem>> {
-        Ok(ConstantProbability::new(Params::new(values)))
+    fn build(values: &Values, link: LinkFacts) -> Result<ConstantProbability, Vec<Problem>> {
+        Ok(ConstantProbability::new(Params::new(values, link.classes)))
     }
 
     /// One number is drawn for every packet.
@@ -54,7 +62,13 @@ impl Rule for ConstantProbability {
         seen: &Occupancy,
         draws: &mut D,
     ) -> Verdict {
-        let picked = draws.open01() <= self.params.probability;
+        let probability = match &self.params.by_class {
+            None => self.params.probability,
+            Some(by_class) => {
+                by_class.get(usize::from(packet.class)).copied().unwrap_or(self.params.probability)
+            }
+        };
+        let picked = draws.open01() <= probability;
         match (seen.full, picked) {
             (true, _) => Verdict::Drop(Reason::Limit),
             (false, true) => self.params.action.apply(packet, Reason::Constant),
@@ -81,6 +95,14 @@ pub static TABLE: Mechanism = Mechanism {
             source: "",
             doc: "Of each packet, independently.",
         },
+        Param {
+            name: "class_probability",
+            ty: Type::NumberPerClass,
+            default: Fallback::Absent("the same for all"),
+            range: Range { min: 0.0, closed: true, max: 1.0 },
+            source: "Zhang et al. 2011 section V.B",
+            doc: "That of each traffic class that crosses the link.",
+        },
         ACTION,
     ],
     observables: &[],
@@ -97,7 +119,8 @@ mod tests {
     use evenflow_base::{Ecn, Stream};
 
     fn verdicts(probability: f64, full: bool) -> (u32, u32) {
-        let mut rule = ConstantProbability::new(Params { probability, action: Action::MarkEverything });
+        let mut rule =
+            ConstantProbability::new(Params { probability, by_class: None, action: Action::MarkEverything });
         let mut stream = Stream::new(1, "marks");
         let seen = Occupancy { packets: 0, bytes: 0, rate: None, full, idle_since: None };
         let (mut marks, mut drops) = (0, 0);

@@ -15,6 +15,7 @@ pub mod averager;
 pub mod codel;
 pub mod constant_probability;
 pub mod csfq;
+pub mod drop_preference;
 pub mod droptail;
 pub mod drr;
 pub mod fifo;
@@ -117,6 +118,6 @@ pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
         return Scheduler::check(kind, values).unwrap_or_default();
     }
     // A rate that no rule finds too slow: what it does to a rule is not judged here.
-    let link = LinkFacts { rate: Some(Rate(10e6)), delay: Duration::ZERO };
+    let link = LinkFacts { rate: Some(Rate(10e6)), delay: Duration::ZERO, classes: &[] };
     Admission::build(kind, values, link).err().unwrap_or_default()
 }

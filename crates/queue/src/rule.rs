@@ -1,15 +1,23 @@
 //! What every admission rule can do.
 
-use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::schema::{Mechanism, Problem, Value, Values};
 use evenflow_base::{Draw, Duration, Packet, Rate, Time, Verdict};
 
 /// The link that a rule is built for: what its parameters may default to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LinkFacts {
+pub struct LinkFacts<'a> {
     /// Its rate at the start; absent for a link that is pure delay.
     pub rate: Option<Rate>,
     /// Its propagation delay.
     pub delay: Duration,
+    /// All traffic classes, by number.
+    pub classes: &'a [String],
+}
+
+/// The numbers that a table gives to traffic classes, by the class's number; `usual` for one that is not in it.
+pub fn by_class(values: &Values, name: &str, classes: &[String], usual: f64) -> Option<Vec<f64>> {
+    let Some(Value::Numbers(table)) = values.get(name) else { return None };
+    Some(classes.iter().map(|class| table.get(class).copied().unwrap_or(usual)).collect())
 }
 
 /// What waits at a link at the instant of a decision.

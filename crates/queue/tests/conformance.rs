@@ -261,7 +261,7 @@ fn run(vector: &Table) -> Result<(), String> {
     let given = values(kind, vector["parameters"].as_object().expect("a table"));
     let rate = Rate(vector["link"]["rate_bps"].as_f64().expect("a rate"));
     let delay = Duration(vector["link"]["delay_ns"].as_u64().expect("a delay"));
-    let mut rule = Admission::build(kind, &given, LinkFacts { rate: Some(rate), delay })
+    let mut rule = Admission::build(kind, &given, LinkFacts { rate: Some(rate), delay, classes: &[] })
         .map_err(|e| format!("{e:?}"))?;
     if let Some(lines) = vector.get("lines") {
         let lines = values(kind, lines.as_object().expect("a table"));

@@ -24,7 +24,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 const RATE: f64 = 10e6;
-const LINK: LinkFacts = LinkFacts { rate: Some(Rate(RATE)), delay: Duration::from_millis(5) };
+const LINK: LinkFacts = LinkFacts { rate: Some(Rate(RATE)), delay: Duration::from_millis(5), classes: &[] };
 const QUEUES: usize = 3;
 
 fn word(words: &'static [&'static str]) -> impl Strategy<Value = Value> {

@@ -33,7 +33,7 @@ fn rule(kind: &str) -> Admission {
         _ => Vec::new(),
     };
     values.0.extend(params);
-    Admission::build(kind, &values, LinkFacts { rate: Some(RATE), delay: Duration::ZERO }).expect("sound")
+    Admission::build(kind, &values, LinkFacts { rate: Some(RATE), delay: Duration::ZERO, classes: &[] }).expect("sound")
 }
 
 fn leaf(discipline: Discipline) -> ClassParams {

@@ -180,11 +180,19 @@ fn loss(loss: &Loss) -> Json {
     let mut table = Map::new();
     match &loss.which {
         Lost::Random(probability) => table.insert("probability".into(), value(probability)),
+        Lost::Bursts(probability, burst) => {
+            table.insert("burst".into(), json!(burst));
+            table.insert("probability".into(), value(probability))
+        }
         Lost::Every(nth) => table.insert("every".into(), json!(nth)),
     };
     table.insert("from".into(), seconds(loss.from.seconds()));
     table.extend(loss.until.map(|until| ("until".into(), seconds(until.seconds()))));
     table.insert("direction".into(), json!(ways(loss.ways)));
+    if let Some((most, delay)) = loss.again {
+        table.insert("retransmissions".into(), json!(most));
+        table.insert("retransmission_delay".into(), seconds(delay.seconds()));
+    }
     Json::Object(table)
 }
 

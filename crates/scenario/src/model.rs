@@ -107,6 +107,8 @@ pub struct Jitter {
 pub enum Lost {
     /// Each with a probability, a [`Value::Number`] or random.
     Random(Value),
+    /// So many of all, a [`Value::Number`] or random, in bursts of this mean length.
+    Bursts(Value, f64),
     /// The last of so many.
     Every(u64),
 }
@@ -122,6 +124,8 @@ pub struct Loss {
     pub until: Option<Duration>,
     /// 0 forward, 1 reverse.
     pub ways: &'static [usize],
+    /// What is lost is sent again: how often at most, and how much later each time.
+    pub again: Option<(u32, Duration)>,
 }
 
 /// One direction of a link.

@@ -272,6 +272,29 @@ pub static LOSS: Section = Section {
             "Instead of a probability: the last of so many packets is lost, as formulas for losses at equal distances have it.",
         ),
         value(
+            "burst",
+            Type::Number,
+            Fallback::Absent("each packet by itself"),
+            Range { min: 1.0, closed: true, max: 1e6 },
+            "Losses come in bursts of so many packets in the mean, by the two states of Gilbert and Elliott: in the bad one all are lost, in the good \
+             one none. The probability stays what it is.",
+        ),
+        value(
+            "retransmissions",
+            Type::Integer,
+            Fallback::Absent("what is lost stays lost"),
+            Range { min: 1.0, closed: true, max: 1000.0 },
+            "The link sends what is lost again, at most so often, and keeps the order: packets behind it wait (RLC in acknowledged mode, 3GPP TS \
+             36.322). What is lost then counts as dropped.",
+        ),
+        value(
+            "retransmission_delay",
+            Type::Duration,
+            Fallback::Absent("required beside retransmissions"),
+            Range::POSITIVE,
+            "How much later a packet arrives for each time that it is sent again; the link's rate is not used up by it.",
+        ),
+        value(
             "from",
             Type::Duration,
             Fallback::Text("0 s"),

@@ -371,7 +371,7 @@ groups.x = { users = 1, path = ["line"], traffic = { kind = "bulk" } }
         r#"stages.d.limit: "20 ms" is a duration, a number of packets or of bytes is needed, for example "12 packets" or "18 kB""#,
         "stages.d.peak_rate: must be more than rate: 1000000 bit/s is not more than 2000000 bit/s",
         r#"stages.e.rate: "5 pps" has an unknown unit; write "packets/s""#,
-        r#"stages.f.kind: unknown stage kind "token-bucket"; valid names are activity-meter, auditor, bandwidth-manager, congestion-meter, congestion-policer, csfq-edge, fair-activity-meter, policer, rate-meter, rewriter, shaper, tunnel-egress, tunnel-ingress, window-tuner"#,
+        r#"stages.f.kind: unknown stage kind "token-bucket"; valid names are activity-meter, auditor, bandwidth-manager, congestion-controller, congestion-meter, congestion-policer, congestion-reporter, csfq-edge, fair-activity-meter, policer, rate-meter, rewriter, shaper, tunnel-egress, tunnel-ingress, window-tuner"#,
     ];
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }

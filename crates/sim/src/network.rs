@@ -267,7 +267,7 @@ impl Network {
         } else {
             None
         };
-        RoundTrip { base: Some(base), smoothed }
+        RoundTrip { base: Some(base), smoothed, reported: None }
     }
 
     /// By user's machine: what its ConEx senders have been told and have said by now, and what they owe.

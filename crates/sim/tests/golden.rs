@@ -307,7 +307,7 @@ struct World {
     delay: &'static str,
     queue: String,
     stage: String,
-    /// The other end of a tunnel of which `stage` is one, which then stands behind the queue if it is the egress.
+    /// The other end of a tunnel or of reports of which `stage` is one, which then stands behind the queue if packets meet it last.
     other: String,
     /// Of the group whose packets are of class be.
     tcp: String,
@@ -338,7 +338,7 @@ impl World {
         let World { rate, delay, link, weight, other, .. } = self;
         let path = match other {
             other if other.is_empty() => r#"["access", "label", "bottleneck"]"#,
-            other if other.contains("ingress") => r#"["access", "other", "bottleneck", "label"]"#,
+            other if other.contains("ingress") || other.contains("controller") => r#"["access", "other", "bottleneck", "label"]"#,
             _ => r#"["access", "label", "bottleneck", "other"]"#,
         };
         let other = if other.is_empty() {
@@ -546,7 +546,9 @@ fn every_stage() {
         let other = TUNNEL.iter().find(|(own, _)| *own == kind).map_or("", |(_, other)| other);
         let queue = match kind {
             // It rewrites what marks depend on, or carries them.
-            "rewriter" | "tunnel-ingress" | "tunnel-egress" => MARKS.into(),
+            "rewriter" | "tunnel-ingress" | "tunnel-egress" | "congestion-controller" | "congestion-reporter" => {
+                MARKS.into()
+            }
             "bandwidth-manager" => {
                 format!(r#"limit = "40 packets", scheduler = {{ kind = "htb", {HTB_PER_USER} }}"#)
             }
@@ -560,8 +562,10 @@ fn every_stage() {
     insta::assert_snapshot!(table);
 }
 
-/// The ends of tunnels, and the other end of each.
-const TUNNEL: [(&str, &str); 2] = [
+/// The ends of tunnels and of reports, and the other end of each.
+const TUNNEL: [(&str, &str); 4] = [
+    ("congestion-controller", r#"kind = "congestion-reporter", every = "20 ms""#),
+    ("congestion-reporter", r#"kind = "congestion-controller""#),
     ("tunnel-egress", r#"kind = "tunnel-ingress", overhead = "gtp-u-sequence", ecn = "paper", re = "copy""#),
     ("tunnel-ingress", r#"kind = "tunnel-egress""#),
 ];

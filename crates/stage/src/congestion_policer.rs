@@ -572,12 +572,12 @@ pub static TABLE: Mechanism = Mechanism {
         },
         Param {
             name: "rtt_from",
-            ty: Type::Choice(&["given", "base", "handshake", "srtt"]),
+            ty: Type::Choice(&["given", "base", "handshake", "srtt", "report"]),
             default: Fallback::Absent("given where rtt is, else handshake"),
             range: Range::ANY,
             source: "Zhang et al. 2011, section III.B, leave it open",
-            doc: "Where T is from: the parameter rtt, the delays of the flow's path, its SYN and the next of its packets, or what its sender \
-                  measures.",
+            doc: "Where T is from: the parameter rtt, the delays of the flow's path, its SYN (or SYN-ACK) and the next of its packets, what its sender \
+                  measures, or the round trip of reports that a congestion-controller before it has heard.",
         },
         Param {
             name: "credit_rate",

@@ -6,8 +6,10 @@
 pub mod activity_meter;
 pub mod auditor;
 pub mod bandwidth_manager;
+pub mod congestion_controller;
 pub mod congestion_meter;
 pub mod congestion_policer;
+pub mod congestion_reporter;
 pub mod csfq_edge;
 pub mod dropper;
 mod kept;
@@ -49,6 +51,8 @@ pub use window_tuner::WindowTuner;
 pub enum Message {
     /// Of a [`probe_stage`].
     Probe(probe_stage::Probe),
+    /// Of a [`congestion_reporter`].
+    Report(Box<congestion_reporter::Report>),
 }
 
 /// The places of the stages: variant, type, and what calls them by name.
@@ -185,10 +189,14 @@ stages! {
     Auditor(dropper::Auditing),
     /// See [`bandwidth_manager`].
     Bandwidth(BandwidthManager),
+    /// See [`congestion_controller`].
+    Controller(congestion_controller::CongestionController),
     /// See [`congestion_meter`].
     CongestionMeter(congestion_meter::CongestionMeter),
     /// See [`congestion_policer`].
     Congestion(reecn_policer::Policing),
+    /// See [`congestion_reporter`].
+    Reporter(congestion_reporter::CongestionReporter),
     /// See [`csfq_edge`].
     CsfqEdge(CsfqEdge),
     /// See [`activity_meter`].

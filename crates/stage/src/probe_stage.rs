@@ -174,7 +174,7 @@ impl Station for ProbeStage {
     }
 
     fn receive(&mut self, message: Message, cx: &mut Cx) {
-        let Message::Probe(probe) = message;
+        let Message::Probe(probe) = message else { return };
         if probe.answer {
             self.answered += 1;
             self.rtt = cx.now - probe.sent;

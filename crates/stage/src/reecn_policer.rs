@@ -7,11 +7,11 @@
 //! a user together; of the bucket of ConEx ([`crate::congestion_policer`]) it differs in who is charged for what, and in what follows.
 
 use evenflow_base::schema::{Mechanism, Problem, Type, Value, Values};
-use evenflow_base::{Codepoint, Draw, Duration, Packet, Reason, Time};
+use evenflow_base::{Codepoint, Draw, Duration, Packet, Reason, Time, flags};
 
 use crate::Kept;
 use crate::congestion_policer::{self, CongestionPolicer, unit};
-use crate::station::{Cx, Owner, Pass, Signal, Station};
+use crate::station::{Cx, Owner, Pass, RoundTrip, Station};
 use crate::three_colour::Unit;
 
 /// TCP's rate: k s / (T sqrt(p)) bytes a second (Zhang et al. 2011 section III.B; Mathis et al. 1997).
@@ -99,10 +99,12 @@ pub enum RttFrom {
     Given,
     /// The delays of the flow's path.
     Base,
-    /// From a flow's SYN to the next of its packets that comes this way.
+    /// From a flow's SYN, or SYN-ACK where its receiver opens it, to the next of its packets that comes this way.
     Handshake,
     /// What its sender measures.
     Srtt,
+    /// What a congestion controller before it has written beside the outer header: the round trip of reports.
+    Report,
 }
 
 /// The configuration.
@@ -196,6 +198,7 @@ impl Params {
                 Some(Value::Word(word)) if word == "base" => RttFrom::Base,
                 Some(Value::Word(word)) if word == "srtt" => RttFrom::Srtt,
                 Some(Value::Word(word)) if word == "given" => RttFrom::Given,
+                Some(Value::Word(word)) if word == "report" => RttFrom::Report,
                 Some(_) => RttFrom::Handshake,
                 None if values.get("rtt").is_some() => RttFrom::Given,
                 None => RttFrom::Handshake,
@@ -464,20 +467,20 @@ impl ReEcnPolicer {
         }
     }
 
-    /// What becomes of a packet of `user` and `flow` at `now`. `known` are the round-trip times of its path and its sender, as far as they are
-    /// known. A number is drawn where a share is dropped.
+    /// What becomes of a packet of `user` and `flow` at `now`. `known` are the round-trip times of its path, its sender and its tunnel, as far as
+    /// they are known. A number is drawn where a share is dropped.
     pub fn meet<D: Draw>(
         &mut self,
         packet: &mut Packet,
         (user, flow): (u32, u64),
-        known: (Option<Duration>, Option<Duration>),
+        known: RoundTrip,
         now: Time,
         draws: &mut D,
     ) -> Pass {
         let params = self.params;
         let codepoint = packet.codepoint();
         let worth = codepoint.worth();
-        let opens = Signal::of(packet) == Some(Signal::Opens);
+        let opens = packet.is(flags::SYN) && !packet.is(flags::RST);
         if worth.is_none() && !params.legacy && params.rtt_from != RttFrom::Handshake {
             return Pass::On;
         }
@@ -582,14 +585,6 @@ impl ReEcnPolicer {
         true
     }
 
-    /// Somebody else has found out the round-trip time of a flow.
-    pub fn tell_rtt(&mut self, flow: u64, rtt: Duration, now: Time) {
-        let params = self.params;
-        if rtt > Duration::ZERO {
-            self.accounts.of(flow, now, || ReEcnPolicer::fresh(&params, now)).rtt = Some(rtt);
-        }
-    }
-
     /// Tokens in a bucket at `now`.
     fn level(&self, account: &Account, now: Time) -> f64 {
         let passed = now.since(account.last).seconds();
@@ -603,18 +598,13 @@ impl ReEcnPolicer {
 
 impl Account {
     /// The round-trip time may show.
-    fn learn(
-        &mut self,
-        opens: bool,
-        known: (Option<Duration>, Option<Duration>),
-        now: Time,
-        params: &Params,
-    ) {
+    fn learn(&mut self, opens: bool, known: RoundTrip, now: Time, params: &Params) {
         let sound = |rtt: &Duration| *rtt > Duration::ZERO;
         match params.rtt_from {
             RttFrom::Given => {}
-            RttFrom::Base => self.rtt = known.0.filter(sound),
-            RttFrom::Srtt => self.rtt = known.1.filter(sound).or(self.rtt),
+            RttFrom::Base => self.rtt = known.base.filter(sound),
+            RttFrom::Srtt => self.rtt = known.smoothed.filter(sound).or(self.rtt),
+            RttFrom::Report => self.rtt = known.reported.filter(sound).or(self.rtt),
             RttFrom::Handshake if opens => self.opened = Some(now),
             RttFrom::Handshake => {
                 if let Some(opened) = self.opened.take() {
@@ -830,7 +820,10 @@ impl Station for Policing {
         match self {
             Policing::Bucket(policer) => policer.forward(packet, cx),
             Policing::ReEcn(policer) => {
-                let known = (cx.round_trip.base, cx.round_trip.smoothed);
+                let mut known = cx.round_trip;
+                if policer.params.rtt_from == RttFrom::Report {
+                    known.reported = cx.options.of(packet).outermost().map(|header| header.round_trip);
+                }
                 policer.meet(packet, (cx.whose.user, cx.whose.flow), known, cx.now, cx.stream)
             }
         }
@@ -910,7 +903,7 @@ mod tests {
     fn meet(policer: &mut ReEcnPolicer, flow: u64, codepoint: Codepoint, seconds: f64) -> Pass {
         let now = Time::from_seconds(seconds);
         let mut by_hand = Stepper::new(1);
-        policer.meet(&mut packet(codepoint), (0, flow), (None, None), now, &mut by_hand.stream)
+        policer.meet(&mut packet(codepoint), (0, flow), RoundTrip::default(), now, &mut by_hand.stream)
     }
 
     fn tokens(policer: &ReEcnPolicer, seconds: f64) -> f64 {
@@ -1041,7 +1034,7 @@ mod tests {
             two.meet(
                 &mut packet(Credit),
                 (user, 9),
-                (None, None),
+                RoundTrip::default(),
                 Time::from_seconds(100.0),
                 &mut by_hand.stream,
             )
@@ -1074,23 +1067,36 @@ mod tests {
         let mut policer = ReEcnPolicer::new(params);
         let mut by_hand = Stepper::new(1);
         let mut meet = |p: &mut Packet, at: f64| {
-            policer.meet(p, (0, 1), (None, None), Time::from_seconds(at), &mut by_hand.stream)
+            policer.meet(p, (0, 1), RoundTrip::default(), Time::from_seconds(at), &mut by_hand.stream)
         };
         let mut syn = Packet { flags: evenflow_base::flags::SYN, payload: 0, ..packet(Credit) };
         syn.ip &= !ip::DATAGRAM;
         meet(&mut syn, 1.0);
         meet(&mut packet(NotCapable), 1.3);
         assert_eq!(policer.observe("rtt", Time::ZERO), Some(0.3));
-        let told = |known, from| {
+        let mut syn_ack = Packet { flags: evenflow_base::flags::SYN | evenflow_base::flags::ACK, ..syn };
+        syn_ack.seq = 0;
+        let mut opened = ReEcnPolicer::new(params);
+        for (p, at) in [(syn_ack, 2.0), (packet(Credit), 2.25)] {
+            let now = Time::from_seconds(at);
+            let _ =
+                opened.meet(&mut p.clone(), (0, 1), RoundTrip::default(), now, &mut Stepper::new(1).stream);
+        }
+        assert_eq!(opened.observe("rtt", Time::ZERO), Some(0.25), "a flow that its receiver opens");
+        let told = |(base, smoothed, reported), from| {
+            let known = RoundTrip { base, smoothed, reported };
             let mut policer = ReEcnPolicer::new(Params { rtt_from: from, ..params });
             let _ = policer.meet(&mut packet(Credit), (0, 1), known, Time::ZERO, &mut Stepper::new(1).stream);
             policer.observe("rtt", Time::ZERO).expect("one")
         };
         let (base, srtt) = (Some(Duration(100_000_000)), Some(Duration(140_000_000)));
-        assert_eq!(told((base, srtt), RttFrom::Base), 0.1);
-        assert_eq!(told((base, srtt), RttFrom::Srtt), 0.14);
-        assert_eq!(told((base, None), RttFrom::Srtt), 1.0);
-        assert_eq!(told((Some(Duration::ZERO), None), RttFrom::Base), 1.0, "never zero");
+        let report = Some(Duration(60_000_000));
+        assert_eq!(told((base, srtt, report), RttFrom::Base), 0.1);
+        assert_eq!(told((base, srtt, report), RttFrom::Srtt), 0.14);
+        assert_eq!(told((base, srtt, report), RttFrom::Report), 0.06);
+        assert_eq!(told((base, None, None), RttFrom::Srtt), 1.0);
+        assert_eq!(told((base, srtt, Some(Duration::ZERO)), RttFrom::Report), 1.0, "no report has come");
+        assert_eq!(told((Some(Duration::ZERO), None, None), RttFrom::Base), 1.0, "never zero");
     }
 
     /// A': an unresponsive flow of twice TCP's rate gets TCP's rate through, by either sanction, within 3 %; one at TCP's rate passes.
@@ -1109,8 +1115,13 @@ mod tests {
                 for n in 0..PACKETS {
                     let code = if n % 100 == 99 { ReEcho } else { NotMarked };
                     let now = Time::from_seconds(f64::from(n) * gap);
-                    let pass =
-                        policer.meet(&mut packet(code), (0, 1), (None, None), now, &mut by_hand.stream);
+                    let pass = policer.meet(
+                        &mut packet(code),
+                        (0, 1),
+                        RoundTrip::default(),
+                        now,
+                        &mut by_hand.stream,
+                    );
                     passed += u32::from(pass == Pass::On);
                 }
                 let share = f64::from(passed) / f64::from(PACKETS);
@@ -1163,7 +1174,7 @@ mod tests {
                 now += Duration(gap * 1_000_000);
                 let code = evenflow_base::codepoint::CODEPOINTS[usize::from(code)];
                 let mut p = Packet { size, ..packet(code) };
-                if policer.meet(&mut p, (0, 1), (None, None), now, &mut by_hand.stream) == Pass::On
+                if policer.meet(&mut p, (0, 1), RoundTrip::default(), now, &mut by_hand.stream) == Pass::On
                     && matches!(code, Credit | ReEcho | Cancelled)
                 {
                     admitted += f64::from(size);
@@ -1185,7 +1196,7 @@ mod tests {
                 for k in 1..=n {
                     last = f64::from(round) * period + period * f64::from(k) / f64::from(n);
                     let code = if k == n { ReEcho } else { NotMarked };
-                    let _ = policer.meet(&mut packet(code), (0, 1), (None, None), Time::from_seconds(last), &mut by_hand.stream);
+                    let _ = policer.meet(&mut packet(code), (0, 1), RoundTrip::default(), Time::from_seconds(last), &mut by_hand.stream);
                 }
             }
             // The bucket is opened by the first packet, a gap after zero.

@@ -148,6 +148,8 @@ pub struct RoundTrip {
     pub base: Option<Duration>,
     /// What its sender has measured, smoothed (RFC 6298).
     pub smoothed: Option<Duration>,
+    /// That of reports on its tunnel.
+    pub reported: Option<Duration>,
 }
 
 /// What a stage knows when it is called, and how it asks for more than its verdict. What it asks for happens when it returns,

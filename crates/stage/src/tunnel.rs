@@ -143,6 +143,7 @@ impl Station for TunnelIngress {
             tunnel,
             sequence: self.next,
             bytes,
+            ..Outer::default()
         };
         if !cx.options.push_outer(packet, header) {
             return Pass::Drop(Reason::TooBig);
@@ -219,13 +220,18 @@ impl Numbers {
     /// The packet numbered `sequence` comes. What is missing is lost when the number `reordering` after it, or a later one, has come. A
     /// tunnel whose first packet has a number in the upper half was in use before: nothing is missing before that.
     pub fn arrive(&mut self, sequence: u16, reordering: u64) {
-        let Some(highest) = self.highest else {
-            self.highest = Some(ORIGIN - 1);
-            if sequence >= 0x8000 {
+        self.arrive_telling(sequence, reordering, |_| ());
+    }
+
+    /// The same; `lost` is called with the number of each that is lost now.
+    pub fn arrive_telling(&mut self, sequence: u16, reordering: u64, mut lost: impl FnMut(u64)) {
+        let highest = match self.highest {
+            Some(highest) => highest,
+            None if sequence >= 0x8000 => {
                 self.highest = Some(ORIGIN + u64::from(sequence));
                 return;
             }
-            return self.arrive(sequence, reordering);
+            None => ORIGIN - 1,
         };
         let step = sequence.wrapping_sub(highest as u16) as i16;
         let number = highest.saturating_add_signed(i64::from(step));
@@ -238,10 +244,17 @@ impl Numbers {
         }
         self.highest = Some(number);
         let before = self.missing.len();
-        self.missing.retain(|missing| missing + reordering > number);
+        self.missing.retain(|missing| {
+            let stays = missing + reordering > number;
+            if !stays {
+                lost(*missing);
+            }
+            stays
+        });
         self.lost += (before - self.missing.len()) as u64;
         let young = (highest + 1).max((number + 1).saturating_sub(reordering)).min(number);
         self.lost += young - (highest + 1);
+        (highest + 1..young).for_each(lost);
         self.missing.extend(young..number);
     }
 }

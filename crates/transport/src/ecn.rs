@@ -29,7 +29,7 @@ pub const FIRST: u8 = 5;
 
 /// Where they begin in this mode: re-ECN's at 0 (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.1).
 pub fn first(mode: Ecn) -> u8 {
-    if mode == Ecn::ReEcn { 0 } else { FIRST }
+    if mode.is_re_ecn() { 0 } else { FIRST }
 }
 
 /// The flags of a SYN (RFC 9768 section 3.1.1, RFC 3168 section 6.1.1). `tries` SYNs went before: after two of them
@@ -38,10 +38,10 @@ pub fn offer(asked: Ecn, tries: u32) -> u8 {
     match asked {
         Ecn::Accurate if tries >= 2 => 0,
         // Re-ECN asks with the same three flags (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.5).
-        Ecn::Accurate | Ecn::ReEcn => ACE,
+        Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited => ACE,
         Ecn::Classic => flags::CWR | flags::ECE,
-        // Willingness-to-pay's feedback is agreed on outside the protocol.
-        Ecn::Off | Ecn::PerPacket => 0,
+        // Willingness-to-pay's feedback is agreed on outside the protocol, and a gateway's not at all.
+        Ecn::Off | Ecn::PerPacket | Ecn::Gateway => 0,
     }
 }
 
@@ -63,8 +63,8 @@ pub fn answer(own: PeerEcn, asked: Ecn, bits: u8, ip: Field) -> (u8, Ecn) {
     match (own, asked, offered) {
         (PeerEcn::Broken, ..) => (offered, Ecn::Off),
         // X10: X is set if the SYN arrived marked (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.5).
-        (PeerEcn::Same, Ecn::ReEcn, ACE) => {
-            (flags_of(0b010 | if ip == Field::Congestion { 0b100 } else { 0 }), Ecn::ReEcn)
+        (PeerEcn::Same, mode @ (Ecn::ReEcn | Ecn::ReEcnUnlimited), ACE) => {
+            (flags_of(0b010 | if ip == Field::Congestion { 0b100 } else { 0 }), mode)
         }
         (PeerEcn::Same, Ecn::Accurate, ACE) => (flags_of(reflected(ip)), Ecn::Accurate),
         (PeerEcn::Off, ..) | (_, _, 0) => (0, if asked == Ecn::PerPacket { asked } else { Ecn::Off }),
@@ -78,13 +78,13 @@ pub fn answer(own: PeerEcn, asked: Ecn, bits: u8, ip: Field) -> (u8, Ecn) {
 pub fn settled(asked: Ecn, bits: u8) -> Ecn {
     let answered = number_of(bits & ACE);
     match asked {
-        Ecn::PerPacket => Ecn::PerPacket,
+        Ecn::PerPacket | Ecn::Gateway => asked,
         Ecn::Off => Ecn::Off,
         Ecn::Classic if answered == 0b001 || answered == 0b101 => Ecn::Classic,
         Ecn::Classic => Ecn::Off,
         // 001, or the nonce's 101: a receiver of RFC 3168, re-ECN's compatibility mode. 000 and 111: not capable.
-        Ecn::ReEcn => match answered {
-            0b010 | 0b110 => Ecn::ReEcn,
+        Ecn::ReEcn | Ecn::ReEcnUnlimited => match answered {
+            0b010 | 0b110 => asked,
             0b001 | 0b101 => Ecn::Classic,
             _ => Ecn::Off,
         },

@@ -50,6 +50,18 @@ words! {
         PerPacket = "per-packet",
         /// Re-ECN's counter of marked packets, three bits from 0 (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.1).
         ReEcn = "re-ecn",
+        /// The same with a counter without end, which no header has room for.
+        ReEcnUnlimited = "re-ecn-unlimited",
+        /// A gateway beside the sender sets ECE on its ACKs: nothing is agreed on, and packets are not ECN-capable.
+        Gateway = "gateway",
+    }
+}
+
+impl Ecn {
+    /// Whether it is one of re-ECN's.
+    #[inline]
+    pub fn is_re_ecn(self) -> bool {
+        matches!(self, Ecn::ReEcn | Ecn::ReEcnUnlimited)
     }
 }
 
@@ -868,7 +880,7 @@ impl Profile {
         if let Some(Value::Table(table)) = values.get("conex") {
             self.conex = Some(Settings::of(table));
             // Re-ECN's retransmissions say nothing (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.7).
-            if self.is_conex_over_ipv4() && self.ecn != Ecn::ReEcn && !given("ecn_on_retransmissions") {
+            if self.is_conex_over_ipv4() && !self.ecn.is_re_ecn() && !given("ecn_on_retransmissions") {
                 self.ecn_on_retransmissions = true;
             }
         }
@@ -967,7 +979,7 @@ impl Profile {
                 );
             }
         }
-        if self.ecn == Ecn::Off {
+        if matches!(self.ecn, Ecn::Off | Ecn::Gateway) {
             let again = self.ecn_on_retransmissions && !self.is_conex_over_ipv4();
             let lines = [
                 ("ect", self.ect != Ect::Zero),
@@ -980,7 +992,7 @@ impl Profile {
         }
         match (self.ecn, self.peer_ecn) {
             (_, PeerEcn::Same)
-            | (Ecn::Accurate | Ecn::ReEcn, _)
+            | (Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited, _)
             | (Ecn::Classic, PeerEcn::Off | PeerEcn::Classic) => {}
             (Ecn::Off, _) => wrong("peer_ecn", "has a meaning only where ecn is on".into()),
             (asked, peer) => {
@@ -992,12 +1004,19 @@ impl Profile {
     }
 
     fn check_conex(&self, problems: &mut Vec<Problem>) {
-        if self.ecn == Ecn::ReEcn && !self.is_conex_over_ipv4() {
-            let why = "\"re-ecn\" is for a sender that says what it hears by the codes of IPv4: add conex = { unit = \"packets\", credit = \
-                       \"first-and-third\" }; nearest: \"accurate\"";
-            problems.push(("ecn", why.into()));
+        if self.ecn.is_re_ecn() && !self.is_conex_over_ipv4() {
+            let why = format!(
+                "\"{}\" is for a sender that says what it hears by the codes of IPv4: add conex = {{ unit = \"packets\", credit = \
+                 \"first-and-third\" }}; nearest: \"accurate\"",
+                self.ecn.word()
+            );
+            problems.push(("ecn", why));
         }
         let Some(conex) = &self.conex else { return };
+        if self.ecn == Ecn::Gateway {
+            let why = "\"gateway\" is for a sender that says nothing of congestion: the gateway does, on outer headers; leave conex out";
+            problems.push(("ecn", why.into()));
+        }
         if self.ecn == Ecn::Off && conex.report == Reports::LossAndEcn {
             problems.push((
                 "conex.report",
@@ -1013,7 +1032,7 @@ impl Profile {
                 "needs sack = true: only then duplicates are reported (RFC 2883)".into(),
             ));
         }
-        if self.ecn == Ecn::ReEcn && self.ecn_on_control {
+        if self.ecn.is_re_ecn() && self.ecn_on_control {
             let why = "re-ECN's SYNs carry FNE, and its pure ACKs are not ECN-capable (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.7)";
             problems.push(("ecn_on_control", why.into()));
         } else if self.is_conex_over_ipv4() && self.ecn_on_control && self.ect == Ect::One {
@@ -1028,7 +1047,7 @@ impl Profile {
     /// The bits of the IP header of a segment of the handshake, whose sender asks for or has settled on `mode`: with re-ECN FNE, also where
     /// the other end knows RFC 3168 alone (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.6); else the field of what is no new data.
     pub(crate) fn opening_bits(&self, mode: Ecn) -> u8 {
-        if self.ecn == Ecn::ReEcn && mode != Ecn::Off {
+        if self.ecn.is_re_ecn() && mode != Ecn::Off {
             return packet::bits_of(Signals::CREDIT).unwrap_or_default();
         }
         self.ect_where(self.ecn_on_control && mode != Ecn::Off) as u8
@@ -1087,6 +1106,12 @@ impl Profile {
         let conex = self.conex.map(|conex| ("conex", Value::Table(conex.values())));
         let lines = LINES.iter().map(|line| (line.param.name, (line.get)(self)));
         std::iter::once(stack).chain(lines).chain(conex).collect()
+    }
+
+    /// The ECN field of new data where the ends have settled on `mode`.
+    #[inline]
+    pub(crate) fn data_field(&self, mode: Ecn) -> evenflow_base::Ecn {
+        self.ect_where(!matches!(mode, Ecn::Off | Ecn::Gateway))
     }
 
     /// The ECN field of what is no new data: [`Ect`] where `on` says that this is ECN-capable too.

@@ -48,6 +48,8 @@ struct Marks {
     latched: bool,
     /// Accurate: the counter r.cep, modulo 8 (RFC 9768 section 3.2.1).
     counter: u8,
+    /// The same in 16 bits: more than can be marked between two ACKs.
+    total: u16,
     /// Accurate: marked packets since the last ACK.
     unreported: u8,
     /// The last data packet was marked.
@@ -166,13 +168,14 @@ impl Receiver {
             growing: profile.ack_growing_window.then(|| Box::new(Growing::new(profile))),
             marks: Marks {
                 mode,
-                watched: mode != Ecn::Off && !hides,
+                watched: !matches!(mode, Ecn::Off | Ecn::Gateway) && !hides,
                 hides,
                 settled: opened,
                 field: profile
                     .ect_where(opened && profile.ecn_on_control && profile.agreed_ecn() != Ecn::Off),
                 latched: false,
                 counter: ecn::first(mode),
+                total: 0,
                 unreported: 0,
                 last: false,
             },
@@ -210,8 +213,8 @@ impl Receiver {
                 self.settle(mode);
             } else if self.marks.mode == Ecn::Accurate {
                 bits = ecn::flags_of(ecn::reflected(packet.ecn()));
-            } else if self.marks.mode == Ecn::ReEcn {
-                (bits, _) = ecn::answer(PeerEcn::Same, Ecn::ReEcn, ecn::ACE, packet.ecn());
+            } else if self.marks.mode.is_re_ecn() {
+                (bits, _) = ecn::answer(PeerEcn::Same, self.marks.mode, ecn::ACE, packet.ecn());
             } else if self.marks.mode == Ecn::Off && profile.peer_ecn != PeerEcn::Broken {
                 bits = 0;
             }
@@ -223,9 +226,10 @@ impl Receiver {
         }
         if packet.payload == 0 {
             // The last ACK of the handshake, which counts where it is marked (RFC 9768 section 3.2.2).
-            let counts = matches!(self.marks.mode, Ecn::Accurate | Ecn::ReEcn);
+            let counts = matches!(self.marks.mode, Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited);
             if self.marks.watched && counts && packet.ecn() == Field::Congestion {
                 self.marks.counter = (self.marks.counter + 1) & 7;
+                self.marks.total = self.marks.total.wrapping_add(1);
             }
             if let Some(growing) = &mut self.growing {
                 growing.established(now);
@@ -301,14 +305,15 @@ impl Receiver {
         }
     }
 
-    /// Counts a data packet's mark; says whether it is to be told at once.
+    /// Counts a data packet's mark; says whether it is to be told at once. In line: with one mode more the compiler made it a call.
+    #[inline(always)]
     fn mark(&mut self, packet: &Packet) -> bool {
         let m = &mut self.marks;
         let marked = packet.ecn() == Field::Congestion;
         let changed = marked && !m.last;
         m.last = marked;
         match m.mode {
-            Ecn::Off => false,
+            Ecn::Off | Ecn::Gateway => false,
             Ecn::Classic => {
                 // The reduction that is told may be for earlier marks than this packet's own.
                 let reduced = packet.is(flags::CWR);
@@ -327,8 +332,9 @@ impl Receiver {
                 changed || m.unreported >= 2
             }
             // On every ACK, whenever that leaves.
-            Ecn::ReEcn => {
+            Ecn::ReEcn | Ecn::ReEcnUnlimited => {
                 m.counter = (m.counter + u8::from(marked)) & 7;
+                m.total = m.total.wrapping_add(u16::from(marked));
                 false
             }
             Ecn::PerPacket => true,
@@ -368,13 +374,19 @@ impl Receiver {
         self.marks.mode
     }
 
+    /// Marked packets that have come, for re-ECN's counter without end: its lowest 16 bits.
+    #[inline]
+    pub fn marked(&self) -> u16 {
+        self.marks.total
+    }
+
     /// The handshake went the other way: this is what it settled on.
     pub fn settle(&mut self, mode: Ecn) {
         (self.marks.mode, self.marks.settled) = (mode, true);
-        if mode == Ecn::ReEcn {
+        if mode.is_re_ecn() {
             self.marks.counter = ecn::first(mode);
         }
-        self.marks.watched = mode != Ecn::Off && !self.marks.hides;
+        self.marks.watched = !matches!(mode, Ecn::Off | Ecn::Gateway) && !self.marks.hides;
     }
 
     /// The SYN is answered once more, with the same flags `bits`.
@@ -457,11 +469,11 @@ impl Receiver {
         let m = &mut self.marks;
         m.unreported = 0;
         match m.mode {
-            Ecn::Off => 0,
+            Ecn::Off | Ecn::Gateway => 0,
             Ecn::Classic if m.latched => flags::ECE,
             Ecn::PerPacket if m.last => flags::ECE,
             Ecn::Classic | Ecn::PerPacket => 0,
-            Ecn::Accurate | Ecn::ReEcn => ecn::flags_of(m.counter),
+            Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited => ecn::flags_of(m.counter),
         }
     }
 

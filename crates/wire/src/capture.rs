@@ -10,11 +10,16 @@ use std::collections::BTreeMap;
 use evenflow_base::{Ecn, Signals};
 
 use crate::pcapng::Capture;
-use crate::{conex_option, ipv4, tcp};
+use crate::{conex_option, gtpu, ipv4, tcp};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const DESTINATION_OPTIONS: u8 = 60;
+const IPV4: u8 = 4;
+const IPV6: u8 = 41;
+const GRE: u8 = 47;
+/// The UDP port of VXLAN (RFC 7348 section 5).
+const VXLAN_PORT: u16 = 4789;
 const PORT: u16 = 5001;
 
 /// Bytes of IPv4 and TCP without options, and of the timestamp option with its padding.
@@ -60,6 +65,24 @@ pub struct Row {
     pub says: Signals,
     /// It goes over IPv6.
     pub ipv6: bool,
+    /// Outer headers, the outermost last.
+    pub outer: Vec<Outer>,
+}
+
+/// The outer header of a tunnel. What it is follows from its bytes: 24 GRE, 50 VXLAN, 36 and 40 GTP-U without and with a sequence number, else
+/// IP in IP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outer {
+    /// The ECN field.
+    pub ecn: u8,
+    /// The RE flag.
+    pub re: bool,
+    /// The tunnel's number.
+    pub tunnel: u32,
+    /// The packet's number in it.
+    pub sequence: u16,
+    /// Its bytes.
+    pub bytes: u16,
 }
 
 /// Writes packets, in the order in which they were seen.
@@ -118,6 +141,11 @@ impl Writer {
             header.encode().to_vec()
         };
         bytes.extend(inner);
+        let mut version = if row.ipv6 { IPV6 } else { IPV4 };
+        for outer in &row.outer {
+            bytes = wrapped(outer, &bytes, row.payload, version, row.backward);
+            version = IPV4;
+        }
         let length = bytes.len() as u32 + u32::from(row.payload);
         (bytes, length)
     }
@@ -138,7 +166,8 @@ impl Writer {
             *next = (*next).max(seq + u64::from(row.payload) + u64::from(flags & FIN));
         }
         let acknowledges = flags & ACK != 0;
-        let has_timestamps = row.size.saturating_sub(u64::from(row.payload)) >= WITH_TIMESTAMPS;
+        let around: u64 = row.outer.iter().map(|outer| u64::from(outer.bytes)).sum();
+        let has_timestamps = row.size.saturating_sub(u64::from(row.payload) + around) >= WITH_TIMESTAMPS;
         let (value, echo) =
             if acknowledges && row.payload == 0 { (row.ts_val, row.stamp) } else { (row.stamp, row.ts_val) };
         let header = tcp::Header {
@@ -184,6 +213,58 @@ fn addresses(row: &Row) -> [Vec<u8>; 2] {
     };
     let pair = [of(1), of(2)];
     if row.backward { [pair[1].clone(), pair[0].clone()] } else { pair }
+}
+
+/// A packet with the header of a tunnel before it: IP in IP (RFC 2003, RFC 4213), GRE (RFC 2784), VXLAN (RFC 7348) or GTP-U (3GPP TS 29.281). Addresses
+/// are 172.16.x.y and 172.17.x.y, by the tunnel's number. `rest` bytes follow that are left out of the file.
+fn wrapped(outer: &Outer, packet: &[u8], rest: u16, version: u8, backward: bool) -> Vec<u8> {
+    let whole = packet.len() + usize::from(rest);
+    let over_udp = |port: u16, header: Vec<u8>| {
+        let length = (8 + header.len() + whole) as u16;
+        let words: Vec<u8> = [port, port, length, 0].iter().flat_map(|word| word.to_be_bytes()).collect();
+        (UDP, [words, header].concat())
+    };
+    let gtp = |sequence: Option<u16>| {
+        let header = gtpu::Header {
+            message: gtpu::message::G_PDU,
+            teid: outer.tunnel,
+            sequence,
+            ..Default::default()
+        };
+        over_udp(gtpu::PORT, header.encode(whole).unwrap_or_default())
+    };
+    let ethertype = if version == IPV6 { [0x86, 0xdd] } else { [0x08, 0x00] };
+    let (protocol, shim) = match outer.bytes {
+        24 => (GRE, [[0, 0], ethertype].concat()),
+        36 => gtp(None),
+        40 => gtp(Some(outer.sequence)),
+        50 => {
+            let [_, high, middle, low] = outer.tunnel.to_be_bytes();
+            // Its flag says that the number is valid; addresses of Ethernet are made up.
+            let mut header = vec![0x08, 0, 0, 0, high, middle, low, 0];
+            header.extend([2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+            header.extend(ethertype);
+            over_udp(VXLAN_PORT, header)
+        }
+        _ => (version, Vec::new()),
+    };
+    let [.., high, low] = outer.tunnel.to_be_bytes();
+    let [near, far] = [16, 17].map(|side| [172, side, high, low]);
+    let header = ipv4::Header {
+        dscp: 0,
+        ecn: ipv4::field(outer.ecn),
+        re: outer.re,
+        total_length: (ipv4::LENGTH + shim.len() + whole) as u16,
+        identification: 0,
+        dont_fragment: true,
+        more_fragments: false,
+        fragment_offset: 0,
+        time_to_live: 64,
+        protocol,
+        source: if backward { far } else { near },
+        destination: if backward { near } else { far },
+    };
+    [header.encode().as_slice(), &shim, packet].concat()
 }
 
 /// A UDP header (RFC 768) without a checksum, which IPv4 allows.
@@ -284,6 +365,48 @@ mod tests {
             }
             assert_eq!(sum, 0xffff, "{row:?}");
         }
+    }
+
+    /// A packet inside GTP-U: the outer header with its own field, the tunnel's and the packet's number, and the packet as it was.
+    #[test]
+    fn a_packet_in_a_tunnel() {
+        let outer = |bytes: u16| Outer { ecn: 3, re: true, tunnel: 0x0102_0304, sequence: 513, bytes };
+        let mut writer = Writer::new(&["link"]);
+        let (bare, length) = writer.bytes(&data(0));
+        for (bytes, protocol, port) in [
+            (20, 4, None),
+            (24, 47, None),
+            (36, 17, Some(2152)),
+            (40, 17, Some(2152)),
+            (50, 17, Some(4789)),
+            (77, 4, None),
+        ] {
+            let row = Row { size: 1500 + u64::from(bytes), outer: vec![outer(bytes)], ..data(0) };
+            let (all, whole) = writer.bytes(&row);
+            let size = if bytes == 77 { 20 } else { bytes };
+            assert_eq!((whole, all.len()), (length + u32::from(size), bare.len() + usize::from(size)));
+            let mut padded = all.clone();
+            padded.resize(2000, 0);
+            let (ip, inner) = ipv4::Header::decode(&padded).expect("IPv4");
+            assert_eq!(
+                (ip.ecn, ip.re, ip.protocol, ip.source),
+                (Ecn::Congestion, true, protocol, [172, 16, 3, 4])
+            );
+            assert_eq!(u32::from(ip.total_length), whole);
+            let Some(port) = port else { continue };
+            assert_eq!(inner[2..4], u16::to_be_bytes(port));
+            assert_eq!(usize::from(u16::from_be_bytes([inner[4], inner[5]])), inner.len());
+            if port == gtpu::PORT {
+                let (header, packet) = gtpu::Header::decode(&inner[8..], &[]).expect("GTP-U");
+                assert_eq!((header.teid, header.message), (0x0102_0304, 255));
+                assert_eq!(header.sequence, (bytes == 40).then_some(513));
+                assert_eq!(packet[..bare.len()], bare);
+            }
+        }
+        // A tunnel in a tunnel.
+        let row = Row { size: 1576, outer: vec![outer(36), Outer { ecn: 0, ..outer(40) }], ..data(0) };
+        let (all, whole) = writer.bytes(&row);
+        assert_eq!((whole, all[1] & 3, all[40 + 1] & 3), (1576, 0, 3));
     }
 
     #[test]

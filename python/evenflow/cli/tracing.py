@@ -14,6 +14,7 @@ from .base import LARGEST_SEED, File, Json, Settings, app, examples, load, print
     epilog=examples(
         "evenflow trace examples/scenarios/red-ecn.toml --set duration='\"2 s\"'",
         "evenflow trace red-ecn.toml --flow 'groups.heavy.users[0]' --out flow.pcapng",
+        "evenflow trace lossy-tunnel.toml --at line --out inside.pcapng",
         "tshark -r flow.pcapng -Y 'ip.flags.rb == 1'",
     )
 )
@@ -28,7 +29,11 @@ def trace(
         ),
     ] = None,
     at: Annotated[
-        str, typer.Option(metavar="PLACE", help="Where packets are seen: start (of the path), end, or both.")
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="Where packets are seen: start (of the path), end, both, or behind a link, by its name.",
+        ),
     ] = "start",
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
     settings: Settings = None,
@@ -38,7 +43,8 @@ def trace(
     """The packets of chosen flows as a capture (pcapng).
 
     The file has the headers of every packet: IPv4 with the ECN field and ConEx's RE flag, or IPv6 with the ConEx
-    option; TCP with its flags, numbers, windows, timestamps and SACK blocks.
+    option; TCP with its flags, numbers, windows, timestamps and SACK blocks. Behind a link in a tunnel that one's
+    headers stand before them: GTP-U, VXLAN, GRE or IP in IP.
     """
     from ..run import capture
     from ..run.store import write_whole
@@ -49,7 +55,7 @@ def trace(
     elif not scenario.tree.get("record", {}).get("trace"):
         groups = list(scenario.tree.get("groups", {}))
         scenario = scenario.set("record.trace", [f'groups."{groups[0]}".users[0].flows[0]'] if groups else [])
-    capture.check_place(at)
+    capture.check_place(at, scenario.tree.get("links", {}))
     scenario.check()
     record = scenario.run(seed, progress=not as_json)
     data = capture.pcapng(record, scenario, at)

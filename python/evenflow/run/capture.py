@@ -12,21 +12,24 @@ from .. import _core
 from ..errors import UsageError, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..scenario.scenario import Scenario
     from .record import Record
 
 PLACES = ("start", "end", "both")
-"""Where packets are seen: at the start of their group's path, at its end, or at both."""
+"""Where packets are seen: at the start of their group's path, at its end, at both; or behind a link, by its name."""
 
-_SEND, _RECEIVE = 0, 7  # what a packet does at an end, as numbers of a trace (docs/measuring.md)
+_SEND, _LEAVE, _RECEIVE = 0, 2, 7  # what a packet does at an end or link, as numbers of a trace (docs/measuring.md)
 
 
-def check_place(at: str) -> None:
-    """Raises UsageError unless `at` is one of `PLACES`."""
-    if at not in PLACES:
-        near = nearest(at, PLACES)
+def check_place(at: str, links: Iterable[str] = ()) -> None:
+    """Raises UsageError unless `at` is one of `PLACES` or of `links`, with or without "links." before it."""
+    places = [*PLACES, *links]
+    if at not in places and at.removeprefix("links.") not in places:
+        near = nearest(at, places)
         hint = f" Did you mean “{near}”?" if near else ""
-        raise UsageError(f"Packets are seen at start, end or both, not at “{at}”.{hint}")
+        raise UsageError(f"Packets are seen at start, end or both, or at a link by its name, not at “{at}”.{hint}")
 
 
 def pcapng(record: Record, scenario: Scenario, at: str = "start") -> bytes:
@@ -37,13 +40,14 @@ def pcapng(record: Record, scenario: Scenario, at: str = "start") -> bytes:
 
     Args:
         record: a run of `scenario` in which packets were traced.
-        at: at the start of the path what leaves it and comes back to it; at its end likewise; or both, as two
-            interfaces.
+        at: at the start of the path what leaves it and comes back to it; at its end likewise; both, as two interfaces;
+            or where packets come out of a link, either way, which shows the headers of tunnels around it.
 
     Raises:
         UsageError: nothing was traced, or ConEx packets of both versions of IP.
     """
-    check_place(at)
+    links = list(record.json["links"])
+    check_place(at, links)
     prefix = "trace."
     names = [name for name in record.series_names if name.startswith(prefix)]
     if not names:
@@ -53,7 +57,10 @@ def pcapng(record: Record, scenario: Scenario, at: str = "start") -> bytes:
     action, backward = columns["action"], columns["backward"] != 0
     start = np.where(backward, action == _RECEIVE, action == _SEND)
     end = np.where(backward, action == _SEND, action == _RECEIVE)
-    rows = {"start": start, "end": end, "both": start | end}[at]
+    if at in PLACES:
+        rows = {"start": start, "end": end, "both": start | end}[at]
+    else:
+        rows = (action == _LEAVE) & (columns["link"] == links.index(at.removeprefix("links.")))
     columns |= {
         "time_s": times,
         "interface": (end & (at == "both")).astype(float),

@@ -30,6 +30,8 @@ SCHEDULERS = {
 }
 STAGES = {
     "bandwidth-manager": 'rate = "8 Mbit/s", controls = "bottleneck"',
+    "congestion-controller": 'peer = "report"',
+    "congestion-reporter": 'peer = "gateway", every = "50 ms"',
     "congestion-policer": 'rate = "120 packets/s", depth = "45 packets", per = "user"',
     "policer": 'rate = "5 Mbit/s", burst = "60 kB", per = "user"',
     "rewriter": 'ecn = "not-ect"',

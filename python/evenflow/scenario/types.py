@@ -23,14 +23,17 @@ __all__ = [
     "Cbr",
     "Codel",
     "Compound",
+    "CongestionController",
     "CongestionMeter",
     "CongestionPolicer",
+    "CongestionReporter",
     "Constant",
     "ConstantProbability",
     "Csfq",
     "CsfqEdge",
     "Cubic",
     "Dctcp",
+    "DropPreference",
     "Droptail",
     "Drr",
     "Dynamic",
@@ -174,8 +177,12 @@ class ConstantProbability(Table):
 
     Attributes:
         probability: Of each packet, independently. (number; default: required; at least 0, at most 1)
+        class_probability: That of each traffic class that crosses the link. (number per class; default: absent: the
+            same for all; at least 0, at most 1)
         action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
-            it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
+            it is ECN-capable, else let pass; or, where the queue knows re-ECN, marked if it is ECN-capable or a
+            credit (FNE), else dropped. The last is allowed only where credits are rate-limited (draft-briscoe-conex-
+            re-ecn-tcp-04 section 5.3). (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
             time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
             sfq; more than 0)
@@ -187,7 +194,8 @@ class ConstantProbability(Table):
     KIND: ClassVar[str | None] = "constant-probability"
 
     probability: Number
-    action: Literal["drop", "mark", "mark-everything"] | None = None
+    class_probability: Mapping[str, float] | None = None
+    action: Literal["drop", "mark", "mark-everything", "mark-re-ecn"] | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
     change: Literal["keep", "replace"] | None = None
@@ -228,6 +236,34 @@ class Csfq(Table):
     q_threshold: Quantity | None = None
     q_min: Quantity | None = None
     form: Literal["ns2", "paper"] | None = None
+    limit: Quantity | None = None
+    scheduler: Table | Mapping[str, Any] | None = None
+    change: Literal["keep", "replace"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropPreference(Table):
+    """Drop preference of re-ECN.
+
+    Drops arriving packets in the order of re-ECN's drop preference as the queue grows: not ECN-capable, ECN-capable,
+    neutral or marked, credit; what declares congestion is dropped by the limit alone.
+
+    Source: draft-briscoe-conex-re-ecn-tcp-04 section 5.3; Zhang et al. 2011 section III.B, step 5.
+
+    Attributes:
+        step: Preference k, 1 to 4, is dropped from k times so many waiting packets on. (packets; default: 10 packets;
+            more than 0)
+        limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
+            time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
+            sfq; more than 0)
+        scheduler: Who goes next. (scheduler table; default: absent: fifo)
+        change: What a step of a limit or a scheduler's parameter does: the scheduler goes on, or it is deleted with
+            what waits and made anew. (one of keep, replace; default: keep)
+    """
+
+    KIND: ClassVar[str | None] = "drop-preference"
+
+    step: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
     change: Literal["keep", "replace"] | None = None
@@ -325,7 +361,9 @@ class LoadBased(Table):
         window: One interval after the other, or an interval that slides on by a tenth of itself. (one of fixed,
             sliding; default: fixed)
         action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
-            it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
+            it is ECN-capable, else let pass; or, where the queue knows re-ECN, marked if it is ECN-capable or a
+            credit (FNE), else dropped. The last is allowed only where credits are rate-limited (draft-briscoe-conex-
+            re-ecn-tcp-04 section 5.3). (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: Rate that is a load of 1. (rate; default: absent: the link's rate at the start; more than 0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
             time, or { steps = [[time, value], …] }; default: absent: unlimited; 10240 packets with fq-codel, 127 with
@@ -342,7 +380,7 @@ class LoadBased(Table):
     gain: Number | None = None
     count: Literal["arrivals", "departures"] | None = None
     window: Literal["fixed", "sliding"] | None = None
-    action: Literal["drop", "mark", "mark-everything"] | None = None
+    action: Literal["drop", "mark", "mark-everything", "mark-re-ecn"] | None = None
     capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
@@ -417,7 +455,9 @@ class Red(Table):
         variant: Which program's RED: a preset of all settings that are not given. (one of ns2, ns3, linux, floyd;
             default: ns2)
         action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
-            it is ECN-capable, else let pass (Linux: nodrop). (one of drop, mark, mark-everything; default: drop)
+            it is ECN-capable, else let pass (Linux: nodrop); or as mark, where a credit of re-ECN (FNE) counts as
+            ECN-capable (draft-briscoe-conex-re-ecn-tcp-04 section 5.3, allowed where credits are rate-limited). (one
+            of drop, mark, mark-everything, mark-re-ecn; default: drop)
         min_threshold: Average queue length below which nothing is picked. Thresholds in bytes mean that queue and
             average are in bytes. (packets or bytes; default: absent: a third of max_threshold; without that, 5
             packets (linux: of mean size, in bytes); more than 0)
@@ -425,6 +465,9 @@ class Red(Table):
             absent: three times min_threshold; without that, 15 packets (linux: of mean size, in bytes); more than 0)
         max_probability: Probability at max_threshold (ns-2: 1 / linterm_; ns-3: 1 / LInterm; tc: probability).
             (number; default: absent: the variant's; more than 0, at most 1)
+        class_probability: The max_probability of each traffic class that crosses the link, all by one average. Each
+            class has gaps between marks of its own. (number per class; default: absent: max_probability for all; at
+            least 0, at most 1)
         weight: Weight of a new queue length in the average (w_q). The automatic rule of ns2 takes C = capacity /
             mean_packet in packets a second and the link's delay. (number; default: absent: the variant's; more than
             0, at most 1)
@@ -474,10 +517,11 @@ class Red(Table):
     KIND: ClassVar[str | None] = "red"
 
     variant: Literal["ns2", "ns3", "linux", "floyd"] | None = None
-    action: Literal["drop", "mark", "mark-everything"] | None = None
+    action: Literal["drop", "mark", "mark-everything", "mark-re-ecn"] | None = None
     min_threshold: Quantity | None = None
     max_threshold: Quantity | None = None
     max_probability: Number | None = None
+    class_probability: Mapping[str, float] | None = None
     weight: Number | None = None
     gentle: bool | None = None
     mark_all_above: Quantity | None = None
@@ -519,7 +563,9 @@ class Rem(Table):
         mean_packet: Size of the packets in which load and capacity are counted; at rest it does not matter. (bytes;
             default: 1000 B; at least 1, at most 65535)
         action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
-            it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
+            it is ECN-capable, else let pass; or, where the queue knows re-ECN, marked if it is ECN-capable or a
+            credit (FNE), else dropped. The last is allowed only where credits are rate-limited (draft-briscoe-conex-
+            re-ecn-tcp-04 section 5.3). (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: What the link is believed to carry. (rate; default: absent: the link's rate at the start; more than
             0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
@@ -538,7 +584,7 @@ class Rem(Table):
     base: Number | None = None
     period: Quantity | None = None
     mean_packet: Quantity | None = None
-    action: Literal["drop", "mark", "mark-everything"] | None = None
+    action: Literal["drop", "mark", "mark-everything", "mark-re-ecn"] | None = None
     capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
@@ -563,7 +609,9 @@ class VirtualQueue(Table):
         buffer: Room of the queue that the virtual one imitates. In packets, the one in virtual transmission counts
             with the part that is left of it. (packets or bytes; default: 30 packets; more than 0)
         action: What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if
-            it is ECN-capable, else let pass. (one of drop, mark, mark-everything; default: mark-everything)
+            it is ECN-capable, else let pass; or, where the queue knows re-ECN, marked if it is ECN-capable or a
+            credit (FNE), else dropped. The last is allowed only where credits are rate-limited (draft-briscoe-conex-
+            re-ecn-tcp-04 section 5.3). (one of drop, mark, mark-everything, mark-re-ecn; default: mark-everything)
         capacity: What rate_factor is multiplied with. (rate; default: absent: the link's rate at the start; more than
             0)
         limit: How much may wait: packets, bytes, or time at line rate; shared by all classes. (packets, bytes or
@@ -580,7 +628,7 @@ class VirtualQueue(Table):
     rate_factor: Number | None = None
     buffer_factor: Number | None = None
     buffer: Quantity | None = None
-    action: Literal["drop", "mark", "mark-everything"] | None = None
+    action: Literal["drop", "mark", "mark-everything", "mark-re-ecn"] | None = None
     capacity: Quantity | None = None
     limit: Quantity | None = None
     scheduler: Table | Mapping[str, Any] | None = None
@@ -911,6 +959,40 @@ class BandwidthManager(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CongestionController(Table):
+    """Congestion controller.
+
+    Hears from its peer, a congestion-reporter, what packets met, and declares it on those that follow by re-ECN's
+    codes on their outer header: Re-Echo for each that was marked or lost, FNE on packets 1 and 3 and after a second
+    of silence, else RECT. Policers behind it take the round-trip time of reports with rtt_from = "report". It stands
+    behind a tunnel's ingress: the PDN gateway of re-ECN's infrastructure mode. Without a tunnel it writes on the
+    packets themselves: a source that declares honestly, whatever it is.
+
+    Source: Zhang et al. 2011 section III.B, steps 3 to 5.
+
+    Attributes:
+        mode: What slows senders down that know no ECN: policers behind the stage; or ECE, which it sets on one
+            passing acknowledgement a round trip of reports, for TCP senders that stand at the gateway, with ecn =
+            "gateway". (one of police, split; default: police)
+        account: Whose packets declare what was met, and begin with credit: those of the tunnel, or of the flow whose
+            packets they were. (one of bearer, flow; default: bearer)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "congestion-controller"
+
+    mode: Literal["police", "split"] | None = None
+    account: Literal["bearer", "flow"] | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class CongestionMeter(Table):
     """Congestion meter.
 
@@ -990,9 +1072,10 @@ class CongestionPolicer(Table):
             (flag; default: absent: true with rule tcp-rate)
         rtt: T of TCP's rate; with rtt_from what holds until that is known. (duration; default: absent: 1 s until it
             is known, with the rules by rate; more than 0)
-        rtt_from: Where T is from: the parameter rtt, the delays of the flow's path, its SYN and the next of its
-            packets, or what its sender measures. (one of given, base, handshake, srtt; default: absent: given where
-            rtt is, else handshake)
+        rtt_from: Where T is from: the parameter rtt, the delays of the flow's path, its SYN (or SYN-ACK) and the next
+            of its packets, what its sender measures, or the round trip of reports that a congestion-controller before
+            it has heard. (one of given, base, handshake, srtt, report; default: absent: given where rtt is, else
+            handshake)
         credit_rate: Tokens a second of a second bucket, for credit (FNE) alone; with rule volume. (rate or packet
             rate; default: absent: no second bucket; more than 0)
         credit_depth: Tokens that the second bucket holds. (packets or bytes; default: absent: required beside
@@ -1032,12 +1115,54 @@ class CongestionPolicer(Table):
     most: Quantity | None = None
     event_merge: bool | None = None
     rtt: Quantity | None = None
-    rtt_from: Literal["given", "base", "handshake", "srtt"] | None = None
+    rtt_from: Literal["given", "base", "handshake", "srtt", "report"] | None = None
     credit_rate: Quantity | None = None
     credit_depth: Quantity | None = None
     block_for: Quantity | None = None
     strangers: Literal["together", "own"] | None = None
     idle: Quantity | None = None
+    per: str | None = None
+    peer: str | None = None
+    controls: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CongestionReporter(Table):
+    """Congestion reporter.
+
+    Counts for each tunnel that packets come through what was received, marked outside or inside (each packet once),
+    and lost, and reports that to its peer, the congestion-controller behind the tunnel's ingress. It stands before
+    the egress: the eNodeB of re-ECN's infrastructure mode. Reports travel back along the path and may be lost like
+    any packet.
+
+    Source: Zhang et al. 2011 section III.B, step 3.
+
+    Attributes:
+        every: The time between two reports on a tunnel; none where nothing has come. (duration; default: 200 ms; more
+            than 0)
+        early: So many packets that were marked or lost are reported at once. (whole number; default: 32; at least 1)
+        list: Whether reports list the numbers of what was marked or lost, 4 B each, so that the peer knows whose it
+            was. (flag; default: true)
+        size: Bytes of a report without its list. (bytes; default: 48 B; at least 1, at most 1500)
+        loss: The share of reports that get lost, besides those that queues and links lose. (number; default: 0; at
+            least 0, at most 1)
+        reordering: How many numbers on a missing one is lost, not late. (whole number; default: 3; at least 1, at
+            most 1000)
+        per: For whom there is a copy each. ("user", "flow", "group" or "5 users"; default: absent: one shared stage)
+        peer: The stage that it talks to by packets of their own, as the two ends of a tunnel do: one of a kind that
+            can, on the same path. (text; default: absent: none, or the stage that names this one)
+        controls: The link that it reconfigures while the run goes on, "-NAME" in its reverse direction: one with a
+            rate, on the same path. (text; default: absent: nothing)
+    """
+
+    KIND: ClassVar[str | None] = "congestion-reporter"
+
+    every: Quantity | None = None
+    early: int | Mapping[str, Any] | None = None
+    list: bool | None = None
+    size: Quantity | None = None
+    loss: Number | None = None
+    reordering: int | Mapping[str, Any] | None = None
     per: str | None = None
     peer: str | None = None
     controls: str | None = None
@@ -2423,8 +2548,8 @@ class Tcp(Table):
             (duration; default: absent: as the profile says; at least 0)
         save_metrics: A connection whose data is all acknowledged leaves its threshold, reordering and round-trip time
             to those of the same user that open later. (flag; default: absent: as the profile says)
-        ecn: How congestion marks come back. (one of off, classic, accurate, per-packet, re-ecn; default: absent: as
-            the profile says)
+        ecn: How congestion marks come back. (one of off, classic, accurate, per-packet, re-ecn, re-ecn-unlimited,
+            gateway; default: absent: as the profile says)
         peer_ecn: What the receiving end can do, which may be less than what the sender asks for. (one of same, off,
             classic, nonce, broken; default: absent: as the profile says)
         ect: The codepoint of packets that are ECN-capable: ECT(0) or ECT(1). (one of 0, 1; default: absent: as the
@@ -2505,7 +2630,7 @@ class Tcp(Table):
     cached_srtt: Quantity | None = None
     cached_rttvar: Quantity | None = None
     save_metrics: bool | None = None
-    ecn: Literal["off", "classic", "accurate", "per-packet", "re-ecn"] | None = None
+    ecn: Literal["off", "classic", "accurate", "per-packet", "re-ecn", "re-ecn-unlimited", "gateway"] | None = None
     peer_ecn: Literal["same", "off", "classic", "nonce", "broken"] | None = None
     ect: Literal["0", "1"] | None = None
     ecn_on_retransmissions: bool | None = None
@@ -2582,6 +2707,14 @@ class Loss(Table):
         probability: Of each packet. (number; default: absent: where every is given; at least 0, at most 1)
         every: Instead of a probability: the last of so many packets is lost, as formulas for losses at equal
             distances have it. (whole number; default: absent: where probability is given; at least 1)
+        burst: Losses come in bursts of so many packets in the mean, by the two states of Gilbert and Elliott: in the
+            bad one all are lost, in the good one none. The probability stays what it is. (number; default: absent:
+            each packet by itself; at least 1, at most 1000000)
+        retransmissions: The link sends what is lost again, at most so often, and keeps the order: packets behind it
+            wait (RLC in acknowledged mode, 3GPP TS 36.322). What is lost then counts as dropped. (whole number;
+            default: absent: what is lost stays lost; at least 1, at most 1000)
+        retransmission_delay: How much later a packet arrives for each time that it is sent again; the link's rate is
+            not used up by it. (duration; default: absent: required beside retransmissions; more than 0)
         from_: Packets accepted before this instant of the run are not lost. (duration; default: 0 s; at least 0)
         until: Packets accepted at this instant or later are not lost. (duration; default: absent: the end of the run;
             more than 0)
@@ -2590,6 +2723,9 @@ class Loss(Table):
 
     probability: Number | None = None
     every: int | Mapping[str, Any] | None = None
+    burst: Number | None = None
+    retransmissions: int | Mapping[str, Any] | None = None
+    retransmission_delay: Quantity | None = None
     from_: Quantity | None = None
     until: Quantity | None = None
     direction: Literal["forward", "reverse", "both"] | None = None

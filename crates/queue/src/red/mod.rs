@@ -20,6 +20,7 @@ pub use presets::{PRESETS, Preset, SETTINGS, Setting, Settings};
 use presets::{is_linux, number, preset, setting};
 
 use crate::action::ACTION;
+use crate::rule::by_class;
 use crate::{Action, LinkFacts, Occupancy, Reason, Rule, Verdict};
 
 /// See [`crate::complete`]. What is drawn for each copy stays open, and so does what follows from it.
@@ -144,6 +145,8 @@ pub struct Params {
     pub max: f64,
     /// max_p.
     pub max_probability: f64,
+    /// That of each traffic class, by its number, where they differ.
+    pub by_class: Option<Box<[f64]>>,
     /// w_q.
     pub weight: f64,
     /// Between `max` and twice `max` the probability grows to 1 instead of jumping there.
@@ -334,6 +337,8 @@ impl Params {
             min: low.number().unwrap_or(0.0),
             max: high.number().unwrap_or(0.0),
             max_probability: of("max_probability"),
+            by_class: by_class(values, "class_probability", link.classes, of("max_probability"))
+                .map(Vec::into_boxed_slice),
             weight,
             gentle: flag("gentle"),
             mark_all_above: values.maybe("mark_all_above"),
@@ -500,6 +505,24 @@ pub struct Red {
     probability: f64,
     /// p_a at the last packet.
     spread: f64,
+    /// Where probabilities are by class.
+    classes: Option<Box<Classes>>,
+}
+
+/// The gaps between marks of each class, which are its own: with one count for all, a class of a high probability would use up those of the others.
+#[derive(Clone, Debug)]
+struct Classes {
+    /// The class whose gap is in the rule's own fields.
+    current: usize,
+    gaps: Vec<Gap>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Gap {
+    count: f64,
+    count_bytes: u64,
+    above: bool,
+    drawn: f64,
 }
 
 enum Decision {
@@ -511,7 +534,12 @@ enum Decision {
 impl Red {
     /// A rule that has seen nothing.
     pub fn new(params: Params) -> Red {
+        let gaps = |classes: &[f64]| vec![Gap::default(); classes.len()];
         Red {
+            classes: params
+                .by_class
+                .as_ref()
+                .map(|classes| Box::new(Classes { current: 0, gaps: gaps(classes) })),
             params,
             average: 0.0,
             count: 0.0,
@@ -521,6 +549,21 @@ impl Red {
             probability: 0.0,
             spread: 0.0,
         }
+    }
+
+    /// The next packet is of this class: its probability, and its gap.
+    #[inline(never)]
+    fn turn_to(&mut self, class: u8) {
+        let (Some(classes), Some(by_class)) = (&mut self.classes, &self.params.by_class) else { return };
+        let class = usize::from(class);
+        let Some(probability) = by_class.get(class) else { return };
+        self.params.max_probability = *probability;
+        let own =
+            Gap { count: self.count, count_bytes: self.count_bytes, above: self.above, drawn: self.drawn };
+        classes.gaps[classes.current] = own;
+        classes.current = class;
+        Gap { count: self.count, count_bytes: self.count_bytes, above: self.above, drawn: self.drawn } =
+            classes.gaps[class];
     }
 
     /// The average with the packet that arrives now.
@@ -637,6 +680,9 @@ impl Rule for Red {
             Unit::Bytes => seen.bytes as f64,
         };
         self.average = self.next_average(queue, now, seen.idle_since);
+        if self.classes.is_some() {
+            self.turn_to(packet.class);
+        }
         self.count += 1.0;
         self.count_bytes += u64::from(packet.size);
         let decision = self.decide(queue, packet.size, draws);
@@ -718,7 +764,8 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Text("drop"),
             source: "Floyd and Jacobson 1993; RFC 3168 section 5 for \"mark\"",
             doc: "What becomes of a packet that is picked: dropped; marked if it is ECN-capable, else dropped; marked if it is \
-                  ECN-capable, else let pass (Linux: nodrop).",
+                  ECN-capable, else let pass (Linux: nodrop); or as mark, where a credit of re-ECN (FNE) counts as ECN-capable \
+                  (draft-briscoe-conex-re-ecn-tcp-04 section 5.3, allowed where credits are rate-limited).",
             ..ACTION
         },
         Param {
@@ -749,6 +796,14 @@ pub static TABLE: Mechanism = Mechanism {
             range: PROBABILITY,
             source: VARIANTS,
             doc: "Probability at max_threshold (ns-2: 1 / linterm_; ns-3: 1 / LInterm; tc: probability).",
+        },
+        Param {
+            name: "class_probability",
+            ty: Type::NumberPerClass,
+            default: Fallback::Absent("max_probability for all"),
+            range: Range { min: 0.0, closed: true, max: 1.0 },
+            source: "Zhang et al. 2011 section V.B",
+            doc: "The max_probability of each traffic class that crosses the link, all by one average. Each class has gaps between marks of its own.",
         },
         Param {
             name: "weight",

@@ -15,7 +15,7 @@ fn values(variant: &str, given: &[(&'static str, Value)]) -> Values {
 }
 
 /// A link of 10 Mbit/s and 5 ms.
-const LINK: LinkFacts = LinkFacts { rate: Some(Rate(10e6)), delay: Duration::from_millis(5) };
+const LINK: LinkFacts = LinkFacts { rate: Some(Rate(10e6)), delay: Duration::from_millis(5), classes: &[] };
 
 fn params(variant: &str, given: &[(&'static str, Value)]) -> Params {
     Params::new(&values(variant, given), LINK).unwrap_or_else(|e| panic!("{e:?}"))

@@ -120,6 +120,12 @@ impl GroupDraft {
         sizes.filter(|size| size.is_finite()).max_by(f64::total_cmp)
     }
 
+    /// The stacks, and where each stands.
+    pub fn profiles(&self) -> impl Iterator<Item = (&Profile, &str)> {
+        let drafts = self.traffic.iter().flatten();
+        drafts.filter_map(|draft| Some((&draft.tcp.as_ref()?.as_ref()?.profile, draft.tcp_at.as_str())))
+    }
+
     /// The stacks that are ConEx senders, and where each stands.
     pub fn conex(&self) -> impl Iterator<Item = (&Profile, &Settings, &str)> {
         self.traffic.iter().flatten().filter_map(|draft| {

@@ -9,6 +9,7 @@ mod drafts;
 mod groups;
 mod network;
 mod record;
+mod reports;
 mod steps;
 pub(crate) mod table;
 
@@ -126,6 +127,7 @@ fn scenario(tree: &Json, errors: &mut Errors) -> Option<Scenario> {
     network::check_places(&links, &stages, &groups, errors);
     let stages = network::ties(stages, &links, &groups, errors);
     network::check_tunnels(&stages, &groups, errors);
+    reports::check(&stages, &groups, errors);
     let record = record::record(root, &links, &stages, &groups, duration, errors);
     if let Some(json) = root.get("sweep") {
         as_table(json, "sweep", errors);

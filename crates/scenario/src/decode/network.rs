@@ -109,7 +109,7 @@ fn try_rule(direction: &Direction, path: &str, errors: &mut Errors) -> Option<()
     for rate in rates.into_iter().filter(|rate| rate.is_finite()) {
         let delay = Duration::from_seconds(direction.delay.bounds().0);
         for values in table::likely(&queue.rule.values) {
-            let facts = LinkFacts { rate: Some(Rate(rate)), delay };
+            let facts = LinkFacts { rate: Some(Rate(rate)), delay, classes: &[] };
             let built = Admission::build(queue.rule.mechanism.kind, &values, facts);
             for (name, why) in built.err().unwrap_or_default() {
                 errors.push(join(&path, name), format!("{why} (at a link of {rate} bit/s)"));
@@ -181,18 +181,56 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
         errors
             .push(join(&path, "until"), format!("must be later than from: {until} s is not after {from} s"));
     }
+    let mut number = |name| fixed(&table, &LOSS, name, &path, errors).and_then(|v| v.number());
+    let (burst, most, delay) = (number("burst"), number("retransmissions"), number("retransmission_delay"));
     let ways = ways(&table, &LOSS, &path, errors);
+    if burst.is_some() && table.contains_key("every") {
+        errors.push(join(&path, "burst"), "means nothing beside every, which says where each loss is");
+    }
+    if let (Some(burst), Some(probability)) = (burst, &probability)
+        && probability.bounds().1 > burst / (1.0 + burst)
+    {
+        let why = format!(
+            "is too short for a probability of {}: between two bursts there is a packet at least; nearest: a probability of {}",
+            probability.bounds().1,
+            (1000.0 * burst / (1.0 + burst)).floor() / 1000.0
+        );
+        errors.push(join(&path, "burst"), why);
+    }
+    let again = |name: &str| join(&path, name);
+    match (most, delay) {
+        (Some(_), None) if !table.contains_key("retransmission_delay") => errors.push(
+            again("retransmission_delay"),
+            "is required beside retransmissions: how much later a packet then arrives, for example \"8 ms\"",
+        ),
+        (None, Some(_)) if !table.contains_key("retransmissions") => {
+            errors.push(again("retransmission_delay"), "means nothing without retransmissions");
+        }
+        (Some(_), _) if probability.as_ref().is_some_and(|p| p.number() == Some(0.0)) => {
+            let why = "means nothing on a link without errors: the probability is 0";
+            errors.push(again("retransmissions"), why);
+        }
+        (Some(_), _) if link.contains_key("jitter") => {
+            errors.push(again("retransmissions"), "cannot be together with jitter: leave one of the two out");
+        }
+        _ => {}
+    }
     if errors.len() > before {
         return None;
     }
     let which = match (probability, every) {
         // None is lost: the same as no loss at all.
         (Some(probability), _) if probability.number() == Some(0.0) => return Some(None),
-        (Some(probability), _) => Lost::Random(probability),
+        (Some(probability), _) => match burst {
+            Some(burst) => Lost::Bursts(probability, burst),
+            None => Lost::Random(probability),
+        },
         (None, every) => Lost::Every(every? as u64),
     };
     let from = Duration::from_seconds(from?);
-    Some(Some(Loss { which, from, until: until.map(Duration::from_seconds), ways: ways? }))
+    let until = until.map(Duration::from_seconds);
+    let again = most.zip(delay).map(|(most, delay)| (most as u32, Duration::from_seconds(delay)));
+    Some(Some(Loss { which, from, until, ways: ways?, again }))
 }
 
 const FORWARD: &[usize] = &[0];
@@ -743,9 +781,11 @@ pub(super) fn check_classes(
         let [forward, backward] = crossing.links[i].each_ref().map(there);
         let sent = &crossing.sent[i];
         check_scheduler(link.forward.queue.as_ref(), &forward, &sent[0], &join(&path, "queue"), errors);
+        check_rule(link.forward.queue.as_ref(), &forward, &sent[0], &join(&path, "queue"), errors);
         if let Some(reverse) = &link.reverse {
             let path = join(&join(&path, "reverse"), "queue");
             check_scheduler(reverse.queue.as_ref(), &backward, &sent[1], &path, errors);
+            check_rule(reverse.queue.as_ref(), &backward, &sent[1], &path, errors);
         }
     }
     for (stage, classes) in met {
@@ -836,11 +876,34 @@ fn check_scheduler(
     errors: &mut Errors,
 ) {
     let Some(spec) = queue.and_then(|queue| queue.scheduler.as_ref()) else { return };
+    check_tables(spec, crossing, sent, &join(path, "scheduler"), errors);
+}
+
+/// The same of an admission rule that tells classes apart.
+fn check_rule(
+    queue: Option<&Queue>,
+    crossing: &BTreeSet<String>,
+    sent: &BTreeSet<String>,
+    path: &str,
+    errors: &mut Errors,
+) {
+    if let Some(queue) = queue {
+        check_tables(&queue.rule, crossing, sent, path, errors);
+    }
+}
+
+fn check_tables(
+    spec: &Spec,
+    crossing: &BTreeSet<String>,
+    sent: &BTreeSet<String>,
+    path: &str,
+    errors: &mut Errors,
+) {
     if crossing.is_empty() {
         return; // a link on no path
     }
     for (name, classes) in class_tables(spec) {
-        let path = join(&join(path, "scheduler"), name);
+        let path = join(path, name);
         for class in crossing.iter().filter(|class| !classes.contains(&class.as_str())) {
             errors.push(&path, format!("class {} crosses this link but is missing", quoted(class)));
         }

@@ -2,6 +2,7 @@
 
 use evenflow_scenario::model::{Group, Scenario};
 use evenflow_transport::exposure::{Cheat, Settings};
+use evenflow_transport::profile::Ecn;
 
 use crate::conex::Conex;
 
@@ -16,7 +17,10 @@ pub(super) fn books(scenario: &Scenario) -> Option<Box<Conex>> {
     any.then(|| Box::new(Conex::new(hosts)))
 }
 
-/// Whether flows of a group do more as they send: show other numbers, or take over what one of them leaves to the others.
+/// Whether flows of a group do more as they send: show other numbers, take over what one of them leaves to the others, or have ACKs that
+/// carry a counter beside their header.
 pub(super) fn is_special(group: &Group) -> bool {
-    settings(group).any(|settings| matches!(settings.cheat, Cheat::Elsewhere | Cheat::Renumber))
+    let mut profiles = group.traffic.iter().filter_map(|traffic| Some(&traffic.tcp.as_ref()?.profile));
+    profiles.any(|profile| profile.ecn == Ecn::ReEcnUnlimited)
+        || settings(group).any(|settings| matches!(settings.cheat, Cheat::Elsewhere | Cheat::Renumber))
 }

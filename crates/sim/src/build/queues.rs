@@ -17,7 +17,7 @@ use super::Builder;
 use super::copies::{Copies, Copy, draw, stream};
 use crate::events::Lane;
 use crate::measure::PortCounters;
-use crate::port::{Events, Fifo, Impairments, Jitter, Lengths, Loss, LossRule, Port, Queue, Select};
+use crate::port::{Again, Events, Fifo, Impairments, Jitter, Lengths, Loss, LossRule, Port, Queue, Select};
 
 impl Builder<'_> {
     /// All ports, the first of each link, and a lane for each link and direction; behind them that of the hosts, where some
@@ -36,7 +36,10 @@ impl Builder<'_> {
             for direction in [&link.forward, link.reverse.as_ref().unwrap_or(&link.forward)] {
                 let random_rate = matches!(&direction.rate, Some(RateSpec::Constant(Value::Random(_))));
                 let jitters =
-                    link.jitter.as_ref().is_some_and(|jitter| jitter.ways.contains(&(lanes.len() % 2)));
+                    link.jitter.as_ref().is_some_and(|jitter| jitter.ways.contains(&(lanes.len() % 2)))
+                        || link.loss.as_ref().is_some_and(|loss| {
+                            loss.again.is_some() && loss.ways.contains(&(lanes.len() % 2))
+                        });
                 let unordered = random_rate || jitters || matches!(direction.delay, Value::Random(_));
                 lanes.push(Lane::new(unordered));
             }
@@ -116,7 +119,7 @@ impl Builder<'_> {
         };
         let (rate, delay) = physical(&spec.forward, "");
         let mut add = |direction: usize, rate: Option<Rate>, delay: Duration, spec: Option<&Direction>| {
-            let facts = LinkFacts { rate, delay };
+            let facts = LinkFacts { rate, delay, classes: &self.scenario.classes };
             let queue = match spec {
                 Some(d) => self.queue(d, facts, &name, copy, direction, link, &selects[direction]),
                 None => Queue::Open,
@@ -172,6 +175,11 @@ impl Builder<'_> {
                         draw(probability, || own("loss.probability"), copy.index).number().unwrap_or(0.0),
                         own("loss"),
                     ),
+                    Lost::Bursts(probability, burst) => LossRule::bursts(
+                        draw(probability, || own("loss.probability"), copy.index).number().unwrap_or(0.0),
+                        *burst,
+                        own("loss"),
+                    ),
                     Lost::Every(nth) => LossRule::Every(*nth, 0),
                 },
                 from: Time(loss.from.0),
@@ -182,6 +190,13 @@ impl Builder<'_> {
             deviation: draw(&jitter.deviation, || own("jitter.normal"), copy.index).number().unwrap_or(0.0),
             last: jitter.keeps_order.then_some(Time::ZERO),
             stream: own("jitter"),
+        });
+        let spec_again = self.scenario.links[link].loss.as_ref().and_then(|spec| spec.again);
+        let again = spec_again.filter(|_| loss.is_some()).map(|(most, delay)| Again {
+            most,
+            delay,
+            usual: link_facts.delay,
+            last: Time::ZERO,
         });
         let controlled = self.scenario.stages.iter().any(|stage| stage.controls == Some((link, way)));
         let stepped = matches!(&direction.rate, Some(RateSpec::Steps(steps)) if steps.len() > 1)
@@ -207,7 +222,7 @@ impl Builder<'_> {
         };
         let wants_lengths = way == 0
             && self.scenario.record.histograms.iter().any(|&(l, h)| l == link && h == Histogram::Packets);
-        let impairments = Impairments { loss, jitter };
+        let impairments = Impairments { loss, jitter, again };
         let lengths = wants_lengths.then(Lengths::default);
         let scheduler = spec.and_then(|q| match q.rule.mechanism.traits.owns_queues {
             true => Some(&q.rule),

@@ -28,7 +28,7 @@ fn takes_time(port: &Port) -> bool {
 
 /// Whether no two packets reach the far end of a port at the same instant.
 fn spaced(port: &Port) -> bool {
-    let jitters = matches!(&port.queue, Queue::Fifo(q) if q.impairments.jitter.is_some());
+    let jitters = matches!(&port.queue, Queue::Fifo(q) if q.impairments.varies());
     takes_time(port) && !jitters
 }
 
@@ -201,7 +201,7 @@ impl Builder<'_> {
             && record.events.is_empty()
             && record.trace.is_empty());
         let jitters = match &port.queue {
-            Queue::Fifo(q) => q.impairments.jitter.is_some(),
+            Queue::Fifo(q) => q.impairments.varies(),
             _ => false,
         };
         !watched && !self.options.unfolded && (takes_time(port) || (port.delay > Duration::ZERO && !jitters))

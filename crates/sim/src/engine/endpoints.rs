@@ -5,6 +5,7 @@ use std::collections::binary_heap::PeekMut;
 
 use evenflow_base::{Ecn, End, Packet, Time, ip};
 use evenflow_transport::exposure::Cheat;
+use evenflow_transport::profile::Ecn as Counter;
 use evenflow_transport::sender::Life;
 use evenflow_transport::sender::metrics::Metrics;
 use evenflow_transport::{Profile, Sender};
@@ -239,6 +240,10 @@ impl Engine {
             if SPECIAL && back && info.sends_timestamps {
                 let ts_val = self.net.profiles[profile as usize].clock_at(now);
                 self.options.attach(&mut packet).ts_val = ts_val;
+            }
+            if SPECIAL && back && self.net.profiles[profile as usize].ecn == Counter::ReEcnUnlimited {
+                let marked = self.net.connections[info.endpoint as usize].receiver.marked();
+                self.options.attach(&mut packet).marked = marked;
             }
             self.launch(&mut packet, segment.again, info, now);
         }

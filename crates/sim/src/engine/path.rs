@@ -162,7 +162,15 @@ impl Engine {
             let start = if free > now { port.free_at } else { Fine::at(now) };
             port.delay = jitter.delay((start + port.byte_time.times(u32::from(packet.size))).ceil());
         }
-        if q.impairments.will_lose(now) {
+        let mut lost = q.impairments.will_lose(now);
+        if q.impairments.again.is_some() {
+            let start = if free > now { port.free_at } else { Fine::at(now) };
+            let ended = (start + port.byte_time.times(u32::from(packet.size))).ceil();
+            if let Some((delay, gone)) = q.impairments.repeat(now, ended) {
+                (port.delay, lost) = (delay, gone);
+            }
+        }
+        if lost {
             mark_lost(packet, index, &self.net.flows, &mut self.options);
         }
     }
@@ -359,7 +367,7 @@ impl Engine {
     }
 
     /// Puts a packet of an event-path port on the wire, which was marked on its way out for `mark`.
-    fn serve(&mut self, index: u32, item: Queued, mark: Option<Reason>, start: Fine) {
+    fn serve(&mut self, index: u32, mut item: Queued, mark: Option<Reason>, start: Fine) {
         let window = self.net.window;
         let port = &mut self.net.ports[index as usize];
         let lane = port.side;
@@ -383,18 +391,33 @@ impl Engine {
         let side = &mut self.net.sides[lane as usize];
         let times = transmit(port, item.packet.size, (start, began));
         book_clipped(port, side, item.packet.class, item.at, times, &window);
-        if let Queue::Events(q) = &mut port.queue
-            && let Some(jitter) = &mut q.impairments.jitter
-        {
-            port.delay = jitter.delay(times.ended);
-        }
-        let arrival = times.ended + port.delay;
-        let free = port.free_at.ceil();
+        let (delay, free) = (port.delay, port.free_at.ceil());
+        let varies = matches!(&port.queue, Queue::Events(q) if q.impairments.varies());
+        let delay = if varies { self.vary(index, &mut item, times.ended) } else { delay };
+        let arrival = times.ended + delay;
         let key = key(free, Rank::Service, 0, index);
         self.services.push(Reverse((key, index)));
         self.advance_agenda(key);
         let tie = self.net.flows[item.packet.flow as usize].tie;
         self.fly(lane, self::key(arrival, Rank::Arrival, lane, tie), &item.packet);
+    }
+
+    /// How long a packet that is on the wire until `ended` takes to the far end, where that is its own affair. Apart, so that others do not pay
+    /// for it.
+    #[cold]
+    #[inline(never)]
+    fn vary(&mut self, index: u32, item: &mut Queued, ended: Time) -> Duration {
+        let port = &mut self.net.ports[index as usize];
+        let Queue::Events(q) = &mut port.queue else { return port.delay };
+        if let Some(jitter) = &mut q.impairments.jitter {
+            port.delay = jitter.delay(ended);
+        } else if let Some((delay, lost)) = q.impairments.repeat(item.at, ended) {
+            port.delay = delay;
+            if lost {
+                mark_lost(&mut item.packet, index, &self.net.flows, &mut self.options);
+            }
+        }
+        port.delay
     }
 
     /// The server of an event-path port is free.

@@ -250,3 +250,118 @@ fn mistakes_are_named() {
     let conex = run(&network(1.0, r#"rate = "45 packets/s", depth = "45 packets""#, ""), 1);
     assert!(conex.maybe("stages.police.buckets").is_none());
 }
+
+/// A queue of RFC 3168 drops FNE, one that knows re-ECN marks it (draft-briscoe-conex-re-ecn-tcp-04 section 5.3): of senders whose packets are
+/// all credit it then drops none, and what it marks is negative.
+#[test]
+fn a_queue_that_knows_re_ecn_marks_credit() {
+    let of = |action: &str| {
+        let text = r#"
+duration = "20 s"
+stages.credit = { kind = "rewriter", re = true }
+stages.behind = { kind = "congestion-meter" }
+links.core = { rate = "10 Mbit/s", delay = "10 ms", queue = { kind = "constant-probability", probability = 0.1, action = "ACTION" } }
+[groups.all]
+users = 1
+path = ["credit", "core", "behind"]
+traffic = { kind = "poisson", rate = "5 Mbit/s", packet = "1000 B" }
+"#;
+        let r = run(&text.replace("ACTION", action), 1);
+        let behind = |name: &str| r.number(&format!("stages.behind.{name}"));
+        (r.sum("links.core.drops"), r.marks("core"), behind("negative"), behind("credits"))
+    };
+    let (dropped, marked, negative, credits) = of("mark");
+    assert!(dropped > 1_000.0 && marked == 0.0 && negative == 0.0 && credits > 9_000.0);
+    let (none, all, worse, rest) = of("mark-re-ecn");
+    assert_eq!((none, all), (0.0, dropped), "the same packets");
+    assert!((worse - all).abs() <= 20.0 && (rest - credits).abs() <= 20.0);
+}
+
+/// The counter without end is the same as three bits as long as none of these is lost; where ACKs come one for many packets, and are lost, it
+/// still says all, and three bits do not.
+#[test]
+fn a_counter_without_end() {
+    let of = |ecn: &str, loss: &str| {
+        let lossy = format!("links.last = {{ delay = \"5 ms\"{loss} }}");
+        let queue = r#"queue = { kind = "constant-probability", probability = 0.2, action = "mark-re-ecn" }"#;
+        let tcp =
+            format!(r#"ecn = "{ecn}", congestion_control = {{ kind = "constant", window = "60 packets" }}"#);
+        let text = reecn("", "").replace("ecn = \"re-ecn\"", &tcp);
+        let text = text.replace("links.last = { delay = \"5 ms\" }", &lossy);
+        let at = text.find("queue = {").unwrap_or(0);
+        let end = at + text[at..].find('}').unwrap_or(0) + 1;
+        let text = format!("{}{queue}{}", &text[..at], &text[end..]);
+        let r = run(&text, 1);
+        let at = |name: &str| r.number(&format!("stages.behind.{name}"));
+        (at("cancelled") + at("negative"), r.number("groups.all.conex.told.mark.packets"), goodput(&r))
+    };
+    assert_eq!(of("re-ecn", ""), of("re-ecn-unlimited", ""));
+    let trains = r#", loss = { probability = 0.4, burst = 40, direction = "reverse" }"#;
+    let (marked, told, _) = of("re-ecn-unlimited", trains);
+    // Two windows of 60 packets may be under way at the end, a fifth of them marked, and a train of ACKs lost.
+    assert!(marked > 1_000.0 && (0.0..60.0).contains(&(marked - told)), "{marked} {told}");
+    let (by_three, told_by_three, _) = of("re-ecn", trains);
+    assert!((by_three - told_by_three).abs() > 100.0, "{by_three} {told_by_three}");
+}
+
+/// Four classes on one average, and by fixed probabilities: whoever's class has the larger one sends less (Zhang et al. 2011 section V.B).
+#[test]
+fn probabilities_by_class() {
+    let of = |rate: &str, queue: &str| {
+        let mut text = format!(
+            "duration = \"60 s\"\nwarmup = \"10 s\"\nlinks.core = {{ rate = \"{rate}\", delay = \"20 ms\", queue = {{ {queue}, action = \"mark\" }} }}\n"
+        );
+        for class in ["one", "two", "three", "four"] {
+            text += &format!(
+                "[groups.{class}]\nusers = 5\nclass = \"{class}\"\npath = [\"core\"]\ntraffic = {{ kind = \"bulk\", start = {{ uniform = [\"0 s\", \"2 s\"] }} }}\n\
+                 tcp = {{ ecn = \"classic\" }}\n"
+            );
+        }
+        let r = run(&text, 1);
+        ["one", "two", "three", "four"].map(|class| r.number(&format!("groups.{class}.throughput_bps")))
+    };
+    let red = of(
+        "20 Mbit/s",
+        r#"kind = "red", variant = "floyd", weight = 0.002, min_threshold = "31 packets", max_threshold = "94 packets", gentle = true, limit = "250 packets", class_probability = { one = 0.01, two = 0.05, three = 0.1, four = 0.2 }"#,
+    );
+    assert!(red.windows(2).all(|two| two[0] > 1.1 * two[1]), "{red:?}");
+    let fixed = of(
+        "200 Mbit/s",
+        r#"kind = "constant-probability", probability = 0.01, limit = "1000 packets", class_probability = { one = 0.002, two = 0.008, three = 0.018, four = 0.032 }"#,
+    );
+    // TCP's rate goes with one over the root: 1, 1/2, 1/3, 1/4.
+    for (n, rate) in fixed.iter().enumerate() {
+        close(rate * (n as f64 + 1.0), fixed[0], 0.25);
+    }
+    let missing = Scenario::from_toml(
+        "duration = \"1 s\"\nlinks.l = { rate = \"1 Mbit/s\", queue = { kind = \"constant-probability\", probability = 0.1, class_probability = { on = 0.1 } } }\n\
+         [groups.a]\nusers = 1\nclass = \"one\"\npath = [\"l\"]\ntraffic = { kind = \"cbr\", rate = \"100 kbit/s\" }",
+    );
+    let why = missing.err().map(|e| e.to_string()).unwrap_or_default();
+    assert_eq!(
+        why,
+        "links.l.queue.class_probability: class \"one\" crosses this link but is missing\n\
+         links.l.queue.class_probability: no packet of class \"on\" crosses this link; did you mean \"one\"?"
+    );
+}
+
+/// An overloaded queue that knows drop preference (dossier c26): of three sources whose packets are positive, neutral and not ECN-capable,
+/// and which together send twice what it carries, the first loses nothing, the last most.
+#[test]
+fn drop_preference_at_an_overloaded_queue() {
+    let text = r#"
+duration = "20 s"
+stages.positive = { kind = "rewriter", ecn = "ect1", re = false }
+stages.neutral = { kind = "rewriter", ecn = "ect1", re = true }
+links.core = { rate = "10 Mbit/s", queue = { kind = "drop-preference", step = "15 packets", limit = "100 packets" } }
+"#;
+    let group = |name: &str, stage: &str| {
+        format!("[groups.{name}]\nusers = 1\npath = [{stage}\"core\"]\ntraffic = {{ kind = \"poisson\", rate = \"6.6 Mbit/s\", packet = \"1000 B\" }}\n")
+    };
+    let text =
+        text.to_owned() + &group("positive", "\"positive\", ") + &group("neutral", "\"neutral\", ") + &group("legacy", "");
+    let r = run(&text, 1);
+    let lost = |name: &str| r.number(&format!("groups.{name}.loss_ratio"));
+    assert_eq!(lost("positive"), 0.0);
+    assert!(lost("neutral") > 0.2 && lost("legacy") > 0.95, "{} {}", lost("neutral"), lost("legacy"));
+}

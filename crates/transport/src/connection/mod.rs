@@ -323,6 +323,12 @@ impl Connection {
         {
             receiver.report(&mut options.attach(packet).report);
         }
+        if acknowledges
+            && profile.ecn == crate::profile::Ecn::ReEcnUnlimited
+            && let Some(receiver) = self.incoming(end)
+        {
+            options.attach(packet).marked = receiver.marked();
+        }
         if self.talk.is_none() {
             return;
         }

@@ -21,6 +21,8 @@ pub(super) struct Exposed {
     speaks: bool,
     /// The last ACK carried ECE.
     pub(super) echoing: bool,
+    /// What re-ECN's counter without end of the last ACK shows.
+    pub(super) shown: u16,
 }
 
 impl Sender {
@@ -41,7 +43,7 @@ impl Sender {
 
     pub(super) fn exposed(profile: &Profile) -> Option<Box<Exposed>> {
         let exposure = Exposure::new(profile.conex?);
-        Some(Box::new(Exposed { exposure, speaks: false, echoing: false }))
+        Some(Box::new(Exposed { exposure, speaks: false, echoing: false, shown: 0 }))
     }
 
     /// The handshake has settled on `mode`. A loss-only sender over IPv4, which never asked for ECN, says ECT(1) all the same: the
@@ -114,7 +116,7 @@ impl Sender {
             !self.exposed.as_mut().is_some_and(|exposed| std::mem::replace(&mut exposed.echoing, true));
         let packets = match episodes {
             // Re-ECN's compatibility mode: one for each rise of ECE (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.4).
-            true if profile.ecn == Ecn::ReEcn => u32::from(rises),
+            true if profile.ecn.is_re_ecn() => u32::from(rises),
             true => u32::from(reduced),
             false => marks,
         };

@@ -478,6 +478,9 @@ impl Sender {
     ) {
         self.clock = stamp(now, profile);
         self.ts_val = carried.ts_val;
+        if let Some(exposed) = &mut self.exposed {
+            exposed.shown = carried.marked;
+        }
         match self.life {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
             // A late report of a duplicate still says something to a sender that may get more to send.
@@ -513,7 +516,7 @@ impl Sender {
         let mode = ecn::settled(profile.ecn, ack.flags);
         let rtt = self.elapsed(ack.stamp, profile);
         self.agree(mode, Some(rtt), self.tries > 1, now, profile);
-        if mode == Ecn::ReEcn && ack.is(flags::AE) {
+        if mode.is_re_ecn() && ack.is(flags::AE) {
             self.hear_marked_syn(now, profile);
         }
         let bits = match mode {
@@ -537,10 +540,10 @@ impl Sender {
         self.life = Life::Open;
         self.timer = Time::NEVER;
         self.marks.mode = mode;
-        if mode == Ecn::ReEcn {
+        if mode.is_re_ecn() {
             self.marks.counter = ecn::first(mode);
         }
-        self.marks.first = profile.ect_where(mode != Ecn::Off);
+        self.marks.first = profile.data_field(mode);
         self.marks.again = profile.ect_where(mode != Ecn::Off && profile.ecn_on_retransmissions);
         self.expose(mode, profile);
         self.limited.switch(Limit::Application, now);
@@ -658,7 +661,12 @@ impl Sender {
     ) -> u32 {
         let marks = match self.marks.mode {
             Ecn::Off => 0,
-            Ecn::Classic | Ecn::PerPacket => u32::from(ack.is(flags::ECE)),
+            Ecn::Classic | Ecn::PerPacket | Ecn::Gateway => u32::from(ack.is(flags::ECE)),
+            Ecn::ReEcnUnlimited => {
+                let shown = self.exposed.as_ref().map_or(0, |exposed| exposed.shown);
+                // An ACK that was overtaken says less than is known.
+                (shown.wrapping_sub(self.marks.reported as u16) as i16).max(0) as u32
+            }
             Ecn::Accurate | Ecn::ReEcn => {
                 let shown = ecn::number_of(ack.flags);
                 let marks = ecn::newly_marked(shown, self.marks.counter, packets);

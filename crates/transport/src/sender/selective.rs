@@ -196,7 +196,7 @@ impl Sender {
         let marks = match self.marks.mode {
             Ecn::Off => 0,
             // What delivers nothing may be old: its counter says nothing.
-            Ecn::Accurate | Ecn::ReEcn if news.segments == 0 => 0,
+            Ecn::Accurate | Ecn::ReEcn | Ecn::ReEcnUnlimited if news.segments == 0 => 0,
             _ => self.congestion_marks(ack, news.segments, news.bytes, now, profile),
         };
         if advanced {

@@ -1,0 +1,149 @@
+//! What does not go together where a network reports congestion to its own ingress: reporters, controllers, tunnels, policers, senders.
+
+use evenflow_base::schema::{Mouth, Value};
+use evenflow_transport::profile::Ecn;
+
+use super::drafts::{GroupDraft, StageDraft};
+use crate::errors::{Errors, join, quoted};
+use crate::model::{Component, Hop};
+
+const REPORTER: &str = "congestion-reporter";
+const CONTROLLER: &str = "congestion-controller";
+
+/// Adds an error for each stage of the loop that could not close it. Said only where all paths and stages are known, and after peers were
+/// tied.
+pub(super) fn check(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
+    let gateway = groups.iter().any(|group| group.profiles().any(|(profile, _)| profile.ecn == Ecn::Gateway));
+    let kind = |i: usize| stages[i].mechanism.map_or("", |mechanism| mechanism.kind);
+    let any = (0..stages.len()).any(|i| [REPORTER, CONTROLLER].contains(&kind(i)) || by_report(&stages[i]));
+    if !any && !gateway {
+        return;
+    }
+    if stages.iter().any(|stage| stage.stage.is_none()) || groups.iter().any(|group| group.path.is_none()) {
+        return;
+    }
+    let mut sound = true;
+    for (i, draft) in stages.iter().enumerate() {
+        let alone = draft.stage.as_ref().is_some_and(|stage| stage.peer.is_none()) && draft.peer.is_none();
+        let wanted = match kind(i) {
+            REPORTER => (CONTROLLER, "hears of what packets met"),
+            CONTROLLER => (REPORTER, "counts what packets met"),
+            _ => continue,
+        };
+        sound &= draft.stage.as_ref().is_some_and(|stage| stage.peer.is_some());
+        if alone {
+            let near: Vec<&str> =
+                (0..stages.len()).filter(|n| kind(*n) == wanted.0).map(|n| stages[n].name.as_str()).collect();
+            let near =
+                if let [one] = near[..] { format!(", for example {}", quoted(one)) } else { String::new() };
+            let why = format!("is required: the stage of kind {} that {}{near}", wanted.0, wanted.1);
+            errors.push(join(&join("stages", &draft.name), "peer"), why);
+        }
+    }
+    if sound {
+        let mut said = Vec::new();
+        for group in groups {
+            on_path(stages, group, &mut said, errors);
+        }
+    }
+}
+
+/// Whether a policer has its round-trip time from reports.
+fn by_report(draft: &StageDraft) -> bool {
+    let word = Value::Word("report".into());
+    draft.stage.as_ref().is_some_and(|stage| stage.spec.values.get("rtt_from") == Some(&word))
+}
+
+fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, errors: &mut Errors) {
+    let path: &[Hop] = group.path.as_deref().unwrap_or_default();
+    let here = |n: usize| format!("{}.path[{n}]", join("groups", &group.name));
+    // Which tunnels are open, and where controllers stand and in which of them.
+    let mut open: Vec<usize> = Vec::new();
+    let mut controllers: Vec<(usize, Option<usize>)> = Vec::new();
+    let (mut links, mut splits) = (0, false);
+    for (n, hop) in path.iter().enumerate() {
+        let Component::Stage(i) = hop.component else {
+            links += 1;
+            continue;
+        };
+        let draft = &stages[i];
+        let (Some(mechanism), Some(stage)) = (draft.mechanism, &draft.stage) else { continue };
+        match mechanism.traits.mouth {
+            Some(Mouth::Ingress) if !hop.against => open.push(i),
+            Some(Mouth::Egress) if !hop.against => _ = open.pop(),
+            _ => {}
+        }
+        let own = quoted(&draft.name);
+        match mechanism.kind {
+            CONTROLLER => {
+                controllers.push((i, open.last().copied()));
+                let split = stage.spec.values.get("mode") == Some(&Value::Word("split".into()));
+                splits |= split;
+                if split && links > 0 {
+                    errors.push(
+                        here(n),
+                        format!(
+                            "{own} sets ECE for senders that stand at it, but there are links before it; nearest: put it first, or mode = \
+                             \"police\""
+                        ),
+                    );
+                }
+            }
+            REPORTER => {
+                let Some((_, tunnel)) = controllers.iter().find(|(of, _)| Some(*of) == stage.peer) else {
+                    let peer = stage.peer.map_or("", |peer| &stages[peer].name);
+                    errors.push(
+                        here(n),
+                        format!("{own} counts what its peer has let in; put {} before it", quoted(peer)),
+                    );
+                    continue;
+                };
+                if *tunnel != open.last().copied() {
+                    errors.push(
+                        here(n),
+                        format!("{own} and its peer are not in the same tunnel, and would not mean the same packets by a number"),
+                    );
+                }
+                if let Some(ingress) = tunnel.filter(|ingress| !numbered(&stages[*ingress])) {
+                    let at = join(&join("stages", &stages[ingress].name), "overhead");
+                    if !said.contains(&at) {
+                        let why = format!(
+                            "has no sequence numbers, and {own} could tell nothing of what is lost, nor whose a mark is; nearest: \
+                             \"gtp-u-sequence\""
+                        );
+                        errors.push(&at, why);
+                        said.push(at);
+                    }
+                }
+            }
+            _ if by_report(draft) && !controllers.iter().any(|(_, tunnel)| tunnel.is_some()) => {
+                errors.push(
+                    here(n),
+                    format!(
+                        "{own} has its round-trip time from reports, and no {CONTROLLER} in a tunnel stands before it; nearest: rtt_from = \
+                         \"handshake\""
+                    ),
+                );
+            }
+            _ => {}
+        }
+    }
+    for (profile, at) in group.profiles() {
+        if profile.ecn == Ecn::Gateway && !splits {
+            let at = join(at, "ecn");
+            if !said.contains(&at) {
+                let why = format!(
+                    "\"gateway\" is for senders whose ACKs pass a {CONTROLLER} with mode = \"split\", and there is none on their path; nearest: \"off\""
+                );
+                errors.push(&at, why);
+                said.push(at);
+            }
+        }
+    }
+}
+
+/// Whether a tunnel numbers its packets.
+fn numbered(draft: &StageDraft) -> bool {
+    let word = Value::Word("gtp-u-sequence".into());
+    draft.stage.as_ref().is_some_and(|stage| stage.spec.values.get("overhead") == Some(&word))
+}

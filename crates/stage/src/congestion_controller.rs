@@ -1,0 +1,363 @@
+//! Congestion controller: the end of re-ECN's loop where packets enter a network. It hears from its peer what they met, declares it on
+//! those that follow, and tells policers behind it the round-trip time.
+//!
+//! The PDN gateway of Zhang et al. 2011 (section III.B, steps 3 to 5): what the reporter counts is owed, and each packet declares one of it on
+//! its outer header (Re-Echo), else nothing (RECT), or credit at the start (FNE). Whose congestion it was follows from the report's list, or is
+//! shared by bytes where there is none. With `split` the gateway also sets ECE on acknowledgements that pass to senders which stand there, for
+//! these know no ECN. Not here: who is punished ([`crate::reecn_policer`], behind it), and the reports ([`crate::congestion_reporter`]).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use evenflow_base::schema::{Deviation, Mechanism, Observable, Problem, Room, Traits, Values, Ways};
+use evenflow_base::{Codepoint, Duration, Ecn, Packet, Time, flags};
+
+use crate::congestion_policer::word;
+use crate::congestion_reporter::Report;
+use crate::station::{Cx, Owner, Pass, Station};
+use crate::{Kept, Message};
+
+/// The configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Sets ECE on acknowledgements.
+    pub split: bool,
+    /// What is owed is a flow's, not the bearer's.
+    pub by_flow: bool,
+}
+
+/// What a bearer or flow owes and has said.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    /// Reports that are owed, packets.
+    owed: f64,
+    sent: u64,
+    last: Time,
+}
+
+/// A first packet after this is a start (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.6).
+const PAUSE: Duration = Duration(1_000_000_000);
+
+impl Account {
+    /// What the packet says that leaves at `now`.
+    fn say(&mut self, now: Time) -> Codepoint {
+        let idle = self.sent > 0 && now.since(self.last) > PAUSE;
+        self.sent += 1;
+        self.last = now;
+        if self.owed >= 1.0 {
+            self.owed -= 1.0;
+            Codepoint::ReEcho
+        } else if idle || self.sent == 1 || self.sent == 3 {
+            Codepoint::Credit
+        } else {
+            Codepoint::NotMarked
+        }
+    }
+}
+
+/// A packet that was sent and may be in a report.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    number: u64,
+    flow: u64,
+    size: u16,
+    at: Time,
+}
+
+/// The most that is remembered of a bearer: the numbers of 16 bits.
+const MOST: usize = 1 << 16;
+/// How long before the last that came a number may still be listed: more than any sound `reordering`.
+const SLACK: u64 = 1024;
+
+/// A bearer, that is a tunnel.
+#[derive(Clone, Debug, Default)]
+struct Bearer {
+    account: Account,
+    sent: VecDeque<Sent>,
+    /// The last number; absent: nothing was sent.
+    newest: Option<u64>,
+    /// The last number that a report has covered.
+    covered: u64,
+    /// What the last report said: received, marked, lost.
+    known: (u64, u64, u64),
+    rtt: Option<Duration>,
+}
+
+impl Bearer {
+    /// Notes a packet; `sequence` is its number in the tunnel.
+    fn note(&mut self, sequence: Option<u16>, flow: u64, size: u16, at: Time) {
+        let number = match (self.newest, sequence) {
+            (None, sequence) => (1 << 16) + u64::from(sequence.unwrap_or(0)),
+            (Some(newest), None) => newest + 1,
+            (Some(newest), Some(sequence)) => newest + u64::from(sequence.wrapping_sub(newest as u16)),
+        };
+        if self.newest.is_none() {
+            self.covered = number - 1;
+        }
+        self.newest = Some(number);
+        if self.sent.len() == MOST {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(Sent { number, flow, size, at });
+    }
+
+    /// A number of 16 bits, of which the newest sent is the highest.
+    fn number(&self, sequence: u16) -> u64 {
+        let newest = self.newest.unwrap_or(1 << 16);
+        newest - u64::from((newest as u16).wrapping_sub(sequence))
+    }
+
+    fn find(&self, number: u64) -> Option<Sent> {
+        let at = self.sent.binary_search_by_key(&number, |sent| sent.number).ok()?;
+        self.sent.get(at).copied()
+    }
+}
+
+/// A flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    account: Account,
+    /// The next acknowledgement tells of congestion.
+    echo: bool,
+    echoed: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    reports: u64,
+    stale: u64,
+    marked: u64,
+    lost: u64,
+    received: u64,
+    volume: f64,
+    unlisted: f64,
+    re_echoed: u64,
+    credits: u64,
+    echoes: u64,
+}
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct CongestionController {
+    params: Params,
+    bearers: BTreeMap<Option<u32>, Bearer>,
+    flows: Kept<Flow>,
+    counts: Counts,
+}
+
+/// How long a silent flow is remembered (draft-wagner-conex-audit-02 section 2.2).
+const IDLE: Duration = Duration(60_000_000_000);
+
+impl CongestionController {
+    /// A controller that has seen nothing.
+    pub fn new(params: Params) -> CongestionController {
+        CongestionController {
+            params,
+            bearers: BTreeMap::new(),
+            flows: Kept::new(Some(IDLE)),
+            counts: Counts::default(),
+        }
+    }
+
+    /// A report has come.
+    fn hear(&mut self, report: &Report, now: Time) {
+        let (flows, counts) = (&mut self.flows, &mut self.counts);
+        let Some(bearer) = self.bearers.get_mut(&report.tunnel) else { return };
+        counts.reports += 1;
+        let (received, marked, lost) = bearer.known;
+        if report.received.0 < received {
+            counts.stale += 1; // overtaken by a later one, which has said all of it
+            return;
+        }
+        let news = (report.marked.0.saturating_sub(marked)) + report.lost.saturating_sub(lost);
+        counts.received += report.received.0 - received;
+        counts.marked += report.marked.0.saturating_sub(marked);
+        counts.lost += report.lost.saturating_sub(lost);
+        bearer.known = (report.received.0, report.marked.0.max(marked), report.lost.max(lost));
+        let last = report.last.map(|last| bearer.number(last));
+        if let Some(sent) = last.and_then(|last| bearer.find(last)) {
+            let sample = (now - sent.at).0.saturating_sub(report.held.0);
+            // RFC 6298 section 2.3: an eighth of each sample.
+            let smoothed = bearer.rtt.map_or(sample, |rtt| rtt.0 - rtt.0 / 8 + sample / 8);
+            bearer.rtt = Some(Duration(smoothed));
+        }
+        bearer.account.owed += news as f64;
+        let mut hit: BTreeSet<u64> = BTreeSet::new();
+        let mut charge = |flow: u64, packets: f64| {
+            flows.of(flow, now, Flow::default).account.owed += packets;
+            hit.insert(flow);
+        };
+        let mut listed = 0.0;
+        for number in report.list.iter().map(|sequence| bearer.number(*sequence)) {
+            if let Some(sent) = bearer.find(number) {
+                charge(sent.flow, 1.0);
+                counts.volume += f64::from(sent.size);
+                listed += 1.0;
+            }
+        }
+        // What no list names is shared by bytes among the packets that this report is the first to cover.
+        let rest = (news as f64 - listed).max(0.0);
+        let upto = last.unwrap_or(u64::MAX);
+        let window = || bearer.sent.iter().filter(|sent| sent.number > bearer.covered && sent.number <= upto);
+        let (packets, bytes) =
+            window().fold((0.0, 0.0), |(n, bytes), sent| (n + 1.0, bytes + f64::from(sent.size)));
+        if rest > 0.0 && bytes > 0.0 {
+            window().for_each(|sent| charge(sent.flow, rest * f64::from(sent.size) / bytes));
+            counts.volume += rest * bytes / packets;
+        }
+        counts.unlisted += rest;
+        bearer.covered = bearer.covered.max(last.or(bearer.newest).unwrap_or(0));
+        let kept = if report.last.is_some() { bearer.covered.saturating_sub(SLACK) } else { bearer.covered };
+        while bearer.sent.front().is_some_and(|sent| sent.number <= kept) {
+            bearer.sent.pop_front();
+        }
+        // Once a round trip of reports (Zhang et al. 2011 section III.B).
+        let rtt = bearer.rtt.unwrap_or(Duration::ZERO);
+        for flow in hit.into_iter().filter(|_| self.params.split) {
+            let flow = flows.of(flow, now, Flow::default);
+            if flow.echoed.is_none_or(|at| now.since(at) >= rtt) {
+                (flow.echo, flow.echoed) = (true, Some(now));
+            }
+        }
+    }
+}
+
+impl Station for CongestionController {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<CongestionController, Vec<Problem>> {
+        Ok(CongestionController::new(Params {
+            split: values.word("mode") == "split",
+            by_flow: values.word("account") == "flow",
+        }))
+    }
+
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        if packet.is_of_stage() {
+            return Pass::On;
+        }
+        let header = cx.options.of(packet).outermost();
+        let bearer = self.bearers.entry(header.map(|header| header.tunnel)).or_default();
+        let sequence = header.filter(|header| header.numbered).map(|header| header.sequence);
+        bearer.note(sequence, cx.whose.flow, packet.size, cx.now);
+        let account = match self.params.by_flow {
+            true => &mut self.flows.of(cx.whose.flow, cx.now, Flow::default).account,
+            false => &mut bearer.account,
+        };
+        let says = account.say(cx.now);
+        self.counts.re_echoed += u64::from(says == Codepoint::ReEcho);
+        self.counts.credits += u64::from(says == Codepoint::Credit);
+        // A mark that was made before stays.
+        if packet.ecn() != Ecn::Congestion {
+            packet.set_ecn(says.ecn());
+        }
+        packet.set_re(says.re());
+        if let Some(rtt) = bearer.rtt {
+            cx.options.tell_round_trip(packet, rtt);
+        }
+        Pass::On
+    }
+
+    fn backward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        let answers = packet.is(flags::ACK) && !packet.is(flags::SYN | flags::RST);
+        if self.params.split && answers && self.flows.get(cx.whose.flow).is_some_and(|flow| flow.echo) {
+            self.flows.of(cx.whose.flow, cx.now, Flow::default).echo = false;
+            packet.flags |= flags::ECE;
+            self.counts.echoes += 1;
+        }
+        Pass::On
+    }
+
+    fn receive(&mut self, message: Message, cx: &mut Cx) {
+        if let Message::Report(report) = message {
+            self.hear(&report, cx.now);
+        }
+    }
+
+    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
+        let counts = &self.counts;
+        match name {
+            "congestion_volume" => Some(counts.volume),
+            "marked" => Some(counts.marked as f64),
+            "lost" => Some(counts.lost as f64),
+            "congestion" => {
+                let sent = counts.received + counts.lost;
+                (sent > 0).then(|| (counts.marked + counts.lost) as f64 / sent as f64)
+            }
+            "re_echoed" => Some(counts.re_echoed as f64),
+            "credits" => Some(counts.credits as f64),
+            "owed" => Some(match self.params.by_flow {
+                true => self.flows.iter().map(|(_, flow)| flow.account.owed).sum(),
+                false => self.bearers.values().map(|bearer| bearer.account.owed).sum(),
+            }),
+            "reports" => Some(counts.reports as f64),
+            "stale" => Some(counts.stale as f64),
+            "unlisted" => Some(counts.unlisted),
+            "bearers" => Some(self.bearers.len() as f64),
+            "rtt" => {
+                let known: Vec<f64> =
+                    self.bearers.values().filter_map(|b| b.rtt).map(Duration::seconds).collect();
+                (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+            }
+            "echoes" => Some(counts.echoes as f64),
+            _ => None,
+        }
+    }
+}
+
+const fn count(name: &'static str, unit: &'static str, doc: &'static str) -> Observable {
+    Observable { name, unit, doc }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "congestion-controller",
+    room: Room::Stage,
+    traits: Traits { ways: Ways::Both, peers: &["congestion-reporter"], accounts: true, ..Mechanism::PLAIN },
+    title: "Congestion controller",
+    doc: "Hears from its peer, a congestion-reporter, what packets met, and declares it on those that follow by re-ECN's codes on their outer header: \
+          Re-Echo for each that was marked or lost, FNE on packets 1 and 3 and after a second of silence, else RECT. Policers behind it take the \
+          round-trip time of reports with rtt_from = \"report\". It stands behind a tunnel's ingress: the PDN gateway of re-ECN's infrastructure mode. \
+          Without a tunnel it writes on the packets themselves: a source that declares honestly, whatever it is.",
+    source: "Zhang et al. 2011 section III.B, steps 3 to 5",
+    params: &[
+        word(
+            "mode",
+            &["police", "split"],
+            "police",
+            "Zhang et al. 2011 sections III.B and V: what slows the sender down is left open",
+            "What slows senders down that know no ECN: policers behind the stage; or ECE, which it sets on one passing acknowledgement a round trip \
+             of reports, for TCP senders that stand at the gateway, with ecn = \"gateway\".",
+        ),
+        word(
+            "account",
+            &["bearer", "flow"],
+            "bearer",
+            "Zhang et al. 2011 section III.B: congestion-volume of flow, user or customer",
+            "Whose packets declare what was met, and begin with credit: those of the tunnel, or of the flow whose packets they were.",
+        ),
+    ],
+    observables: &[
+        count(
+            "congestion_volume",
+            "B",
+            "Bytes of packets that were marked or lost, as reported, headers included: the rank of an offender.",
+        ),
+        count("marked", "packets", "Packets that were marked, as reported."),
+        count("lost", "packets", "Packets that were lost, as reported."),
+        count("congestion", "1", "Share of packets that were marked or lost; null: no report has come."),
+        count("re_echoed", "packets", "Packets that declared congestion."),
+        count("credits", "packets", "Packets of credit, FNE."),
+        count("owed", "packets", "Congestion that is reported and not yet declared."),
+        count("reports", "packets", "Reports that came."),
+        count("stale", "packets", "Those that a later one had overtaken."),
+        count("unlisted", "packets", "Congestion that no list named, shared by bytes."),
+        count("bearers", "tunnels", "Tunnels whose packets came."),
+        count("rtt", "s", "Round trip of reports, mean over tunnels; null: none came."),
+        count("echoes", "packets", "Acknowledgements on which it has set ECE."),
+    ],
+    counters: &[],
+    deviations: &[Deviation {
+        what: "What a policer behind it drops is missing at the reporter, and counts as congestion.",
+        why: "Numbers are given at the tunnel's ingress, before the policer. A drop is a loss, and re-ECN declares losses.",
+    }],
+};

@@ -1,0 +1,314 @@
+//! Congestion reporter: counts, where packets leave a network, which of them met congestion in it, and tells its peer where they came in.
+//!
+//! The eNodeB of Zhang et al. 2011 (section III.B, step 3): the loop of re-ECN closed inside the network, so that no terminal changes. It
+//! stands inside a tunnel, before the egress, where it sees both fields: a packet whose outer or inner field is marked counts once. Numbers
+//! that are missing are losses. Counters are cumulative, so that a report that is lost costs time and no accuracy; whose the marks were is
+//! in a list, and goes with it. Without a tunnel it counts marks alone. Not here: what becomes of reports ([`crate::congestion_controller`]).
+
+use std::collections::BTreeMap;
+
+use evenflow_base::schema::{
+    Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Values,
+};
+use evenflow_base::{Duration, Ecn, Packet, Time};
+
+use crate::Message;
+use crate::station::{Cx, Own, Owner, Pass, Station, To, Whose};
+use crate::tunnel::Numbers;
+
+/// What the reporter says of one bearer. All counts are since the bearer's first packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The tunnel's number; absent: packets were in none.
+    pub tunnel: Option<u32>,
+    /// The number of the packet that came last, where packets have one.
+    pub last: Option<u16>,
+    /// For how long that has been here.
+    pub held: Duration,
+    /// Packets and bytes, headers included.
+    pub received: (u64, u64),
+    /// Those of them that met congestion, by either field.
+    pub marked: (u64, u64),
+    /// Those marked outside.
+    pub marked_outside: u64,
+    /// Packets that are missing.
+    pub lost: u64,
+    /// Numbers of those that were marked or lost since the last report, where they are listed.
+    pub list: Vec<u16>,
+}
+
+/// The configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Params {
+    /// The least time between two reports on a bearer, but for early ones.
+    pub every: Duration,
+    /// So much congestion is reported at once.
+    pub early: u64,
+    /// Whether reports list what was marked or lost.
+    pub list: bool,
+    /// Bytes of a report without a list.
+    pub size: u16,
+    /// The share of reports that get lost besides those that queues and links lose.
+    pub loss: f64,
+    /// Numbers after a missing one by which it is lost.
+    pub reordering: u32,
+}
+
+/// Bytes of a number in the list.
+const ENTRY: usize = 4;
+
+/// A bearer, that is a tunnel.
+#[derive(Clone, Debug, Default)]
+struct Bearer {
+    numbers: Numbers,
+    /// What the next report says.
+    report: Report,
+    /// When the last packet came.
+    at: Time,
+    /// Something has come since the last report.
+    news: bool,
+    /// Congestion since then.
+    since: u64,
+    /// No report before then.
+    due: Time,
+    along: Whose,
+}
+
+/// The reporter.
+#[derive(Clone, Debug)]
+pub struct CongestionReporter {
+    params: Params,
+    bearers: BTreeMap<Option<u32>, Bearer>,
+    alarm: Time,
+    reports: u64,
+    reports_lost: u64,
+}
+
+impl CongestionReporter {
+    /// A reporter that has seen nothing.
+    pub fn new(params: Params) -> CongestionReporter {
+        CongestionReporter {
+            params,
+            bearers: BTreeMap::new(),
+            alarm: Time::NEVER,
+            reports: 0,
+            reports_lost: 0,
+        }
+    }
+
+    fn send(params: &Params, bearer: &mut Bearer, cx: &mut Cx) -> bool {
+        let list = std::mem::take(&mut bearer.report.list);
+        let size = usize::from(params.size) + ENTRY * list.len();
+        let report = Report { list, held: cx.now - bearer.at, ..bearer.report.clone() };
+        (bearer.news, bearer.since, bearer.due) = (false, 0, cx.now + params.every);
+        if params.loss > 0.0 && cx.stream.open01() < params.loss {
+            return false;
+        }
+        cx.send(Own {
+            to: To::Peer,
+            size: u16::try_from(size).unwrap_or(u16::MAX),
+            class: bearer.along.class,
+            along: bearer.along,
+            message: Some(Message::Report(Box::new(report))),
+        });
+        true
+    }
+
+    fn count(&mut self, sent: bool) {
+        self.reports += 1;
+        self.reports_lost += u64::from(!sent);
+    }
+
+    /// Asks for the alarm at `at`, if that is before the one that is set.
+    fn alarm(&mut self, at: Time, cx: &mut Cx) {
+        if at < self.alarm {
+            self.alarm = at;
+            cx.wake_at(at);
+        }
+    }
+
+    fn sum(&self, of: impl Fn(&Bearer) -> u64) -> f64 {
+        self.bearers.values().map(of).sum::<u64>() as f64
+    }
+}
+
+impl Station for CongestionReporter {
+    const TABLE: &'static Mechanism = &TABLE;
+
+    fn build(values: &Values, _owner: Owner) -> Result<CongestionReporter, Vec<Problem>> {
+        Ok(CongestionReporter::new(Params {
+            every: values.duration("every"),
+            early: values.number("early") as u64,
+            list: values.flag("list"),
+            size: values.number("size") as u16,
+            loss: values.number("loss"),
+            reordering: values.number("reordering") as u32,
+        }))
+    }
+
+    fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
+        if packet.is_of_stage() {
+            return Pass::On;
+        }
+        let (inner, outer, depth) = cx.options.of(packet).layers(packet.ip);
+        let header = outer[..depth].last();
+        let params = self.params;
+        let bearer = self.bearers.entry(header.map(|header| header.tunnel)).or_default();
+        let before = bearer.report.lost;
+        let report = &mut bearer.report;
+        if let Some(header) = header {
+            report.tunnel = Some(header.tunnel);
+            if header.numbered {
+                report.last = Some(header.sequence);
+                let list = &mut report.list;
+                bearer.numbers.arrive_telling(header.sequence, u64::from(params.reordering), |number| {
+                    if params.list {
+                        list.push(number as u16);
+                    }
+                });
+                report.lost = bearer.numbers.lost();
+            }
+        }
+        let outside = packet.ecn() == Ecn::Congestion;
+        let marked = outside || Ecn::of(inner) == Ecn::Congestion;
+        let bytes = u64::from(packet.size);
+        report.received = (report.received.0 + 1, report.received.1 + bytes);
+        if marked {
+            report.marked = (report.marked.0 + 1, report.marked.1 + bytes);
+            report.marked_outside += u64::from(outside);
+            if params.list
+                && let Some(last) = report.last
+            {
+                report.list.push(last);
+            }
+        }
+        bearer.since += u64::from(marked) + (report.lost - before);
+        (bearer.news, bearer.at, bearer.along) = (true, cx.now, cx.whose);
+        if bearer.since >= params.early || bearer.due <= cx.now {
+            let sent = CongestionReporter::send(&params, bearer, cx);
+            self.count(sent);
+        } else {
+            let due = bearer.due;
+            self.alarm(due, cx);
+        }
+        Pass::On
+    }
+
+    fn wake(&mut self, cx: &mut Cx) {
+        self.alarm = Time::NEVER;
+        let mut next = Time::NEVER;
+        let (mut all, mut gone) = (0, 0);
+        for bearer in self.bearers.values_mut().filter(|bearer| bearer.news) {
+            if bearer.due <= cx.now {
+                all += 1;
+                gone += u64::from(!CongestionReporter::send(&self.params, bearer, cx));
+            } else {
+                next = next.min(bearer.due);
+            }
+        }
+        (self.reports, self.reports_lost) = (self.reports + all, self.reports_lost + gone);
+        self.alarm(next, cx);
+    }
+
+    fn observe(&self, name: &str, _now: Time) -> Option<f64> {
+        match name {
+            "reports" => Some(self.reports as f64),
+            "reports_lost" => Some(self.reports_lost as f64),
+            "received" => Some(self.sum(|b| b.report.received.0)),
+            "received_bytes" => Some(self.sum(|b| b.report.received.1)),
+            "marked" => Some(self.sum(|b| b.report.marked.0)),
+            "marked_bytes" => Some(self.sum(|b| b.report.marked.1)),
+            "marked_outside" => Some(self.sum(|b| b.report.marked_outside)),
+            "lost" => Some(self.sum(|b| b.report.lost)),
+            "late" => Some(self.sum(|b| b.numbers.late())),
+            "unreported" => Some(self.sum(|b| b.since)),
+            _ => None,
+        }
+    }
+}
+
+const PAPER: &str = "Zhang et al. 2011 section III.B, step 3";
+
+const fn count(name: &'static str, unit: &'static str, doc: &'static str) -> Observable {
+    Observable { name, unit, doc }
+}
+
+/// Its table.
+pub static TABLE: Mechanism = Mechanism {
+    kind: "congestion-reporter",
+    room: Room::Stage,
+    traits: Traits { sends: true, peers: &["congestion-controller"], ..Mechanism::PLAIN },
+    title: "Congestion reporter",
+    doc: "Counts for each tunnel that packets come through what was received, marked outside or inside (each packet once), and lost, and reports that \
+          to its peer, the congestion-controller behind the tunnel's ingress. It stands before the egress: the eNodeB of re-ECN's infrastructure mode. \
+          Reports travel back along the path and may be lost like any packet.",
+    source: PAPER,
+    params: &[
+        Param {
+            name: "every",
+            ty: Type::Duration,
+            default: Fallback::Text("200 ms"),
+            range: Range::POSITIVE,
+            source: "Zhang et al. 2011 section III.B: once a round trip, or more seldom",
+            doc: "The time between two reports on a tunnel; none where nothing has come.",
+        },
+        Param {
+            name: "early",
+            ty: Type::Integer,
+            default: Fallback::Text("32"),
+            range: Range::FROM_ONE,
+            source: "our choice: a burst of marks should not wait",
+            doc: "So many packets that were marked or lost are reported at once.",
+        },
+        Param {
+            name: "list",
+            ty: Type::Flag,
+            default: Fallback::Text("true"),
+            range: Range::ANY,
+            source: PAPER,
+            doc: "Whether reports list the numbers of what was marked or lost, 4 B each, so that the peer knows whose it was.",
+        },
+        Param {
+            name: "size",
+            ty: Type::Bytes,
+            default: Fallback::Text("48 B"),
+            range: Range { min: 1.0, closed: true, max: 1500.0 },
+            source: "our choice: headers of IPv4, UDP and GTP-U, and four counters of three bytes",
+            doc: "Bytes of a report without its list.",
+        },
+        Param {
+            name: "loss",
+            ty: Type::Number,
+            default: Fallback::Text("0"),
+            range: Range { min: 0.0, closed: true, max: 1.0 },
+            source: "our choice: what reports lose, apart from what ACKs lose",
+            doc: "The share of reports that get lost, besides those that queues and links lose.",
+        },
+        Param {
+            name: "reordering",
+            ty: Type::Integer,
+            default: Fallback::Text("3"),
+            range: Range { min: 1.0, closed: true, max: 1000.0 },
+            source: "RFC 5681 section 3.2: three duplicate acknowledgements",
+            doc: "How many numbers on a missing one is lost, not late.",
+        },
+    ],
+    observables: &[
+        count("reports", "packets", "Reports made."),
+        count("reports_lost", "packets", "Those of them that loss has taken."),
+        count("received", "packets", "Packets that came."),
+        count("received_bytes", "B", "Their bytes, headers included."),
+        count("marked", "packets", "Packets of which a field was marked, outside or inside, each once."),
+        count("marked_bytes", "B", "Their bytes."),
+        count("marked_outside", "packets", "Packets marked outside."),
+        count("lost", "packets", "Numbers that are missing; 0 where packets have none."),
+        count("late", "packets", "Packets that came after they had been counted as lost, or twice."),
+        count("unreported", "packets", "Marked or lost since the last report."),
+    ],
+    counters: &[],
+    deviations: &[evenflow_base::schema::Deviation {
+        what: "What the eNodeB's own queue drops or marks is not told apart from what others do.",
+        why: "The paper has counters for both. A queue of the eNodeB stands on the link before the reporter: its drops are missing numbers, its marks \
+              are marks, and the sum is the same.",
+    }],
+};
