@@ -219,3 +219,11 @@ def test_a_connection_that_is_opened_on_the_way_has_a_window_while_it_is_open() 
     assert times[open_].min() <= 0.5
     assert 30 <= times[open_].max() < 32
     assert window[open_].min() >= 2
+
+
+@pytest.mark.parametrize("tuner", ["request", "handshake", "timestamps"])
+def test_the_gateway_measures_the_whole_round_trip_in_each_way(tuner: str) -> None:
+    """100 ms are on the server's side; a tick of the server's clock is 4 ms."""
+    o = replace(USUAL, tuner=tuner)
+    stage = run(net.scenario(o, net.WL, net.CUBIC, net.RWTM, **CALM), seed=1).json["stages"][net.TUNER]
+    assert 0.1 <= stage["rtt"] < 0.109

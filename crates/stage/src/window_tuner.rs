@@ -143,7 +143,9 @@ impl WindowTuner {
                 (known.syn, known.greeted) = (Some((cx.way, cx.now)), false);
             }
             if cx.way == Way::Forward {
-                known.clock = Some(packet.stamp);
+                // what acknowledges echoes a stamp, and has its own beside it
+                let own = packet.is(flags::ACK);
+                known.clock = Some(if own { cx.options.of(packet).ts_val } else { packet.stamp });
             }
             return None;
         }
@@ -365,6 +367,9 @@ mod tests {
             if window.is_some() || scale.is_some() || packet.payload > 0 {
                 let carried = self.hand.options.attach(&mut packet);
                 (carried.window, carried.scale, carried.ack) = (window, scale, ack);
+                if packet.is(flags::SYN) && packet.is(flags::ACK) {
+                    (carried.ts_val, packet.stamp) = (packet.stamp, 0);
+                }
             }
             self.hand.way = way;
             let mut cx = self.hand.cx(Time::from_seconds(ms / 1e3));

@@ -342,6 +342,10 @@ impl Connection {
             options.attach(packet).ts_val = profile.clock_at(now);
         }
         if self.tail(end).buffer.is_some() && segment.flags & flags::RST == 0 {
+            if acknowledges && segment.flags & flags::SYN != 0 {
+                // it echoes a stamp, and who measures round trips on the way needs its own
+                options.attach(packet).ts_val = profile.clock_at(now);
+            }
             self.attach_window(end, segment, options.attach(packet), profile);
         }
     }
