@@ -89,7 +89,6 @@ impl Engine {
     }
 
     /// Calls a stage without a packet.
-    #[inline(never)]
     fn call(&mut self, index: u32, now: Time, what: impl FnOnce(&mut evenflow_stage::Stage, &mut Cx)) {
         let whose = self.whose(self.net.stages[index as usize].home);
         let slot = &mut self.net.stages[index as usize];
@@ -239,8 +238,7 @@ impl Engine {
         self.advance_agenda(key);
     }
 
-    /// A stage's alarm goes off, unless it was set anew. Apart: what all kinds do then is much code, and the loop of events needs its registers.
-    #[inline(never)]
+    /// A stage's alarm goes off, unless it was set anew.
     pub(super) fn wake_stage(&mut self, index: u32, fired: Key, now: Time) {
         let slot = &mut self.net.stages[index as usize];
         if slot.wake != time_of(fired) {
