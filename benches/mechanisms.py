@@ -79,6 +79,10 @@ LINKS: dict[str, dict[str, Any]] = {
     "jitter, reordering": {"links.bottleneck.jitter": {"normal": "1 ms", "order": "reorder"}},
     "loss": {"links.bottleneck.loss": {"probability": 0.001}},
     "loss in a window": {"links.bottleneck.loss": {"probability": 0.002, "from": "3 s", "until": "4 s"}},
+    "loss in bursts": {"links.bottleneck.loss": {"probability": 0.001, "burst": 5}},
+    "loss, sent again": {
+        "links.bottleneck.loss": {"probability": 0.001, "retransmissions": 3, "retransmission_delay": "1 ms"}
+    },
     "loss of every 1000th": {"links.bottleneck.loss": {"every": 1000}},
     "rate in steps": {"links.bottleneck.rate": {"steps": [["0 s", "100 Mbit/s"], ["2 s", "95 Mbit/s"]]}},
 }

@@ -1,9 +1,9 @@
 """A Linux kernel's tunnels beside the rules of docs/tunnels.md: what happens to the ECN field at both ends.
 
 `linux/tunnels.py` builds one in a namespace, or in a user-mode kernel where the running one has no such device, and
-looks at all four fields that go in and all sixteen pairs that come out. Ours are tables of `ef.tunnel_table()`: RFC 3168
-at the ingress, RFC 6040 at the egress. That a kernel still does the former was known from its sources before this was
-written.
+looks at all four fields that go in and all sixteen pairs that come out. Ours are tables of `ef.tunnel_table()`: RFC
+3168 at the ingress, RFC 6040 at the egress. That a kernel still does the former was known from its sources before this
+was written.
 """
 
 from __future__ import annotations

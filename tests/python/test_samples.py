@@ -23,8 +23,13 @@ NAMES = [t["kind"] for t in schema()["mechanisms"] if t["kind"] not in ("scenari
 NAMES += [p["name"] for p in schema()["profiles"]]
 
 
-TUNNEL = {"tunnel-ingress": ("out", "tunnel-egress"), "tunnel-egress": ("into", "tunnel-ingress")}
-"""The other end of a tunnel, by the name that the sample has for it."""
+ENDS = {
+    "congestion-controller": ("report", "congestion-reporter"),
+    "congestion-reporter": ("gateway", "congestion-controller"),
+    "tunnel-ingress": ("out", "tunnel-egress"),
+    "tunnel-egress": ("into", "tunnel-ingress"),
+}
+"""The other end of a tunnel or of reports, by the name that the sample has for it."""
 
 
 def _parsed(line: str) -> tuple[str, Any]:
@@ -38,11 +43,11 @@ def test_it_is_valid_and_names_the_mechanism(name: str) -> None:
     assert "\n" not in line
     path, value = _parsed(line)
     scenario = ef.Scenario(tomllib.loads(BASE)).set(path, value)
-    if name in TUNNEL:
-        other = TUNNEL[name]
+    if name in ENDS:
+        other = ENDS[name]
         scenario = scenario.set(f"stages.{other[0]}", {"kind": other[1]})
         ends = [path.split(".")[1], other[0]]
-        into, out = ends if name == "tunnel-ingress" else ends[::-1]
+        into, out = ends if name in ("tunnel-ingress", "congestion-controller") else ends[::-1]
         scenario = scenario.set("groups.users.path", [into, "bottleneck", out])
     elif path.startswith("stages."):
         scenario = scenario.set("groups.users.path", [path.split(".")[1], "bottleneck"])

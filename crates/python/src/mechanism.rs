@@ -129,8 +129,12 @@ impl Inner {
             }
             Room::Queue => Object::Queue(
                 Box::new(
-                    Admission::build(kind, &values, LinkFacts { rate, delay: Duration::ZERO, classes: &classes })
-                        .map_err(problems)?,
+                    Admission::build(
+                        kind,
+                        &values,
+                        LinkFacts { rate, delay: Duration::ZERO, classes: &classes },
+                    )
+                    .map_err(problems)?,
                 ),
                 Limit::new(limit.as_ref()),
             ),

@@ -92,7 +92,8 @@ mod tests {
             let mut packet = Packet::new(0, 1500, 1448).with_ecn(codepoint.ecn());
             packet.set_re(codepoint.re());
             let mut at = |packets: u32| {
-                let seen = Occupancy { packets, bytes: 0, rate: None, full: packets >= 100, idle_since: None };
+                let seen =
+                    Occupancy { packets, bytes: 0, rate: None, full: packets >= 100, idle_since: None };
                 rule.admit(&mut packet, Time::ZERO, &seen, &mut stream)
             };
             let why = if from == 100 { Reason::Limit } else { Reason::Early };

@@ -33,7 +33,8 @@ fn rule(kind: &str) -> Admission {
         _ => Vec::new(),
     };
     values.0.extend(params);
-    Admission::build(kind, &values, LinkFacts { rate: Some(RATE), delay: Duration::ZERO, classes: &[] }).expect("sound")
+    Admission::build(kind, &values, LinkFacts { rate: Some(RATE), delay: Duration::ZERO, classes: &[] })
+        .expect("sound")
 }
 
 fn leaf(discipline: Discipline) -> ClassParams {

@@ -338,7 +338,9 @@ impl World {
         let World { rate, delay, link, weight, other, .. } = self;
         let path = match other {
             other if other.is_empty() => r#"["access", "label", "bottleneck"]"#,
-            other if other.contains("ingress") || other.contains("controller") => r#"["access", "other", "bottleneck", "label"]"#,
+            other if other.contains("ingress") || other.contains("controller") => {
+                r#"["access", "other", "bottleneck", "label"]"#
+            }
             _ => r#"["access", "label", "bottleneck", "other"]"#,
         };
         let other = if other.is_empty() {
@@ -546,9 +548,11 @@ fn every_stage() {
         let other = TUNNEL.iter().find(|(own, _)| *own == kind).map_or("", |(_, other)| other);
         let queue = match kind {
             // It rewrites what marks depend on, or carries them.
-            "rewriter" | "tunnel-ingress" | "tunnel-egress" | "congestion-controller" | "congestion-reporter" => {
-                MARKS.into()
-            }
+            "rewriter"
+            | "tunnel-ingress"
+            | "tunnel-egress"
+            | "congestion-controller"
+            | "congestion-reporter" => MARKS.into(),
             "bandwidth-manager" => {
                 format!(r#"limit = "40 packets", scheduler = {{ kind = "htb", {HTB_PER_USER} }}"#)
             }

@@ -529,7 +529,8 @@ fn run_reecn_policer(vector: &Json) -> Result<(), String> {
         let mut packet = Packet { ip: ip::DATAGRAM, ..Packet::new(0, size, size) }.with_ecn(ecn);
         packet.set_re(re);
         let now = Time(whole(event, "at_ns"));
-        let pass = policer.meet(&mut packet, (0, 3), evenflow_stage::RoundTrip::default(), now, &mut by_hand.stream);
+        let pass =
+            policer.meet(&mut packet, (0, 3), evenflow_stage::RoundTrip::default(), now, &mut by_hand.stream);
         let verdict = if pass == Pass::On { "pass" } else { "drop" };
         let policing = evenflow_stage::reecn_policer::Policing::ReEcn(Box::new(policer.clone()));
         let tokens = policing.observe("tokens", now).expect("there is a bucket");

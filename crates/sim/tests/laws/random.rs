@@ -518,6 +518,7 @@ impl Dice {
             head += &self.acting(name, probes && name != "box");
         }
         let tunnel = self.chance(35);
+        let mut reports = false;
         if tunnel {
             let rules = ["rfc6040", "rfc6040-compatibility", "rfc3168", "rfc4301", "paper"];
             let size = self.pick(&["", ", max_size = \"1450 B\""]);
@@ -527,6 +528,15 @@ impl Dice {
                 "stages.into = {{ kind = \"tunnel-ingress\", peer = \"out\", overhead = \"{overhead}\", ecn = \"{one}\"{size} }}\n"
             );
             head += &format!("stages.out = {{ kind = \"tunnel-egress\", ecn = \"{other}\" }}\n");
+            reports = overhead == "gtp-u-sequence" && self.chance(60);
+        }
+        if reports {
+            let account = self.pick(&["bearer", "flow"]);
+            let more = self.pick(&["", ", list = false", ", loss = 0.4, early = 2", ", per = \"user\""]);
+            head += &format!(
+                "stages.gateway = {{ kind = \"congestion-controller\", peer = \"report\", account = \"{account}\" }}\n\
+                 stages.report = {{ kind = \"congestion-reporter\", every = \"23 ms\"{more} }}\n"
+            );
         }
         let mut whole = String::new();
         for (n, part) in groups.split("path = [").enumerate() {
@@ -545,6 +555,10 @@ impl Dice {
                 let from = self.number(0, hops.len() as u64) as usize;
                 let to = self.number(from as u64, hops.len() as u64) as usize;
                 hops.insert(to, "\"out\"".to_owned());
+                if reports {
+                    hops.insert(to, "\"report\"".to_owned());
+                    hops.insert(from, "\"gateway\"".to_owned());
+                }
                 hops.insert(from, "\"into\"".to_owned());
             }
             whole += &format!("path = [{}]{rest}", hops.join(", "));

@@ -356,10 +356,14 @@ stages.neutral = { kind = "rewriter", ecn = "ect1", re = true }
 links.core = { rate = "10 Mbit/s", queue = { kind = "drop-preference", step = "15 packets", limit = "100 packets" } }
 "#;
     let group = |name: &str, stage: &str| {
-        format!("[groups.{name}]\nusers = 1\npath = [{stage}\"core\"]\ntraffic = {{ kind = \"poisson\", rate = \"6.6 Mbit/s\", packet = \"1000 B\" }}\n")
+        format!(
+            "[groups.{name}]\nusers = 1\npath = [{stage}\"core\"]\ntraffic = {{ kind = \"poisson\", rate = \"6.6 Mbit/s\", packet = \"1000 B\" }}\n"
+        )
     };
-    let text =
-        text.to_owned() + &group("positive", "\"positive\", ") + &group("neutral", "\"neutral\", ") + &group("legacy", "");
+    let text = text.to_owned()
+        + &group("positive", "\"positive\", ")
+        + &group("neutral", "\"neutral\", ")
+        + &group("legacy", "");
     let r = run(&text, 1);
     let lost = |name: &str| r.number(&format!("groups.{name}.loss_ratio"));
     assert_eq!(lost("positive"), 0.0);
