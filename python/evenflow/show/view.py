@@ -531,7 +531,7 @@ def _numbers(values: Iterable[float]) -> list[float | int | None]:
 
 
 def _times(line: Line) -> Any:
-    steady = _steady(line.times) if line.draw != "even" else None
+    steady = _steady(line.times) if line.draw in ("line", "pre") else None
     if steady is not None:
         return {"from": steady[0], "every": steady[1]}
     return [float(f"{at:.9f}") for at in line.times.tolist()]
