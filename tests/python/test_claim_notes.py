@@ -26,6 +26,8 @@ NOT_OF_RUNS = {
     "abc-c21": "arithmetic on rates of the grid",
     "abc-c31": "two numbers of the paper that contradict each other",
     "abc-c63": "a window of a table of stack profiles",
+    "has_shaping-c22": "arithmetic on the paper's cells",
+    "has_shaping-c25": "arithmetic on the paper's cells",
     "wtp-c46": "how rounded numbers of the paper's table add up",
 }
 """Notes whose decimals are no measurements, and what they are."""

@@ -189,7 +189,7 @@ fn nothing_has_a_copy_for_each_of_flows_without_end() {
 }
 
 #[test]
-fn single_flows_have_series_where_they_are_there_from_the_beginning() {
+fn single_flows_have_series_by_their_numbers() {
     let series = |of: &str, a: Json| {
         let mut tree = tree(&a, &bulk());
         tree["record"] = json!({ "series": [{ "of": of, "every": "1 s" }] });
@@ -197,8 +197,15 @@ fn single_flows_have_series_where_they_are_there_from_the_beginning() {
     };
     let web = json!({ "kind": "web", "page_size": "10 kB" });
     assert_eq!(
-        errors(&series("groups.a.users[0].flows[0].window", web.clone())),
-        "record.series[0].of: web opens its flows on the way, and no list has them all; see groups.a.transfers"
+        errors(&series("groups.a.users[0].flows[*].window", web.clone())),
+        "record.series[0].of: web opens its flows on the way, and no list has them all: say which, \"flows[0]\" for a user's first; see \
+         groups.a.transfers"
+    );
+    // One that will be opened has a number, and a window while it is open.
+    valid(&series("groups.a.users[0].flows[3].window", web.clone()));
+    assert_eq!(
+        errors(&series("groups.a.users[0].flows[0].received_bytes", web.clone())),
+        "record.series[0].of: web opens its flows on the way, which have no received_bytes; see groups.a.transfers"
     );
     // The bulk transfer beside it has number 0.
     valid(&series("groups.a.users[0].flows[0].window", json!([web, { "kind": "bulk" }])));

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use evenflow_base::schema::Sampler;
-use evenflow_base::{Duration, Packet, Stream, Time};
+use evenflow_base::{Duration, End, Packet, Stream, Time};
 use evenflow_stage::{RoundTrip, Stage};
 use evenflow_traffic::Source;
 use evenflow_transport::exposure::Exposure;
@@ -367,5 +367,18 @@ impl Gauges for Network {
     fn sender(&self, flow: usize, name: &str) -> Option<f64> {
         let connection = &self.connections[self.flows[flow].endpoint as usize];
         connection.sender.observe(name, &self.profiles[connection.profile as usize])
+    }
+
+    fn opened(&self, host: u32, number: u32, name: &str) -> Option<f64> {
+        let of = |flow: &u32| {
+            let slot = self.slots.of(self.slots.place(*flow));
+            slot.number == number && !slot.over && self.slots.openers[slot.opener as usize].host == host
+        };
+        let flow = self.slots.taken().find(of)?;
+        let connection = self.live[self.slots.place(flow)].connection()?;
+        // What is sent forward is the server's; who has none sends back.
+        let sender = connection.half(End::Server).or_else(|| connection.half(End::Client))?;
+        let hosted = &self.applications[self.flows[flow as usize].endpoint as usize];
+        sender.observe(name, &self.profiles[hosted.profile as usize])
     }
 }

@@ -22,6 +22,8 @@ pub trait Gauges {
     fn received(&self, flow: usize) -> u64;
     /// An observable of a TCP flow's sender.
     fn sender(&self, flow: usize, name: &str) -> Option<f64>;
+    /// The same of the flow with this number of a user's machine, which he opens on the way; `None` while it is not open.
+    fn opened(&self, host: u32, number: u32, name: &str) -> Option<f64>;
 }
 
 /// What a timed series reads.
@@ -37,6 +39,8 @@ pub enum Source {
     Stage(usize, &'static str),
     /// Observable of a flow's sender.
     Sender(usize, &'static str),
+    /// The same of a flow that is opened on the way: the user's machine, and the flow's number there.
+    Opened(u32, u32, &'static str),
     /// Application bytes received by a flow: the increase.
     Received(usize),
 }
@@ -194,6 +198,7 @@ impl Probes {
                 }
                 Source::Stage(stage, name) => gauges.stage(stage, name, now),
                 Source::Sender(flow, name) => gauges.sender(flow, name),
+                Source::Opened(host, number, name) => gauges.opened(host, number, name),
                 Source::Received(flow) => Some(rise(gauges.received(flow) as f64)),
             };
             self.series[timed.column].times.push(now.seconds());

@@ -471,14 +471,31 @@ impl Network<'_> {
         let observable = observable(name.name, named(OBSERVABLES).chain(named(FLOW)), "a flow")?;
         let blocks = draft.flows.as_deref();
         let per_user = blocks.map(|blocks| blocks.iter().map(|(_, n)| u64::from(*n)).sum());
-        if let (Some(kind), Some(0)) = (draft.opens(), per_user) {
-            let why = format!(
-                "{kind} opens its flows on the way, and no list has them all; see groups.{}.transfers",
-                draft.name
-            );
-            return Err(Some(why));
-        }
+        let kind = draft.opens();
+        let opened = match (kind, flows.index, per_user) {
+            // Flows that a user opens on the way have the numbers behind those that he has from the start.
+            (Some(_), Some(Copies::One(n)), Some(lasting)) => u64::from(n) >= lasting,
+            (Some(kind), _, Some(0)) => {
+                let why = format!(
+                    "{kind} opens its flows on the way, and no list has them all: say which, \"flows[0]\" for a user's first; \
+                     see groups.{}.transfers",
+                    draft.name
+                );
+                return Err(Some(why));
+            }
+            _ => false,
+        };
         let users = in_range(users.index, draft.users.map(u64::from), "users of the group")?;
+        if let (true, Some(kind)) = (opened, kind) {
+            if !named(OBSERVABLES).any(|name| name == observable) || is_probed(observable) {
+                return Err(Some(format!(
+                    "{kind} opens its flows on the way, which have no {observable}; see groups.{}.transfers",
+                    draft.name
+                )));
+            }
+            let Some(flows) = flows.index else { return Err(None) };
+            return Ok(Target::Flow { group: index, users, flows, observable });
+        }
         let flows = in_range(flows.index, per_user, "flows of a user")?;
         if let Some(blocks) = blocks.filter(|_| named(OBSERVABLES).any(|name| name == observable)) {
             let has_sender = match flows {

@@ -6,6 +6,7 @@ use evenflow_queue::htb;
 use evenflow_scenario::model::{Copies as Which, EventKind, Every, Histogram, Node, Per, Target};
 
 use super::Builder;
+use super::applications::lasting_flows;
 use super::copies::Places;
 use crate::column::Column;
 use crate::probe::{Probes, Source, Timed};
@@ -163,12 +164,17 @@ impl Builder<'_> {
             }
             Target::Flow { group, users, flows, observable } => {
                 let spec = &scenario.groups[group];
+                let lasting = lasting_flows(spec);
                 let mut out = Vec::new();
                 for user in numbers(users, spec.users as usize) {
                     for flow in numbers(flows, self.flows[group]) {
                         let id = self.first_flow[group] + user * self.flows[group] + flow;
                         let name = format!("groups.{}.users[{user}].flows[{flow}].{observable}", spec.name);
                         let source = match observable {
+                            name if flow >= lasting => {
+                                let before: u32 = scenario.groups[..group].iter().map(|g| g.users).sum();
+                                Source::Opened(before + user as u32, flow as u32, name)
+                            }
                             "received_bytes" => Source::Received(id),
                             name => Source::Sender(id, name),
                         };

@@ -56,17 +56,19 @@ def cells(
         marker = plots.MARKERS[number % len(plots.MARKERS)]
         ax.errorbar(x, means, yerr=half, color=colour, marker=marker, linestyle="", label=label, capsize=2)
         theirs = [math.nan if it is None else it for it in printed.get(label, [None] * len(places))]
-        words = PUBLISHED if number == count - 1 else None
-        ax.plot(
-            x + 0.09, theirs, marker="x", markersize=5, color="black", linestyle="", label=words, markeredgewidth=1.2
-        )
+        ax.plot(x + 0.09, theirs, marker="x", markersize=5, color=colour, linestyle="", markeredgewidth=1.3)
+    ax.plot([], [], marker="x", markersize=5, color="black", linestyle="", label=PUBLISHED, markeredgewidth=1.3)
     ax.set_xticks(range(len(places)), list(places))
     ax.set_xlim(-0.6, len(places) - 0.4)
     log = name == "CNG"
     if log:
         # from no fall at all to several a second
         ax.set_yscale("symlog", linthresh=1)
+        ax.set_ylim(top=1.5 * ax.get_ylim()[1])
     plots.name_axes(ax, "", Y[name], title=title, zero=True, legend=False)
+    # marks at zero are whole
+    for line in ax.lines:
+        line.set_clip_on(False)
 
 
 def legend_below(figure: Figure, ax: Axes, columns: int = 6) -> None:

@@ -36,9 +36,12 @@ QUALITY = ("IS", "IF", "V")
 # --- One client in one run ------------------------------------------------------------------------------------------
 
 
-def _viewed(o: Options, run: Run, group: str, best: int) -> qoe.Adaptive:
-    """The measures of a group's one user, from when he starts."""
-    since = float(run.json["groups"][group]["video"]["users_asked_s"][0])
+def _viewed(o: Options, run: Run, group: str, best: int) -> qoe.Adaptive | None:
+    """The measures of a group's one user, from when he starts; None if he does not."""
+    asked = run.json["groups"][group]["video"]["users_asked_s"][0]
+    if asked is None:
+        return None
+    since = float(asked)
     end = JOINS_S if group == CLIENT_2 and run.labels.get("scenario") == S3 else net.DURATION_S
     return qoe.adaptive(
         run.record,
@@ -58,6 +61,8 @@ def group_of(o: Options, client: int, run: Run) -> str:
     if CLIENT_2 not in run.json["groups"] or run.labels.get("method") != NONE or o.clients == "fixed":
         return groups[client - 1]
     first, second = (_viewed(o, run, group, net.TOP) for group in groups)
+    if first is None or second is None:
+        return groups[client - 1]
     if o.clients == "bitrate":
         swapped = second.bitrate_bps > first.bitrate_bps
     else:
@@ -65,7 +70,7 @@ def group_of(o: Options, client: int, run: Run) -> str:
     return groups[(client - 1) ^ swapped]
 
 
-def adaptive(o: Options, client: int, run: Run) -> qoe.Adaptive:
+def adaptive(o: Options, client: int, run: Run) -> qoe.Adaptive | None:
     """All measures of client 1, whose best level is 4, or of client 2, whose best is 3."""
     return _viewed(o, run, group_of(o, client, run), net.TOP if client == ONE else net.SECOND)
 
@@ -73,6 +78,8 @@ def adaptive(o: Options, client: int, run: Run) -> qoe.Adaptive:
 def value(o: Options, client: int, name: str, run: Run) -> float | None:
     """A measure by its short name."""
     seen = adaptive(o, client, run)
+    if seen is None:
+        return None
     rate = seen.congestion_rate if o.rate == "raw" else seen.congestion_rate_probed
     found = {
         "IS": seen.instability,

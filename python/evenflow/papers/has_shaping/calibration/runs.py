@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 FIRST_SEED = 1001
 ONE_EVENT = {"CNG": 100 / net.DURATION_S, "fr": 1 / 90, "IF": 100 / net.DURATION_S, "IS": 0.0, "V": 0.0}
 GRID = ("netem", "cache", "playing")
-"""Varied together; then the others one at a time from the best of these."""
-THEN = ("threshold", "htb")
+"""Varied together."""
+BASE = {"threshold": "unbounded", "htb": "keep"}
+"""What the grid has; then each of these otherwise, one at a time."""
 LEFT = ("mixture",)
 """A value that is read off a cell that is claimed: no candidate."""
 
@@ -54,9 +55,9 @@ def candidates() -> Iterator[dict[str, str]]:
         for cache in values("cache"):
             for playing in values("playing"):
                 yield {"netem": netem, "cache": cache, "playing": playing}
-    for name in THEN:
-        for value in values(name)[1:]:
-            if value not in LEFT:
+    for name, usual in BASE.items():
+        for value in values(name):
+            if value not in (usual, *LEFT):
                 yield {name: value}
 
 
@@ -69,7 +70,7 @@ def points(o: Options, scale: Scale) -> list[Point]:
     """Twelve cells for each choice."""
     found = []
     for chosen in candidates():
-        mine = replace(o, **chosen)
+        mine = replace(o, **{**BASE, **chosen})
         labels: Labels = dict(chosen)
         cells = [(net.S1, control, method) for control in net.CONTROLS for method in net.SHAPED]
         cells += [(net.WL, control, method) for control in net.GOOD for method in net.SHAPED]
@@ -84,10 +85,10 @@ def distances(o: Options, table: Table) -> list[tuple[dict[str, str], dict[str, 
     lab = Lab(table)
     found = []
     for chosen in candidates():
-        mine = replace(o, **chosen)
+        mine = replace(o, **{**BASE, **chosen})
         far = {}
         for labels, spot in lab.points():
-            if {name: str(labels[name]) for name in labels if name in {*GRID, *THEN}} != chosen:
+            if {name: str(labels[name]) for name in labels if name in {*GRID, *BASE}} != chosen:
                 continue
             scenario, control, method = (str(labels[name]) for name in ("scenario", "control", "method"))
             for name in METRICS if scenario == net.WL else METRICS[3:]:

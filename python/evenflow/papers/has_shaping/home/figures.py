@@ -94,14 +94,14 @@ def fig01(table: Table) -> Figure:
     ax.set_ylim(0.3, 3.4)
     _box(ax, 0.8, 1.8, "HAS server\nLinux 3.2")
     jitter = wan["jitter"]["normal"]
-    _arrow(ax, (1.5, 1.8), (3.6, 1.8), f"best-effort network, {wan['rate']}\n{net.RTT_MS:g} ms ± {jitter}")
+    _arrow(ax, (1.35, 1.8), (4.2, 1.8), f"best-effort network, {wan['rate']}\n{net.RTT_MS:g} ms ± {jitter}")
     home = gateway["queue"]["scheduler"]["classes"]["home"]["rate"]
     leaf = gateway["queue"]["scheduler"]["each"]["leaf"]
     _box(ax, 5.1, 1.8, f"home gateway\nbandwidth manager\nHTB {home}, or windows\nSFQ {leaf['limit']}")
     for y, name, level in ((2.7, "client 1", net.TOP), (0.9, "client 2", net.SECOND)):
         rate = f"{net.share_mbps(level) * 1e3:.6g} kbit/s"
-        _arrow(ax, (6.6, 1.8), (8.3, y))
-        ax.text(7.5, y + (0.25 if y > 1.8 else -0.35), rate, ha="center", fontsize=7)
+        _arrow(ax, (6.05, 1.8), (8.55, y))
+        ax.text(7.1, y + (0.0 if y > 1.8 else -0.1), rate, ha="center", fontsize=7)
         _box(ax, 9.1, y, f"{name}\nbest level {level}")
     return figure
 

@@ -28,8 +28,8 @@ def _draw(ax: Axes, o: Options, run: Run, title: str) -> None:
     at = here.converged_s(o, run)
     if at == at:
         ax.axvline(at, color=GREY, linestyle=":", linewidth=2.0, label="converged")
-    told = adaptive(o, ONE, run).captions()
-    words = ", ".join(f"{name} {value:g}" for name, value in told.items())
+    seen = adaptive(o, ONE, run)
+    words = ", ".join(f"{name} {value:g}" for name, value in seen.captions().items()) if seen else "nothing asked for"
     plots.name_axes(ax, "time (s)", "segments", title=f"{title}: {words}", legend=False)
     ax.set_xlim(0, net.DURATION_S)
 

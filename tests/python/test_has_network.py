@@ -1,0 +1,221 @@
+"""The paper of shaping at home: what its scenarios are made of, its hand-worked client, its printed numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from evenflow import qoe, run
+from evenflow.papers.has_shaping import PAPER
+from evenflow.papers.has_shaping import measures as reading
+from evenflow.papers.has_shaping import network as net
+from evenflow.papers.has_shaping import published as printed
+from evenflow.papers.has_shaping.calibration import runs as calibration
+from evenflow.papers.has_shaping.choices import OPTIONS, Options
+from evenflow.papers.has_shaping.windows import measures as windows
+from evenflow.study import Run
+
+USUAL = Options()
+CALM = {"deviation_ms": 0.0}
+
+
+# --- Scenarios ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_every_value_of_an_option_gives_scenarios_that_are_valid(option: Any) -> None:
+    for value in option.values:
+        o = USUAL.varied({option.name: value})
+        for name, method in ((net.S1, net.HTBM), (net.S3, net.RWTM), (net.S4, net.NONE)):
+            net.scenario(o, name, net.CUBIC, method).check()
+
+
+@pytest.mark.parametrize("experiment", PAPER.experiments, ids=lambda experiment: experiment.id)
+def test_points_are_valid_and_told_apart(experiment: Any) -> None:
+    points = experiment.points("paper")
+    assert len({tuple(sorted(point.labels.items())) for point in points}) == len(points)
+    for point in points[:: max(1, len(points) // 6)]:
+        point.scenario.check()
+
+
+def test_so_many_runs() -> None:
+    """720 + 480 + 480 + 240 + 1,680 of the paper and its second reading; equal points are one."""
+    wanted = ("table02", "table05", "table07", "fig10")
+    hashes = {
+        point.scenario.hash
+        for name in wanted
+        for point in PAPER.experiment(name).points("paper")
+        if point.labels.get("deviation_ms") != net.FAR_MS
+        and not (name == "table05" and point.labels["scenario"] == net.S1)
+    }
+    assert 60 * len(hashes) == 60 * (12 + 8 + 12 + 28)
+
+
+def test_a_client_is_given_a_tenth_more_than_its_level() -> None:
+    assert [net.share_mbps(level) for level in (net.TOP, net.SECOND)] == [
+        pytest.approx(4.6816),
+        pytest.approx(1.7952),
+    ]
+
+
+def test_the_round_trip_is_on_one_side_or_half_on_each() -> None:
+    ways = {}
+    for netem in ("ack-reorder", "data-keep", "split-reorder"):
+        wan = net.wan(replace(USUAL, netem=netem), 7.0, None)
+        ways[netem] = (wan["delay"], wan["reverse"]["delay"], wan["jitter"]["direction"], wan["jitter"]["order"])
+    assert ways == {
+        "ack-reorder": ("0 ms", "100 ms", "reverse", "reorder"),
+        "data-keep": ("100 ms", "0 ms", "forward", "keep"),
+        "split-reorder": ("50 ms", "50 ms", "both", "reorder"),
+    }
+    half = net.wan(replace(USUAL, netem="split-keep"), 7.0, None)["jitter"]["normal"]
+    assert float(half.split()[0]) == pytest.approx(7 / 2**0.5)
+
+
+# --- A lone client, by hand -----------------------------------------------------------------------------------------
+
+
+def _lone(playing: str, method: str, control: str = net.CUBIC, **more: Any) -> Run:
+    o = replace(USUAL, playing=playing)
+    made = net.scenario(o, net.WL, control, method, **(CALM | more))
+    return Run(0, {"scenario": net.WL, "control": control, "method": method}, 1, run(made, seed=1))
+
+
+def _levels(found: Run) -> list[tuple[float, int]]:
+    return [(float(at), int(level)) for at, level in found.json["groups"][net.CLIENT_1]["video"]["users_levels"][0]]
+
+
+def test_a_lone_client_behind_htb_step_by_step() -> None:
+    """Dossier 2.16: 0.32 s to the first chunk behind the handshake's 0.1, then level 2, then 3, level 4 at 5.1 s."""
+    asked = _levels(_lone("P2", net.HTBM))
+    assert [level for _, level in asked] == [0, 2, 3, 4]
+    assert [at for at, _ in asked] == [pytest.approx(x, abs=0.05) for x in (0.0, 0.43, 0.97, 5.13)]
+
+
+def test_a_buffer_that_is_watched_meanwhile_fills_later() -> None:
+    """P1: level 4 needs seven chunks in the buffer, of which one is shown every 2 s: 7.6 s."""
+    at, level = _levels(_lone("P1", net.HTBM))[-1]
+    assert level == 4
+    assert at == pytest.approx(7.62, abs=0.05)
+
+
+def test_a_chunk_of_level_4_takes_at_least_its_bytes_at_the_shaped_rate() -> None:
+    """4681.6 kbit/s charge 1520 bytes for 1448: 1,064,300 bytes take 1.909 s and more."""
+    found = _lone("P2", net.HTBM)
+    asked = found.json["groups"][net.CLIENT_1]["video"]
+    at_the_top = 180.0 - _levels(found)[-1][0]
+    chunks = asked["users_chunks_received"][0] - 4
+    assert at_the_top / chunks >= 1.909
+
+
+def test_the_window_told_is_share_times_round_trip() -> None:
+    stage = _lone("P2", net.RWTM).json["stages"][net.TUNER]
+    assert stage["target_window"] == pytest.approx(4_681_600 * stage["rtt"] / 8, abs=1)
+    # the round trip and what a request costs: think time, two transmissions, the ACK's way
+    assert 0.1 < stage["rtt"] < 0.106
+
+
+def test_series_change_nothing_else() -> None:
+    """Figures 2 to 9 are drawn from runs made again with series; their records agree in everything else."""
+    plain, drawn = (
+        run(net.scenario(USUAL, net.S1, net.VEGAS, net.RWTM, record=record), seed=3).json
+        for record in (None, net.RECORD)
+    )
+    assert plain["groups"] == drawn["groups"]
+    assert plain["links"] == drawn["links"]
+
+
+def test_a_client_that_leaves_closes_at_30_s() -> None:
+    found = run(net.scenario(USUAL, net.S3, net.ILLINOIS, net.HTBM), seed=1).json
+    second = found["groups"][net.CLIENT_2]["video"]
+    assert second["users_chunks_received"][0] < 25
+    assert found["stages"][net.MANAGER]["sessions"] == 1
+
+
+# --- Printed numbers ------------------------------------------------------------------------------------------------
+
+
+def test_scenario_1_stands_in_three_tables() -> None:
+    for name in ("IS", "IF", "V"):
+        for control in net.GOOD:
+            for method in net.SHAPED:
+                assert printed.TABLE_5[name, net.S1, control, method] == printed.TABLE_2[name, method, control]
+    for name in ("CNG", "fr"):
+        for control in net.GOOD:
+            for method in net.SHAPED:
+                assert printed.TABLE_6[name, net.S1, control, method] == printed.TABLE_4[name, method, control]
+
+
+def test_shaping_improves_43_of_48_as_printed() -> None:
+    better = sum(
+        table[name, net.NONE, control] > table[name, method, control]
+        for table in (printed.TABLE_2, printed.TABLE_3)
+        for name in ("IS", "IF", "V")
+        for method in net.SHAPED
+        for control in net.CONTROLS
+    )
+    assert better == 43
+
+
+def test_captions_are_falls_in_180_s() -> None:
+    for falls, told in ((1, 0.55), (3, 1.66), (83, 46.11), (92, 51.11), (335, 186.11)):
+        assert int(qoe.congestion_rate(falls, 180) * 100 + 1e-6) / 100 == told
+
+
+# --- Measures -------------------------------------------------------------------------------------------------------
+
+
+def test_without_shaping_client_1_has_the_higher_bitrate() -> None:
+    labels = {"scenario": net.S1, "control": net.CUBIC, "method": net.NONE}
+    for seed in (1, 2, 3, 4):
+        found = Run(0, labels, seed, run(net.scenario(USUAL, net.S1, net.CUBIC, net.NONE), seed=seed))
+        one, two = (reading.value(USUAL, client, "bitrate_kbps", found) for client in (1, 2))
+        assert one is not None
+        assert two is not None
+        assert one >= two
+        fixed = replace(USUAL, clients="fixed")
+        assert reading.group_of(fixed, 1, found) == net.CLIENT_1
+
+
+def test_falls_of_a_threshold_that_begins_unbounded() -> None:
+    series = np.array([np.nan, np.nan, 60.0, 60.0, 80.0, 40.0, 40.0, 30.0])
+    assert list(reading.falls(series)) == [2, 5, 7]
+
+
+def test_representative_run_is_nearest_to_the_means() -> None:
+    rows = [[1.0, 1.0], [2.0, 2.0], [2.1, 2.0], [9.0, 9.0]]
+    assert qoe.most_representative(rows) == 2
+    assert windows.FIGURES["fig02"] == (net.NEWRENO, net.HTBM)
+
+
+# --- Calibration ----------------------------------------------------------------------------------------------------
+
+
+def test_calibration_reads_nothing_that_is_held_out() -> None:
+    for point in PAPER.experiment("cal").points("paper"):
+        assert point.labels["scenario"] in (net.S1, net.WL)
+        assert point.labels["method"] in net.SHAPED
+    assert not set(calibration.seeds("paper")) & set(net.SEEDS("paper"))
+
+
+def test_calibrated_claims_are_marked() -> None:
+    apart = {claim.id.removeprefix("has_shaping-"): claim.apart for claim in PAPER.claims if claim.apart}
+    calibrated = {name for name, why in apart.items() if why == "calibrated"}
+    assert calibrated == {
+        *("c14", "c15", "c17", "c18", "c26", "c27", "c30w", "c31w", "c43", "c44", "c45", "c48", "c69"),
+    }
+    arithmetic = {name for name, why in apart.items() if why == "arithmetic"}
+    assert arithmetic == {"c22", "c25", "c36e", "c39e", "c41e", "c48e", "c64e", "c79", "c80"}
+
+
+def test_a_connection_that_is_opened_on_the_way_has_a_window_while_it_is_open() -> None:
+    """Client 2 leaves at 30 s: its connection has number 0, and no window before it opens and behind its end."""
+    look = {"series": [{"of": f"groups.{net.CLIENT_2}.users[0].flows[0].window", "every": "0.5 s"}]}
+    found = run(net.scenario(USUAL, net.S3, net.ILLINOIS, net.RWTM, record=look), seed=1)
+    times, window = (np.asarray(column) for column in found.series(f"groups.{net.CLIENT_2}.users[0].flows[0].window"))
+    open_ = ~np.isnan(window)
+    assert times[open_].min() <= 0.5
+    assert 30 <= times[open_].max() < 32
+    assert window[open_].min() >= 2
