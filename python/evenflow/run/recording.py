@@ -30,6 +30,8 @@ MOST_ROWS = 1_000_000
 """Of a trace; a run with more ends with a message."""
 MOST_TRACES = 8
 """Runs in which users are followed one after another, because all together are too many."""
+PLAYERS = ("has", "youtube")
+"""Traffic that fetches video over connections it opens."""
 HELD = ("B", "s", "bit/s")
 """Units of observables that a view looks at in stages: what they hold, not what they have counted."""
 
@@ -203,8 +205,15 @@ def _wanted_in_a_view(tree: Mapping[str, Any], duration_s: float) -> Series:
     few = users <= MOST_COPIES
     looks, rates = _every(duration_s, SAMPLES["queue"]), _every(duration_s, RATES)
     found: Series = []
-    for name in groups if few else ():
-        found.append({"of": paths.render(("groups", name)) + ".users[*].flows[*].ssthresh", "every": looks})
+    for name, group in groups.items() if few else ():
+        base = paths.render(("groups", name)) + ".users[*].flows"
+        found.append({"of": f"{base}[*].ssthresh", "every": looks})
+        # of flows that are opened on the way it must be said which: a player's first ones
+        found += [
+            {"of": f"{base}[{n}].{leaf}", "every": looks}
+            for n in range(_connections(group.get("traffic")))
+            for leaf in ("window", "ssthresh")
+        ]
     for name, link in tree.get("links", {}).items():
         if "per" in link and not few:
             continue
@@ -229,6 +238,14 @@ def _wanted_in_a_view(tree: Mapping[str, Any], duration_s: float) -> Series:
             base = paths.render(("stages", name))
             found += [{"of": f"{base}.{leaf}", "every": looks} for leaf in observed.get(str(stage.get("kind")), [])]
     return found
+
+
+def _connections(traffic: Any) -> int:
+    """Over how many connections the players of a group fetch; 0 where its only traffic is none that plays."""
+    if not isinstance(traffic, Mapping) or traffic.get("kind") not in PLAYERS:
+        return 0
+    several = traffic.get("connections", 1)
+    return several if isinstance(several, int) else 1
 
 
 def interval(duration_s: float, looks: int) -> float:
