@@ -16,14 +16,19 @@ import evenflow as ef
 import numpy as np
 import pytest
 from conftest import SMALL, Cli
+from evenflow.paper import Experiment, Paper
 from evenflow.record import Record
+from evenflow.reproduce import reproduce
 from evenflow.run import recording
 from evenflow.show import following, view
+from evenflow.store import Store
+from evenflow.study import Point, Run, Table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HERE = Path(__file__).resolve().parent
 SCRIPT = ROOT / "python/evenflow/show/templates/view.js"
 HOME = ROOT / "examples/scenarios/home-viewed.toml"
+LIMIT = "links.bottleneck.queue.limit"
 SERIES = [
     {"of": "links.bottleneck.queue.packets", "every": "10 ms"},
     {"of": "groups.heavy.users[0].flows[*].window", "every": "50 ms"},
@@ -396,3 +401,53 @@ def test_in_a_browser(small: Record, browse: Any) -> None:
     assert seen["back"] == seen["lines"]
     assert seen["owner"] < seen["lines"]
     assert seen["paper"] == "800"
+
+
+# --- In a paper's report -------------------------------------------------------------------------------------------
+
+
+def test_a_report_has_the_view_that_an_experiment_names(tmp_path: Path) -> None:
+    points = [Point({"limit": n}, ef.Scenario(tomllib.loads(SMALL)).set(LIMIT, f"{n} packets")) for n in (12, 24)]
+
+    def last(table: Table) -> Run:
+        return table.runs[-1]
+
+    def none(table: Table) -> Run:
+        raise ValueError("no such run")
+
+    def one(name: str, **more: Any) -> Experiment:
+        return Experiment(name, f"About {name}", lambda _: points, lambda _: [1, 2], **more)
+
+    experiments = (one("tiny-one", view=last), one("tiny-two"), one("tiny-three", view=none))
+    paper = Paper("tiny", "Tiny", "Nobody, 2026", experiments, ())
+    done = reproduce(paper, out=tmp_path / "out", store=Store(tmp_path / "store"), jobs=1)
+    path = tmp_path / "out/views/tiny-one.html"
+    page = Page(path.read_text(encoding="utf-8"))
+    assert "Seed 2" in page.text
+    assert page.data["panels"]
+    report = Page((tmp_path / "out/report.html").read_text(encoding="utf-8"))
+    (frame,) = [attributes for tag, attributes in report.elements if tag == "iframe"]
+    assert frame["srcdoc"] == path.read_text(encoding="utf-8")
+    assert frame["loading"] == "lazy"
+    assert [a["href"] for tag, a in report.elements if tag == "a" and "views" in (a.get("href") or "")] == [
+        "views/tiny-one.html"
+    ]
+    assert "limit 24, seed 2" in report.text
+    assert done.broken == ["figure tiny-three: ValueError: no such run"]
+    assert [e.get("view") for e in done.to_json()["experiments"]] == ["views/tiny-one.html", None, None]
+    # written once: a page of the same record by the same code stays
+    path.write_text(path.read_text(encoding="utf-8") + "<!-- kept -->", encoding="utf-8")
+    reproduce(paper, out=tmp_path / "out", store=Store(tmp_path / "store"), jobs=1)
+    assert path.read_text(encoding="utf-8").endswith("<!-- kept -->")
+
+
+def test_windows_of_players_are_shown() -> None:
+    scenario = ef.load(HOME).set("duration", "6 s").set("groups.clients.traffic.start", "0 s").unset("record")
+    more, _ = recording.again_for_a_view(record := scenario.run(1))
+    page = Page(view.page(record, more))
+    for user in (0, 1):
+        window = line(page, "congestion window", f"clients, user {user}")
+        known = [value for value in window["v"] if value is not None]
+        assert known[0] == 10
+        assert max(known) > 20
+        assert line(page, "window told", f"clients, user {user}")["v"]
