@@ -24,12 +24,12 @@ RATES = 600
 """Looks at what only a view has, of counters; `SAMPLES["queue"]` of the rest."""
 MOST_COPIES = 20
 """Users of a scenario up to whom a view looks at each queue, class and stage of a user."""
-ROWS_A_HOP = 4.0
-"""Rows of a trace for each time that a packet crosses a link, from above."""
 MOST_ROWS = 1_000_000
 """Of a trace; a run with more ends with a message."""
-MOST_TRACES = 8
+MOST_TRACES = 4
 """Runs in which users are followed one after another, because all together are too many."""
+MOST_FOLLOWED = 200
+"""Users who are followed in one run: the engine follows so many flows, and a page has room for no more."""
 PLAYERS = ("has", "youtube")
 """Traffic that fetches video over connections it opens."""
 HELD = ("B", "s", "bit/s")
@@ -98,12 +98,10 @@ def _repeated(record: Record, viewers: Sequence[tuple[str, int]], *, series: boo
     plain = _without_record(record)
     watched = viewing(plain) if series else plain
     seed = int(record.json["seed"])
-    bunches = [list(viewers)] if viewers else []
-    if len(viewers) > 1 and ROWS_A_HOP * float(record.json["packet_hops"]) > MOST_ROWS:
-        bunches = [[viewer] for viewer in viewers]
+    bunches = _bunches(viewers, _rows(record))
     found: list[Record] = []
-    left_out = viewers[MOST_TRACES:] if len(bunches) > 1 else []
-    for bunch in bunches[:MOST_TRACES]:
+    left_out = [viewer for viewer in viewers if not any(viewer in bunch for bunch in bunches)]
+    for bunch in bunches:
         try:
             found.append(_traced(plain if found else watched, bunch).run(seed))
         except Interrupted:
@@ -119,6 +117,33 @@ def _repeated(record: Record, viewers: Sequence[tuple[str, int]], *, series: boo
                 "it."
             )
     return found, [_too_many(len(left_out), len(viewers))] if left_out else []
+
+
+def _bunches(viewers: Sequence[tuple[str, int]], rows: Mapping[str, float]) -> list[list[tuple[str, int]]]:
+    """Whose packets are followed together: all; or, where these are too many, each user in a run of his own, and of
+    more than a few users as many as one run can follow. `rows`: of a user of each group, about."""
+    fit, filled = 0, 0.0
+    for name, _ in viewers[:MOST_FOLLOWED]:
+        filled += rows[name]
+        if filled > MOST_ROWS:
+            break
+        fit += 1
+    if fit < len(viewers) <= MOST_TRACES:
+        return [[viewer] for viewer in viewers]
+    return [list(viewers[:fit])] if fit else []
+
+
+def _rows(record: Record) -> dict[str, float]:
+    """About how many rows a trace of a user has, by group: each packet and its acknowledgement at both ends, and twice
+    at each component between them."""
+    assert record.scenario is not None
+    start, end = (float(t) for t in record.json["window_s"])
+    tree = record.scenario.tree["groups"]
+    whole = end / (end - start) if end > start else 1.0
+    return {
+        name: 2.0 * whole * group["sent_packets"] / max(1, group["users"]) * (2 * len(tree[name]["path"]) + 2)
+        for name, group in record.json["groups"].items()
+    }
 
 
 def _without_record(record: Record) -> Scenario:
