@@ -292,6 +292,8 @@ def chunk(o: Options, control: str, method: str) -> Scenario:
     looks = [{"of": f"{flow}.{name}", "every": "10 ms"} for name in ("window", "ssthresh")]
     looks += [{"of": f"links.{LINK}.queue.packets", "every": "10 ms"}]
     looks += [{"of": f"links.{LINK}.delivered_bytes", "every": "50 ms"}]
+    if method == RWTM:
+        looks += [{"of": f"stages.{TUNER}.target_window", "every": "10 ms"}]
     return scenario(o, WL, control, method, deviation_ms=0.0, record={"series": looks})
 
 

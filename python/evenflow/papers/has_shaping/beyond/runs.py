@@ -131,6 +131,11 @@ def x02(table: Table) -> Figure:
             times, values = run.series(name)
             inside = (times >= LIFE_S[0]) & (times <= LIFE_S[1])
             ax.plot(times[inside], np.asarray(values)[inside] * scale, color=plots.COLOURS[column], linewidth=1.0)
+            if row == 0 and method == net.RWTM:
+                told = np.asarray(run.series(f"stages.{net.TUNER}.target_window")[1])[inside] / net.MSS_BYTES
+                ax.plot(times[inside], told, color="black", linewidth=1.0, linestyle="--", label="window told")
+                ax.plot([], [], color=plots.COLOURS[column], linewidth=1.0, label="congestion window")
+                ax.legend(loc="lower left")
             plots.name_axes(ax, "time (s)" if row == 2 else "", words, title=method if row == 0 else None, legend=False)
     return figure
 
