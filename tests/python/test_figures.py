@@ -478,6 +478,7 @@ def test_a_run_opens_again(cli: Cli, swept: Path, work: Path) -> None:
         "record.json",
         "series.csv",
         "series.parquet",
+        "view.html",
     ]
     found, again = ef.open("kept"), ef.run(swept, seed=2)
     assert isinstance(found, Record)

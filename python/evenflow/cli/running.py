@@ -55,7 +55,10 @@ def run(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write the record, its series (Parquet, CSV) and the figure here."),
+        typer.Option(
+            metavar="DIR",
+            help="Write the record, its series (Parquet, CSV), the figure and a page to view the run (view.html) here.",
+        ),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -88,24 +91,32 @@ def run(
 def _write_run(
     scenario: Scenario, record: Record, seed: int, file: Path, out: Path | None, notes: Sequence[Note]
 ) -> list[Path]:
-    """The figure, and with a folder the record and its series too.
+    """The figure, and with a folder the record, its series and the view too.
 
-    A run without series is repeated for the figure with series that are chosen for it: same seed, same packets, but the
-    record that is shown stays that of the file.
+    A run without series is repeated for the figure and the view with series that are chosen for them, and one in which
+    video is watched with its packets followed: same seed, same packets, but the record that is shown stays that of the
+    file.
     """
+    from ..run.recording import again_for_a_view
     from ..run.saved import run_files
     from ..run.store import write_whole
-    from ..show import pictures
+    from ..show import pictures, view
     from .plotting import watched, write
 
     folder = out if out is not None else Path("out") / stem(file)
     written = []
+    choice = pictures.Choice()
+    drawn, telling = record, False
     if out is not None:
         for name, data in run_files(record, notes).items():
             write_whole(folder / name, data)
             written.append(folder / name)
-    choice = pictures.Choice()
-    drawn, telling = (record, False) if pictures.drawable(record) else watched(scenario, seed, choice)
+        more, missing = again_for_a_view(record)
+        written.append(view.write(record, folder / view.VIEW, more, missing))
+        if more and not pictures.drawable(record):
+            drawn, telling = more[0], True
+    elif not pictures.drawable(record):
+        drawn, telling = watched(scenario, seed, choice)
     picture = pictures.of_record(drawn, choice, telling=telling)
     return [*written, *write(picture, None, folder / "plot", (None, None))]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from ..run.study import Labels, Point, Study, Table
+from ..run.study import Labels, Point, Run, Study, Table
 from ..stats import LEVEL
 from .claims import Claim, Scale
 from .history import Change
@@ -33,6 +33,7 @@ class Experiment:
         data: the figure's numbers, one row a mark; None = every point's mean and interval of `metrics`.
         metrics: the metrics of the default `data`; empty = all that are numbers.
         shortened: True if quick runs last less than the paper's: claims then stay undecided at quick.
+        view: one of its runs, of which the report has a view over time (docs/figures.md); None = of none.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Experiment:
     data: Callable[[Table], pl.DataFrame] | None = None
     metrics: tuple[str, ...] = ()
     shortened: bool = False
+    view: Callable[[Table], Run] | None = None
 
     def study(self, scale: Scale) -> Study:
         """The runs of this experiment at a scale."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EvenflowError
+from ..errors import EvenflowError, Interrupted
 from ..judge import claims
 from ..run.store import Store, csv_bytes, prepare, write_whole
 from ..run.study import Table, default_jobs, run_study
@@ -34,7 +34,8 @@ REPORT = "report.html"
 class Examined:
     """One experiment after its runs.
 
-    `svg` and the file names are empty where the experiment has no figure; paths are relative to the output folder.
+    `svg` and the file names are empty where the experiment has no figure, and `view` where it has no view; paths are
+    relative to the output folder.
     """
 
     experiment: Experiment
@@ -42,6 +43,9 @@ class Examined:
     svg: str = ""
     figure: str = ""
     data: str = ""
+    view: str = ""
+    viewed: str = ""
+    """Which run the view is of, in words."""
     broken: str = ""
     """Not empty if drawing failed: a defect of ours, said in the report."""
 
@@ -116,6 +120,7 @@ class Reproduction:
                     "run_wall_s": round(e.table.run_wall_s, 3),
                     "figure": e.figure or None,
                     "data": e.data or None,
+                    **({"view": e.view} if e.view else {}),
                 }
                 for e in self.examined
             ],
@@ -177,6 +182,7 @@ def reproduce(
             table.left_out = tuple(experiment.left_out(scale))
             found = Examined(experiment, table)
             _draw(found, out)
+            _view(found, out)
             examined.append(found)
             say(_said(number, len(chosen), found))
         tables = {e.experiment.id: e.table for e in examined}
@@ -254,6 +260,28 @@ def _draw(found: Examined, out: Path) -> None:
         return
     found.data = f"figures/{experiment.id}.csv"
     write_whole(out / found.data, text)
+
+
+def _view(found: Examined, out: Path) -> None:
+    """Write the view of the run that the experiment names. One that fails must not cost the claims."""
+    if found.experiment.view is None:
+        return
+    from ..run.recording import watched_again
+    from ..show import names, view
+
+    try:
+        run = found.experiment.view(found.table)
+        target = f"views/{found.experiment.id}.html"
+        if not view.is_of(out / target, run.record):
+            more, missing = watched_again(run.record)
+            view.write(run.record, out / target, more, missing)
+    except Interrupted:
+        raise
+    except Exception as error:
+        found.broken = found.broken or f"{type(error).__name__}: {error}"
+        return
+    labels = [f"{names.path(name)} {names.value(label)}" for name, label in run.labels.items()]
+    found.view, found.viewed = target, ", ".join([*labels, f"seed {run.seed}"])
 
 
 def _judge(paper: Paper, tables: Mapping[str, Table], scale: Scale) -> list[Entry]:

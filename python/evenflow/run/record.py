@@ -207,6 +207,22 @@ class Record:
         choice = pictures.Choice(metric=metric, series=names, kind=kind)
         return draw(pictures.of_record(self, choice), width, height)
 
+    def view(self, path: str | Path = "view.html", *, again: bool = True) -> Path:
+        """The run as a page of its own: what was recorded, over one time axis, to be zoomed, read and printed
+        (docs/figures.md). It opens offline.
+
+        Args:
+            path: where the page is written.
+            again: where the record holds no series, or users watched video and were not followed, run it again with the
+                same seed to record what a view shows; a record whose scenario is not known is shown as it is.
+
+        Returns:
+            the path.
+        """
+        from ..show import view
+
+        return view.write_again(self, path, again=again)
+
     @property
     def series_file(self) -> Path | None:
         """Where the series are on disk; None where there are none, or where they are in memory."""

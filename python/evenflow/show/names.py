@@ -88,6 +88,8 @@ SERIES = {
     "rate": "measured rate",
     "delay": "estimated queueing delay",
     "w_max": "window before the last reduction",
+    "target_window": "window worked out",
+    "assigned": "rate assigned",
 }
 
 PATHS = {

@@ -325,13 +325,17 @@ def drawable(record: Record) -> list[str]:
 
 
 def _telling(record: Record, wanted: Sequence[str]) -> list[str]:
-    """Rates, the queue of the link with the longest one, windows: in this order."""
+    """Rates, the queue of the link with the longest one, windows: in this order. What only a view shows is left out."""
     links = record.json.get("links", {})
     longest = max(links, key=lambda name: links[name].get("queue_delay_s_mean") or 0.0, default=None)
-    kept = [n for n in wanted if not n.startswith("links.") or str(paths_.parse(n)[1]) == longest]
-    order = ("received_bytes", "delivered_bytes", "packets", "window")
-    rank = {leaf: i for i, leaf in enumerate(order)}
-    return sorted(kept, key=lambda n: rank.get(n.rpartition(".")[2], len(order)))
+    order = ("received_bytes", "packets", "window")
+    found = []
+    for name in wanted:
+        room, owner, *rest = paths_.parse(name)
+        told = room == "groups" or (room == "links" and owner == longest and rest[-2:] == ["queue", "packets"])
+        if told and rest[-1] in order:
+            found.append(name)
+    return sorted(found, key=lambda n: order.index(n.rpartition(".")[2]))
 
 
 @dataclass

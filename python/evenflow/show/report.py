@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LARGEST_EMBEDDED_CSV = 300_000
 """Bytes of data a figure may carry inside the page; more is a link to the file beside it."""
+LARGEST_EMBEDDED_VIEW = 1_500_000
+"""Bytes of a run's view inside the page, likewise."""
 MOST_IN_ALT = 3
 """Claims that a figure's alternative text names."""
 
@@ -145,6 +147,7 @@ def _figure(found: Examined, done: Reproduction, rows: Sequence[dict[str, Any]])
         text = (done.out / data).read_bytes()
         if len(text) <= LARGEST_EMBEDDED_CSV:
             data, download = _uri("text/csv;charset=utf-8", text), True
+    view = (done.out / found.view).read_bytes() if found.view else b""
     return {
         "id": found.experiment.id,
         "title": found.experiment.title,
@@ -154,6 +157,9 @@ def _figure(found: Examined, done: Reproduction, rows: Sequence[dict[str, Any]])
         "broken": found.broken,
         "data": data,
         "download": download,
+        "view": found.view,
+        "viewed": found.viewed,
+        "view_page": view.decode() if len(view) <= LARGEST_EMBEDDED_VIEW else "",
         "claims": [(row["id"], row["verdict"]) for row in rows if found.experiment.id in row["experiments"]],
         "runs": len(found.table),
         "points": len(found.table.points()),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from evenflow.claims import Scale
+from evenflow.lab import Lab
 from evenflow.paper import Experiment
-from evenflow.study import Labels, Point
+from evenflow.study import Labels, Point, Run, Table
 
 from .. import network as net
 from ..choices import Options
 from ..grids import cell, experiment
 from ..measures import numbers
 from . import figures
-from .measures import FIGURES
+from .measures import FIGURES, representative
 
 CAPTION = (
     "Client 1's server in the run whose five measures are nearest to their means over all runs: congestion window and "
@@ -40,6 +42,11 @@ def _thresholds(o: Options, scale: Scale) -> list[Point]:
     return found
 
 
+def _viewed(o: Options, table: Table) -> Run:
+    """The run that is drawn, of figure 3 that of panel a."""
+    return representative(o, next(spot for _, spot in Lab(table).points()))
+
+
 def experiments(o: Options) -> tuple[Experiment, ...]:
     """This topic's experiments, in the order of the figures."""
     made = {
@@ -61,4 +68,4 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
         f"Scenario 1, NewReno with RWTM, first slow-start threshold 27 and 69 segments. {CAPTION}",
         numbers(o),
     )
-    return tuple(made[name] for name in sorted(made))
+    return tuple(replace(made[name], view=partial(_viewed, o)) for name in sorted(made))

@@ -1,0 +1,28 @@
+// Put at the end of a view: does what a reader does, and leaves what it saw in the page.
+window.addEventListener("error", event => document.body.setAttribute("data-fault", event.message));
+const seen = {}, box = () => document.querySelector("#figure svg").getBoundingClientRect();
+const by = id => document.getElementById(id), figure = by("figure");
+figure.setPointerCapture = () => {};
+const place = share => { const w = document.querySelector("#figure svg").viewBox.baseVal.width; return box().left + (92 + share * (w - 342)) * box().width / w; };
+const pointer = (kind, share) => figure.dispatchEvent(new PointerEvent(kind, { clientX: place(share), clientY: box().top + 60, button: 0, bubbles: true }));
+const key = name => figure.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
+const lines = () => document.querySelectorAll("[data-path]").length;
+seen.first = by("range").textContent;
+pointer("pointermove", 0.5);
+seen.values = [...document.querySelectorAll(".value")].map(e => e.textContent).filter(Boolean).length;
+pointer("pointerdown", 0.25); pointer("pointermove", 0.5); pointer("pointerup", 0.5);
+seen.dragged = [by("from").value, by("to").value].map(Number);
+key("ArrowRight"); seen.said = by("said").textContent;
+key("+"); seen.nearer = Number(by("to").value) - Number(by("from").value);
+key("0"); seen.whole = by("range").textContent;
+seen.lines = lines();
+document.querySelector("#figure [role=checkbox]").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+seen.hidden = lines();
+document.querySelector("#figure [role=checkbox]").dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+seen.back = lines();
+document.querySelector("input[data-who]").click();
+seen.owner = lines();
+window.dispatchEvent(new Event("beforeprint"));
+seen.paper = document.querySelector("#figure svg").getAttribute("width");
+window.dispatchEvent(new Event("afterprint"));
+document.body.setAttribute("data-seen", JSON.stringify(seen));
