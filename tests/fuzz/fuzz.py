@@ -1,9 +1,14 @@
-"""Scenarios nobody would write: every example and every kind of the tables, changed by structure, value and byte.
+"""Scenarios nobody would write: made from the JSON schema, or every example and every kind of the tables, changed by
+structure, value and byte.
 
     python tests/fuzz/fuzz.py [--cases 2000 | --seconds 600] [--seed 1] [--jobs 2] [--keep FOLDER]
 
 A case depends on the seed and its number alone. It runs in a process of its own below a limit of memory: stop is asked
 for after 1 s, the process is killed after 4 s. What fails is made smaller and written as a file that runs again.
+
+What must hold of what is accepted: no panic, no death, the stop flag is heard, packets are conserved (the engine says
+so), both paths of the engine and two threads at once give one hash, metrics are what they can be, and a run takes no
+more memory than 1.5 times its estimate.
 """
 
 from __future__ import annotations
@@ -29,7 +34,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "benches"))
+sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "tests" / "fuzz")]
+
+import fromschema  # noqa: E402
 
 MEMORY = 2 * 2**30
 STOP_S = 1.0
@@ -85,7 +92,7 @@ def extreme(value: Any, rng: random.Random) -> Any:
     if rng.random() < 0.15:
         law = rng.choice(LAWS)
         return {law: [value, rng.choice(SCALES) + found[2]] if rng.random() < 0.7 else value}
-    if rng.random() < 0.4:
+    if rng.random() < 0.6:
         return f"{float(found[1]) * rng.choice([0.01, 0.1, 0.5, 2, 10, 100]):g}{found[2]}"
     return rng.choice(SCALES) + found[2]
 
@@ -120,19 +127,23 @@ def generate(trees: list[dict[str, Any]], seed: int, number: int) -> str:
     import mechanisms
 
     rng = random.Random(f"{seed}/{number}")
+    if number % 2:
+        text = str(mechanisms.toml(fromschema.make(rng)))
+        return scramble(text, rng) if rng.random() < 0.05 else text
     tree = copy.deepcopy(rng.choice(trees))
     for _ in range(rng.choice([1, 1, 1, 2, 3, 5])):
         change(tree, rng.choice(trees), rng)
     text = str(mechanisms.toml(tree)) if all(isinstance(key, str) for key in tree) else ""
-    if rng.random() < 0.25:
-        letters = list(text)
-        for _ in range(rng.choice([1, 2, 4])):
-            place = rng.randrange(len(letters) + 1)
-            letters[place : place + rng.choice([0, 1, 1, 8])] = rng.choice(
-                ["", '"', "[", "{", "=", "\\", "9", "\0", "é"]
-            )
-        text = "".join(letters)
-    return text
+    return scramble(text, rng) if rng.random() < 0.15 else text
+
+
+def scramble(text: str, rng: random.Random) -> str:
+    """The text with a few bytes changed."""
+    letters = list(text)
+    for _ in range(rng.choice([1, 2, 4])):
+        place = rng.randrange(len(letters) + 1)
+        letters[place : place + rng.choice([0, 1, 1, 8])] = rng.choice(["", '"', "[", "{", "=", "\\", "9", "\0", "é"])
+    return "".join(letters)
 
 
 def outcome(text: str, report: Callable[[str], None] = lambda _: None) -> str:
@@ -156,10 +167,17 @@ def outcome(text: str, report: Callable[[str], None] = lambda _: None) -> str:
     if core.duration_s > HEAVY_S:
         return "heavy"
     report("running")
+    taken = resident()
     try:
         fast = execute(scenario.to_json(), 1)
+        used = resident(peak=True) - taken
         report("again")
         slow = _core.run(core, 1, True)
+        report("threads")
+        hashes = {fast.record_hash, slow.record_hash}
+        if len(text) % 8 == 0:
+            with ThreadPoolExecutor(2) as pool:
+                hashes |= {one.record_hash for one in pool.map(lambda seed: _core.run(core, seed), [1, 1])}
         report("done")
     except (Interrupted, _core.Interrupted):
         return "stopped"
@@ -170,23 +188,52 @@ def outcome(text: str, report: Callable[[str], None] = lambda _: None) -> str:
         return "refused"
     except BaseException as error:
         return f"FAILED: {type(error).__name__}: {str(error)[:200]}"
-    if fast.record_hash != slow.record_hash:
-        return "FAILED: the two paths of the engine differ"
+    if len(hashes) > 1:
+        return "FAILED: the two paths of the engine, or two threads, differ"
+    if used > 1.5 * core.memory_bytes + SLACK:
+        return f"FAILED: more memory than estimated: {used >> 20} MiB, not {core.memory_bytes >> 20} MiB"
     return next((f"FAILED: {why}" for why in senseless(json.loads(fast.text))), "ran")
 
 
+SLACK = 16 * 2**20
+"""What allocators keep."""
+
+
+def resident(peak: bool = False) -> int:
+    """Bytes of memory that this process has, or had at most since it was last asked without `peak`."""
+    if not Path("/proc/self/clear_refs").exists():
+        return 0
+    if not peak:
+        Path("/proc/self/clear_refs").write_text("5")
+    text = Path("/proc/self/status").read_text("ascii")
+    found = re.search(rf"{'VmHWM' if peak else 'VmRSS'}:\s+(\d+)", text)
+    return int(found[1]) * 1024 if found else 0
+
+
+SIGNED = ("owed", "dropped.loss", "dropped.mark", "infidelity", "stages.", "tokens")
+"""Parts of the names of metrics that may be less than zero, by their descriptions."""
+SHARES = re.compile(r"\.(utilisation|window_at_floor|jain|[a-z_]*share|[a-z_]*fraction)$")
+
+
 def senseless(record: Any, path: str = "") -> Iterator[str]:
-    """Metrics of a record that are outside what they can be: no number, or a share of the link above one."""
+    """Metrics of a record that are outside what their descriptions say: no number, below zero, or a share above one; a
+    mean or a quantile above the longest."""
     if isinstance(record, dict):
         for key, value in record.items():
             yield from senseless(value, f"{path}.{key}")
+        longest = record.get("queue_delay_s_max")
+        for name in ("queue_delay_s_mean", "queue_delay_s_p99"):
+            if longest is not None and (record.get(name) or 0.0) > longest * (1 + 1e-9) + 1e-9:
+                yield f"{path}.{name} is {record[name]}, and the longest {longest}"
     elif isinstance(record, list):
         for value in record:
             yield from senseless(value, path)
-    elif isinstance(record, float):
+    elif isinstance(record, int | float) and not isinstance(record, bool):
         if record != record or record in (float("inf"), float("-inf")):
             yield f"{path} is {record}"
-        elif path.endswith(".utilisation") and not -1e-9 <= record <= 1 + 1e-9:
+        elif record < 0 and not any(part in path for part in SIGNED):
+            yield f"{path} is {record}, less than zero"
+        elif SHARES.search(path) and record > 1 + 1e-9:
             yield f"{path} is {record}, no share"
 
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import SMALL, Cli, environment
 from evenflow.cli import plotting
 from evenflow.cli.base import stem
 from evenflow.errors import ScenarioError, UsageError
+from evenflow.run import notes
 from evenflow.run.files import csv_bytes
-from evenflow.scenario import paths
+from evenflow.scenario import paths, sweep
+from evenflow.scenario.outline import Outline, Source, Way
 from evenflow.scenario.scenario import Scenario, parse_setting
 from evenflow.show import pictures
 from hypothesis import given, settings
@@ -388,3 +393,55 @@ def test_a_shell_completes_metrics(cli: Cli, small: Path, work: Path) -> None:
     assert completed(work, "plot", "none.toml", "--metric", "util") == []
     assert cli("study", small, "--replications", 2, "--out", "o").code == 0
     assert "links.bottleneck.utilisation" in completed(work, "plot", "o", "--metric", "links.")
+
+
+MANY = 'duration = "20 ms"\nlinks.l = { rate = "10 Mbit/s", delay = "1 ms" }\n' + "".join(
+    f'[groups.g{i}]\nusers = 1\npath = ["l"]\ntraffic = {{ kind = "bulk" }}\n' for i in range(250)
+)
+
+
+def test_many_groups_do_not_fill_the_screen(cli: Cli, work: Path) -> None:
+    (work / "many.toml").write_text(MANY)
+    for command in ("run", "check"):
+        done = cli(command, "many.toml")
+        assert done.code == 0
+        assert "The first 200 of 250 " in done.out
+        assert len(re.findall(r"(?m)^ *g\d+ ", done.out)) == 200
+
+
+def test_what_many_groups_cost_grows_with_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tree is copied, and a link looked at, as often for 250 groups as for one."""
+    copies = 0
+    tree = Scenario.tree
+
+    def counted(self: Scenario) -> Any:
+        nonlocal copies
+        copies += 1
+        return tree.__get__(self)
+
+    monkeypatch.setattr(Scenario, "tree", property(counted))
+    scenario = Scenario(tomllib.loads(MANY))
+    looked = 0
+    around = Outline(scenario)
+    crossing = around.crossing
+
+    def watched(way: Way) -> list[Source]:
+        nonlocal looked
+        looked += 1
+        return crossing(way)
+
+    monkeypatch.setattr(around, "crossing", watched)
+    notes.of_scenario(scenario, around)
+    assert copies <= 3
+    assert looked <= 10
+
+
+def test_a_list_of_too_many_points_is_refused_before_it_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(_: object) -> str:
+        raise AssertionError("a label was made")
+
+    monkeypatch.setattr(sweep, "label_of", never)
+    tree = tomllib.loads(MANY) | {"sweep": {"links": {"l": {"delay": ["1 ms"] * 100_001}}}}
+    found = sweep.expand(Scenario(tree), {})
+    assert [path for path, _ in found.errors] == ["sweep.links.l.delay"]
+    assert "makes 100,001 points; the most is 100,000" in found.errors[0][1]

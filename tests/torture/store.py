@@ -133,6 +133,7 @@ def share(folder: Path, rng: random.Random, scale: float) -> str:
         if any(codes) or not equal or len(times) != runs or set(times.values()) != {1}:
             raise Wrong(f"{processes} processes: codes {codes}, equal {equal}, computed {Counter(times.values())}")
         said.append(f"{processes}: {runs} runs, each computed once")
+    os.environ.pop("FAKE_LOG")
     return "; ".join(said)
 
 
@@ -181,6 +182,7 @@ def kills(folder: Path, rng: random.Random, scale: float) -> str:
             lost += sum(store.get(key) is None for key in keys(of))
             run_study(of, store=store)
         left += len([p for p in (place / "store").rglob("*") if p.name.endswith(".partial")])
+    os.environ.pop("FAKE_LOG")
     if lost or doubled:
         raise Wrong(f"{killed} kills: {lost} reported runs lost, {doubled} reported runs computed again")
     return (

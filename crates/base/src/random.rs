@@ -313,6 +313,36 @@ mod tests {
         assert!((inverse_normal(0.001) + 3.090_232_306_167_813).abs() < 1e-8);
     }
 
+    /// What [`crate::schema::Law::extremes`] counts on.
+    #[test]
+    fn no_draw_is_beyond_the_extremes_of_its_law() {
+        use crate::schema::{Law, Value};
+        let nearest = 1.0 / 9_007_199_254_740_992.0;
+        assert!(inverse_normal(nearest) > -8.21 && inverse_normal(nearest) < -8.2);
+        assert!(inverse_normal(1.0 - nearest) < 8.21);
+        let one = |x| Box::new(Value::Number(x));
+        let mut laws = vec![
+            Law::Uniform(one(2.0), one(3.0)),
+            Law::Normal(one(1.0), one(0.5)),
+            Law::Normal(one(9.0), one(0.5)),
+            Law::Exponential(one(4.0)),
+            Law::Dealt(vec![Value::Number(3.0), Value::Number(1.0)]),
+        ];
+        for shape in [0.01, 0.5, 1.0, 1.2, 30.0] {
+            laws.push(Law::Gamma(one(2.0), shape));
+            laws.push(Law::Pareto(one(2.0), shape + 1.0));
+            laws.push(Law::Lognormal(one(2.0), shape / 10.0));
+        }
+        for law in laws {
+            let (least, most) = law.extremes();
+            let mut s = Stream::new(7, "x");
+            for i in 0..20_000 {
+                let x = law.draw(&mut s, i).number().expect("a number");
+                assert!(least <= x && x <= most, "{law:?}: {x} is not between {least} and {most}");
+            }
+        }
+    }
+
     #[test]
     fn open01_is_open() {
         let mut s = Stream::new(7, "x");

@@ -474,6 +474,11 @@ impl Value {
     }
 }
 
+/// The least uniform number that a [`Stream`] gives: 2^-53.
+const NEAREST: f64 = 1.0 / 9_007_199_254_740_992.0;
+/// Standard deviations that a normal draw is away from its mean at most: those of 2^-53.
+const FARTHEST: f64 = 8.21;
+
 /// How a quantity is drawn; the numbers carry their unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Law {
@@ -512,6 +517,38 @@ impl Law {
         }
     }
 
+    /// The least and the largest that a [`Stream`] can draw, whose uniform numbers are 2^-53 away from 0 and 1: nothing is without
+    /// a bound there.
+    pub fn extremes(&self) -> (f64, f64) {
+        let of = |v: &Value| v.number().unwrap_or(0.0);
+        let (near, far) = (NEAREST, -libm::log(NEAREST));
+        match self {
+            Law::Uniform(..) | Law::Dealt(_) => self.bounds(),
+            Law::Normal(mean, deviation) => {
+                let reach = FARTHEST * of(deviation);
+                ((of(mean) - reach).max(0.0), of(mean) + reach)
+            }
+            Law::Exponential(mean) => (of(mean) * near, of(mean) * far),
+            // Marsaglia and Tsang's d v, at the largest normal draw; below shape 1 that of shape + 1, times at most 1.
+            Law::Gamma(mean, shape) => {
+                let d = (if *shape < 1.0 { shape + 1.0 } else { *shape }) - 1.0 / 3.0;
+                let v = 1.0 + FARTHEST / (9.0 * d).sqrt();
+                let scale = of(mean) / shape;
+                let few = if *shape < 1.0 { libm::pow(near, 1.0 / shape) } else { 1.0 };
+                (scale * d * near * near * near * few, scale * d * v * v * v)
+            }
+            Law::Pareto(mean, shape) => {
+                let least = pareto_least(of(mean), *shape);
+                (least, least * libm::pow(near, -1.0 / shape))
+            }
+            Law::Lognormal(mean, sigma) => {
+                let middle = of(mean) * libm::exp(-sigma * sigma / 2.0);
+                let reach = libm::exp(FARTHEST * sigma);
+                (middle / reach, middle * reach)
+            }
+        }
+    }
+
     /// A quantity of it, for its unit.
     pub fn example(&self) -> Option<&Value> {
         match self {
@@ -539,7 +576,8 @@ impl Law {
         }
     }
 
-    /// One draw; `index` decides for dealt values. Draws that a normal law puts below zero become zero.
+    /// One draw; `index` decides for dealt values. Draws that a normal law puts below zero become zero, and
+    /// rates are at least 1 bit/s.
     pub fn draw(&self, stream: &mut Stream, index: usize) -> Value {
         match self {
             Law::Dealt(values) => values[index % values.len()].clone(),
@@ -548,7 +586,11 @@ impl Law {
             | Law::Exponential(unit)
             | Law::Gamma(unit, _)
             | Law::Pareto(unit, _)
-            | Law::Lognormal(unit, _) => unit.with(self.sampler().draw(stream, index)),
+            | Law::Lognormal(unit, _) => match unit.with(self.sampler().draw(stream, index)) {
+                // At less, what is being sent would stay for ever.
+                Value::Rate(rate) => Value::Rate(rate.max(1.0)),
+                drawn => drawn,
+            },
         }
     }
 }

@@ -143,7 +143,7 @@ pub static METRICS: &[Metric] = &[
         "1",
         WINDOW,
         "losses / sent_packets",
-        "Share of the data packets sent in the window that were dropped; null if none was sent.",
+        "Data packets dropped in the window for each that was sent in it; above 1 where more are dropped that were sent before than are sent. Null if none was sent.",
     ),
     metric(
         "groups.G.delivered_packets",

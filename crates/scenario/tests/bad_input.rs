@@ -808,7 +808,7 @@ fn multcp_stands_for_one_connection_at_least() {
     );
     assert_eq!(
         errors(&per_packet(json!({ "kind": "multcp", "weight": { "normal": [2, 1] } }))).to_string(),
-        "groups.heavy.tcp.congestion_control.weight: is N, which must be at least 1 whatever is drawn"
+        "groups.heavy.tcp.congestion_control.weight: N must be at least 1, but is 0 (as it may be drawn)"
     );
 }
 
@@ -1325,4 +1325,50 @@ fn a_trace_names_flows_that_there_are_and_not_too_many() {
         errors(&traced).to_string(),
         "record.trace[0]: its path of 70 components is too long for a trace"
     );
+}
+
+/// What is drawn is judged at the ends of what may be drawn, whatever the law; seeds then cannot differ in whether a run is
+/// possible.
+#[test]
+fn laws_are_judged_at_their_extremes() {
+    let queue = |queue: Json| {
+        let changes = [("links.bottleneck.queue", queue)];
+        errors(&with("abc-default", &changes)).to_string()
+    };
+    for law in [
+        json!({ "normal": ["50 packets", "5.6 packets"] }),
+        json!({ "exponential": "1000 packets" }),
+        json!({ "gamma": ["1000 packets", 2] }),
+        json!({ "lognormal": ["1000 packets", 2] }),
+        json!({ "pareto": ["9 packets", 2] }),
+        json!({ "uniform": ["5 packets", "9 packets"] }),
+        json!({ "values": ["9 packets", "4 packets"] }),
+    ] {
+        let said = queue(json!({ "kind": "red", "min_threshold": "5 packets", "max_threshold": law }));
+        assert!(
+            said.starts_with("links.bottleneck.queue.max_threshold: must be above min_threshold"),
+            "{law}: {said}"
+        );
+        assert!(said.ends_with("(as it may be drawn)") || law.get("values").is_some(), "{said}");
+    }
+    let fine = json!({ "normal": ["50 packets", "5.4 packets"] });
+    valid(&with(
+        "abc-default",
+        &[(
+            "links.bottleneck.queue",
+            json!({ "kind": "red", "min_threshold": "5 packets", "max_threshold": fine }),
+        )],
+    ));
+    // Two draws at once: the one low, the other high.
+    let both = queue(json!({
+        "kind": "red",
+        "min_threshold": { "uniform": ["5 packets", "15 packets"] },
+        "max_threshold": { "uniform": ["10 packets", "20 packets"] },
+    }));
+    assert!(both.contains("10 is not more than 15"), "{both}");
+    // A range is one for draws too.
+    let window = json!({ "kind": "constant", "window": { "normal": ["1e6 packets", "1e4 packets"] } });
+    let said = errors(&with("abc-default", &[("groups.heavy.tcp", json!({ "congestion_control": window }))]))
+        .to_string();
+    assert!(said.contains("congestion_control.window: may be drawn as 1.082e6, and must be"), "{said}");
 }

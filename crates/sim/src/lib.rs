@@ -61,10 +61,11 @@ pub enum RunError {
     Invariant(String),
 }
 
-/// Runs `scenario` with `seed`. The flag is looked at every 2^16 events.
+/// Runs `scenario` with `seed`. The flag is looked at every 2^8 events, every 2^12 packets that one event sends, and while
+/// the network is built.
 pub fn run(scenario: &Scenario, seed: u64, options: Options, stop: &AtomicBool) -> Result<Outcome, RunError> {
-    let mut engine = build::build(scenario, seed, options);
-    engine.run(stop, options.clock)?;
+    let mut engine = build::build(scenario, seed, options, stop).ok_or(RunError::Interrupted)?;
+    engine.run(options.clock)?;
     engine.check_stages()?;
     engine.trace_fault()?;
     engine.check_conservation().map_err(RunError::Invariant)?;

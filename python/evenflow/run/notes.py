@@ -301,9 +301,11 @@ def _credit_without_auditor(outline: Outline) -> Iterator[Note]:
 
 def _shared_bucket(outline: Outline) -> Iterator[Note]:
     for name, stage in outline.tree.get("stages", {}).items():
+        if stage["kind"] != "congestion-policer":
+            continue
         groups = [g for g in outline.tree["groups"] if name in outline.tree["groups"][g]["path"]]
         users = sum(int(outline.tree["groups"][group].get("users", 1)) for group in groups)
-        if stage["kind"] == "congestion-policer" and "per" not in stage and users > 1:
+        if "per" not in stage and users > 1:
             text = (
                 f"{users} users share one bucket: when one has used it up, all are dropped. "
                 'With per = "user" each has his own.'
@@ -402,7 +404,7 @@ def _unlimited_queue(outline: Outline, record: Mapping[str, Any]) -> Iterator[No
 
 def _rates(record: Mapping[str, Any], outline: Outline, source: Source) -> list[float]:
     """Throughput of every source of this kind, in bit/s: users one after the other."""
-    own = [other for other in outline.sources if other.group == source.group]
+    own = outline.by_group[source.group]
     each = sum(other.flows for other in own)
     before = sum(other.flows for other in own if other.index < source.index)
     rates = record.get("groups", {}).get(source.group, {}).get("flows_throughput_bps") or []
@@ -532,10 +534,8 @@ def _dropping(record: Mapping[str, Any], source: Source) -> Way | None:
 
 def _jostled(outline: Outline, source: Source, bottleneck: Way) -> bool:
     """Whether something random for each packet upsets the order at the bottleneck."""
-    for other in outline.crossing(bottleneck):
-        table = outline.tree["groups"][other.group]
-        if "processing" in table or other.kind == "poisson" or is_random(other.table.get("packet")):
-            return True
+    if outline.is_random_at(bottleneck):
+        return True
     for way in source.ways:
         link = outline.tree["links"][way.name]
         if "jitter" in link or "probability" in (link.get("loss") or {}):

@@ -288,6 +288,7 @@ class Outline:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
+        self._random_at: dict[tuple[str, bool], bool] = {}
         self.tree: Tree = json.loads(scenario.core.canonical)
         self.duration = mean_of(self.tree.get("duration", "0 s"))
         self.warmup = mean_of(self.tree.get("warmup", "0 s"))
@@ -306,15 +307,24 @@ class Outline:
     @cached_property
     def sources(self) -> list[Source]:
         """Every kind of traffic of every group, in the order of the canonical scenario."""
-        return [source for name in self.tree.get("groups", {}) for source in self._sources(name)]
+        written = self.scenario.tree.get("groups", {})
+        return [source for name in self.tree.get("groups", {}) for source in self._sources(name, written)]
 
-    def _sources(self, name: str) -> Iterator[Source]:
+    @cached_property
+    def by_group(self) -> dict[str, list[Source]]:
+        """The sources of each group."""
+        found: dict[str, list[Source]] = {}
+        for source in self.sources:
+            found.setdefault(source.group, []).append(source)
+        return found
+
+    def _sources(self, name: str, groups: Tree) -> Iterator[Source]:
         group = self.tree["groups"][name]
         legs = [(leg.removeprefix("-"), not leg.startswith("-")) for leg in group.get("path", [])]
         legs = [leg for leg in legs if leg[0] in self.tree["links"]]
         ways = tuple(self.ways[leg] for leg in legs)
         back = tuple(self.ways[link, not forward] for link, forward in reversed(legs))
-        written = self.scenario.tree.get("groups", {}).get(name, {}).get("traffic")
+        written = groups.get(name, {}).get("traffic")
         for index, traffic in enumerate(group.get("traffic", [])):
             place: tuple[str | int, ...] = ("groups", name, "traffic")
             if isinstance(written, list):
@@ -331,13 +341,47 @@ class Outline:
                 mean_of(group.get("processing", 0)),
             )
 
+    @cached_property
+    def _crossing(self) -> dict[tuple[str, bool], list[Source]]:
+        """By direction of a link, so that many groups at many links are looked through once."""
+        found: dict[tuple[str, bool], list[Source]] = {}
+        for source in self.sources:
+            for key in {(way.name, way.forward): None for way in source.ways}:
+                found.setdefault(key, []).append(source)
+        return found
+
+    @cached_property
+    def _answering(self) -> dict[tuple[str, bool], list[Source]]:
+        found: dict[tuple[str, bool], list[Source]] = {}
+        for source in self.sources:
+            if source.tcp is not None:
+                for key in {(way.name, way.forward): None for way in source.back}:
+                    found.setdefault(key, []).append(source)
+        return found
+
+    @cached_property
+    def _counts(self) -> dict[tuple[str, bool], float]:
+        return {key: sum(source.count for source in sources) for key, sources in self._crossing.items()}
+
     def crossing(self, way: Way) -> list[Source]:
         """The sources whose data crosses a direction of a link."""
-        return [source for source in self.sources if way in source.ways]
+        return self._crossing.get((way.name, way.forward), [])
+
+    def is_random_at(self, way: Way) -> bool:
+        """Whether something of those who cross it is random for each packet: hosts, gaps or sizes."""
+        key = (way.name, way.forward)
+        if key not in self._random_at:
+            self._random_at[key] = any(
+                "processing" in self.tree["groups"][source.group]
+                or source.kind == "poisson"
+                or is_random(source.table.get("packet"))
+                for source in self.crossing(way)
+            )
+        return self._random_at[key]
 
     def answering(self, way: Way) -> list[Source]:
         """The sources whose acknowledgements cross a direction of a link."""
-        return [source for source in self.sources if source.tcp is not None and way in source.back]
+        return self._answering.get((way.name, way.forward), [])
 
     def largest_packet(self, way: Way) -> float:
         """The largest mean size of a packet that crosses it; 0 where nobody does."""
@@ -346,9 +390,10 @@ class Outline:
 
     def sharing(self, way: Way, source: Source) -> float:
         """How many sources share the copy of a link that one of `source` crosses."""
+        key = (way.name, way.forward)
         if not way.per:
-            return sum(other.count for other in self.crossing(way))
-        own = [other for other in self.crossing(way) if other.group == source.group]
+            return self._counts.get(key, 0)
+        own = [other for other in self.by_group[source.group] if key in {(w.name, w.forward) for w in other.ways}]
         flows = sum(other.flows for other in own)
         if way.per == "flow":
             return 1

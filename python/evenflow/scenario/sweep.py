@@ -77,7 +77,7 @@ def expand(scenario: Scenario, pins: Mapping[str, Any]) -> Expansion:
         done.errors.append(("sweep", "must be a table."))
         return done
     pinned = {paths.parse(path): value for path, value in pins.items()}
-    done.errors += _odd(sweep)
+    done.errors += _long(sweep) or _odd(sweep)
     if done.errors:
         return done
     axes = _read(sweep, tree, pinned, done)
@@ -87,15 +87,28 @@ def expand(scenario: Scenario, pins: Mapping[str, Any]) -> Expansion:
     for axis in axes:
         total *= len(axis)
     if total > MOST_POINTS:
-        done.errors.append(
-            ("sweep", f"makes {total:,} points; the most is {MOST_POINTS:,}. Sweep fewer values, or split the study.")
-        )
+        done.errors.append(("sweep", _too_many(total)))
         return done
     # a pin is in the tree already; only where a swept table would replace it must it be put back
     swept = {path for axis in axes for choice in axis for path, _, _ in choice.settings}
     last = {path: value for path, value in pinned.items() if any(path[: len(p)] == p for p in swept)}
     _build(scenario, tree, axes, last, done)
     return done
+
+
+def _long(table: Mapping[str, Any], above: paths.Path = ("sweep",)) -> list[tuple[str, str]]:
+    """Lists that alone make too many points: found before anything is made of their values."""
+    found = []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            found += _long(value, (*above, key))
+        elif isinstance(value, list) and len(value) > MOST_POINTS:
+            found.append((paths.render((*above, key)), _too_many(len(value))))
+    return found
+
+
+def _too_many(points: int) -> str:
+    return f"makes {points:,} points; the most is {MOST_POINTS:,}. Sweep fewer values, or split the study."
 
 
 def _odd(sweep: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -15,6 +15,8 @@ from . import names
 from .console import clean, console, grid, plain, rate, share, table, time_span
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..run.notes import Note
     from ..run.record import Record
     from ..run.study import Table
@@ -30,6 +32,19 @@ def _escaped(text: object) -> str:
     from rich.markup import escape
 
     return escape(clean(text))
+
+
+MOST_ROWS = 200
+"""Of groups or links on a screen."""
+MOST_NOTES = 20
+"""Of one code."""
+
+
+def _begin(out: Console, rows: Sequence[Sequence[str]], what: str) -> Sequence[Sequence[str]]:
+    """The first rows, if there are more than anybody reads on a screen; says so."""
+    if len(rows) > MOST_ROWS:
+        out.print(f"The first {MOST_ROWS} of {len(rows):,} {what}; --json prints all.")
+    return rows[:MOST_ROWS]
 
 
 def run(scenario: Scenario, record: Record) -> None:
@@ -60,7 +75,7 @@ def run(scenario: Scenario, record: Record) -> None:
             )
         )
     headings = ("group", "users", "throughput each", "share of all", "goodput each", "lost", "marked")
-    grid(out, headings, rows, right=(1, 2, 3, 4, 5, 6))
+    grid(out, headings, _begin(out, rows, "groups"), right=(1, 2, 3, 4, 5, 6))
 
     links = list(_links(doc))
     rows = [
@@ -76,7 +91,7 @@ def run(scenario: Scenario, record: Record) -> None:
         for name, link in links
     ]
     headings = ("link", "used", "queue, mean", "delay, mean", "99 %", "longest", "dropped")
-    grid(out, headings, rows, right=(1, 2, 3, 4, 5, 6), text=(2, 6))
+    grid(out, headings, _begin(out, rows, "links"), right=(1, 2, 3, 4, 5, 6), text=(2, 6))
     out.print(_where_the_queue_was(links))
     dead = sum(g.get("flows_dead") or 0 for g in groups.values())
     if dead:
@@ -113,10 +128,17 @@ def _notes(found: Sequence[tuple[Note, str]]) -> None:
 
     out = console()
     out.print("\n[bold]Notes[/bold]")
+    shown: dict[str, int] = {}
     for note, where in found:
+        shown[note.code] = shown.get(note.code, 0) + 1
+        if shown[note.code] > MOST_NOTES:
+            continue
         path = f" [dim]{_escaped(note.path)}[/dim]" if note.path else ""
         out.print(f"[yellow]{note.code}[/yellow]{path}{where}")
         out.print(Padding(_escaped(note.text), (0, 0, 0, 2), expand=False))
+    for code, count in shown.items():
+        if count > MOST_NOTES:
+            out.print(f"[yellow]{code}[/yellow]: {count - MOST_NOTES:,} more; --json prints all")
 
 
 def check(outline: Outline) -> None:
@@ -137,7 +159,7 @@ def check(outline: Outline) -> None:
         for way in outline.described()
     ]
     headings: tuple[str, ...] = ("link", "copies", "rate", "delay", "queue", "limit (empties in)")
-    grid(out, headings, rows, right=(2, 3, 5), text=(4, 5))
+    grid(out, headings, _begin(out, rows, "links"), right=(2, 3, 5), text=(4, 5))
     lines = []
     for source in outline.sources:
         path = " → ".join(outline.tree["groups"][source.group]["path"])
@@ -146,7 +168,7 @@ def check(outline: Outline) -> None:
         filled = f"{plain(fills / source.packet)} packets" if fills is not None else "–"
         lines.append((_escaped(source.group), plain(source.users), _sends(source), _escaped(path), trip, filled))
     headings = ("group", "users", "each sends", "path", "round trip", "rate × round trip")
-    grid(out, headings, lines, right=(1, 4, 5), text=(2, 3))
+    grid(out, headings, _begin(out, lines, "kinds of traffic"), right=(1, 4, 5), text=(2, 3))
     from ..scenario.sweep import outline as planned
 
     points, replications, _ = planned(scenario)

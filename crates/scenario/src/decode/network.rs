@@ -101,7 +101,11 @@ fn reverse(
 fn try_rule(direction: &Direction, path: &str, errors: &mut Errors) -> Option<()> {
     let (Some(queue), Some(rate)) = (&direction.queue, &direction.rate) else { return Some(()) };
     let rates = match rate {
-        RateSpec::Constant(value) => vec![value.bounds().0.max(1.0), value.bounds().1],
+        RateSpec::Constant(Value::Random(law)) => {
+            let (least, most) = law.extremes();
+            vec![least.max(1.0), most.max(1.0)]
+        }
+        RateSpec::Constant(value) => vec![value.bounds().1],
         RateSpec::Steps(steps) => steps.iter().take(1).map(|step| step.1.0).collect(),
     };
     let before = errors.len();

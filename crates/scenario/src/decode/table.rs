@@ -1,6 +1,6 @@
 //! Decoding one table by its declaration: the part of the decoder that knows no mechanism by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use evenflow_base::schema::{
     Fallback, Law, Mechanism, Nested, Param, Problem, Range, Room, Type, Value, Values,
@@ -399,14 +399,42 @@ fn together(
             }
         }
     }
+    if laws(values) > 0 {
+        // One sentence for each parameter, of the many draws that are wrong.
+        let mut named = BTreeSet::new();
+        problems.retain(|(name, _)| named.insert(*name));
+        let told = |why: &str| why.contains("drawn");
+        problems.iter_mut().filter(|p| !told(&p.1)).for_each(|p| p.1.push_str(" (as it may be drawn)"));
+        problems.extend(out_of_range(mechanism, values).into_iter().filter(|p| !named.contains(p.0)));
+    }
     problems
 }
 
-/// How many copies it takes to see every value that is dealt, or both extremes of a draw.
+/// Laws that may draw what their parameter cannot be.
+fn out_of_range(mechanism: &Mechanism, values: &Values) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for param in mechanism.params {
+        let Some(Value::Random(law)) = values.get(param.name) else { continue };
+        let (low, high) = law.extremes();
+        let low = if param.ty == Type::Rate { low.max(1.0) } else { low };
+        if let Some(x) = [low, high].into_iter().find(|x| !param.range.holds(*x)) {
+            problems.push((
+                param.name,
+                format!(
+                    "may be drawn as {}, and must be {}; write a law with bounds, such as uniform",
+                    if x == 0.0 { "0".into() } else { format!("{x:.3e}") },
+                    param.range.words()
+                ),
+            ));
+        }
+    }
+    problems
+}
+
+/// How many values in a table are dealt in turn, at most; at least one.
 fn turns(values: &Values) -> usize {
     let of = |value: &Value| match value {
         Value::Random(Law::Dealt(list)) => list.len(),
-        Value::Random(_) => 2,
         Value::Table(table) => turns(table),
         Value::Tables(tables) => tables.values().map(turns).max().unwrap_or(1),
         _ => 1,
@@ -414,35 +442,85 @@ fn turns(values: &Values) -> usize {
     values.0.values().map(of).max().unwrap_or(1)
 }
 
-/// Values that draws may well give, as many sets as it takes to see what is dealt and both ends of what has them.
+/// How many values in a table are drawn, each for itself.
+fn laws(values: &Values) -> usize {
+    let of = |value: &Value| match value {
+        Value::Random(Law::Dealt(_)) => 0,
+        Value::Random(_) => 1,
+        Value::Table(table) => laws(table),
+        Value::Tables(tables) => tables.values().map(laws).sum(),
+        _ => 0,
+    };
+    values.0.values().map(of).sum()
+}
+
+/// Sets of values that draws may give: every value that is dealt, with both ends of every law. Of many laws, one at a time
+/// is at its other end: what relates two of them sees all their corners.
 pub(super) fn likely(values: &Values) -> impl Iterator<Item = Values> {
-    const MOST: usize = 1000;
-    (0..turns(values).min(MOST)).map(|turn| all_settled(values, turn))
+    const ALL_CORNERS: usize = 6;
+    const MOST: usize = 4000;
+    let (turns, laws) = (turns(values), laws(values));
+    let corners = if laws <= ALL_CORNERS { 1 << laws } else { 2 + 2 * laws };
+    let is_high = move |corner: usize, law: usize| match corner {
+        _ if laws <= ALL_CORNERS => corner >> law & 1 == 1,
+        0 | 1 => corner == 1,
+        _ => (corner / 2 - 1 == law) == (corner % 2 == 1),
+    };
+    let pairs = (0..corners).flat_map(move |corner| (0..turns).map(move |turn| (corner, turn)));
+    pairs.take(MOST).map(move |(corner, turn)| {
+        let mut number = 0;
+        let mut high = || {
+            number += 1;
+            is_high(corner, number - 1)
+        };
+        all_settled(values, turn, &mut high)
+    })
 }
 
-fn all_settled(values: &Values, turn: usize) -> Values {
-    Values(values.0.iter().map(|(name, value)| (*name, settled(value, turn))).collect())
+fn all_settled(values: &Values, turn: usize, high: &mut dyn FnMut() -> bool) -> Values {
+    Values(values.0.iter().map(|(name, value)| (*name, settled(value, turn, high))).collect())
 }
 
-/// A value that a draw for copy number `turn` may well give.
-fn settled(value: &Value, turn: usize) -> Value {
+/// A value that a draw for copy number `turn` may give; `high` says at which end the next law is.
+fn settled(value: &Value, turn: usize, high: &mut dyn FnMut() -> bool) -> Value {
     match value {
         Value::Random(Law::Dealt(list)) => list[turn % list.len()].clone(),
-        Value::Random(Law::Uniform(low, high)) => {
-            if turn.is_multiple_of(2) {
-                (**low).clone()
-            } else {
-                (**high).clone()
+        Value::Random(law) => {
+            let (least, most) = law.extremes();
+            let x = if high() { most } else { least };
+            match law.example() {
+                Some(rate @ Value::Rate(_)) => rate.with(x.max(1.0)),
+                Some(unit) => unit.with(x),
+                None => value.clone(),
             }
         }
-        Value::Random(Law::Normal(mean, _) | Law::Exponential(mean)) => (**mean).clone(),
-        Value::Random(Law::Gamma(mean, _) | Law::Pareto(mean, _) | Law::Lognormal(mean, _)) => {
-            (**mean).clone()
-        }
-        Value::Table(table) => Value::Table(all_settled(table, turn)),
-        Value::Tables(tables) => {
-            Value::Tables(tables.iter().map(|(name, t)| (name.clone(), all_settled(t, turn))).collect())
-        }
+        Value::Table(table) => Value::Table(all_settled(table, turn, high)),
+        Value::Tables(tables) => Value::Tables(
+            tables.iter().map(|(name, table)| (name.clone(), all_settled(table, turn, high))).collect(),
+        ),
         other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any two laws of a table are seen at all four pairs of their ends, however many there are.
+    #[test]
+    fn two_laws_are_seen_at_all_their_corners() {
+        const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        for count in [2, 6, 7, 8] {
+            let law = || Law::Uniform(Box::new(Value::Number(1.0)), Box::new(Value::Number(2.0)));
+            let values = Values(NAMES[..count].iter().map(|name| (*name, Value::Random(law()))).collect());
+            let sets: Vec<Values> = likely(&values).collect();
+            for a in &NAMES[..count] {
+                for b in NAMES[..count].iter().filter(|b| *b != a) {
+                    let seen: BTreeSet<[u64; 2]> =
+                        sets.iter().map(|set| [set.number(a) as u64, set.number(b) as u64]).collect();
+                    assert_eq!(seen.len(), 4, "{count} laws, {a} and {b}");
+                }
+            }
+        }
     }
 }

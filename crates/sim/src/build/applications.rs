@@ -25,7 +25,7 @@ pub(super) fn hashes_flows(link: &Link) -> bool {
     })
 }
 
-impl Builder<'_> {
+impl Builder<'_, '_> {
     /// Arrival processes that groups share, each about to begin.
     pub(super) fn arrivals(&self, applications: &[Hosted]) -> Vec<Arrivals> {
         let scenario = self.scenario;

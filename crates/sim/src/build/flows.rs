@@ -34,9 +34,9 @@ fn add_profiles(group: &Group, list: &mut Vec<Profile>) -> Vec<u32> {
     group.traffic.iter().map(place).collect()
 }
 
-impl Builder<'_> {
-    /// Adds all users with their hosts, routes and flows.
-    pub(super) fn add_users(&self, net: &mut Network, places: &Places) {
+impl Builder<'_, '_> {
+    /// Adds all users with their hosts, routes and flows; `None` where that was stopped.
+    pub(super) fn add_users(&self, net: &mut Network, places: &Places) -> Option<()> {
         let scenario = self.scenario;
         let (mut openers, mut numbers) = (Vec::new(), Vec::new());
         for (g, group) in scenario.groups.iter().enumerate() {
@@ -47,6 +47,9 @@ impl Builder<'_> {
             let mut profiles = Vec::new();
             let shares = saves_metrics(group);
             for user in 0..group.users as usize {
+                if self.is_stopped() {
+                    return None;
+                }
                 let host = net.hosts.len() as u32;
                 let owner = format!("{}/{user}", group.name);
                 let mut own = self.host(group, user, &owner);
@@ -88,6 +91,7 @@ impl Builder<'_> {
         let hashes = !openers.is_empty() && scenario.links.iter().any(hashes_flows);
         net.slots = Slots::new(openers, net.flows.len(), numbers, hashes);
         net.arrivals = self.arrivals(&net.applications);
+        Some(())
     }
 
     /// The flow that is added next is the first on its route: says so to stages on it, and which ports they control.

@@ -1,21 +1,240 @@
 //! What a run will need.
 
-use evenflow_scenario::model::{Component, Group, Per, Queue as QueueSpec, Scenario, SchedulerPer};
-use evenflow_transport::Profile;
+use evenflow_base::schema::Value;
+use evenflow_scenario::model::{
+    Component, Copies, Direction, Every, Group, Link, Per, Queue as QueueSpec, RateSpec, Scenario,
+    SchedulerPer, Target, Traffic,
+};
 use evenflow_transport::exposure::Exposure;
+use evenflow_transport::{Profile, Segment};
 
 use super::flows::{flows_per_user, saves_metrics};
 use crate::conex::Conex;
+use crate::events::InFlight;
 use crate::network::{Connection, Flow};
 use crate::port::{Fifo, Port};
 
-/// An estimate of what a run needs, in bytes: state of flows, users and copies, without packets in flight.
+/// What a sender may have out: no TCP window is larger (RFC 7323 section 2.3).
+const MOST_OUT: f64 = 1_073_741_824.0;
+
+/// A flow that an application has open, with SACK (docs/design.md).
+const LIVE_FLOW: u64 = 1600;
+
+/// An estimate of what a run needs, in bytes: state of flows, users and copies, packets under way, series.
 pub fn memory_bytes(scenario: &Scenario) -> u64 {
-    let mut total = 4 << 20;
+    let packets = packets_at_once(scenario);
+    // Rings double. What waits in a queue is in a ring of its own too.
+    let ring = packets.min(1e15).ceil() as u64;
+    let in_flight = ring.next_power_of_two() * (size_of::<InFlight>() + 16) as u64;
+    let outbox = 2.0 * scenario.groups.iter().map(|group| sent_by_one(group)).fold(0.0, f64::max);
+    let in_flight = in_flight + (outbox.min(MOST_OUT) as u64) * size_of::<Segment>() as u64;
+    // Instants and values, and once more as bytes on their way out.
+    let series = (samples(scenario) * 32.0).min(1e18) as u64;
+    state_bytes(scenario).saturating_add(in_flight).saturating_add(series)
+}
+
+/// The middle of what a quantity may be.
+fn mean(value: &Value) -> f64 {
+    match value {
+        Value::Random(law) => law.sampler().mean(),
+        fixed => fixed.number().unwrap_or(0.0),
+    }
+}
+
+/// The highest rate of a direction.
+fn rate(direction: &Direction) -> Option<f64> {
+    match direction.rate.as_ref()? {
+        RateSpec::Constant(value) => Some(mean(value)),
+        RateSpec::Steps(steps) => steps.iter().map(|step| step.1.0).reduce(f64::max),
+    }
+}
+
+/// Copies of a component that the flows of a group meet.
+fn copies(per: Per, group: &Group) -> f64 {
+    let users = f64::from(group.users);
+    match per {
+        Per::Shared | Per::Group => 1.0,
+        Per::User => users,
+        Per::Users(n) => (users / f64::from(n)).ceil(),
+        Per::Flow => users * flows_per_user(group) as f64,
+    }
+}
+
+/// What a source sends at the least in bytes, header included.
+fn packet_of(traffic: &Traffic) -> f64 {
+    match &traffic.tcp {
+        Some(tcp) => (tcp.profile.mss + tcp.profile.header) as f64,
+        None => traffic.spec.values.get("packet").map_or(1500.0, mean).max(1.0),
+    }
+}
+
+/// The links that the data of a group crosses.
+fn links_of<'a>(scenario: &'a Scenario, group: &'a Group) -> impl Iterator<Item = &'a Link> {
+    group.path.iter().filter_map(|hop| match hop.component {
+        Component::Link(i) => Some(&scenario.links[i]),
+        Component::Stage(_) => None,
+    })
+}
+
+/// How many packets may be under way at once: no more than the windows allow, than senders can have released by the end, and
+/// than links and queues hold.
+fn packets_at_once(scenario: &Scenario) -> f64 {
+    scenario.groups.iter().map(|group| sent_at_once(scenario, group).min(held_at_once(scenario, group))).sum()
+}
+
+/// What one sender of a group hands over in one event.
+fn sent_by_one(group: &Group) -> f64 {
+    group.traffic.iter().filter_map(first_window).fold(0.0, f64::max)
+}
+
+/// Packets that a sender may have out before the first ACK.
+fn first_window(traffic: &Traffic) -> Option<f64> {
+    let tcp = traffic.tcp.as_ref()?;
+    let window = tcp.congestion_control.values.get("window").map(mean);
+    Some(window.unwrap_or(tcp.profile.initial_window).min(most_out(&tcp.profile)))
+}
+
+/// Packets that a sender may ever have out.
+fn most_out(profile: &Profile) -> f64 {
+    ((profile.max_window as f64).min(MOST_OUT) / profile.mss as f64).max(1.0)
+}
+
+/// The narrowest link of a group's way: the rate of all its copies that the group meets, and the link.
+fn narrowest<'a>(scenario: &'a Scenario, group: &'a Group) -> Option<(f64, &'a Link)> {
+    links_of(scenario, group)
+        .filter_map(|link| Some((rate(&link.forward)? * copies(link.per, group), link)))
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// Whether a sender whose packets are never dropped fills a queue without end.
+fn fills(scenario: &Scenario, group: &Group, traffic: &Traffic) -> bool {
+    let kind = traffic.tcp.as_ref().map_or("", |tcp| tcp.congestion_control.mechanism.kind);
+    let by_loss = !matches!(kind, "vegas" | "ledbat" | "cubic" | "compound" | "illinois" | "wtp");
+    by_loss && links_of(scenario, group).all(|link| link.loss.is_none())
+}
+
+/// What the senders of a group may have out.
+fn sent_at_once(scenario: &Scenario, group: &Group) -> f64 {
+    let seconds = scenario.duration.seconds();
+    let rate = narrowest(scenario, group).map_or(f64::INFINITY, |narrowest| narrowest.0);
+    let of = |traffic: &Traffic| {
+        let flows = flows_of(group, traffic);
+        let size = packet_of(traffic);
+        let Some(tcp) = &traffic.tcp else { return pace(group, traffic) * seconds / (8.0 * size) };
+        let profile = &tcp.profile;
+        let mss = profile.mss as f64;
+        let window = tcp.congestion_control.values.get("window").map(mean);
+        let first = first_window(traffic).unwrap_or(1.0);
+        let most = most_out(profile).min(window.unwrap_or(f64::INFINITY));
+        // An ACK releases what it acknowledges and at most as much again.
+        let fills_for = if fills(scenario, group, traffic) { seconds } else { seconds.min(1.0) };
+        let released = flows * first + rate * fills_for / (8.0 * size);
+        let size = traffic.spec.values.get("size").filter(|_| !traffic.opens());
+        let whole = size.map_or(f64::INFINITY, |size| mean(size) / mss + 1.0);
+        (flows * most.min(whole)).min(released)
+    };
+    group.traffic.iter().map(of).sum()
+}
+
+fn flows_of(group: &Group, traffic: &Traffic) -> f64 {
+    f64::from(group.users) * f64::from(traffic.flows().max(1))
+}
+
+/// What all sources of datagrams send, in bit/s.
+fn pace(group: &Group, traffic: &Traffic) -> f64 {
+    flows_of(group, traffic) * traffic.spec.values.get("rate").map_or(0.0, mean)
+}
+
+/// What the links and queues on a group's way hold.
+fn held_at_once(scenario: &Scenario, group: &Group) -> f64 {
+    let bits = 8.0 * group.traffic.iter().map(packet_of).fold(f64::INFINITY, f64::min).max(1.0);
+    let window = scenario.duration.seconds();
+    let delay = links_of(scenario, group).map(|link| mean(&link.forward.delay)).sum::<f64>().min(window);
+    let offered = group.traffic.iter().map(|traffic| match traffic.tcp {
+        Some(_) => f64::INFINITY,
+        None => pace(group, traffic),
+    });
+    let offered: f64 = offered.sum();
+    let Some((rate, link)) = narrowest(scenario, group) else { return offered * delay / bits };
+    if offered <= rate {
+        return (offered * delay / bits).max(1000.0);
+    }
+    let Some(queue) = &link.forward.queue else { return f64::INFINITY };
+    let number = copies(link.per, group);
+    let waiting = match &queue.limit {
+        Some(Value::Packets(n)) => n * number,
+        Some(Value::Bytes(bytes)) => bytes * 8.0 / bits * number,
+        Some(other) => mean(other) * rate / bits,
+        // A rule that is no limit holds what it aims at: no more than a second, by any document.
+        None if queue.rule.mechanism.kind != "droptail" => rate / bits,
+        None => return f64::INFINITY,
+    };
+    let first = |traffic: &Traffic| {
+        traffic.tcp.as_ref().map_or(0.0, |tcp| flows_of(group, traffic) * tcp.profile.initial_window)
+    };
+    // There and back, and twice that at the end of slow start.
+    let first: f64 = group.traffic.iter().map(first).sum();
+    2.0 * (2.0 * delay * rate / bits + waiting) + first
+}
+
+/// How many values the series of a `[record]` section take.
+fn samples(scenario: &Scenario) -> f64 {
+    let seconds = scenario.duration.seconds();
+    let of_link = |link: usize, which: Copies| {
+        let spec = &scenario.links[link];
+        let crossing = scenario
+            .groups
+            .iter()
+            .filter(|group| group.path.iter().any(|hop| hop.component == Component::Link(link)));
+        let all: f64 = match spec.per {
+            Per::Shared => 1.0,
+            per => crossing.map(|group| copies(per, group)).sum(),
+        };
+        (if which == Copies::All { all } else { 1.0 }, rate(&spec.forward).unwrap_or(0.0))
+    };
+    let size = scenario
+        .groups
+        .iter()
+        .flat_map(|group| &group.traffic)
+        .map(packet_of)
+        .fold(f64::INFINITY, f64::min)
+        .max(1.0);
+    let of = |series: &evenflow_scenario::model::Series| {
+        let (columns, rate) = match series.target {
+            Target::Queue { link, copies, .. }
+            | Target::Node { link, copies, .. }
+            | Target::Link { link, copies, .. } => of_link(link, copies),
+            Target::Stage { stage, copies: which, .. } => {
+                let per = scenario.stages[stage].per;
+                let all: f64 = match per {
+                    Per::Shared => 1.0,
+                    per => scenario.groups.iter().map(|group| copies(per, group)).sum(),
+                };
+                (if which == Copies::All { all } else { 1.0 }, 0.0)
+            }
+            Target::Flow { group, users, flows, .. } => {
+                let group = &scenario.groups[group];
+                let all = |which: Copies, all: f64| if which == Copies::All { all } else { 1.0 };
+                (all(users, f64::from(group.users)) * all(flows, flows_per_user(group) as f64), 0.0)
+            }
+        };
+        match series.every {
+            Every::Interval(every) => columns * seconds / every.seconds(),
+            Every::Packet => columns * rate * seconds / (8.0 * size),
+        }
+    };
+    scenario.record.series.iter().map(of).sum()
+}
+
+/// The state of flows, users and copies.
+fn state_bytes(scenario: &Scenario) -> u64 {
+    let mut total = 16 << 20;
     for group in &scenario.groups {
         let users = u64::from(group.users);
         let flows = users * flows_per_user(group) as u64;
         total += flows * (size_of::<Connection>() + size_of::<Flow>() + 160) as u64 + users * 200;
+        let opens = group.traffic.iter().filter(|traffic| traffic.opens()).count() as u64;
+        total += users * opens * LIVE_FLOW;
         if saves_metrics(group) {
             total += users * (group.traffic.len() * size_of::<Profile>()) as u64;
         }

@@ -9,6 +9,8 @@ mod probes;
 mod queues;
 mod routes;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use evenflow_base::Time;
 use evenflow_base::schema::Values;
 use evenflow_scenario::model::{Component, Group, Scenario, Traffic};
@@ -31,8 +33,9 @@ fn transfers(group: &Group) -> Option<Transfers> {
     group.traffic.iter().any(Traffic::opens).then(|| Transfers::new(group.users as usize))
 }
 
-struct Builder<'a> {
-    scenario: &'a Scenario,
+struct Builder<'a, 'b> {
+    scenario: &'b Scenario,
+    stop: &'a AtomicBool,
     seed: u64,
     options: Options,
     flows: Vec<usize>,
@@ -41,8 +44,13 @@ struct Builder<'a> {
     first_flow: Vec<usize>,
 }
 
-/// Builds the network.
-pub fn build(scenario: &Scenario, seed: u64, options: Options) -> Engine {
+/// Builds the network; `None` where `stop` was raised meanwhile.
+pub fn build<'a>(
+    scenario: &Scenario,
+    seed: u64,
+    options: Options,
+    stop: &'a AtomicBool,
+) -> Option<Engine<'a>> {
     let flows: Vec<usize> = scenario.groups.iter().map(flows_per_user).collect();
     let mut first_flow = Vec::new();
     let mut total = 0;
@@ -62,11 +70,17 @@ pub fn build(scenario: &Scenario, seed: u64, options: Options) -> Engine {
                 .collect()
         })
         .collect();
-    Builder { scenario, seed, options, flows, weights, first_flow }.build(total)
+    let builder = Builder { scenario, seed, options, flows, weights, first_flow, stop };
+    builder.build(total)
 }
 
-impl Builder<'_> {
-    fn build(&self, total_flows: usize) -> Engine {
+impl<'a> Builder<'a, '_> {
+    /// Nobody wants the network any more: what is built need not be whole.
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn build(&self, total_flows: usize) -> Option<Engine<'a>> {
         let scenario = self.scenario;
         let window = Window { from: Time(scenario.warmup.0), to: Time(scenario.duration.0) };
         let copies = |per, component| {
@@ -81,6 +95,9 @@ impl Builder<'_> {
 
         let (ports, first_port, lanes) = self.ports(&links);
         let (stages, first_stage) = self.stages(&stage_copies);
+        if self.is_stopped() {
+            return None;
+        }
         let places = Places { links, stages: stage_copies, first_port, first_stage };
         let mut net = Network {
             window,
@@ -124,9 +141,9 @@ impl Builder<'_> {
             let groups = scenario.groups.iter().enumerate();
             net.own_ways = groups.flat_map(|(g, group)| self.own_ways(group, first(g), &places)).collect();
         }
-        self.add_users(&mut net, &places);
+        self.add_users(&mut net, &places)?;
         let probes = self.probes(&places);
-        Engine::new(net, probes)
+        Some(Engine::new(net, probes, self.stop))
     }
 
     /// All stages, and the first copy of each.
@@ -140,6 +157,9 @@ impl Builder<'_> {
             let round_trips =
                 evenflow_stage::needs_round_trips(stage.spec.mechanism.kind, &stage.spec.values);
             for (number, copy) in copies[i].list.iter().enumerate() {
+                if self.is_stopped() {
+                    break;
+                }
                 let owner = Owner {
                     classes: &scenario.classes,
                     weight: copy.weight,

@@ -12,7 +12,7 @@ use crate::column::Column;
 use crate::probe::{Probes, Source, Timed};
 use crate::trace::Trace;
 
-impl Builder<'_> {
+impl Builder<'_, '_> {
     pub(super) fn probes(&self, places: &Places) -> Probes {
         let record = &self.scenario.record;
         let mut probes = Probes::default();

@@ -19,7 +19,7 @@ use crate::events::Lane;
 use crate::measure::PortCounters;
 use crate::port::{Again, Events, Fifo, Impairments, Jitter, Lengths, Loss, LossRule, Port, Queue, Select};
 
-impl Builder<'_> {
+impl Builder<'_, '_> {
     /// All ports, the first of each link, and a lane for each link and direction; behind them that of the hosts, where some
     /// group has processing.
     pub(super) fn ports(&self, links: &[Copies]) -> (Vec<Port>, Vec<usize>, Vec<Lane>) {
@@ -31,6 +31,9 @@ impl Builder<'_> {
             first_port.push(ports.len());
             let selects = [Some(&link.forward), link.reverse.as_ref()].map(|d| self.select(d, i));
             for (number, copy) in links[i].list.iter().enumerate() {
+                if self.is_stopped() {
+                    break;
+                }
                 self.add_ports(&mut ports, i, number, copy, &selects);
             }
             for direction in [&link.forward, link.reverse.as_ref().unwrap_or(&link.forward)] {

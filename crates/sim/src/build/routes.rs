@@ -32,7 +32,7 @@ fn spaced(port: &Port) -> bool {
     takes_time(port) && !jitters
 }
 
-impl Builder<'_> {
+impl Builder<'_, '_> {
     /// The route of the flow at `place`: there, back, and the ways of packets that stages on it make.
     pub(super) fn route(&self, group: &Group, place: Place, places: &Places, ports: &[Port]) -> Vec<u32> {
         let hops = group.path.len();

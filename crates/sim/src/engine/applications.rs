@@ -13,7 +13,7 @@ use evenflow_transport::exposure::Cheat;
 use evenflow_transport::{Profile, Segment, Sender};
 
 use super::endpoints::keep_metrics;
-use super::{Engine, Wake};
+use super::{Engine, SEND_AT_ONCE, Wake};
 use crate::events::{Rank, key};
 use crate::hosting::{Live, NONE};
 use crate::network::Flow;
@@ -30,7 +30,7 @@ struct Io<'a> {
     notices: &'a mut Vec<Notice>,
 }
 
-impl Engine {
+impl Engine<'_> {
     /// An application begins.
     pub(super) fn start_application(&mut self, application: u32, now: Time) {
         self.news.push((application, Event::Start));
@@ -346,8 +346,22 @@ impl Engine {
         self.packet_gone(flow);
     }
 
-    /// Sends what a connection of an application left in the outbox: by index, as [`Engine::send_all`] does.
+    /// Sends what a connection of an application left in the outbox.
     fn send_segments(&mut self, flow: u32, application: u32, now: Time) {
+        if self.outbox.len() > SEND_AT_ONCE {
+            self.send_in_pieces(|engine| engine.launch_segments(flow, application, now));
+        } else {
+            self.launch_segments(flow, application, now);
+        }
+        let info = self.net.flows[flow as usize];
+        if info.special {
+            self.share_hosted(flow, info);
+        }
+    }
+
+    /// By index, as [`Engine::send_all`] does.
+    #[inline(always)]
+    fn launch_segments(&mut self, flow: u32, application: u32, now: Time) {
         let info = self.net.flows[flow as usize];
         let hosted = &self.net.applications[application as usize];
         // A connection's server sends backward; on the path that depends on where the client is.
@@ -380,9 +394,6 @@ impl Engine {
             self.launch_hosted(&mut packet, info, segment.again, now);
         }
         self.outbox.clear();
-        if info.special {
-            self.share_hosted(flow, info);
-        }
     }
 
     /// A packet of an application leaves its end of the path.

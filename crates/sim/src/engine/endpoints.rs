@@ -10,13 +10,13 @@ use evenflow_transport::sender::Life;
 use evenflow_transport::sender::metrics::Metrics;
 use evenflow_transport::{Profile, Sender};
 
-use super::{Engine, Wake};
+use super::{Engine, SEND_AT_ONCE, Wake};
 use crate::events::{Key, Rank, key, time_of};
 use crate::measure::Window;
 use crate::network::{Connection, Flow, Host, PORT};
 use crate::probe::{Closed, How, Opened};
 
-impl Engine {
+impl Engine<'_> {
     pub(super) fn timer(&mut self, fired: Key, now: Time) {
         if self.sources.peek().is_some_and(|source| source.0.0 == fired) {
             return self.datagram(now);
@@ -162,13 +162,16 @@ impl Engine {
         if info.special {
             return self.send_specially(flow, info, profile, now);
         }
+        if self.outbox.len() > SEND_AT_ONCE {
+            return self.send_in_pieces(|engine| engine.send_all::<false>(flow, info, profile, now));
+        }
         self.send_all::<false>(flow, info, profile, now);
     }
 
     /// The same where ACKs carry the receiver's clock, and of ConEx cheats. Apart, so that others do not pay for it.
     #[inline(never)]
     fn send_specially(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
-        self.send_all::<true>(flow, info, profile, now);
+        self.send_in_pieces(|engine| engine.send_all::<true>(flow, info, profile, now));
         if let Some(conex) = &mut self.net.conex {
             conex.share(
                 info.host,

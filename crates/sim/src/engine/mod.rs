@@ -31,8 +31,14 @@ use crate::wakeups::Wakeups;
 /// Set in the index of a service that is a scheduler's wake-up, not the end of a transmission.
 const WAKE: u32 = 1 << 31;
 
-/// Events between looks at the stop flag.
-const STOP_EVERY: u64 = 1 << 16;
+/// Events between looks at the stop flag: one may take a millisecond, where a scheduler of 10^5 queues looks at all of them.
+const STOP_EVERY: u64 = 1 << 8;
+
+/// Events between looks at what may end a run besides.
+const FAULT_EVERY: u64 = 1 << 16;
+
+/// Packets that one event sends between looks at the stop flag.
+const SEND_AT_ONCE: usize = 1 << 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wake {
@@ -49,7 +55,11 @@ enum Wake {
 
 /// Everything a run is made of.
 #[derive(Debug)]
-pub struct Engine {
+pub struct Engine<'a> {
+    /// Raised where nobody wants the run any more.
+    stop: &'a AtomicBool,
+    /// Something was not sent because of it.
+    cut: bool,
     /// What it moves packets through.
     pub net: Network,
     /// Series, histograms, lists.
@@ -86,10 +96,12 @@ const AGENDA: u32 = 0;
 /// Place of the first lane's head.
 const LANES: u32 = 1;
 
-impl Engine {
-    /// A network at rest, its flows' starts in the timers.
-    pub fn new(net: Network, probes: Probes) -> Engine {
+impl<'a> Engine<'a> {
+    /// A network at rest, its flows' starts in the timers. `stop` is looked at while it runs.
+    pub fn new(net: Network, probes: Probes, stop: &'a AtomicBool) -> Engine<'a> {
         let mut engine = Engine {
+            stop,
+            cut: false,
             heads: Heads::new(LANES as usize + net.lanes.len()),
             agenda: NEVER,
             timers: BinaryHeap::with_capacity(net.flows.len() + 1),
@@ -124,24 +136,20 @@ impl Engine {
 
     /// Runs to the end of the window. Apart, so that the loop keeps its registers.
     #[inline(never)]
-    pub fn run(&mut self, stop: &AtomicBool, clock: Option<&AtomicU64>) -> Result<(), RunError> {
+    pub fn run(&mut self, clock: Option<&AtomicU64>) -> Result<(), RunError> {
         let end = key(self.net.window.to + Duration(1), Rank::Service, 0, 0);
         self.start_stages();
         loop {
             let next = self.heads.first();
             if next >= end {
+                if self.cut {
+                    return Err(RunError::Interrupted);
+                }
                 break;
             }
             self.events += 1;
             if self.events.is_multiple_of(STOP_EVERY) {
-                if stop.load(Ordering::Relaxed) {
-                    return Err(RunError::Interrupted);
-                }
-                self.stage_fault()?;
-                self.trace_fault()?;
-                if let Some(clock) = clock {
-                    clock.store(time_of(next).seconds().to_bits(), Ordering::Relaxed);
-                }
+                self.look_up(time_of(next), clock)?;
             }
             let now = time_of(next);
             if let Some(lane) = lane_of(next) {
@@ -157,6 +165,48 @@ impl Engine {
         }
         self.finish();
         Ok(())
+    }
+
+    /// Whether the run is to go on. Apart, so that the loop keeps its registers.
+    #[cold]
+    #[inline(never)]
+    fn look_up(&mut self, now: Time, clock: Option<&AtomicU64>) -> Result<(), RunError> {
+        if self.is_stopped() || self.cut {
+            return Err(RunError::Interrupted);
+        }
+        if let Some(clock) = clock {
+            clock.store(now.seconds().to_bits(), Ordering::Relaxed);
+        }
+        if self.events.is_multiple_of(FAULT_EVERY) {
+            self.stage_fault()?;
+            self.trace_fault()?;
+        }
+        Ok(())
+    }
+
+    /// Whether somebody has raised the stop flag.
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// What one event sends, in pieces, so that a raised flag is heard between two of them; what is left then is not sent, for
+    /// nobody will see the run.
+    #[inline(never)]
+    fn send_in_pieces(&mut self, mut send: impl FnMut(&mut Self)) {
+        if self.outbox.len() <= SEND_AT_ONCE {
+            return send(self);
+        }
+        let all = std::mem::take(&mut self.outbox);
+        for piece in all.chunks(SEND_AT_ONCE) {
+            if self.is_stopped() {
+                // The loop looks before the next event: what follows from packets that were not sent is nobody's run.
+                self.events |= STOP_EVERY - 1;
+                self.cut = true;
+                return;
+            }
+            self.outbox.extend_from_slice(piece);
+            send(self);
+        }
     }
 
     /// Closes every integral at the end of the window.
@@ -295,9 +345,10 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use evenflow_scenario::Scenario;
+    use evenflow_transport::Segment;
 
     use crate::Options;
 
@@ -319,13 +370,57 @@ traffic = { kind = "upload", size = "500 kB" }
 "#;
         let scenario = Scenario::from_toml(text).unwrap_or_else(|e| panic!("{e}"));
         for event_path in [false, true] {
-            let mut engine = crate::build::build(&scenario, 1, Options { event_path, ..Options::default() });
-            engine.run(&AtomicBool::new(false), None).expect("it runs to its end");
+            let stop = AtomicBool::new(false);
+            let options = Options { event_path, ..Options::default() };
+            let mut engine = crate::build::build(&scenario, 1, options, &stop).expect("nobody stops it");
+            engine.run(None).expect("it runs to its end");
             engine.check_conservation().expect("nothing is lost");
             assert_eq!(engine.created, engine.consumed + dropped(&engine), "packets are left");
             assert!(dropped(&engine) > 100);
             assert_eq!(engine.options.len(), 0, "event path: {event_path}");
         }
+    }
+
+    const BULK: &str = r#"
+duration = "1 s"
+links.l = { rate = "10 Mbit/s", delay = "5 ms" }
+groups.g = { users = 3, path = ["l"], traffic = { kind = "bulk" } }
+"#;
+
+    /// By counts of events and packets, not by a clock: a raised flag is heard before the next look.
+    #[test]
+    fn a_raised_flag_is_heard_while_building_between_events_and_within_one() {
+        let scenario = Scenario::from_toml(BULK).unwrap_or_else(|e| panic!("{e}"));
+        let stop = AtomicBool::new(true);
+        assert!(crate::build::build(&scenario, 1, Options::default(), &stop).is_none());
+        stop.store(false, Ordering::Relaxed);
+        let mut engine =
+            crate::build::build(&scenario, 1, Options::default(), &stop).expect("nobody stops it");
+        stop.store(true, Ordering::Relaxed);
+        assert!(matches!(engine.run(None), Err(crate::RunError::Interrupted)));
+        assert_eq!(engine.events, super::STOP_EVERY);
+
+        stop.store(false, Ordering::Relaxed);
+        let segment = Segment { seq: 0, payload: 0, stamp: 0, flags: 0, ip: 0, again: false };
+        let (mut pieces, mut sent) = (0, 0);
+        engine.outbox = vec![segment; 3 * super::SEND_AT_ONCE - 1];
+        engine.send_in_pieces(|engine| {
+            sent += std::mem::take(&mut engine.outbox).len();
+            pieces += 1;
+        });
+        assert_eq!((pieces, sent), (3, 3 * super::SEND_AT_ONCE - 1));
+        engine.outbox = vec![segment; 5 * super::SEND_AT_ONCE];
+        engine.send_in_pieces(|engine| {
+            engine.outbox.clear();
+            pieces += 1;
+            stop.store(pieces == 5, Ordering::Relaxed);
+        });
+        assert_eq!(pieces, 5);
+        // What was not sent is no part of a run, even where the flag is lowered again.
+        stop.store(false, Ordering::Relaxed);
+        let events = engine.events;
+        assert!(matches!(engine.run(None), Err(crate::RunError::Interrupted)));
+        assert!(engine.events <= events + 1);
     }
 
     fn dropped(engine: &super::Engine) -> u64 {

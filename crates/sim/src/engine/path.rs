@@ -13,7 +13,7 @@ use crate::port::{Port, Queue};
 use crate::probe::Happening;
 use crate::trace::Action;
 
-impl Engine {
+impl Engine<'_> {
     /// Puts a packet into a lane, out of which it comes at `key`.
     #[inline(always)]
     pub(super) fn fly(&mut self, lane: u32, key: Key, packet: &Packet) {

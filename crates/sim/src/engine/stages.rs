@@ -72,7 +72,7 @@ pub(super) struct Staging {
 /// In the key of a stage's alarm: behind the timers of flows of the same instant.
 const ALARMS: u32 = 1;
 
-impl Engine {
+impl Engine<'_> {
     /// The user, flow and class of a flow's packets.
     #[inline]
     fn whose(&self, flow: u32) -> Whose {

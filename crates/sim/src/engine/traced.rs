@@ -7,7 +7,7 @@ use crate::RunError;
 use crate::network::STAGE_INDEX;
 use crate::trace::{Action, Place};
 
-impl Engine {
+impl Engine<'_> {
     /// A packet meets a tap on its way.
     #[cold]
     pub(super) fn tap(&mut self, entry: u32, packet: &Packet, now: Time) {
