@@ -36,19 +36,20 @@ WORKS = {
     "W2": "w2-red.toml",
     "W5": "w5-flows.toml",
     "W6": "w6-conex.toml",
+    "W7": "w7-homes.toml",
 }
 # Works whose flows are opened on the way: shares are those of users, and no dumbbell of another simulator has them, but
 # ns-2 a script of its own.
-OPENS = frozenset({"W5"})
+OPENS = frozenset({"W5", "W7"})
 # Works with stages, which no other simulator has.
-STAGED = frozenset({"W6"})
+STAGED = frozenset({"W6", "W7"})
 TURNOVER = "turnover.toml"
 CHILD = Path(__file__).with_name("evenflow_run.py")
 SEED = 1
 # Bottleneck packets a CPU-second, least and hoped for: NewReno behind drop-tail, and (W2) CUBIC with SACK, RED, ECN.
-FLOOR_PACKETS_PER_S = {"W1": 4.0e6, "W4": 4.0e6, "W3": 4.0e6, "W2": 3.5e6, "W5": 3.5e6, "W6": 2.0e6}
+FLOOR_PACKETS_PER_S = {"W1": 4.0e6, "W4": 4.0e6, "W3": 4.0e6, "W2": 3.5e6, "W5": 3.5e6, "W6": 2.0e6, "W7": 0.2e6}
 AIM_PACKETS_PER_S = {"W1": 5.5e6, "W4": 5.5e6, "W3": 5.5e6}
-MOST_INSTRUCTIONS = {"W1": 2000, "W4": 2000, "W3": 2000, "W2": 3150, "W5": 3300, "W6": 5000}
+MOST_INSTRUCTIONS = {"W1": 2000, "W4": 2000, "W3": 2000, "W2": 3150, "W5": 3300, "W6": 5000, "W7": 20000}
 MOST_BYTES_PER_FLOW = 1024
 MOST_STARTUP_S = 5e-3
 MOST_COST_RATIO = {1000: 1.5, 10_000: 3.0}
@@ -61,6 +62,7 @@ CALLGRIND_DURATIONS_S = {
     "W2": (5.0, 10.0),
     "W5": (5.0, 10.0),
     "W6": (2.0, 3.0),
+    "W7": (6.0, 9.0),
 }
 
 

@@ -82,6 +82,14 @@ def own_rule(out: str, _: Path) -> None:
     assert found["robust-mpc"][3] == max(row[3] for row in found.values())
 
 
+def which_tcp(out: str, _: Path) -> None:
+    waits = {line.split()[0] + " " + line.split()[1]: numbers(line)[-1] for line in out.splitlines()[1:]}
+    # a shaper of 4.7 Mbit/s with 67 packets waits, a tuner does not
+    assert all(waits[f"RWTM {control}"] < 10 for control in ("NewReno", "Vegas", "Illinois", "CUBIC"))
+    assert all(waits[f"HTBM {control}"] > 60 for control in ("NewReno", "Illinois", "CUBIC"))
+    assert numbers(line_of(out, "RWTM     Illinois"))[0] > 4
+
+
 def ping_under_load(out: str, _: Path) -> None:
     idle, busy = (numbers(line_of(out, f"drop-tail  {line}"))[0] for line in ("idle", "busy"))
     # 84 B of request and reply at 10 Mbit/s; a queue of 250 packets of 1500 B takes 300 ms.
@@ -298,6 +306,7 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         video_evening,
         video_levels,
         own_rule,
+        which_tcp,
         ping_under_load,
         catching_a_cheat,
         false_alarms,
