@@ -32,7 +32,11 @@ RUST = [
     f"crates/{name}.rs"
     for name in ("base/src/bucket", "base/src/limit", "queue/src/codel", "queue/src/pie", "transport/src/rtt")
 ]
-TESTS = {"run/locks": ["test_store_shared"], "words": ["test_ways_in", "test_notes"]}
+TESTS = {
+    "run/locks": ["test_store_shared"],
+    "words": ["test_ways_in", "test_notes"],
+    "stats": ["test_stats", "test_verdicts"],
+}
 """Where the tests of a module have another name than it."""
 
 SWAPS = [
@@ -81,7 +85,7 @@ def mutants(path: str) -> list[Mutant]:
         if inside or quotes:
             inside ^= quotes % 2 == 1
             continue
-        if re.match(r"\s*(//|#|import |from |use |\"|f\")", line) or "assert" in line:
+        if re.match(r"\s*(//|#|@|import |from |use |\"|f\")", line) or "assert" in line:
             continue
         texts = [match.span() for match in re.finditer(r'"[^"]*"|//.*|  # .*', line)]
         for pattern, new in SWAPS:
