@@ -45,7 +45,7 @@ pub fn memory_bytes(scenario: &Scenario) -> u64 {
     // Rings double. What waits in a queue is in a ring of its own too.
     let ring = packets.min(1e15).ceil() as u64;
     let in_flight = ring.next_power_of_two() * (size_of::<InFlight>() + 16) as u64;
-    let outbox = 2.0 * scenario.groups.iter().map(|group| sent_by_one(group)).fold(0.0, f64::max);
+    let outbox = 2.0 * scenario.groups.iter().map(sent_by_one).fold(0.0, f64::max);
     let in_flight = in_flight + (outbox.min(MOST_OUT) as u64) * size_of::<Segment>() as u64;
     // Instants and values, and once more as bytes on their way out.
     let series = (samples(scenario) * 32.0).min(1e18) as u64;
