@@ -20,7 +20,7 @@ BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture fuzz bounds test-rust test-python lint format bench papers ledger carry sensitivity evidence validate curves generate clean check-tools
+.PHONY: help setup demo test torture fuzz mutants bounds test-rust test-python lint format bench papers ledger carry sensitivity evidence validate curves generate clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +68,9 @@ torture: $(BUILT) ## the store: shared, killed, damaged, with failing disks and 
 
 fuzz: $(BUILT) ## scenarios nobody would write, for SECONDS=600 from SEED=1; failures are kept in out/fuzz
 	$(BIN)/python tests/fuzz/fuzz.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
+
+mutants: $(BUILT) ## change the code (FILES=…, COUNT=60) and see whether a test notices; survivors are explained in tests/mutants.toml
+	$(BIN)/python tools/mutate.py $(FILES) --count $(or $(COUNT),60) --seed $(or $(SEED),1)
 
 bounds: $(BUILT) ## tests with the lowest and the newest dependencies allowed; their licences and advisories
 	$(BIN)/python tools/bounds.py --licences

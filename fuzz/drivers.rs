@@ -156,7 +156,7 @@ pub fn endpoints(data: &[u8]) {
             }
             continue;
         }
-        now = now + Duration(bytes.number() % 10_000_000_000);
+        now += Duration(bytes.number() % 10_000_000_000);
         let place = if what % 8 == 1 { bytes.below(air.len().min(256)) } else { 0 };
         let mut segment = air[place];
         if what % 8 != 2 {
@@ -222,7 +222,7 @@ pub fn queue(data: &[u8]) {
     let mut dropped: Vec<Dropped> = Vec::new();
     let mut number = 0;
     while bytes.left() {
-        now = now + Duration(bytes.number() % 1_000_000_000);
+        now += Duration(bytes.number() % 1_000_000_000);
         match bytes.byte() % 8 {
             0..=4 => {
                 number += 1;

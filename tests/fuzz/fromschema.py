@@ -12,7 +12,7 @@ from typing import Any
 DEFAULT = re.compile(r"Default: (.*)\.$", re.DOTALL)
 QUANTITY = re.compile(r"^(-?[0-9.]+(?:e[+-]?[0-9]+)?)( .+)?$")
 
-TYPICAL = {
+TYPICAL: dict[str, list[Any]] = {
     "rate": ["1 Mbit/s", "10 Mbit/s", "100 kbit/s", "40 Mbit/s"],
     "duration": ["1 ms", "10 ms", "50 ms", "100 ms", "200 us"],
     "bytes": ["1500 B", "30 kB", "200 B", "1 MB"],
@@ -23,7 +23,7 @@ TYPICAL = {
     "rate-or-packet-rate": ["5 Mbit/s", "500 packets/s"],
     "number": [0.1, 0.5, 1, 2, 8],
 }
-EXTREME = {
+EXTREME: dict[str, list[Any]] = {
     "rate": ["1 bit/s", "100 Gbit/s"],
     "duration": ["0 s", "1 ns", "1e9 s"],
     "bytes": ["0 B", "1 B", "1e18 B"],
@@ -185,7 +185,7 @@ NEEDED = {"rate": "1 Mbit/s", "depth": "30 kB", "max_threshold": "20 packets", "
 
 
 def make(rng: random.Random) -> dict[str, Any]:
-    """A scenario's tree. Of most, what the decoder finds wrong is taken out again or put in, so that they are accepted."""
+    """A scenario's tree. Of most, what the decoder finds wrong is taken out or put in, so that they are accepted."""
     tree = Maker(rng).scenario()
     if rng.random() < 0.15:
         return tree

@@ -49,3 +49,13 @@ def test_assign_makes_tables_but_never_through_a_value() -> None:
 def test_nearest_table() -> None:
     tree = {"links": {"bottleneck": {"queue": {}}}, "sweep": {"links": {"bottlneck": {}}}}
     assert paths.nearest_table(tree, ("links", "bottlneck")) == "links.bottleneck"
+
+
+def test_names_lead_into_tables_and_numbers_into_lists_alone() -> None:
+    tree = {"a": [{"b": 1, "c": 2}, {"b": 3}], "d": {"e": {"f": 4, "g": 5}}}
+    assert paths.get(tree, ("a", 1, "b")) == 3
+    for path in (("a", "b"), ("a", 2), ("d", 0), ("d", "e", "f", "h"), ("d", "e", "f", 0)):
+        assert not paths.has(tree, path)
+    paths.remove(tree, ("d", "e", "f"))
+    paths.remove(tree, ("a", 0))
+    assert tree == {"a": [{"b": 3}], "d": {"e": {"g": 5}}}

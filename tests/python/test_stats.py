@@ -115,3 +115,16 @@ def test_jain() -> None:
     assert stats.jain([3, 3, 3]) == 1
     assert stats.jain([1, 0, 0, 0]) == 0.25
     assert math.isnan(stats.jain([0, 0]))
+
+
+def test_an_interval_at_another_level_by_hand() -> None:
+    """Half-widths are as t(0.995, 9) = 3.2498 to t(0.975, 9) = 2.2622; else nothing changes."""
+    found = stats.Interval(mean=10.0, lo=9.0, hi=11.0, n=10, sd=1.0).at(0.99)
+    assert found.half_width == pytest.approx(3.24984 / 2.26216, rel=1e-4)
+    one = stats.Interval(mean=10.0, lo=9.0, hi=11.0, n=1, sd=1.0)
+    assert one.at(0.99) == one
+    open_ = stats.Interval(mean=10.0, lo=-math.inf, hi=math.inf, n=10, sd=1.0)
+    assert open_.at(0.99) == open_
+    exact = stats.Interval(mean=10.0, lo=10.0, hi=10.0, n=0, sd=0.0)
+    assert "exact" in exact._repr_html_()
+    assert "exact" not in stats.Interval(mean=10.0, lo=10.0, hi=10.0, n=1, sd=0.0)._repr_html_()

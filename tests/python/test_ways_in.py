@@ -445,3 +445,12 @@ def test_a_list_of_too_many_points_is_refused_before_it_is_looked_at(monkeypatch
     found = sweep.expand(Scenario(tree), {})
     assert [path for path, _ in found.errors] == ["sweep.links.l.delay"]
     assert "makes 100,001 points; the most is 100,000" in found.errors[0][1]
+    assert sweep._long({"links.l.delay": ["1 ms"] * sweep.MOST_POINTS}) == []
+
+
+def test_an_error_beside_the_sweep_keeps_its_path(cli: Cli, work: Path) -> None:
+    text = BASE.replace("users = 1", "users = -1") + '[sweep]\n"links.l.delay" = ["1 ms", "2 ms"]\n'
+    (work / "beside.toml").write_text(text)
+    said = refused(cli, "study", "beside.toml")
+    assert "groups.g.users" in said
+    assert "sweep" not in said

@@ -447,7 +447,11 @@ def require_bytes(need: int, at_once: int = 1) -> None:
         return
     what = "One run" if at_once == 1 or need > free else f"{at_once} runs at once"
     fits = free // need if need else 0
-    advice = f" Use --jobs {fits}." if fits >= 1 else " Use fewer users or flows, or a machine with more memory."
+    less = (
+        " Use fewer users or flows, limits of queues, lower rates, a longer interval of series or a shorter duration, "
+        "or a machine with more memory."
+    )
+    advice = f" Use --jobs {fits}." if fits >= 1 else less
     raise EvenflowError(
         f"{what} of this scenario would need about {_gib(need * (1 if need > free else at_once))} of memory; "
         f"{_gib(free)} are free here.{advice}"

@@ -14,6 +14,25 @@ use crate::events::InFlight;
 use crate::network::{Connection, Flow};
 use crate::port::{Fifo, Port};
 
+/// How many flows the applications of a group may have open at once: one for each user, or, where flows come whether or not those
+/// before them are over, what the narrowest link does not serve.
+fn live_flows(scenario: &Scenario, group: &Group) -> f64 {
+    let seconds = scenario.duration.seconds();
+    let users = f64::from(group.users);
+    let served = narrowest(scenario, group).map_or(0.0, |narrowest| narrowest.0 * seconds / 8.0);
+    let of = |traffic: &Traffic| {
+        let values = &traffic.spec.values;
+        let interval = match traffic.arrivals {
+            Some(process) => mean(&scenario.arrivals[process].interval) / users,
+            None => values.get("interval").map_or(f64::INFINITY, mean),
+        };
+        let come = users * seconds / interval.max(1e-9 / users);
+        let size = values.get("size").map_or(packet_of(traffic), mean).max(packet_of(traffic));
+        (come - served / size).max(users)
+    };
+    group.traffic.iter().filter(|traffic| traffic.opens()).map(of).sum()
+}
+
 /// What a sender may have out: no TCP window is larger (RFC 7323 section 2.3).
 const MOST_OUT: f64 = 1_073_741_824.0;
 
@@ -26,7 +45,7 @@ pub fn memory_bytes(scenario: &Scenario) -> u64 {
     // Rings double. What waits in a queue is in a ring of its own too.
     let ring = packets.min(1e15).ceil() as u64;
     let in_flight = ring.next_power_of_two() * (size_of::<InFlight>() + 16) as u64;
-    let outbox = 2.0 * scenario.groups.iter().map(|group| sent_by_one(group)).fold(0.0, f64::max);
+    let outbox = 2.0 * scenario.groups.iter().map(sent_by_one).fold(0.0, f64::max);
     let in_flight = in_flight + (outbox.min(MOST_OUT) as u64) * size_of::<Segment>() as u64;
     // Instants and values, and once more as bytes on their way out.
     let series = (samples(scenario) * 32.0).min(1e18) as u64;
@@ -113,6 +132,16 @@ fn fills(scenario: &Scenario, group: &Group, traffic: &Traffic) -> bool {
     by_loss && links_of(scenario, group).all(|link| link.loss.is_none())
 }
 
+/// Whether a window grows by so much that neither ACKs nor drops hold it: its own bound does.
+fn is_reckless(group: &Group, traffic: &Traffic) -> bool {
+    const MANY: f64 = 1000.0;
+    let Some(tcp) = &traffic.tcp else { return false };
+    let values = &tcp.congestion_control.values;
+    let of = |name: &str| values.get(name).map_or(0.0, |value| value.bounds().1);
+    let own = ["weight", "alpha_min", "alpha_max", "min_window", "window"].map(of);
+    own.into_iter().chain([group.weight.bounds().1]).any(|x| x.is_finite() && x > MANY)
+}
+
 /// What the senders of a group may have out.
 fn sent_at_once(scenario: &Scenario, group: &Group) -> f64 {
     let seconds = scenario.duration.seconds();
@@ -128,7 +157,10 @@ fn sent_at_once(scenario: &Scenario, group: &Group) -> f64 {
         let most = most_out(profile).min(window.unwrap_or(f64::INFINITY));
         // An ACK releases what it acknowledges and at most as much again.
         let fills_for = if fills(scenario, group, traffic) { seconds } else { seconds.min(1.0) };
-        let released = flows * first + rate * fills_for / (8.0 * size);
+        let released = match is_reckless(group, traffic) {
+            true => f64::INFINITY,
+            false => flows * first + rate * fills_for / (8.0 * size),
+        };
         let size = traffic.spec.values.get("size").filter(|_| !traffic.opens());
         let whole = size.map_or(f64::INFINITY, |size| mean(size) / mss + 1.0);
         (flows * most.min(whole)).min(released)
@@ -155,6 +187,9 @@ fn held_at_once(scenario: &Scenario, group: &Group) -> f64 {
         None => pace(group, traffic),
     });
     let offered: f64 = offered.sum();
+    if group.traffic.iter().any(|traffic| is_reckless(group, traffic)) {
+        return f64::INFINITY;
+    }
     let Some((rate, link)) = narrowest(scenario, group) else { return offered * delay / bits };
     if offered <= rate {
         return (offered * delay / bits).max(1000.0);
@@ -233,8 +268,7 @@ fn state_bytes(scenario: &Scenario) -> u64 {
         let users = u64::from(group.users);
         let flows = users * flows_per_user(group) as u64;
         total += flows * (size_of::<Connection>() + size_of::<Flow>() + 160) as u64 + users * 200;
-        let opens = group.traffic.iter().filter(|traffic| traffic.opens()).count() as u64;
-        total += users * opens * LIVE_FLOW;
+        total += (live_flows(scenario, group).min(1e12) as u64) * LIVE_FLOW;
         if saves_metrics(group) {
             total += users * (group.traffic.len() * size_of::<Profile>()) as u64;
         }

@@ -348,12 +348,12 @@ impl Engine<'_> {
 
     /// Sends what a connection of an application left in the outbox.
     fn send_segments(&mut self, flow: u32, application: u32, now: Time) {
-        if self.outbox.len() > SEND_AT_ONCE {
-            self.send_in_pieces(|engine| engine.launch_segments(flow, application, now));
-        } else {
-            self.launch_segments(flow, application, now);
-        }
         let info = self.net.flows[flow as usize];
+        if self.outbox.len() > SEND_AT_ONCE {
+            self.send_in_pieces(|engine| engine.launch_segments(flow, info, application, now));
+        } else {
+            self.launch_segments(flow, info, application, now);
+        }
         if info.special {
             self.share_hosted(flow, info);
         }
@@ -361,8 +361,7 @@ impl Engine<'_> {
 
     /// By index, as [`Engine::send_all`] does.
     #[inline(always)]
-    fn launch_segments(&mut self, flow: u32, application: u32, now: Time) {
-        let info = self.net.flows[flow as usize];
+    fn launch_segments(&mut self, flow: u32, info: Flow, application: u32, now: Time) {
         let hosted = &self.net.applications[application as usize];
         // A connection's server sends backward; on the path that depends on where the client is.
         let turn = if hosted.client_at_end { ip::BACKWARD } else { 0 };

@@ -156,16 +156,27 @@ impl Engine<'_> {
 
     #[inline(never)]
     fn send(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
-        if self.outbox.is_empty() {
+        // Nothing, or more than goes at once: one comparison for both.
+        if self.outbox.len().wrapping_sub(1) >= SEND_AT_ONCE {
+            if !self.outbox.is_empty() {
+                self.send_many(flow, info, profile, now);
+            }
             return;
         }
         if info.special {
             return self.send_specially(flow, info, profile, now);
         }
-        if self.outbox.len() > SEND_AT_ONCE {
-            return self.send_in_pieces(|engine| engine.send_all::<false>(flow, info, profile, now));
-        }
         self.send_all::<false>(flow, info, profile, now);
+    }
+
+    /// The same where more is sent than the stop flag should wait for.
+    #[cold]
+    #[inline(never)]
+    fn send_many(&mut self, flow: u32, info: Flow, profile: u32, now: Time) {
+        if info.special {
+            return self.send_specially(flow, info, profile, now);
+        }
+        self.send_in_pieces(|engine| engine.send_all::<false>(flow, info, profile, now));
     }
 
     /// The same where ACKs carry the receiver's clock, and of ConEx cheats. Apart, so that others do not pay for it.
