@@ -200,7 +200,7 @@ pub fn queue(data: &[u8]) {
     let mut bytes = Bytes(data.iter());
     let rate = Rate(1.0 + (bytes.number() % 1_000_000_000) as f64);
     let rule = chosen(Room::Queue, &mut bytes);
-    let facts = LinkFacts { rate: Some(rate), delay: Duration::from_millis(10) };
+    let facts = LinkFacts { rate: Some(rate), delay: Duration::from_millis(10), classes: &[] };
     let Ok(spec) = mechanism(rule.kind, "{}") else { return };
     let Ok(built) = Admission::build(rule.kind, &spec.values, facts) else { return };
     let kind = if rule.traits.owns_queues { rule.kind } else { chosen(Room::Scheduler, &mut bytes).kind };
