@@ -15,6 +15,7 @@ TITLES = {
     "abc": "Menth and Zeitler 2018: Activity-based congestion management (ABC)",
     "wtp": "Siris, Courcoubetis and Margetis 2002: Willingness to pay and MulTCP in ECN networks (WTP)",
     "conex": "Sanhaji, Niger, Cadro and Beylot 2015: Congestion exposure and its application to video (ConEx)",
+    "reecn_lte": "Zhang, Johansson, Green and Tatipamula 2011: Metering re-ECN in cellular networks (re-ECN in LTE)",
 }
 """Key -> one line for `evenflow papers`, so that listing imports nothing."""
 

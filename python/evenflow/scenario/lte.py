@@ -179,7 +179,10 @@ def lte(
             **table,
         }
         if made[name]["traffic"].get("kind") not in ("cbr", "poisson", "ping"):
-            made[name]["tcp"] = {**tcp, **table.get("tcp", {})}
+            mine = table.get("tcp", {})
+            if "ecn" in mine and "conex" not in mine:  # who gets marks otherwise reports nothing unless it says so
+                tcp.pop("conex", None)
+            made[name]["tcp"] = {**tcp, **mine}
     tree = {"title": "LTE user plane", "duration": "300 s", "warmup": "0 s", **more}
     tree["links"] = {**links, **more.get("links", {})}
     tree["stages"] = {**stages, **more.get("stages", {})}
