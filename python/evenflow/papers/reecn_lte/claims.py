@@ -83,7 +83,7 @@ def _balanced(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c05")
 def _credit(data: Data, accept: Accept) -> list[Check]:
-    spot = lab(data, "x-bal").at(p=0.0298)
+    spot = lab(data, "x-bal").at(p=0.0)
     return [accept("credits", "a flow", spot.of(lambda run: run.json["stages"]["before"]["credits"] / 20))]
 
 
@@ -170,6 +170,24 @@ def _unresponsive(data: Data, accept: Accept) -> list[Check]:
         )
         for x in it.grid("mbps")
     ]
+
+
+@claims.note("c13")
+def _ingress_note(data: Data, judgement: object, o: Options) -> str:
+    """What the formula counts, and what a policer at the ingress sees."""
+    if "reecn_lte-x-flood" not in data:
+        return ""
+    it, said = lab(data, "x-flood"), []
+    for x in it.grid("mbps"):
+        base = min(1.0, m.formula_mbps(0.01) / x)
+        found = float(np.mean(it.at(mbps=x).of(m.flood_dropped)))
+        said.append(f"{x:g} Mbit/s: {found:.3f} dropped, {1 - base:.3f} by the formula, {1 - base ** (2 / 3):.3f}")
+    return (
+        "A policer at the ingress counts the packets between two reports before it drops any, so that to it p looks "
+        "less by the share that passes, and a flow is paid more: 1 − (B / X)^(2/3) instead of 1 − B / X. "
+        + "; ".join(said)
+        + " by that."
+    )
 
 
 @claims.measure("c14")

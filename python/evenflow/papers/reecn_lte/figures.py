@@ -223,8 +223,8 @@ def x_rate(table: Table) -> Figure:
 
 def x_bal(table: Table) -> Figure:
     """Declared, upstream and downstream congestion at three places."""
-    (_, spot), *_ = Lab(table).points()
-    figure, ax = plots.figure(1, 1, size=(5.4, 3.8))
+    spot = Lab(table).at(p=0.0298)
+    figure, (ax,) = plots.figure(1, 1, size=(5.4, 3.8))
     for number, (what, words) in enumerate(
         (("path_congestion", "declared"), ("upstream_congestion", "upstream"), ("downstream_congestion", "downstream"))
     ):
@@ -248,7 +248,7 @@ x_depth = partial(
 def x_flood(table: Table) -> Figure:
     """Share dropped over the rate offered, and the formula."""
     lab = Lab(table)
-    figure, ax = plots.figure(1, 1, size=(5.0, 3.8))
+    figure, (ax,) = plots.figure(1, 1, size=(5.0, 3.8))
     grid, values = lab.curve("mbps", measures.flood_dropped)
     plots.band(ax, curve_of(grid, values, LEVEL), label="measured", index=0)
     wanted = [max(0.0, 1 - measures.formula_mbps(0.01) / x) for x in grid]
@@ -270,7 +270,7 @@ x_cheat = partial(
 def x_cust(table: Table) -> Figure:
     """Goodput of a customer with one and with ten flows, with and without policer B."""
     lab = Lab(table)
-    figure, ax = plots.figure(1, 1, size=(5.0, 3.6))
+    figure, (ax,) = plots.figure(1, 1, size=(5.0, 3.6))
     places = []
     for policed in (0, 1):
         for name in (measures.ONE, measures.TEN):
@@ -288,7 +288,7 @@ x_bleach = partial(bars, x="scheme+washed", panels=(BOTH[0], BOTH[1]))
 def x_prio(table: Table) -> Figure:
     """Shares dropped."""
     (_, spot), *_ = Lab(table).points()
-    figure, ax = plots.figure(1, 1, size=(4.6, 3.6))
+    figure, (ax,) = plots.figure(1, 1, size=(4.6, 3.6))
     names = (measures.LEGACY, measures.NEUTRAL, measures.POSITIVE)
     for number, name in enumerate(names):
         _bar(ax, number, spot, measures.dropped_of(name))

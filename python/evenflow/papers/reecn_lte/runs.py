@@ -224,7 +224,12 @@ def x_bal(o: Options, scale: Scale) -> list[Point]:
     )
     before, between, behind = measures.METERS
     path = [before, "pgw-r1", "r1-sgw", between, "sgw-r2", net.LINK, behind, "r3-enb", "radio"]
-    return [Point({"p": 0.0298}, scenario.set(f"groups.{PHONES}.path", path))]
+    both = scenario.set(f"groups.{PHONES}.path", path)
+    # no marks, and an end before any window fills a link: what flows send first
+    quiet = both.with_settings(
+        {"links.r1-sgw.queue.probability": 0.0, f"links.{net.LINK}.queue.probability": 0.0, "duration": "7 s"}
+    )
+    return [Point({"p": 0.0298}, both), Point({"p": 0.0}, quiet)]
 
 
 def x_depth(o: Options, scale: Scale) -> list[Point]:
