@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from . import runs as r
 from .choices import Options
 from .network import DT, ECN, LEVEL, LINK, POLICED, RED, REECN
 
+if TYPE_CHECKING:
+    from evenflow.study import Run
+
 claims = Claims("reecn_lte", __file__, LEVEL)
 
 N = 100
@@ -31,10 +35,6 @@ def lab(data: Data, name: str) -> Lab:
 
 def _of(json_path: str) -> Measure:
     return lambda run: run.metric(json_path)
-
-
-def _link_total(run: object, what: str) -> float:
-    return float(sum(sum(link[what].values()) for link in run.json["links"].values()))  # type: ignore[attr-defined]
 
 
 # --- Protocol and accounting ----------------------------------------------------------------------------------------
@@ -53,30 +53,30 @@ def _untouched(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c02")
 def _adds_up(data: Data, accept: Accept) -> list[Check]:
-    def difference(run: m.Run) -> float:
+    def difference(run: Run) -> float:
         stages, links = run.json["stages"], run.json["links"]
         twice = sum(sum(links[name]["marks"].values()) for name in ("r1-sgw", LINK)) - stages["out"]["marks_lost"]
         met = sum(sum(links[name]["marks"].values()) + sum(links[name]["drops"].values()) for name in ("r1-sgw", LINK))
-        return float(stages["gateway"]["congestion_volume"]) - (met - twice) * (net.PACKET_BYTES + 40)
+        return float(stages["gateway"]["congestion_volume"] - (met - twice) * (net.PACKET_BYTES + 40))
 
     return [accept("difference", "flows − links", lab(data, "x-gtp").at(lost=0.0, rule="paper").of(difference))]
 
 
 @claims.measure("c03")
 def _predicts(data: Data, accept: Accept) -> list[Check]:
-    def beyond(run: m.Run) -> float:
+    def beyond(run: Run) -> float:
         link = run.json["links"][LINK]
         true = sum(link["marks"].values()) / link["arrived_packets"]
-        return abs(float(run.json["stages"]["between"]["downstream_congestion"]) - true) - 0.2 * true
+        return float(abs(run.json["stages"]["between"]["downstream_congestion"] - true) - 0.2 * true)
 
     return [accept("beyond", "between the queues", lab(data, "x-bal").at(p=0.0298).of(beyond))]
 
 
 @claims.measure("c04")
 def _balanced(data: Data, accept: Accept) -> list[Check]:
-    def share(run: m.Run) -> float:
+    def share(run: Run) -> float:
         meter = run.json["stages"]["behind"]
-        return 100 * abs(float(meter["worth"])) / float(meter["marked_volume"])
+        return float(100 * abs(meter["worth"]) / meter["marked_volume"])
 
     return [accept("share", "behind the last queue", lab(data, "x-bal").at(p=0.0298).of(share))]
 
@@ -127,7 +127,7 @@ def _spacing(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c10")
 def _only_positive(data: Data, accept: Accept) -> list[Check]:
-    def beyond(run: m.Run) -> float:
+    def beyond(run: Run) -> float:
         # Dropped while empty, a report costs nothing; the packet that takes the level below zero does.
         charged = m.stage(run, "police", "charged")
         declared = m.stage(run, "police", "congestion_volume") + net.PACKET_BYTES * m.stage(run, "police", "credits")
@@ -199,7 +199,7 @@ def _spared(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c15")
 def _capped(data: Data, accept: Accept) -> list[Check]:
-    def beyond(run: m.Run) -> float:
+    def beyond(run: Run) -> float:
         groups = run.json["stages"]["police"]["groups"].values()
         most = max(max(group["users_charged"]) for group in groups)
         return float(most - (m.CUST_DEPTH + m.CUST_R * m.window_s(run) + net.PACKET_BYTES))
@@ -211,11 +211,11 @@ def _capped(data: Data, accept: Accept) -> list[Check]:
 def _per_customer(data: Data, accept: Accept) -> list[Check]:
     it = lab(data, "x-cust")
 
-    def volume(run: m.Run) -> float:
+    def volume(run: Run) -> float:
         groups = run.json["stages"]["police"]["groups"]
         return float(groups[m.TEN]["charged"]) / float(groups[m.ONE]["charged"])
 
-    def rates(run: m.Run) -> float:
+    def rates(run: Run) -> float:
         groups = run.json["groups"]
         return float(groups[m.TEN]["goodput_bps"]) / float(groups[m.ONE]["goodput_bps"])
 
@@ -227,7 +227,7 @@ def _per_customer(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c17")
 def _found(data: Data, accept: Accept) -> list[Check]:
-    def precision(run: m.Run) -> float:
+    def precision(run: Run) -> float:
         groups = run.json["stages"]["gateway"]["groups"]
         bad = groups[net.ATTACK]["users_congestion_volume"]
         everyone = [(v, True) for v in bad] + [(v, False) for v in groups[net.PHONES]["users_congestion_volume"]]
@@ -253,7 +253,7 @@ def _positive_flows(data: Data, accept: Accept) -> list[Check]:
     ]
 
 
-def _picked(run: m.Run) -> float:
+def _picked(run: Run) -> float:
     found = run.json["stages"]["drop"]
     return float(found["sanctioned"]) / float(found["arrived"])
 
@@ -298,7 +298,7 @@ def _not_needed(data: Data, accept: Accept) -> list[Check]:
 def _outer_marks(data: Data, accept: Accept) -> list[Check]:
     it = lab(data, "x-gtp")
 
-    def harm(run: m.Run) -> float:
+    def harm(run: Run) -> float:
         out = run.json["stages"]["out"]
         return float(out["marks"]) + float(sum(out["drops"].values()))
 
@@ -308,7 +308,7 @@ def _outer_marks(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c23")
 def _reliable(data: Data, accept: Accept) -> list[Check]:
-    def difference(run: m.Run) -> float:
+    def difference(run: Run) -> float:
         stages = run.json["stages"]
         counted, known = (sum(stages[name][what] for what in ("marked", "lost")) for name in ("report", "gateway"))
         return float(counted - known)
@@ -318,7 +318,7 @@ def _reliable(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c24")
 def _once(data: Data, accept: Accept) -> list[Check]:
-    def difference(run: m.Run) -> float:
+    def difference(run: Run) -> float:
         return float(run.json["stages"]["report"]["marked"] - run.json["stages"]["out"]["marks_lost"])
 
     return [accept("difference", "two queues", lab(data, "x-gtp").at(lost=0.0, rule="paper").of(difference))]
@@ -560,11 +560,11 @@ def _constant(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c50")
 def _cause(data: Data, accept: Accept) -> list[Check]:
-    def share(run: m.Run) -> float:
+    def share(run: Run) -> float:
         links = run.json["links"]
         radio = float(links["radio"]["drops"].get("loss", 0))
         others = sum(sum(link["marks"].values()) + sum(link["drops"].values()) for link in links.values()) - radio
-        return 100 * radio / (radio + others)
+        return float(100 * radio / (radio + others))
 
     it = lab(data, "fig13")
     return [accept("share", s, it.at(scheme=s, n=N, e=0.05).of(share)) for s in (r.INSIDE, r.END)]
@@ -733,7 +733,7 @@ def _slower(data: Data, accept: Accept) -> list[Check]:
 def _washed(data: Data, accept: Accept) -> list[Check]:
     it = lab(data, "x-bleach")
 
-    def positive(run: m.Run) -> float:
+    def positive(run: Run) -> float:
         return float(run.json["groups"][net.PHONES]["conex"]["reports"]["mark"]["packets"])
 
     inside = [it.at(scheme=r.INSIDE, washed=w).of(m.goodput) for w in (1, 0)]

@@ -13,7 +13,7 @@ from evenflow.lab import Lab, Measure, Spot, curve_of, plain
 from evenflow.stats import mean_interval
 
 from . import measures
-from .network import ATTACK_S, CLASSES, LEVEL, PREMIUM
+from .network import ATTACK_S, CLASSES, LEVEL, PREMIUM, THROUGHPUT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,14 +66,14 @@ def over(
     figure, axes = plots.figure(1, len(panels), size=(4.3 * len(panels), 3.8))
     every = [it for it in _series(lab, names) if all(it.get(k) == v for k, v in (where or {}).items())]
     told = [name for name in names if len({it[name] for it in every}) > 1]
-    for ax, (words, measure), letter in zip(np.atleast_1d(axes), panels, "abcd", strict=False):
+    for ax, (words, measure), letter in zip(axes, panels, "abcd", strict=False):
         for number, it in enumerate(every):
             grid, values = lab.curve(x, measure, **it)
             plots.band(ax, curve_of(grid, values, LEVEL), label=_words(it, told), index=number)
         if log:
             ax.set_xscale("symlog", linthresh=1e-5) if 0.0 in lab.grid(x) else ax.set_xscale("log")
         plots.name_axes(ax, label, words, title=letter, zero=words != FI, legend=False)
-    below(figure, np.atleast_1d(axes)[0])
+    below(figure, figure.axes[0])
     return figure
 
 
@@ -88,12 +88,14 @@ def bars(table: Table, x: str, panels: Sequence[tuple[str, Measure]]) -> Figure:
     lab = Lab(table)
     figure, axes = plots.figure(1, len(panels), size=(4.3 * len(panels), 3.6))
     spots = lab.points()
-    for ax, (words, measure) in zip(np.atleast_1d(axes), panels, strict=True):
-        for number, (labels, spot) in enumerate(spots):
+    for ax, (words, measure) in zip(axes, panels, strict=True):
+        for number, (_, spot) in enumerate(spots):
             _bar(ax, number, spot, measure)
-            _ = labels
         ax.set_xticks(range(len(spots)), [_all_words(labels, x) for labels, _ in spots], rotation=30, ha="right")
-        plots.name_axes(ax, "", words, title="", zero=words != FI, legend=False)
+        plots.name_axes(ax, "", words, title="", zero=False, legend=False)
+        ax.margins(y=0.12)
+        if words != FI:
+            ax.set_ylim(bottom=0)
     return figure
 
 
@@ -119,7 +121,7 @@ def over_time(
     values = list(dict.fromkeys(k[panel] for k, _ in points)) if panel else [None]
     figure, axes = plots.figure(1, len(values), size=(4.2 * len(values), 3.8), sharey=True)
     told = [name for name in names if len({k[name] for k, _ in points}) > 1]
-    for ax, value in zip(np.atleast_1d(axes), values, strict=True):
+    for ax, value in zip(axes, values, strict=True):
         number = 0
         for labels, spot in points:
             if panel and labels[panel] != value:
@@ -137,7 +139,7 @@ def over_time(
                 number += 1
         title = WORDS.get(panel, plain)(value) if panel else ""
         plots.name_axes(ax, "time (s)", "throughput (Mbit/s)", title=title, zero=True, legend=False)
-    below(figure, np.atleast_1d(axes)[0], 5)
+    below(figure, figure.axes[0], 5)
     return figure
 
 
@@ -147,7 +149,8 @@ BOTH = ((GP, measures.goodput), (FI, measures.fairness))
 def _two_policers(table: Table, x: str, names: Sequence[str], labels: tuple[str, str]) -> Figure:
     lab = Lab(table)
     figure, axes = plots.figure(2, 2, size=(8.6, 6.6))
-    for row, rule, label in zip(axes, ("A", "B"), labels, strict=True):
+    flat = list(axes)
+    for row, rule, label in zip((flat[:2], flat[2:]), ("A", "B"), labels, strict=True):
         every = [it for it in _series(lab, ["policer", *names]) if it["policer"] == rule]
         for ax, (words, measure) in zip(row, BOTH, strict=True):
             for number, it in enumerate(every):
@@ -158,7 +161,7 @@ def _two_policers(table: Table, x: str, names: Sequence[str], labels: tuple[str,
             else:
                 ax.set_xscale("log")
             plots.name_axes(ax, label, words, title=f"policer {rule}", zero=words != FI, legend=False)
-    below(figure, axes[0][0])
+    below(figure, figure.axes[0])
     return figure
 
 
@@ -174,7 +177,7 @@ fig08 = partial(
 )
 fig09 = partial(over, x="delay", names=("scheme", "n"), panels=BOTH, label="delay of the radio link (ms)", log=True)
 fig10 = partial(over, x="hops", names=("scheme", "n"), panels=BOTH, label="wired hops")
-fig11 = partial(over_time, names=("scheme",), what=(("", measures.THROUGHPUT),), panel="n")
+fig11 = partial(over_time, names=("scheme",), what=(("", THROUGHPUT),), panel="n")
 fig12 = partial(bars, x="scheme+n", panels=((FI, measures.fairness), (GP, measures.goodput)))
 fig13 = partial(over, x="e", names=("scheme", "n"), panels=BOTH, label="radio error rate", log=True)
 
@@ -271,10 +274,10 @@ def x_cust(table: Table) -> Figure:
     """Goodput of a customer with one and with ten flows, with and without policer B."""
     lab = Lab(table)
     figure, (ax,) = plots.figure(1, 1, size=(5.0, 3.6))
-    places = []
+    places: list[str] = []
     for policed in (0, 1):
         for name in (measures.ONE, measures.TEN):
-            _bar(ax, len(places), lab.at(policed=policed), lambda r, g=name: r.json["groups"][g]["goodput_bps"] / 1e6)
+            _bar(ax, len(places), lab.at(policed=policed), measures.of_one(name))
             places.append(f"{name.replace('-', ' ')}, {'policed' if policed else 'free'}")
     ax.set_xticks(range(len(places)), places, rotation=30, ha="right")
     plots.name_axes(ax, "", "goodput of a customer (Mbit/s)", title="", zero=True, legend=False)

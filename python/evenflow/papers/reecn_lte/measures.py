@@ -172,7 +172,7 @@ def spacing_ratio(run: Run) -> float:
     """Mean time between positive packets over sqrt(N) T / k."""
     positives, packets = stage(run, "police", "reports"), stage(run, "police", "arrived")
     users = _group(run, PHONES)["users"]
-    return (window_s(run) * users / positives) / (math.sqrt(packets / positives) * RTT_S / K)
+    return float((window_s(run) * users / positives) / (math.sqrt(packets / positives) * RTT_S / K))
 
 
 def drift(run: Run) -> float:
@@ -212,3 +212,8 @@ def flood_dropped(run: Run) -> float:
     found = run.json["stages"]["police"]
     dropped = float(sum(found["drops"].values()))
     return dropped / (dropped + float(found["passed_packets"]))
+
+
+def of_one(group: str) -> Measure:
+    """Goodput of one user of a group, Mbit/s."""
+    return lambda run: float(run.json["groups"][group]["goodput_bps"]) / 1e6

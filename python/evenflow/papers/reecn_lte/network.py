@@ -265,7 +265,7 @@ def attacked(
         groups=groups,
         policer=policer,
         duration=duration,
-        **({"stages": dict(REPORTS)} if honest else {}),
+        stages=dict(REPORTS) if honest else {},
         **more,
     )
 

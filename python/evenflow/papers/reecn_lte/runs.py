@@ -245,7 +245,7 @@ def x_flood(o: Options, scale: Scale) -> list[Point]:
     """One unresponsive source behind policer A', under a constant probability of 1 %."""
     found = []
     for mbps in FLOOD_MBPS:
-        path = [net.SOURCE, "police", "pgw-r1", "r1-sgw", "sgw-r2", net.LINK, "r3-enb", net.SINK, net.RADIO]
+        path = [net.SOURCE, "police", "pgw-r1", "r1-sgw", "sgw-r2", net.LINK, "r3-enb", net.SINK, "radio"]
         police = {
             "kind": "congestion-policer",
             "per": "user",
