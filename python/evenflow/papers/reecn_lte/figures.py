@@ -70,8 +70,10 @@ def over(
         for number, it in enumerate(every):
             grid, values = lab.curve(x, measure, **it)
             plots.band(ax, curve_of(grid, values, LEVEL), label=_words(it, told), index=number)
-        if log:
-            ax.set_xscale("symlog", linthresh=1e-5) if 0.0 in lab.grid(x) else ax.set_xscale("log")
+        if log and 0.0 in lab.grid(x):
+            ax.set_xscale("symlog", linthresh=1e-5)
+        elif log:
+            ax.set_xscale("log")
         plots.name_axes(ax, label, words, title=letter, zero=words != FI, legend=False)
     below(figure, figure.axes[0])
     return figure
@@ -80,6 +82,8 @@ def over(
 def below(figure: Figure, ax: Axes, columns: int = 4) -> None:
     """One legend for all panels, under them."""
     handles, words = ax.get_legend_handles_labels()
+    if len(words) < 2:
+        return
     figure.legend(handles, words, loc="outside lower center", ncols=max(1, min(columns, len(words))))
 
 
@@ -119,7 +123,7 @@ def over_time(
     lab = Lab(table)
     points = [(k, s) for k, s in lab.points() if all(k.get(a) == b for a, b in (where or {}).items())]
     values = list(dict.fromkeys(k[panel] for k, _ in points)) if panel else [None]
-    figure, axes = plots.figure(1, len(values), size=(4.2 * len(values), 3.8), sharey=True)
+    figure, axes = plots.figure(1, len(values), size=(max(6.4, 4.2 * len(values)), 3.8), sharey=True)
     told = [name for name in names if len({k[name] for k, _ in points}) > 1]
     for ax, value in zip(axes, values, strict=True):
         number = 0
@@ -139,7 +143,7 @@ def over_time(
                 number += 1
         title = WORDS.get(panel, plain)(value) if panel else ""
         plots.name_axes(ax, "time (s)", "throughput (Mbit/s)", title=title, zero=True, legend=False)
-    below(figure, figure.axes[0], 5)
+    below(figure, figure.axes[0], 2 + len(values))
     return figure
 
 
