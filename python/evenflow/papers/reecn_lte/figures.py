@@ -99,7 +99,7 @@ def bars(table: Table, x: str, panels: Sequence[tuple[str, Measure]]) -> Figure:
         plots.name_axes(ax, "", words, title="", zero=False, legend=False)
         ax.margins(y=0.12)
         if words != FI:
-            ax.set_ylim(bottom=0)
+            ax.set_ylim(0, 1.12 * ax.dataLim.y1)
     return figure
 
 

@@ -86,8 +86,9 @@ class Policer:
 
 
 def dropper(rule: str = "strict", **changed: Any) -> dict[str, Any]:
-    """The egress dropper: late by two round trips, three packets of allowance."""
-    return {"kind": "auditor", "rule": rule, "per": "user", "delay": quantity(2 * RTT_S, "s"), **changed}
+    """The egress dropper: late by two round trips, three packets of allowance; marks alone are held against a flow."""
+    marks = {"audit": "ecn"} if rule == "ratio" else {}
+    return {"kind": "auditor", "rule": rule, "per": "user", "delay": quantity(2 * RTT_S, "s"), **marks, **changed}
 
 
 def queue(o: Options, scheme: str, **changed: Any) -> dict[str, Any]:
