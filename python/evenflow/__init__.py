@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .run.store import Store
     from .run.tunnels import tunnel_table
     from .scenario import types
+    from .scenario.lte import lte
     from .show import plots
     from .theory import marking
 
@@ -59,6 +60,7 @@ __all__ = [
     "claims",
     "describe",
     "load",
+    "lte",
     "marking",
     "mechanism",
     "open",
@@ -89,6 +91,10 @@ def __getattr__(name: str) -> Any:
         from .run import sender as module
 
         return getattr(module, name)
+    if name == "lte":
+        from .scenario.lte import lte
+
+        return lte
     if name == "tunnel_table":
         from .run.tunnels import tunnel_table
 

@@ -284,6 +284,14 @@ def false_alarms(out: str, _: Path) -> None:
     assert out in (ROOT / "docs" / "conex.md").read_text(encoding="utf-8")
 
 
+def lte_cell(out: str, _: Path) -> None:
+    got = {name: numbers(line_of(out, name).removeprefix(name)) for name in ("none", "by TCP's rate", "by volume")}
+    assert got["none"][0] < 0.2 * got["none"][1]
+    for name in ("by TCP's rate", "by volume"):
+        assert got[name][0] > 3 * got["none"][0]
+        assert got[name][1] < 0.1 * got["none"][1]
+
+
 CHECKS: dict[str, Callable[[str, Path], None]] = {
     check.__name__: check
     for check in (
@@ -310,6 +318,7 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         ping_under_load,
         catching_a_cheat,
         false_alarms,
+        lte_cell,
     )
 }
 

@@ -435,6 +435,9 @@ fn run_window_tuner(vector: &Json) -> Result<(), String> {
         carried.window = event["window"].as_u64().map(|field| field as u16);
         carried.scale = event["scale"].as_u64().map(|scale| scale as u8);
         carried.ack = whole(event, "ack");
+        if packet.is(flags::SYN) && packet.is(flags::ACK) {
+            carried.ts_val = packet.stamp;
+        }
         let mut cx = by_hand.cx(Time(whole(event, "at_ns")));
         let pass = match event["way"].as_str() {
             Some("up") => tuner.backward(&mut packet, &mut cx),

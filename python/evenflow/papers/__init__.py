@@ -16,6 +16,7 @@ TITLES = {
     "wtp": "Siris, Courcoubetis and Margetis 2002: Willingness to pay and MulTCP in ECN networks (WTP)",
     "conex": "Sanhaji, Niger, Cadro and Beylot 2015: Congestion exposure and its application to video (ConEx)",
     "has_shaping": "Ben Ameur, Mory and Cousin 2016: Shaping and congestion control for adaptive video at home (HAS)",
+    "reecn_lte": "Zhang, Johansson, Green and Tatipamula 2011: Metering re-ECN in cellular networks (re-ECN in LTE)",
 }
 """Key -> one line for `evenflow papers`, so that listing imports nothing."""
 

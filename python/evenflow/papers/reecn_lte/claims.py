@@ -1,0 +1,767 @@
+"""All claims of the paper: what is expected stands in `claims.toml`, what is measured here."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenflow import kit
+from evenflow.claims import Check, Data
+from evenflow.kit import Accept, Claims
+from evenflow.lab import Floats, Lab, Measure, plain, quotient, rank_correlation
+
+from . import measures as m
+from . import network as net
+from . import runs as r
+from .choices import Options
+from .network import DT, ECN, LEVEL, LINK, POLICED, RED, REECN
+
+if TYPE_CHECKING:
+    from evenflow.study import Run
+
+claims = Claims("reecn_lte", __file__, LEVEL)
+
+N = 100
+"""The flows that decide."""
+
+
+def lab(data: Data, name: str) -> Lab:
+    """The runs of an experiment."""
+    return Lab(data[f"reecn_lte-{name}"])
+
+
+def _of(json_path: str) -> Measure:
+    return lambda run: run.metric(json_path)
+
+
+# --- Protocol and accounting ----------------------------------------------------------------------------------------
+
+
+@claims.measure("c01")
+def _untouched(data: Data, accept: Accept) -> list[Check]:
+    spot = lab(data, "x-gtp").at(lost=0.0, rule="paper")
+    return [
+        accept("marks", "phones", spot.of(_of("groups.phones.marks"))),
+        accept(
+            "drops", "end of the tunnel", spot.of(lambda run: float(sum(run.json["stages"]["out"]["drops"].values())))
+        ),
+    ]
+
+
+@claims.measure("c02")
+def _adds_up(data: Data, accept: Accept) -> list[Check]:
+    def difference(run: Run) -> float:
+        stages, links = run.json["stages"], run.json["links"]
+        twice = sum(sum(links[name]["marks"].values()) for name in ("r1-sgw", LINK)) - stages["out"]["marks_lost"]
+        met = sum(sum(links[name]["marks"].values()) + sum(links[name]["drops"].values()) for name in ("r1-sgw", LINK))
+        return float(stages["gateway"]["congestion_volume"] - (met - twice) * (net.PACKET_BYTES + 40))
+
+    return [accept("difference", "flows − links", lab(data, "x-gtp").at(lost=0.0, rule="paper").of(difference))]
+
+
+@claims.measure("c03")
+def _predicts(data: Data, accept: Accept) -> list[Check]:
+    def beyond(run: Run) -> float:
+        link = run.json["links"][LINK]
+        true = sum(link["marks"].values()) / link["arrived_packets"]
+        return float(abs(run.json["stages"]["between"]["downstream_congestion"] - true) - 0.2 * true)
+
+    return [accept("beyond", "between the queues", lab(data, "x-bal").at(p=0.0298).of(beyond))]
+
+
+@claims.measure("c04")
+def _balanced(data: Data, accept: Accept) -> list[Check]:
+    def share(run: Run) -> float:
+        meter = run.json["stages"]["behind"]
+        return float(100 * abs(meter["worth"]) / meter["marked_volume"])
+
+    return [accept("share", "behind the last queue", lab(data, "x-bal").at(p=0.0298).of(share))]
+
+
+@claims.measure("c05")
+def _credit(data: Data, accept: Accept) -> list[Check]:
+    spot = lab(data, "x-bal").at(p=0.0)
+    return [accept("credits", "a flow", spot.of(lambda run: run.json["stages"]["before"]["credits"] / 20))]
+
+
+@claims.measure("c06")
+def _composed(data: Data, accept: Accept) -> list[Check]:
+    return [accept("share", "behind both", 100 * lab(data, "x-bal").at(p=0.0298).of("stages.behind.negative_fraction"))]
+
+
+def _rates(data: Data, most: float = 1.0) -> list[tuple[float, Floats]]:
+    it = lab(data, "x-rate")
+    return [(p, it.at(p=p, declared=1.0, policed=0).of(m.throughput)) for p in it.grid("p", policed=0) if p <= most]
+
+
+@claims.measure("c07")
+def _slope(data: Data, accept: Accept) -> list[Check]:
+    found = _rates(data)
+    x = np.log([p for p, _ in found])
+    y = np.log(np.array([values for _, values in found]))
+    return [accept("slope", "0.001 to 0.1", np.array([np.polyfit(x, run, 1)[0] for run in y.T]))]
+
+
+@claims.measure("c08")
+def _formula(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-rate")
+    return [
+        accept("ratio", f"p = {p:g}", it.at(p=p, declared=1.0, policed=0).of(m.rate_ratio(p)))
+        for p in it.grid("p", policed=0)
+        if p <= 0.03
+    ]
+
+
+@claims.measure("c09")
+def _spacing(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-rate")
+    return [
+        accept("ratio", f"p = {p:g}", it.at(p=p, declared=1.0, policed=0).of(m.spacing_ratio))
+        for p in it.grid("p", policed=0)
+        if p <= 0.01
+    ]
+
+
+@claims.measure("c10")
+def _only_positive(data: Data, accept: Accept) -> list[Check]:
+    def beyond(run: Run) -> float:
+        # Dropped while empty, a report costs nothing; the packet that takes the level below zero does.
+        charged = m.stage(run, "police", "charged")
+        declared = m.stage(run, "police", "congestion_volume") + net.PACKET_BYTES * m.stage(run, "police", "credits")
+        return max(0.0, charged - declared)
+
+    return [accept("bytes", "policer B", lab(data, "x-cust").at(policed=1).of(beyond))]
+
+
+@claims.measure("c11")
+def _drift(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-rate")
+    return [accept("drift", f"p = {p:g}", it.at(p=p, declared=1.0, policed=0).of(m.drift)) for p in (0.003, 0.01)]
+
+
+# --- Policers -------------------------------------------------------------------------------------------------------
+
+
+@claims.measure("c12")
+def _depth(data: Data, accept: Accept) -> list[Check]:
+    grid, curve = lab(data, "x-depth").curve("depth", m.sanctions, n=N)
+    first = max(1.0, float(np.mean(curve[0])))
+    found = [
+        accept("step", f"{plain(a)} to {plain(b)} s", (curve[i + 1] - curve[i]) / first)
+        for i, (a, b) in enumerate(pairwise(grid))
+    ]
+    found += [
+        accept("drops", f"{plain(depth)} s, for ten flows", values * 10 / N)
+        for depth, values in zip(grid, curve, strict=True)
+        if depth >= 200
+    ]
+    return found
+
+
+@claims.measure("c13")
+def _unresponsive(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-flood")
+    return [
+        accept(
+            "difference", f"{x:g} Mbit/s", it.at(mbps=x).of(m.flood_dropped) - max(0.0, 1 - m.formula_mbps(0.01) / x)
+        )
+        for x in it.grid("mbps")
+    ]
+
+
+@claims.note("c13")
+def _ingress_note(data: Data, judgement: object, o: Options) -> str:
+    """What the formula counts, and what a policer at the ingress sees."""
+    if "reecn_lte-x-flood" not in data:
+        return ""
+    it, said = lab(data, "x-flood"), []
+    for x in it.grid("mbps"):
+        base = min(1.0, m.formula_mbps(0.01) / x)
+        found = float(np.mean(it.at(mbps=x).of(m.flood_dropped)))
+        said.append(f"{x:g} Mbit/s: {found:.3f} dropped, {1 - base:.3f} by the formula, {1 - base ** (2 / 3):.3f}")
+    return (
+        "A policer at the ingress counts the packets between two reports before it drops any, so that to it p looks "
+        "less by the share that passes, and a flow is paid more: 1 − (B / X)^(2/3) instead of 1 − B / X. "
+        + "; ".join(said)
+        + " by that."
+    )
+
+
+@claims.measure("c14")
+def _spared(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "fig14")
+    policed, free = (it.at(sanction=s, n=N, attackers="honest").of(m.attackers_sent) for s in ("block", "none"))
+    return [accept("ratio", "block", quotient(policed, free))]
+
+
+@claims.measure("c15")
+def _capped(data: Data, accept: Accept) -> list[Check]:
+    def beyond(run: Run) -> float:
+        groups = run.json["stages"]["police"]["groups"].values()
+        most = max(max(group["users_charged"]) for group in groups)
+        return float(most - (m.CUST_DEPTH + m.CUST_R * m.window_s(run) + net.PACKET_BYTES))
+
+    return [accept("beyond", "the user charged most", lab(data, "x-cust").at(policed=1).of(beyond))]
+
+
+@claims.measure("c16")
+def _per_customer(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-cust")
+
+    def volume(run: Run) -> float:
+        groups = run.json["stages"]["police"]["groups"]
+        return float(groups[m.TEN]["charged"]) / float(groups[m.ONE]["charged"])
+
+    def rates(run: Run) -> float:
+        groups = run.json["groups"]
+        return float(groups[m.TEN]["goodput_bps"]) / float(groups[m.ONE]["goodput_bps"])
+
+    return [
+        accept("volume", "policed", it.at(policed=1).of(volume)),
+        accept("goodput", "not policed", it.at(policed=0).of(rates)),
+    ]
+
+
+@claims.measure("c17")
+def _found(data: Data, accept: Accept) -> list[Check]:
+    def precision(run: Run) -> float:
+        groups = run.json["stages"]["gateway"]["groups"]
+        bad = groups[net.ATTACK]["users_congestion_volume"]
+        everyone = [(v, True) for v in bad] + [(v, False) for v in groups[net.PHONES]["users_congestion_volume"]]
+        first = sorted(everyone, key=lambda it: it[0], reverse=True)[: len(bad)]
+        return sum(attacker for _, attacker in first) / len(bad)
+
+    spot = lab(data, "x-rank").at(n=N)
+    return [
+        accept("precision", "first ten", spot.of(precision)),
+        accept("link", "R2 to R3", spot.of(m.at_bottleneck) / 100),
+    ]
+
+
+# --- The dropper ----------------------------------------------------------------------------------------------------
+
+
+@claims.measure("c18")
+def _positive_flows(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-cheat")
+    return [
+        accept("packets", rule, it.at(rule=rule, declared=2.0, control="TCP").of(m.sanctions))
+        for rule in ("strict", "ratio", "paper")
+    ]
+
+
+def _picked(run: Run) -> float:
+    found = run.json["stages"]["drop"]
+    return float(found["sanctioned"]) / float(found["arrived"])
+
+
+@claims.measure("c19")
+def _negative_flows(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-cheat")
+    strict, paper = (it.at(rule=rule, declared=0.0, control="constant") for rule in ("strict", "paper"))
+    return [
+        accept("strict", "strict", 100 * strict.of(_picked)),
+        accept("paper", "paper's formula", paper.of(_picked) - paper.of(m.marked)),
+    ]
+
+
+@claims.measure("c20")
+def _no_gain(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-cheat")
+    found = []
+    for rule in ("strict", "ratio"):
+        honest = it.at(rule=rule, declared=1.0, control="TCP").of(m.goodput)
+        for share in it.grid("declared", rule=rule, control="TCP"):
+            if share < 1:
+                mine = it.at(rule=rule, declared=share, control="TCP").of(m.goodput)
+                found.append(accept("ratio", f"{rule}, {share:g}", quotient(mine, honest)))
+    return found
+
+
+@claims.measure("c21")
+def _not_needed(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-int")
+    without, with_it = it.at(trips=1, dropper=0), it.at(trips=1, dropper=1)
+    return [
+        accept("ratio", "with over without", quotient(with_it.of(m.goodput), without.of(m.goodput))),
+        accept("drops", "dropper", with_it.of(m.sanctions)),
+    ]
+
+
+# --- Inside the network ---------------------------------------------------------------------------------------------
+
+
+@claims.measure("c22")
+def _outer_marks(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-gtp")
+
+    def harm(run: Run) -> float:
+        out = run.json["stages"]["out"]
+        return float(out["marks"]) + float(sum(out["drops"].values()))
+
+    paper, other = it.at(lost=0.0, rule="paper"), it.at(lost=0.0, rule="rfc6040")
+    return [accept("paper", "paper's rule", paper.of(harm)), accept("rfc6040", "RFC 6040", other.of(harm))]
+
+
+@claims.measure("c23")
+def _reliable(data: Data, accept: Accept) -> list[Check]:
+    def difference(run: Run) -> float:
+        stages = run.json["stages"]
+        counted, known = (sum(stages[name][what] for what in ("marked", "lost")) for name in ("report", "gateway"))
+        return float(counted - known)
+
+    return [accept("difference", "30 % lost", lab(data, "x-gtp").at(lost=0.3, rule="paper").of(difference))]
+
+
+@claims.measure("c24")
+def _once(data: Data, accept: Accept) -> list[Check]:
+    def difference(run: Run) -> float:
+        return float(run.json["stages"]["report"]["marked"] - run.json["stages"]["out"]["marks_lost"])
+
+    return [accept("difference", "two queues", lab(data, "x-gtp").at(lost=0.0, rule="paper").of(difference))]
+
+
+@claims.measure("c25")
+def _seldom(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-int")
+    often, seldom = it.at(trips=1, dropper=0), it.at(trips=5, dropper=0)
+    return [
+        accept(name, "5 over 1", quotient(seldom.of(of), often.of(of)))
+        for name, of in (("goodput", m.goodput), ("fairness", m.fairness))
+    ]
+
+
+@claims.measure("c26")
+def _preference(data: Data, accept: Accept) -> list[Check]:
+    spot = lab(data, "x-prio").at(queue="drop-preference")
+    legacy, neutral, positive = (spot.of(m.dropped_of(name)) for name in (m.LEGACY, m.NEUTRAL, m.POSITIVE))
+    return [
+        accept("step", "legacy − neutral", legacy - neutral),
+        accept("step", "neutral − positive", neutral - positive),
+        accept("ratio", "positive over legacy", quotient(positive, legacy)),
+    ]
+
+
+@claims.measure("c27")
+def _one_bottleneck(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "fig11")
+    return [accept("share", s, it.at(scheme=s, n=N).of(m.at_bottleneck)) for s in (*net.SCHEMES, POLICED)]
+
+
+# --- Figures 5 to 7 -------------------------------------------------------------------------------------------------
+
+
+@claims.measure("c28")
+def _over_r(data: Data, accept: Accept) -> list[Check]:
+    it, found = lab(data, "fig05"), []
+    for rule, low, high in (("A", 0.25, 8.0), ("B", 30.0, 1e4)):
+        grid, curve = it.curve("r", m.goodput, policer=rule, n=N)
+        found.append(accept("rank", f"policer {rule}", rank_correlation(grid, curve)))
+        ratio = quotient(curve[grid.index(high)], curve[grid.index(low)])
+        found.append(accept("rise", f"policer {rule}, {plain(high)} over {plain(low)}", ratio))
+    return found
+
+
+LEAST_START = 3.5 * net.RTT_S / net.K
+"""What the first packets of a flow cost under policer A, s."""
+
+
+@claims.measure("c29")
+def _over_start(data: Data, accept: Accept) -> list[Check]:
+    it, found = lab(data, "fig07"), []
+    for rule in ("A", "B"):
+        for greedy in (0.0, 0.2):
+            grid, curve = it.curve("start", m.goodput, policer=rule, n=N, greedy=greedy)
+            keep = [i for i, x in enumerate(grid) if rule == "B" or x >= LEAST_START]
+            rank = rank_correlation([grid[i] for i in keep], curve[keep])
+            found.append(accept("rank", f"policer {rule}, {'a fifth greedy' if greedy else 'all honest'}", rank))
+    return found
+
+
+@claims.measure("c30")
+def _less_fair(data: Data, accept: Accept) -> list[Check]:
+    grid, curve = lab(data, "fig07").curve("start", m.fairness, policer="A", n=N, greedy=0.2)
+    return [
+        accept("rank", "a fifth greedy", rank_correlation(grid, curve)),
+        accept("fall", f"{plain(grid[0])} − {plain(grid[-1])} s", curve[0] - curve[-1]),
+    ]
+
+
+@claims.measure("c31")
+def _later(data: Data, accept: Accept) -> list[Check]:
+    grid, curve = lab(data, "fig07").curve("start", m.first_greedy, policer="A", n=N, greedy=0.2)
+    return [accept("rank", "first sanction", rank_correlation(grid, curve))]
+
+
+@claims.measure("c32")
+def _less_with_p(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "fig06")
+    high, low = (it.at(marks="red", n=N, p=p).of(m.goodput) for p in (0.2, 0.01))
+    return [accept("ratio", "RED, 0.2 over 0.01", quotient(high, low))]
+
+
+@claims.measure("c33")
+def _fairer_with_p(data: Data, accept: Accept) -> list[Check]:
+    grid, curve = lab(data, "fig06").curve("p", m.fairness, marks="red", n=N)
+    return [accept("rank", "RED", rank_correlation(grid, curve))]
+
+
+@claims.note("c32", "c33")
+def _constant_note(data: Data, judgement: object, o: Options) -> str:
+    """The other meaning of p."""
+    if "reecn_lte-fig06" not in data:
+        return ""
+    it = lab(data, "fig06")
+    high, low = (it.at(marks="fixed", n=N, p=p) for p in (0.2, 0.01))
+    ratio = float(np.mean(quotient(high.of(m.goodput), low.of(m.goodput))))
+    fair = [float(np.mean(spot.of(m.fairness))) for spot in (low, high)]
+    return (
+        f"With a constant probability goodput at 0.2 is {ratio:.2f} times that at 0.01; "
+        f"FI is {fair[0]:.3f} and {fair[1]:.3f}."
+    )
+
+
+# --- Figures 11 and 12 ----------------------------------------------------------------------------------------------
+
+
+def _by_scheme(data: Data, measure: Measure, name: str = "fig11") -> dict[str, Floats]:
+    it = lab(data, name)
+    return {s: it.at(scheme=s, n=N).of(measure) for s in (DT, RED, ECN, REECN, POLICED)}
+
+
+@claims.measure("c34")
+def _fluctuates(data: Data, accept: Accept) -> list[Check]:
+    found = _by_scheme(data, m.fluctuation)
+    return [accept("ratio", f"over {s}", quotient(found[DT], found[s])) for s in (RED, ECN, POLICED)]
+
+
+@claims.measure("c35")
+def _lowest(data: Data, accept: Accept) -> list[Check]:
+    found = _by_scheme(data, m.utilisation)
+    return [accept("difference", s, found[s] - found[DT]) for s in (RED, ECN, POLICED)]
+
+
+@claims.measure("c36")
+def _red_above(data: Data, accept: Accept) -> list[Check]:
+    found = _by_scheme(data, m.goodput)
+    return [accept("ratio", "RED over drop-tail", quotient(found[RED], found[DT]))]
+
+
+@claims.measure("c37")
+def _red_below(data: Data, accept: Accept) -> list[Check]:
+    found = _by_scheme(data, m.goodput)
+    return [accept("difference", f"{s} − red", found[s] - found[RED]) for s in (ECN, POLICED)]
+
+
+@claims.measure("c38")
+def _alike(data: Data, accept: Accept) -> list[Check]:
+    found = _by_scheme(data, m.utilisation)
+    return [accept("difference", f"{POLICED} − ecn", found[POLICED] - found[ECN])]
+
+
+def _part(data: Data, start: float, end: float, sign: float) -> Floats:
+    found = _by_scheme(data, m.mean_between(start, end))
+    return 100 * sign * quotient(found[ECN] - found[POLICED], found[POLICED] if sign > 0 else found[ECN])
+
+
+@claims.measure("c39")
+def _early(data: Data, accept: Accept) -> list[Check]:
+    return [accept("difference", "0 to 30 s", _part(data, 0.0, 30.0, 1.0))]
+
+
+@claims.measure("c40")
+def _late(data: Data, accept: Accept, o: Options) -> list[Check]:
+    return [accept("difference", "last 100 s", _part(data, o.duration - 100, o.duration, -1.0))]
+
+
+@claims.measure("c41")
+def _slow_start(data: Data, accept: Accept) -> list[Check]:
+    return [accept("drops", POLICED, _by_scheme(data, m.sanctions)[POLICED])]
+
+
+@claims.measure("c42")
+def _fairer(data: Data, accept: Accept) -> list[Check]:
+    found = _by_scheme(data, m.fairness, "fig12")
+    return [accept(other, f"{s} − {other}", found[s] - found[other]) for s in (ECN, POLICED) for other in (RED, DT)]
+
+
+@claims.measure("c43")
+def _least_fair(data: Data, accept: Accept) -> list[Check]:
+    found = _by_scheme(data, m.fairness, "fig12")
+    return [accept("difference", f"{s} − droptail", found[s] - found[DT]) for s in (RED, ECN, POLICED)]
+
+
+@claims.measure("c44")
+def _together(data: Data, accept: Accept) -> list[Check]:
+    rates, fair = (_by_scheme(data, of, "fig12") for of in (m.goodput, m.fairness))
+    steps = list(pairwise((DT, RED, ECN, POLICED)))
+    return [
+        *(accept("goodput", f"{a} to {b}", 100 * (quotient(rates[b], rates[a]) - 1)) for a, b in steps),
+        *(accept("fairness", f"{a} to {b}", fair[b] - fair[a]) for a, b in steps),
+    ]
+
+
+# --- Figure 13 ------------------------------------------------------------------------------------------------------
+
+
+def _errors(data: Data, scheme: str, measure: Measure) -> tuple[list[float], Floats]:
+    return lab(data, "fig13").curve("e", measure, scheme=scheme, n=N)
+
+
+@claims.measure("c45")
+def _few_errors(data: Data, accept: Accept) -> list[Check]:
+    found = []
+    for name, of, scale in (("goodput", m.goodput, net.CAPACITY_MBPS), ("fairness", m.fairness, 1.0)):
+        grid, curve = _errors(data, r.INSIDE, of)
+        found += [
+            accept(name, f"{name}, e = {e:g}", values / scale)
+            for e, values in zip(grid, curve, strict=True)
+            if e <= 0.001
+        ]
+    return found
+
+
+@claims.measure("c46")
+def _shrinks(data: Data, accept: Accept) -> list[Check]:
+    grid, mine = _errors(data, r.INSIDE, m.goodput)
+    other = _errors(data, r.RENO, m.goodput)[1]
+    return [accept("rank", "gain over Reno", rank_correlation(grid, quotient(mine - other, other)))]
+
+
+@claims.measure("c47")
+def _undifferentiated(data: Data, accept: Accept) -> list[Check]:
+    curves = [_errors(data, s, m.goodput) for s in (r.INSIDE, r.END, r.RENO)]
+    found = []
+    for i, e in enumerate(curves[0][0]):
+        if e >= 0.05:
+            each = np.array([curve[i] for _, curve in curves])
+            found.append(accept("ratio", f"e = {e:g}", each.max(axis=0) / each.min(axis=0)))
+    return found
+
+
+@claims.measure("c48")
+def _falls(data: Data, accept: Accept) -> list[Check]:
+    grid, curve = _errors(data, r.INSIDE, m.goodput)
+    return [accept("ratio", "5 % over none", quotient(curve[grid.index(0.05)], curve[grid.index(0.0)]))]
+
+
+@claims.measure("c49")
+def _constant(data: Data, accept: Accept) -> list[Check]:
+    grid, curve = _errors(data, r.INSIDE, m.fairness)
+    return [
+        accept("ratio", f"e = {e:g}", quotient(values, curve[0]))
+        for e, values in zip(grid, curve, strict=True)
+        if e > 0
+    ]
+
+
+@claims.measure("c50")
+def _cause(data: Data, accept: Accept) -> list[Check]:
+    def share(run: Run) -> float:
+        links = run.json["links"]
+        radio = float(links["radio"]["drops"].get("loss", 0))
+        others = sum(sum(link["marks"].values()) + sum(link["drops"].values()) for link in links.values()) - radio
+        return float(100 * radio / (radio + others))
+
+    it = lab(data, "fig13")
+    return [accept("share", s, it.at(scheme=s, n=N, e=0.05).of(share)) for s in (r.INSIDE, r.END)]
+
+
+@claims.measure("c51")
+def _knee(data: Data, accept: Accept) -> list[Check]:
+    grid, curve = _errors(data, r.INSIDE, m.goodput)
+    formula = 1.5 * (N * net.PACKET_BYTES * 8 / (net.CAPACITY_MBPS * 1e6 * net.RTT_S)) ** 2
+
+    def knee(values: Floats) -> float:
+        half = values[0] / 2
+        for (a, left), (b, right) in pairwise(list(zip(grid, values, strict=True))[1:]):
+            if left >= half > right:
+                part = (left - half) / (left - right)
+                return math.exp(math.log(a) + part * (math.log(b) - math.log(a)))
+        return math.nan
+
+    return [accept("ratio", "half of the goodput", np.array([knee(run) / formula for run in curve.T]))]
+
+
+# --- Figures 14 to 16 -----------------------------------------------------------------------------------------------
+
+
+def _attack(data: Data, measure: Measure, sanction: str) -> Floats:
+    return lab(data, "fig14").at(sanction=sanction, n=N, attackers="honest").of(measure)
+
+
+@claims.measure("c52")
+def _throttled(data: Data, accept: Accept) -> list[Check]:
+    policed, free = (_attack(data, m.attack_during, s) for s in ("drop-while-empty", "none"))
+    return [accept("ratio", "attackers", quotient(policed, free))]
+
+
+@claims.measure("c53")
+def _victims(data: Data, accept: Accept) -> list[Check]:
+    free = _attack(data, m.victims_during, "none")
+    return [
+        accept("ratio", s, quotient(_attack(data, m.victims_during, s), free)) for s in ("drop-while-empty", "block")
+    ]
+
+
+@claims.measure("c54")
+def _stable(data: Data, accept: Accept) -> list[Check]:
+    return [
+        accept("ratio", s, quotient(_attack(data, of, s), _attack(data, m.victims_before, s)))
+        for s, of in (("drop-while-empty", m.victims_during), ("block", m.victims_settled))
+    ]
+
+
+@claims.measure("c55")
+def _faster(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "fig15")
+    free = it.at(sanction="none", n=N).of(m.page_median)
+    return [
+        accept("ratio", s, quotient(it.at(sanction=s, n=N).of(m.page_median), free))
+        for s in ("drop-while-empty", "block")
+    ]
+
+
+@claims.measure("c56")
+def _answer(data: Data, accept: Accept) -> list[Check]:
+    offered = 10 * net.CAPACITY_MBPS / (N + N // 10) * (N // 10)
+    return [accept("ratio", s, _attack(data, m.attack_early, s) / offered) for s in ("drop-while-empty", "block")]
+
+
+def _classes(data: Data, marks: str, premium: int = 0) -> dict[str, Floats]:
+    spot = lab(data, "fig16").at(marks=marks, n=100, premium=premium)
+    names = (*net.CLASSES, *((net.PREMIUM,) if premium else ()))
+    return {name: spot.of(m.class_rate(name)) for name in names}
+
+
+@claims.measure("c57")
+def _separated(data: Data, accept: Accept) -> list[Check]:
+    found = _classes(data, "red")
+    return [accept("ratio", f"{a} over {b}", quotient(found[a], found[b])) for a, b in pairwise(net.CLASSES)]
+
+
+@claims.measure("c58")
+def _ratios(data: Data, accept: Accept) -> list[Check]:
+    checks = []
+    for marks in ("red", "fixed"):
+        found = _classes(data, marks)
+        for name, p in list(net.CLASSES.items())[1:]:
+            wanted = math.sqrt(net.CLASSES["one"] / p)
+            checks.append(accept(marks, f"{marks}, {name}", quotient(found[name], found["one"]) / wanted))
+    return checks
+
+
+@claims.measure("c59")
+def _premium(data: Data, accept: Accept) -> list[Check]:
+    found = _classes(data, "red", premium=1)
+    marks = lab(data, "fig16").at(marks="red", n=100, premium=1).of(_of(f"groups.{net.PREMIUM}.marks"))
+    return [
+        *(accept("ratio", f"over {name}", quotient(found[net.PREMIUM], found[name])) for name in net.CLASSES),
+        accept("marks", "premium", marks),
+    ]
+
+
+# --- Breadth --------------------------------------------------------------------------------------------------------
+
+
+@claims.measure("c60")
+def _covered(data: Data, accept: Accept, o: Options) -> list[Check]:
+    return [accept("experiments", "all", float(len(r.experiments(o))))]
+
+
+@claims.measure("c61")
+def _over_delay(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "fig09")
+    grid, rates = it.curve("delay", m.goodput, scheme=ECN, n=10)
+    fair = it.curve("delay", m.fairness, scheme=ECN, n=10)[1]
+    return [
+        accept("rank", "goodput", rank_correlation(grid, rates)),
+        accept("fairness", f"{plain(grid[0])} − {plain(grid[-1])} ms", fair[0] - fair[-1]),
+    ]
+
+
+@claims.measure("c62")
+def _over_hops(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "fig10")
+    grid, rates = it.curve("hops", m.goodput, scheme=REECN, n=N)
+    fair = it.curve("hops", m.fairness, scheme=REECN, n=N)[1]
+    five = rates[grid.index(5)]
+    found = [
+        accept("ratio", f"{plain(h)} hops", quotient(values, five))
+        for h, values in zip(grid, rates, strict=True)
+        if h <= 8 and h != 5
+    ]
+    return [*found, accept("fairness", "2 − 8 hops", fair[grid.index(2)] - fair[grid.index(8)])]
+
+
+@claims.measure("c63")
+def _over_flows(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "fig08")
+    grid, fair = it.curve("n", m.fairness, scheme=REECN)
+    marks = it.curve("n", m.marked, scheme=REECN)[1]
+    return [
+        *(accept("fairness", f"{plain(n)} flows", v) for n, v in zip(grid, fair, strict=True) if n >= 50),
+        *kit.order(accept, "step", [(f"{plain(n)} flows", v) for n, v in zip(grid, marks, strict=True)]),
+    ]
+
+
+@claims.measure("c64")
+def _marks_instead(data: Data, accept: Accept) -> list[Check]:
+    found = _by_scheme(data, m.queue_drops)
+    return [accept("ratio", "ECN over RED", quotient(found[ECN], found[RED]))]
+
+
+@claims.measure("c65")
+def _no_control(data: Data, accept: Accept) -> list[Check]:
+    return [
+        accept(name, f"{name}, re-ecn over ecn", quotient(found[REECN], found[ECN]))
+        for name, found in (("goodput", _by_scheme(data, m.goodput)), ("fairness", _by_scheme(data, m.fairness)))
+    ]
+
+
+@claims.measure("c66")
+def _slower(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-rate")
+    twice, once = (it.at(p=0.01, declared=d, policed=1).of(m.goodput) for d in (2.0, 1.0))
+    return [accept("ratio", "2 over 1", quotient(twice, once))]
+
+
+@claims.measure("c67")
+def _washed(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-bleach")
+
+    def positive(run: Run) -> float:
+        return float(run.json["groups"][net.PHONES]["conex"]["reports"]["mark"]["packets"])
+
+    inside = [it.at(scheme=r.INSIDE, washed=w).of(m.goodput) for w in (1, 0)]
+    return [
+        accept("positive", "between terminals", it.at(scheme=REECN, washed=1).of(positive)),
+        accept("ratio", "inside the network", quotient(*inside)),
+    ]
+
+
+@claims.measure("c68")
+def _mixed(data: Data, accept: Accept) -> list[Check]:
+    it = lab(data, "x-mix")
+    mine, red = it.at(scheme=POLICED), it.at(scheme=RED)
+    long = m.fairness_of(net.PHONES)
+    return [
+        accept("fairness", "long flows", mine.of(long) - red.of(long)),
+        accept("time", "short flows", quotient(mine.of(m.short_median), red.of(m.short_median))),
+    ]
+
+
+@claims.measure("c69")
+def _bounds(data: Data, accept: Accept) -> list[Check]:
+    found = []
+    for labels, spot in lab(data, "fig08").points():
+        words = f"{labels['scheme']}, {plain(labels['n'])} flows"
+        found += [
+            accept("utilisation", f"{words}: utilisation", spot.of(m.utilisation) / 100),
+            accept("fairness", f"{words}: FI", spot.of(m.fairness)),
+            accept("goodput", f"{words}: goodput over throughput", quotient(spot.of(m.goodput), spot.of(m.throughput))),
+        ]
+    return found

@@ -1,0 +1,219 @@
+"""What figures and claims read from a run, one value each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenflow.lab import Floats, Measure, of_arrived
+from evenflow.stats import jain
+
+from .network import ATTACK, ATTACK_S, BIN_S, CAPACITY_MBPS, LINK, PACKET_BYTES, PHONES, RTT_S, THROUGHPUT, K
+
+if TYPE_CHECKING:
+    from evenflow.study import Run
+
+METERS = ("before", "between", "behind")
+ONE, TEN = "one-flow", "ten-flows"
+CUST_R, CUST_DEPTH = 50.0, 2e4
+"""Policer B of x-cust: bytes of congestion a second, and its depth."""
+POSITIVE, NEUTRAL, LEGACY = "positive", "neutral", "legacy"
+
+
+def _group(run: Run, name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = run.json["groups"][name]
+    return found
+
+
+def window_s(run: Run) -> float:
+    """Length of the measurement, s."""
+    start, end = run.json["window_s"]
+    return float(end - start)
+
+
+def stage(run: Run, name: str, what: str) -> float:
+    """A counter of a stage, over all its copies."""
+    found = run.json["stages"][name]
+    return float(found[what]) * float(found.get("copies", 1))
+
+
+def of_group(group: str) -> Measure:
+    """Goodput of all users of a group, Mbit/s."""
+    return lambda run: _group(run, group)["goodput_bps"] * _group(run, group)["users"] / 1e6
+
+
+def goodput(run: Run) -> float:
+    """Goodput of all flows, Mbit/s."""
+    return float(sum(g["goodput_bps"] * g["users"] for g in run.json["groups"].values()) / 1e6)
+
+
+def throughput(run: Run) -> float:
+    """On the wire at the receivers, Mbit/s."""
+    return float(sum(g["throughput_bps"] * g["users"] for g in run.json["groups"].values()) / 1e6)
+
+
+def fairness(run: Run) -> float:
+    """Jain's index over all users."""
+    return float(jain([rate for g in run.json["groups"].values() for rate in g["users_goodput_bps"]]))
+
+
+def fairness_of(group: str) -> Measure:
+    """Jain's index over the users of a group."""
+    return lambda run: float(jain(_group(run, group)["users_goodput_bps"]))
+
+
+def utilisation(run: Run) -> float:
+    """Goodput over capacity times time, %."""
+    return 100 * goodput(run) / CAPACITY_MBPS
+
+
+def marked(run: Run) -> float | None:
+    """Share of the packets at R2 to R3 that it marked."""
+    return of_arrived(run.json["links"][LINK], "marks")
+
+
+def queue_drops(run: Run) -> float:
+    """Packets dropped at R2 to R3."""
+    return float(sum(run.json["links"][LINK]["drops"].values()))
+
+
+def sanctions(run: Run) -> float:
+    """Packets that policer and dropper dropped."""
+    found = run.json.get("stages", {})
+    return float(sum(sum(found[name]["drops"].values()) for name in ("police", "drop") if name in found))
+
+
+def at_bottleneck(run: Run) -> float:
+    """Marks and drops of R2 to R3 over those of all links, %."""
+    links = run.json["links"]
+    each = {name: sum(it["marks"].values()) + sum(it["drops"].values()) for name, it in links.items()}
+    total = sum(each.values())
+    return 100 * each[LINK] / total if total else math.nan
+
+
+def bins(run: Run, of: str = THROUGHPUT) -> tuple[Floats, Floats]:
+    """Ends of the bins, s, and the rate in each, Mbit/s, summed over all series whose name begins and ends so."""
+    head, _, tail = of.partition("[*]")
+    names = [n for n in run.record.series_names if (n.startswith(head) and n.endswith(tail))]
+    times = run.series(names[0])[0]
+    total: Floats = np.sum([run.series(name)[1] for name in names], axis=0)
+    return times, total * 8 / BIN_S / 1e6
+
+
+def mean_between(start: float, end: float, of: str = THROUGHPUT) -> Measure:
+    """Rate between two instants, Mbit/s."""
+
+    def measure(run: Run) -> float:
+        times, rates = bins(run, of)
+        return float(np.mean(rates[(times > start) & (times <= end)]))
+
+    return measure
+
+
+def fluctuation(run: Run) -> float:
+    """Deviation over the bins from 20 s on, Mbit/s."""
+    times, rates = bins(run)
+    return float(np.std(rates[times > 20.0], ddof=1))
+
+
+VICTIMS = f"groups.{PHONES}.users[*].flows[0].received_bytes"
+ATTACKERS = f"groups.{ATTACK}.users[*].flows[0].received_bytes"
+victims_during = mean_between(*ATTACK_S, VICTIMS)
+victims_settled = mean_between(ATTACK_S[0] + 10, ATTACK_S[1], VICTIMS)
+victims_before = mean_between(50.0, ATTACK_S[0], VICTIMS)
+attack_during = mean_between(*ATTACK_S, ATTACKERS)
+attack_early = mean_between(ATTACK_S[0] + 10 * RTT_S - 1e-9, ATTACK_S[0] + 10 * RTT_S + BIN_S, ATTACKERS)
+"""The first bin that begins ten round trips after the start."""
+
+
+def attackers_sent(run: Run) -> float:
+    """Packets of the attackers that reached R2."""
+    return float(run.json["links"][LINK]["classes"][ATTACK]["arrived_packets"])
+
+
+def page_median(run: Run) -> float | None:
+    """Median time of a page, s."""
+    value = _group(run, "web")["transfers"]["completion_s_p50"]
+    return None if value is None else float(value)
+
+
+def page_p95(run: Run) -> float | None:
+    """95th percentile of a page's time, s."""
+    value = _group(run, "web")["transfers"]["completion_s_p95"]
+    return None if value is None else float(value)
+
+
+def short_median(run: Run) -> float | None:
+    """Median time of a short flow, s."""
+    value = _group(run, "short")["transfers"]["completion_s_p50"]
+    return None if value is None else float(value)
+
+
+def first_greedy(run: Run) -> float | None:
+    """When a greedy flow was first sanctioned, mean over those that were, s."""
+    value = run.json["stages"]["police"]["groups"]["greedy"]["first_drop"]
+    return None if value is None else float(value)
+
+
+def formula_mbps(p: float) -> float:
+    """k s / (T sqrt(p)), Mbit/s."""
+    return K * PACKET_BYTES * 8 / (RTT_S * math.sqrt(p)) / 1e6
+
+
+def rate_ratio(p: float) -> Measure:
+    """Rate on the wire over the formula."""
+    return lambda run: throughput(run) / _group(run, PHONES)["users"] / formula_mbps(p)
+
+
+def spacing_ratio(run: Run) -> float:
+    """Mean time between positive packets over sqrt(N) T / k."""
+    positives, packets = stage(run, "police", "reports"), stage(run, "police", "arrived")
+    users = _group(run, PHONES)["users"]
+    return float((window_s(run) * users / positives) / (math.sqrt(packets / positives) * RTT_S / K))
+
+
+def drift(run: Run) -> float:
+    """Tokens gained a second and flow."""
+    found = run.json["stages"]["police"]
+    return float(found["tokens"] - 1e5) / window_s(run)
+
+
+def class_rate(name: str, start: float = 100.0, end: float = 1e9) -> Measure:
+    """Throughput of a class, Mbit/s."""
+    return mean_between(start, end, f"groups.{name}.users[*].flows[0].received_bytes")
+
+
+def dropped_of(name: str) -> Measure:
+    """Share of a class's packets that the queue dropped, %."""
+
+    def measure(run: Run) -> float | None:
+        share = of_arrived(run.json["links"][LINK]["classes"][name], "drops")
+        return None if share is None else 100 * share
+
+    return measure
+
+
+GENERAL: Mapping[str, Measure] = {
+    "goodput_mbps": goodput,
+    "fairness": fairness,
+    "utilisation_percent": utilisation,
+    "marked": marked,
+    "queue_drops": queue_drops,
+    "sanctions": sanctions,
+}
+"""The numbers of every figure."""
+
+
+def flood_dropped(run: Run) -> float:
+    """Share of an unresponsive source's packets that the policer dropped."""
+    found = run.json["stages"]["police"]
+    dropped = float(sum(found["drops"].values()))
+    return dropped / (dropped + float(found["passed_packets"]))
+
+
+def of_one(group: str) -> Measure:
+    """Goodput of one user of a group, Mbit/s."""
+    return lambda run: float(run.json["groups"][group]["goodput_bps"]) / 1e6

@@ -1,0 +1,285 @@
+"""The user plane of an LTE network as a plain scenario (Zhang et al. 2011, section IV): a shape, filled in.
+
+What comes out is data like any other scenario: it can be written to a file, changed by paths, and read without this
+module. Nothing here is known to the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import ScenarioError, nearest
+from .scenario import Scenario
+
+Table = Mapping[str, Any]
+
+SCHEMES = ("re-ecn", "ecn", "red", "droptail")
+DEPLOYMENTS = ("end-to-end", "infrastructure")
+FLAVOURS = ("reno", "newreno", "sack")
+DIRECTIONS = ("down", "up")
+
+BOTTLENECK = "r2-r3"
+RADIO = "radio"
+WIRED = ("pgw-r1", "r1-sgw", "sgw-r2", BOTTLENECK, "r3-enb")
+"""The links of one direction, from the packet gateway to a base station."""
+POLICE, GATEWAY, REPORT, INTO, OUT, DROP = "police", "gateway", "report", "into", "out", "drop"
+"""Names of the stages."""
+ACTIONS = {"re-ecn": "mark-re-ecn", "ecn": "mark", "red": "drop"}
+"""What RED does with a packet that it picks; re-ECN's queues know its credit (FNE) as ECN-capable."""
+ECN = {"re-ecn": "re-ecn", "ecn": "classic", "red": "off", "droptail": "off"}
+
+
+def marker(scheme: str = "re-ecn", **changed: Any) -> dict[str, Any]:
+    """The queue of a link that may fill: 250 packets, RED from 31 to 94, gentle, or drop-tail of the same length.
+
+    Args:
+        scheme: "re-ecn" and "ecn" mark, "red" drops, "droptail" has no RED.
+        changed: further settings of the queue `red`, or others in their place.
+    """
+    if scheme == "droptail":
+        return {"kind": "droptail", "limit": "250 packets", **changed}
+    return {
+        "kind": "red",
+        "action": ACTIONS[scheme],
+        "limit": "250 packets",
+        "min_threshold": "31 packets",
+        "max_threshold": "94 packets",
+        "max_probability": 0.1,
+        "weight": 0.002,
+        "gentle": True,
+        "hard_drop": False,
+        "spread": "floyd",
+        **changed,
+    }
+
+
+def sender(scheme: str = "re-ecn", flavour: str = "reno", **changed: Any) -> dict[str, Any]:
+    """ns-2's TCP of 1000-byte packets, an ACK for each, a timeout of 1 s at least, and a window without end.
+
+    Args:
+        scheme: how marks come back: re-ECN's counter and reports, RFC 3168's echo, or not at all.
+        flavour: "reno" ends a recovery with the first new ACK, "newreno" repairs a hole a round trip, "sack" many.
+        changed: further settings of `tcp`, or others in their place.
+    """
+    found: dict[str, Any] = {
+        "stack": "ns2",
+        "congestion_control": "newreno",
+        "mss": "960 B",
+        "header": "40 B",
+        "initial_window": "2 packets",
+        "max_window": "100 MB",
+        "min_rto": "1 s",
+        "ack_every": 1,
+        "handshake": "three-way",
+        "ecn": ECN[scheme],
+    }
+    if flavour == "sack":
+        found["sack"] = True
+    elif flavour == "reno":
+        found["partial_ack"] = "ends-recovery"
+    if scheme == "re-ecn":
+        found["conex"] = {"unit": "packets", "credit": "first-and-third"}
+    return {**found, **changed}
+
+
+def lte(
+    groups: Mapping[str, Table] | None = None,
+    *,
+    users: int = 10,
+    per_cell: int = 5,
+    scheme: str = "re-ecn",
+    deployment: str = "end-to-end",
+    flavour: str = "reno",
+    policer: Table | None = None,
+    dropper: Table | None = None,
+    gateway: Table | None = None,
+    report: Table | None = None,
+    queue: Table | None = None,
+    radio: Table | None = None,
+    hops: int = 5,
+    delay: str = "20 ms",
+    bottleneck: str = "50 Mbit/s",
+    rate: str = "100 Mbit/s",
+    **more: Any,
+) -> Scenario:
+    """An LTE network as a scenario: phones behind base stations, S-GW and packet gateway, routers R1 to R3.
+
+    Downlink: packet gateway, R1, S-GW, R2, R3, base station, phone. Links have 100 Mbit/s and 20 ms, R2 to R3 has
+    50 Mbit/s; the radio link of a cell has 100 Mbit/s and 200 ms. All of it may be changed in what is returned.
+
+    >>> import evenflow as ef
+    >>> cell = ef.lte(users=10, policer={"kind": "congestion-policer", "rule": "volume", "rate": "800 bit/s",
+    ...                                  "depth": "60 kB", "per": "user"})
+    >>> cell.tree["groups"]["phones"]["path"]
+    ['police', 'pgw-r1', 'r1-sgw', 'sgw-r2', 'r2-r3', 'r3-enb', 'radio']
+
+    Args:
+        groups: name -> a group's table; `users`, `path`, `traffic`, `tcp` and `class` are filled in where they are
+            missing. `direction = "up"` in it sends from phones to the gateway. None: one group "phones" that downloads.
+        users: phones of a group that does not say it.
+        per_cell: phones of a base station.
+        scheme: "re-ecn", "ecn", "red" or "droptail": the queues' and the senders'.
+        deployment: "end-to-end": senders and phones speak re-ECN. "infrastructure": packet gateway and base station
+            do, in the header of a GTP-U tunnel for each phone; senders stand at the gateway, which tells them of
+            marks, or know nothing of it (`gateway = {"mode": "police"}`). Scheme re-ecn alone.
+        flavour: "reno", "newreno" or "sack".
+        policer: a stage `congestion-policer` where packets enter the network.
+        dropper: a stage `auditor` before the last link: before the radio downlink, behind R1 uplink.
+        gateway, report: changes to the stages `congestion-controller` and `congestion-reporter`.
+        queue: the queue from R2 to R3 (`marker`). Other links hold 1000 packets.
+        radio: changes to the radio link, such as `loss`.
+        hops: wired links, 2 to 64; those of R1 and the S-GW go first, more routers stand between S-GW and R2.
+        delay, bottleneck, rate: of wired links; of R2 to R3; of all others.
+        more: further sections of the scenario (`duration`, `record`, …); `links` and `stages` are added to.
+
+    Raises:
+        ScenarioError: with everything that is wrong.
+    """
+    given = {name: dict(table) for name, table in (groups or {"phones": {}}).items()}
+    wrong = [
+        *_named("scheme", scheme, SCHEMES),
+        *_named("deployment", deployment, DEPLOYMENTS),
+        *_named("flavour", flavour, FLAVOURS),
+        *_counted("users", users, 1, 1_000_000),
+        *_counted("per_cell", per_cell, 1, 1_000_000),
+        *_counted("hops", hops, 2, 64),
+    ]
+    inside = deployment == "infrastructure"
+    if inside and scheme in SCHEMES and scheme != "re-ecn":
+        wrong.append(("deployment", f"infrastructure is re-ECN between gateway and base station; scheme is {scheme}"))
+    for name, changes in (("gateway", gateway), ("report", report)):
+        if changes is not None and deployment == "end-to-end":
+            wrong.append((name, "there is none with deployment = “end-to-end”"))
+    ways = {name: table.pop("direction", "down") for name, table in given.items()}
+    for name, way in ways.items():
+        wrong += _named(f"groups.{name}.direction", way, DIRECTIONS)
+    mode = (gateway or {}).get("mode", "split")
+    if inside and mode == "split" and "up" in ways.values():
+        wrong.append(("gateway.mode", "split: senders of the uplink are phones and do not stand at the gateway"))
+    if wrong:
+        raise ScenarioError(wrong)
+
+    links: dict[str, Any] = {}
+    stages: dict[str, Any] = {}
+    made: dict[str, Any] = {}
+    for name, table in given.items():
+        way = ways[name]
+        route, mine = _links(way, scheme, per_cell, hops, delay, bottleneck, rate, queue, radio)
+        links.update(mine)
+        path, here = _stages(way, route, inside, policer, dropper, gateway, report)
+        stages.update(here)
+        spoken = scheme if not inside else "red"
+        tcp = sender(spoken, flavour, **({"ecn": "gateway" if mode == "split" else "off"} if inside else {}))
+        made[name] = {
+            "users": users,
+            "class": name,
+            "path": path,
+            "traffic": {"kind": "bulk", "start": {"uniform": ["0 s", "5 s"]}},
+            **table,
+        }
+        if made[name]["traffic"].get("kind") not in ("cbr", "poisson", "ping"):
+            mine = table.get("tcp", {})
+            if "ecn" in mine and "conex" not in mine:  # who gets marks otherwise reports nothing unless it says so
+                tcp.pop("conex", None)
+            made[name]["tcp"] = {**tcp, **mine}
+    tree = {"title": "LTE user plane", "duration": "300 s", "warmup": "0 s", **more}
+    tree["links"] = {**links, **more.get("links", {})}
+    tree["stages"] = {**stages, **more.get("stages", {})}
+    tree["groups"] = made
+    if not tree["stages"]:
+        del tree["stages"]
+    scenario = Scenario(tree)
+    scenario.check()
+    return scenario
+
+
+def _links(
+    way: str,
+    scheme: str,
+    per_cell: int,
+    hops: int,
+    delay: str,
+    bottleneck: str,
+    rate: str,
+    queue: Table | None,
+    radio: Table | None,
+) -> tuple[list[str], dict[str, Any]]:
+    """Names of one direction's links in the order of its packets, and the links."""
+    cell = f"{per_cell} users"
+    extra = [f"router{n}" for n in range(1, hops - len(WIRED) + 1)]
+    first = max(0, len(WIRED) - hops)
+    chain = [*WIRED[first:2], *extra, *WIRED[max(2, first) :]]
+    links: dict[str, Any] = {}
+    for name in chain:
+        narrow = name == BOTTLENECK
+        links[name] = {
+            "rate": bottleneck if narrow else rate,
+            "delay": delay,
+            "queue": dict(queue or marker(scheme)) if narrow else {"kind": "droptail", "limit": "1000 packets"},
+        }
+        if name == WIRED[-1]:
+            links[name]["per"] = cell
+    links[RADIO] = {"rate": rate, "delay": "200 ms", "per": cell, **(radio or {})}
+    if way == "down":
+        return list(links), links
+    # Uplink packets have links of their own: a link's way back carries acknowledgements, and has another queue.
+    back = {f"up-{name}": links[name] for name in reversed(list(links))}
+    return list(back), back
+
+
+def _stages(
+    way: str,
+    route: Sequence[str],
+    inside: bool,
+    policer: Table | None,
+    dropper: Table | None,
+    gateway: Table | None,
+    report: Table | None,
+) -> tuple[list[str], dict[str, Any]]:
+    """One direction's path and its stages."""
+    up = way == "up"
+    name = (lambda it: f"up-{it}") if up else (lambda it: it)
+    wired = [it for it in route if not it.endswith(RADIO)]
+    before: list[str] = []
+    behind: list[str] = []
+    stages: dict[str, Any] = {}
+
+    def stand(where: list[str], it: str, table: Table) -> None:
+        where.append(name(it))
+        stages[name(it)] = dict(table)
+
+    if inside:
+        tunnel = {"ecn": "paper", "per": "user"}
+        stand(before, INTO, {"kind": "tunnel-ingress", "peer": name(OUT), "overhead": "gtp-u-sequence", **tunnel})
+        told = {
+            "kind": "congestion-controller",
+            "peer": name(REPORT),
+            "per": "user",
+            "mode": "split",
+            **(gateway or {}),
+        }
+        stand(before, GATEWAY, told)
+    if policer is not None:
+        stand(before, POLICE, policer)
+    if dropper is not None:
+        stand(behind, DROP, dropper)
+    if inside:
+        stand(behind, REPORT, {"kind": "congestion-reporter", "peer": name(GATEWAY), "per": "user", **(report or {})})
+        stand(behind, OUT, {"kind": "tunnel-egress", "peer": name(INTO), **tunnel})
+    ends = [name(RADIO)]
+    return ([*ends, *before, *wired, *behind] if up else [*before, *wired, *behind, *ends]), stages
+
+
+def _named(path: str, value: Any, known: Sequence[str]) -> list[tuple[str, str]]:
+    if value in known:
+        return []
+    guess = nearest(value, known) if isinstance(value, str) else None
+    tail = f"Did you mean “{guess}”?" if guess else f"Known: {', '.join(known)}."
+    return [(path, f"there is no “{value}”. {tail}")]
+
+
+def _counted(path: str, value: Any, least: int, most: int) -> list[tuple[str, str]]:
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+        return []
+    return [(path, f"{value!r} is not a whole number from {least} to {most}")]

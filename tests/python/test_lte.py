@@ -1,0 +1,98 @@
+"""The user plane of an LTE network: a helper that writes a plain scenario."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import evenflow as ef
+import pytest
+
+POLICER = {"kind": "congestion-policer", "rule": "tcp-rate", "rtt": "600 ms", "per": "user", "strangers": "own"}
+DROPPER = {"kind": "auditor", "rule": "strict", "delay": "1.2 s", "per": "user"}
+
+
+def packets(found: dict[str, int]) -> int:
+    return sum(found.values())
+
+
+def test_it_is_a_plain_scenario() -> None:
+    cell = ef.lte(users=10, policer=POLICER, dropper=DROPPER, duration="5 s")
+    path = ["police", "pgw-r1", "r1-sgw", "sgw-r2", "r2-r3", "r3-enb", "drop", "radio"]
+    assert cell.tree["groups"]["phones"]["path"] == path
+    assert ef.Scenario(json.loads(json.dumps(cell.tree))).hash == cell.hash
+
+
+def test_two_cells_share_what_is_between_gateway_and_r3_alone() -> None:
+    links = ef.run(ef.lte(users=10, duration="5 s")).json["links"]
+    assert {name: link["copies"] for name, link in links.items()} == {
+        "pgw-r1": 1,
+        "r1-sgw": 1,
+        "sgw-r2": 1,
+        "r2-r3": 1,
+        "r3-enb": 2,
+        "radio": 2,
+    }
+
+
+def test_a_round_trip_is_600_ms() -> None:
+    quiet = ef.lte({"phones": {"users": 1, "traffic": {"kind": "ping", "interval": "1 s"}}}, duration="20 s")
+    rtt = ef.run(quiet).metric("groups.phones.transfers.completion_s_mean")
+    assert rtt == pytest.approx(0.6, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "marks", "drops"),
+    [("re-ecn", True, False), ("ecn", True, False), ("red", False, True), ("droptail", False, False)],
+)
+def test_the_scheme_says_what_a_queue_does(scheme: str, marks: bool, drops: bool) -> None:
+    link = ef.run(ef.lte(users=100, scheme=scheme, duration="40 s")).json["links"]["r2-r3"]
+    assert (packets(link["marks"]) > 100) == marks
+    assert (link["drops"].get("early", 0) > 1000) == drops
+
+
+def test_inside_the_network_no_phone_sees_a_mark() -> None:
+    cell = ef.lte(users=50, deployment="infrastructure", duration="40 s")
+    record = ef.run(cell).json
+    marked = packets(record["links"]["r2-r3"]["marks"])
+    assert marked > 100
+    assert record["groups"]["phones"]["marks"] == 0
+    assert packets(record["stages"]["out"]["drops"]) == 0
+    echoes = record["stages"]["gateway"]["echoes"] * record["stages"]["gateway"]["copies"]
+    assert 0 < echoes < marked
+
+
+def test_both_directions_have_queues_of_their_own() -> None:
+    links = ef.run(ef.lte({"down": {}, "up": {"direction": "up"}}, users=20, duration="30 s")).json["links"]
+    assert links["r2-r3"]["classes"].keys() == {"down"}
+    assert links["up-r2-r3"]["classes"].keys() == {"up"}
+
+
+@pytest.mark.parametrize("hops", [2, 3, 4, 5, 9])
+def test_hops(hops: int) -> None:
+    path = ef.lte(hops=hops).tree["groups"]["phones"]["path"]
+    assert len(path) == hops + 1
+    assert len(set(path)) == len(path)
+    assert path[-3:] == ["r2-r3", "r3-enb", "radio"]
+
+
+def test_everything_wrong_is_said_at_once() -> None:
+    with pytest.raises(ef.ScenarioError) as found:
+        ef.lte({"a": {"direction": "dwn"}}, users=0, scheme="reecn", flavour="tahoe", hops=1)
+    assert [path for path, _ in found.value.errors] == ["scheme", "flavour", "users", "hops", "groups.a.direction"]
+    assert "Did you mean “re-ecn”?" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"deployment": "infrastructure", "scheme": "ecn"}, "deployment"),
+        ({"gateway": {"mode": "police"}}, "gateway"),
+        ({"groups": {"a": {"direction": "up"}}, "deployment": "infrastructure"}, "gateway.mode"),
+        ({"radio": {"loss": {"probability": 0.01, "burst": 0.5}}}, "links.radio.loss.burst"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(given: dict[str, Any], path: str) -> None:
+    with pytest.raises(ef.ScenarioError) as found:
+        ef.lte(**given)
+    assert any(at.startswith(path) for at, _ in found.value.errors), found.value.errors

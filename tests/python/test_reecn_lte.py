@@ -1,0 +1,101 @@
+"""The paper on re-ECN in LTE: its scenarios, its claims on real runs, and on runs that are not as it says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from evenflow.claims import Entry, judge_claim
+from evenflow.papers.reecn_lte import PAPER, measures, network, runs
+from evenflow.papers.reecn_lte.choices import OPTIONS, Options
+from evenflow.plots import style, svg
+from evenflow.study import Point, Study, Table, run_study
+
+BY_ID = {claim.id.removeprefix("reecn_lte-"): claim for claim in PAPER.claims}
+EXACT = ("c01", "c02", "c22", "c23", "c24")
+"""Claims on x-gtp that need no sampling."""
+
+
+@cache
+def made(name: str, seconds: float = 0.0) -> Table:
+    """Two runs of each quick point; shorter ones where `seconds` says so."""
+    points = PAPER.experiment(name).points("quick")
+    if seconds:
+        points = [Point(p.labels, p.scenario.set("duration", f"{seconds:g} s")) for p in points]
+    return run_study(Study(list(points), [1, 2]), store=None, jobs=1)
+
+
+def judged(name: str, data: dict[str, Table]) -> Entry:
+    entry = judge_claim(BY_ID[name], data, scale="paper", paper_runs=2)
+    assert not entry.broken, entry.broken
+    return entry
+
+
+def test_there_are_69() -> None:
+    assert list(BY_ID) == [f"c{n:02d}" for n in range(1, 70)]
+
+
+@pytest.mark.parametrize("experiment", [e.id for e in PAPER.experiments])
+def test_every_point_can_run(experiment: str) -> None:
+    found = PAPER.experiment(experiment)
+    points = found.points("paper")
+    assert len({tuple(sorted(p.labels.items())) for p in points}) == len(points)
+    for point in points:
+        point.scenario.check()
+    quick = {tuple(sorted(p.labels.items())) for p in found.points("quick")}
+    assert quick <= {tuple(sorted(p.labels.items())) for p in points}
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_every_value_of_an_option_changes_some_scenario(option: object) -> None:
+    def hashes(o: Options) -> set[str]:
+        names = ("fig07", "fig11", "x-int")
+        return {p.scenario.hash for e in runs.experiments(o) if e.id[10:] in names for p in e.points("quick")}
+
+    base = hashes(Options())
+    for value in option.values[1:]:  # type: ignore[attr-defined]
+        assert hashes(Options().varied({option.name: value})) != base  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_reports_hold_exactly(name: str) -> None:
+    assert judged(name, {"reecn_lte-x-gtp": made("x-gtp")}).literal.verdict == "holds"
+
+
+def test_reports_are_not_exact_before_the_last_has_come() -> None:
+    """The run ends while packets and reports are on their way."""
+    points = [Point(p.labels, p.scenario.set("duration", "30 s")) for p in PAPER.experiment("x-gtp").points("quick")]
+    table = run_study(Study(points, [1, 2, 3, 4]), store=None, jobs=1)
+    assert judged("c23", {"reecn_lte-x-gtp": table}).literal.verdict != "holds"
+
+
+def test_drop_preference_is_an_order() -> None:
+    assert judged("c26", {"reecn_lte-x-prio": made("x-prio")}).literal.verdict == "holds"
+
+
+def test_the_formula_of_the_rate() -> None:
+    # 1000 B, T = 0.6 s, p = 0.01: 20,412 B/s
+    assert measures.formula_mbps(0.01) * 1e6 / 8 == pytest.approx(20_412, abs=1)
+    assert math.isclose(network.K**2, 1.5)
+
+
+def test_an_attack_is_ten_fair_shares_each() -> None:
+    tree = network.attacked(Options(), network.ECN, 100, None).tree
+    assert tree["groups"]["attack"]["users"] == 10
+    assert float(tree["groups"]["attack"]["traffic"]["rate"].split()[0]) == pytest.approx(10 * 50 / 110)
+
+
+@pytest.mark.parametrize(
+    "experiment", ["fig05", "fig08", "fig11", "fig12", "fig13", "fig16", "x-int", "x-cust", "x-bleach"]
+)
+def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
+    found = next(e for e in runs.experiments(replace(Options(), duration=120.0)) if e.id == f"reecn_lte-{experiment}")
+    points = [Point(p.labels, p.scenario.set("duration", "30 s")) for p in found.points("quick")]
+    table = run_study(Study(points, [1]), store=None, jobs=1)
+    assert found.figure is not None
+    with style():
+        assert svg(found.figure(table)).count("<path") > 5
+    assert found.data is not None
+    assert found.data(table).height >= 1
