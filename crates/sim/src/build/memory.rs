@@ -23,7 +23,8 @@ fn live_flows(scenario: &Scenario, group: &Group) -> f64 {
     let of = |traffic: &Traffic| {
         let values = &traffic.spec.values;
         let interval = match traffic.arrivals {
-            Some(process) => mean(&scenario.arrivals[process].interval) / users,
+            // one process for all of them, of other groups too
+            Some(process) => mean(&scenario.arrivals[process].interval) * users,
             None => values.get("interval").map_or(f64::INFINITY, mean),
         };
         let come = users * seconds / interval.max(1e-9 / users);
