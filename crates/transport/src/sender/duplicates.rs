@@ -26,7 +26,12 @@ impl Sender {
         }
         let mut marks = 0;
         if self.marks.mode != Ecn::Off {
-            let packets = (segments.saturating_sub(u64::from(self.duplicates))).max(1);
+            let mut shown = u64::from(self.duplicates);
+            if self.marks.mode == Ecn::ReEcn {
+                shown = u64::from(self.marks.shown);
+                self.marks.shown = shown.saturating_sub(segments) as u16;
+            }
+            let packets = segments.saturating_sub(shown).max(1);
             marks = self.congestion_marks(ack, packets as u32, bytes, now, profile);
         }
         let mut restart_timer = true;
@@ -118,6 +123,7 @@ impl Sender {
     ) {
         self.duplicates += 1;
         if self.marks.mode != Ecn::Off {
+            self.marks.shown = self.marks.shown.saturating_add(1);
             self.congestion_marks(ack, 1, profile.mss, now, profile);
         }
         match self.recovery {

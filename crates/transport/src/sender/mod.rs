@@ -141,6 +141,9 @@ struct Marks {
     again: Field,
     /// Accurate: the counter s.cep, modulo 8.
     counter: u8,
+    /// Re-ECN's counter without SACK: segments that duplicate ACKs have shown, each with the counter as it was then, and that
+    /// no ACK has covered yet. A timeout forgets nothing of them.
+    shown: u16,
     /// Classic: the next new segment says that the window was reduced.
     send_cwr: bool,
     /// Marks reported by ACKs up to here belong to a reduction that was made.
@@ -217,6 +220,7 @@ impl Sender {
                 first: Field::NotCapable,
                 again: Field::NotCapable,
                 counter: ecn::FIRST,
+                shown: 0,
                 send_cwr: false,
                 reduced_to: 0,
                 reported: 0,
