@@ -96,3 +96,26 @@ def test_what_contradicts_itself_is_refused(given: dict[str, Any], path: str) ->
     with pytest.raises(ef.ScenarioError) as found:
         ef.lte(**given)
     assert any(at.startswith(path) for at, _ in found.value.errors), found.value.errors
+
+
+@pytest.mark.parametrize("sack", [True, False])
+def test_a_counter_of_three_bits_is_not_read_too_high_after_a_hole(sack: bool) -> None:
+    """Each mark is told once: the ACK that fills a hole covers what duplicate ACKs have shown before."""
+    red = {"kind": "red", "limit": "250 packets", "min_threshold": "31 packets", "max_threshold": "94 packets"}
+    queue = {**red, "max_probability": 0.1, "weight": 0.002, "action": "mark-re-ecn"}
+    conex = {"unit": "packets", "credit": "first-and-third"}
+    tree = {
+        "duration": "60 s",
+        "links": {"l": {"rate": "10 Mbit/s", "delay": "50 ms", "queue": queue}},
+        "groups": {
+            "a": {
+                "users": 2,
+                "path": ["l"],
+                "traffic": {"kind": "bulk"},
+                "tcp": {"stack": "rfc", "sack": sack, "ecn": "re-ecn", "conex": conex},
+            }
+        },
+    }
+    group = ef.run(tree, seed=1).json["groups"]["a"]
+    assert group["losses"] > 0
+    assert abs(group["conex"]["told"]["mark"]["packets"] - group["marks"]) <= 2
