@@ -338,6 +338,15 @@ def test_run_writes_it(cli: Cli, work: Path) -> None:
     assert "recorded no series" in Page(opened.view("v.html").read_text(encoding="utf-8")).text
 
 
+def test_run_leaves_it_out(cli: Cli, work: Path) -> None:
+    (work / "s.toml").write_text(SMALL, encoding="utf-8")
+    done = cli("run", "s.toml", "--out", "there", "--no-view")
+    assert done.code == 0
+    assert "view.html" not in done.out
+    assert {path.name for path in (work / "there").iterdir()} >= {"record.json", "plot.svg", "plot.pdf"}
+    assert not (work / "there/view.html").exists()
+
+
 def test_a_page_is_known_by_its_record(small: Record, tmp_path: Path) -> None:
     path = view.write(small, tmp_path / "v.html")
     assert view.is_of(path, small)
