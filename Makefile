@@ -108,7 +108,7 @@ ledger: $(BUILT) ## every paper (or PAPER=wtp, OPTION=a=b) at its own scale, rec
 
 carry: $(BUILT) ## let the ledgers of an earlier engine (FROM=id) stand, if a sample gives the same; recorded
 	@$(BIN)/evenflow store carry --from $(FROM) $(PAPER)
-	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do $(BIN)/python tools/generate.py --carried $$paper || exit 1; done
+	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES, with_ledgers; print(*with_ledgers(TITLES))')); do $(BIN)/python tools/generate.py --carried $$paper || exit 1; done
 
 sensitivity: $(BUILT) ## what depends on the choices that a paper (PAPER=wtp) leaves open, recorded; a quarter of an hour
 	@$(BIN)/evenflow reproduce $(or $(PAPER),wtp) --scale quick --sensitivity --out out/$(or $(PAPER),wtp)-sensitivity
