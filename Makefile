@@ -118,7 +118,7 @@ evidence: validate ## the whole validation, recorded as what `evenflow describe`
 	@$(BIN)/python tools/generate.py --record validation
 
 validate: $(BUILT) ## queueing and TCP theory, and other simulators where they are installed
-	@$(BIN)/python validation/validate.py $(PARTS) $(if $(NS3),--ns3 "$(NS3)")
+	@$(BIN)/python validation/validate.py $(PARTS) $(if $(NS3),--ns3 "$(NS3)") $(if $(SABRE),--sabre "$(SABRE)") $(if $(PENSIEVE),--pensieve "$(PENSIEVE)")
 
 clean: ## remove what was built (results in out/ stay)
 	rm -rf $(VENV) target python/evenflow/_core*.so build dist
