@@ -487,6 +487,8 @@ impl Sender {
         }
         match self.life {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
+            // RFC 9293 section 3.10.7.4: an ACK of something never sent is dropped; the data that would answer it goes the other way.
+            Life::Open | Life::Done if ack.seq > self.high => {}
             // A late report of a duplicate still says something to a sender that may get more to send.
             Life::Open | Life::Done if !ack.is(flags::SYN) => {
                 if self.selective.is_some() && profile.loss_detection == LossDetection::FackAdaptive {
