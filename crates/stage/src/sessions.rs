@@ -85,7 +85,7 @@ impl Params {
             _ => None,
         };
         if ladder.is_some_and(Vec::is_empty) {
-            problems.push(("ladder", "must have one rate at least".into()));
+            problems.push(("ladder", "has no level".into()));
         }
         let by_levels = values.word("policy") == "levels";
         match (by_levels, ladder) {

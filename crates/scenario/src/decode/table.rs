@@ -181,10 +181,6 @@ fn rates(json: &Json, range: &Range, path: &str, errors: &mut Errors) -> Option<
         errors.push(path, format!("a list of rates is needed, for example {example}, not {}", shown(json)));
         return None;
     };
-    if list.is_empty() {
-        errors.push(path, format!("must have one rate at least, for example {}", Type::Rates.describe().1));
-        return None;
-    }
     row(list, Type::Rate, range, path, errors)
 }
 

@@ -259,7 +259,6 @@ groups.a = {{ users = 1, path = ["only"], traffic = {{ kind = "cbr", rate = "500
     }
     // Of packets that are lost once in a hundred five transmissions are enough, however many there might be.
     assert_eq!(need(&rlc("0.01", 5, "8 ms"), ""), need(&rlc("0.01", 1000, "8 ms"), ""));
-    assert!(need(&rlc("0", 1000, "1 s"), "") < 2 * few);
 }
 
 /// A scheduler's places are there before a packet is: `memory_bytes` knows them.
