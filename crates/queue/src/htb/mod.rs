@@ -121,6 +121,20 @@ fn count_drops(dropped: &[Dropped], counts: &mut NodeCounts) {
     }
 }
 
+/// A bit for each that is true.
+fn bits(flags: &[bool]) -> u8 {
+    flags.iter().enumerate().map(|(n, flag)| u8::from(*flag) << n).sum()
+}
+
+/// The bits that are set, the least first.
+fn ones(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (first < u8::BITS).then_some(first as usize)
+    })
+}
+
 /// Stands for what there is not.
 const NONE: u32 = u32::MAX;
 
@@ -140,6 +154,9 @@ pub struct Htb<Q> {
     /// Classes that wait for a better mode, by level: the clock, a ticket, the class. A class that no longer has the ticket is stale.
     waits: Vec<BinaryHeap<Reverse<(i128, u64, u32)>>>,
     tickets: u64,
+    /// Levels on which classes are, and priorities that leaves have or have had: a bit each.
+    levels: u8,
+    priorities: u8,
     /// By flow: what a leaf's SFQ hashes.
     keys: Arc<[u32]>,
     /// The same of flows behind those.
@@ -252,6 +269,8 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
             rounds,
             waits: vec![BinaryHeap::new(); LEVELS],
             tickets: 0,
+            levels: bits(&used),
+            priorities: bits(&prios),
             keys,
             newcomers: Vec::new(),
             next: Time::NEVER,
@@ -574,6 +593,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
     /// been empty, as in the kernel (`aprio`).
     fn make_rounds(&mut self, priority: usize) {
         let count = self.classes.len();
+        self.priorities |= 1 << priority;
         for rounds in &mut self.rounds {
             let members = &mut rounds[priority].members;
             if members.is_empty() {
@@ -601,7 +621,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
     }
 
     fn on_each(&mut self, mask: u8, mut act: impl FnMut(&mut [Rounds], usize)) {
-        for p in (0..PRIORITIES).filter(|p| mask & (1 << p) != 0) {
+        for p in ones(mask) {
             act(&mut self.rounds, p);
         }
     }
@@ -719,9 +739,9 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
         let clock = self.arithmetic.clock(now);
         let mut next = i128::MAX;
-        for level in 0..LEVELS {
+        for level in ones(self.levels) {
             next = next.min(self.improve(level, clock));
-            for priority in 0..PRIORITIES {
+            for priority in ones(self.priorities) {
                 if !self.rounds[level][priority].members.is_empty() {
                     self.next = Time::NEVER;
                     return self.serve(level, priority, clock, now, dropped);
