@@ -342,9 +342,13 @@ fn schedulers_bytes(scenario: &Scenario, index: usize) -> u64 {
             SchedulerPer::User => users,
             SchedulerPer::Flow => flows,
         };
+        // Everybody comes by one copy; of a link for each flow a user comes by several.
+        let comers =
+            if link.per == Per::Flow { owners.min(1) } else { owners.div_ceil(copies.max(1) as usize) };
         let schedulers = [Some(&queue.rule), queue.scheduler.as_ref()].into_iter().flatten();
-        let once =
-            schedulers.map(|s| evenflow_queue::memory(s.mechanism.kind, &s.values, owners)).sum::<u64>();
+        let once = schedulers
+            .map(|s| evenflow_queue::memory(s.mechanism.kind, &s.values, owners, comers))
+            .sum::<u64>();
         once * (1 + queue.changes.len() as u64)
     };
     copies * queues.map(of).sum::<u64>()
