@@ -312,3 +312,24 @@ x_mix = partial(
         ("median of a short flow (s)", measures.short_median),
     ),
 )
+
+
+def _later(table: Table) -> Figure:
+    """Drawn in part two."""
+    return bars(table, "n", BOTH)
+
+
+background = partial(
+    over, x="background", names=("scheme", "n"), panels=BOTH, label="share of the link at a constant rate"
+)
+wired = partial(over, x="delay", names=("scheme", "n"), panels=BOTH, label="delay from R2 to R3 (ms)", log=True)
+mixed = partial(bars, x="scheme+n", panels=BOTH)
+narrow = partial(over, x="hops", names=("scheme", "n"), panels=BOTH, label="wired hops")
+tcp06 = partial(over, x="p", names=("tcp", "red", "marks"), panels=BOTH, label="marking probability p", log=True)
+tcp11 = partial(bars, x="tcp+red+scheme+n", panels=BOTH)
+tcp16 = partial(bars, x="tcp+red+marks+premium", panels=BOTH)
+x_levels = partial(bars, x="n", panels=BOTH)
+x_blind = partial(bars, x="sender+e", panels=BOTH)
+x_premium = partial(bars, x="upper", panels=BOTH)
+tunnels = partial(bars, x="lost+rule", panels=BOTH)
+radio = partial(bars, x="radio+scheme+n+e", panels=BOTH)

@@ -16,7 +16,16 @@ from .network import ATTACK, ATTACK_S, BIN_S, CAPACITY_MBPS, LINK, PACKET_BYTES,
 if TYPE_CHECKING:
     from evenflow.study import Run
 
-METERS = ("before", "between", "behind")
+METERS = ("before", "router", "between", "core", "behind", "station", "phone")
+"""Of x-bal: before the first link, and behind each; the second and the fourth link mark."""
+FAR, NEAR = "far", "near"
+SENT, GOT = "sent", "got"
+"""Meters of x-adds, before the first link and behind the last that marks."""
+OUTSIDE, QUIET = "internet", "trickle"
+"""Of x-or: the link before the tunnel, and a source that keeps reports coming."""
+UNDER = "understating"
+LEVELS = {"police": "tokens", "drop": "balance"}
+"""What x-levels records of every flow."""
 ONE, TEN = "one-flow", "ten-flows"
 CUST_R, CUST_DEPTH = 50.0, 2e4
 """Policer B of x-cust: bytes of congestion a second, and its depth."""
