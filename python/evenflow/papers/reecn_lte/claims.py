@@ -592,7 +592,11 @@ def _late(data: Data, accept: Accept, o: Options) -> list[Check]:
 
 @claims.measure("c41")
 def _slow_start(data: Data, accept: Accept) -> list[Check]:
-    return [accept("drops", POLICED, _by_scheme(data, m.sanctions)[POLICED])]
+    later = _by_scheme(data, m.fair_after)
+    return [
+        accept("drops", POLICED, _by_scheme(data, m.sanctions)[POLICED]),
+        accept("later", f"{POLICED} − ecn", later[POLICED] - later[ECN]),
+    ]
 
 
 @claims.measure("c42")
@@ -768,7 +772,11 @@ def _classes(data: Data, marks: str, premium: int = 0) -> dict[str, Floats]:
 @claims.measure("c57")
 def _separated(data: Data, accept: Accept) -> list[Check]:
     found = _classes(data, "red")
-    return [accept("ratio", f"{a} over {b}", quotient(found[a], found[b])) for a, b in pairwise(net.CLASSES)]
+    ordered = lab(data, "fig16").at(marks="red", n=N, premium=0).of(m.in_order(tuple(net.CLASSES)))
+    return [
+        *(accept("ratio", f"{a} over {b}", quotient(found[a], found[b])) for a, b in pairwise(net.CLASSES)),
+        accept("bins", "bins of 20 s in order", 100 * ordered),
+    ]
 
 
 @claims.measure("c58")

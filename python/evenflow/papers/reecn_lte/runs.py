@@ -52,11 +52,11 @@ DECIDES = 100
 """The flows that decide; ten stand beside them, on the thinner grids, after the run's length and after 600 s."""
 
 
-def sets(o: Options, scale: Scale) -> list[tuple[int, float]]:
-    """Flows and length of a run, s."""
+def sets(o: Options, scale: Scale, also: bool = True) -> list[tuple[int, float]]:
+    """Flows and length of a run, s; `also`: ten flows after 600 s too."""
     both = [(DECIDES, o.duration)]
     if scale == "paper":
-        both += [(10, seconds) for seconds in sorted({o.duration, net.LONG_S})]
+        both += [(10, seconds) for seconds in sorted({o.duration, net.LONG_S} if also else {o.duration})]
     return both
 
 
@@ -70,7 +70,7 @@ def fig05(o: Options, scale: Scale) -> list[Point]:
     tight = Policer(start=5.0, most=20.0)
     found = []
     for rule, it in (("A", Policer()), (TIGHT, tight), ("B", Policer("B", 100.0, 2e4, 6e4))):
-        for n, seconds in sets(o, scale):
+        for n, seconds in sets(o, scale, also=rule != TIGHT):
             for r in grid(n, scale, RATES[it.rule], RATES_QUICK[it.rule]):
                 labels = {"policer": rule, "n": n, "seconds": seconds, "r": r}
                 found.append(Point(labels, net.bulk(o, REECN, n, policer=replace(it, r=r), duration=seconds)))
@@ -99,8 +99,8 @@ def fig07(o: Options, scale: Scale) -> list[Point]:
     """Goodput and fairness over b_start, with greedy flows and without."""
     found = []
     for rule in ("A", "B"):
-        for n, seconds in sets(o, scale):
-            for greedy in (0.0, 0.2):
+        for greedy in (0.0, 0.2):
+            for n, seconds in sets(o, scale, also=greedy > 0):
                 for start in grid(n, scale, STARTS[rule], STARTS_QUICK[rule]):
                     it = Policer("A", start=start) if rule == "A" else Policer("B", 100.0, start, 2e5)
                     labels = {"policer": rule, "n": n, "seconds": seconds, "greedy": greedy, "start": start}
@@ -123,7 +123,7 @@ def fig09(o: Options, scale: Scale) -> list[Point]:
         Point({"scheme": s, "n": n, "delay": d}, scheme(o, s, n, radio={"delay": quantity(d, "ms")}))
         for s in SCHEMES
         for n in at(scale, net.FLOWS, (10,))
-        for d in at(scale, DELAYS_MS, DELAYS_QUICK)
+        for d in (DELAYS_MS if scale == "paper" and (n == DECIDES or s == ECN) else DELAYS_QUICK)
     ]
 
 
