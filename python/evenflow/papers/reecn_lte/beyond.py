@@ -22,14 +22,21 @@ FLOOD_MBPS = (0.25, 0.5, 1.0, 2.0)
 
 
 def x_rate(o: Options, scale: Scale) -> list[Point]:
-    """Flows under a constant probability, with a policer that never acts; and ones that declare twice as much."""
+    """Flows under a constant probability, with a policer that never acts; and ones that declare twice as much.
+
+    Policed: 0 by a bucket that is never empty, 1 by a tight one, 2 by one that charges every positive packet.
+    """
     watch = Policer(r=1.0, start=1e5, most=1e6)
     found = [Point({"p": p, "declared": 1.0, "policed": 0}, net.wide(o, p, flows=10, policer=watch)) for p in RATE_GRID]
     tight = Policer(start=20.0, most=40.0)
-    found += [
-        Point({"p": 0.01, "declared": d, "policed": 1}, net.wide(o, 0.01, flows=10, declared=d, policer=tight))
-        for d in (1.0, 2.0)
-    ]
+    for policed, it in ((1, o), (2, replace(o, event_merge="off"))):
+        found += [
+            Point(
+                {"p": 0.01, "declared": d, "policed": policed},
+                net.wide(it, 0.01, flows=10, declared=d, policer=tight),
+            )
+            for d in (1.0, 2.0)
+        ]
     return found
 
 

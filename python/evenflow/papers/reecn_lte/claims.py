@@ -16,6 +16,7 @@ from evenflow.lab import Floats, Lab, Measure, plain, quotient, rank_correlation
 
 from . import measures as m
 from . import network as net
+from . import notes
 from . import runs as r
 from .choices import Options
 from .experiments import experiments
@@ -257,24 +258,6 @@ def _unresponsive(data: Data, accept: Accept) -> list[Check]:
         )
         for x in it.grid("mbps")
     ]
-
-
-@claims.note("c13")
-def _ingress_note(data: Data, judgement: object, o: Options) -> str:
-    """What the formula counts, and what a policer at the ingress sees."""
-    if "reecn_lte-x-flood" not in data:
-        return ""
-    it, said = lab(data, "x-flood"), []
-    for x in it.grid("mbps"):
-        base = min(1.0, m.formula_mbps(0.01) / x)
-        found = float(np.mean(it.at(mbps=x).of(m.flood_dropped)))
-        said.append(f"{x:g} Mbit/s: {found:.3f} dropped, {1 - base:.3f} by the formula, {1 - base ** (2 / 3):.3f}")
-    return (
-        "A policer at the ingress counts the packets between two reports before it drops any, so that to it p looks "
-        "less by the share that passes, and a flow is paid more: 1 − (B / X)^(2/3) instead of 1 − B / X. "
-        + "; ".join(said)
-        + " by that."
-    )
 
 
 @claims.measure("c14")
@@ -520,21 +503,6 @@ def _less_with_p(data: Data, accept: Accept) -> list[Check]:
 def _fairer_with_p(data: Data, accept: Accept) -> list[Check]:
     grid, curve = lab(data, "fig06").curve("p", m.fairness, marks="red", n=N)
     return [accept("rank", "RED", rank_correlation(grid, curve))]
-
-
-@claims.note("c32", "c33")
-def _constant_note(data: Data, judgement: object, o: Options) -> str:
-    """The other meaning of p."""
-    if "reecn_lte-fig06" not in data:
-        return ""
-    it = lab(data, "fig06")
-    high, low = (it.at(marks="fixed", n=N, p=p) for p in (0.2, 0.01))
-    ratio = float(np.mean(quotient(high.of(m.goodput), low.of(m.goodput))))
-    fair = [float(np.mean(spot.of(m.fairness))) for spot in (low, high)]
-    return (
-        f"With a constant probability goodput at 0.2 is {ratio:.2f} times that at 0.01; "
-        f"FI is {fair[0]:.3f} and {fair[1]:.3f}."
-    )
 
 
 # --- Figures 11 and 12 ----------------------------------------------------------------------------------------------
@@ -908,3 +876,6 @@ def _bounds(data: Data, accept: Accept) -> list[Check]:
             accept("goodput", f"{words}: goodput over throughput", quotient(spot.of(m.goodput), spot.of(m.throughput))),
         ]
     return found
+
+
+notes.register(claims)

@@ -43,6 +43,7 @@ WORDS: Mapping[str, Callable[[Any], str]] = {
     "policer": lambda v: f"policer {v}",
     "n": lambda v: f"{plain(v)} flows",
     "greedy": lambda v: "a fifth greedy" if v else "all honest",
+    "seconds": lambda v: f"{plain(v)} s",
     "attackers": lambda v: f"{v} attackers",
 }
 
@@ -170,11 +171,17 @@ def _two_policers(table: Table, x: str, names: Sequence[str], labels: tuple[str,
 
 
 fig05 = partial(
-    _two_policers, x="r", names=("n",), labels=("filling rate r (tokens/s)", "filling rate r (B of congestion/s)")
+    _two_policers,
+    x="r",
+    names=("n", "seconds"),
+    labels=("filling rate r (tokens/s)", "filling rate r (B of congestion/s)"),
 )
-fig06 = partial(over, x="p", names=("marks", "n"), panels=BOTH, label="marking probability p", log=True)
+fig06 = partial(over, x="p", names=("marks", "n", "seconds"), panels=BOTH, label="marking probability p", log=True)
 fig07 = partial(
-    _two_policers, x="start", names=("n", "greedy"), labels=("initial tokens b_start (s)", "initial tokens b_start (B)")
+    _two_policers,
+    x="start",
+    names=("n", "seconds", "greedy"),
+    labels=("initial tokens b_start (s)", "initial tokens b_start (B)"),
 )
 fig08 = partial(
     over, x="n", names=("scheme",), panels=(*BOTH, ("share marked", measures.marked)), label="flows", log=True
@@ -183,7 +190,7 @@ fig09 = partial(over, x="delay", names=("scheme", "n"), panels=BOTH, label="dela
 fig10 = partial(over, x="hops", names=("scheme", "n"), panels=BOTH, label="wired hops")
 fig11 = partial(over_time, names=("scheme",), what=(("", THROUGHPUT),), panel="n")
 fig12 = partial(bars, x="scheme+n", panels=((FI, measures.fairness), (GP, measures.goodput)))
-fig13 = partial(over, x="e", names=("scheme", "n"), panels=BOTH, label="radio error rate", log=True)
+fig13 = partial(over, x="e", names=("scheme", "n", "seconds"), panels=BOTH, label="radio error rate", log=True)
 
 
 def fig14(table: Table) -> Figure:
@@ -236,8 +243,13 @@ def x_bal(table: Table) -> Figure:
         (("path_congestion", "declared"), ("upstream_congestion", "upstream"), ("downstream_congestion", "downstream"))
     ):
         values = np.array([spot.of(f"stages.{name}.{what}") for name in measures.METERS])
-        plots.band(ax, curve_of([0.0, 1.0, 2.0], 100 * values, LEVEL), label=words, index=number)
-    ax.set_xticks([0, 1, 2], ["gateway", "behind 1 %", "behind 2 %"])
+        plots.band(
+            ax,
+            curve_of([float(i) for i in range(len(measures.METERS))], 100 * values, LEVEL),
+            label=words,
+            index=number,
+        )
+    ax.set_xticks(range(len(measures.METERS)), measures.METERS, rotation=30, ha="right")
     plots.name_axes(ax, "", "congestion (%)", title="", zero=True, legend=True)
     return figure
 
