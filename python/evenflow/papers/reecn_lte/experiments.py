@@ -134,17 +134,27 @@ BEYOND: tuple[Row, ...] = (
 )
 
 
+LENGTHS = {"fig14": "300 s", "fig15": "200 s", "x-bal": "600 s", "x-prio": "120 s", "x-flood": "300 s"}
+"""Runs that no option makes longer."""
+
+
 def experiment(
     o: Options,
     row: Row,
     seeds: Callable[[Scale], list[int]] = net.SEEDS,
 ) -> Experiment:
-    """One experiment; its caption ends with what the paper leaves open."""
+    """One experiment; its figure and its caption say what the paper leaves open."""
     name, title, points, figure, caption = row
-    choices = "" if row in CHOICES else f" TCP {o.flavour}, RED {o.red}."
-    tail = f"{choices} Runs of {o.duration:g} s unless said. Bands are 95 % intervals."
+    length = LENGTHS.get(name, f"{o.duration:g} s")
+    open_ = f"TCP {f.said('tcp', o.flavour)}; {f.said('red', o.red)}; runs of {length}; bands and bars: 95 % intervals"
+    if row in CHOICES:
+        open_ = f"runs of {length}; bands and bars: 95 % intervals"
+    if figure is f.tunnels:
+        open_ = "what leaves a tunnel; ! : a pair that RFC 6040 calls unused, possibly dangerous or dangerous"
+    draw = None if figure is None else partial(f.stamped, draw=figure, words=open_)
+    tail = f" {open_[0].upper()}{open_[1:]}; where a panel names another length it has that one."
     numbers = data(measures.GENERAL, net.LEVEL)
-    return Experiment(f"reecn_lte-{name}", title, partial(points, o), seeds, figure, caption + tail, numbers)
+    return Experiment(f"reecn_lte-{name}", title, partial(points, o), seeds, draw, caption + tail, numbers)
 
 
 def experiments(o: Options) -> tuple[Experiment, ...]:

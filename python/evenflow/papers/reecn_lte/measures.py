@@ -22,6 +22,7 @@ from .network import (
     PHONES,
     RTT_S,
     THROUGHPUT,
+    USUAL,
     VICTIMS,
     WINDOW_S,
     K,
@@ -202,6 +203,29 @@ def page_p95(run: Run) -> float | None:
     """95th percentile of a page's time, s."""
     value = _group(run, "web")["transfers"]["completion_s_p95"]
     return None if value is None else float(value)
+
+
+def round_trip(run: Run) -> float:
+    """The path's round trip and the mean wait of the long flows at R2, s."""
+    classes = run.json["links"][LINK]["classes"]
+    return RTT_S + float(classes.get(PHONES, classes.get(USUAL))["queue_delay_s_mean"])
+
+
+def levels(run: Run, stage: str, what: str, group: str) -> tuple[Floats, Floats]:
+    """A series of every flow's copy of a stage: its times, and the mean over the flows of a group.
+
+    Copies are numbered as users are: group by group, in the order of their names.
+    """
+    groups = run.json["groups"]
+    names = sorted(groups)
+    first = sum(int(groups[name]["users"]) for name in names[: names.index(group)])
+    found = [run.series(f"stages.{stage}[{first + i}].{what}") for i in range(int(groups[group]["users"]))]
+    return found[0][0], np.mean([values for _, values in found], axis=0)
+
+
+def marked_of(name: str) -> Measure:
+    """Share of a class's packets that R2 to R3 marked."""
+    return lambda run: of_arrived(run.json["links"][LINK]["classes"][name], "marks")
 
 
 def short_median(run: Run) -> float | None:

@@ -11,7 +11,8 @@ from typing import Any
 
 from evenflow.lab import quantity, seeds
 from evenflow.scenario import Scenario
-from evenflow.scenario.lte import BOTTLENECK, RADIO, lte, marker, sender
+from evenflow.scenario.lte import BOTTLENECK, lte, marker, sender
+from evenflow.scenario.lte import RADIO as RADIO
 
 from .choices import Options
 
@@ -261,6 +262,8 @@ HONEST, CHEAT, LEGACY = "honest", "cheat", "legacy"
 """Attackers: they declare every mark; they pass as re-ECN and declare nothing; they are not ECN-capable."""
 DISGUISE: Table = {"kind": "rewriter", "ecn": "ect1", "re": True, "direction": "forward"}
 """What a cheat's packets all are: neutral, RECT."""
+USUAL = "usual"
+"""The one class of everybody else then."""
 DEMOTE = "class"
 """The sanction that lets a packet go last."""
 
@@ -307,12 +310,13 @@ def attacked(
     stages: dict[str, Any] = {}
     if number:
         groups[ATTACK] = flood(each, number, *ATTACK_S, path)
-        stages = {HONEST: dict(REPORTS), CHEAT: {"disguise": dict(DISGUISE)}, LEGACY: {}}[kind]
+        disguise: dict[str, Any] = {"disguise": dict(DISGUISE)}
+        stages = {HONEST: dict(REPORTS), CHEAT: disguise, LEGACY: {}}[kind]
     marker = queue(o, scheme)
     if policer is not None and policer.action == DEMOTE:
         # one class for everybody, so that nothing but the sanction decides who waits
-        groups = {name: {**table, "class": "usual"} for name, table in groups.items()}
-        marker["scheduler"] = {"kind": "strict", "order": ["usual", LATE]}
+        groups = {name: {**table, "class": USUAL} for name, table in groups.items()}
+        marker["scheduler"] = {"kind": "strict", "order": [USUAL, LATE]}
     return bulk(
         o,
         scheme,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -31,6 +31,11 @@ CHOSEN = (
 TEN = ("c28", "c29", "c45", "c47", "c48", "c49")
 """Claims whose note is the verdict of ten flows alone."""
 RUNS = 10
+
+
+def _per_flow(run: Run, what: str) -> float:
+    """A counter of the dropper over its flows."""
+    return m.stage(run, "drop", what) / float(run.json["groups"][net.PHONES]["users"])
 
 
 def relabelled(table: Table, wanted: Mapping[str, object], made: Mapping[str, object]) -> Table:
@@ -160,9 +165,8 @@ def register(claims: Claims) -> None:
     def _ratio(data: Data, judgement: Judgement) -> str:
         """What the rule ratio asks before balances."""
         spot = lab(data, "x-cheat").at(rule="ratio", declared=2.0, control="TCP")
-        given, met, told = (
-            spot.of(lambda run, it=it: m.stage(run, "drop", it) / 10) for it in ("credits", "marks_met", "reports")
-        )
+        per_flow = {what: partial(_per_flow, what=what) for what in ("credits", "marks_met", "reports")}
+        given, met, told = (spot.of(measure) for measure in per_flow.values())
         return (
             "The rule ratio (draft-wagner-conex-audit) calls a flow guilty whose credit is used up, whatever its "
             f"balance is: a flow gives {short(given)} credits, meets {short(met)} marks and reports {short(told)}. The "

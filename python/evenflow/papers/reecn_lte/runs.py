@@ -199,7 +199,7 @@ SINGLE = "single"
 def attack(o: Options, n: int, sanction: str, kind: str, **more: Any) -> Scenario:
     """Attackers of a kind, and a sanction."""
     it = sanctioning(sanction, n)
-    one = {"attackers": 1, "mbps": 45.0} if kind == SINGLE else {}
+    one: dict[str, Any] = {"attackers": 1, "mbps": 45.0} if kind == SINGLE else {}
     of = net.HONEST if kind == SINGLE else kind
     return net.attacked(o, ECN if it is None else REECN, n, it, of, **one, **more)
 
