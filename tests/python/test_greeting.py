@@ -105,7 +105,7 @@ def test_completion_of_commands_and_names() -> None:
     assert "describe" in fish
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash was not found; install it")
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed (sudo apt-get install bash)")
 def test_completion_is_installed(work: Path) -> None:
     kept = environment(HOME=str(work))
     subprocess.run([*COMMAND, "--install-completion", "bash"], env=kept, capture_output=True, check=True)
