@@ -3,11 +3,13 @@
     python3 chunks.py job.json answer.json
     linux.uml rootfstype=hostfs rw init=/usr/bin/python3 -- chunks.py job.json answer.json /usr/lib/uml/modules
 
-    server --(this process: delay each way, window of ACKs)-- gateway --(HTB class, leaf of packets)-- client
+    server --(delay each way, window of ACKs)-- gateway --(HTB class, leaf of packets)-- client
 
-Three network namespaces. The server's and the gateway's TUN devices meet in this process, which holds every packet back
-for `delay` s; two virtual devices join the gateway, which forwards, and the client. As root, or where user namespaces
-are allowed. Nothing outside the namespaces is touched; they end with this process.
+Three network namespaces. Two virtual devices join the gateway, which forwards, and the client. In the running kernel
+the server's and the gateway's TUN devices meet in this process, which holds every packet back for `delay` s and lowers
+windows: kernels without netem can be asked so. In a user-mode kernel, whose calls take long, netem and pedit do both,
+all of the delay on the way to the server: round trips and what a client sees are the same. As root, or where user
+namespaces are allowed. Nothing outside the namespaces is touched; they end with this process.
 
 The job: `control`, the server's congestion control; `rate` (bit/s) of the gateway's only class, `burst` (bytes) of its
 bucket, `limit` (packets) of its leaf; `delay`; `window` (bytes), the most that a passing ACK says (0: as the client
@@ -17,9 +19,9 @@ segment down, `samples` (s) the server's window that often.
 The answer: `chunks`, a list of `{began, first, last}` (s, of the client's clock: request, first and last byte) with
 what TCP_INFO says at the server as it begins to answer: `cwnd`, `ssthresh` (packets), `rto`, `rtt` (s), `sent_again`
 (segments since the connection opened), and `before`, the window before the first byte was written; `late`, by which
-packets left this process too late (s: half, 99 %, all); `drops` of the leaf; `release`, the kernel's; or `cannot`, why
-this machine cannot. Given a folder of modules it loads those that it needs and halts the machine at its end: it is a
-user-mode kernel's first process then.
+packets left this process too late, or with netem it woke too late (s: half, 99 %, all); `drops` of the leaf; `release`,
+the kernel's; or `cannot`, why this machine cannot. Given a folder of modules it loads those that it needs and halts the
+machine at its end: it is a user-mode kernel's first process then.
 """
 
 from __future__ import annotations
@@ -51,8 +53,14 @@ CLONE_NEWNET = 0x40000000
 TUNSETIFF, TUN, NO_PACKET_INFORMATION = 0x400454CA, 0x0001, 0x1000
 SERVER, NEAR, GATEWAY, CLIENT = "10.79.0.2", "10.79.0.1", "10.79.1.1", "10.79.1.2"
 GATEWAY_MAC, CLIENT_MAC = "02:00:00:00:02:01", "02:00:00:00:02:02"
+NEAR_MAC, SERVER_MAC = "02:00:00:00:02:03", "02:00:00:00:02:04"
+SIOCETHTOOL, ETHTOOL_STSO = 0x8946, 0x1F
+SCALE = 7  # what the sizes below make of the client's window scale
+MODULES = {"veth", "tun", "sch_htb", "sch_netem", "sch_ingress", "cls_u32", "act_pedit", "act_csum", "libcrc32c"}
+LOOK = 0.005  # s between two looks at the clock
 PORT = 5001
 PR_SET_PDEATHSIG = 1
+SETTLED = 0.3  # s until the server listens behind its device
 PATIENCE = 120  # s that a client waits for data
 # As kernels have them, so that a window is told in units of 128 bytes.
 WINDOWS = {"tcp_rmem": "4096 131072 6291456", "tcp_wmem": "4096 16384 4194304"}
@@ -103,7 +111,9 @@ def serve(job: dict[str, Any], listener: socket.socket) -> dict[str, Any]:
     connection, _ = listener.accept()
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     content = memoryview(bytes(job["response"]))
-    seen, samples, over = [], [], threading.Event()
+    seen: list[dict[str, float]] = []
+    samples: list[list[float]] = []
+    over = threading.Event()
 
     def sample() -> None:
         while not over.wait(job["samples"]):
@@ -186,6 +196,22 @@ class Part:
         return answer["answer"]
 
 
+class Watch:
+    """A clock that is looked at while the kernel does the rest."""
+
+    def __init__(self) -> None:
+        self.late: list[float] = []
+        self.log: list[list[Any]] | None = None
+
+    def carry(self, done: int) -> None:
+        """Looks until `done` can be read."""
+        while True:
+            before = time.monotonic()
+            if select.select([done], [], [], LOOK)[0]:
+                return
+            self.late.append(time.monotonic() - before - LOOK)
+
+
 class Between:
     """What lies between the server and the gateway."""
 
@@ -263,46 +289,94 @@ class Between:
                         self.air[self.ends[tun]].append((now + self.delay, packet))
 
 
-def run(job: dict[str, Any]) -> dict[str, Any]:
+def whole_frames(device: str) -> None:
+    """Frames leave the device as they are on a wire, none in larger pieces."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ask:
+        value = ctypes.create_string_buffer(struct.pack("II", ETHTOOL_STSO, 0))
+        request = struct.pack("16sP", device.encode(), ctypes.addressof(value))
+        fcntl.ioctl(ask, SIOCETHTOOL, request.ljust(40, b"\0"))
+
+
+def join(near: str, mac: str, address: str, far: str, number: int, other: tuple[str, str]) -> None:
+    """Two virtual devices from this namespace to that of a process."""
+    made = ["type", "veth", "peer", "name", far, "netns", str(number)]
+    tool("ip", "link", "add", near, "address", mac, *made)
+    tool("ip", "link", "set", near, "up")
+    tool("ip", "address", "add", f"{address}/24", "dev", near)
+    tool("ip", "neighbour", "add", other[0], "lladdr", other[1], "dev", near)
+
+
+def joined(device: str, mac: str, address: str, gateway: tuple[str, str]) -> None:
+    """The other end of it."""
+    settle()
+    tool("ip", "link", "set", device, "up", "address", mac)
+    tool("ip", "address", "add", f"{address}/24", "dev", device)
+    tool("ip", "neighbour", "add", gateway[0], "lladdr", gateway[1], "dev", device)
+    tool("ip", "route", "add", "default", "via", gateway[0])
+
+
+def delayed(job: dict[str, Any]) -> None:
+    """All delay by netem on the way to the server; windows by pedit before it."""
+    delay = f"{2e6 * job['delay']:.0f}us"
+    tool("tc", "qdisc", "add", "dev", "near", "root", "netem", "limit", "100000", "delay", delay)
+    if job["window"]:
+        tool("tc", "qdisc", "add", "dev", "line", "handle", "ffff:", "ingress")
+        not_syn = ["u32", "match", "ip", "protocol", "6", "0xff", "match", "u8", "0", "0x02", "at", "33"]
+        written = ["action", "pedit", "munge", "offset", "34", "u16", "set", str(job["window"] >> SCALE)]
+        tool(
+            "tc", "filter", "add", "dev", "line", "parent", "ffff:", *not_syn, *written, "pipe", "action", "csum", "tcp"
+        )
+
+
+def run(job: dict[str, Any], netem: bool) -> dict[str, Any]:
     """Builds the network, lets both ends talk."""
     unshare(CLONE_NEWNET)
-    server_tun = tun_device()
-    tool("ip", "address", "add", f"{SERVER}/24", "dev", "tun0")
-    tool("ip", "route", "add", "default", "dev", "tun0")
+    server_tun = 0
+    if not netem:
+        server_tun = tun_device()
+        tool("ip", "address", "add", f"{SERVER}/24", "dev", "tun0")
+        tool("ip", "route", "add", "default", "dev", "tun0")
     listener = socket.socket()
     try:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, job["control"].encode())
     except OSError as error:
         raise CannotError(f"no congestion control {job['control']}: {error}") from None
-    listener.bind((SERVER, PORT))
+    listener.bind(("", PORT))
     listener.listen(1)
-    server = Part(lambda: serve(job, listener))
+
+    def answer_all() -> dict[str, Any]:
+        if netem:
+            joined("far", SERVER_MAC, SERVER, (NEAR, NEAR_MAC))
+            whole_frames("far")
+        return serve(job, listener)
 
     def play() -> list[dict[str, float]]:
-        settle()
-        tool("ip", "link", "set", "home", "up", "address", CLIENT_MAC)
-        tool("ip", "address", "add", f"{CLIENT}/24", "dev", "home")
-        tool("ip", "neighbour", "add", GATEWAY, "lladdr", GATEWAY_MAC, "dev", "home")
-        tool("ip", "route", "add", "default", "via", GATEWAY)
+        joined("home", CLIENT_MAC, CLIENT, (GATEWAY, GATEWAY_MAC))
+        time.sleep(SETTLED)
         return fetch(job)
 
+    server = Part(answer_all)
     unshare(CLONE_NEWNET)
     client = Part(play)
     unshare(CLONE_NEWNET)
-    gateway_tun = tun_device()
-    tool("ip", "address", "add", f"{NEAR}/24", "dev", "tun0")
-    made = ["type", "veth", "peer", "name", "home", "netns", str(client.number)]
-    tool("ip", "link", "add", "line", "address", GATEWAY_MAC, *made)
-    tool("ip", "link", "set", "line", "up")
-    tool("ip", "address", "add", f"{GATEWAY}/24", "dev", "line")
-    tool("ip", "neighbour", "add", CLIENT, "lladdr", CLIENT_MAC, "dev", "line")
+    path: Between | Watch
+    if netem:
+        settle()
+        join("near", NEAR_MAC, NEAR, "far", server.number, (SERVER, SERVER_MAC))
+        path = Watch()
+    else:
+        gateway_tun = tun_device()
+        tool("ip", "address", "add", f"{NEAR}/24", "dev", "tun0")
+        path = Between(job, server_tun, gateway_tun)
+    join("line", GATEWAY_MAC, GATEWAY, "home", client.number, (CLIENT, CLIENT_MAC))
+    if netem:
+        delayed(job)
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1", encoding="ascii")
     rate, burst = f"{job['rate']}bit", f"{job['burst']}b"
     own = ["rate", rate, "ceil", rate, "burst", burst, "cburst", burst]
     tool("tc", "qdisc", "add", "dev", "line", "root", "handle", "1:", "htb", "default", "1")
     tool("tc", "class", "add", "dev", "line", "parent", "1:", "classid", "1:1", "htb", *own)
     tool("tc", "qdisc", "add", "dev", "line", "parent", "1:1", "pfifo", "limit", str(job["limit"]))
-    path = Between(job, server_tun, gateway_tun)
     server.start()
     client.start()
     first_in_line()
@@ -346,10 +420,10 @@ def main() -> None:
             os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
             ctypes.CDLL(None).mount(b"proc", b"/proc", b"proc", 0, None)
             for _ in range(2):
-                load(modules[0], {"veth", "tun", "sch_htb", f"tcp_{job['control']}"})
+                load(modules[0], MODULES | {f"tcp_{job['control']}"})
         else:
             become_able()
-        answer = run(job)
+        answer = run(job, bool(modules))
     except CannotError as error:
         answer = {"cannot": str(error)}
     except Exception:
