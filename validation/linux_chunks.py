@@ -8,19 +8,19 @@ ACKs lowered to that rate times 100 ms. Chunks are of 408 kB, behind which the c
 timeout, or of 1064 kB, behind which it is not. Compared are each chunk's time, request to last byte, and the
 window with which the server begins to answer.
 
-The network of `linux/chunks.py` is asked of the kernel this runs on (CUBIC, Reno) and of a user-mode one, which has
-Vegas and Illinois too. A run takes as long as it simulates, about a minute, and is kept; one in which packets left late
+The network of `linux/chunks.py` is asked of the kernel this runs on (CUBIC, Reno) and of a user-mode one (Vegas and
+Illinois, which are modules that few kernels have). A run takes as long as it simulates, about a minute, and is kept; one in which packets left late
 is repeated, and after three tries left out with the reason.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
 import os
 import platform
+import queue
 import shutil
 import subprocess
 import sys
@@ -40,7 +40,7 @@ HERE = Path(__file__).resolve().parent
 PROGRAM = HERE / "linux" / "chunks.py"
 HELPERS = (HERE / "linux" / "datagrams.py", HERE / "linux" / "dialogue.py")
 RUNS, TRIES = 3, 3
-SIDE_BY_SIDE = {"running": 4, "user mode": 3}
+SIDE_BY_SIDE = {"running": 4, "user mode": 2}
 TIMES, WINDOWS = "linux-chunk-times", "linux-chunk-windows"
 ONE_SEGMENT = 1.0  # windows within this agree
 
@@ -56,7 +56,8 @@ LINE, SHARE = "8 Mbit/s", "4681.6 kbit/s"
 GATEWAYS = {"line": (LINE, False), "class": (SHARE, False), "window": (LINE, True)}
 """Rate of the class, and whether windows are lowered."""
 
-KERNELS = {"running": ("cubic", "newreno"), "user mode": ("cubic", "newreno", "vegas", "illinois")}
+KERNELS = {"running": ("cubic", "newreno"), "user mode": ("vegas", "illinois")}
+"""The running kernel is preferred: a user-mode one has a clock of 100 Hz, and time of its own."""
 
 
 def pauses(behind: str) -> list[str]:
@@ -133,7 +134,9 @@ class Kernel:
         self.kind = kind
         self.user_mode = kind == "user mode"
         self.release = ""
-        self.cores = itertools.cycle(sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0])
+        self.cores: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for core in sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]:
+            self.cores.put(core)
 
     def missing(self) -> str | None:
         """Why the kernel cannot be asked here; None if it can."""
@@ -160,15 +163,15 @@ class Kernel:
             f"{RUNS} runs a point in real time"
         )
 
-    def command(self, job: Path, answer: Path) -> list[str]:
-        """In namespaces of its own, or a machine of its own."""
+    def command(self, job: Path, answer: Path, core: int = 0) -> list[str]:
+        """In namespaces of its own, or a machine of its own on this core."""
         program = ["-B", str(PROGRAM), str(job), str(answer)]
         if not self.user_mode:
             return [sys.executable, *program]
         binary = str(shutil.which("linux.uml"))
         modules = Path(binary).resolve().parents[1] / "lib" / "uml" / "modules"
         # Its processes change places at each call: on one core in a third of the time.
-        placed = ["taskset", "--cpu-list", str(next(self.cores))]
+        placed = ["taskset", "--cpu-list", str(core)]
         first = ["chrt", "--fifo", "5"] if os.geteuid() == 0 else []
         machine = [binary, "mem=256M", "rootfstype=hostfs", "rootflags=/", "rw", "quiet", "con=null", "con0=null"]
         return [*placed, *first, *machine, f"init={sys.executable}", "--", *program, str(modules)]
@@ -177,9 +180,10 @@ class Kernel:
         with tempfile.TemporaryDirectory() as folder:
             asked, answered = Path(folder) / "job.json", Path(folder) / "answer.json"
             asked.write_text(json.dumps(job), encoding="utf-8")
+            core = self.cores.get() if self.user_mode else 0
             try:
                 done = subprocess.run(
-                    self.command(asked, answered),
+                    self.command(asked, answered, core),
                     stdin=subprocess.DEVNULL,
                     capture_output=True,
                     text=True,
@@ -188,6 +192,9 @@ class Kernel:
                 )
             except (OSError, subprocess.TimeoutExpired) as error:
                 return {"cannot": str(error)}
+            finally:
+                if self.user_mode:
+                    self.cores.put(core)
             if not answered.exists():
                 return {"cannot": " ".join((done.stderr or done.stdout).split())[-300:] or f"ended: {done.returncode}"}
             answer: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
