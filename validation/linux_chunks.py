@@ -1,16 +1,16 @@
 """Linux kernels as peers where a player fetches video: chunks over one kept connection, with pauses, through a gateway.
 
 What a kept connection's window is when the next chunk begins decides how long the chunk takes. A client asks nine
-times for a chunk over one connection: three, ten seconds of nothing, three, half a minute of nothing, three
-(`PAUSES`). Behind 50 ms of delay each way stands a gateway with one class of HTB and a leaf of 67 packets, as Ben
-Ameur et al. (2016) have it: a class at the line's 8 Mbit/s, one at 1.1 times 4256 kbit/s, or the line with windows of
-ACKs lowered to that rate times 100 ms. Chunks are of 408 kB, behind which the connection is idle for longer than its
-timeout, or of 1064 kB, behind which it is not. Compared are each chunk's time, request to last byte, and the
-window with which the server begins to answer.
+times for a chunk over one connection: three, ten seconds of nothing, three, half a minute of nothing, three (`pauses`).
+Behind 50 ms of delay each way stands a gateway with one class of HTB and a leaf of 67 packets, as Ben Ameur et al.
+(2016) have it: a class at the line's 8 Mbit/s, one at 1.1 times 4256 kbit/s, or the line with windows of ACKs lowered
+to that rate times 100 ms. Chunks are of 408 kB, behind which the connection is idle for longer than its timeout, or of
+1064 kB, behind which it is not. Compared are each chunk's time, from the request to the last byte, and the window with
+which the server begins to answer.
 
 The network of `linux/chunks.py` is asked of the kernel this runs on (CUBIC, Reno) and of a user-mode one (Vegas and
-Illinois, which are modules that few kernels have). A run takes as long as it simulates, about a minute, and is kept; one in which packets left late
-is repeated, and after three tries left out with the reason.
+Illinois, which few kernels have). A run takes as long as it simulates, about a minute, and is kept; one whose packets
+left late is repeated, and after three tries left out with the reason.
 """
 
 from __future__ import annotations

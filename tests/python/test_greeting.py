@@ -268,9 +268,9 @@ def test_eighty_columns(arguments: tuple[object, ...], work: Path) -> None:
     (work / "wide.toml").write_text(SMALL + WIDE, encoding="utf-8")
     lines = on_a_terminal(*arguments, cwd=work)
     assert max(map(len, lines)) <= 80 or arguments[0] == "describe"  # but for its line to copy
-    text = "\n".join(lines)
+    text, wide = "\n".join(lines), " ".join(on_a_terminal(*arguments, columns=400, cwd=work))
     for word in ("throughput", "utilisation", "bottleneck", "observable", "simulated", "experiments"):
-        if word in " ".join(on_a_terminal(*arguments, columns=400, cwd=work)):
+        if word in wide:
             assert word in text, word
 
 
