@@ -321,6 +321,13 @@ def test_a_follower_for_each_where_all_are_too_many(monkeypatch: pytest.MonkeyPa
     assert "1 of the 2 users who watch" in missing[0]
 
 
+@pytest.mark.parametrize("path", ["", "in_the_way/view.html", "in_the_way/deeper/view.html"])
+def test_a_page_that_cannot_be_written_is_a_sentence(work: Path, path: str) -> None:
+    (work / "in_the_way").write_text("a file")
+    with pytest.raises(ef.StoreError, match="cannot be written"):
+        ef.Scenario(tomllib.loads(SMALL)).run(1).view(path, again=False)
+
+
 # --- Ways in -------------------------------------------------------------------------------------------------------
 
 
