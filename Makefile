@@ -20,7 +20,7 @@ BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture fuzz mutants bounds test-rust test-python lint format bench papers ledger carry sensitivity evidence validate curves generate clean check-tools
+.PHONY: help setup demo test torture fuzz fuzz-rust mutants bounds test-rust test-python lint format bench papers ledger carry sensitivity evidence validate curves generate clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -69,6 +69,12 @@ torture: $(BUILT) ## the store: shared, killed, damaged, with failing disks and 
 fuzz: $(BUILT) ## scenarios nobody would write, for SECONDS=600 from SEED=1; failures are kept in out/fuzz
 	$(BIN)/python tests/fuzz/fuzz.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
 
+fuzz-rust: | check-tools ## decoder, both ends of a connection and queues by bytes, SECONDS=60 each (TARGETS=…); nightly Rust, cargo-fuzz
+	@PATH="$(dir $(CARGO)):$$PATH" cargo +nightly fuzz --version >/dev/null 2>&1 || { echo "This needs nightly Rust and cargo-fuzz: rustup toolchain install nightly --profile minimal && cargo install cargo-fuzz --locked." >&2; exit 1; }
+	@for target in $(or $(TARGETS),decoder endpoints queue); do \
+		PATH="$(dir $(CARGO)):$$PATH" cargo +nightly fuzz run --target-dir target/fuzz $$target -- \
+			-max_total_time=$(or $(SECONDS),60) -max_len=4096 -print_final_stats=1 || exit 1; done
+
 mutants: $(BUILT) ## change the code (FILES=…, COUNT=60) and see whether a test notices; survivors are explained in tests/mutants.toml
 	$(BIN)/python tools/mutate.py $(FILES) --count $(or $(COUNT),60) --seed $(or $(SEED),1)
 
@@ -108,7 +114,7 @@ ledger: $(BUILT) ## every paper (or PAPER=wtp, OPTION=a=b) at its own scale, rec
 
 carry: $(BUILT) ## let the ledgers of an earlier engine (FROM=id) stand, if a sample gives the same; recorded
 	@$(BIN)/evenflow store carry --from $(FROM) $(PAPER)
-	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES; print(*TITLES)')); do $(BIN)/python tools/generate.py --carried $$paper || exit 1; done
+	@for paper in $(or $(PAPER),$$($(BIN)/python -c 'from evenflow.papers import TITLES, with_ledgers; print(*with_ledgers(TITLES))')); do $(BIN)/python tools/generate.py --carried $$paper || exit 1; done
 
 sensitivity: $(BUILT) ## what depends on the choices that a paper (PAPER=wtp) leaves open, recorded; a quarter of an hour
 	@$(BIN)/evenflow reproduce $(or $(PAPER),wtp) --scale quick --sensitivity --out out/$(or $(PAPER),wtp)-sensitivity
@@ -118,7 +124,7 @@ evidence: validate ## the whole validation, recorded as what `evenflow describe`
 	@$(BIN)/python tools/generate.py --record validation
 
 validate: $(BUILT) ## queueing and TCP theory, and other simulators where they are installed
-	@$(BIN)/python validation/validate.py $(PARTS) $(if $(NS3),--ns3 "$(NS3)")
+	@$(BIN)/python validation/validate.py $(PARTS) $(if $(NS3),--ns3 "$(NS3)") $(if $(SABRE),--sabre "$(SABRE)") $(if $(PENSIEVE),--pensieve "$(PENSIEVE)")
 
 clean: ## remove what was built (results in out/ stay)
 	rm -rf $(VENV) target python/evenflow/_core*.so build dist

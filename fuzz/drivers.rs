@@ -111,9 +111,9 @@ fn chosen(room: Room, bytes: &mut Bytes) -> &'static Mechanism {
     all[bytes.below(all.len())]
 }
 
-/// A sender and a receiver between which segments are lost, repeated, kept back and rewritten: sequence and acknowledgement
-/// numbers of bytes that were sent, flags, marks, time stamps. Neither panics, nor sends more at once than a window can be.
-/// What was never sent is never acknowledged: nothing in a network of Evenflow rewrites numbers, and a sender does not ask.
+/// A sender and a receiver between which segments are lost, repeated, kept back and rewritten: sequence numbers of bytes that
+/// were sent, acknowledgements and reports of any bytes, flags, marks, time stamps. Neither panics, nor sends more at once than a
+/// window can be, and what was never sent stays unacknowledged.
 pub fn endpoints(data: &[u8]) {
     let mut bytes = Bytes(data.iter());
     let names = ["rfc", "linux", "linux3.2", "ns3.26", "ns2", "ns2-linux"];
@@ -177,7 +177,12 @@ pub fn endpoints(data: &[u8]) {
                 3 => segment.stamp = bytes.number() as u32,
                 _ => segment.ip ^= bytes.byte() & 3,
             }
-            segment.seq %= high.saturating_sub(u64::from(segment.payload)) + 1;
+            if !segment.is_backward() {
+                segment.seq %= high.saturating_sub(u64::from(segment.payload)) + 1;
+            } else if profile.sack && bytes.byte() % 4 == 0 {
+                let from = bytes.number() >> 8;
+                report.push((from, from + 1 + bytes.number() % 100_000));
+            }
         }
         let packet = Packet {
             seq: segment.seq,
@@ -188,6 +193,8 @@ pub fn endpoints(data: &[u8]) {
         };
         if segment.is_backward() {
             sender.receive(&packet, &Carried::reporting(report), now, &profile, &mut out);
+            let (acknowledged, sent) = sender.numbers();
+            assert!(acknowledged <= sent, "{acknowledged} are acknowledged, and {sent} were sent");
         } else {
             receiver.receive(&packet, now, &profile, &mut out);
         }

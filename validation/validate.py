@@ -37,6 +37,7 @@ import linux_queues  # noqa: E402
 import linux_tunnels  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
+import players  # noqa: E402
 import policing  # noqa: E402
 import shapers  # noqa: E402
 import theory  # noqa: E402
@@ -396,7 +397,8 @@ COMPARISONS: Mapping[str, Callable[[], Iterator[Case]]] = {
     "controls": controls,
 }
 
-AGAINST = ("ns-3", "ns-2", "Linux", THEORY)
+PLAYERS = "players"
+AGAINST = ("ns-3", "ns-2", "Linux", PLAYERS, THEORY)
 """Whom it is compared with."""
 
 ALONE = {
@@ -407,6 +409,7 @@ ALONE = {
     "laws": THEORY,
     "applications": THEORY,
     **dict.fromkeys(("linux", "windows", "dialogues", "chunks", "shapers", "changes", "policing", "tunnels"), "Linux"),
+    "players": PLAYERS,
 }
 """Parts that are compared with one of them alone."""
 
@@ -427,6 +430,7 @@ PARTS = (
     "changes",
     "policing",
     "tunnels",
+    "players",
 )
 
 
@@ -442,8 +446,10 @@ class Validation:
         out: Path,
         ns3_tree: Path | None = None,
         against: Sequence[str] = AGAINST,
+        programs: Sequence[players.Program] = (),
     ) -> None:
         self.our_seeds = our_seeds
+        self.programs = programs
         self.ns3_tree = ns3_tree
         self.against = against
         self.fresh = fresh
@@ -637,6 +643,22 @@ class Validation:
                 yield replace(row, program=program)
         if kernel.asked:
             self.described[program] = kernel.describe()
+
+    def players(self) -> Iterator[Row]:
+        """Adaptation rules beside sabre and pensieve, decision by decision."""
+        for program in self.programs:
+            if (reason := program.missing()) is not None:
+                self.skipped[program.name] = reason
+                continue
+            self.described[program.name] = program.describe()
+            for what, rule, counts in players.compared(program):
+                say(
+                    f"{program.name}: {what}: {counts.alike} of {counts.decisions} alike, others {dict(counts.because)}"
+                )
+                label = {"what": what, "decisions": counts.decisions, "alike": counts.alike}
+                both = Interval.exact(0.0), Interval.exact(float(counts.unexplained))
+                row = self.row(players.NAME, label, "decisions unexplained", program.name, *both, (rule,))
+                yield replace(row, why="; ".join(f"{why}: {n}" for why, n in counts.because.most_common()))
 
     def kernel_queues(self, part: str, cases: KernelCases) -> Iterator[Row]:
         """Queues beside a kernel's."""
@@ -885,7 +907,7 @@ def document(validation: Validation, rows: Sequence[Row], parts: Sequence[str]) 
     return {
         "engine": _core.ENGINE_ID,
         "parts": list(parts),
-        "whole": set(parts) >= {part for part in PARTS if ALONE.get(part) != "Linux"}
+        "whole": set(parts) >= {part for part in PARTS if ALONE.get(part) not in ("Linux", PLAYERS)}
         and set(validation.against) == set(AGAINST)
         and {"ns-2", "ns-3"} <= set(validation.described),
         "programs": validation.described,
@@ -930,6 +952,8 @@ def main() -> None:
         metavar="TREE",
         help="a built source tree or installation of ns-3 instead of the packaged one",
     )
+    parser.add_argument("--sabre", type=Path, metavar="DIR", help="a clone of sabre, for the part players")
+    parser.add_argument("--pensieve", type=Path, metavar="DIR", help="a clone of pensieve, for the part players")
     parser.add_argument("--against", nargs="+", choices=AGAINST, default=AGAINST, help="these alone")
     parser.add_argument("--fresh", action="store_true", help="do not use kept results of ns-2 and ns-3")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "validation", help="folder of the table")
@@ -937,7 +961,15 @@ def main() -> None:
     asked = arguments.part or [part for part in PARTS if ALONE.get(part) in (None, *arguments.against)]
     chosen = [part for part in PARTS if part in asked]
     seeds = arguments.ns2_seeds, arguments.ns3_seeds
-    validation = Validation(OUR_SEEDS, *seeds, arguments.fresh, arguments.out, arguments.ns3, arguments.against)
+    validation = Validation(
+        OUR_SEEDS,
+        *seeds,
+        arguments.fresh,
+        arguments.out,
+        arguments.ns3,
+        arguments.against,
+        (players.sabre(arguments.sabre), players.pensieve(arguments.pensieve)),
+    )
     if arguments.ns3 is not None and (reason := peers.Ns3(arguments.ns3).missing()):
         sys.exit(f"validate.py: {reason}")
     rows: list[Row] = []
@@ -954,6 +986,7 @@ def main() -> None:
             "queues": validation.queues,
             "policing": validation.policing,
             "tunnels": validation.tunnels,
+            "players": validation.players,
             "shapers": validation.shapers,
             "changes": validation.changes,
             "windows": validation.windows,

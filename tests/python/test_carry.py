@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -10,7 +11,8 @@ from types import ModuleType
 import pytest
 from conftest import Cli
 from evenflow import papers
-from evenflow.errors import EvenflowError
+from evenflow.errors import EvenflowError, UsageError
+from evenflow.judge.paper import Option
 from evenflow.papers import carry
 from evenflow.run import store as store_module
 from test_reproduce import TINY
@@ -126,9 +128,36 @@ class TestCarry:
         assert carry.read_runs(Path("out/tiny/runs.json.xz")) == []
 
 
+def test_a_choice_has_a_ledger_of_its_own(
+    cli: Cli, fake: ModuleType, tiny: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runs of `reproduce --option` are carried under the name of their folder, beside those of the default."""
+    load = Option("load", ("low", "high-one"), "How much is sent.", "It is not said.")
+    build = lambda _: (TINY.experiments[:1], TINY.claims[:1])  # noqa: E731
+    monkeypatch.setattr(
+        sys.modules["evenflow.papers.tiny"], "PAPER", dataclasses.replace(TINY, options=(load,), build=build)
+    )
+    maker = fake.ENGINE_ID
+    assert cli("reproduce", "tiny", "--scale", "paper", "--option", "load=high-one").code == 0
+    become(fake, OTHER)
+    assert cli("store", "carry", "--from", maker, "tiny").code == 2, "nothing was run with the default"
+    done = cli("store", "carry", "--from", maker, "tiny-load=high-one", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["papers"] == ["tiny-load=high-one"]
+    assert "Carried from engine" in cli("claims", "tiny", "--option", "load=high-one").out
+    assert "high-two" in cli("store", "carry", "--from", maker, "tiny-load=high-two").err
+
+
+def test_names_of_choices() -> None:
+    assert papers.load_with_options("conex-charge=pass-rto=any-ack").folder == "conex-charge=pass"
+    assert papers.load_with_options("has-shaping").folder == "has_shaping"
+    with pytest.raises(UsageError, match="charge"):
+        papers.load_with_options("conex-charg=pass")
+
+
 def test_strata_and_the_share_of_each() -> None:
     runs = [
-        carry.Planned(carry.Kept(name, "{}", seed, "e", 1, "h"), "p", None, (name, kind))  # type: ignore[arg-type]
+        carry.Planned(carry.Kept(name, "{}", seed, "e", 1, "h"), None, (name, kind))  # type: ignore[arg-type]
         for name, kind, count in (("a", "red", 100), ("a", "codel", 1), ("b", "red", 50))
         for seed in range(count)
     ]

@@ -77,3 +77,21 @@ def test_credit_that_nobody_counts_and_a_bucket_for_all_are_said() -> None:
     }
     found = {note.code for note in notes.of_scenario(scenario.with_settings(audited))}
     assert not found & {"credit-without-auditor", "shared-bucket"}
+
+
+@pytest.mark.parametrize(("unit", "mixed"), [("packets", False), ("bytes", True)])
+def test_units_that_differ_between_sender_and_policer_are_said(unit: str, mixed: bool) -> None:
+    """Allowed: what a wrong unit costs is an experiment (conex-x01)."""
+    tree = {
+        "duration": "1 s",
+        "links": {"line": {"rate": "10 Mbit/s", "delay": "5 ms", "queue": {"kind": "codel", "limit": "100 packets"}}},
+        "stages": {
+            "police": {"kind": "congestion-policer", "rate": "9 packets/s", "depth": "9 packets", "per": "user"}
+        },
+    }
+    tcp = {"ecn": "accurate", "conex": {"unit": unit}}
+    group = {"users": 2, "path": ["police", "line"], "traffic": {"kind": "bulk"}, "tcp": tcp}
+    found = [
+        note for note in notes.of_scenario(ef.Scenario(tree | {"groups": {"a": group}})) if note.code == "mixed-units"
+    ]
+    assert [note.path for note in found] == ["groups.a"] * mixed

@@ -233,6 +233,28 @@ def test_files_are_whole_or_not_there(work: Path, monkeypatch: pytest.MonkeyPatc
     assert list(work.iterdir()) == [target]
 
 
+def test_ctrl_c_while_a_file_is_written_leaves_nothing(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(work / "file", b"x")
+    assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", ".", "/", "nul\0", "\ud800"])
+def test_what_is_no_name_of_a_file_is_a_sentence(work: Path, name: str) -> None:
+    with pytest.raises(StoreError, match="cannot be written"):
+        write_whole(Path(name), b"x")
+
+
+def test_a_long_name_of_letters_of_four_bytes(work: Path) -> None:
+    path = work / ("\U0001f600" * 60)
+    write_whole(path, b"x")
+    assert path.read_bytes() == b"x"
+
+
 def test_an_unusable_folder_is_a_sentence(work: Path, fake: ModuleType) -> None:
     (work / "file").write_text("in the way")
     with pytest.raises(StoreError, match="cannot be made"):

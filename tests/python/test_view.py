@@ -321,6 +321,13 @@ def test_a_follower_for_each_where_all_are_too_many(monkeypatch: pytest.MonkeyPa
     assert "1 of the 2 users who watch" in missing[0]
 
 
+@pytest.mark.parametrize("path", ["", "in_the_way/view.html", "in_the_way/deeper/view.html"])
+def test_a_page_that_cannot_be_written_is_a_sentence(work: Path, path: str) -> None:
+    (work / "in_the_way").write_text("a file")
+    with pytest.raises(ef.StoreError, match="cannot be written"):
+        ef.Scenario(tomllib.loads(SMALL)).run(1).view(path, again=False)
+
+
 # --- Ways in -------------------------------------------------------------------------------------------------------
 
 
@@ -336,6 +343,15 @@ def test_run_writes_it(cli: Cli, work: Path) -> None:
     opened = ef.open("there")
     assert isinstance(opened, Record)
     assert "recorded no series" in Page(opened.view("v.html").read_text(encoding="utf-8")).text
+
+
+def test_run_leaves_it_out(cli: Cli, work: Path) -> None:
+    (work / "s.toml").write_text(SMALL, encoding="utf-8")
+    done = cli("run", "s.toml", "--out", "there", "--no-view")
+    assert done.code == 0
+    assert "view.html" not in done.out
+    assert {path.name for path in (work / "there").iterdir()} >= {"record.json", "plot.svg", "plot.pdf"}
+    assert not (work / "there/view.html").exists()
 
 
 def test_a_page_is_known_by_its_record(small: Record, tmp_path: Path) -> None:

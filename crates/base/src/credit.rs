@@ -4,6 +4,8 @@
 //! adding the time that has passed, whatever the rate. Linux does it so (`net/sched`: HTB, TBF, police), and so do we, in one of
 //! two [`Arithmetic`]s. In both a credit is a whole number, so that nothing drifts and nothing differs between machines.
 
+use std::sync::Arc;
+
 use crate::schema::{Fallback, Param, Range, Type, Values};
 use crate::units::{Duration, Fine, Rate, Time};
 
@@ -93,7 +95,7 @@ pub enum Price {
     /// So much a byte.
     Byte(Fine),
     /// By a table of cells.
-    Cells(Box<Cells>),
+    Cells(Arc<Cells>),
 }
 
 /// iproute2's rate table.
@@ -148,7 +150,7 @@ impl Price {
     pub fn new(arithmetic: Arithmetic, rate: Rate, mtu: u32) -> Price {
         match arithmetic {
             Arithmetic::Real => Price::Byte(rate.byte_time()),
-            Arithmetic::Ticks => Price::Cells(Box::new(Cells::new(rate, mtu, 0))),
+            Arithmetic::Ticks => Price::Cells(Arc::new(Cells::new(rate, mtu, 0))),
         }
     }
 

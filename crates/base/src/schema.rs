@@ -161,6 +161,9 @@ impl Range {
     pub const FROM_ONE: Range = Range { min: 1.0, closed: true, max: f64::INFINITY };
     /// Packets that a window may have: no TCP has more than 2^30 bytes under way (RFC 7323 section 2.3), a segment of 1024 B each.
     pub const WINDOW: Range = Range { min: 1.0, closed: true, max: 1_048_576.0 };
+    /// Weights, gains and growths of windows: above a million one ACK opens whatever window there can be, and what follows says
+    /// nothing.
+    pub const GAIN: Range = Range { min: 0.0, closed: false, max: 1e6 };
     /// What a packet's size may be, in bytes.
     pub const PACKET_SIZE: Range = Range { min: 1.0, closed: true, max: 65_535.0 };
 

@@ -110,7 +110,7 @@ impl Inner {
         let object = match table.room {
             Room::Queue | Room::Scheduler if table.room == Room::Scheduler || table.traits.owns_queues => {
                 let each = match values.get("each") {
-                    Some(Quantity::Table(each)) => Some(each.clone()),
+                    Some(Quantity::Table(each)) => Some(Arc::new(each.clone())),
                     _ => None,
                 };
                 let served = Served {

@@ -261,7 +261,7 @@ impl Schedule for FqCodel {
         Some(&self.stats)
     }
 
-    fn memory(values: &Values, _owners: usize) -> u64 {
+    fn memory(values: &Values, _owners: usize, _comers: usize) -> u64 {
         memory(values.maybe("flows").unwrap_or(0.0) as usize)
     }
 }

@@ -39,7 +39,7 @@ pub struct Owner {
     /// Scales its share.
     pub weight: f64,
     /// The parameter `each` of a scheduler that has one, drawn for this owner.
-    pub each: Option<Values>,
+    pub each: Option<Arc<Values>>,
 }
 
 /// Who goes next among several queues. All have defaults but what holds packets: see [`crate::fifo`] for the shortest.
@@ -133,7 +133,7 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
     /// A packet bound for `queue` was dropped for `reason` instead of being taken.
     fn turned_away(&mut self, _queue: usize, _reason: Reason) {}
 
-    /// An observable by name, at `now`; of a node, where it is a tree: classes and leaves, as in [`Schedule::node_counts`].
+    /// An observable by name, at `now`; of a node, where it is a tree: classes and leaves, as in [`Schedule::nodes`].
     fn observe(&self, _node: Option<usize>, _name: &str, _now: Time) -> Option<f64> {
         None
     }
@@ -143,9 +143,19 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
         None
     }
 
-    /// What the nodes of a tree have counted: classes with names first, in their order, then the leaves of users or flows.
+    /// How many nodes its tree has: classes with names first, in their order, then the leaves of users or flows.
+    fn nodes(&self) -> usize {
+        0
+    }
+
+    /// What the nodes of a tree have counted, in the order in which they began to.
     fn node_counts(&self) -> &[NodeCounts] {
         &[]
+    }
+
+    /// Which of these counts is that node's; `None`: it has none, for no packet has come to it.
+    fn count_of(&self, _node: usize) -> Option<usize> {
+        None
     }
 
     /// What is wrong with several parameters together.
@@ -158,9 +168,9 @@ pub trait Schedule: Clone + std::fmt::Debug + Sized {
         None
     }
 
-    /// About how many bytes it takes that has room for packets which are not there; `owners` are those it tells apart. The lists of
-    /// others are no longer than their packets.
-    fn memory(_values: &Values, _owners: usize) -> u64 {
+    /// About how many bytes it takes that has room for packets which are not there; `owners` are those it tells apart, and packets of
+    /// `comers` of them come to it. The lists of others are no longer than their packets.
+    fn memory(_values: &Values, _owners: usize, _comers: usize) -> u64 {
         0
     }
 }

@@ -100,8 +100,8 @@ pub fn default_limit(mechanism: &Mechanism, values: &Values) -> Option<Value> {
 }
 
 /// About how many bytes a scheduler takes that has room for packets which are not there; see [`Schedule::memory`].
-pub fn memory(kind: &str, values: &Values, owners: usize) -> u64 {
-    Scheduler::memory(kind, values, owners)
+pub fn memory(kind: &str, values: &Values, owners: usize, comers: usize) -> u64 {
+    Scheduler::memory(kind, values, owners, comers)
 }
 
 /// Whether a rule may mark packets, by what its parameters say of marks.

@@ -145,9 +145,19 @@ macro_rules! schedulers {
                 match self { $(Scheduler::$name(s) => s.hash_stats(),)* }
             }
 
+            /// See [`Schedule::nodes`].
+            pub fn nodes(&self) -> usize {
+                match self { $(Scheduler::$name(s) => s.nodes(),)* }
+            }
+
             /// See [`Schedule::node_counts`].
             pub fn node_counts(&self) -> &[NodeCounts] {
                 match self { $(Scheduler::$name(s) => s.node_counts(),)* }
+            }
+
+            /// See [`Schedule::count_of`].
+            pub fn count_of(&self, node: usize) -> Option<usize> {
+                match self { $(Scheduler::$name(s) => s.count_of(node),)* }
             }
 
             /// See [`Schedule::for_each`].
@@ -172,9 +182,9 @@ macro_rules! schedulers {
             }
 
             /// See [`Schedule::memory`].
-            pub fn memory(kind: &str, values: &Values, owners: usize) -> u64 {
+            pub fn memory(kind: &str, values: &Values, owners: usize, comers: usize) -> u64 {
                 $(if kind == <$scheduler as Schedule>::TABLE.kind {
-                    return <$scheduler>::memory(values, owners);
+                    return <$scheduler>::memory(values, owners, comers);
                 })*
                 0
             }

@@ -200,7 +200,7 @@ impl Schedule for Sfq {
         Some(&self.stats)
     }
 
-    fn memory(values: &Values, _owners: usize) -> u64 {
+    fn memory(values: &Values, _owners: usize, _comers: usize) -> u64 {
         memory(values.maybe("divisor").unwrap_or(0.0) as usize)
     }
 }

@@ -4,6 +4,7 @@
 //! scenario's decoder is needed.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use evenflow_base::bucket;
 use evenflow_base::credit::Arithmetic;
@@ -213,8 +214,9 @@ fn shaper(vector: &Table) -> Scheduler {
         vector["classes"].as_array().expect("a list").iter().map(one).collect();
     let is_leaf = |n: &usize| classes.iter().all(|c| c.parent != Some(*n));
     let leaves = (0..classes.len()).filter(is_leaf).map(Some).collect();
+    let classes = classes.into_iter().map(Arc::new).collect();
     let params = htb::Params { arithmetic, r2q: 10.0, classes, leaves };
-    Scheduler::Htb(Box::new(Htb::new(params, std::sync::Arc::from([]), &Stream::new(1, "hash"))))
+    Scheduler::Htb(Box::new(Htb::new(params, Arc::from([]), &Stream::new(1, "hash"))))
 }
 
 /// Runs one vector of a shaper.

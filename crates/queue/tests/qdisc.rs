@@ -61,7 +61,7 @@ fn tree() -> Scheduler {
         Discipline::FqCodel(fq_codel::Params { flows: 4, ..fq_codel::Params::DEFAULT }),
     ];
     let root = ClassParams { parent: None, rate: RATE, ..leaf(Discipline::Fifo) };
-    let classes = [root].into_iter().chain(kinds.map(leaf)).collect();
+    let classes = [root].into_iter().chain(kinds.map(leaf)).map(Arc::new).collect();
     let leaves = (1..5).map(Some).collect();
     let params = Params { arithmetic: credit::Arithmetic::Real, r2q: 10.0, classes, leaves };
     Scheduler::Htb(Box::new(Htb::new(params, Arc::from([]), &Stream::new(1, "hash"))))

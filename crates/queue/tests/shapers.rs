@@ -288,7 +288,7 @@ proptest! {
             let params = htb::Params {
                 arithmetic: Arithmetic::Real,
                 r2q: 10.0,
-                classes: vec![class(None, 1e9, 1e9), leaf(rate), leaf(2e5)],
+                classes: [class(None, 1e9, 1e9), leaf(rate), leaf(2e5)].map(Arc::new).into(),
                 leaves: vec![Some(1), Some(2)],
             };
             Scheduler::Htb(Box::new(Htb::new(params, Arc::from([]), &Stream::new(1, "hash"))))
@@ -327,7 +327,7 @@ impl Tree {
     fn scheduler(&self) -> Scheduler {
         let params = htb::Params {
             arithmetic: Arithmetic::Real,
-            classes: self.classes.clone(),
+            classes: self.classes.iter().cloned().map(Arc::new).collect(),
             r2q: 10.0,
             leaves: (3..7).map(Some).collect(),
         };
@@ -468,7 +468,7 @@ proptest! {
         let count = quanta.len();
         let params = htb::Params {
             arithmetic: Arithmetic::Real,
-            classes,
+            classes: classes.into_iter().map(Arc::new).collect(),
             r2q: 10.0,
             leaves: (1..=count).map(Some).collect(),
         };
@@ -505,8 +505,12 @@ fn quanta_below_a_packet_are_all_alike() {
         let leaf = ClassParams { burst: 1, quantum, ..class(Some(0), 1.0, 16e6) };
         classes.push(leaf);
     }
-    let params =
-        htb::Params { arithmetic: Arithmetic::Real, r2q: 10.0, classes, leaves: vec![Some(1), Some(2)] };
+    let params = htb::Params {
+        arithmetic: Arithmetic::Real,
+        r2q: 10.0,
+        classes: classes.into_iter().map(Arc::new).collect(),
+        leaves: vec![Some(1), Some(2)],
+    };
     let mut scheduler = Scheduler::Htb(Box::new(Htb::new(params, Arc::from([]), &Stream::new(1, "hash"))));
     let arrivals: Vec<Arrival> = (0..200).map(|n| Arrival { queue: n % 2, size: MOST, later: 0 }).collect();
     let left = through(&mut scheduler, &arrivals, 0);

@@ -496,7 +496,7 @@ pub static GROUP: Section = Section {
             "weight",
             Type::Number,
             Fallback::Text("1"),
-            Range::POSITIVE,
+            Range::GAIN,
             "Scales reference rate, CSFQ and DRR share, willingness to pay, and MulTCP's N.",
         ),
     ],

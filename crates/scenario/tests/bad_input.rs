@@ -108,7 +108,11 @@ fn negative_quantities_are_refused() {
         json!("-5 ms"),
         "links.bottleneck.delay: \"-5 ms\" is negative, which a duration cannot be",
     );
-    one("groups.heavy.weight", json!(-1), "groups.heavy.weight: must be more than 0, not -1");
+    one(
+        "groups.heavy.weight",
+        json!(-1),
+        "groups.heavy.weight: must be more than 0, at most 1000000, not -1",
+    );
     one("groups.heavy.users", json!(-1), "groups.heavy.users: must not be negative, but is -1");
     one(
         "groups.heavy.traffic.start",
@@ -780,7 +784,7 @@ fn a_weight_stands_in_one_place() {
     let both = json!({ "kind": "wtp", "increase_weight": 2, "decrease_weight": 0 });
     assert_eq!(
         errors(&per_packet(both)).to_string(),
-        "groups.heavy.tcp.congestion_control.decrease_weight: must be more than 0, not 0"
+        "groups.heavy.tcp.congestion_control.decrease_weight: must be more than 0, at most 1000000, not 0"
     );
     let other = json!({ "kind": "wtp", "form": "inverse-decrease", "increase_weight": 2 });
     assert_eq!(
@@ -804,7 +808,7 @@ fn multcp_stands_for_one_connection_at_least() {
     valid(&tree);
     assert_eq!(
         errors(&per_packet(json!({ "kind": "multcp", "weight": 0 }))).to_string(),
-        "groups.heavy.tcp.congestion_control.weight: must be at least 1, not 0"
+        "groups.heavy.tcp.congestion_control.weight: must be at least 1, at most 1000000, not 0"
     );
     assert_eq!(
         errors(&per_packet(json!({ "kind": "multcp", "weight": { "normal": [2, 1] } }))).to_string(),
@@ -1371,4 +1375,48 @@ fn laws_are_judged_at_their_extremes() {
     let said = errors(&with("abc-default", &[("groups.heavy.tcp", json!({ "congestion_control": window }))]))
         .to_string();
     assert!(said.contains("congestion_control.window: may be drawn as 1.082e6, and must be"), "{said}");
+}
+
+/// What opens a window by more than there can be is refused, each in its place.
+#[test]
+fn weights_and_gains_have_an_upper_bound() {
+    let mut tree = per_packet(json!({ "kind": "multcp" }));
+    *at(&mut tree, "groups.heavy.weight") = json!(1e6);
+    valid(&tree);
+    *at(&mut tree, "groups.heavy.weight") = json!(1e300);
+    assert_eq!(
+        errors(&tree).to_string(),
+        "groups.heavy.weight: must be more than 0, at most 1000000, not 1e+300"
+    );
+    for (kind, name) in [
+        ("multcp", "weight"),
+        ("wtp", "gain"),
+        ("wtp", "increase_weight"),
+        ("wtp", "decrease_weight"),
+        ("illinois", "alpha_min"),
+        ("illinois", "alpha_max"),
+        ("compound", "alpha"),
+        ("compound", "zeta"),
+    ] {
+        let said = errors(&per_packet(json!({ "kind": kind, name: 1e7 }))).to_string();
+        assert!(said.contains(&format!("congestion_control.{name}: must be ")), "{kind}: {said}");
+        assert!(said.contains("at most 1000000, not 10000000"), "{kind}: {said}");
+    }
+}
+
+/// A gateway that gives the bitrates of levels needs one.
+#[test]
+fn a_ladder_has_a_rate() {
+    for stage in [
+        json!({ "kind": "window-tuner", "policy": "levels", "rate": "8 Mbit/s", "ladder": [] }),
+        json!({ "kind": "bandwidth-manager", "policy": "levels", "rate": "8 Mbit/s", "ladder": [], "controls": "l" }),
+    ] {
+        let said = errors(&json!({
+            "duration": "1 s",
+            "links": { "l": { "rate": "8 Mbit/s", "queue": { "scheduler": { "kind": "htb", "per": "user", "each": { "rate": "1 Mbit/s" } } } } },
+            "stages": { "s": stage },
+            "groups": { "g": { "users": 1, "path": ["s", "l"], "traffic": { "kind": "bulk" } } },
+        }));
+        assert_eq!(said.to_string(), "stages.s.ladder: has no level");
+    }
 }

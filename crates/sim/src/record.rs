@@ -530,12 +530,7 @@ fn scheduled(engine: &Engine, ports: &[&Port], spec: &QueueSpec) -> Option<Map<S
     let first = copies.first()?.qdisc.scheduler();
     let own = spec.scheduler.as_ref().unwrap_or(&spec.rule);
     if own.mechanism.traits.tree {
-        return Some(nodes(
-            engine,
-            &copies,
-            htb::class_names(&own.values).collect(),
-            first.node_counts().len(),
-        ));
+        return Some(nodes(engine, &copies, htb::class_names(&own.values).collect(), first.nodes()));
     }
     own.mechanism.traits.hashes.then(|| hash_stats(engine, &copies, own.mechanism.observables))
 }
@@ -555,13 +550,14 @@ fn hash_stats(engine: &Engine, copies: &[&Events], observables: &[Observable]) -
 
 /// The same of a tree's nodes: of each class by its name, and of those without names, the leaves of users or flows, in lists.
 fn nodes(engine: &Engine, copies: &[&Events], names: Vec<&str>, count: usize) -> Map<String, Value> {
-    let counts = |q: &Events, n: usize| {
-        (q.qdisc.scheduler().node_counts()[n], q.opened.nodes.get(n).copied().unwrap_or_default())
+    let counts = |q: &&Events, n: usize| {
+        let at = q.qdisc.scheduler().count_of(n)?;
+        Some((q.qdisc.scheduler().node_counts()[at], q.opened.nodes.get(at).copied().unwrap_or_default()))
     };
     let value = |n: usize, name: &str| match is_counter(name) {
         true => {
             let rise = |q: &&Events| {
-                let (now, before) = counts(q, n);
+                let (now, before) = counts(q, n)?;
                 Some(now.named(name)? - before.named(name)?)
             };
             json!(copies.iter().filter_map(rise).sum::<u64>())
@@ -571,7 +567,7 @@ fn nodes(engine: &Engine, copies: &[&Events], names: Vec<&str>, count: usize) ->
     let drops = |n: usize| -> [u64; Reason::ALL.len()] {
         std::array::from_fn(|reason| {
             let rise = |(now, before): (NodeCounts, NodeCounts)| now.drops[reason] - before.drops[reason];
-            copies.iter().map(|q| rise(counts(q, n))).sum()
+            copies.iter().filter_map(|q| counts(q, n)).map(rise).sum()
         })
     };
     let observables = htb::TABLE.observables.iter().filter(|o| o.name != "drops");

@@ -796,15 +796,12 @@ impl Station for Policing {
             return Err([missing, Policing::problems(values)].concat());
         }
         if is_named(values) {
-            let other = congestion_policer::class_problem(values);
-            let built = Params::new(values, owner.classes)
+            // Without the class that it names an action cannot be built.
+            if congestion_policer::class_problem(values).is_some() {
+                return Err(Policing::problems(values));
+            }
+            return Params::new(values, owner.classes)
                 .map(|params| Policing::ReEcn(Box::new(ReEcnPolicer::new(params))));
-            return match (built, other) {
-                (built, None) => built,
-                (built, Some(other)) => {
-                    Err(built.err().unwrap_or_default().into_iter().chain([other]).collect())
-                }
-            };
         }
         let other = problems(values);
         let built = CongestionPolicer::build(values, owner);
@@ -1160,6 +1157,15 @@ mod tests {
         let b = values(&[word("rule", "volume"), word("action", "probability"), ("k", Value::Number(1.0))]);
         assert_eq!(names(problems(&b)), ["k", "action"]);
         assert_eq!(names(missing(&b)), ["depth", "rate"]);
+    }
+
+    #[test]
+    fn an_action_without_its_class_is_an_error() {
+        let word = |name: &'static str, word: &str| (name, Value::Word(word.into()));
+        let given = [word("rule", "tcp-rate"), word("action", "class"), ("depth", Value::Bytes(1e3))];
+        let owner = Owner { classes: &[], weight: 1.0, stage: 0, peer: None, copy: 0, index: 0 };
+        let wrong = Policing::build(&Values(given.into_iter().collect()), owner).expect_err("no class");
+        assert_eq!(wrong.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["depth", "class"]);
     }
 
     proptest! {

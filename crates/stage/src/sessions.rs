@@ -84,6 +84,9 @@ impl Params {
             Some(Value::Rates(ladder)) => Some(ladder),
             _ => None,
         };
+        if ladder.is_some_and(Vec::is_empty) {
+            problems.push(("ladder", "has no level".into()));
+        }
         let by_levels = values.word("policy") == "levels";
         match (by_levels, ladder) {
             (true, None) => {

@@ -60,6 +60,13 @@ def run(
             help="Write the record, its series (Parquet, CSV), the figure and a page to view the run (view.html) here.",
         ),
     ] = None,
+    view: Annotated[
+        bool,
+        typer.Option(
+            "--view/--no-view",
+            help="With --out: write the page too. A run with video is repeated for it, which takes longer.",
+        ),
+    ] = True,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -74,7 +81,7 @@ def run(
     from ..run import notes
 
     found = [*notes.left_out(scenario, record, written=out is not None), *record.notes]
-    written = _write_run(scenario, record, seed, file, out, found) if plot or out is not None else []
+    written = _write_run(scenario, record, seed, file, out, found, view) if plot or out is not None else []
     if as_json:
         document = {**record.json, "record_hash": record.record_hash}
         print_json({**document, "notes": [note.to_json() for note in found]})
@@ -89,7 +96,7 @@ def run(
 
 
 def _write_run(
-    scenario: Scenario, record: Record, seed: int, file: Path, out: Path | None, notes: Sequence[Note]
+    scenario: Scenario, record: Record, seed: int, file: Path, out: Path | None, notes: Sequence[Note], viewed: bool
 ) -> list[Path]:
     """The figure, and with a folder the record, its series and the view too.
 
@@ -111,6 +118,7 @@ def _write_run(
         for name, data in run_files(record, notes).items():
             write_whole(folder / name, data)
             written.append(folder / name)
+    if out is not None and viewed:
         more, missing = again_for_a_view(record)
         written.append(view.write(record, folder / view.VIEW, more, missing))
         if more and not pictures.drawable(record):

@@ -24,7 +24,10 @@ def start() -> None:
 def carry(
     engine: Annotated[str, typer.Option("--from", metavar="ENGINE", help="The engine that made the runs: its id.")],
     papers: Annotated[
-        list[str] | None, typer.Argument(metavar="[PAPER]...", help="Only these papers; default: all it ran.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[PAPER]...", help="Only these papers, or choices of one (conex-charge=pass); default: all it ran."
+        ),
     ] = None,
     sample: Annotated[
         str, typer.Option(metavar="2%", help="Share of the runs that is repeated, in each stratum.")
@@ -44,12 +47,12 @@ def carry(
     from ..papers.reproduce import shipped_ledger
     from ..run.store import Store, write_whole
 
-    keys = [registry.key_of(name) for name in papers or []] or list(registry.TITLES)
-    places = {key: (Path("out") / key, shipped_ledger(key).parent) for key in keys}
+    chosen = [registry.load_with_options(name) for name in papers or registry.with_ledgers(registry.TITLES)]
+    places = {one.folder: (Path("out") / one.folder, shipped_ledger(one.key, one.chosen).parent) for one in chosen}
     part = share("--sample", sample)
     maker = work.named(engine, work.known_engines([folder for pair in places.values() for folder in pair]))
-    wanted = [(registry.load(key), work.runs_of(registry.load(key), maker, *places[key])) for key in keys]
-    missing = [paper.key for paper, runs in wanted if not runs]
+    wanted = [(one, work.runs_of(maker, *places[one.folder])) for one in chosen]
+    missing = [paper.folder for paper, runs in wanted if not runs]
     if papers and missing:
         raise UsageError(f"Engine {maker} made no runs of {', '.join(missing)}.")
     with Store() as kept:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
+from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,3 +98,22 @@ def load(name: str) -> Paper:
     if not hasattr(paper, "experiments"):
         raise EvenflowError(f"The paper {key} ({point.value}) has no PAPER.")
     return paper
+
+
+def load_with_options(name: str) -> Paper:
+    """A paper, or one of its choices, by the name of its results' folder: "conex", or "conex-charge=pass".
+
+    Raises:
+        UsageError: no such paper, option or value; the message names the nearest.
+    """
+    paper, *choices = re.split(r"-(?=\w+=)", name.strip())
+    return load(paper).with_options(dict(choice.split("=", 1) for choice in choices))
+
+
+def with_ledgers(names: Iterable[str]) -> list[str]:
+    """These papers, and each choice of theirs that has a ledger of its own in the package."""
+    found = []
+    for name in names:
+        found.append(name)
+        found += [f"{name}-{path.parent.name}" for path in sorted(folder(name).glob("*=*/ledger.json"))]
+    return found

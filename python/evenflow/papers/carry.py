@@ -61,7 +61,6 @@ class Planned:
     """A kept run and today's point for it."""
 
     kept: Kept
-    paper: str
     point: Point
     stratum: tuple[str, ...]
 
@@ -210,7 +209,7 @@ def right_to(ledger: Mapping[str, Any], folders: Sequence[Path]) -> dict[str, An
     return None
 
 
-def runs_of(paper: Paper, engine: str, folder: Path, shipped: Path) -> list[Kept]:
+def runs_of(engine: str, folder: Path, shipped: Path) -> list[Kept]:
     """A paper's runs by an engine (the first digits of its id are enough): those made here, else those that ship."""
     for path in (folder / RUNS, shipped / RUNS):
         found = [kept for kept in read_runs(path) if kept.engine.startswith(engine)]
@@ -278,7 +277,7 @@ def carry(
     found = Carried(
         engine=engine,
         to=_core.ENGINE_ID,
-        papers=tuple(paper.key for paper, _ in papers),
+        papers=tuple(paper.folder for paper, _ in papers),
         of=len(planned),
         repeated=len(drawn),
         strata=strata,
@@ -310,7 +309,7 @@ def _planned(paper: Paper, runs: Sequence[Kept]) -> Iterator[Planned]:
         if point is not None:
             if place not in kinds:
                 kinds[place] = tuple(sorted(mechanisms(point.scenario)))
-            yield Planned(kept, paper.key, point, (kept.experiment, *kinds[place]))
+            yield Planned(kept, point, (paper.folder, kept.experiment, *kinds[place]))
 
 
 def mechanisms(scenario: Scenario) -> set[str]:

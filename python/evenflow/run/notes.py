@@ -299,6 +299,22 @@ def _credit_without_auditor(outline: Outline) -> Iterator[Note]:
             yield Note("credit-without-auditor", f"groups.{source.group}", text)
 
 
+def _mixed_units(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        sent = ((source.tcp or {}).get("conex") or {}).get("unit")
+        for name, stage in _on_path(outline, source.group):
+            if sent is None or stage["kind"] != "congestion-policer" or stage.get("rule", "bucket") != "bucket":
+                continue
+            charged = "packets" if str(stage["depth"]).endswith("packets") else "bytes"
+            if charged != sent:
+                text = (
+                    f"Senders of {source.group} make up for congestion in {sent}, and stages.{name} charges {charged}: "
+                    "where packets differ in size, a user pays for more or less than he met. With conex = "
+                    f'{{ unit = "{charged}" }} both count alike.'
+                )
+                yield Note("mixed-units", f"groups.{source.group}", text)
+
+
 def _shared_bucket(outline: Outline) -> Iterator[Note]:
     for name, stage in outline.tree.get("stages", {}).items():
         if stage["kind"] != "congestion-policer":
@@ -335,6 +351,7 @@ _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _slow_packet,
     _short_warmup,
     _credit_without_auditor,
+    _mixed_units,
     _shared_bucket,
     _least_levels,
 )

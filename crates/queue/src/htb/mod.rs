@@ -82,6 +82,8 @@ struct Class {
     level: usize,
     /// Where the rounds of its borrowers are.
     rounds: u32,
+    /// Where its counts are; `NONE` where it has counted nothing yet.
+    counts: u32,
     /// Priorities on which it, or somebody below it, has something to send (`prio_activity`).
     active: u8,
     mode: Mode,
@@ -100,7 +102,7 @@ struct Class {
     mpu: u32,
 }
 
-/// A class that holds packets.
+/// What holds the packets of a class: made when the first of them comes, for not all come by every copy of a link.
 #[derive(Clone, Debug)]
 struct Leaf<Q> {
     class: u32,
@@ -112,12 +114,29 @@ struct Leaf<Q> {
     queue: Q,
 }
 
-/// Counts what leaf `class` has dropped.
-fn count_drops(class: u32, dropped: &[Dropped], counts: &mut [NodeCounts]) {
+/// Counts what a leaf has dropped.
+fn count_drops(dropped: &[Dropped], counts: &mut NodeCounts) {
     for (_, reason) in dropped {
-        counts[class as usize].drops[*reason as usize] += 1;
+        counts.drops[*reason as usize] += 1;
     }
 }
+
+/// A bit for each that is true.
+fn bits(flags: &[bool]) -> u8 {
+    flags.iter().enumerate().map(|(n, flag)| u8::from(*flag) << n).sum()
+}
+
+/// The bits that are set, the least first.
+fn ones(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (first < u8::BITS).then_some(first as usize)
+    })
+}
+
+/// Stands for what there is not.
+const NONE: u32 = u32::MAX;
 
 /// The scheduler.
 #[derive(Clone, Debug)]
@@ -125,27 +144,30 @@ pub struct Htb<Q> {
     arithmetic: Arithmetic,
     memory: i128,
     classes: Vec<Class>,
-    /// By class; `u32::MAX` for those that are no leaf.
+    /// By class; `NONE` for those that have no leaf, or none yet.
     leaf_of: Vec<u32>,
     leaves: Vec<Leaf<Q>>,
-    /// By queue: the leaf.
+    /// By queue: its class, which is nobody's parent.
     queues: Vec<u32>,
     /// First one of each level, then one of each class that has others below it.
     rounds: Vec<Rounds>,
     /// Classes that wait for a better mode, by level: the clock, a ticket, the class. A class that no longer has the ticket is stale.
     waits: Vec<BinaryHeap<Reverse<(i128, u64, u32)>>>,
     tickets: u64,
+    /// Levels on which classes are, and priorities that leaves have or have had: a bit each.
+    levels: u8,
+    priorities: u8,
     /// By flow: what a leaf's SFQ hashes.
     keys: Arc<[u32]>,
     /// The same of flows behind those.
     newcomers: Vec<u32>,
     next: Time,
     /// By class: what it is made of at present.
-    params: Vec<ClassParams>,
+    params: Vec<Arc<ClassParams>>,
     r2q: f64,
     /// Salts the hashes of leaves.
     hash: Stream,
-    /// By class.
+    /// In the order in which classes began to count.
     counts: Vec<NodeCounts>,
 }
 
@@ -153,7 +175,7 @@ pub struct Htb<Q> {
 fn price(a: Arithmetic, rate: Rate, mpu: u32) -> Price {
     match a {
         Arithmetic::Real => Price::new(a, rate, TABLE_MTU),
-        Arithmetic::Ticks => Price::Cells(Box::new(Cells::new(rate, TABLE_MTU, mpu))),
+        Arithmetic::Ticks => Price::Cells(Arc::new(Cells::new(rate, TABLE_MTU, mpu))),
     }
 }
 
@@ -195,15 +217,24 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
             .map(|l| l == 0 || (0..count).any(|n| inner[n] && LEVELS - 1 - depth_of(n) == l))
             .collect();
         rounds.extend(used.iter().map(|used| if *used { rounds_of(count) } else { Rounds::default() }));
-        let mut classes = Vec::with_capacity(count);
-        let mut leaves: Vec<Leaf<Q>> = Vec::new();
-        let mut leaf_of = vec![u32::MAX; count];
+        let mut classes: Vec<Class> = Vec::with_capacity(count);
+        let mut counts = Vec::new();
         for (n, class) in params.classes.iter().enumerate() {
+            // Users of one kind have the same parameters, and share the tables of prices.
+            if let Some(before) = n.checked_sub(1)
+                && Arc::ptr_eq(class, &params.classes[before])
+                && !inner[n]
+                && !inner[before]
+            {
+                classes.push(classes[before].clone());
+                continue;
+            }
             let (depth, ceil_depth) = (depth(a, class.rate, class.burst), depth(a, class.ceil, class.cburst));
             classes.push(Class {
                 parent: class.parent.map(|p| p as u32),
                 level: if inner[n] { LEVELS - 1 - depth_of(n) } else { 0 },
                 rounds: rounds.len() as u32,
+                counts: if inner[n] { counts.len() as u32 } else { NONE },
                 active: 0,
                 mode: Mode::Can,
                 tokens: depth,
@@ -219,37 +250,75 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
             });
             if inner[n] {
                 rounds.push(rounds_of(count));
-                continue;
+                counts.push(NodeCounts::default());
             }
-            leaf_of[n] = leaves.len() as u32;
-            leaves.push(Leaf {
-                class: n as u32,
-                priority: class.priority,
-                quantum: class.quantum,
-                deficit: [0; LEVELS],
-                queue: Q::nested(&class.leaf, class.rate, hash),
-            });
         }
-        let queues =
-            params.leaves.iter().map(|class| class.map_or(u32::MAX, |class| leaf_of[class])).collect();
+        let class_of = |class: &Option<usize>| class.filter(|n| !inner[*n]).map_or(NONE, |n| n as u32);
+        let queues = params.leaves.iter().map(class_of).collect();
         Htb {
             arithmetic: a,
             memory: a.credit(MEMORY),
             params: params.classes,
             r2q: params.r2q,
             hash: hash.clone(),
-            counts: vec![NodeCounts::default(); count],
+            counts,
             classes,
-            leaf_of,
-            leaves,
+            leaf_of: vec![NONE; count],
+            leaves: Vec::new(),
             queues,
             rounds,
             waits: vec![BinaryHeap::new(); LEVELS],
             tickets: 0,
+            levels: bits(&used),
+            priorities: bits(&prios),
             keys,
             newcomers: Vec::new(),
             next: Time::NEVER,
         }
+    }
+
+    /// The leaf of class `n`, which is nobody's parent.
+    #[inline]
+    fn leaf(&mut self, n: u32) -> usize {
+        match self.leaf_of[n as usize] {
+            NONE => self.make_leaf(n),
+            leaf => leaf as usize,
+        }
+    }
+
+    #[cold]
+    fn make_leaf(&mut self, n: u32) -> usize {
+        let (leaf, params) = (self.leaves.len(), &self.params[n as usize]);
+        self.leaves.push(Leaf {
+            class: n,
+            priority: params.priority,
+            quantum: params.quantum,
+            deficit: [0; LEVELS],
+            queue: Q::nested(&params.leaf, params.rate, &self.hash),
+        });
+        self.leaf_of[n as usize] = leaf as u32;
+        self.begin_counts(n);
+        leaf
+    }
+
+    /// Class `n` counts from now on, if it has not begun to.
+    fn begin_counts(&mut self, n: u32) {
+        let class = &mut self.classes[n as usize];
+        if class.counts == NONE {
+            class.counts = self.counts.len() as u32;
+            self.counts.push(NodeCounts::default());
+        }
+    }
+
+    /// The counts of class `n`, which has begun to count.
+    #[inline]
+    fn counts(&mut self, n: u32) -> &mut NodeCounts {
+        &mut self.counts[self.classes[n as usize].counts as usize]
+    }
+
+    /// The leaves that there are, in the order of their classes.
+    fn in_order(&self) -> impl Iterator<Item = &Leaf<Q>> {
+        self.leaf_of.iter().filter_map(|leaf| self.leaves.get(*leaf as usize))
     }
 
     /// The hash key of a flow that `keys` does not know: its index where nobody has said.
@@ -302,7 +371,6 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         // A leaf that has packets gives one: CoDel never drops the last.
         let before = dropped.len();
         let (item, mark) = leaf.queue.dequeue(now, dropped)?;
-        count_drops(n, &dropped[before..], &mut self.counts);
         let size = item.packet.size;
         leaf.deficit[level] -= i64::from(size);
         let over = leaf.deficit[level] < 0;
@@ -310,6 +378,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
             leaf.deficit[level] += leaf.quantum;
         }
         let empty = leaf.queue.packets() == 0;
+        count_drops(&dropped[before..], self.counts(n));
         if over {
             let round = match self.classes[n as usize].parent {
                 Some(parent) if level > 0 => self.classes[parent as usize].rounds as usize,
@@ -361,7 +430,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         while let Some(n) = up {
             let class = &mut self.classes[n as usize];
             let passed = (clock - class.charged).min(self.memory);
-            let counts = &mut self.counts[n as usize];
+            let counts = &mut self.counts[class.counts as usize];
             counts.sent.add(size);
             match class.level.cmp(&level) {
                 Ordering::Less => counts.borrowed.add(size),
@@ -484,7 +553,10 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
     }
 
     /// Changes class `n` (`htb_change_class`): what time has brought is credited at the old rates, then tokens are carried over.
-    fn set(&mut self, n: u32, params: &ClassParams, clock: i128) {
+    fn set(&mut self, n: u32, params: &Arc<ClassParams>, clock: i128) {
+        if self.classes[n as usize].level == 0 {
+            self.leaf(n); // its queue is that of the share which it had at first
+        }
         let a = self.arithmetic;
         let old = &self.params[n as usize];
         let class = &mut self.classes[n as usize];
@@ -521,6 +593,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
     /// been empty, as in the kernel (`aprio`).
     fn make_rounds(&mut self, priority: usize) {
         let count = self.classes.len();
+        self.priorities |= 1 << priority;
         for rounds in &mut self.rounds {
             let members = &mut rounds[priority].members;
             if members.is_empty() {
@@ -531,11 +604,11 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
 
     /// Deletes leaf `n` and makes it anew: what waits goes to `dropped`, buckets are full.
     fn renew(&mut self, n: u32, clock: i128, dropped: &mut Vec<Dropped>) {
-        let leaf = &mut self.leaves[self.leaf_of[n as usize] as usize];
+        let leaf = self.leaf(n);
         let before = dropped.len();
-        leaf.queue.for_each(&mut |item| dropped.push((*item, Reason::Reconfigured)));
-        count_drops(n, &dropped[before..], &mut self.counts);
-        let params = &self.params[n as usize];
+        self.leaves[leaf].queue.for_each(&mut |item| dropped.push((*item, Reason::Reconfigured)));
+        count_drops(&dropped[before..], self.counts(n));
+        let (leaf, params) = (&mut self.leaves[leaf], &self.params[n as usize]);
         leaf.queue = Q::nested(&params.leaf, params.rate, &self.hash);
         leaf.deficit = [0; LEVELS];
         if self.classes[n as usize].active != 0 {
@@ -548,7 +621,7 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
     }
 
     fn on_each(&mut self, mask: u8, mut act: impl FnMut(&mut [Rounds], usize)) {
-        for p in (0..PRIORITIES).filter(|p| mask & (1 << p) != 0) {
+        for p in ones(mask) {
             act(&mut self.rounds, p);
         }
     }
@@ -578,18 +651,18 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
     fn succeed(&mut self, old: &Htb<Q>) {
         self.newcomers.clone_from(&old.newcomers);
         self.counts.clone_from(&old.counts);
+        for (class, old) in self.classes.iter_mut().zip(&old.classes) {
+            class.counts = old.counts;
+        }
         for leaf in &old.leaves {
-            let counts = &mut self.counts[leaf.class as usize].drops[Reason::Reconfigured as usize];
-            *counts += u64::from(leaf.queue.packets());
+            self.counts(leaf.class).drops[Reason::Reconfigured as usize] += u64::from(leaf.queue.packets());
         }
     }
 
     fn share(&mut self, key: usize, share: &Share, now: Time, dropped: &mut Vec<Dropped>) -> bool {
-        let Some(leaf) = self.queues.get(key).and_then(|leaf| self.leaves.get(*leaf as usize)) else {
-            return false;
-        };
-        let (n, clock) = (leaf.class, self.arithmetic.clock(now));
-        let params = self.params[n as usize].with(share, self.r2q);
+        let Some(n) = self.queues.get(key).copied().filter(|n| *n != NONE) else { return false };
+        let clock = self.arithmetic.clock(now);
+        let params = Arc::new(self.params[n as usize].with(share, self.r2q));
         self.set(n, &params, clock);
         if share.replace {
             self.renew(n, clock, dropped);
@@ -598,7 +671,7 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
     }
 
     fn has(&self, key: usize) -> bool {
-        self.queues.get(key).is_some_and(|leaf| *leaf != u32::MAX)
+        self.queues.get(key).is_some_and(|class| *class != NONE)
     }
 
     fn introduce(&mut self, flow: u32, key: u32) {
@@ -611,7 +684,7 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
 
     /// The leaf, and the slot in its queue, which is hashed by the flow.
     fn place(&mut self, key: usize, packet: &Packet, now: Time) -> usize {
-        let leaf = self.queues[key] as usize;
+        let leaf = self.leaf(self.queues[key]);
         let flow = match self.keys.get(packet.flow as usize) {
             Some(key) => *key as usize,
             None => self.key_of_newcomer(packet.flow) as usize,
@@ -640,7 +713,7 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
         let before = dropped.len();
         let did = leaf.queue.push_out(place & SLOT, size, dropped);
         let (class, empty) = (leaf.class, leaf.queue.packets() == 0);
-        count_drops(class, &dropped[before..], &mut self.counts);
+        count_drops(&dropped[before..], self.counts(class));
         if empty {
             self.deactivate(class);
         }
@@ -649,7 +722,7 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
 
     fn turned_away(&mut self, place: usize, reason: Reason) {
         let class = self.leaves[place >> SLOT_BITS].class;
-        self.counts[class as usize].drops[reason as usize] += 1;
+        self.counts(class).drops[reason as usize] += 1;
     }
 
     fn enqueue(&mut self, place: usize, item: Queued) {
@@ -666,9 +739,9 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Sent> {
         let clock = self.arithmetic.clock(now);
         let mut next = i128::MAX;
-        for level in 0..LEVELS {
+        for level in ones(self.levels) {
             next = next.min(self.improve(level, clock));
-            for priority in 0..PRIORITIES {
+            for priority in ones(self.priorities) {
                 if !self.rounds[level][priority].members.is_empty() {
                     self.next = Time::NEVER;
                     return self.serve(level, priority, clock, now, dropped);
@@ -693,28 +766,42 @@ impl<Q: Nested<Params = LeafParams>> Schedule for Htb<Q> {
         };
         let leaf = self.leaves.get(self.leaf_of[n] as usize);
         match name {
-            "packets" => leaf.map(|leaf| f64::from(leaf.queue.packets())),
-            "bytes" => leaf.map(|leaf| leaf.queue.bytes() as f64),
+            "packets" | "bytes" if node.level > 0 => None,
+            "packets" => Some(leaf.map_or(0.0, |leaf| f64::from(leaf.queue.packets()))),
+            "bytes" => Some(leaf.map_or(0.0, |leaf| leaf.queue.bytes() as f64)),
             "tokens" => bucket(node.tokens, node.depth, self.params[n].rate),
             "ctokens" => bucket(node.ctokens, node.ceil_depth, self.params[n].ceil),
-            _ => self.counts[n].named(name).map(|count| count as f64),
+            _ => self
+                .count_of(n)
+                .map_or(NodeCounts::default(), |at| self.counts[at])
+                .named(name)
+                .map(|count| count as f64),
         }
+    }
+
+    fn nodes(&self) -> usize {
+        self.classes.len()
     }
 
     fn node_counts(&self) -> &[NodeCounts] {
         &self.counts
     }
 
+    fn count_of(&self, node: usize) -> Option<usize> {
+        let counts = self.classes[node].counts;
+        (counts != NONE).then_some(counts as usize)
+    }
+
     fn for_each(&self, show: &mut dyn FnMut(&Queued)) {
-        self.leaves.iter().for_each(|leaf| leaf.queue.for_each(show));
+        self.in_order().for_each(|leaf| leaf.queue.for_each(show));
     }
 
     fn check(values: &Values) -> Vec<Problem> {
         tree_problems(values)
     }
 
-    fn memory(values: &Values, owners: usize) -> u64 {
-        params::memory(values, owners, size_of::<Class>(), size_of::<Leaf<Q>>())
+    fn memory(values: &Values, owners: usize, comers: usize) -> u64 {
+        params::memory(values, owners, comers, size_of::<Class>(), size_of::<Leaf<Q>>())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a tree is made of, and how it is decoded.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use evenflow_base::credit::{Arithmetic, Cells};
 use evenflow_base::schema::{Mechanism, Problem, Value, Values};
@@ -92,7 +93,7 @@ pub struct Params {
     /// Rate in bytes a second over quantum in bytes, for a class that is given a rate without a quantum.
     pub r2q: f64,
     /// All classes; turns go by the order in which they stand here, as by class identifier in the kernel.
-    pub classes: Vec<ClassParams>,
+    pub classes: Vec<Arc<ClassParams>>,
     /// The leaf of each of the scheduler's queues, an index into `classes`; absent: no packet will come.
     pub leaves: Vec<Option<usize>>,
 }
@@ -107,7 +108,7 @@ impl Params {
         }
         let names: Vec<&str> = tables.keys().map(String::as_str).collect();
         let r2q = values.number("r2q");
-        let classes = tables.values().map(|table| class(table, &names, r2q, 1.0)).collect();
+        let classes = tables.values().map(|table| Arc::new(class(table, &names, r2q, 1.0))).collect();
         // A traffic class that does not cross this link has no leaf; nobody will ask for it.
         let place = |name: &String| names.iter().position(|n| n == name);
         let leaves = queues.iter().map(place).collect();
@@ -123,10 +124,20 @@ impl Params {
         let tables = tables(values);
         let names: Vec<&str> = tables.keys().map(String::as_str).collect();
         let r2q = values.number("r2q");
-        let mut classes: Vec<ClassParams> =
-            tables.values().map(|table| class(table, &names, r2q, 1.0)).collect();
-        let each = owners.iter().filter_map(|owner| Some((owner.each.as_ref()?, owner.weight)));
-        classes.extend(each.map(|(each, weight)| class(each, &names, r2q, weight)));
+        let mut classes: Vec<Arc<ClassParams>> =
+            tables.values().map(|table| Arc::new(class(table, &names, r2q, 1.0))).collect();
+        let mut last: Option<(&Arc<Values>, f64, Arc<ClassParams>)> = None;
+        for owner in owners {
+            let Some(each) = &owner.each else { continue };
+            let params = match &last {
+                Some((same, weight, params)) if Arc::ptr_eq(same, each) && *weight == owner.weight => {
+                    params.clone()
+                }
+                _ => Arc::new(class(each, &names, r2q, owner.weight)),
+            };
+            classes.push(params.clone());
+            last = Some((each, owner.weight, params));
+        }
         let leaves = (names.len()..classes.len()).map(Some).collect();
         Ok(Params { arithmetic: Arithmetic::of(values), r2q, classes, leaves })
     }
@@ -146,25 +157,27 @@ pub fn class_names(values: &Values) -> impl Iterator<Item = &str> {
     tables(values).keys().map(String::as_str)
 }
 
-/// About how many bytes a tree takes, packets not counted, with classes and leaves of these sizes; `owners` have a leaf each,
-/// or traffic classes if there are none.
-pub(super) fn memory(values: &Values, owners: usize, class: usize, leaf_size: usize) -> u64 {
+/// About how many bytes a tree takes, packets not counted, with classes and leaves of these sizes; `owners` have a class each,
+/// or traffic classes if there are none. `comers` of them come to it, and have a leaf.
+pub(super) fn memory(values: &Values, owners: usize, comers: usize, class: usize, leaf_size: usize) -> u64 {
     let named = tables(values);
     let each = match values.get("each") {
         Some(Value::Table(each)) => Some(each),
         _ => None,
     };
     let (leaves, count) = match each {
-        Some(_) => (owners, named.len() + owners),
+        Some(_) => (comers.min(owners), named.len() + owners),
         None => (leaf_names(values).len(), named.len()),
     };
-    let inner = count - leaves;
+    let inner = if each.is_some() { named.len() } else { count - leaves };
     let mut prios: Vec<usize> =
         named.values().chain(each).map(|table| table.maybe("prio").unwrap_or(0.0) as usize).collect();
     prios.sort_unstable();
     prios.dedup();
     let cells = if Arithmetic::of(values) == Arithmetic::Ticks { 2 * size_of::<Cells>() } else { 0 };
-    let of_class = class + size_of::<ClassParams>() + 2 * size_of::<NodeCounts>() + 48 + cells;
+    // A class that is like the one before it has its parameters and tables; what has another share has its own.
+    let of_class = class + size_of::<Arc<ClassParams>>() + 8;
+    let of_used = size_of::<ClassParams>() + 2 * size_of::<NodeCounts>() + 48 + cells;
     let slots = |table: &Values| match leaf(table.get("leaf")).discipline {
         Discipline::Fifo => 0,
         Discipline::Sfq(p) => sfq::memory(p.divisor),
@@ -172,12 +185,12 @@ pub(super) fn memory(values: &Values, owners: usize, class: usize, leaf_size: us
         Discipline::FqCodel(p) => fq_codel::memory(p.flows),
     };
     let of_slots = match each {
-        Some(each) => owners as u64 * slots(each),
+        Some(each) => leaves as u64 * slots(each),
         None => leaf_names(values).iter().map(|name| slots(&named[*name])).sum(),
     };
     let words = prios.len() * 8 * count.div_ceil(64);
     let rounds = (LEVELS + inner) * size_of::<Rounds>() + (inner.min(LEVELS - 1) + 1 + inner) * words;
-    (count * of_class + leaves * leaf_size + rounds) as u64 + of_slots
+    (count * of_class + (inner + leaves) * of_used + leaves * leaf_size + rounds) as u64 + of_slots
 }
 
 /// The names of the classes that are no other's parent: traffic classes, where leaves stand for these.

@@ -30,6 +30,7 @@ fn class(parent: Option<usize>, rate: f64, ceil: f64) -> ClassParams {
 fn htb(arithmetic: Arithmetic, classes: Vec<ClassParams>) -> Htb {
     let is_leaf = |n: &usize| classes.iter().all(|c| c.parent != Some(*n));
     let leaves = (0..classes.len()).filter(is_leaf).map(Some).collect();
+    let classes = classes.into_iter().map(Arc::new).collect();
     Htb::new(Params { arithmetic, r2q: 10.0, classes, leaves }, Arc::from([]), &Stream::new(1, "hash"))
 }
 
@@ -71,6 +72,10 @@ fn departures(q: &mut Htb, end: f64) -> Vec<(u8, f64)> {
         }
     }
     left
+}
+
+fn counts(q: &Htb, n: usize) -> NodeCounts {
+    q.count_of(n).map_or(NodeCounts::default(), |at| q.node_counts()[at])
 }
 
 /// Packets that each queue sends until `end` microseconds, all of them backlogged with packets of 1000 bytes.
@@ -223,7 +228,7 @@ fn alone_a_leaf_borrows_all() {
     put(&mut q, 0, 1000, 2000);
     let sent = departures(&mut q, 1e6).len();
     assert!((sent as f64 - 1000.0).abs() < 5.0, "{sent}");
-    let (own, borrowed) = (q.counts[1].lent.packets, q.counts[1].borrowed.packets);
+    let (own, borrowed) = (counts(&q, 1).lent.packets, counts(&q, 1).borrowed.packets);
     assert_eq!((own + borrowed) as usize, sent);
     // An eighth is its own.
     assert!((own as f64 - 125.0).abs() < 5.0, "{own} {borrowed}");
@@ -272,7 +277,7 @@ fn a_lower_level_lends_first() {
 
 /// Packets sent, and of them those with own tokens and with borrowed ones.
 fn counted(q: &Htb, n: usize) -> [u64; 3] {
-    let counts = &q.counts[n];
+    let counts = counts(q, n);
     let tallies = [counts.sent, counts.lent, counts.borrowed];
     assert!(tallies.iter().all(|tally| tally.bytes == 1000 * tally.packets));
     tallies.map(|tally| tally.packets)
@@ -324,7 +329,7 @@ fn drops_are_the_leafs() {
     q.turned_away(places[0], Reason::Limit);
     q.turned_away(places[0], Reason::Early);
     assert!(!q.push_out(places[1], 1000, &mut Vec::new()), "the newcomer's own slot is the longest");
-    let drops = |n: usize, reason: Reason| q.counts[n].drops[reason as usize];
+    let drops = |n: usize, reason: Reason| counts(&q, n).drops[reason as usize];
     assert_eq!((drops(1, Reason::Limit), drops(1, Reason::Early), drops(2, Reason::PushedOut)), (1, 1, 0));
     assert_eq!([0, 1, 2].map(|n| q.observe(Some(n), "drops", Time(0))), [Some(0.0), Some(2.0), Some(0.0)]);
 }
@@ -336,7 +341,7 @@ fn framed(arithmetic: Arithmetic, burst: u64, overhead: u32, mpu: u32, size: u16
     let mut q = htb(arithmetic, vec![bucket]);
     put(&mut q, 0, size, 4);
     let times = departures(&mut q, 1e6).into_iter().map(|(_, t)| t).collect();
-    assert_eq!(q.counts[0].sent.bytes, 4 * u64::from(size), "counts are of packets");
+    assert_eq!(counts(&q, 0).sent.bytes, 4 * u64::from(size), "counts are of packets");
     times
 }
 
@@ -386,8 +391,12 @@ fn a_leaf_may_be_sfq() {
     let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
     leaf.leaf = LeafParams { limit: Limit::Packets(3), discipline: Discipline::Sfq(sfq) };
-    let params =
-        Params { arithmetic: Arithmetic::Real, r2q: 10.0, classes: vec![leaf], leaves: vec![Some(0)] };
+    let params = Params {
+        arithmetic: Arithmetic::Real,
+        r2q: 10.0,
+        classes: vec![Arc::new(leaf)],
+        leaves: vec![Some(0)],
+    };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
     let places = [0, 1].map(|flow| q.place(0, &Packet::new(flow, 1000, 1000), Time(0)));
     assert_ne!(places[0], places[1]);
@@ -402,7 +411,7 @@ fn a_leaf_may_be_sfq() {
         Some((2, crate::Reason::PushedOut))
     );
     assert!(!q.is_full(places[1], 0, 1000));
-    assert_eq!(q.counts[0].drops[Reason::PushedOut as usize], 1);
+    assert_eq!(counts(&q, 0).drops[Reason::PushedOut as usize], 1);
     q.enqueue(places[1], item(1, 1000, 10));
     // A quantum of 1514 bytes allows each flow two packets of 1000 before its turn is over.
     let order: Vec<u64> = std::iter::from_fn(|| next(&mut q, Time(0))).map(|item| item.packet.seq).collect();
@@ -415,8 +424,12 @@ fn a_leaf_emptied_by_pushing_out_can_come_back() {
     let sfq = sfq::Params { divisor: 1024, quantum: 1514, perturb: None };
     let mut leaf = class(None, BYTE_A_US, BYTE_A_US);
     leaf.leaf = LeafParams { limit: Limit::Packets(1), discipline: Discipline::Sfq(sfq) };
-    let params =
-        Params { arithmetic: Arithmetic::Real, r2q: 10.0, classes: vec![leaf], leaves: vec![Some(0)] };
+    let params = Params {
+        arithmetic: Arithmetic::Real,
+        r2q: 10.0,
+        classes: vec![Arc::new(leaf)],
+        leaves: vec![Some(0)],
+    };
     let mut q = Htb::new(params, Arc::from([11, 22]), &Stream::new(1, "hash"));
     let places = [0, 1].map(|flow| q.place(0, &Packet::new(flow, 1000, 1000), Time(0)));
     q.enqueue(places[0], item(0, 1000, 1));
@@ -468,7 +481,7 @@ fn users_have_leaves_by_weight() {
     let root = table(&[("rate", Value::Rate(8e6))]);
     let values = given("user", &[("all", root)], Some(with_parent("all")));
     assert_eq!(tree_problems(&values), []);
-    let each = with_parent("all");
+    let each = Arc::new(with_parent("all"));
     let owners = [1.0, 2.0].map(|weight| Owner { weight, each: Some(each.clone()) });
     let params = Params::by_owner(&values, &owners).expect("sound");
     assert_eq!(params.leaves, [Some(1), Some(2)]);
@@ -609,7 +622,34 @@ fn a_share_is_what_tc_gives_a_class_that_names_no_more() {
     let now = &q.params[1];
     assert_eq!((now.rate, now.ceil, now.burst, now.cburst), (Rate(4.0 * MBIT), Rate(BYTE_A_US), 1600, 9000));
     assert_eq!(now.quantum, 50_000); // 500,000 bytes a second over 10
-    assert_eq!(q.leaves[1].queue.packets(), 3);
+    assert_eq!(q.observe(Some(1), "packets", Time(0)), Some(3.0));
+}
+
+#[test]
+fn a_class_without_packets_has_no_leaf_and_shows_what_one_with_them_would() {
+    let classes = below(BYTE_A_US, vec![class(None, MBIT, MBIT); 1000]);
+    let mut q = real(classes);
+    assert_eq!((q.leaves.len(), q.counts.len(), q.nodes()), (0, 1, 1001));
+    put(&mut q, 700, 1000, 2);
+    assert!(next(&mut q, Time(0)).is_some());
+    assert_eq!((q.leaves.len(), q.counts.len()), (1, 2));
+    assert_eq!((q.count_of(701), q.count_of(702)), (Some(1), None));
+    for (name, of_root, used, unused) in [
+        ("packets", None, 1.0, 0.0),
+        ("bytes", None, 1000.0, 0.0),
+        ("sent_packets", Some(1.0), 1.0, 0.0),
+        ("drops", Some(0.0), 0.0, 0.0),
+    ] {
+        let shown = [0, 701, 702].map(|n| q.observe(Some(n), name, Time(0)));
+        assert_eq!(shown, [of_root, Some(used), Some(unused)], "{name}");
+    }
+    assert!((left_over(&q, 701, Time(0)) - 600.0).abs() < 1e-6);
+    assert!((left_over(&q, 702, Time(0)) - 1600.0).abs() < 1e-6);
+    // Leaves made in another order wait in that of their classes.
+    put(&mut q, 3, 1000, 1);
+    let mut waiting = Vec::new();
+    q.for_each(&mut |item| waiting.push(item.packet.class));
+    assert_eq!(waiting, [3, 700u16 as u8]);
 }
 
 #[test]

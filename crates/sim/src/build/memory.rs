@@ -2,7 +2,7 @@
 
 use evenflow_base::schema::Value;
 use evenflow_scenario::model::{
-    Component, Copies, Direction, Every, Group, Link, Per, Queue as QueueSpec, RateSpec, Scenario,
+    Component, Copies, Direction, Every, Group, Link, Lost, Per, Queue as QueueSpec, RateSpec, Scenario,
     SchedulerPer, Target, Traffic,
 };
 use evenflow_transport::exposure::Exposure;
@@ -178,11 +178,35 @@ fn pace(group: &Group, traffic: &Traffic) -> f64 {
     flows_of(group, traffic) * traffic.spec.values.get("rate").map_or(0.0, mean)
 }
 
+/// How long a packet may be under way on a link: its delay, what jitter adds to nearly all packets, and the transmissions that one packet in
+/// 10^9 needs, for all behind it wait.
+fn time_on(link: &Link) -> f64 {
+    const RARE: f64 = 1e-9;
+    const DEVIATIONS: f64 = 5.0;
+    let jitter = link.jitter.as_ref().map_or(0.0, |jitter| DEVIATIONS * mean(&jitter.deviation));
+    let again = link.loss.as_ref().and_then(|loss| Some((loss.again?, &loss.which)));
+    let again = again.map_or(0.0, |((most, later), which)| {
+        let share = match which {
+            Lost::Random(share) | Lost::Bursts(share, _) => share.bounds().1,
+            Lost::Every(_) => RARE,
+        };
+        let (mut times, mut left) = (0, 1.0);
+        while left > RARE && times < most {
+            left *= share;
+            times += 1;
+        }
+        f64::from(times) * later.seconds()
+    });
+    mean(&link.forward.delay) + jitter + again
+}
+
 /// What the links and queues on a group's way hold.
 fn held_at_once(scenario: &Scenario, group: &Group) -> f64 {
     let bits = 8.0 * group.traffic.iter().map(packet_of).fold(f64::INFINITY, f64::min).max(1.0);
     let window = scenario.duration.seconds();
-    let delay = links_of(scenario, group).map(|link| mean(&link.forward.delay)).sum::<f64>().min(window);
+    let delay = (links_of(scenario, group).map(time_on).sum::<f64>()
+        + group.processing.as_ref().map_or(0.0, mean))
+    .min(window);
     let offered = group.traffic.iter().map(|traffic| match traffic.tcp {
         Some(_) => f64::INFINITY,
         None => pace(group, traffic),
@@ -318,9 +342,13 @@ fn schedulers_bytes(scenario: &Scenario, index: usize) -> u64 {
             SchedulerPer::User => users,
             SchedulerPer::Flow => flows,
         };
+        // Everybody comes by one copy; of a link for each flow a user comes by several.
+        let comers =
+            if link.per == Per::Flow { owners.min(1) } else { owners.div_ceil(copies.max(1) as usize) };
         let schedulers = [Some(&queue.rule), queue.scheduler.as_ref()].into_iter().flatten();
-        let once =
-            schedulers.map(|s| evenflow_queue::memory(s.mechanism.kind, &s.values, owners)).sum::<u64>();
+        let once = schedulers
+            .map(|s| evenflow_queue::memory(s.mechanism.kind, &s.values, owners, comers))
+            .sum::<u64>();
         once * (1 + queue.changes.len() as u64)
     };
     copies * queues.map(of).sum::<u64>()

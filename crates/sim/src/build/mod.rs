@@ -9,6 +9,8 @@ mod probes;
 mod queues;
 mod routes;
 
+use std::cell::OnceCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use evenflow_base::Time;
@@ -42,6 +44,8 @@ struct Builder<'a, 'b> {
     weights: Vec<Vec<f64>>,
     /// First flow of each group.
     first_flow: Vec<usize>,
+    /// By flow: what trees tell flows apart by, made when the first copy of one wants it.
+    flow_keys: OnceCell<Arc<[u32]>>,
 }
 
 /// Builds the network; `None` where `stop` was raised meanwhile.
@@ -70,7 +74,8 @@ pub fn build<'a>(
                 .collect()
         })
         .collect();
-    let builder = Builder { scenario, seed, options, flows, weights, first_flow, stop };
+    let flow_keys = OnceCell::new();
+    let builder = Builder { scenario, seed, options, flows, weights, first_flow, flow_keys, stop };
     builder.build(total)
 }
 

@@ -294,14 +294,22 @@ impl Builder<'_, '_> {
             weights.iter().map(|weight| Owner { weight: *weight, each: None }).collect();
         if let Some(Value::Table(each)) = spec.values.get("each") {
             let of = |owner: &str, what: &str| own(&format!("scheduler.each.{what}/{owner}"));
-            for (place, (owner, index)) in owners.iter_mut().zip(self.owners(link, per)) {
-                place.each = Some(each.drawn(&|what| of(&owner, what), index));
+            if each.is_random() {
+                for (place, (owner, index)) in owners.iter_mut().zip(self.owners(link, per)) {
+                    place.each = Some(Arc::new(each.drawn(&|what| of(&owner, what), index)));
+                }
+            } else {
+                let each = Arc::new(each.clone());
+                owners.iter_mut().for_each(|owner| owner.each = Some(each.clone()));
             }
         }
         let served = Served {
             classes: &self.scenario.classes,
             owners: &owners,
-            keys: if spec.mechanism.traits.tree { self.keys(SchedulerPer::Flow) } else { Arc::from([]) },
+            keys: match spec.mechanism.traits.tree {
+                true => self.flow_keys.get_or_init(|| self.keys(SchedulerPer::Flow)).clone(),
+                false => Arc::from([]),
+            },
             hash: &own("hash"),
         };
         Scheduler::build(spec.mechanism.kind, values, &served).expect("the scenario was checked")

@@ -347,16 +347,24 @@ impl Engine<'_> {
     }
 
     /// Sends what a connection of an application left in the outbox.
+    #[inline(always)]
     fn send_segments(&mut self, flow: u32, application: u32, now: Time) {
         let info = self.net.flows[flow as usize];
         if self.outbox.len() > SEND_AT_ONCE {
-            self.send_in_pieces(|engine| engine.launch_segments(flow, info, application, now));
+            self.send_many_segments(flow, info, application, now);
         } else {
             self.launch_segments(flow, info, application, now);
         }
         if info.special {
             self.share_hosted(flow, info);
         }
+    }
+
+    /// The same of more than the stop flag should wait for. Apart, so that the usual case stays in line.
+    #[cold]
+    #[inline(never)]
+    fn send_many_segments(&mut self, flow: u32, info: Flow, application: u32, now: Time) {
+        self.send_in_pieces(|engine| engine.launch_segments(flow, info, application, now));
     }
 
     /// By index, as [`Engine::send_all`] does.

@@ -223,18 +223,13 @@ pub static TABLE: Mechanism = Mechanism {
           steps are whole packets.",
     source: "Tan, Song, Zhang, Sridharan 2006; draft-sridharan-tcpm-ctcp-02",
     params: &[
-        number(
-            "alpha",
-            "0.125",
-            Range::POSITIVE,
-            "Growth of the delay window a round trip: alpha win^k - 1.",
-        ),
+        number("alpha", "0.125", Range::GAIN, "Growth of the delay window a round trip: alpha win^k - 1."),
         number("k", "0.75", SHARE, "Exponent of that growth."),
         number("beta", "0.5", SHARE, "Share of the window that a loss takes."),
         number(
             "zeta",
             "1",
-            Range::POSITIVE,
+            Range::GAIN,
             "Times the queued packets, what the delay window gives up at gamma.",
         ),
         Param {

@@ -259,8 +259,8 @@ pub static TABLE: Mechanism = Mechanism {
           whole numbers.",
     source: "Liu, Başar, Srikant 2008; Linux",
     params: &[
-        number("alpha_max", "10", Range::POSITIVE, "Packets a round trip with an empty queue."),
-        number("alpha_min", "0.3", Range::POSITIVE, "Packets a round trip with a full one."),
+        number("alpha_max", "10", Range::GAIN, "Packets a round trip with an empty queue."),
+        number("alpha_min", "0.3", Range::GAIN, "Packets a round trip with a full one."),
         number("beta_max", "0.5", SHARE, "Share of the window that a loss takes with a full queue."),
         number("beta_min", "0.125", SHARE, "Share that it takes with an empty one."),
         Param {

@@ -117,7 +117,7 @@ pub static TABLE: Mechanism = Mechanism {
             name: "weight",
             ty: Type::Number,
             default: Fallback::Absent("the group's weight"),
-            range: Range::FROM_ONE,
+            range: Range { closed: true, min: 1.0, ..Range::GAIN },
             source: "Crowcroft, Oechslin 1998 section 3",
             doc: "N; not together with the group's weight.",
         },

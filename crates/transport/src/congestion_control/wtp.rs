@@ -148,7 +148,7 @@ const fn weight(name: &'static str, doc: &'static str) -> Param {
         name,
         ty: Type::Number,
         default: Fallback::Absent("as the form says, from the group's weight"),
-        range: Range::POSITIVE,
+        range: Range::GAIN,
         source: "Siris et al. 2002 section 2.2",
         doc,
     }
@@ -168,7 +168,7 @@ pub static TABLE: Mechanism = Mechanism {
             name: "gain",
             ty: Type::Number,
             default: Fallback::Text("0.5"),
-            range: Range::POSITIVE,
+            range: Range::GAIN,
             source: "Siris et al. 2002 section 4",
             doc: "Gain per round trip.",
         },

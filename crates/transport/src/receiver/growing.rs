@@ -44,6 +44,8 @@ pub(super) struct Growing {
     sampled: Option<u32>,
     /// The timestamp that the data echoes, where it does.
     echo: Option<u32>,
+    /// The last one of these, and when it was first seen.
+    seen: Option<(u32, u32)>,
 }
 
 impl Growing {
@@ -59,6 +61,7 @@ impl Growing {
             back: None,
             sampled: None,
             echo: None,
+            seen: None,
         }
     }
 
@@ -98,7 +101,20 @@ impl Growing {
             stamp.wrapping_sub(clock(self.answered))
         };
         let back = *self.back.get_or_insert(back);
-        let sent = self.echo.take().unwrap_or(stamp.wrapping_sub(back));
+        let reckoned = stamp.wrapping_sub(back);
+        let sent = match self.echo.take() {
+            None => reckoned,
+            Some(echo) => {
+                let first = match self.seen {
+                    Some((last, first)) if last == echo => first,
+                    _ => clock(now),
+                };
+                self.seen = Some((echo, first));
+                // An ACK shows no timestamp here, but it is what the data's sender would echo (RFC 7323 section 4.3): from the first
+                // ACK of this answer on one was always under way.
+                if reckoned.wrapping_sub(first).cast_signed() >= 0 { reckoned } else { echo }
+            }
+        };
         let ticks = clock(now).wrapping_sub(sent);
         let sample = u64::from(ticks.max(1)) * profile.clock_tick.0;
         self.rtt8 =
@@ -134,5 +150,34 @@ impl Growing {
     /// The round trip, if it is known.
     pub(super) fn rtt(&self) -> Option<Duration> {
         (self.rtt8 > 0).then_some(Duration(self.rtt8 / 8))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One way takes 20 ms. A request leaves at 0, its answer begins at once and goes on; a second request leaves at 1 s and is answered
+    /// half a second later. RFC 7323 section 4.3 (2): ACKs in between move what the answer echoes, the request alone does not.
+    #[test]
+    fn an_answer_that_goes_on_echoes_acks() {
+        let profile = Profile::linux();
+        let mut growing = Growing::new(&profile);
+        growing.answer(Time::ZERO);
+        let mut hear = |stamp: u32, echo: u32| {
+            growing.hear(echo);
+            growing.arrived(stamp, Time(u64::from(stamp + 20) * 1_000_000), &profile);
+            1e3 * growing.rtt().expect("a sample").seconds()
+        };
+        assert!((hear(20, 0) - 40.0).abs() < 1e-9);
+        // What leaves before the first ACK is there echoes the request still.
+        let early: Vec<f64> = (25..60).step_by(5).map(|stamp| hear(stamp, 0)).collect();
+        assert!(early.is_sorted() && early[6] < 80.0, "{early:?}");
+        let answer: Vec<f64> = (60..600).step_by(5).map(|stamp| hear(stamp, 0)).collect();
+        assert!(answer[0] == 40.0 && answer[107] == 40.0, "{answer:?}");
+        // The thought of half a second is in the one sample that nothing else could be echoed in.
+        assert!((hear(1520, 1000) - (40.0 + (540.0 - 40.0) / 8.0)).abs() < 1.0);
+        let later: Vec<f64> = (1540..1900).step_by(10).map(|stamp| hear(stamp, 1000)).collect();
+        assert!(later.last().is_some_and(|rtt| *rtt < 45.0), "{later:?}");
     }
 }

@@ -133,8 +133,8 @@ impl Sender {
             self.hear_report(ack.seq, report, profile);
         }
         let Some(s) = &mut self.selective else { return };
-        if ack.seq < self.una || ack.seq > self.high {
-            return; // RFC 9293 section 3.10.7.4: old, or of something never sent
+        if ack.seq < self.una {
+            return; // old (RFC 9293 section 3.10.7.4)
         }
         let was = self.recovery;
         let flight = s.board.pipe();

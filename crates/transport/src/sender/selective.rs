@@ -146,7 +146,7 @@ pub(super) fn proportional_share(
 ) -> u64 {
     let share = if pipe > ssthresh {
         // Above the aim it is a fraction of a segment an ACK; `whole` rounds it up to segments, as Linux does.
-        let due = (p.delivered * ssthresh).div_ceil(p.flight.max(1));
+        let due = p.delivered.saturating_mul(ssthresh).div_ceil(p.flight.max(1));
         let due = if whole { due.div_ceil(mss) * mss } else { due };
         due.saturating_sub(p.out)
     } else {
@@ -179,8 +179,8 @@ impl Sender {
             self.hear_report(ack.seq, report, profile);
         }
         let Some(s) = &mut self.selective else { return };
-        if ack.seq < self.una || ack.seq > self.high {
-            return; // RFC 9293 section 3.10.7.4: old, or of something never sent
+        if ack.seq < self.una {
+            return; // old (RFC 9293 section 3.10.7.4)
         }
         let floor = self.rtt.least().unwrap_or(Duration::ZERO);
         let (flight, sacked) = (s.board.pipe(), s.board.sacked());

@@ -291,7 +291,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         id="s5",
         subject="Which deviations figures 10 and 11 have",
         paper_says="The axis is lost; the text names 14, 20, 35 and 40 ms.",
-        we_do="Multiples of 7 ms to 49 ms, and 70 ms as ours.",
+        we_do="Multiples of 7 ms to 49 ms, and 70 ms, which the paper does not have.",
         alternatives="None was tried.",
         sensitivity=NOT_VARIED,
     ),

@@ -55,8 +55,8 @@ def cells(
         colour = plots.COLOURS[number % len(plots.COLOURS)]
         marker = plots.MARKERS[number % len(plots.MARKERS)]
         ax.errorbar(x, means, yerr=half, color=colour, marker=marker, linestyle="", label=label, capsize=2)
-        theirs = [math.nan if it is None else it for it in printed.get(label, [None] * len(places))]
-        ax.plot(x + 0.09, theirs, marker="x", markersize=5, color=colour, linestyle="", markeredgewidth=1.3)
+        printed_here = [math.nan if it is None else it for it in printed.get(label, [None] * len(places))]
+        ax.plot(x + 0.09, printed_here, marker="x", markersize=5, color=colour, linestyle="", markeredgewidth=1.3)
     ax.plot([], [], marker="x", markersize=5, color="black", linestyle="", label=PUBLISHED, markeredgewidth=1.3)
     ax.set_xticks(range(len(places)), list(places))
     ax.set_xlim(-0.6, len(places) - 0.4)
@@ -67,8 +67,7 @@ def cells(
         ax.set_ylim(top=1.5 * ax.get_ylim()[1])
     plots.name_axes(ax, "", Y[name], title=title, zero=True, legend=False)
     # marks at zero are whole
-    for line in ax.lines:
-        line.set_clip_on(False)
+    ax.set_ylim(bottom=-0.15 if log else -0.03 * ax.get_ylim()[1])
 
 
 def legend_below(figure: Figure, ax: Axes, columns: int = 6) -> None:
@@ -82,7 +81,7 @@ def legend_below(figure: Figure, ax: Axes, columns: int = 6) -> None:
 
 
 def compared(rows: Sequence[tuple[Mapping[str, Any], Floats, float | None]]) -> pl.DataFrame:
-    """Cells as rows: labels, our mean with its interval, what is printed, and the difference.
+    """Cells as rows: labels, the mean here with its interval, what is printed, and the difference.
 
     Args:
         rows: labels of the cell, values of shape (seeds,), the printed value.

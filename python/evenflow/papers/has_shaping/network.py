@@ -66,7 +66,7 @@ DEVIATIONS_MS = (0.0, 7.0, 14.0, 21.0, 28.0, 35.0, 42.0, 49.0)
 """Of the round trip in scenario 5: multiples of 7 ms, for the axis of the paper's figures is lost; the text names 14,
 20, 35 and 40 ms."""
 FAR_MS = 70.0
-"""One more, ours."""
+"""One more than the paper has."""
 
 # --- What the paper does not give -----------------------------------------------------------------------------------
 

@@ -469,3 +469,30 @@ fn the_timestamp_clock_may_wrap() {
     b.sender.clock = stamp(ms((1 << 32) + 30), &b.profile);
     assert_eq!(b.sender.elapsed(sent, &b.profile), Duration::from_millis(50));
 }
+
+// --- acknowledgements of what was never sent ---------------------------------------------------------------------
+
+/// An ACK beyond SND.NXT changes nothing, whatever else it says, with SACK or without (RFC 9293 section 3.10.7.4). After a timeout without
+/// SACK `next` is back at the first hole: what was sent before counts as sent.
+#[test]
+fn an_ack_of_what_was_never_sent_is_dropped() {
+    table(
+        Profile { limited_transmit: false, ..ten() },
+        "   0 | open    | SYN      |
+           50 | syn     | ACK 0..9 | open cwnd 10 rto 1050
+          100 | ack 11  |          | open cwnd 10 rto 1050
+          101 | ack 10+1 |         | open cwnd 10
+         1050 | timer   | 0*       | loss cwnd 1
+         1100 | ack 11  |          | loss cwnd 1
+         1101 | ack 10  | 10 11    | loss cwnd 2",
+    );
+    table(
+        Profile { initial_window: 10.0, ..thousand() },
+        "   0 | open               | SYN      |
+           50 | syn                | ACK 0..9 | open cwnd 10 pipe 10 rto 1050
+          100 | ack 10+1           |          | open cwnd 10 pipe 10 rto 1050
+          101 | ack 99 sack 3..5   |          | open cwnd 10 pipe 10 sacked 0
+          102 | ack 0 sack 20..40  |          | open cwnd 10 pipe 10 sacked 0
+          103 | ack 0 sack 10..40  |          | open cwnd 10 pipe 10 sacked 0",
+    );
+}

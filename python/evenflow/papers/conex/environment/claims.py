@@ -112,7 +112,7 @@ def _compound_more_effective(data: Data, accept: Accept) -> list[Check]:
     return _compound_lower(data, accept)
 
 
-@claims.note("c24", "c26", "c27", "c92")
+@claims.note("c24", "c25", "c26", "c27", "c92")
 def _same_windows_note(data: Data, judgement: Judgement) -> str:
     series = _controls(data)
     said = [

@@ -171,7 +171,7 @@ def _harsher_is_lower(data: Data, accept: Accept) -> list[Check]:
     return found
 
 
-@claims.note("c11", "c15")
+@claims.note("c11", "c12", "c15")
 def _debt_note(data: Data, judgement: Judgement, o: Options) -> str:
     """Equal reports a second, but more of them about the policer's own drops."""
     if "conex-fig08" not in data:

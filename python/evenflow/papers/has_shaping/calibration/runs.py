@@ -3,8 +3,8 @@ printed.
 
 Of scenario 1 only CNG and fr are read: its runs carry Tables 2 and 3 as well. Seeds are others than the tables'.
 
-The distance of a choice is the mean over cells of |ln((ours + e)/(printed + e))|; e is one event: a fall in 180 s for
-CNG, a chunk in 90 for fr, a second in 180 for IF, and nothing for IS and V, which are never zero.
+The distance of a choice is the mean over cells of |ln((measured + e)/(printed + e))|; e is one event: a fall in 180 s
+for CNG, a chunk in 90 for fr, a second in 180 for IF, and nothing for IS and V, which are never zero.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def distances(o: Options, table: Table) -> list[tuple[dict[str, str], dict[str, 
                     if scenario == net.WL
                     else TABLE_4[name, method, control]
                 )
-                ours = float(np.nanmean(spot.of(of(mine, name))))
+                here = float(np.nanmean(spot.of(of(mine, name))))
                 e = ONE_EVENT[name]
-                far[f"{name}, {scenario}, {control}, {method}"] = abs(math.log((ours + e) / (printed + e)))
+                far[f"{name}, {scenario}, {control}, {method}"] = abs(math.log((here + e) / (printed + e)))
         found.append((chosen, far))
     return found
 
@@ -139,13 +139,13 @@ def figure(o: Options, table: Table) -> Figure:
         ((words(chosen), float(np.mean(list(far.values())))) for chosen, far in distances(o, table)),
         key=lambda row: row[1],
     )
-    made, (ax,) = plots.figure(size=(8.2, 0.9 + 0.17 * len(found)))
+    made, (ax,) = plots.figure(size=(9.0, 0.9 + 0.17 * len(found)))
     y = np.arange(len(found))
     ax.plot([value for _, value in found], y, marker="o", linestyle="", color=plots.COLOURS[0])
     ax.set_yticks(y, [label for label, _ in found], fontsize=6.5)
     ax.invert_yaxis()
     ax.set_xlim(left=0)
-    plots.name_axes(ax, "mean distance |ln(ours/printed)|", "", zero=False, legend=False)
+    plots.name_axes(ax, "mean distance |ln(measured / printed)|", "", zero=False, legend=False)
     return made
 
 
@@ -159,7 +159,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             seeds,
             partial(figure, o),
             "Distance of Table 4's rows with HTBM and RWTM (CNG, fr) and of a lone client without loss (IS, "
-            "IF, V, CNG, fr) from what is printed, mean of |ln(ours/printed)| over 36 cells, for each choice "
+            "IF, V, CNG, fr) from what is printed, mean of |ln(measured / printed)| over 36 cells, for each choice "
             "of netem, cache and playing, and from the defaults for threshold and htb. Runs and seeds are its own.",
             partial(rows, o),
         ),

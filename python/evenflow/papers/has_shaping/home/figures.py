@@ -25,7 +25,7 @@ PRINTED = {1: {**TABLE_2, **TABLE_4}, 2: TABLE_3}
 
 
 def rows(o: Options, client: int, names: tuple[str, ...], table: Table) -> pl.DataFrame:
-    """A table's cells, ours and as printed; measures that it does not have beside."""
+    """A table's cells, as measured here and as printed; measures that it does not have beside."""
     lab = Lab(table)
     beside = ("IS_printed", "IF_by_second", "CNG_raw", "CNG_probed", "bitrate_kbps", "startup_s", "stall_s")
     return compared(

@@ -33,9 +33,9 @@ def over_deviation(o: Options, names: Sequence[str], table: Table) -> Figure:
             for method in net.SHAPED:
                 grid, values = lab.curve("deviation_ms", of(o, name), control=control, method=method)
                 plots.band(ax, curve_of(grid, values, net.LEVEL), label=f"{control}, {method}", index=number)
-                theirs = printed[name, net.WL, control, method]
+                there = printed[name, net.WL, control, method]
                 colour = plots.COLOURS[number]
-                ax.plot([net.JITTER_MS], [theirs], marker="x", color=colour, linestyle="", markersize=6)
+                ax.plot([net.JITTER_MS], [there], marker="x", color=colour, linestyle="", markersize=6)
                 number += 1
         ax.axvline(net.DEVIATIONS_MS[-1], color=GREY, linewidth=0.6, linestyle=":")
         if name == "CNG":

@@ -33,7 +33,7 @@ def _printed(name: str, labels: Mapping[str, Label], control: str, method: str) 
 
 
 def rows(o: Options, names: Sequence[str], series: Series, found: Table) -> pl.DataFrame:
-    """A table's cells, ours and as printed."""
+    """A table's cells, as measured here and as printed."""
     lab = Lab(found)
     return compared(
         [

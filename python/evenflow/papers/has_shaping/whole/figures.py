@@ -107,5 +107,6 @@ def law(o: Options, table: Table) -> Figure:
         )
     ax.set_xticks(range(len(net.CONTROLS)), list(net.CONTROLS))
     plots.name_axes(ax, "", "Mbit/s", legend=False)
+    ax.set_ylim(top=1.08 * ax.get_ylim()[1])
     legend_below(figure, ax, 2)
     return figure
