@@ -244,6 +244,11 @@ TIMES_OF = frozenset(f"chunk {name} (ms)" for name in NAMES)
 """The metrics that are times."""
 
 
+def check_of(metric: str) -> tuple[str, float]:
+    """The comparison that a metric belongs to, and the difference at which means agree at any rate."""
+    return (TIMES, 0.0) if metric in TIMES_OF else (WINDOWS, ONE_SEGMENT)
+
+
 def named(times: Sequence[float], windows: Sequence[float]) -> dict[str, float]:
     """The compared metrics, by chunk."""
     found = {f"chunk {name} (ms)": 1e3 * time for name, time in zip(NAMES, times, strict=True)}

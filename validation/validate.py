@@ -600,14 +600,15 @@ class Validation:
                 if isinstance(theirs, linux.InvalidError):
                     self.skipped[f"{program}: {case.label}"] = str(theirs)
                     continue
-                mine = [linux_chunks.metrics_of_ours(record) for record in ours(case.scenario, self.our_seeds[:1])]
+                # Nothing is drawn at random: one run, without an interval.
+                (record,) = ours(case.scenario, self.our_seeds[:1])
+                mine = linux_chunks.metrics_of_ours(record)
                 label: Label = {"kernel": kind, **case.label}
                 of = ("tcp", "linux", case.control, "request-response", "htb", *case.stages)
-                for row in self.rows("", label, kernel.name, theirs, mine, of):
-                    is_time = row.metric in linux_chunks.TIMES_OF
-                    check = linux_chunks.TIMES if is_time else linux_chunks.WINDOWS
-                    within = 0.0 if is_time else linux_chunks.ONE_SEGMENT
-                    yield self.explained(replace(row, scenario=check, program=program, within=within, why=""))
+                for metric, found in intervals(theirs).items():
+                    check, within = linux_chunks.check_of(metric)
+                    row = Row(check, label, metric, kernel.name, found, Interval.exact(mine[metric]), of)
+                    yield self.explained(replace(row, program=program, within=within))
 
     def shapers(self) -> Iterator[Row]:
         """HTB and TBF beside a kernel's."""
