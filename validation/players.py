@@ -120,14 +120,14 @@ def compared(program: Program) -> Iterator[tuple[str, str, Counts]]:
 
 
 def bola(place: Path) -> Iterator[tuple[str, str, Counts]]:
-    """For each folder of traces: scores of sabre's class alone, and its whole decisions, beside the rule `bola`."""
+    """For each folder of traces: score of sabre's class, its whole decisions, and with its placeholder given."""
     examples = place / "example" / "mmsys18"
     movies = {"4Glogs": "bbb4k.json"}
     for folder in FOLDERS:
         traces = sorted((examples / folder).glob("*.json"))[:TRACES]
         if not traces:
             continue
-        scores, whole = Counts(), Counts()
+        scores, counted, whole = Counts(), Counts(), Counts()
         movie = examples / movies.get(folder, "bbb.json")
         manifest = json.loads(movie.read_text(encoding="utf-8"))
         ladder = [1e3 * kbps for kbps in manifest["bitrates_kbps"]]
@@ -142,8 +142,16 @@ def bola(place: Path) -> Iterator[tuple[str, str, Counts]]:
                 here = rule.choose(buffer_s=seen["buffer_ms"] / 1e3, **known)["level"]
                 scores.add(seen["score"], here, "unexplained")
                 whole.add(seen["chosen"], here, seen["why"])
+                # the rule here asked with the placeholder as buffer: this part can no longer be the reason
+                here = rule.choose(buffer_s=seen["counted_ms"] / 1e3, **known)["level"]
+                why = seen["why"]
+                if why in ("alike", "placeholder buffer"):
+                    # the placeholder is often the one at which two levels are worth the same
+                    why = "equal scores" if seen["equal"](here) else "unexplained"
+                counted.add(seen["chosen"], here, why)
         yield f"score, {folder}", "bola", scores
         yield f"whole, {folder}", "bola", whole
+        yield f"whole, the placeholder given, {folder}", "bola", counted
 
 
 def session(place: Path, movie: Path, trace: Path) -> list[dict[str, Any]]:
@@ -156,26 +164,32 @@ def session(place: Path, movie: Path, trace: Path) -> list[dict[str, Any]]:
         made = space[name].get_quality_delay
 
         def asked(self: Any, index: int) -> tuple[int, float]:
-            buffer_ms, placeholder = space["get_buffer_level"](), self.placeholder
-            starting = self.state == type(self).State.STARTUP
-            with_placeholder = self.quality_from_buffer(buffer_ms + placeholder)
-            alone = self.quality_from_buffer(buffer_ms)
-            last = self.last_quality
+            # its factor is made with the first throughput
+            factor = getattr(self, "ibr_safety", 1.0)
+            known = space["get_buffer_level"](), self.placeholder, factor
+            starting, last = self.state == type(self).State.STARTUP, self.last_quality
+            alone = self.quality_from_buffer(known[0])
+            counted = self.quality_from_buffer(known[0] + known[1])
+            worth = [
+                (self.Vp * (utility + self.gp) - known[0] - known[1]) / rate
+                for utility, rate in zip(self.utilities, space["manifest"].bitrates, strict=True)
+            ]
             chosen, delay = made(self, index)
-            affordable = self.quality_from_throughput(space["throughput"]) if space["throughput"] else 0
-            if chosen == alone:
-                why = "alike"
-            elif starting:
-                why = "start by throughput"
-            elif chosen == with_placeholder:
-                why = "placeholder buffer"
-            elif chosen < with_placeholder and with_placeholder > last and with_placeholder > affordable:
-                why = "cap by throughput"
-            elif chosen < with_placeholder:
-                why = "insufficient buffer"
-            else:
-                why = "unexplained"
-            seen.append({"buffer_ms": buffer_ms, "score": alone, "chosen": chosen, "why": why})
+            bps, manifest = space["throughput"], space["manifest"]
+            affordable = self.quality_from_throughput(bps) if bps else 0
+            # what the insufficient-buffer rule lets through, bits of a chunk
+            safe = known[2] * (known[0] - space["latency"]) * bps if bps else 0.0
+            chunks = [rate * manifest.segment_time for rate in manifest.bitrates]
+            seen.append(
+                {
+                    "buffer_ms": known[0],
+                    "counted_ms": known[0] + known[1],
+                    "score": alone,
+                    "chosen": chosen,
+                    "equal": lambda level: math.isclose(worth[level], worth[counted], rel_tol=1e-9, abs_tol=1e-9),
+                    "why": part(chosen, counted, last, affordable, starting, safe, chunks),
+                }
+            )
             return chosen, delay
 
         space[name].get_quality_delay = asked
@@ -192,6 +206,28 @@ def session(place: Path, movie: Path, trace: Path) -> list[dict[str, Any]]:
     finally:
         sys.argv = argv
     return seen
+
+
+def part(
+    chosen: int, counted: int, last: int, affordable: int, starting: bool, safe: float, chunks: Sequence[float]
+) -> str:
+    """Which part of sabre's class makes a decision that is not the score's at the buffer as it is.
+
+    Args:
+        counted: the score's level where the placeholder counts as buffer.
+        affordable: the highest level within the throughput.
+        safe: bits that the insufficient-buffer rule lets a chunk have.
+        chunks: bits of a chunk by level.
+    """
+    if starting:
+        return "start by throughput" if chosen in (affordable, last) else "unexplained"
+    # no rise above what the throughput allows, but for one level
+    capped = counted > last and counted > affordable
+    allowed = max(last, affordable) + 1 if capped else counted
+    if chosen == allowed:
+        return "cap by throughput" if allowed != counted else "placeholder buffer"
+    fits = chosen == 0 or chunks[chosen] <= safe
+    return "insufficient buffer" if chosen < allowed and fits and chunks[chosen + 1] > safe else "unexplained"
 
 
 # --- pensieve
@@ -240,7 +276,7 @@ class Playback:
             self.rates = walk(1 + self.video)
             if self.video >= VIDEOS:
                 raise Done
-        more = answer if self.sizes_too is False else (*answer, [])
+        more: tuple[Any, ...] = answer if self.sizes_too is False else (*answer, [])
         return (*more, over, remain)
 
     sizes_too = False
@@ -333,10 +369,7 @@ def planned(place: Path) -> tuple[Counts, Callable[[int, int], float]]:
         recent = rates[-5:]
         predicted.append(len(recent) / sum(1 / rate for rate in recent))
         mine = [0.0, *(abs(harmonic(rates[: i + 1]) - rates[i + 1]) / rates[i + 1] for i in range(len(rates) - 1))]
-        other_errors = not math.isclose(max(errors[-5:]), max(mine[-5:]), rel_tol=1e-9)
-        counts.add(
-            level, here, _why(space, buffer_s, chunk, last, predicted[-1], (errors, mine), (level, here), other_errors)
-        )
+        counts.add(level, here, _why(space, buffer_s, chunk, last, predicted[-1], (errors, mine), (level, here)))
     return counts, space["get_chunk_size"]
 
 
@@ -354,16 +387,22 @@ def _why(
     rate: float,
     errors: tuple[Sequence[float], Sequence[float]],
     levels: tuple[int, int],
-    other_errors: bool,
 ) -> str:
-    """What makes the script's plan another one."""
+    """What makes the script's plan another one, by the script's own sum."""
     if levels[0] == levels[1]:
         return "alike"
-    if other_errors:
-        return "errors of the video before"
-    bps = rate / (1 + max(errors[1][-5:]))
-    worth = [best(space, buffer_s, chunk, last, bps, first) for first in levels]
-    return "equal plans" if math.isclose(*worth, rel_tol=1e-9, abs_tol=1e-9) else "unexplained"
+
+    def lead(errors: Sequence[float]) -> float:
+        """How much more the script's level is worth than the one here."""
+        bps = rate / (1 + max(errors[-5:]))
+        mine, other = (best(space, buffer_s, chunk, last, bps, first) for first in (levels[1], levels[0]))
+        return 0.0 if math.isclose(mine, other, rel_tol=1e-9, abs_tol=1e-9) else other - mine
+
+    by_script, by_rule = lead(errors[0]), lead(errors[1])
+    if by_rule == 0.0 and by_script == 0.0:
+        return "equal plans"
+    # with the script's errors its level is as good or better, with those of this video the one here
+    return "errors of the video before" if by_script >= 0.0 >= by_rule else "unexplained"
 
 
 def best(space: dict[str, Any], buffer_s: float, chunk: int, last: int, bps: float, first: int) -> float:
