@@ -60,7 +60,7 @@ def sender(scheme: str = "re-ecn", flavour: str = "reno", **changed: Any) -> dic
 
     Args:
         scheme: how marks come back: re-ECN's counter and reports, RFC 3168's echo, or not at all.
-        flavour: "reno" ends a recovery with the first new ACK, "newreno" repairs a hole a round trip, "sack" many.
+        flavour: "reno" ends a recovery with the first new ACK, "newreno" repairs a hole per round trip, "sack" many.
         changed: further settings of `tcp`, or others in their place.
     """
     found: dict[str, Any] = {
@@ -191,7 +191,7 @@ def lte(
         }
         if made[name]["traffic"].get("kind") not in ("cbr", "poisson", "ping"):
             mine = table.get("tcp", {})
-            if "ecn" in mine and "conex" not in mine:  # who gets marks otherwise reports nothing unless it says so
+            if "ecn" in mine and "conex" not in mine:  # a sender that gets marks otherwise reports nothing unless its group says so
                 tcp.pop("conex", None)
             made[name]["tcp"] = {**tcp, **mine}
     tree = {"title": "LTE user plane", "duration": "300 s", "warmup": "0 s", **more}

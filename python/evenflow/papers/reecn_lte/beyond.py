@@ -190,7 +190,7 @@ PREMIUM_REDS = (("gentle", True, 94), ("hard", False, 94), ("far", True, 188))
 
 
 def x_premium(o: Options, scale: Scale) -> list[Point]:
-    """A class of p = 0 under three upper pieces of RED: who marks it."""
+    """A class of p = 0 under three upper pieces of RED: what marks it."""
     return [
         Point(
             {"upper": name},

@@ -92,6 +92,11 @@ def _signals(run: Run, *links: str, of: str | None = None) -> tuple[float, float
     return float(sum(sum(it["marks"].values()) for it in found)), float(sum(sum(it["drops"].values()) for it in found))
 
 
+def _told(run: Run, group: str) -> float:
+    """Marks that a group's senders have heard of, those on SYNs too."""
+    return float(run.json["groups"][group]["conex"]["told"]["mark"]["packets"])
+
+
 @claims.measure("c02")
 def _adds_up(data: Data, accept: Accept) -> list[Check]:
     def volume(run: Run) -> float:
@@ -101,12 +106,11 @@ def _adds_up(data: Data, accept: Accept) -> list[Check]:
         return float(stages["gateway"]["congestion_volume"] - (marks + drops - twice) * (net.PACKET_BYTES + 40))
 
     def one_queue(run: Run) -> float:
-        return float(run.json["groups"][m.NEAR]["marks"] - _signals(run, LINK, of=m.NEAR)[0])
+        return _told(run, m.NEAR) - _signals(run, LINK, of=m.NEAR)[0]
 
     def two_paths(run: Run) -> float:
         met = run.json["stages"][m.GOT]
-        heard = sum(run.json["groups"][name]["marks"] for name in (m.FAR, m.NEAR))
-        return float(heard - met["cancelled"] - met["negative"])
+        return _told(run, m.FAR) + _told(run, m.NEAR) - float(met["cancelled"] + met["negative"])
 
     def lost(run: Run) -> float:
         gone = m.stage(run, m.SENT, "passed_packets") - m.stage(run, m.GOT, "passed_packets")

@@ -129,7 +129,7 @@ BEYOND: tuple[Row, ...] = (
         "Radio errors of 5 %; 100 flows.",
     ),
     ("x-prio", "Drop preference at an overloaded queue", beyond.x_prio, f.x_prio, "Shares dropped by class; 120 s."),
-    ("x-premium", "Who marks a class of p = 0", beyond.x_premium, f.x_premium, "Upper pieces of RED; 100 flows."),
+    ("x-premium", "What marks a class of p = 0", beyond.x_premium, f.x_premium, "Upper pieces of RED; 100 flows."),
     ("x-mix", "Short and long flows", beyond.x_mix, f.x_mix, "A fifth of the users has a long flow."),
 )
 

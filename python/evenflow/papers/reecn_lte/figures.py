@@ -60,11 +60,11 @@ NAMES: Mapping[str, str] = {
     "newreno": "NewReno",
     "sack": "SACK",
     "none": "no policer",
-    "drop-one": "drops one packet",
-    "drop-while-empty": "drops while empty",
-    "block": "blocks",
-    "probability": "drops a share",
-    DEMOTE: "lets go last",
+    "drop-one": "policer drops one packet",
+    "drop-while-empty": "policer drops while empty",
+    "block": "policer blocks",
+    "probability": "policer drops a share",
+    DEMOTE: "policer lets go last",
     HONEST: "honest attackers",
     CHEAT: "attackers that declare nothing",
     LEGACY: "attackers without ECN",
@@ -189,7 +189,7 @@ def over(
                 plots.band(ax, curve_of(xs, values, LEVEL), label=in_words(it, told) or None, index=number)
             scale(ax, xs, log)
             title = f"{next(letters)}  {in_words(of, rows)}"
-            plots.name_axes(ax, label, words, title=title, zero=words != FI, legend=False)
+            plots.name_axes(ax, label, words, title=title, zero=not words.startswith(FI), legend=False)
     below(made)
     return made
 
@@ -227,20 +227,23 @@ def dots(
                 )
             ticks(ax, [said(x, value) for value in places])
             title = f"{next(letters)}  {in_words(of, rows)}" if rows else next(letters)
-            plots.name_axes(ax, "", words, title=title, zero=words != FI, legend=False)
-            ax.margins(y=0.12)
+            plots.name_axes(ax, "", words, title=title, zero=not words.startswith(FI), legend=False)
     below(made)
     return made
 
 
 def ticks(ax: Axes, words: Sequence[str]) -> None:
     """Categories under a panel."""
-    ax.set_xticks(range(len(words)), [plots.folded(it, 24) for it in words], rotation=30, ha="right")
+    if max(len(it) for it in words) * len(words) < 45:
+        ax.set_xticks(range(len(words)), words)
+    else:
+        ax.set_xticks(range(len(words)), [plots.folded(it, 24) for it in words], rotation=30, ha="right")
     ax.set_xlim(-0.5, len(words) - 0.5)
 
 
 def points(ax: Axes, x: Sequence[float], values: Sequence[Floats], words: str, number: int) -> None:
     """Means and intervals of one series."""
+    ax.margins(y=0.12)
     found = [mean_interval(it, LEVEL) for it in values]
     mean = np.array([i.mean for i in found])
     reach = (
@@ -294,7 +297,9 @@ def _two_policers(table: Table, x: str, names: Sequence[str], labels: tuple[str,
                 told = ("policer", *names) if it["policer"] != rule else names
                 plots.band(ax, curve_of(xs, values, LEVEL), label=in_words(it, told), index=number)
             scale(ax, xs, 1.0)
-            plots.name_axes(ax, label, words, title=f"{next(letters)}  policer {rule}", zero=words != FI, legend=False)
+            plots.name_axes(
+                ax, label, words, title=f"{next(letters)}  policer {rule}", zero=not words.startswith(FI), legend=False
+            )
     below(made)
     return made
 
@@ -326,16 +331,22 @@ fig10 = partial(over, x="hops", names=("scheme",), panels=BOTH, label="wired hop
 
 
 def fig11(table: Table) -> Figure:
-    """A scheme a line, a panel for each set of flows."""
+    """A column for each scheme, a row for each set of flows; drop-tail's mean is drawn beside the others."""
     lab = Lab(table)
-    sets = combinations(lab, ("n", "seconds"))
-    made, grid = grid_of(len(sets), 1, 7.2, 2.8)
-    for (ax,), of, letter in zip(grid, sets, LETTERS, strict=False):
-        for number, it in enumerate(combinations(lab, ("scheme",))):
-            rates(ax, lab.at(**of, **it), THROUGHPUT, in_words(it, ("scheme",)), number)
-        ax.axhline(50.0, color=GREY, linewidth=0.8)
-        plots.name_axes(ax, TIME, RATE, title=f"{letter}  {in_words(of, ('n', 'seconds'))}", legend=False)
-    below(made)
+    sets, schemes = combinations(lab, ("n", "seconds")), combinations(lab, ("scheme",))
+    made, grid = grid_of(len(sets), len(schemes), 2.7, 2.6)
+    letters = iter(LETTERS)
+    for row, of in zip(grid, sets, strict=True):
+        for number, (ax, it) in enumerate(zip(row, schemes, strict=True)):
+            rates(ax, lab.at(**of, **it), THROUGHPUT, "", number, "-")
+            if lab.has(**of, scheme=DT) and it["scheme"] != DT:
+                found = [measures.bins(run) for run in lab.at(**of, scheme=DT).runs]
+                mean = np.mean([rate for _, rate in found], axis=0)
+                ax.plot(found[0][0], mean, color=GREY, linewidth=0.7, label="drop-tail's mean")
+            ax.axhline(50.0, color=GREY, linewidth=0.8, linestyle=":")
+            title = f"{next(letters)}  {said('scheme', it['scheme'])}\n    {in_words(of, ('n', 'seconds'))}"
+            plots.name_axes(ax, TIME, RATE if ax is row[0] else "", title=title, legend=False)
+            ax.set_ylim(0, 55)
     return made
 
 
@@ -349,7 +360,7 @@ fig12 = partial(
         (f"{FI}, windows of 10 s", measures.fairness_over(10.0)),
         (GP, measures.goodput),
     ),
-    width=3.6,
+    width=3.0,
 )
 fig13 = partial(over, x="e", names=("scheme",), panels=BOTH, label="radio error rate", log=1e-5)
 
@@ -415,7 +426,8 @@ def fig16(table: Table) -> Figure:
             for number, name in enumerate((*CLASSES, PREMIUM)):
                 series = f"groups.{name}.users[*].flows[0].received_bytes"
                 rates(ax, lab.at(**of, **way), series, class_words(name), number)
-            title = f"{next(letters)}  {said('n', of['n'])}, {said('marks', way['marks'])}"
+            premium = ", premium class" if of["premium"] else ""
+            title = f"{next(letters)}  {said('n', of['n'])}, {said('marks', way['marks'])}{premium}"
             plots.name_axes(ax, TIME, RATE, title=title, legend=False)
     below(made)
     return made
@@ -514,7 +526,7 @@ def x_bal(table: Table) -> Figure:
         plots.band(ax, curve_of(at, 100 * values, LEVEL), label=words, index=number)
     for place, words in ((1.5, "marks 1 %"), (3.5, "marks 2 %")):
         ax.axvline(place, color=GREY, linewidth=0.8, linestyle=":")
-        ax.annotate(words, (place, 0.0), xytext=(3, 3), textcoords="offset points", fontsize=7, color=GREY)
+        ax.annotate(words, (place, 1.3), xytext=(3, 3), textcoords="offset points", fontsize=7, color=GREY)
     ax.set_xticks(at, PLACES)
     plots.name_axes(ax, "", "congestion (%)", title="", zero=False, legend=False)
     below(made)
@@ -661,37 +673,34 @@ SHADES = {"CE": "#D55E00", "ECT(0)": "#9ecae1", "ECT(1)": "#bcdff0", "Not-ECT": 
 def tunnels(table: Table) -> Figure:
     """The table of tunnels as a chart: what leaves them by rule, inner and outer field (`evenflow tunnel-table`)."""
     found = tunnel_table()
-    fields, rules = found["fields"], found["rules"]
-    made, (row,) = grid_of(1, len(rules), 2.5, 2.2)
-    for ax, (name, rule) in zip(row, rules.items(), strict=True):
+    fields = found["fields"]
+    made, grid = grid_of(2, 3, 3.2, 2.6)
+    flat = [ax for row in grid for ax in row]
+    for ax, (name, words) in zip(flat, RULES.items(), strict=False):
         for y, inner in enumerate(fields):
             for x, outer in enumerate(fields):
-                got = rule["egress"][inner][outer]
+                got = found["rules"][name]["egress"][inner][outer]
                 ax.add_patch(_cell(x, y, SHADES[got]))
-                dark = got in (None, "CE")
-                words = "drop" if got is None else got
-                ax.text(x, y, words, ha="center", va="center", fontsize=6, color="white" if dark else "black")
+                colour = "white" if got in (None, "CE") else "black"
+                ax.text(x, y, got or "drop", ha="center", va="center", fontsize=8, color=colour)
                 if found["alarms"][inner][outer]:
-                    ax.text(
-                        x + 0.38, y - 0.3, "!", ha="center", va="center", fontsize=7, color="white" if dark else "black"
-                    )
+                    ax.text(x + 0.4, y - 0.3, "!", ha="center", va="center", fontsize=9, color=colour)
         ax.set_xlim(-0.5, len(fields) - 0.5)
         ax.set_ylim(len(fields) - 0.5, -0.5)
         with plots.style():
-            ax.set_xticks(range(len(fields)), fields, rotation=45, ha="right", fontsize=7)
-            ax.set_yticks(range(len(fields)), fields if ax is row[0] else [""] * len(fields), fontsize=7)
+            ax.set_xticks(range(len(fields)), fields)
+            ax.set_yticks(range(len(fields)), fields)
             ax.tick_params(length=0)
             ax.grid(visible=False)
-            ax.set_xlabel("outer field", fontsize=8)
-            ax.set_title(RULES[name], loc="left", fontsize=8)
-    with plots.style():
-        row[0].set_ylabel("inner field", fontsize=8)
+        plots.name_axes(ax, "outer field", "inner field", title=words, zero=False, legend=False)
+    for ax in flat[len(RULES) :]:
+        made.delaxes(ax)
     return made
 
 
 RULES = {
     "rfc6040": "RFC 6040",
-    "rfc6040-compatibility": "RFC 6040,\ncompatibility",
+    "rfc6040-compatibility": "RFC 6040, compatibility",
     "rfc3168": "RFC 3168",
     "rfc4301": "RFC 4301",
     "paper": "the paper",

@@ -258,7 +258,7 @@ def spacing_ratio(run: Run) -> float:
 
 
 def drift(run: Run) -> float:
-    """Tokens gained a second and flow."""
+    """Tokens gained per second and flow."""
     found = run.json["stages"]["police"]
     return float(found["tokens"] - 1e5) / window_s(run)
 

@@ -280,7 +280,7 @@ def attacked(
     duration: float = 300.0,
     **more: Any,
 ) -> Scenario:
-    """Section V-B: attackers at ten times a fair share each, beside long flows and a few who read pages.
+    """Section V-B: attackers at ten times a fair share each, beside long flows and a few users of pages.
 
     Args:
         policer: with a cheat the strict dropper stands at the base station as well.
@@ -314,7 +314,7 @@ def attacked(
         stages = {HONEST: dict(REPORTS), CHEAT: disguise, LEGACY: {}}[kind]
     marker = queue(o, scheme)
     if policer is not None and policer.action == DEMOTE:
-        # one class for everybody, so that nothing but the sanction decides who waits
+        # one class for everybody, so that nothing but the sanction decides which packets wait
         groups = {name: {**table, "class": USUAL} for name, table in groups.items()}
         marker["scheduler"] = {"kind": "strict", "order": [USUAL, LATE]}
     return bulk(

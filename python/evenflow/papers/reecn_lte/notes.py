@@ -215,7 +215,7 @@ def register(claims: Claims) -> None:
             said.append(f"{upper}: {short(got)} marks, {short(spot.of(m.of_group(net.PREMIUM)))} Mbit/s")
         return (
             "Above its upper threshold RED marks with a probability that rises to 1 for every class (gentle), or marks "
-            "all (hard); with a threshold that the queue does not reach (far) a class of p = 0 is not marked there. "
+            "all (hard); with a threshold of twice as many packets (far) it gets there less often. "
             + "; ".join(said)
             + f". {beside(built(o)['c59'], data)}"
         )

@@ -20,7 +20,7 @@ RATES = {
     "B": (10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4),
 }
 RATES_QUICK = {"A": (0.1, 0.25, 1.0, 8.0), "B": (30.0, 300.0, 1e4)}
-"""Fig. 5; the paper gives no values. A in tokens, B in bytes a second."""
+"""Fig. 5; the paper gives no values. A in tokens, B in bytes per second."""
 STARTS = {
     "A": (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0),
     "B": (2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5),
@@ -172,7 +172,7 @@ def over_radio(o: Options, n: int, radio: net.Table, seconds: float) -> dict[str
 
 
 SANCTIONS = ("none", "drop-one", "drop-while-empty", "block", "probability", "class")
-"""What is done to packets of those who have no tokens; "class" lets them go last."""
+"""What is done to packets of users without tokens; "class" lets them go last."""
 
 
 def sanctioning(name: str, n: int) -> Policer | None:
