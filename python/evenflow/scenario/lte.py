@@ -191,7 +191,8 @@ def lte(
         }
         if made[name]["traffic"].get("kind") not in ("cbr", "poisson", "ping"):
             mine = table.get("tcp", {})
-            if "ecn" in mine and "conex" not in mine:  # a sender that gets marks otherwise reports nothing unless its group says so
+            # a sender that gets marks otherwise reports nothing unless its group says so
+            if "ecn" in mine and "conex" not in mine:
                 tcp.pop("conex", None)
             made[name]["tcp"] = {**tcp, **mine}
     tree = {"title": "LTE user plane", "duration": "300 s", "warmup": "0 s", **more}

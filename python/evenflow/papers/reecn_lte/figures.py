@@ -228,8 +228,15 @@ def dots(
             ticks(ax, [said(x, value) for value in places])
             title = f"{next(letters)}  {in_words(of, rows)}" if rows else next(letters)
             plots.name_axes(ax, "", words, title=title, zero=not words.startswith(FI), legend=False)
+            room(ax)
     below(made)
     return made
+
+
+def room(ax: Axes) -> None:
+    """Room above the highest point of an axis from zero."""
+    if ax.get_ylim()[0] == 0:
+        ax.set_ylim(0, 1.1 * ax.dataLim.y1)
 
 
 def ticks(ax: Axes, words: Sequence[str]) -> None:
@@ -389,12 +396,12 @@ def fig14(table: Table) -> Figure:
 
 
 def fig15(table: Table) -> Figure:
-    """Pages and round trips by sanction; the first category has no attack."""
+    """Pages and waits by sanction; the first category has no attack."""
     lab = Lab(table)
     panels: Panels = (
         ("median time of a page (s)", measures.page_median),
         ("95th percentile (s)", measures.page_p95),
-        ("mean round trip (s)", measures.round_trip),
+        ("mean wait at R2, beside 600 ms of path (ms)", measures.wait_ms),
     )
     made, (row,) = grid_of(1, len(panels), 3.7, 3.2)
     places = combinations(lab, ("attack", "sanction"))
@@ -405,6 +412,7 @@ def fig15(table: Table) -> Figure:
             points(ax, [at + 0.15 * number for at, _ in there], [s.of(measure) for _, s in there], said("n", n), number)
         ticks(ax, [said("sanction", it["sanction"]) if it["attack"] else "no attack" for it in places])
         plots.name_axes(ax, "", words, title=letter, legend=False)
+        room(ax)
     below(made)
     return made
 

@@ -205,10 +205,10 @@ def page_p95(run: Run) -> float | None:
     return None if value is None else float(value)
 
 
-def round_trip(run: Run) -> float:
-    """The path's round trip and the mean wait of the long flows at R2, s."""
+def wait_ms(run: Run) -> float:
+    """Mean wait of the long flows' packets at R2, ms: what a round trip has beyond the path's."""
     classes = run.json["links"][LINK]["classes"]
-    return RTT_S + float(classes.get(PHONES, classes.get(USUAL))["queue_delay_s_mean"])
+    return 1e3 * float(classes.get(PHONES, classes.get(USUAL))["queue_delay_s_mean"])
 
 
 def levels(run: Run, stage: str, what: str, group: str) -> tuple[Floats, Floats]:
