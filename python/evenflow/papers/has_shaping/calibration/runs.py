@@ -3,8 +3,8 @@ printed.
 
 Of scenario 1 only CNG and fr are read: its runs carry Tables 2 and 3 as well. Seeds are others than the tables'.
 
-The distance of a choice is the mean over cells of |ln((measured + e)/(printed + e))|; e is one event: a fall in 180 s for
-CNG, a chunk in 90 for fr, a second in 180 for IF, and nothing for IS and V, which are never zero.
+The distance of a choice is the mean over cells of |ln((measured + e)/(printed + e))|; e is one event: a fall in 180 s
+for CNG, a chunk in 90 for fr, a second in 180 for IF, and nothing for IS and V, which are never zero.
 """
 
 from __future__ import annotations
