@@ -20,7 +20,7 @@ BUILT := $(VENV)/.built
 DEPENDENCIES := $(VENV)/.dependencies
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture fuzz mutants bounds test-rust test-python lint format bench papers ledger carry sensitivity evidence validate curves generate clean check-tools
+.PHONY: help setup demo test torture fuzz fuzz-rust mutants bounds test-rust test-python lint format bench papers ledger carry sensitivity evidence validate curves generate clean check-tools
 
 help: ## what can be done
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +68,12 @@ torture: $(BUILT) ## the store: shared, killed, damaged, with failing disks and 
 
 fuzz: $(BUILT) ## scenarios nobody would write, for SECONDS=600 from SEED=1; failures are kept in out/fuzz
 	$(BIN)/python tests/fuzz/fuzz.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
+
+fuzz-rust: | check-tools ## decoder, both ends of a connection and queues by bytes, SECONDS=60 each (TARGETS=…); nightly Rust, cargo-fuzz
+	@PATH="$(dir $(CARGO)):$$PATH" cargo +nightly fuzz --version >/dev/null 2>&1 || { echo "This needs nightly Rust and cargo-fuzz: rustup toolchain install nightly --profile minimal && cargo install cargo-fuzz --locked." >&2; exit 1; }
+	@for target in $(or $(TARGETS),decoder endpoints queue); do \
+		PATH="$(dir $(CARGO)):$$PATH" cargo +nightly fuzz run --target-dir target/fuzz $$target -- \
+			-max_total_time=$(or $(SECONDS),60) -max_len=4096 -print_final_stats=1 || exit 1; done
 
 mutants: $(BUILT) ## change the code (FILES=…, COUNT=60) and see whether a test notices; survivors are explained in tests/mutants.toml
 	$(BIN)/python tools/mutate.py $(FILES) --count $(or $(COUNT),60) --seed $(or $(SEED),1)

@@ -5,7 +5,7 @@ packet and its acknowledgement), flows, rates, buffers, an acknowledgement for e
 processing time at the hosts. The fair figure is bottleneck packets per CPU-second: packet-hops flatter whoever
 simulates more hops.
 A speed means little without what the packets did, so loss, useful packets and the shares of flows stand beside it.
-A second table says what each mechanism costs: mechanisms.py.
+A second table says what each mechanism costs: mechanisms.py. A third, what policing a network costs: networks.py.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import mechanisms
+import networks
 from measuring import Spread, bench_run_binary, instructions_per_packet, say, table
 from peers import MSS_BYTES, ROOT, Dumbbell, Finished, NotComparableError, Ns2, Ns3, measure, quantity
 
@@ -473,6 +474,7 @@ class Result:
     turnover: list[Turnover] = field(default_factory=list)
     instructions: dict[str, float] = field(default_factory=dict)
     mechanisms: mechanisms.Costs | None = None
+    networks: networks.Costs | None = None
 
 
 def machine() -> str:
@@ -510,6 +512,8 @@ def report(result: Result) -> str:
         parts += works_sections(result)
     if result.mechanisms is not None:
         parts += mechanisms.section(result.mechanisms)
+    if result.networks is not None:
+        parts += networks.section(result.networks)
     return "\n\n".join(parts)
 
 
@@ -555,16 +559,18 @@ def works_sections(result: Result) -> list[str]:
     return [*parts, "## Targets", "\n".join(f"- {line}" for line in targets(result))]
 
 
-def tables_wanted(arguments: argparse.Namespace) -> tuple[bool, bool]:
-    """Whether the works and whether the mechanisms: what is named alone leaves the other table out."""
-    works = "works" not in arguments.skip and (bool(arguments.work) or not arguments.mechanism)
-    costs = "mechanisms" not in arguments.skip and (bool(arguments.mechanism) or not arguments.work)
-    return works, costs
+def tables_wanted(arguments: argparse.Namespace) -> tuple[bool, bool, bool]:
+    """Whether the works, the mechanisms and the networks: what is named alone leaves the other tables out."""
+    named = {"works": arguments.work, "mechanisms": arguments.mechanism, "networks": arguments.network}
+    every = not any(named.values())
+    works, costs, policed = (name not in arguments.skip and (every or bool(own)) for name, own in named.items())
+    return works, costs, policed
 
 
 def bench(arguments: argparse.Namespace) -> Result:
-    works, costs = tables_wanted(arguments)
+    works, costs, policed = tables_wanted(arguments)
     swaps = mechanisms.chosen(mechanisms.swaps(), arguments.mechanism or ()) if costs else []
+    pairs = networks.chosen(arguments.network or ()) if policed else []
     probe = evenflow({**load("W1"), "duration": "1 ms"}).record
     if probe["build_profile"] != "release":
         raise SystemExit(
@@ -582,6 +588,10 @@ def bench(arguments: argparse.Namespace) -> Result:
     if costs:
         say("mechanisms ...")
         result.mechanisms = mechanisms.costs(swaps, binary, arguments.quick)
+        result.calibration_s.append(calibrate())
+    if policed:
+        say("networks ...")
+        result.networks = networks.costs(pairs, binary, arguments.quick)
         result.calibration_s.append(calibrate())
     return result
 
@@ -642,9 +652,15 @@ def main() -> None:
         help="this mechanism's cost, or those of a room such as queue, and no works (may be repeated)",
     )
     parser.add_argument(
+        "--network",
+        action="append",
+        metavar="NAME",
+        help="what policing this network costs, w2 or chain, and nothing else (may be repeated)",
+    )
+    parser.add_argument(
         "--skip",
         action="append",
-        choices=("ns-2", "ns-3", "works", "mechanisms"),
+        choices=("ns-2", "ns-3", "works", "mechanisms", "networks"),
         default=[],
         help="leave a simulator or a table out",
     )

@@ -65,8 +65,10 @@ def bench_run_binary() -> Path | str:
     return target / "release" / "examples" / "bench_run"
 
 
-def instructions_per_packet(binary: Path, scenario: Path, durations_s: tuple[float, float], seed: int) -> float:
-    """Exact instructions a bottleneck packet: the difference of two run lengths under callgrind, in simulated s.
+def instructions_per_packet(
+    binary: Path, scenario: Path, durations_s: tuple[float, float], seed: int, link: str = "bottleneck"
+) -> float:
+    """Exact instructions a packet of a link: the difference of two run lengths under callgrind, in simulated s.
 
     Raises:
         RuntimeError: callgrind reported no count, or no packet was delivered between the two lengths.
@@ -83,9 +85,9 @@ def instructions_per_packet(binary: Path, scenario: Path, durations_s: tuple[flo
         collected = re.search(r"Collected : (\d+)", done.stderr)
         if collected is None:
             raise RuntimeError(f"callgrind reported no count: {done.stderr[-500:]}")
-        packets = json.loads(done.stdout)["links"]["bottleneck"]["delivered_packets"]
+        packets = json.loads(done.stdout)["links"][link]["delivered_packets"]
         counts.append((int(collected.group(1)), int(packets)))
     (few_instructions, few), (many_instructions, many) = counts
     if many == few:
-        raise RuntimeError(f"{scenario.name}: nothing passed the bottleneck between {durations_s} s")
+        raise RuntimeError(f"{scenario.name}: nothing passed {link} between {durations_s} s")
     return (many_instructions - few_instructions) / (many - few)

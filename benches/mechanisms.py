@@ -344,8 +344,8 @@ def run(scenario: ef.Scenario) -> Mapping[str, Any]:
     return scenario.run(SEED).json
 
 
-def _per_packet(record: Mapping[str, Any]) -> float:
-    return float(record["cpu_s"] / record["links"]["bottleneck"]["delivered_packets"])
+def _per_packet(record: Mapping[str, Any], link: str) -> float:
+    return float(record["cpu_s"] / record["links"][link]["delivered_packets"])
 
 
 def _cost(swap: Swap, ratios: Sequence[float], record: Mapping[str, Any], instructions: float | None) -> Cost:
@@ -363,7 +363,9 @@ def _cost(swap: Swap, ratios: Sequence[float], record: Mapping[str, Any], instru
     )
 
 
-def pairs_of(base: ef.Scenario, other: ef.Scenario, pairs: int, run: Run) -> tuple[list[float], list[float], Any]:
+def pairs_of(
+    base: ef.Scenario, other: ef.Scenario, pairs: int, run: Run, link: str = "bottleneck"
+) -> tuple[list[float], list[float], Any]:
     """Runs in turn, each pair beginning with the other one: ratios of CPU a packet, the base's, the other's record."""
     ratios, own = [], []
     record: Mapping[str, Any] = {}
@@ -371,19 +373,21 @@ def pairs_of(base: ef.Scenario, other: ef.Scenario, pairs: int, run: Run) -> tup
         first, second = (base, other) if pair % 2 == 0 else (other, base)
         records = run(first), run(second)
         reference, record = records if pair % 2 == 0 else (records[1], records[0])
-        own.append(_per_packet(reference))
-        ratios.append(_per_packet(record) / own[-1])
+        own.append(_per_packet(reference, link))
+        ratios.append(_per_packet(record, link) / own[-1])
     return ratios, own, record
 
 
-def count_instructions(binary: Path, trees: Sequence[ef.Scenario], durations_s: tuple[float, float]) -> list[float]:
+def count_instructions(
+    binary: Path, trees: Sequence[ef.Scenario], durations_s: tuple[float, float], link: str = "bottleneck"
+) -> list[float]:
     """Instructions a packet of each scenario. They are exact, so that several may be counted at once."""
     with tempfile.TemporaryDirectory() as folder:
 
         def count(job: tuple[int, ef.Scenario]) -> float:
             path = Path(folder) / f"{job[0]}.toml"
             path.write_text(toml(job[1].tree), encoding="utf-8")
-            return instructions_per_packet(binary, path, durations_s, SEED)
+            return instructions_per_packet(binary, path, durations_s, SEED, link)
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             return list(pool.map(count, enumerate(trees)))

@@ -270,7 +270,7 @@ class Worker:
             self.process = context.Process(target=work, args=(theirs,), daemon=True)
             self.process.start()
             theirs.close()
-            limit = 30.0
+            limit = 120.0  # imports, on a machine that does much else
         else:
             limit = STOP_S + KILL_S
         stage = "validating"

@@ -101,21 +101,23 @@ def test_rows_are_chosen_by_name_or_room(costs: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "works", "mechanisms"),
+    ("given", "wanted"),
     [
-        ({}, True, True),
-        ({"work": ["W1"]}, True, False),
-        ({"mechanism": ["pie"]}, False, True),
-        ({"work": ["W1"], "mechanism": ["pie"]}, True, True),
-        ({"skip": ["works"]}, False, True),
-        ({"skip": ["mechanisms", "ns-3"]}, True, False),
+        ({}, (True, True, True)),
+        ({"work": ["W1"]}, (True, False, False)),
+        ({"mechanism": ["pie"]}, (False, True, False)),
+        ({"network": ["chain"]}, (False, False, True)),
+        ({"work": ["W1"], "mechanism": ["pie"]}, (True, True, False)),
+        ({"skip": ["works"]}, (False, True, True)),
+        ({"skip": ["mechanisms", "ns-3"]}, (True, False, True)),
+        ({"network": ["w2"], "skip": ["networks"]}, (False, False, False)),
     ],
 )
-def test_what_is_named_leaves_the_other_table_out(
-    bench: Any, given: dict[str, Any], works: bool, mechanisms: bool
+def test_what_is_named_leaves_the_other_tables_out(
+    bench: Any, given: dict[str, Any], wanted: tuple[bool, bool, bool]
 ) -> None:
-    arguments = bench.argparse.Namespace(**{"work": None, "mechanism": None, "skip": [], **given})
-    assert bench.tables_wanted(arguments) == (works, mechanisms)
+    arguments = bench.argparse.Namespace(**{"work": None, "mechanism": None, "network": None, "skip": [], **given})
+    assert bench.tables_wanted(arguments) == wanted
 
 
 def test_what_callgrind_runs_is_the_same_scenario(costs: Any) -> None:

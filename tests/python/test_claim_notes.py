@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from evenflow import papers
 from evenflow.claims import Check, Claim, Data, Judgement, judge, judge_claim
@@ -152,7 +153,7 @@ class Short(dict[str, Table]):
 
 
 def perturbed(record: Record, key: str) -> Record:
-    """The same record with every number between half and three halves of itself."""
+    """The same record with every number, those of series too, between half and three halves of itself."""
     rng = random.Random(zlib.crc32(key.encode()))
 
     def other(value: Any) -> Any:
@@ -164,7 +165,11 @@ def perturbed(record: Record, key: str) -> Record:
             return (value or 0.01) * rng.uniform(0.5, 1.5)
         return value
 
-    return Record(json.dumps(other(record.json)), "", record._series)
+    def scaled(values: bytes) -> bytes:
+        return (np.frombuffer(values, "<f8") * rng.uniform(0.5, 1.5)).tobytes()
+
+    series = {name: (times, scaled(values)) for name, (times, values) in record._series.items()}
+    return Record(json.dumps(other(record.json)), "", series)
 
 
 def others(data: Short) -> dict[str, Table]:

@@ -305,7 +305,7 @@ def test_no_colours_or_bars_in_a_pipe(work: Path) -> None:
     assert err == ""
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals: run it under WSL")
 @pytest.mark.parametrize(("sleep", "bar"), [("0.5", True), ("0.01", False)])
 def test_a_bar_only_on_a_terminal_and_only_if_it_takes_long(work: Path, sleep: str, bar: bool) -> None:
     import os

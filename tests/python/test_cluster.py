@@ -27,7 +27,7 @@ from evenflow.scenario import Scenario
 from evenflow.study import Progress, Study, Table, run_study
 from test_store import count
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX signals: run it under WSL")
 
 
 def needs(package: str) -> pytest.MarkDecorator:

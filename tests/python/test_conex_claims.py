@@ -52,8 +52,6 @@ def test_what_no_run_can_deny_is_counted_apart(name: str) -> None:
 @pytest.mark.parametrize("experiment", [e.id for e in PAPER.experiments])
 def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
     found = PAPER.experiment(experiment)
-    if experiment == "conex-fig06":
-        pytest.importorskip("evenflow")
     runs = made(experiment, True)
     if found.figure is not None:
         with style():

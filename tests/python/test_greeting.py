@@ -105,7 +105,7 @@ def test_completion_of_commands_and_names() -> None:
     assert "describe" in fish
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash was not found; install it")
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed (sudo apt-get install bash)")
 def test_completion_is_installed(work: Path) -> None:
     kept = environment(HOME=str(work))
     subprocess.run([*COMMAND, "--install-completion", "bash"], env=kept, capture_output=True, check=True)
@@ -268,9 +268,9 @@ def test_eighty_columns(arguments: tuple[object, ...], work: Path) -> None:
     (work / "wide.toml").write_text(SMALL + WIDE, encoding="utf-8")
     lines = on_a_terminal(*arguments, cwd=work)
     assert max(map(len, lines)) <= 80 or arguments[0] == "describe"  # but for its line to copy
-    text = "\n".join(lines)
+    text, wide = "\n".join(lines), " ".join(on_a_terminal(*arguments, columns=400, cwd=work))
     for word in ("throughput", "utilisation", "bottleneck", "observable", "simulated", "experiments"):
-        if word in " ".join(on_a_terminal(*arguments, columns=400, cwd=work)):
+        if word in wide:
             assert word in text, word
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,43 @@ def test_an_import_is_quick_and_draws_nothing_heavy_in() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, env=environment(), capture_output=True, text=True)
     assert int(done.stdout) == 0, "no paper is imported before it is asked for"
+
+
+HOW = (
+    "apt-get install",
+    "pip install",
+    "rustup.rs",
+    "run it on Linux",
+    "run it under WSL",
+    "run this test alone",
+    "make ",
+)
+"""What a reader can do about a test that was skipped."""
+
+
+def skips(text: str) -> Iterator[tuple[int, str | None]]:
+    """Line and reason of each skip; None where another function says the reason."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr not in ("skip", "skipif", "importorskip"):
+            continue
+        said = [key.value for key in node.keywords if key.arg == "reason"]
+        said += node.args[:1] if node.func.attr == "skip" and not said else []
+        if said and isinstance(said[0], ast.Name):
+            yield node.lineno, None
+        else:
+            parts = [part for one in said for part in ast.walk(one) if isinstance(part, ast.Constant)]
+            yield node.lineno, "".join(str(part.value) for part in parts)
+
+
+@pytest.mark.parametrize("file", sorted(Path(__file__).parent.glob("test_*.py")), ids=lambda file: str(file.name))
+def test_a_skip_says_how_to_have_it_run(file: Path) -> None:
+    for line, reason in skips(file.read_text(encoding="utf-8")):
+        assert reason is None or any(way in reason for way in HOW), f"{file.name}:{line}: {reason!r}"
+
+
+def test_a_skip_that_does_not_say_would_be_found() -> None:
+    text = 'import pytest\npytest.skip("no cc")\npytest.importorskip("x")\npytest.skip(reason)\n'
+    text += '@pytest.mark.skipif(True, reason=f"{x} is not there (sudo apt-get install x)")\ndef f(): ...\n'
+    assert list(skips(text)) == [(2, "no cc"), (3, ""), (4, None), (5, " is not there (sudo apt-get install x)")]

@@ -11,7 +11,7 @@ import pytest
 from conftest import FAKE, SMALL, spawn
 from test_store import count
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX signals: run it under WSL")
 
 
 def interrupt_when(process: object, ready: object) -> tuple[str, str, float]:

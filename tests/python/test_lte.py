@@ -98,6 +98,85 @@ def test_what_contradicts_itself_is_refused(given: dict[str, Any], path: str) ->
     assert any(at.startswith(path) for at, _ in found.value.errors), found.value.errors
 
 
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"users": "ten"}, "users"),
+        ({"users": None}, "users"),
+        ({"users": NAN}, "users"),
+        ({"users": 1_000_001}, "users"),
+        ({"per_cell": 0}, "per_cell"),
+        ({"per_cell": "5"}, "per_cell"),
+        ({"hops": 5.0}, "hops"),
+        ({"hops": True}, "hops"),
+        ({"hops": NAN}, "hops"),
+        ({"scheme": None}, "scheme"),
+        ({"scheme": ["ecn"]}, "scheme"),
+        ({"flavour": 1}, "flavour"),
+        ({"deployment": {}}, "deployment"),
+        ({"groups": ["a"]}, "groups"),
+        ({"groups": {}}, "groups"),
+        ({"groups": "phones"}, "groups"),
+        ({"groups": {1: {}}}, "groups"),
+        ({"groups": {"a": None}}, "groups.a"),
+        ({"groups": {"a": [1]}}, "groups.a"),
+        ({"groups": {"a": "bulk"}}, "groups.a"),
+        ({"groups": {"a": {"traffic": None}}}, "groups.a.traffic"),
+        ({"groups": {"a": {"traffic": [1]}}}, "groups.a.traffic"),
+        ({"groups": {"a": {"traffic": {}}}}, "groups.a.traffic.kind"),
+        ({"groups": {"a": {"traffic": {"kind": ["cbr"]}}}}, "groups.a.traffic.kind"),
+        ({"groups": {"a": {"traffic": {"kind": "cbr", "rate": NAN}}}}, "groups.a.traffic.rate"),
+        ({"groups": {"a": {"tcp": "cubic"}}}, "groups.a.tcp"),
+        ({"groups": {"a": {"tcp": None}}}, "groups.a.tcp"),
+        ({"groups": {"a": {"users": "5"}}}, "groups.a.users"),
+        ({"groups": {"a": {"direction": ["up"]}}}, "groups.a.direction"),
+        ({"rate": "-1 Mbit/s"}, "rate"),
+        ({"rate": NAN}, "rate"),
+        ({"rate": None}, "rate"),
+        ({"bottleneck": "0 bit/s"}, "bottleneck"),
+        ({"delay": "-1 ms"}, "delay"),
+        ({"delay": object()}, "delay"),
+        ({"policer": "A"}, "policer"),
+        ({"policer": True}, "policer"),
+        ({"policer": {}}, "stages.police.kind"),
+        ({"dropper": ["strict"]}, "dropper"),
+        ({"dropper": {"kind": "auditr"}}, "stages.drop.kind"),
+        ({"gateway": "police", "deployment": "infrastructure"}, "gateway"),
+        ({"gateway": {"mode": [1]}, "deployment": "infrastructure"}, "stages.gateway.mode"),
+        ({"report": [], "deployment": "infrastructure"}, "report"),
+        ({"report": {"every": "0 s"}, "deployment": "infrastructure"}, "stages.report.every"),
+        ({"queue": "red"}, "queue"),
+        ({"queue": []}, "queue"),
+        ({"radio": "lossy"}, "radio"),
+        ({"radio": {"rate": "-1 Mbit/s"}}, "links.radio.rate"),
+        ({"radio": {"loss": NAN}}, "links.radio.loss"),
+        ({"links": None}, "links"),
+        ({"stages": [1]}, "stages"),
+        ({"duration": NAN}, "duration"),
+        ({"durtion": "3 s"}, "durtion"),
+    ],
+)
+def test_bad_input_is_told_with_its_path(given: dict[str, Any], path: str) -> None:
+    """One error, of the package's own kind, by the name of what was given."""
+    with pytest.raises(ef.ScenarioError) as found:
+        ef.lte(**given)
+    assert [at for at, _ in found.value.errors] == [path]
+    assert all(reason for _, reason in found.value.errors)
+
+
+def test_what_is_wrong_with_several_is_said_at_once() -> None:
+    with pytest.raises(ef.ScenarioError) as found:
+        ef.lte({"a": {"traffic": None}, "b": 3}, policer="A", queue=[], hops=1.5)
+    assert [at for at, _ in found.value.errors] == ["groups.a.traffic", "groups.b", "policer", "queue", "hops"]
+
+
+def test_a_million_phones_are_a_scenario() -> None:
+    assert ef.lte(users=1_000_000).tree["groups"]["phones"]["users"] == 1_000_000
+
+
 @pytest.mark.parametrize("sack", [True, False])
 def test_a_counter_of_three_bits_is_not_read_too_high_after_a_hole(sack: bool) -> None:
     """Each mark is told once: the ACK that fills a hole covers what duplicate ACKs have shown before."""

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+pytestmark = pytest.mark.skipif(
+    shutil.which("make") is None, reason="make is not installed (sudo apt-get install make)"
+)
 
 
 def tool(folder: Path, name: str, script: str) -> None:

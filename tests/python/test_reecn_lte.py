@@ -8,14 +8,15 @@ from functools import cache
 
 import pytest
 from evenflow.claims import Entry, judge_claim
-from evenflow.papers.reecn_lte import PAPER, measures, network, runs
+from evenflow.papers.reecn_lte import PAPER, measures, network
 from evenflow.papers.reecn_lte.choices import OPTIONS, Options
+from evenflow.papers.reecn_lte.experiments import experiments
 from evenflow.plots import style, svg
 from evenflow.study import Point, Study, Table, run_study
 
 BY_ID = {claim.id.removeprefix("reecn_lte-"): claim for claim in PAPER.claims}
-EXACT = ("c01", "c02", "c22", "c23", "c24")
-"""Claims on x-gtp that need no sampling."""
+EXACT = ("c01", "c02", "c05", "c22", "c23", "c24")
+"""Claims that need no sampling."""
 
 
 @cache
@@ -52,7 +53,7 @@ def test_every_point_can_run(experiment: str) -> None:
 def test_every_value_of_an_option_changes_some_scenario(option: object) -> None:
     def hashes(o: Options) -> set[str]:
         names = ("fig07", "fig11", "x-int")
-        return {p.scenario.hash for e in runs.experiments(o) if e.id[10:] in names for p in e.points("quick")}
+        return {p.scenario.hash for e in experiments(o) if e.id[10:] in names for p in e.points("quick")}
 
     base = hashes(Options())
     for value in option.values[1:]:  # type: ignore[attr-defined]
@@ -60,8 +61,9 @@ def test_every_value_of_an_option_changes_some_scenario(option: object) -> None:
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_reports_hold_exactly(name: str) -> None:
-    assert judged(name, {"reecn_lte-x-gtp": made("x-gtp")}).literal.verdict == "holds"
+def test_what_adds_up_holds_exactly(name: str) -> None:
+    data = {experiment: made(experiment.removeprefix("reecn_lte-")) for experiment in BY_ID[name].experiments}
+    assert judged(name, data).literal.verdict == "holds"
 
 
 def test_reports_are_not_exact_before_the_last_has_come() -> None:
@@ -91,7 +93,7 @@ def test_an_attack_is_ten_fair_shares_each() -> None:
     "experiment", ["fig05", "fig08", "fig11", "fig12", "fig13", "fig16", "x-int", "x-cust", "x-bleach"]
 )
 def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
-    found = next(e for e in runs.experiments(replace(Options(), duration=120.0)) if e.id == f"reecn_lte-{experiment}")
+    found = next(e for e in experiments(replace(Options(), duration=120.0)) if e.id == f"reecn_lte-{experiment}")
     points = [Point(p.labels, p.scenario.set("duration", "30 s")) for p in found.points("quick")]
     table = run_study(Study(points, [1]), store=None, jobs=1)
     assert found.figure is not None

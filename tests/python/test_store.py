@@ -164,7 +164,7 @@ def count(folder: Path) -> int:
         return 0
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX signals: run it under WSL")
 def test_kill_9_loses_nothing_finished_and_nothing_is_repeated(work: Path) -> None:
     (work / "f.toml").write_text("sleep = 0.05\n" + FAKE + "[sweep]\nreplications = 60\n")
     folder = work / "out" / "store"
@@ -183,7 +183,7 @@ def test_kill_9_loses_nothing_finished_and_nothing_is_repeated(work: Path) -> No
     assert f"{kept} of them from the store" in out
 
 
-@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="needs RLIMIT_FSIZE")
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no limit on file sizes: run it on Linux")
 def test_no_space_is_said_and_what_was_kept_stays(work: Path) -> None:
     """A limit on file sizes stands for a full disk: SQLite and the system report it the same way."""
     (work / "f.toml").write_text(FAKE + "[sweep]\nreplications = 400\n")
@@ -231,6 +231,28 @@ def test_files_are_whole_or_not_there(work: Path, monkeypatch: pytest.MonkeyPatc
         write_whole(target, b"new and longer")
     assert target.read_bytes() == b"old"
     assert list(work.iterdir()) == [target]
+
+
+def test_ctrl_c_while_a_file_is_written_leaves_nothing(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(work / "file", b"x")
+    assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", ".", "/", "nul\0", "\ud800"])
+def test_what_is_no_name_of_a_file_is_a_sentence(work: Path, name: str) -> None:
+    with pytest.raises(StoreError, match="cannot be written"):
+        write_whole(Path(name), b"x")
+
+
+def test_a_long_name_of_letters_of_four_bytes(work: Path) -> None:
+    path = work / ("\U0001f600" * 60)
+    write_whole(path, b"x")
+    assert path.read_bytes() == b"x"
 
 
 def test_an_unusable_folder_is_a_sentence(work: Path, fake: ModuleType) -> None:
@@ -527,7 +549,7 @@ def test_results_folders_are_swept_too(work: Path) -> None:
     assert sorted(p.name for p in (work / "out").iterdir()) == [".hidden", "file"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX permissions: run it under WSL")
 @pytest.mark.parametrize("mask", [0o077, 0o027, 0o002])
 def test_permissions_follow_the_umask(work: Path, fake: ModuleType, mask: int) -> None:
     before = os.umask(mask)
@@ -597,7 +619,7 @@ os._exit(0)
         path.chmod(0o755)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX permissions: run it under WSL")
 @pytest.mark.parametrize("published", ["closed", "log"], indirect=True)
 def test_a_read_only_store_is_read_and_exported(published: Path, work: Path) -> None:
     before = {p: (p.stat().st_mtime_ns, p.stat().st_size) for p in published.rglob("*")}
@@ -608,7 +630,7 @@ def test_a_read_only_store_is_read_and_exported(published: Path, work: Path) -> 
     assert before == {p: (p.stat().st_mtime_ns, p.stat().st_size) for p in published.rglob("*")}
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX permissions: run it under WSL")
 def test_a_read_only_store_without_the_runs_is_a_sentence(published: Path, work: Path) -> None:
     done = as_nobody(work, "study", "f.toml", "--out", "results", "--replications", 20)
     assert done.returncode == 1
@@ -619,7 +641,7 @@ def test_a_read_only_store_without_the_runs_is_a_sentence(published: Path, work:
     assert "cannot be written, and holds no runs" in empty.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX permissions: run it under WSL")
 def test_a_damaged_read_only_store_is_a_sentence(published: Path, work: Path) -> None:
     file = published / "runs.sqlite3"
     file.chmod(0o644)

@@ -20,7 +20,7 @@ from evenflow.run import locks
 from evenflow.run.store import Store
 from test_store import count, result
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX signals: run it under WSL")
 
 
 def computed(log: Path) -> Counter[tuple[str, str]]:

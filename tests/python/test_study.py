@@ -114,7 +114,7 @@ def test_frames(table: Table) -> None:
     assert "wall_s" not in frame.columns
     assert {"engine", "wall_s", "cpu_s"} <= set(table.frame(provenance=True).columns)
     assert table.frame(lists=True)["groups.light.users_goodput_bps"].to_list()[0] == [1.0, 2.0]
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed: .venv/bin/pip install pandas")
     assert isinstance(table.pandas(), pandas.DataFrame)
     assert table.pandas().shape == frame.shape
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 from conftest import ROOT, environment
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and a shim under glibc")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and puts a shim under glibc: run it on Linux")
 
 
 @pytest.mark.parametrize("part", ["share", "kills", "races", "flips", "io", "power"])

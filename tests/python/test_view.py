@@ -321,6 +321,13 @@ def test_a_follower_for_each_where_all_are_too_many(monkeypatch: pytest.MonkeyPa
     assert "1 of the 2 users who watch" in missing[0]
 
 
+@pytest.mark.parametrize("path", ["", "in_the_way/view.html", "in_the_way/deeper/view.html"])
+def test_a_page_that_cannot_be_written_is_a_sentence(work: Path, path: str) -> None:
+    (work / "in_the_way").write_text("a file")
+    with pytest.raises(ef.StoreError, match="cannot be written"):
+        ef.Scenario(tomllib.loads(SMALL)).run(1).view(path, again=False)
+
+
 # --- Ways in -------------------------------------------------------------------------------------------------------
 
 
@@ -358,10 +365,11 @@ def test_a_page_is_known_by_its_record(small: Record, tmp_path: Path) -> None:
 # --- The script ----------------------------------------------------------------------------------------------------
 
 NODE = shutil.which("node")
+PATIENCE_S = 120
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@pytest.mark.skipif(NODE is None, reason="node is not installed (sudo apt-get install nodejs)")
 def test_what_the_script_works_out() -> None:
     done = subprocess.run(
         [str(NODE), str(HERE / "view_check.js"), str(SCRIPT)], capture_output=True, text=True, timeout=60
@@ -372,7 +380,7 @@ def test_what_the_script_works_out() -> None:
 @pytest.fixture
 def browse(tmp_path: Path) -> Iterator[Any]:
     if CHROMIUM is None:
-        pytest.skip("no Chromium is installed")
+        pytest.skip("Chromium is not installed (sudo apt-get install chromium)")
 
     probe = (HERE / "view_probe.js").read_text(encoding="utf-8")
 
@@ -385,12 +393,19 @@ def browse(tmp_path: Path) -> Iterator[Any]:
                 [str(CHROMIUM), *options, "--virtual-time-budget=4000", "--dump-dom", page.as_uri()],
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=PATIENCE_S,
             )
         except subprocess.TimeoutExpired:
-            pytest.skip("Chromium does not answer here")
+            pytest.skip(
+                f"Chromium gave no page within {PATIENCE_S} s: the machine is too busy; run this test alone: "
+                ".venv/bin/python -m pytest tests/python/test_view.py -k browser"
+            )
         if not done.stdout.strip():
-            pytest.skip("Chromium does not start here")
+            said = done.stderr.strip().splitlines() or ["no word"]
+            pytest.skip(
+                f"Chromium ended with {done.returncode} and no page: {said[-1]} (a container may forbid it; where "
+                "libraries are missing: sudo apt-get install --reinstall chromium)"
+            )
         (body,) = [attributes for tag, attributes in Page(done.stdout).elements if tag == "body"]
         assert "data-fault" not in body, body["data-fault"]
         found: dict[str, Any] = json.loads(body["data-seen"] or "")

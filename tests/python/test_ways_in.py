@@ -342,7 +342,7 @@ def test_a_ledger_damaged_by_hand(cli: Cli, work: Path, key: str, value: object,
     assert done.code in (0, 1, 2)
 
 
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="this system has no /proc: run it on Linux")
 def test_a_folder_that_cannot_be_written_is_named_itself(cli: Cli, small: Path) -> None:
     said = cli("run", small, "--out", "/proc/x").err
     assert said.startswith("evenflow: /proc/x cannot be written")

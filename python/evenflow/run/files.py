@@ -32,12 +32,13 @@ def write_whole(path: Path, data: bytes | memoryview) -> None:
     Its permissions are those of any new file: what the umask leaves.
 
     Raises:
-        StoreError: no space, no permission, a folder in the way.
+        StoreError: no space, no permission, a folder in the way, no name.
     """
     temporary: Path | None = None
     try:
         make_folder(path.parent)
-        temporary = path.with_name(f".{path.name[:80]}.{secrets.token_hex(4)}{PARTIAL}")
+        # A letter may take four bytes, and a name has 255 at most.
+        temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}{PARTIAL}")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -45,11 +46,16 @@ def write_whole(path: Path, data: bytes | memoryview) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
         sync_folder(path.parent)
-    except OSError as error:
+    except BaseException as error:
+        # Ctrl-C leaves nothing behind either.
         if temporary is not None:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError):
                 temporary.unlink()
-        raise unwritable(path, error) from None
+        if isinstance(error, OSError):
+            raise unwritable(path, error) from None
+        if isinstance(error, ValueError):
+            raise StoreError(f"{str(path)!r} cannot be written: it is no name of a file.") from None
+        raise
 
 
 def csv_bytes(frame: pl.DataFrame) -> bytes:

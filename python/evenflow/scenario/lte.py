@@ -7,6 +7,7 @@ module. Nothing here is known to the engine.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from ..errors import ScenarioError, nearest
@@ -59,7 +60,7 @@ def sender(scheme: str = "re-ecn", flavour: str = "reno", **changed: Any) -> dic
 
     Args:
         scheme: how marks come back: re-ECN's counter and reports, RFC 3168's echo, or not at all.
-        flavour: "reno" ends a recovery with the first new ACK, "newreno" repairs a hole a round trip, "sack" many.
+        flavour: "reno" ends a recovery with the first new ACK, "newreno" repairs a hole per round trip, "sack" many.
         changed: further settings of `tcp`, or others in their place.
     """
     found: dict[str, Any] = {
@@ -136,8 +137,18 @@ def lte(
     Raises:
         ScenarioError: with everything that is wrong.
     """
-    given = {name: dict(table) for name, table in (groups or {"phones": {}}).items()}
-    wrong = [
+    given, wrong = _groups(groups)
+    tables = {
+        "policer": policer,
+        "dropper": dropper,
+        "gateway": gateway,
+        "report": report,
+        "queue": queue,
+        "radio": radio,
+    }
+    wrong += [
+        *(it for name, table in tables.items() if table is not None for it in _tabled(name, table)),
+        *(it for name in ("links", "stages") if name in more for it in _tabled(name, more[name])),
         *_named("scheme", scheme, SCHEMES),
         *_named("deployment", deployment, DEPLOYMENTS),
         *_named("flavour", flavour, FLAVOURS),
@@ -154,7 +165,7 @@ def lte(
     ways = {name: table.pop("direction", "down") for name, table in given.items()}
     for name, way in ways.items():
         wrong += _named(f"groups.{name}.direction", way, DIRECTIONS)
-    mode = (gateway or {}).get("mode", "split")
+    mode = gateway.get("mode", "split") if isinstance(gateway, Mapping) else "split"
     if inside and mode == "split" and "up" in ways.values():
         wrong.append(("gateway.mode", "split: senders of the uplink are phones and do not stand at the gateway"))
     if wrong:
@@ -172,7 +183,7 @@ def lte(
         spoken = scheme if not inside else "red"
         tcp = sender(spoken, flavour, **({"ecn": "gateway" if mode == "split" else "off"} if inside else {}))
         made[name] = {
-            "users": users,
+            "users": int(users),
             "class": name,
             "path": path,
             "traffic": {"kind": "bulk", "start": {"uniform": ["0 s", "5 s"]}},
@@ -180,7 +191,7 @@ def lte(
         }
         if made[name]["traffic"].get("kind") not in ("cbr", "poisson", "ping"):
             mine = table.get("tcp", {})
-            if "ecn" in mine and "conex" not in mine:  # who gets marks otherwise reports nothing unless it says so
+            if "ecn" in mine and "conex" not in mine:  # a sender that gets marks otherwise reports nothing unless its group says so
                 tcp.pop("conex", None)
             made[name]["tcp"] = {**tcp, **mine}
     tree = {"title": "LTE user plane", "duration": "300 s", "warmup": "0 s", **more}
@@ -190,8 +201,46 @@ def lte(
     if not tree["stages"]:
         del tree["stages"]
     scenario = Scenario(tree)
-    scenario.check()
+    try:
+        scenario.check()
+    except ScenarioError as error:
+        raise ScenarioError(_as_given(error.errors, more, radio)) from None
     return scenario
+
+
+def _groups(groups: Any) -> tuple[dict[str, dict[str, Any]], list[tuple[str, str]]]:
+    """A copy of every group that is a table of tables, and what is wrong with the others."""
+    if groups is None:
+        return {"phones": {}}, []
+    if wrong := _tabled("groups", groups):
+        return {}, wrong
+    if not groups:
+        return {}, [("groups", "at least one group is needed; None is one that downloads, called phones")]
+    given: dict[str, dict[str, Any]] = {}
+    for name, table in groups.items():
+        mine = [("groups", f"a group's name is text, not {name!r}")] if not isinstance(name, str) else []
+        mine = mine or _tabled(f"groups.{name}", table)
+        for part in () if mine else ("traffic", "tcp"):
+            mine += _tabled(f"groups.{name}.{part}", table[part]) if part in table else []
+        wrong += mine
+        if not mine:
+            given[name] = dict(table)
+    return given, wrong
+
+
+def _as_given(errors: Sequence[tuple[str, str]], more: Table, radio: Table | None) -> list[tuple[str, str]]:
+    """What is wrong with all links alike, said once and by the name of the argument it came from."""
+    own = {*more.get("links", {}), *([RADIO] if "rate" in (radio or {}) else [])}
+    found: dict[tuple[str, str], None] = {}
+    for path, message in errors:
+        section, _, rest = path.partition(".")
+        link, _, what = rest.partition(".")
+        mine = link.removeprefix("up-")
+        mine_alone = link in own or mine in own or (mine == RADIO and what == "delay")
+        if section == "links" and what in ("rate", "delay") and not mine_alone:
+            path = "bottleneck" if what == "rate" and mine == BOTTLENECK else what
+        found.setdefault((path, message))
+    return list(found)
 
 
 def _links(
@@ -206,7 +255,7 @@ def _links(
     radio: Table | None,
 ) -> tuple[list[str], dict[str, Any]]:
     """Names of one direction's links in the order of its packets, and the links."""
-    cell = f"{per_cell} users"
+    cell = f"{int(per_cell)} users"
     extra = [f"router{n}" for n in range(1, hops - len(WIRED) + 1)]
     first = max(0, len(WIRED) - hops)
     chain = [*WIRED[first:2], *extra, *WIRED[max(2, first) :]]
@@ -216,7 +265,9 @@ def _links(
         links[name] = {
             "rate": bottleneck if narrow else rate,
             "delay": delay,
-            "queue": dict(queue or marker(scheme)) if narrow else {"kind": "droptail", "limit": "1000 packets"},
+            "queue": dict(marker(scheme) if queue is None else queue)
+            if narrow
+            else {"kind": "droptail", "limit": "1000 packets"},
         }
         if name == WIRED[-1]:
             links[name]["per"] = cell
@@ -280,6 +331,10 @@ def _named(path: str, value: Any, known: Sequence[str]) -> list[tuple[str, str]]
 
 
 def _counted(path: str, value: Any, least: int, most: int) -> list[tuple[str, str]]:
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+    if isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= most:
         return []
     return [(path, f"{value!r} is not a whole number from {least} to {most}")]
+
+
+def _tabled(path: str, value: Any) -> list[tuple[str, str]]:
+    return [] if isinstance(value, Mapping) else [(path, f"a table is needed, not {value!r}")]

@@ -2200,7 +2200,8 @@ class Multcp(Table):
     Attributes:
         react: Whether the marks of a round trip are one congestion event, or each is one (needs a feedback that tells
             each). (one of once-per-rtt, every-mark; default: once-per-rtt)
-        weight: N; not together with the group's weight. (number; default: absent: the group's weight; at least 1)
+        weight: N; not together with the group's weight. (number; default: absent: the group's weight; at least 1, at
+            most 1000000)
     """
 
     KIND: ClassVar[str | None] = "multcp"
@@ -2219,13 +2220,13 @@ class Wtp(Table):
     Source: Siris, Courcoubetis, Margetis 2002; Gibbens, Kelly 1999.
 
     Attributes:
-        gain: Gain per round trip. (number; default: 0.5; more than 0)
+        gain: Gain per round trip. (number; default: 0.5; more than 0, at most 1000000)
         form: Where the weight stands: in the increase, in the decrease, or in both by the two weights below. (one of
             proportional-increase, inverse-decrease, general; default: proportional-increase)
         increase_weight: What an ACK adds is in proportion to it; with form = "general" only. (number; default:
-            absent: as the form says, from the group's weight; more than 0)
+            absent: as the form says, from the group's weight; more than 0, at most 1000000)
         decrease_weight: What a mark takes off is in inverse proportion to it; with form = "general" only. (number;
-            default: absent: as the form says, from the group's weight; more than 0)
+            default: absent: as the form says, from the group's weight; more than 0, at most 1000000)
         min_window: Least window. (packets; default: 1 packet; at least 1, at most 1048576)
         max_window: Largest window. (packets; default: absent: unlimited; at least 1)
         start: How a connection begins: with the least window, or by slow start until its first mark. After a timeout
@@ -2306,8 +2307,8 @@ class Illinois(Table):
     Source: Liu, Başar, Srikant 2008; Linux.
 
     Attributes:
-        alpha_max: Packets a round trip with an empty queue. (number; default: 10; more than 0)
-        alpha_min: Packets a round trip with a full one. (number; default: 0.3; more than 0)
+        alpha_max: Packets a round trip with an empty queue. (number; default: 10; more than 0, at most 1000000)
+        alpha_min: Packets a round trip with a full one. (number; default: 0.3; more than 0, at most 1000000)
         beta_max: Share of the window that a loss takes with a full queue. (number; default: 0.5; more than 0, at most
             0.99)
         beta_min: Share that it takes with an empty one. (number; default: 0.125; more than 0, at most 0.99)
@@ -2336,10 +2337,12 @@ class Compound(Table):
     Source: Tan, Song, Zhang, Sridharan 2006; draft-sridharan-tcpm-ctcp-02.
 
     Attributes:
-        alpha: Growth of the delay window a round trip: alpha win^k - 1. (number; default: 0.125; more than 0)
+        alpha: Growth of the delay window a round trip: alpha win^k - 1. (number; default: 0.125; more than 0, at most
+            1000000)
         k: Exponent of that growth. (number; default: 0.75; more than 0, at most 0.99)
         beta: Share of the window that a loss takes. (number; default: 0.5; more than 0, at most 0.99)
-        zeta: Times the queued packets, what the delay window gives up at gamma. (number; default: 1; more than 0)
+        zeta: Times the queued packets, what the delay window gives up at gamma. (number; default: 1; more than 0, at
+            most 1000000)
         gamma: Queued packets from which on the delay window gives way; where it is tuned, at first. (packets;
             default: 30 packets; more than 0)
         tune_gamma: At a loss, gamma moves a quarter of the way to 3/4 of what NewReno's part had queued; 5 to 30
@@ -2770,7 +2773,7 @@ class Group(Table):
         processing: Random time a host spends on each data packet before sending it; order is kept. (duration;
             default: absent: none; at least 0)
         weight: Scales reference rate, CSFQ and DRR share, willingness to pay, and MulTCP's N. (number; default: 1;
-            more than 0)
+            more than 0, at most 1000000)
     """
 
     users: int | Mapping[str, Any]

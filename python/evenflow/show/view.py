@@ -149,7 +149,6 @@ def write(record: Record, path: str | Path, more: Sequence[Record] = (), notes: 
     from ..run.store import write_whole
 
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, page(record, more, notes).encode())
     return target
 

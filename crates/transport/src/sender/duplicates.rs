@@ -202,9 +202,7 @@ impl Sender {
         self.emit(self.una, payload, now, profile, out);
         self.retransmits_out += 1;
         self.next = self.next.max(self.una + payload);
-        if self.flow.is_some() {
-            self.high = self.high.max(self.next); // a short segment goes again with what was written since
-        }
+        self.high = self.high.max(self.next); // a short segment goes again with what was written since
     }
 
     /// Bytes in the network as RFC 4898 counts them: what is out, less what duplicate ACKs report, plus retransmissions.

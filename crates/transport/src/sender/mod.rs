@@ -488,7 +488,7 @@ impl Sender {
         match self.life {
             Life::Opening if ack.is(flags::SYN) => self.established(ack, now, profile, out),
             // RFC 9293 section 3.10.7.4: an ACK of something never sent is dropped; the data that would answer it goes the other way.
-            Life::Open | Life::Done if ack.seq > self.high && self.is_unsent(ack.seq, profile) => {}
+            Life::Open | Life::Done if ack.seq > self.high => {}
             // A late report of a duplicate still says something to a sender that may get more to send.
             Life::Open | Life::Done if !ack.is(flags::SYN) => {
                 if self.selective.is_some() && profile.loss_detection == LossDetection::FackAdaptive {
@@ -503,15 +503,6 @@ impl Sender {
             }
             _ => {}
         }
-    }
-
-    /// Whether bytes before `ack`, which lies beyond `high`, cannot have been sent. Without SACK a last segment that was short may have been
-    /// filled up when it was sent again.
-    #[cold]
-    #[inline(never)]
-    fn is_unsent(&self, ack: u64, profile: &Profile) -> bool {
-        let filled = self.una + profile.mss;
-        self.selective.is_some() || ack > self.size.map_or(filled, |size| size.min(filled))
     }
 
     /// [`Sender::receive`], not inlined.

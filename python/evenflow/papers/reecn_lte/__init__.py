@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from evenflow.kit import history
 from evenflow.paper import Paper, Parts
 
-from . import runs
 from .choices import DEVIATIONS, OPTIONS, Options
 from .claims import claims
+from .experiments import experiments
 from .network import LEVEL
 
 __all__ = ["PAPER"]
@@ -17,7 +17,7 @@ __all__ = ["PAPER"]
 
 def _build(chosen: Mapping[str, str]) -> Parts:
     o = Options.chosen(chosen)
-    return runs.experiments(o), claims.build(o)
+    return experiments(o), claims.build(o)
 
 
 _EXPERIMENTS, _CLAIMS = _build({})

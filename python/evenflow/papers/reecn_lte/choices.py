@@ -35,8 +35,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "event_merge",
         ("on", "off"),
-        "Whether policer A charges once a round trip or every positive packet",
-        "TCP answers once a round trip; off is the draft's pseudo-code.",
+        "Whether policer A charges once per round trip or every positive packet",
+        "TCP answers once per round trip; off is the draft's pseudo-code.",
     ),
     Option(
         "rtt_from",
@@ -97,7 +97,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "TCP",
         "Reno, in ns-2.30, nothing else.",
         "Plain Reno, 1000-byte packets, an ACK for each, initial window 2, timeout of 1 s at least.",
-        "NewReno, SACK (option flavour).",
+        "NewReno, SACK (option flavour; for figures 6, 11, 12 and 16 side by side in x-tcp06, x-tcp11, x-tcp16).",
         "flavour",
     ),
     _open(
@@ -106,7 +106,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "A probability, two thresholds, and from p to 1 above.",
         "31 and 94 packets of 250, gentle, probability 0.1, weight 0.002, marks spread uniformly, no drops where it "
         "marks.",
-        "ns-2's spread and weight (option red).",
+        "ns-2's spread and weight (option red; side by side in x-tcp06, x-tcp11, x-tcp16).",
         "red",
     ),
     _open(
@@ -122,7 +122,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "Values of r, b_start, b_max, and the sanction",
         "Named, without values.",
         "r = 1, b_start = 20 s, b_max = 400 s; drop one packet for honest traffic, all while empty or for ever in "
-        "Fig. 14; one charge a round trip.",
+        "Fig. 14; one charge per round trip.",
         "Charges for every positive packet (option event_merge); T by other means (option rtt_from).",
         "event_merge",
     ),
@@ -136,7 +136,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     _open(
         "population",
-        "Who sends in Fig. 7",
+        "Senders of Fig. 7",
         "Goodput up, fairness down, because greedy flows are punished later.",
         "A fifth of the flows greedy: a window that nothing reduces, and honest reports. All honest beside it.",
         "Other windows (option greedy_window).",
@@ -144,9 +144,9 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     _open(
         "reinsertion",
-        "Who answers marks inside the network",
+        "What answers marks inside the network",
         "Terminals are untouched.",
-        "The sender stands at the gateway, which sets ECE once a round trip of reports.",
+        "The sender stands at the gateway, which sets ECE once per round trip of reports.",
         "Nobody but the policer (option reinsertion).",
         "reinsertion",
     ),
@@ -177,14 +177,14 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "Radio errors",
         "EURANE.",
         "Independent losses of downlink packets of all cells, no retransmission below TCP.",
-        "Losses in bursts and RLC are settings of a link.",
+        "Losses in bursts of five, and RLC that repairs them: fig13-radio.",
     ),
     _open(
         "attack",
         "Attackers",
         "Ten times the bandwidth.",
         "Ten sources of ten times a fair share each, whose marks are declared honestly; legacy ones beside it.",
-        "One attacker of 45 Mbit/s.",
+        "One attacker of 45 Mbit/s, cheating ones, five sanctions: in the same experiment.",
     ),
     _open(
         "traffic",
@@ -193,10 +193,20 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "Bulk transfers that begin within 5 s; pages of 30 kB, 1 s to think, in Fig. 15.",
         "Short and long flows together: x-mix.",
     ),
-    _open("delay", "“This link” in Fig. 9", "5 to 200 ms.", "The radio link.", "The wired bottleneck."),
-    _open("hops", "Hops of Fig. 10", "Not listed.", "2 to 12 wired links of 20 ms.", "All of 50 Mbit/s."),
     _open(
-        "level", "Congestion of Fig. 8", "Not defined.", "The number of flows.", "Constant-rate traffic beside them."
+        "delay",
+        "“This link” in Fig. 9",
+        "5 to 200 ms.",
+        "The radio link.",
+        "The wired bottleneck: fig09-wired. Five delays in one run: fig09-mixed.",
+    ),
+    _open("hops", "Hops of Fig. 10", "Not listed.", "2 to 12 wired links of 20 ms.", "All of 50 Mbit/s: fig10-narrow."),
+    _open(
+        "level",
+        "Congestion of Fig. 8",
+        "Not defined.",
+        "The number of flows.",
+        "Constant-rate traffic beside them: fig08-background.",
     ),
     _open("counter", "The echo of marks", "Not stated.", "Three bits.", "Option counter.", "counter"),
     _open(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,10 @@ from evenflow.lab import Floats, Lab, Measure, plain, quotient, rank_correlation
 
 from . import measures as m
 from . import network as net
+from . import notes
 from . import runs as r
 from .choices import Options
+from .experiments import experiments
 from .network import DT, ECN, LEVEL, LINK, POLICED, RED, REECN
 
 if TYPE_CHECKING:
@@ -31,6 +34,36 @@ N = 100
 def lab(data: Data, name: str) -> Lab:
     """The runs of an experiment."""
     return Lab(data[f"reecn_lte-{name}"])
+
+
+EXPERIMENTS = (
+    *(f"fig{number:02d}" for number in range(5, 17)),
+    *("x-rate", "x-bal", "x-cheat", "x-bleach", "x-cust", "x-gtp", "x-int", "x-prio", "x-mix"),
+)
+"""What is to be there: twelve figures and nine experiments beyond them."""
+CONDITIONS: Mapping[str, Mapping[str, Sequence[float | str]]] = {
+    "fig05": {"n": (10, 100), "policer": ("A", "B", r.TIGHT), "r": (0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 4, 8, 1e4)},
+    "fig06": {"n": (10, 100), "marks": ("red", "fixed"), "p": (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)},
+    "fig07": {"n": (10, 100), "greedy": (0.0, 0.2), "start": (0, 1, 2, 5, 10, 20, 50, 100, 200, 400, 2e3, 2e5)},
+    "fig08": {"n": (5, 10, 25, 50, 100, 200, 400), "scheme": net.SCHEMES},
+    "fig08-background": {"background": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), "scheme": net.SCHEMES},
+    "fig09": {"n": (10, 100), "delay": (5, 10, 20, 50, 100, 200), "scheme": net.SCHEMES},
+    "fig09-wired": {"n": (10, 100), "delay": (5, 10, 20, 50, 100, 200), "scheme": net.SCHEMES},
+    "fig09-mixed": {"n": (10, 100), "scheme": net.SCHEMES},
+    "fig10": {"n": (10, 100), "hops": (2, 4, 5, 6, 8, 10, 12), "scheme": net.SCHEMES},
+    "fig10-narrow": {"n": (10, 100), "scheme": net.SCHEMES},
+    "fig11": {"n": (10, 100), "scheme": net.SCHEMES},
+    "fig13": {"n": (10, 100), "e": (0.0, 1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1)},
+    "fig14": {"n": (10, 100), "attackers": (net.HONEST, net.CHEAT, net.LEGACY)},
+    "fig15": {"n": (10, 100), "attack": (0, 1)},
+    "fig16": {"n": (20, 100, 200), "marks": ("red", "fixed"), "premium": (0, 1)},
+    "x-cheat": {"declared": (0.0, 0.25, 0.5, 0.75, 1.0, 2.0)},
+    "x-gtp": {"lost": (0.0, 0.3)},
+    "x-int": {"trips": (1, 2, 5, 10), "dropper": (0, 1)},
+    "x-mix": {"n": (10, 100), "scheme": net.SCHEMES},
+    "x-tcp11": {"tcp": ("reno", "newreno", "sack"), "red": ("uniform", "ns2")},
+}
+"""Hops, round trips, loss, congestion, short and long flows, 10 and 100 flows: which values of which label."""
 
 
 def _of(json_path: str) -> Measure:
@@ -51,15 +84,47 @@ def _untouched(data: Data, accept: Accept) -> list[Check]:
     ]
 
 
+def _signals(run: Run, *links: str, of: str | None = None) -> tuple[float, float]:
+    """Marks and drops of links, of all packets or those of one class."""
+    found = [run.json["links"][name] for name in links]
+    if of is not None:
+        found = [it["classes"][of] for it in found if of in it["classes"]]
+    return float(sum(sum(it["marks"].values()) for it in found)), float(sum(sum(it["drops"].values()) for it in found))
+
+
+def _told(run: Run, group: str) -> float:
+    """Marks that a group's senders have heard of, those on SYNs too."""
+    return float(run.json["groups"][group]["conex"]["told"]["mark"]["packets"])
+
+
 @claims.measure("c02")
 def _adds_up(data: Data, accept: Accept) -> list[Check]:
-    def difference(run: Run) -> float:
-        stages, links = run.json["stages"], run.json["links"]
-        twice = sum(sum(links[name]["marks"].values()) for name in ("r1-sgw", LINK)) - stages["out"]["marks_lost"]
-        met = sum(sum(links[name]["marks"].values()) + sum(links[name]["drops"].values()) for name in ("r1-sgw", LINK))
-        return float(stages["gateway"]["congestion_volume"] - (met - twice) * (net.PACKET_BYTES + 40))
+    def volume(run: Run) -> float:
+        marks, drops = _signals(run, "r1-sgw", LINK)
+        stages = run.json["stages"]
+        twice = marks - stages["out"]["marks_lost"]
+        return float(stages["gateway"]["congestion_volume"] - (marks + drops - twice) * (net.PACKET_BYTES + 40))
 
-    return [accept("difference", "flows − links", lab(data, "x-gtp").at(lost=0.0, rule="paper").of(difference))]
+    def one_queue(run: Run) -> float:
+        return _told(run, m.NEAR) - _signals(run, LINK, of=m.NEAR)[0]
+
+    def two_paths(run: Run) -> float:
+        met = run.json["stages"][m.GOT]
+        return _told(run, m.FAR) + _told(run, m.NEAR) - float(met["cancelled"] + met["negative"])
+
+    def lost(run: Run) -> float:
+        gone = m.stage(run, m.SENT, "passed_packets") - m.stage(run, m.GOT, "passed_packets")
+        return gone - _signals(run, "pgw-r1", "r1-sgw", "sgw-r2", LINK)[1]
+
+    paths = lab(data, "x-adds").at(run="two paths")
+    return [
+        accept(
+            "difference", "bytes, reports of the base station", lab(data, "x-gtp").at(lost=0.0, rule="paper").of(volume)
+        ),
+        accept("difference", "marks, one queue", paths.of(one_queue)),
+        accept("difference", "marks, two paths", paths.of(two_paths)),
+        accept("difference", "drops, two paths", paths.of(lost)),
+    ]
 
 
 @claims.measure("c03")
@@ -83,8 +148,24 @@ def _balanced(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c05")
 def _credit(data: Data, accept: Accept) -> list[Check]:
-    spot = lab(data, "x-bal").at(p=0.0)
-    return [accept("credits", "a flow", spot.of(lambda run: run.json["stages"]["before"]["credits"] / 20))]
+    def credits(stage: str) -> Measure:
+        return lambda run: m.stage(run, stage, "credits") / run.json["groups"][net.PHONES]["users"]
+
+    def positive(run: Run) -> float:
+        return m.stage(run, m.SENT, "positive") - m.stage(run, m.GOT, "positive") - m.stage(run, m.GOT, "cancelled")
+
+    def others(run: Run) -> float:
+        sent, got = ([m.stage(run, at, what) for what in ("neutral", "credits", "negative")] for at in (m.SENT, m.GOT))
+        return sum(sent) - sum(got)
+
+    it = lab(data, "x-adds")
+    colours = it.at(run="colours")
+    return [
+        accept("credits", "SYN and data", lab(data, "x-bal").at(p=0.0).of(credits(m.METERS[0]))),
+        accept("credits", "SYN-ACK and data", it.at(run="answers").of(credits(m.SENT))),
+        accept("difference", "positive, less positive and cancelled", colours.of(positive)),
+        accept("difference", "neutral and FNE, less both and negative", colours.of(others)),
+    ]
 
 
 @claims.measure("c06")
@@ -133,7 +214,18 @@ def _only_positive(data: Data, accept: Accept) -> list[Check]:
         declared = m.stage(run, "police", "congestion_volume") + net.PACKET_BYTES * m.stage(run, "police", "credits")
         return max(0.0, charged - declared)
 
-    return [accept("bytes", "policer B", lab(data, "x-cust").at(policed=1).of(beyond))]
+    def silent(price: float) -> Measure:
+        # What a flow pays that declares nothing: its SYN is FNE, and nothing else.
+        return lambda run: m.stage(run, "police", "charged") - price * m.stage(run, "police", "credits")
+
+    it = lab(data, "x-charge")
+    return [
+        accept("bytes", "policer B, all that is declared", lab(data, "x-cust").at(policed=1).of(beyond)),
+        accept(
+            "seconds", "policer A, nothing declared", it.at(policer="A", declared=0.0).of(silent(net.RTT_S / net.K))
+        ),
+        accept("bytes", "policer B, nothing declared", it.at(policer="B", declared=0.0).of(silent(net.HEADER_BYTES))),
+    ]
 
 
 @claims.measure("c11")
@@ -170,24 +262,6 @@ def _unresponsive(data: Data, accept: Accept) -> list[Check]:
         )
         for x in it.grid("mbps")
     ]
-
-
-@claims.note("c13")
-def _ingress_note(data: Data, judgement: object, o: Options) -> str:
-    """What the formula counts, and what a policer at the ingress sees."""
-    if "reecn_lte-x-flood" not in data:
-        return ""
-    it, said = lab(data, "x-flood"), []
-    for x in it.grid("mbps"):
-        base = min(1.0, m.formula_mbps(0.01) / x)
-        found = float(np.mean(it.at(mbps=x).of(m.flood_dropped)))
-        said.append(f"{x:g} Mbit/s: {found:.3f} dropped, {1 - base:.3f} by the formula, {1 - base ** (2 / 3):.3f}")
-    return (
-        "A policer at the ingress counts the packets between two reports before it drops any, so that to it p looks "
-        "less by the share that passes, and a flow is paid more: 1 − (B / X)^(2/3) instead of 1 − B / X. "
-        + "; ".join(said)
-        + " by that."
-    )
 
 
 @claims.measure("c14")
@@ -318,10 +392,36 @@ def _reliable(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c24")
 def _once(data: Data, accept: Accept) -> list[Check]:
-    def difference(run: Run) -> float:
+    def outside(run: Run) -> float:
         return float(run.json["stages"]["report"]["marked"] - run.json["stages"]["out"]["marks_lost"])
 
-    return [accept("difference", "two queues", lab(data, "x-gtp").at(lost=0.0, rule="paper").of(difference))]
+    def either(run: Run) -> float:
+        stages, phones = run.json["stages"], run.json["groups"][net.PHONES]
+        return float(stages["report"]["marked"] - phones["marks"] - stages["out"]["marks_lost"])
+
+    def both(run: Run) -> float:
+        # Those marked before the tunnel that it did not lose, and those marked inside, less all that are marked.
+        stages = run.json["stages"]
+        share = stages["report"]["received"] / stages["into"]["wrapped"]
+        return float(
+            stages["into"]["marked_before"] * share + stages["report"]["marked_outside"] - stages["report"]["marked"]
+        )
+
+    def received(run: Run) -> float:
+        return float(run.json["stages"]["report"]["received"] - run.json["stages"]["out"]["unwrapped"])
+
+    def lost(run: Run) -> float:
+        names = ("pgw-r1", "r1-sgw", "sgw-r2", LINK, "r3-enb")
+        return float(run.json["stages"]["report"]["lost"] - _signals(run, *names)[1])
+
+    spot = lab(data, "x-or").at(marked=3)
+    return [
+        accept("difference", "marked outside, two queues", lab(data, "x-gtp").at(lost=0.0, rule="paper").of(outside)),
+        accept("difference", "marked before, inside or both", spot.of(either)),
+        accept("both", "marked before and inside", spot.of(both)),
+        accept("difference", "received", spot.of(received)),
+        accept("difference", "lost", spot.of(lost)),
+    ]
 
 
 @claims.measure("c25")
@@ -409,21 +509,6 @@ def _fairer_with_p(data: Data, accept: Accept) -> list[Check]:
     return [accept("rank", "RED", rank_correlation(grid, curve))]
 
 
-@claims.note("c32", "c33")
-def _constant_note(data: Data, judgement: object, o: Options) -> str:
-    """The other meaning of p."""
-    if "reecn_lte-fig06" not in data:
-        return ""
-    it = lab(data, "fig06")
-    high, low = (it.at(marks="fixed", n=N, p=p) for p in (0.2, 0.01))
-    ratio = float(np.mean(quotient(high.of(m.goodput), low.of(m.goodput))))
-    fair = [float(np.mean(spot.of(m.fairness))) for spot in (low, high)]
-    return (
-        f"With a constant probability goodput at 0.2 is {ratio:.2f} times that at 0.01; "
-        f"FI is {fair[0]:.3f} and {fair[1]:.3f}."
-    )
-
-
 # --- Figures 11 and 12 ----------------------------------------------------------------------------------------------
 
 
@@ -479,7 +564,11 @@ def _late(data: Data, accept: Accept, o: Options) -> list[Check]:
 
 @claims.measure("c41")
 def _slow_start(data: Data, accept: Accept) -> list[Check]:
-    return [accept("drops", POLICED, _by_scheme(data, m.sanctions)[POLICED])]
+    later = _by_scheme(data, m.fair_after)
+    return [
+        accept("drops", POLICED, _by_scheme(data, m.sanctions)[POLICED]),
+        accept("later", f"{POLICED} − ecn", later[POLICED] - later[ECN]),
+    ]
 
 
 @claims.measure("c42")
@@ -566,8 +655,23 @@ def _cause(data: Data, accept: Accept) -> list[Check]:
         others = sum(sum(link["marks"].values()) + sum(link["drops"].values()) for link in links.values()) - radio
         return float(100 * radio / (radio + others))
 
-    it = lab(data, "fig13")
-    return [accept("share", s, it.at(scheme=s, n=N, e=0.05).of(share)) for s in (r.INSIDE, r.END)]
+    def cuts(run: Run) -> float:
+        found = run.json["groups"][net.PHONES]["senders"]["reductions"]
+        return float(100 * (1 - found.get("mark", 0) / sum(found.values())))
+
+    it, blind = lab(data, "fig13"), lab(data, "x-blind")
+    e = 0.05
+
+    def kept(sender: str) -> Floats:
+        with_errors, without = (blind.at(sender=sender, e=at).of(m.goodput) for at in (e, 0.0))
+        return quotient(with_errors, (1 - e) * without)
+
+    return [
+        *(accept("share", f"{s}, signals", it.at(scheme=s, n=N, e=e).of(share)) for s in (r.INSIDE, r.END)),
+        *(accept("share", f"{s}, reductions", it.at(scheme=s, n=N, e=e).of(cuts)) for s in (r.INSIDE, r.END)),
+        accept("blind", "blind to losses", kept("blind")),
+        accept("sighted", REECN, kept(REECN)),
+    ]
 
 
 @claims.measure("c51")
@@ -618,9 +722,9 @@ def _stable(data: Data, accept: Accept) -> list[Check]:
 @claims.measure("c55")
 def _faster(data: Data, accept: Accept) -> list[Check]:
     it = lab(data, "fig15")
-    free = it.at(sanction="none", n=N).of(m.page_median)
+    free = it.at(sanction="none", n=N, attack=1).of(m.page_median)
     return [
-        accept("ratio", s, quotient(it.at(sanction=s, n=N).of(m.page_median), free))
+        accept("ratio", s, quotient(it.at(sanction=s, n=N, attack=1).of(m.page_median), free))
         for s in ("drop-while-empty", "block")
     ]
 
@@ -640,7 +744,11 @@ def _classes(data: Data, marks: str, premium: int = 0) -> dict[str, Floats]:
 @claims.measure("c57")
 def _separated(data: Data, accept: Accept) -> list[Check]:
     found = _classes(data, "red")
-    return [accept("ratio", f"{a} over {b}", quotient(found[a], found[b])) for a, b in pairwise(net.CLASSES)]
+    ordered = lab(data, "fig16").at(marks="red", n=N, premium=0).of(m.in_order(tuple(net.CLASSES)))
+    return [
+        *(accept("ratio", f"{a} over {b}", quotient(found[a], found[b])) for a, b in pairwise(net.CLASSES)),
+        accept("bins", "bins of 20 s in order", 100 * ordered),
+    ]
 
 
 @claims.measure("c58")
@@ -669,7 +777,14 @@ def _premium(data: Data, accept: Accept) -> list[Check]:
 
 @claims.measure("c60")
 def _covered(data: Data, accept: Accept, o: Options) -> list[Check]:
-    return [accept("experiments", "all", float(len(r.experiments(o))))]
+    """What section 4 of the dossier lists, less what the points at the paper's scale have."""
+    there = {e.id.removeprefix("reecn_lte-"): [p.labels for p in e.points("paper")] for e in experiments(o)}
+    found = [accept("missing", "experiments", float(len(set(EXPERIMENTS) - there.keys())))]
+    for name, wanted in CONDITIONS.items():
+        for label, values in wanted.items():
+            have = {labels[label] for labels in there[name] if label in labels}
+            found.append(accept("missing", f"{name}, {label}", float(len(set(values) - have))))
+    return found
 
 
 @claims.measure("c61")
@@ -746,7 +861,7 @@ def _washed(data: Data, accept: Accept) -> list[Check]:
 @claims.measure("c68")
 def _mixed(data: Data, accept: Accept) -> list[Check]:
     it = lab(data, "x-mix")
-    mine, red = it.at(scheme=POLICED), it.at(scheme=RED)
+    mine, red = it.at(scheme=POLICED, n=N), it.at(scheme=RED, n=N)
     long = m.fairness_of(net.PHONES)
     return [
         accept("fairness", "long flows", mine.of(long) - red.of(long)),
@@ -765,3 +880,6 @@ def _bounds(data: Data, accept: Accept) -> list[Check]:
             accept("goodput", f"{words}: goodput over throughput", quotient(spot.of(m.goodput), spot.of(m.throughput))),
         ]
     return found
+
+
+notes.register(claims)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +11,36 @@ import numpy as np
 from evenflow.lab import Floats, Measure, of_arrived
 from evenflow.stats import jain
 
-from .network import ATTACK, ATTACK_S, BIN_S, CAPACITY_MBPS, LINK, PACKET_BYTES, PHONES, RTT_S, THROUGHPUT, K
+from .network import (
+    ATTACK,
+    ATTACK_S,
+    ATTACKERS,
+    BIN_S,
+    CAPACITY_MBPS,
+    LINK,
+    PACKET_BYTES,
+    PHONES,
+    RTT_S,
+    THROUGHPUT,
+    USUAL,
+    VICTIMS,
+    WINDOW_S,
+    K,
+)
 
 if TYPE_CHECKING:
     from evenflow.study import Run
 
-METERS = ("before", "between", "behind")
+METERS = ("before", "router", "between", "core", "behind", "station", "phone")
+"""Of x-bal: before the first link, and behind each; the second and the fourth link mark."""
+FAR, NEAR = "far", "near"
+SENT, GOT = "sent", "got"
+"""Meters of x-adds, before the first link and behind the last that marks."""
+OUTSIDE, QUIET = "internet", "trickle"
+"""Of x-or: the link before the tunnel, and a source that keeps reports coming."""
+UNDER = "understating"
+LEVELS = {"police": "tokens", "drop": "balance"}
+"""What x-levels records of every flow."""
 ONE, TEN = "one-flow", "ten-flows"
 CUST_R, CUST_DEPTH = 50.0, 2e4
 """Policer B of x-cust: bytes of congestion a second, and its depth."""
@@ -94,13 +118,50 @@ def at_bottleneck(run: Run) -> float:
     return 100 * each[LINK] / total if total else math.nan
 
 
-def bins(run: Run, of: str = THROUGHPUT) -> tuple[Floats, Floats]:
-    """Ends of the bins, s, and the rate in each, Mbit/s, summed over all series whose name begins and ends so."""
+def each(run: Run, of: str) -> tuple[Floats, Floats]:
+    """Ends of the bins, s, and the values of all series whose name begins and ends so, shape (series, bins)."""
     head, _, tail = of.partition("[*]")
     names = [n for n in run.record.series_names if (n.startswith(head) and n.endswith(tail))]
-    times = run.series(names[0])[0]
-    total: Floats = np.sum([run.series(name)[1] for name in names], axis=0)
-    return times, total * 8 / BIN_S / 1e6
+    return run.series(names[0])[0], np.array([run.series(name)[1] for name in names])
+
+
+def bins(run: Run, of: str = THROUGHPUT) -> tuple[Floats, Floats]:
+    """Ends of the bins, s, and the rate in each, Mbit/s, summed over all series whose name begins and ends so."""
+    times, values = each(run, of)
+    rates: Floats = values.sum(axis=0) * 8 / BIN_S / 1e6
+    return times, rates
+
+
+def fair_after(run: Run) -> float:
+    """When a flow first had its share of the link for 10 s, mean over flows, s; never counts as the run's end."""
+    times, values = each(run, VICTIMS)
+    there = values * 8 / WINDOW_S / 1e6 >= CAPACITY_MBPS / len(values)
+    return float(np.mean([times[np.argmax(it)] if it.any() else times[-1] for it in there]))
+
+
+def fairness_over(window_s: float) -> Measure:
+    """Jain's index over windows of this length, mean over the windows of the run."""
+
+    def measure(run: Run) -> float:
+        _, values = each(run, VICTIMS)
+        count = round(window_s / WINDOW_S)
+        parts = [values[:, i : i + count].sum(axis=1) for i in range(0, values.shape[1] - count + 1, count)]
+        return float(np.mean([jain(part) for part in parts if part.sum() > 0]))
+
+    return measure
+
+
+def in_order(names: Sequence[str], start: float = 50.0, length: float = 20.0) -> Measure:
+    """Share of the bins of this length from `start` on in which each class has more than the next."""
+
+    def measure(run: Run) -> float:
+        found = [bins(run, f"groups.{name}.users[*].flows[0].received_bytes") for name in names]
+        times, count = found[0][0], round(length / BIN_S)
+        rates = np.array([rate for _, rate in found])[:, times > start]
+        means = [rates[:, i : i + count].mean(axis=1) for i in range(0, rates.shape[1] - count + 1, count)]
+        return float(np.mean([(np.diff(it) < 0).all() for it in means]))
+
+    return measure
 
 
 def mean_between(start: float, end: float, of: str = THROUGHPUT) -> Measure:
@@ -119,8 +180,6 @@ def fluctuation(run: Run) -> float:
     return float(np.std(rates[times > 20.0], ddof=1))
 
 
-VICTIMS = f"groups.{PHONES}.users[*].flows[0].received_bytes"
-ATTACKERS = f"groups.{ATTACK}.users[*].flows[0].received_bytes"
 victims_during = mean_between(*ATTACK_S, VICTIMS)
 victims_settled = mean_between(ATTACK_S[0] + 10, ATTACK_S[1], VICTIMS)
 victims_before = mean_between(50.0, ATTACK_S[0], VICTIMS)
@@ -144,6 +203,29 @@ def page_p95(run: Run) -> float | None:
     """95th percentile of a page's time, s."""
     value = _group(run, "web")["transfers"]["completion_s_p95"]
     return None if value is None else float(value)
+
+
+def round_trip(run: Run) -> float:
+    """The path's round trip and the mean wait of the long flows at R2, s."""
+    classes = run.json["links"][LINK]["classes"]
+    return RTT_S + float(classes.get(PHONES, classes.get(USUAL))["queue_delay_s_mean"])
+
+
+def levels(run: Run, stage: str, what: str, group: str) -> tuple[Floats, Floats]:
+    """A series of every flow's copy of a stage: its times, and the mean over the flows of a group.
+
+    Copies are numbered as users are: group by group, in the order of their names.
+    """
+    groups = run.json["groups"]
+    names = sorted(groups)
+    first = sum(int(groups[name]["users"]) for name in names[: names.index(group)])
+    found = [run.series(f"stages.{stage}[{first + i}].{what}") for i in range(int(groups[group]["users"]))]
+    return found[0][0], np.mean([values for _, values in found], axis=0)
+
+
+def marked_of(name: str) -> Measure:
+    """Share of a class's packets that R2 to R3 marked."""
+    return lambda run: of_arrived(run.json["links"][LINK]["classes"][name], "marks")
 
 
 def short_median(run: Run) -> float | None:
@@ -176,7 +258,7 @@ def spacing_ratio(run: Run) -> float:
 
 
 def drift(run: Run) -> float:
-    """Tokens gained a second and flow."""
+    """Tokens gained per second and flow."""
     found = run.json["stages"]["police"]
     return float(found["tokens"] - 1e5) / window_s(run)
 

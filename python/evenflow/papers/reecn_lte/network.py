@@ -11,7 +11,8 @@ from typing import Any
 
 from evenflow.lab import quantity, seeds
 from evenflow.scenario import Scenario
-from evenflow.scenario.lte import BOTTLENECK, RADIO, lte, marker, sender
+from evenflow.scenario.lte import BOTTLENECK, lte, marker, sender
+from evenflow.scenario.lte import RADIO as RADIO
 
 from .choices import Options
 
@@ -21,20 +22,31 @@ RTT_S = 0.6
 """Five wired links of 20 ms and 200 ms of radio, both ways."""
 PACKET_BYTES = 1000
 """Not stated."""
+HEADER_BYTES = 40
+"""Of IP and TCP; a SYN has no more."""
 K = 1.5**0.5
 """Of TCP's rate, an ACK for each packet."""
 PHONES, GREEDY, ATTACK, SHORT, WEB = "phones", "greedy", "attack", "short", "web"
+BACKGROUND = "background"
 LINK = BOTTLENECK
 DT, RED, ECN, REECN, POLICED = "droptail", "red", "ecn", "re-ecn", "re-ecn policed"
 SCHEMES = (DT, RED, ECN, REECN)
 """Values of the label ``scheme``; `POLICED` has policer and dropper."""
 FLOWS = (10, 100)
+LONG_S = 600.0
+"""Ten flows are shown after such a run too: after 300 s they are all transient."""
 LEVEL = 0.95
 SEEDS = seeds(10, 3)
+SEEDS_BESIDE = seeds(5, 3)
+"""Of variants that no claim is judged on: the paper's own number."""
 BIN_S = 5.0
 """Bins of Figs. 11, 14 and 16."""
+WINDOW_S = 10.0
+"""The shortest window over which Fig. 12 has fairness."""
 ATTACK_S = (100.0, 200.0)
 """Section V-B."""
+LATE = "late"
+"""The class of packets that a policer lets go last."""
 SOURCE, SINK = "declare", "hear"
 """Stages that make a source of datagrams declare every mark."""
 
@@ -46,9 +58,9 @@ class Policer:
     """A policer; defaults as in the dossier of values that the paper does not give.
 
     Attributes:
-        rule: "A" (seconds, by flow) or "B" (bytes of congestion, by user).
-        r: tokens a second; for B bytes a second.
-        start, most: seconds; for B bytes.
+        rule: "A" (seconds, by flow), "A'" (bytes, by flow) or "B" (bytes of congestion, by user).
+        r: tokens per second; for B bytes per second.
+        start, most: seconds; for A' and B bytes.
         action: the sanction.
     """
 
@@ -71,6 +83,18 @@ class Policer:
                 "action": self.action,
             }
         rtt = {"rtt": quantity(RTT_S * 1e3, "ms")} if o.rtt_from == "given" else {"rtt_from": o.rtt_from}
+        if self.rule == "A'":
+            return {
+                "kind": "congestion-policer",
+                "per": "user",
+                "rule": "rate-bytes",
+                "factor": self.r,
+                "depth": quantity(self.most, "B"),
+                "level": self.start / self.most,
+                "action": self.action,
+                "strangers": strangers,
+                **rtt,
+            }
         return {
             "kind": "congestion-policer",
             "per": "user",
@@ -81,6 +105,7 @@ class Policer:
             "action": self.action,
             "event_merge": o.event_merge == "on",
             "strangers": strangers,
+            **({"class": LATE} if self.action == DEMOTE else {}),
             **rtt,
         }
 
@@ -119,12 +144,13 @@ def tcp(o: Options, scheme: str, **changed: Any) -> dict[str, Any]:
     return {**found, **changed}
 
 
-def series(*names: str) -> dict[str, Any]:
+def series(*names: str, every: float = BIN_S) -> dict[str, Any]:
     """What is recorded in bins."""
-    return {"series": [{"of": name, "every": quantity(BIN_S, "s")} for name in names]}
+    return {"series": [{"of": name, "every": quantity(every, "s")} for name in names]}
 
 
 THROUGHPUT = f"links.{LINK}.delivered_bytes"
+VICTIMS = f"groups.{PHONES}.users[*].flows[0].received_bytes"
 ATTACKERS = f"groups.{ATTACK}.users[*].flows[0].received_bytes"
 
 
@@ -193,11 +219,12 @@ def wide(
     declared: float = 1.0,
     policer: Policer | None = None,
     control: Table | str = "newreno",
+    conex: Table | None = None,
     **more: Any,
 ) -> Scenario:
     """Flows on a link that never fills and marks a constant share."""
     speaks = tcp(o, REECN, congestion_control=control)
-    speaks["conex"] = {**speaks["conex"], "declared": declared}
+    speaks["conex"] = {**speaks["conex"], "declared": declared, **(conex or {})}
     return lte(
         {PHONES: {"users": flows, "tcp": speaks}},
         flavour=o.flavour,
@@ -231,42 +258,75 @@ REPORTS: Mapping[str, Table] = {
 }
 
 
+HONEST, CHEAT, LEGACY = "honest", "cheat", "legacy"
+"""Attackers: they declare every mark; they pass as re-ECN and declare nothing; they are not ECN-capable."""
+DISGUISE: Table = {"kind": "rewriter", "ecn": "ect1", "re": True, "direction": "forward"}
+"""What a cheat's packets all are: neutral, RECT."""
+USUAL = "usual"
+"""The one class of everybody else then."""
+DEMOTE = "class"
+"""The sanction that lets a packet go last."""
+
+
 def attacked(
     o: Options,
     scheme: str,
     flows: int,
     policer: Policer | None,
-    honest: bool = True,
+    kind: str = HONEST,
     *,
     attackers: int | None = None,
+    mbps: float | None = None,
     duration: float = 300.0,
     **more: Any,
 ) -> Scenario:
-    """Section V-B: attackers at ten times a fair share each, beside long flows and a few who read pages."""
+    """Section V-B: attackers at ten times a fair share each, beside long flows and a few users of pages.
+
+    Args:
+        policer: with a cheat the strict dropper stands at the base station as well.
+        attackers: one for ten flows, unless it is said; 0: none.
+        mbps: what each of them sends, unless it is ten times a fair share.
+    """
     number = flows // 10 if attackers is None else attackers
-    mbps = 10 * CAPACITY_MBPS / (flows + number)
+    each = 10 * CAPACITY_MBPS / (flows + number) if mbps is None else mbps
     chain = ["pgw-r1", "r1-sgw", "sgw-r2", LINK, "r3-enb"]
     police = [] if policer is None else ["police"]
-    path = [SOURCE, *police, *chain, SINK, RADIO] if honest else [*police, *chain, RADIO]
+    drop = ["drop"] if kind == CHEAT and policer is not None else []
+    path = {
+        HONEST: [SOURCE, *police, *chain, SINK, RADIO],
+        CHEAT: ["disguise", *police, *chain, *drop, RADIO],
+        LEGACY: [*police, *chain, RADIO],
+    }[kind]
     pages = {
         "kind": "web",
         "page_size": "30 kB",
         "think": {"exponential": "1 s"},
         "start": {"uniform": ["0 s", "5 s"]},
     }
-    groups = {
+    groups: dict[str, Any] = {
         PHONES: {"users": flows, "tcp": tcp(o, scheme)},
         WEB: {"users": 20, "tcp": tcp(o, scheme), "traffic": pages},
-        ATTACK: flood(mbps, number, *ATTACK_S, path),
     }
+    stages: dict[str, Any] = {}
+    if number:
+        groups[ATTACK] = flood(each, number, *ATTACK_S, path)
+        disguise: dict[str, Any] = {"disguise": dict(DISGUISE)}
+        stages = {HONEST: dict(REPORTS), CHEAT: disguise, LEGACY: {}}[kind]
+    marker = queue(o, scheme)
+    if policer is not None and policer.action == DEMOTE:
+        # one class for everybody, so that nothing but the sanction decides which packets wait
+        groups = {name: {**table, "class": USUAL} for name, table in groups.items()}
+        marker["scheduler"] = {"kind": "strict", "order": [USUAL, LATE]}
     return bulk(
         o,
         scheme,
         flows,
         groups=groups,
         policer=policer,
+        with_dropper=bool(drop) and bool(number),
         duration=duration,
-        stages=dict(REPORTS) if honest else {},
+        stages=stages,
+        queue=marker,
         **more,
     )
 
@@ -276,12 +336,12 @@ CLASSES: Mapping[str, float] = {"one": 0.01, "two": 0.05, "three": 0.1, "four": 
 PREMIUM = "premium"
 
 
-def classes(o: Options, flows: int, marks: str, premium: bool = False) -> Scenario:
-    """Section V-B: flows of classes that one queue marks with different probabilities."""
+def classes(o: Options, flows: int, marks: str, premium: bool = False, **red: Any) -> Scenario:
+    """Section V-B: flows of classes that one queue marks with different probabilities; `red` changes the queue."""
     p = {**CLASSES, **({PREMIUM: 0.0} if premium else {})}
     groups = {name: {"users": flows // len(p), "class": name, "tcp": tcp(o, REECN)} for name in p}
     if marks == "red":
-        table = queue(o, REECN, class_probability=dict(p))
+        table = queue(o, REECN, class_probability=dict(p), **red)
     else:
         table = {**fixed(o, 0.0), "class_probability": dict(p)}
     record = series(*(f"groups.{name}.users[*].flows[0].received_bytes" for name in p))

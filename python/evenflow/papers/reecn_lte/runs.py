@@ -1,31 +1,26 @@
-"""All experiments: the paper's figures 5 to 16, and nine beyond them."""
+"""The paper's figures 5 to 16."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from evenflow.claims import Scale
-from evenflow.lab import Numbers, at, data, quantity
-from evenflow.paper import Experiment
+from evenflow.lab import at, quantity
 from evenflow.scenario import Scenario
-from evenflow.study import Point, Table
+from evenflow.study import Point
 
-from . import figures, measures
 from . import network as net
 from .choices import Options
-from .network import ECN, PHONES, POLICED, RED, REECN, SCHEMES, Policer
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .network import ECN, POLICED, RED, REECN, SCHEMES, Policer
 
 RATES = {
     "A": (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0),
     "B": (10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4),
 }
 RATES_QUICK = {"A": (0.1, 0.25, 1.0, 8.0), "B": (30.0, 300.0, 1e4)}
-"""Fig. 5; the paper gives no values. A in tokens, B in bytes a second."""
+"""Fig. 5; the paper gives no values. A in tokens, B in bytes per second."""
 STARTS = {
     "A": (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0),
     "B": (2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5),
@@ -41,12 +36,8 @@ HOPS = (2, 4, 5, 6, 8, 10, 12)
 HOPS_QUICK = (2, 5, 8)
 ERRORS = (0.0, 1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1)
 ERRORS_QUICK = (0.0, 1e-3, 0.01, 0.05)
-RATE_GRID = (0.001, 0.003, 0.01, 0.03, 0.1)
-DEPTHS = (20.0, 40.0, 100.0, 200.0, 400.0, 1000.0)
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0, 2.0)
-SHARES_QUICK = (0.0, 0.5, 1.0, 2.0)
-FLOOD_MBPS = (0.25, 0.5, 1.0, 2.0)
-B = Policer("B", 100.0, 2e4, 6e4)
+TIGHT = "A, tight"
+"""Policer A that begins with 5 s and holds 20."""
 INSIDE, END, RENO = "inside Re-ECN", "ECN", "Reno"
 
 
@@ -57,18 +48,32 @@ def scheme(o: Options, label: str, flows: int, **more: Any) -> Scenario:
     return net.bulk(o, label, flows, **more)
 
 
-def _flows(scale: Scale) -> Sequence[int]:
-    return at(scale, net.FLOWS, (100,))
+DECIDES = 100
+"""The flows that decide; ten stand beside them, on the thinner grids, after the run's length and after 600 s."""
+
+
+def sets(o: Options, scale: Scale, also: bool = True) -> list[tuple[int, float]]:
+    """Flows and length of a run, s; `also`: ten flows after 600 s too."""
+    both = [(DECIDES, o.duration)]
+    if scale == "paper":
+        both += [(10, seconds) for seconds in sorted({o.duration, net.LONG_S} if also else {o.duration})]
+    return both
+
+
+def grid(n: int, scale: Scale, paper: Sequence[Any], quick: Sequence[Any]) -> Sequence[Any]:
+    """The paper's grid where it decides, or the thinner one."""
+    return paper if scale == "paper" and n == DECIDES else quick
 
 
 def fig05(o: Options, scale: Scale) -> list[Point]:
-    """Goodput over r for both policers."""
+    """Goodput over r for both policers; A also with a tight bucket."""
+    tight = Policer(start=5.0, most=20.0)
     found = []
-    for rule in ("A", "B"):
-        for n in _flows(scale):
-            for r in at(scale, RATES[rule], RATES_QUICK[rule]):
-                it = Policer(rule, r) if rule == "A" else Policer("B", r, 2e4, 6e4)
-                found.append(Point({"policer": rule, "n": n, "r": r}, net.bulk(o, REECN, n, policer=it)))
+    for rule, it in (("A", Policer()), (TIGHT, tight), ("B", Policer("B", 100.0, 2e4, 6e4))):
+        for n, seconds in sets(o, scale, also=rule != TIGHT):
+            for r in grid(n, scale, RATES[it.rule], RATES_QUICK[it.rule]):
+                labels = {"policer": rule, "n": n, "seconds": seconds, "r": r}
+                found.append(Point(labels, net.bulk(o, REECN, n, policer=replace(it, r=r), duration=seconds)))
     return found
 
 
@@ -76,30 +81,30 @@ def fig06(o: Options, scale: Scale) -> list[Point]:
     """Goodput and fairness over the marking probability."""
     return [
         Point(
-            {"marks": marks, "n": n, "p": p},
-            net.bulk(
-                o,
-                REECN,
-                n,
-                queue=net.queue(o, REECN, max_probability=p) if marks == "red" else net.fixed(o, p),
-            ),
+            {"marks": marks, "n": n, "seconds": seconds, "p": p},
+            net.bulk(o, REECN, n, queue=marker(o, marks, p), duration=seconds),
         )
         for marks in ("red", "fixed")
-        for n in _flows(scale)
-        for p in at(scale, PROBABILITIES, PROBABILITIES_QUICK)
+        for n, seconds in sets(o, scale)
+        for p in grid(n, scale, PROBABILITIES, PROBABILITIES_QUICK)
     ]
+
+
+def marker(o: Options, marks: str, p: float) -> dict[str, Any]:
+    """The queue of figure 6: p as RED's maximum, or constant."""
+    return net.queue(o, REECN, max_probability=p) if marks == "red" else net.fixed(o, p)
 
 
 def fig07(o: Options, scale: Scale) -> list[Point]:
     """Goodput and fairness over b_start, with greedy flows and without."""
     found = []
     for rule in ("A", "B"):
-        for n in _flows(scale):
-            for greedy in (0.0, 0.2):
-                for start in at(scale, STARTS[rule], STARTS_QUICK[rule]):
+        for greedy in (0.0, 0.2):
+            for n, seconds in sets(o, scale, also=greedy > 0):
+                for start in grid(n, scale, STARTS[rule], STARTS_QUICK[rule]):
                     it = Policer("A", start=start) if rule == "A" else Policer("B", 100.0, start, 2e5)
-                    labels = {"policer": rule, "n": n, "greedy": greedy, "start": start}
-                    found.append(Point(labels, net.bulk(o, REECN, n, policer=it, greedy=greedy)))
+                    labels = {"policer": rule, "n": n, "seconds": seconds, "greedy": greedy, "start": start}
+                    found.append(Point(labels, net.bulk(o, REECN, n, policer=it, greedy=greedy, duration=seconds)))
     return found
 
 
@@ -118,7 +123,7 @@ def fig09(o: Options, scale: Scale) -> list[Point]:
         Point({"scheme": s, "n": n, "delay": d}, scheme(o, s, n, radio={"delay": quantity(d, "ms")}))
         for s in SCHEMES
         for n in at(scale, net.FLOWS, (10,))
-        for d in at(scale, DELAYS_MS, DELAYS_QUICK)
+        for d in (DELAYS_MS if scale == "paper" and (n == DECIDES or s == ECN) else DELAYS_QUICK)
     ]
 
 
@@ -127,65 +132,103 @@ def fig10(o: Options, scale: Scale) -> list[Point]:
     return [
         Point({"scheme": s, "n": n, "hops": h}, scheme(o, s, n, hops=h))
         for s in at(scale, SCHEMES, (ECN, REECN))
-        for n in _flows(scale)
-        for h in at(scale, HOPS, HOPS_QUICK)
+        for n in at(scale, net.FLOWS, (100,))
+        for h in grid(n, scale, HOPS, HOPS_QUICK)
     ]
+
+
+def over_time(o: Options, s: str, n: int, seconds: float) -> Scenario:
+    """A scheme with its throughput, and every flow's for figure 12."""
+    both = [*net.series(net.THROUGHPUT)["series"], *net.series(net.VICTIMS, every=net.WINDOW_S)["series"]]
+    return scheme(o, s, n, record={"series": both}, duration=seconds)
 
 
 def fig11(o: Options, scale: Scale) -> list[Point]:
     """Throughput over time for each scheme."""
-    record = net.series(net.THROUGHPUT)
     return [
-        Point({"scheme": s, "n": n}, scheme(o, s, n, record=record)) for s in (*SCHEMES, POLICED) for n in _flows(scale)
+        Point({"scheme": s, "n": n, "seconds": seconds}, over_time(o, s, n, seconds))
+        for s in (*SCHEMES, POLICED)
+        for n, seconds in sets(o, scale)
     ]
 
 
 def fig13(o: Options, scale: Scale) -> list[Point]:
     """Radio errors: re-ECN inside the network, ECN between terminals, Reno."""
-    found = []
-    for n in _flows(scale):
-        for e in at(scale, ERRORS, ERRORS_QUICK):
-            radio = {"loss": e} if e else {}
-            for name, it in (
-                (INSIDE, net.inside(o, n, radio=radio)),
-                (END, net.bulk(o, ECN, n, radio=radio)),
-                (RENO, net.bulk(o, RED, n, radio=radio)),
-            ):
-                found.append(Point({"scheme": name, "n": n, "e": e}, it))
-    return found
+    return [
+        Point({"scheme": name, "n": n, "seconds": seconds, "e": e}, it)
+        for n, seconds in sets(o, scale)
+        for e in grid(n, scale, ERRORS, ERRORS_QUICK)
+        for name, it in over_radio(o, n, {"loss": e} if e else {}, seconds).items()
+    ]
 
 
-SANCTIONS: Mapping[str, Policer | None] = {
-    "none": None,
-    "drop-while-empty": Policer(action="drop-while-empty"),
-    "block": Policer(action="block"),
-}
+def over_radio(o: Options, n: int, radio: net.Table, seconds: float) -> dict[str, Scenario]:
+    """The three schemes of figure 13 over one radio link."""
+    return {
+        INSIDE: net.inside(o, n, radio=radio, duration=seconds),
+        END: net.bulk(o, ECN, n, radio=radio, duration=seconds),
+        RENO: net.bulk(o, RED, n, radio=radio, duration=seconds),
+    }
+
+
+SANCTIONS = ("none", "drop-one", "drop-while-empty", "block", "probability", "class")
+"""What is done to packets of users without tokens; "class" lets them go last."""
+
+
+def sanctioning(name: str, n: int) -> Policer | None:
+    """The policer with a sanction.
+
+    Policer A knows no rate whose excess could be dropped with a probability: that one is A', whose bucket holds 20 s of
+    a fair share and is full at first.
+    """
+    if name == "none":
+        return None
+    it = Policer(action=name)
+    if name != "probability":
+        return it
+    bucket = it.start * net.CAPACITY_MBPS * 1e6 / 8 / n
+    return replace(it, rule="A'", start=bucket, most=bucket)
+
+
+FIRST = ("none", "drop-while-empty", "block")
+"""The sanctions that the claims are about."""
+SINGLE = "single"
+"""One attacker of 45 Mbit/s beside a hundred flows; beside ten there is no other."""
+
+
+def attack(o: Options, n: int, sanction: str, kind: str, **more: Any) -> Scenario:
+    """Attackers of a kind, and a sanction."""
+    it = sanctioning(sanction, n)
+    one: dict[str, Any] = {"attackers": 1, "mbps": 45.0} if kind == SINGLE else {}
+    of = net.HONEST if kind == SINGLE else kind
+    return net.attacked(o, ECN if it is None else REECN, n, it, of, **one, **more)
 
 
 def fig14(o: Options, scale: Scale) -> list[Point]:
-    """An attack, without a policer and with two sanctions."""
-    record = net.series(net.THROUGHPUT, f"groups.{PHONES}.users[*].flows[0].received_bytes", net.ATTACKERS)
+    """An attack, without a policer and with five sanctions; attackers of other kinds."""
+    record = net.series(net.THROUGHPUT, net.VICTIMS, net.ATTACKERS)
+    kinds = {net.HONEST: at(scale, SANCTIONS, FIRST)}
+    if scale == "paper":
+        kinds |= {net.CHEAT: FIRST, net.LEGACY: FIRST, SINGLE: FIRST}
     return [
-        Point(
-            {"sanction": name, "n": n, "attackers": kind},
-            net.attacked(o, ECN if it is None else REECN, n, it, kind == "honest", record=record),
-        )
-        for n in _flows(scale)
-        for kind in at(scale, ("honest", "legacy"), ("honest",))
-        for name, it in SANCTIONS.items()
+        Point({"sanction": name, "n": n, "attackers": kind}, attack(o, n, name, kind, record=record))
+        for n in at(scale, net.FLOWS, (100,))
+        for kind, names in kinds.items()
+        for name in names
+        if kind != SINGLE or n == DECIDES
     ]
 
 
 def fig15(o: Options, scale: Scale) -> list[Point]:
-    """The attack alone, measured from its tenth second on: pages of victims."""
-    return [
-        Point(
-            {"sanction": name, "n": n},
-            net.attacked(o, ECN if it is None else REECN, n, it, duration=200.0, warmup="110 s"),
-        )
-        for n in _flows(scale)
-        for name, it in SANCTIONS.items()
-    ]
+    """The attack alone, measured from its tenth second on: pages of victims; and the same without an attack."""
+    found = []
+    for n in at(scale, net.FLOWS, (100,)):
+        for name in at(scale, SANCTIONS, FIRST):
+            there = attack(o, n, name, net.HONEST, duration=200.0, warmup="110 s")
+            found.append(Point({"sanction": name, "n": n, "attack": 1}, there))
+        quiet = net.attacked(o, ECN, n, None, attackers=0, duration=200.0, warmup="110 s")
+        found.append(Point({"sanction": "none", "n": n, "attack": 0}, quiet))
+    return found
 
 
 def fig16(o: Options, scale: Scale) -> list[Point]:
@@ -196,250 +239,3 @@ def fig16(o: Options, scale: Scale) -> list[Point]:
             found += [Point({"marks": marks, "n": n, "premium": 0}, net.classes(o, n, marks))]
         found.append(Point({"marks": marks, "n": 100, "premium": 1}, net.classes(o, 100, marks, premium=True)))
     return found
-
-
-def x_rate(o: Options, scale: Scale) -> list[Point]:
-    """Flows under a constant probability, with a policer that never acts; and ones that declare twice as much."""
-    watch = Policer(r=1.0, start=1e5, most=1e6)
-    found = [Point({"p": p, "declared": 1.0, "policed": 0}, net.wide(o, p, flows=10, policer=watch)) for p in RATE_GRID]
-    tight = Policer(start=20.0, most=40.0)
-    found += [
-        Point({"p": 0.01, "declared": d, "policed": 1}, net.wide(o, 0.01, flows=10, declared=d, policer=tight))
-        for d in (1.0, 2.0)
-    ]
-    return found
-
-
-def x_bal(o: Options, scale: Scale) -> list[Point]:
-    """Two queues that mark 1 and 2 %, with a meter before, between and behind them."""
-    scenario = net.wide(
-        o,
-        0.02,
-        flows=20,
-        duration=600.0,
-        links={
-            "r1-sgw": {"rate": "1 Gbit/s", "delay": "20 ms", "queue": {**net.fixed(o, 0.01), "limit": "10000 packets"}}
-        },
-        stages={name: {"kind": "congestion-meter"} for name in measures.METERS},
-    )
-    before, between, behind = measures.METERS
-    path = [before, "pgw-r1", "r1-sgw", between, "sgw-r2", net.LINK, behind, "r3-enb", "radio"]
-    both = scenario.set(f"groups.{PHONES}.path", path)
-    # no marks, and an end before any window fills a link: what flows send first
-    quiet = both.with_settings(
-        {"links.r1-sgw.queue.probability": 0.0, f"links.{net.LINK}.queue.probability": 0.0, "duration": "7 s"}
-    )
-    return [Point({"p": 0.0298}, both), Point({"p": 0.0}, quiet)]
-
-
-def x_depth(o: Options, scale: Scale) -> list[Point]:
-    """Innocent flows behind buckets of several depths."""
-    return [
-        Point({"n": n, "depth": d}, net.bulk(o, REECN, n, policer=Policer(start=min(20.0, d), most=d)))
-        for n in _flows(scale)
-        for d in at(scale, DEPTHS, (20.0, 200.0, 1000.0))
-    ]
-
-
-def x_flood(o: Options, scale: Scale) -> list[Point]:
-    """One unresponsive source behind policer A', under a constant probability of 1 %."""
-    found = []
-    for mbps in FLOOD_MBPS:
-        path = [net.SOURCE, "police", "pgw-r1", "r1-sgw", "sgw-r2", net.LINK, "r3-enb", net.SINK, "radio"]
-        police = {
-            "kind": "congestion-policer",
-            "per": "user",
-            "rule": "rate-bytes",
-            "depth": "20 kB",
-            "rtt": "600 ms",
-            "strangers": "own",
-        }
-        groups = {net.ATTACK: net.flood(mbps, 1, 1.0, 300.0, path)}
-        stages = {"police": police, **net.REPORTS}
-        it = net.bulk(
-            o, REECN, 1, groups=groups, queue=net.fixed(o, 0.01), stages=stages, warmup="50 s", duration=300.0
-        )
-        found.append(Point({"mbps": mbps}, it))
-    return found
-
-
-def x_cheat(o: Options, scale: Scale) -> list[Point]:
-    """TCP flows that declare a share of their congestion, and an unresponsive one that declares nothing."""
-    found = []
-    for rule in ("strict", "ratio", "paper"):
-        for d in at(scale, SHARES, SHARES_QUICK):
-            it = net.wide(o, 0.01, flows=10, declared=d, dropper=net.dropper(rule))
-            found.append(Point({"rule": rule, "declared": d, "control": "TCP"}, it))
-        flat = {"kind": "constant", "window": "100 packets"}
-        it = net.wide(o, 0.05, flows=10, declared=0.0, control=flat, dropper=net.dropper(rule), warmup="30 s")
-        found.append(Point({"rule": rule, "declared": 0.0, "control": "constant"}, it))
-    return found
-
-
-def x_cust(o: Options, scale: Scale) -> list[Point]:
-    """Customers with one and with ten flows, behind policer B and without."""
-    groups = {
-        name: {
-            "users": users,
-            "class": name,
-            "tcp": net.tcp(o, REECN),
-            "traffic": {"kind": "bulk", "flows": flows, "start": {"uniform": ["0 s", "5 s"]}},
-        }
-        for name, users, flows in ((measures.ONE, 10, 1), (measures.TEN, 9, 10))
-    }
-    tight = Policer("B", measures.CUST_R, measures.CUST_DEPTH, measures.CUST_DEPTH, "drop-while-empty")
-    return [
-        Point({"policed": int(it is not None)}, net.bulk(o, REECN, 100, groups=groups, policer=it))
-        for it in (None, tight)
-    ]
-
-
-def x_gtp(o: Options, scale: Scale) -> list[Point]:
-    """Reports: one tunnel for all, whose packets stop before the run does; two queues that mark; reports lost."""
-    found = []
-    quiet = {"users": 1, "traffic": {"kind": "cbr", "rate": "8 kbit/s", "packet": "1000 B"}}
-    load = {"users": 10, "traffic": {"kind": "poisson", "rate": "5.2 Mbit/s", "packet": "1000 B", "until": "40 s"}}
-    for lost in (0.0, 0.3):
-        for rule in ("paper", "rfc6040"):
-            scenario = net.inside(
-                o,
-                10,
-                groups={PHONES: load, "trickle": quiet},
-                report={"loss": lost},
-                duration=60.0,
-                links={
-                    "r1-sgw": {
-                        "rate": "100 Mbit/s",
-                        "delay": "20 ms",
-                        "queue": {**net.fixed(o, 0.005), "limit": "1000 packets"},
-                    }
-                },
-            )
-            for stage in ("into", "gateway", "report", "out"):
-                scenario = scenario.unset(f"stages.{stage}.per")
-            scenario = scenario.set("stages.out.ecn", rule)
-            found.append(Point({"lost": lost, "rule": rule}, scenario))
-    return found
-
-
-def x_int(o: Options, scale: Scale) -> list[Point]:
-    """Reports once in so many round trips; and with a dropper."""
-    found = [
-        Point({"trips": trips, "dropper": 0}, net.inside(o, 100, every=0.2 * trips))
-        for trips in at(scale, (1, 2, 5, 10), (1, 5))
-    ]
-    return [*found, Point({"trips": 1, "dropper": 1}, net.inside(o, 100, with_dropper=True))]
-
-
-def x_rank(o: Options, scale: Scale) -> list[Point]:
-    """The first ten seconds of an attack inside the network: whose packets met congestion."""
-    traffic = {"kind": "cbr", "rate": "4.5 Mbit/s", "packet": "1000 B", "start": "100 s"}
-    groups = {PHONES: {"users": 100}, net.ATTACK: {"users": 10, "traffic": traffic}}
-    return [Point({"n": 100}, net.inside(o, 100, groups=groups, duration=110.0, warmup="100 s"))]
-
-
-def x_bleach(o: Options, scale: Scale) -> list[Point]:
-    """Terminals behind a middlebox that clears the ECN field and RE."""
-    wash = {"wash": {"kind": "rewriter", "ecn": "not-ect", "re": False, "direction": "forward"}}
-    found = []
-    for washed in (0, 1):
-        end = net.bulk(o, REECN, 100, stages=wash if washed else {})
-        within = net.inside(o, 100, stages=wash if washed else {})
-        for name, it in ((REECN, end), (INSIDE, within)):
-            if washed:
-                path = list(it.get(f"groups.{PHONES}.path"))
-                it = it.set(f"groups.{PHONES}.path", [*path[:-1], "wash", path[-1]])
-            found.append(Point({"scheme": name, "washed": washed}, it))
-    return found
-
-
-def x_prio(o: Options, scale: Scale) -> list[Point]:
-    """An overloaded queue with drop preference: legacy packets, neutral ones and ones that all declare."""
-    flat = {"kind": "constant", "window": "400 packets"}
-    groups = {}
-    for name, declared in ((measures.POSITIVE, 100.0), (measures.NEUTRAL, 0.0), (measures.LEGACY, None)):
-        speaks = net.tcp(o, REECN if declared is not None else RED, congestion_control=flat)
-        if declared is not None:
-            # this queue marks nothing: losses are all that there is to declare
-            speaks["conex"] = {**speaks["conex"], "report": "loss", "declared": declared}
-        groups[name] = {"users": 5, "class": name, "tcp": speaks}
-    queue = {"kind": "drop-preference", "limit": "250 packets", "step": "40 packets"}
-    return [Point({"queue": "drop-preference"}, net.bulk(o, REECN, 15, groups=groups, queue=queue, duration=120.0))]
-
-
-def x_mix(o: Options, scale: Scale) -> list[Point]:
-    """Long flows beside many short ones."""
-    found = []
-    for s in (RED, ECN, REECN, POLICED):
-        speaks = net.tcp(o, REECN if s == POLICED else s)
-        short = {
-            "kind": "short-flows",
-            "interval": {"exponential": "4 s"},
-            "size": {"pareto": ["30 kB", 1.2]},
-        }
-        groups = {
-            PHONES: {"users": 20, "tcp": speaks},
-            net.SHORT: {"users": 80, "tcp": speaks, "traffic": short},
-        }
-        found.append(Point({"scheme": s}, scheme(o, s, 100, groups=groups)))
-    return found
-
-
-def experiment(
-    o: Options,
-    name: str,
-    title: str,
-    points: Callable[[Options, Scale], Sequence[Point]],
-    figure: Callable[[Table], Figure] | None,
-    caption: str,
-    numbers: Numbers = measures.GENERAL,
-) -> Experiment:
-    """One experiment."""
-    tail = f" TCP {o.flavour}, RED {o.red}, runs of {o.duration:g} s unless said. Bands are 95 % intervals."
-    return Experiment(
-        f"reecn_lte-{name}", title, partial(points, o), net.SEEDS, figure, caption + tail, data(numbers, net.LEVEL)
-    )
-
-
-def experiments(o: Options) -> tuple[Experiment, ...]:
-    """All of them, in the paper's order."""
-    f = figures
-    rows: tuple[tuple[Any, ...], ...] = (
-        ("fig05", "Goodput over the token rate", fig05, f.fig05, "Goodput over r, both policers."),
-        (
-            "fig06",
-            "Goodput and fairness over the marking probability",
-            fig06,
-            f.fig06,
-            "As RED's maximum, and constant.",
-        ),
-        ("fig07", "Goodput and fairness over the initial tokens", fig07, f.fig07, "Without and with a fifth greedy."),
-        ("fig08", "Schemes over the number of flows", fig08, f.fig08, "Goodput, fairness, marks."),
-        ("fig09", "Schemes over the radio delay", fig09, f.fig09, "Goodput and fairness."),
-        ("fig10", "Schemes over wired hops", fig10, f.fig10, "Goodput and fairness."),
-        ("fig11", "Throughput over time", fig11, f.fig11, "Share of R2 to R3 in bins of 5 s."),
-        ("fig12", "Fairness of the schemes", fig11, f.fig12, "Jain's index and goodput; the runs of figure 11."),
-        ("fig13", "Radio errors", fig13, f.fig13, "Goodput and fairness over the error rate."),
-        ("fig14", "An attack", fig14, f.fig14, "Throughput of victims and attackers; attack from 100 to 200 s."),
-        (
-            "fig15",
-            "Response time in an attack",
-            fig15,
-            f.fig15,
-            "Pages of 30 kB from the tenth second of the attack on.",
-        ),
-        ("fig16", "Four classes", fig16, f.fig16, "Throughput of each class in bins of 5 s."),
-        ("x-rate", "Rate and tokens under constant probability", x_rate, f.x_rate, "Ten flows, no queue."),
-        ("x-bal", "The balance sheet along the path", x_bal, f.x_bal, "Two queues mark 1 and 2 %."),
-        ("x-depth", "Innocent sanctions over the bucket's depth", x_depth, f.x_depth, "Policer A, honest flows."),
-        ("x-flood", "An unresponsive source behind policer A'", x_flood, f.x_flood, "p = 1 %."),
-        ("x-cheat", "What understating brings", x_cheat, f.x_cheat, "Droppers; p = 1 %."),
-        ("x-cust", "Customers with one and with ten flows", x_cust, f.x_cust, "Policer B."),
-        ("x-gtp", "Reports and tunnels", x_gtp, None, "Counters at both ends."),
-        ("x-int", "How often reports are sent", x_int, f.x_int, "Inside the network, 100 flows."),
-        ("x-rank", "The first ten seconds of an attack", x_rank, None, "Congestion volume by user."),
-        ("x-bleach", "Middleboxes that clear fields", x_bleach, f.x_bleach, "100 flows."),
-        ("x-prio", "Drop preference at an overloaded queue", x_prio, f.x_prio, "Shares dropped by class."),
-        ("x-mix", "Short and long flows", x_mix, f.x_mix, "20 long flows, 80 users of short ones."),
-    )
-    return tuple(experiment(o, *row) for row in rows)

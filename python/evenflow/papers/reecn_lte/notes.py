@@ -1,0 +1,241 @@
+"""What the ledger says beside a verdict: its numbers come from the runs that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+
+import numpy as np
+
+from evenflow.claims import Claim, Data, Judgement, judge
+from evenflow.kit import Claims
+from evenflow.lab import Lab, plain, quotient, short
+from evenflow.study import Run, Table
+
+from . import measures as m
+from . import network as net
+from . import runs as r
+from .choices import Options
+from .network import LINK, REECN
+
+HEAD = "reecn_lte-"
+BY_CHOICE = {"fig06": "x-tcp06", "fig11": "x-tcp11", "fig12": "x-tcp11", "fig16": "x-tcp16"}
+"""The experiment that has a figure's runs for every TCP and RED."""
+BESIDE = ("fig05", "fig06", "fig07", "fig11", "fig12", "fig13")
+"""Figures with ten flows beside a hundred, after two lengths of a run."""
+CHOSEN = (
+    *("c27", "c34", "c35", "c36", "c37", "c38", "c39", "c40", "c41", "c42", "c43", "c44"),
+    *("c57", "c58", "c64", "c65"),
+)
+"""Claims on figures 11, 12 and 16 whose note is the other choices' verdicts alone."""
+TEN = ("c28", "c29", "c45", "c47", "c48", "c49")
+"""Claims whose note is the verdict of ten flows alone."""
+RUNS = 10
+
+
+def _per_flow(run: Run, what: str) -> float:
+    """A counter of the dropper over its flows."""
+    return m.stage(run, "drop", what) / float(run.json["groups"][net.PHONES]["users"])
+
+
+def relabelled(table: Table, wanted: Mapping[str, object], made: Mapping[str, object]) -> Table:
+    """The runs with some labels, which become others."""
+    return Table(
+        Run(run.point, {**{k: v for k, v in run.labels.items() if k not in wanted}, **made}, run.seed, run.record)  # type: ignore[dict-item]
+        for run in table.runs
+        if all(run.labels.get(name) == value for name, value in wanted.items())
+    )
+
+
+def other_choices(claim: Claim, data: Data) -> dict[str, dict[str, Table]]:
+    """By "TCP, RED" the tables of a claim's figures with that choice."""
+    there = {name.removeprefix(HEAD) for name in claim.experiments}
+    if not there <= BY_CHOICE.keys() or any(HEAD + BY_CHOICE[name] not in data for name in there):
+        return {}
+    found: dict[str, dict[str, Table]] = {}
+    for name in there:
+        table = data[HEAD + BY_CHOICE[name]]
+        for tcp, red in dict.fromkeys((str(run.labels["tcp"]), str(run.labels["red"])) for run in table.runs):
+            made = found.setdefault(f"{tcp}, {red}", {})
+            made[HEAD + name] = relabelled(table, {"tcp": tcp, "red": red}, {})
+    return found
+
+
+def ten_flows(claim: Claim, data: Data) -> dict[str, dict[str, Table]]:
+    """By length of a run the tables of a claim's figures with ten flows in the place of a hundred."""
+    there = {name.removeprefix(HEAD) for name in claim.experiments}
+    if not there <= set(BESIDE) or any(HEAD + name not in data for name in there):
+        return {}
+    found: dict[str, dict[str, Table]] = {}
+    for name in there:
+        table = data[HEAD + name]
+        for seconds in sorted({float(run.labels["seconds"]) for run in table.runs if run.labels["n"] == net.FLOWS[0]}):
+            made = found.setdefault(f"after {plain(seconds)} s", {})
+            wanted = {"n": net.FLOWS[0], "seconds": seconds}
+            made[HEAD + name] = relabelled(table, wanted, {"n": r.DECIDES, "seconds": seconds})
+    return found
+
+
+def verdicts(claim: Claim, tables: Mapping[str, Mapping[str, Table]]) -> str:
+    """The literal verdict on each set of tables, with the comparison that decides it."""
+    said = []
+    for words, data in tables.items():
+        found = judge(list(claim.literal(data)), scale="paper", paper_runs=RUNS, level=claim.level)
+        said.append(f"{words}: {found.verdict} ({found.measured.partition('; ')[0]})")
+    return "; ".join(said)
+
+
+def beside(claim: Claim, data: Data) -> str:
+    """The verdicts with other TCPs and REDs, and with ten flows."""
+    choices, few = verdicts(claim, other_choices(claim, data)), verdicts(claim, ten_flows(claim, data))
+    parts = [f"By TCP and RED: {choices}." if choices else "", f"Ten flows, {few}." if few else ""]
+    return " ".join(part for part in parts if part)
+
+
+def register(claims: Claims) -> None:
+    """All notes."""
+
+    @cache
+    def built(o: Options) -> Mapping[str, Claim]:
+        return {claim.id.removeprefix(HEAD): claim for claim in claims.build(o)}
+
+    def lab(data: Data, name: str) -> Lab:
+        return Lab(data[HEAD + name])
+
+    def plainly(names: Sequence[str]) -> None:
+        for name in names:
+
+            @claims.note(name)
+            def _(data: Data, judgement: Judgement, o: Options, name: str = name) -> str:
+                return beside(built(o)[name], data)
+
+    plainly((*CHOSEN, *TEN))
+
+    @claims.note("c30", "c31")
+    def _greedy(data: Data, judgement: Judgement, o: Options) -> str:
+        """The honest ones beside, and ten flows."""
+        it = lab(data, "fig07")
+        grid, curve = it.curve("start", m.fairness, policer="A", n=r.DECIDES, greedy=0.0)
+        ten = " ".join(f"{name}: {beside(built(o)[name], data)}" for name in ("c30", "c31"))
+        first, last = (f"{short(values)} at {plain(x)} s" for x, values in ((grid[0], curve[0]), (grid[-1], curve[-1])))
+        return f"All honest, FI is {first} and {last}. {ten}"
+
+    @claims.note("c32", "c33")
+    def _constant(data: Data, judgement: Judgement, o: Options) -> str:
+        """The other meaning of p."""
+        it = lab(data, "fig06")
+        high, low = (it.at(marks="fixed", n=r.DECIDES, p=p) for p in (0.2, 0.01))
+        ratio = quotient(high.of(m.goodput), low.of(m.goodput))
+        others = " ".join(f"{name}: {beside(built(o)[name], data)}" for name in ("c32", "c33"))
+        return (
+            f"With a constant probability goodput at 0.2 is {short(ratio)} times that at 0.01; "
+            f"FI is {float(np.mean(low.of(m.fairness))):.4f} and {float(np.mean(high.of(m.fairness))):.4f}. {others}"
+        )
+
+    @claims.note("c12")
+    def _depth(data: Data, judgement: Judgement) -> str:
+        """When the innocent are sanctioned."""
+        grid, first = lab(data, "x-depth").curve(
+            "depth", lambda run: run.json["stages"]["police"]["first_drop"], n=r.DECIDES
+        )
+        marks = float(
+            np.mean([run.json["links"][LINK]["marks"].get("forced", 0) for run in data[HEAD + "x-depth"].runs])
+        )
+        return (
+            f"With a depth of {plain(grid[-1])} s the first packet is dropped after {short(first[-1])} s, mean over "
+            f"the flows that lose one. RED's upper piece makes {short(marks)} marks in a run, in clusters."
+        )
+
+    @claims.note("c13")
+    def _ingress(data: Data, judgement: Judgement) -> str:
+        """What the formula counts, and what a policer at the ingress sees."""
+        it, said = lab(data, "x-flood"), []
+        for x in it.grid("mbps"):
+            base = min(1.0, m.formula_mbps(0.01) / x)
+            found = float(np.mean(it.at(mbps=x).of(m.flood_dropped)))
+            said.append(f"{x:g} Mbit/s: {found:.3f} dropped, {1 - base:.3f} by the formula, {1 - base ** (2 / 3):.3f}")
+        return (
+            "A policer at the ingress counts the packets between two reports before it drops any, so that to it p "
+            "looks less by the share that passes, and a flow is paid more: 1 − (B / X)^(2/3) instead of 1 − B / X. "
+            + "; ".join(said)
+            + " by that."
+        )
+
+    @claims.note("c18")
+    def _ratio(data: Data, judgement: Judgement) -> str:
+        """What the rule ratio asks before balances."""
+        spot = lab(data, "x-cheat").at(rule="ratio", declared=2.0, control="TCP")
+        per_flow = {what: partial(_per_flow, what=what) for what in ("credits", "marks_met", "reports")}
+        given, met, told = (spot.of(measure) for measure in per_flow.values())
+        return (
+            "The rule ratio (draft-wagner-conex-audit) calls a flow guilty whose credit is used up, whatever its "
+            f"balance is: a flow gives {short(given)} credits, meets {short(met)} marks and reports {short(told)}. The "
+            "paper's formula and strict judge by the balance."
+        )
+
+    @claims.note("c19")
+    def _silent(data: Data, judgement: Judgement) -> str:
+        """What pays for a cheat's marks, and what the formula is told."""
+        it = lab(data, "x-cheat")
+        strict, paper = (it.at(rule=rule, declared=0.0, control="constant") for rule in ("strict", "paper"))
+        credits = strict.of(lambda run: m.stage(run, "drop", "credits") / 10)
+        seen = paper.of(lambda run: m.stage(run, "drop", "marks_met") / m.stage(run, "drop", "arrived"))
+        picked = paper.of(lambda run: m.stage(run, "drop", "sanctioned") / m.stage(run, "drop", "arrived"))
+        return (
+            "A cheat whose packets are all dropped falls silent, and re-ECN has it send FNE after each second of "
+            f"silence: {short(credits)} credits per flow, which pay for marks. By the paper's formula "
+            f"{short(100 * picked)} % are picked; of the packets that the dropper audits {short(100 * seen)} % are "
+            "marked."
+        )
+
+    @claims.note("c46")
+    def _gain(data: Data, judgement: Judgement, o: Options) -> str:
+        """The gain itself."""
+        it, said = lab(data, "fig13"), []
+        for e in it.grid("e", scheme=r.INSIDE, n=r.DECIDES):
+            mine, other = (it.at(scheme=s, n=r.DECIDES, e=e).of(m.goodput) for s in (r.INSIDE, r.RENO))
+            said.append(f"{short(100 * quotient(mine - other, other))} % at {plain(e)}")
+        return f"Gain over Reno: {', '.join(said)}. {beside(built(o)['c46'], data)}"
+
+    @claims.note("c51")
+    def _half(data: Data, judgement: Judgement, o: Options) -> str:
+        """Where the formula and half of the goodput lie."""
+        return (
+            "The formula says where radio losses alone hold flows to the full link; goodput falls as one over the root "
+            f"of the error rate, so that half of it is at four times as many. {beside(built(o)['c51'], data)}"
+        )
+
+    @claims.note("c59")
+    def _premium(data: Data, judgement: Judgement, o: Options) -> str:
+        """Who marks a class of p = 0."""
+        it, said = lab(data, "x-premium"), []
+        for upper in ("gentle", "hard", "far"):
+            spot = it.at(upper=upper)
+            got = spot.of(lambda run: float(run.json["groups"][net.PREMIUM]["marks"]))
+            said.append(f"{upper}: {short(got)} marks, {short(spot.of(m.of_group(net.PREMIUM)))} Mbit/s")
+        return (
+            "Above its upper threshold RED marks with a probability that rises to 1 for every class (gentle), or marks "
+            "all (hard); with a threshold of twice as many packets (far) it gets there less often. "
+            + "; ".join(said)
+            + f". {beside(built(o)['c59'], data)}"
+        )
+
+    @claims.note("c66")
+    def _merged(data: Data, judgement: Judgement) -> str:
+        """What one charge per round trip hides."""
+        it = lab(data, "x-rate")
+        twice, once = (it.at(p=0.01, declared=d, policed=2).of(m.goodput) for d in (2.0, 1.0))
+        return (
+            "Reports of twice as many marks come within the round trip in which policer A charges once. Where it "
+            f"charges each of them, goodput is {short(quotient(twice, once))} of that of an honest flow."
+        )
+
+    @claims.note("c50")
+    def _blind(data: Data, judgement: Judgement) -> str:
+        """Goodput of the blind and of the others."""
+        it = lab(data, "x-blind")
+        said = []
+        for sender in ("blind", REECN):
+            without, with_them = (short(it.at(sender=sender, e=e).of(m.goodput)) for e in (0.0, 0.05))
+            said.append(f"{sender}: {without} and {with_them}")
+        return f"Goodput without errors and with 5 %, Mbit/s: {'; '.join(said)}."
