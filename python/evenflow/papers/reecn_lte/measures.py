@@ -146,7 +146,8 @@ def fairness_over(window_s: float) -> Measure:
         _, values = each(run, VICTIMS)
         count = round(window_s / WINDOW_S)
         parts = [values[:, i : i + count].sum(axis=1) for i in range(0, values.shape[1] - count + 1, count)]
-        return float(np.mean([jain(part) for part in parts if part.sum() > 0]))
+        found = [jain(part) for part in parts if part.sum() > 0]
+        return float(np.mean(found)) if found else math.nan
 
     return measure
 
