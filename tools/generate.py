@@ -423,6 +423,9 @@ def sensitivity(key: str, text: str) -> str:
         ]
         if any(row.get("over") for row in rows):
             lines[-1] += " In brackets: the experiments whose claims were looked at, where it was not all of them."
+        later = [f"`{row['option']}={row['value']}` by {row['engine'][:16]}" for row in rows if row.get("engine")]
+        if later:
+            lines[-1] += f" Examined later: {', '.join(later)}."
         made = {(row["option"], row["value"]) for row in rows}
         left = [f"`{o.name}={v}`" for o in load(key).options for v in o.values[1:] if (o.name, v) not in made]
         if left:
