@@ -35,7 +35,13 @@ FIGURES: tuple[Row, ...] = (
     ("fig08", "Schemes over the number of flows", runs.fig08, f.fig08, "Goodput, fairness, marks."),
     ("fig09", "Schemes over the radio delay", runs.fig09, f.fig09, "Goodput and fairness."),
     ("fig10", "Schemes over wired hops", runs.fig10, f.fig10, "Goodput and fairness."),
-    ("fig11", "Throughput over time", runs.fig11, f.fig11, "From R2 to R3 in bins of 5 s."),
+    (
+        "fig11",
+        "Throughput over time",
+        runs.fig11,
+        f.fig11,
+        "From R2 to R3 in bins of 5 s. Grey: the mean of drop-tail.",
+    ),
     (
         "fig12",
         "Fairness of the schemes",
