@@ -123,7 +123,7 @@ def chosen(names: Sequence[str]) -> list[Network]:
     known = {network.name for network in found} | {network.family for network in found}
     for name in names:
         if name not in known:
-            raise ValueError(f"no network is called {name!r}; there are {', '.join(sorted(known))}")
+            raise ValueError(f"no network is called {name!r}; there are {', '.join(map(repr, sorted(known)))}")
     return [network for network in found if not names or network.name in names or network.family in names]
 
 

@@ -97,7 +97,12 @@ class Program:
 
 def sabre(place: Path | None) -> Program:
     """Spiteri, Sitaraman and Sparacio 2018."""
-    return Program("sabre", "https://github.com/UMass-LIDS/sabre", ("src/sabre.py", "example/mmsys18/bbb.json"), place)
+    return Program(
+        "sabre",
+        "https://github.com/UMass-LIDS/sabre",
+        ("src/sabre.py", *(f"example/mmsys18/{name}" for name in ("bbb.json", "bbb4k.json", *FOLDERS))),
+        place,
+    )
 
 
 def pensieve(place: Path | None) -> Program:

@@ -650,8 +650,13 @@ class Validation:
             if (reason := program.missing()) is not None:
                 self.skipped[program.name] = reason
                 continue
+            try:
+                compared = list(players.compared(program))
+            except Exception as error:  # somebody else's program: whatever it raises is no traceback of this one
+                self.skipped[program.name] = f"{program.place} does not run: {type(error).__name__}: {error}"
+                continue
             self.described[program.name] = program.describe()
-            for what, rule, counts in players.compared(program):
+            for what, rule, counts in compared:
                 say(
                     f"{program.name}: {what}: {counts.alike} of {counts.decisions} alike, others {dict(counts.because)}"
                 )

@@ -186,6 +186,27 @@ def test_bad_usage_is_said_on_one_screen(cli: Cli, small: Path, arguments: list[
     assert len(done.err.splitlines()) <= ONE_SCREEN
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "small.toml"],
+        ["study", "small.toml"],
+        ["plot", "small.toml"],
+        ["trace", "small.toml"],
+        ["theory", "small.toml"],
+        ["reproduce", "abc", "fig03"],
+        ["claims", "abc"],
+    ],
+)
+def test_an_empty_place_is_no_place(cli: Cli, small: Path, command: list[str]) -> None:
+    before = sorted(Path.cwd().iterdir())
+    for empty in ("", "  "):
+        done = cli(*command, "--out", empty)
+        assert (done.code, done.out) == (2, "")
+        assert "it is empty" in done.err
+    assert sorted(Path.cwd().iterdir()) == before, "nothing was written into the current folder"
+
+
 def test_a_syntax_error_has_its_line(cli: Cli, small: Path) -> None:
     small.write_text(SMALL.replace("users = 1", "users = "))
     done = cli("run", small)

@@ -54,3 +54,15 @@ def test_a_program_that_is_not_here_says_how_to_get_it(tmp_path: Path) -> None:
     assert "git clone" in str(players.sabre(None).missing())
     assert "src/sabre.py" in str(players.sabre(tmp_path).missing())
     assert "PENSIEVE=DIR" in str(players.pensieve(None).missing())
+
+
+def test_a_copy_without_its_traces_is_missing(tmp_path: Path) -> None:
+    for name in ("src/sabre.py", "example/mmsys18/bbb.json", "example/mmsys18/bbb4k.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    why = players.sabre(tmp_path).missing()
+    assert why is not None
+    assert players.FOLDERS[0] in why
+    for name in players.FOLDERS:
+        (tmp_path / "example/mmsys18" / name).mkdir()
+    assert players.sabre(tmp_path).missing() is None

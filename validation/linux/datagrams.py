@@ -30,6 +30,7 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,9 @@ GREEDY_ROOM = 100_000  # what a greedy sender keeps waiting, with the kernel's o
 SHAPED, SEEN = "shaped", "seen"
 FINIT_MODULE = 313  # on x86-64
 POWER_OFF = 0x4321FEDC
+
+Job = dict[str, Any]
+"""What is asked, and what is answered: as JSON."""
 
 
 class CannotError(RuntimeError):
@@ -169,13 +173,20 @@ def load(modules: Path, names: set[str]) -> None:
                 ctypes.CDLL(None).syscall(FINIT_MODULE, file.fileno(), b"", 0)
 
 
-def main() -> None:
+def do_job(run: Callable[[Job], Job], names: Callable[[Job], set[str]], proc: bool = True, rounds: int = 1) -> None:
+    """Does the job of the file named first and writes the answer, or why there is none, into the second.
+
+    A third argument says that this is the only process of a user-mode kernel: it loads modules `names(job)` from there,
+    `rounds` times since one may need another, and turns the machine off at the end."""
     job_file, answer_file, *modules = map(Path, sys.argv[1:])
     job = json.loads(job_file.read_text(encoding="utf-8"))
     try:
         if modules:
             os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-            load(modules[0], {"veth"} | {f"sch_{word}" for arguments in job["tc"] for word in arguments})
+            if proc:
+                ctypes.CDLL(None).mount(b"proc", b"/proc", b"proc", 0, None)
+            for _ in range(rounds):
+                load(modules[0], names(job))
         answer = run(job)
     except CannotError as error:
         answer = {"cannot": str(error)}
@@ -187,5 +198,10 @@ def main() -> None:
         ctypes.CDLL(None).reboot(POWER_OFF)
 
 
+def modules_of(job: Job) -> set[str]:
+    """What its queues need."""
+    return {"veth"} | {f"sch_{word}" for arguments in job["tc"] for word in arguments}
+
+
 if __name__ == "__main__":
-    main()
+    do_job(run, modules_of, proc=False)

@@ -6,21 +6,10 @@ burst (/proc/net/psched).
 
 from __future__ import annotations
 
-import ctypes
-from pathlib import Path
-
-import datagrams
+from datagrams import do_job, modules_of, run
 
 MODULES = {"sch_ingress", "cls_matchall", "act_police"}
-load_named = datagrams.load
-
-
-def load(modules: Path, names: set[str]) -> None:
-    """Those that it needs for its queues too."""
-    ctypes.CDLL(None).mount(b"proc", b"/proc", b"proc", 0, None)
-    load_named(modules, names | MODULES)
 
 
 if __name__ == "__main__":
-    datagrams.load = load
-    datagrams.main()
+    do_job(run, lambda job: modules_of(job) | MODULES)

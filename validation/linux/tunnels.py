@@ -12,19 +12,16 @@ over one end of two virtual devices, and at the other end a socket that sees and
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import select
 import socket
 import struct
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import datagrams
-from datagrams import CannotError, tool
+from datagrams import CannotError, do_job, tool
 
 FIELDS = {"not-ect": 0, "ect0": 2, "ect1": 1, "ce": 3}
 NAMES = {value: name for name, value in FIELDS.items()}
@@ -221,33 +218,5 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def main() -> None:
-    """As datagrams.py does it."""
-    job_file, answer_file, *modules = map(Path, sys.argv[1:])
-    job = json.loads(job_file.read_text(encoding="utf-8"))
-    try:
-        if modules:
-            os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-            import ctypes
-
-            ctypes.CDLL(None).mount(b"proc", b"/proc", b"proc", 0, None)
-            # One needs another.
-            for _ in range(4):
-                datagrams.load(modules[0], MODULES)
-        answer = run(job)
-    except CannotError as error:
-        answer = {"cannot": str(error)}
-    except Exception:
-        import traceback
-
-        answer = {"cannot": traceback.format_exc()}
-    answer_file.write_text(json.dumps(answer), encoding="utf-8")
-    if modules:
-        import ctypes
-
-        os.sync()
-        ctypes.CDLL(None).reboot(datagrams.POWER_OFF)
-
-
 if __name__ == "__main__":
-    main()
+    do_job(run, lambda _: MODULES, rounds=4)

@@ -229,6 +229,13 @@ pub struct Observable {
     pub doc: &'static str,
 }
 
+impl Observable {
+    /// Of that name, unit and meaning.
+    pub const fn new(name: &'static str, unit: &'static str, doc: &'static str) -> Observable {
+        Observable { name, unit, doc }
+    }
+}
+
 /// A reason for a drop or mark, with its counter.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {

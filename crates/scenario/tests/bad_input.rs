@@ -309,6 +309,37 @@ groups.x = { users = 1, class = "late", path = ["a", "b", "c", "d", "line"], tra
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }
 
+/// What the bucket of ConEx alone has is refused beside a rule of re-ECN, which would not heed it.
+#[test]
+fn rules_of_re_ecn_have_no_drop_function() {
+    let text = r#"
+duration = "1 s"
+links.line = { rate = "10 Mbit/s", delay = "1 ms" }
+stages.a = { kind = "congestion-policer", rule = "tcp-rate", harshness = "soft", charge = "pass", floor = "end", level = 0.5 }
+stages.b = { kind = "congestion-policer", rule = "rate-bytes", depth = "60 kB", level = 0, encoding = "ipv6" }
+stages.c = { kind = "congestion-policer", rule = "volume", rate = "540 kbit/s", depth = "67.5 kB", level = 0.5, credit = "charged", cancelled = "free" }
+groups.x = { users = 1, path = ["a", "b", "c", "line"], traffic = { kind = "bulk" } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors").to_string();
+    let bucket = |at: &str, rule: &str| {
+        format!("stages.{at}: means nothing with rule = \"{rule}\", only with \"bucket\"")
+    };
+    let volume = |at: &str, rule: &str, nearest: &str| {
+        format!("stages.{at}: means nothing with rule = \"{rule}\", only with \"volume\"{nearest}")
+    };
+    let expected = [
+        bucket("a.charge", "tcp-rate"),
+        bucket("a.floor", "tcp-rate"),
+        bucket("a.harshness", "tcp-rate"),
+        volume("a.level", "tcp-rate", "; nearest: start, in seconds"),
+        bucket("b.encoding", "rate-bytes"),
+        volume("b.level", "rate-bytes", ""),
+        bucket("c.cancelled", "volume"),
+        bucket("c.credit", "volume"),
+    ];
+    assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
+}
+
 /// Auditors where they see too little, each with mistakes: all are said at once.
 #[test]
 fn an_auditor_stands_behind_what_marks_and_drops() {

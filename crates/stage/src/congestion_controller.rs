@@ -304,10 +304,6 @@ impl Station for CongestionController {
     }
 }
 
-const fn count(name: &'static str, unit: &'static str, doc: &'static str) -> Observable {
-    Observable { name, unit, doc }
-}
-
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "congestion-controller",
@@ -337,23 +333,27 @@ pub static TABLE: Mechanism = Mechanism {
         ),
     ],
     observables: &[
-        count(
+        Observable::new(
             "congestion_volume",
             "B",
             "Bytes of packets that were marked or lost, as reported, headers included: the rank of an offender.",
         ),
-        count("marked", "packets", "Packets that were marked, as reported."),
-        count("lost", "packets", "Packets that were lost, as reported."),
-        count("congestion", "1", "Share of packets that were marked or lost; null: no report has come."),
-        count("re_echoed", "packets", "Packets that declared congestion."),
-        count("credits", "packets", "Packets of credit, FNE."),
-        count("owed", "packets", "Congestion that is reported and not yet declared."),
-        count("reports", "packets", "Reports that came."),
-        count("stale", "packets", "Those that a later one had overtaken."),
-        count("unlisted", "packets", "Congestion that no list named, shared by bytes."),
-        count("bearers", "tunnels", "Tunnels whose packets came."),
-        count("rtt", "s", "Round trip of reports, mean over tunnels; null: none came."),
-        count("echoes", "packets", "Acknowledgements on which it has set ECE."),
+        Observable::new("marked", "packets", "Packets that were marked, as reported."),
+        Observable::new("lost", "packets", "Packets that were lost, as reported."),
+        Observable::new(
+            "congestion",
+            "1",
+            "Share of packets that were marked or lost; null: no report has come.",
+        ),
+        Observable::new("re_echoed", "packets", "Packets that declared congestion."),
+        Observable::new("credits", "packets", "Packets of credit, FNE."),
+        Observable::new("owed", "packets", "Congestion that is reported and not yet declared."),
+        Observable::new("reports", "packets", "Reports that came."),
+        Observable::new("stale", "packets", "Those that a later one had overtaken."),
+        Observable::new("unlisted", "packets", "Congestion that no list named, shared by bytes."),
+        Observable::new("bearers", "tunnels", "Tunnels whose packets came."),
+        Observable::new("rtt", "s", "Round trip of reports, mean over tunnels; null: none came."),
+        Observable::new("echoes", "packets", "Acknowledgements on which it has set ECE."),
     ],
     counters: &[],
     deviations: &[Deviation {

@@ -85,10 +85,6 @@ impl Station for CongestionMeter {
     }
 }
 
-const fn count(name: &'static str, doc: &'static str) -> Observable {
-    Observable { name, unit: "packets", doc }
-}
-
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "congestion-meter",
@@ -133,12 +129,12 @@ pub static TABLE: Mechanism = Mechanism {
         },
         Observable { name: "congestion_volume", unit: "B", doc: "Bytes of reports." },
         Observable { name: "marked_volume", unit: "B", doc: "Bytes of marked packets." },
-        count("credits", "Packets of credit, FNE."),
-        count("positive", "Packets Re-Echo."),
-        count("neutral", "Packets RECT."),
-        count("cancelled", "Packets CE(0): reports that were marked."),
-        count("negative", "Packets CE(-1)."),
-        count("others", "Packets that are not re-ECN."),
+        Observable::new("credits", "packets", "Packets of credit, FNE."),
+        Observable::new("positive", "packets", "Packets Re-Echo."),
+        Observable::new("neutral", "packets", "Packets RECT."),
+        Observable::new("cancelled", "packets", "Packets CE(0): reports that were marked."),
+        Observable::new("negative", "packets", "Packets CE(-1)."),
+        Observable::new("others", "packets", "Packets that are not re-ECN."),
     ],
     counters: &[],
     deviations: &[],

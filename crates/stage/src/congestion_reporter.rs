@@ -229,10 +229,6 @@ impl Station for CongestionReporter {
 
 const PAPER: &str = "Zhang et al. 2011 section III.B, step 3";
 
-const fn count(name: &'static str, unit: &'static str, doc: &'static str) -> Observable {
-    Observable { name, unit, doc }
-}
-
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "congestion-reporter",
@@ -294,16 +290,24 @@ pub static TABLE: Mechanism = Mechanism {
         },
     ],
     observables: &[
-        count("reports", "packets", "Reports made."),
-        count("reports_lost", "packets", "Those of them that loss has taken."),
-        count("received", "packets", "Packets that came."),
-        count("received_bytes", "B", "Their bytes, headers included."),
-        count("marked", "packets", "Packets of which a field was marked, outside or inside, each once."),
-        count("marked_bytes", "B", "Their bytes."),
-        count("marked_outside", "packets", "Packets marked outside."),
-        count("lost", "packets", "Numbers that are missing; 0 where packets have none."),
-        count("late", "packets", "Packets that came after they had been counted as lost, or twice."),
-        count("unreported", "packets", "Marked or lost since the last report."),
+        Observable::new("reports", "packets", "Reports made."),
+        Observable::new("reports_lost", "packets", "Those of them that loss has taken."),
+        Observable::new("received", "packets", "Packets that came."),
+        Observable::new("received_bytes", "B", "Their bytes, headers included."),
+        Observable::new(
+            "marked",
+            "packets",
+            "Packets of which a field was marked, outside or inside, each once.",
+        ),
+        Observable::new("marked_bytes", "B", "Their bytes."),
+        Observable::new("marked_outside", "packets", "Packets marked outside."),
+        Observable::new("lost", "packets", "Numbers that are missing; 0 where packets have none."),
+        Observable::new(
+            "late",
+            "packets",
+            "Packets that came after they had been counted as lost, or twice.",
+        ),
+        Observable::new("unreported", "packets", "Marked or lost since the last report."),
     ],
     counters: &[],
     deviations: &[evenflow_base::schema::Deviation {

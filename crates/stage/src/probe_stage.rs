@@ -215,10 +215,6 @@ const fn param(name: &'static str, ty: Type, default: Fallback, range: Range, do
     Param { name, ty, default, range, source: "a test", doc }
 }
 
-const fn count(name: &'static str, doc: &'static str) -> Observable {
-    Observable { name, unit: "packets", doc }
-}
-
 /// Its table.
 pub static TABLE: Mechanism = Mechanism {
     kind: "probe-stage",
@@ -309,15 +305,15 @@ pub static TABLE: Mechanism = Mechanism {
         ),
     ],
     observables: &[
-        count("seen_forward", "Packets that crossed it forward."),
-        count("seen_backward", "Packets that crossed it backward."),
-        count("asked", "Probes sent."),
-        count("received", "Probes of its peer received."),
-        count("answered", "Answers received."),
-        count("opened", "SYNs of openers seen."),
-        count("closed", "FINs seen."),
-        count("broken", "RSTs seen."),
-        count("held", "Packets held."),
+        Observable::new("seen_forward", "packets", "Packets that crossed it forward."),
+        Observable::new("seen_backward", "packets", "Packets that crossed it backward."),
+        Observable::new("asked", "packets", "Probes sent."),
+        Observable::new("received", "packets", "Probes of its peer received."),
+        Observable::new("answered", "packets", "Answers received."),
+        Observable::new("opened", "packets", "SYNs of openers seen."),
+        Observable::new("closed", "packets", "FINs seen."),
+        Observable::new("broken", "packets", "RSTs seen."),
+        Observable::new("held", "packets", "Packets held."),
         Observable { name: "flows", unit: "flows", doc: "Flows remembered." },
         Observable { name: "rtt", unit: "s", doc: "From the last answered probe to its answer." },
     ],

@@ -234,6 +234,15 @@ const ONLY: [(&str, &[&str]); 12] = [
     ("idle", RULES),
 ];
 const RULES: &[&str] = &["tcp-rate", "rate-bytes", "volume"];
+/// Parameters of the bucket of ConEx alone, and what they are where they are not given.
+const BUCKET: [(&str, &str); 6] = [
+    ("harshness", "mild"),
+    ("charge", "arrival"),
+    ("floor", "none"),
+    ("credit", "free"),
+    ("cancelled", "charged"),
+    ("encoding", "ipv4"),
+];
 /// Actions of these rules alone.
 const ACTIONS: [&str; 4] = ["drop-one", "drop-while-empty", "block", "probability"];
 
@@ -271,6 +280,16 @@ pub fn problems(values: &Values) -> Vec<Problem> {
     }
     if !named {
         return problems;
+    }
+    for (name, default) in BUCKET {
+        if !word(name).is_empty() && word(name) != default {
+            problems.push((name, format!("means nothing with rule = \"{rule}\", only with \"bucket\"")));
+        }
+    }
+    if rule != "volume" && values.maybe("level").is_some_and(|level| level != 1.0) {
+        let nearest = if rule == "tcp-rate" { "; nearest: start, in seconds" } else { "" };
+        problems
+            .push(("level", format!("means nothing with rule = \"{rule}\", only with \"volume\"{nearest}")));
     }
     for (name, least) in [("rate", "volume"), ("depth", "volume")] {
         let useless = rule == "tcp-rate" || rule == "rate-bytes" && name == "rate";
@@ -796,7 +815,7 @@ impl Station for Policing {
             return Err([missing, Policing::problems(values)].concat());
         }
         if is_named(values) {
-            // Without the class that it names an action cannot be built.
+            // action = "class" cannot be built without its class.
             if congestion_policer::class_problem(values).is_some() {
                 return Err(Policing::problems(values));
             }

@@ -42,6 +42,13 @@ def examples(*lines: str) -> str:
     return "\b\n" + "\n".join(["Examples:" if len(lines) > 1 else "Example:", *(f"  {line}" for line in lines)])
 
 
+def place(text: str) -> Path:
+    """Where `--out` writes: an empty text, such as that of a variable which is not set, is no place."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty; name a place, or leave --out out.")
+    return Path(text)
+
+
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file (TOML).")]
 Settings = Annotated[
     list[str] | None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import EvenflowError, UsageError, unknown
-from .base import Jobs, Json, On, Strict, app, checked_place, examples, pairs, print_json, workers_at
+from .base import Jobs, Json, On, Strict, app, checked_place, examples, pairs, place, print_json, workers_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +92,7 @@ def reproduce(
     jobs: Jobs = None,
     on: On = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the report goes; default: ./out/<paper>.")
+        Path | None, typer.Option(parser=place, metavar="DIR", help="Where the report goes; default: ./out/<paper>.")
     ] = None,
     as_json: Json = False,
     strict: Strict = False,
@@ -185,7 +185,7 @@ def claims(
         typer.Option("--option", metavar="NAME=VALUE", help="The ledger of another choice. Repeatable."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where `reproduce` wrote; default: ./out/<paper>.")
+        Path | None, typer.Option(parser=place, metavar="DIR", help="Where `reproduce` wrote; default: ./out/<paper>.")
     ] = None,
     as_json: Json = False,
     strict: Strict = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError, nearest
-from .base import LARGEST_SEED, By, Jobs, Json, Metric, Settings, X, app, examples, load, print_json, stem
+from .base import LARGEST_SEED, By, Jobs, Json, Metric, Settings, X, app, examples, load, place, print_json, stem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,10 @@ def plot(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="fig.pdf, .svg or .png; or .csv for its numbers; default: an SVG and a PDF."
+            "--out",
+            parser=place,
+            metavar="FILE",
+            help="fig.pdf, .svg or .png; or .csv for its numbers; default: an SVG and a PDF.",
         ),
     ] = None,
     width: Annotated[

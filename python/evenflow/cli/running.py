@@ -23,6 +23,7 @@ from .base import (
     checked_place,
     examples,
     load,
+    place,
     print_json,
     share,
     stem,
@@ -56,6 +57,7 @@ def run(
     out: Annotated[
         Path | None,
         typer.Option(
+            parser=place,
             metavar="DIR",
             help="Write the record, its series (Parquet, CSV), the figure and a page to view the run (view.html) here.",
         ),
@@ -164,7 +166,9 @@ def study(
     by: By = None,
     jobs: Jobs = None,
     on: On = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where results go; default: ./out/<study>.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(parser=place, metavar="DIR", help="Where results go; default: ./out/<study>.")
+    ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:

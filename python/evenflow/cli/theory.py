@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
-from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, examples, load, pairs, print_json, stem
+from .base import LARGEST_SEED, File, Jobs, Json, Settings, app, examples, load, pairs, place, print_json, stem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +57,11 @@ def theory(
     jobs: Jobs = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write the figure and the trajectory, as figures and CSV, into this folder."),
+        typer.Option(
+            parser=place,
+            metavar="DIR",
+            help="Write the figure and the trajectory, as figures and CSV, into this folder.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .base import LARGEST_SEED, File, Json, Settings, app, examples, load, print_json, stem
+from .base import LARGEST_SEED, File, Json, Settings, app, examples, load, place, print_json, stem
 
 
 @app.command(
@@ -37,7 +37,9 @@ def trace(
     ] = "start",
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The run's seed.")] = 1,
     settings: Settings = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write here; default: out/NAME.pcapng.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(parser=place, metavar="FILE", help="Write here; default: out/NAME.pcapng.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """The packets of chosen flows as a capture (pcapng).

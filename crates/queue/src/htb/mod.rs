@@ -135,7 +135,7 @@ fn ones(mut mask: u8) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Stands for what there is not.
+/// No index: a class has no leaf or no counts, or a queue no class.
 const NONE: u32 = u32::MAX;
 
 /// The scheduler.

@@ -3,7 +3,7 @@
 use evenflow_base::schema::Value;
 use evenflow_scenario::model::{
     Component, Copies, Direction, Every, Group, Link, Lost, Per, Queue as QueueSpec, RateSpec, Scenario,
-    SchedulerPer, Target, Traffic,
+    SchedulerPer, Spec, Target, Traffic,
 };
 use evenflow_transport::exposure::Exposure;
 use evenflow_transport::{Profile, Segment};
@@ -88,18 +88,30 @@ fn packet_of(traffic: &Traffic) -> f64 {
     }
 }
 
-/// The links that the data of a group crosses.
-fn links_of<'a>(scenario: &'a Scenario, group: &'a Group) -> impl Iterator<Item = &'a Link> {
+/// The places of the links that the data of a group crosses.
+fn places_of(group: &Group) -> impl Iterator<Item = usize> {
     group.path.iter().filter_map(|hop| match hop.component {
-        Component::Link(i) => Some(&scenario.links[i]),
+        Component::Link(i) => Some(i),
         Component::Stage(_) => None,
     })
+}
+
+/// The links that the data of a group crosses.
+fn links_of<'a>(scenario: &'a Scenario, group: &'a Group) -> impl Iterator<Item = &'a Link> {
+    places_of(group).map(|i| &scenario.links[i])
 }
 
 /// How many packets may be under way at once: no more than the windows allow, than senders can have released by the end, and
 /// than links and queues hold.
 fn packets_at_once(scenario: &Scenario) -> f64 {
-    scenario.groups.iter().map(|group| sent_at_once(scenario, group).min(held_at_once(scenario, group))).sum()
+    // What all sources of datagrams send into each link, in bit/s.
+    let mut paces = vec![0.0; scenario.links.len()];
+    for group in &scenario.groups {
+        let own = paces_of(group);
+        places_of(group).for_each(|link| paces[link] += own);
+    }
+    let of = |group| sent_at_once(scenario, group).min(held_at_once(scenario, group, &paces));
+    scenario.groups.iter().map(of).sum()
 }
 
 /// What one sender of a group hands over in one event.
@@ -119,10 +131,13 @@ fn most_out(profile: &Profile) -> f64 {
     ((profile.max_window as f64).min(MOST_OUT) / profile.mss as f64).max(1.0)
 }
 
-/// The narrowest link of a group's way: the rate of all its copies that the group meets, and the link.
-fn narrowest<'a>(scenario: &'a Scenario, group: &'a Group) -> Option<(f64, &'a Link)> {
-    links_of(scenario, group)
-        .filter_map(|link| Some((rate(&link.forward)? * copies(link.per, group), link)))
+/// The narrowest link of a group's way: the rate of all its copies that the group meets, and its place.
+fn narrowest(scenario: &Scenario, group: &Group) -> Option<(f64, usize)> {
+    places_of(group)
+        .filter_map(|i| {
+            let link = &scenario.links[i];
+            Some((rate(&link.forward)? * copies(link.per, group), i))
+        })
         .min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
@@ -178,6 +193,11 @@ fn pace(group: &Group, traffic: &Traffic) -> f64 {
     flows_of(group, traffic) * traffic.spec.values.get("rate").map_or(0.0, mean)
 }
 
+/// What all of a group's do.
+fn paces_of(group: &Group) -> f64 {
+    group.traffic.iter().map(|traffic| pace(group, traffic)).sum()
+}
+
 /// How long a packet may be under way on a link: its delay, what jitter adds to nearly all packets, and the transmissions that one packet in
 /// 10^9 needs, for all behind it wait.
 fn time_on(link: &Link) -> f64 {
@@ -200,23 +220,30 @@ fn time_on(link: &Link) -> f64 {
     mean(&link.forward.delay) + jitter + again
 }
 
+/// Whether a rule comes to drop every packet of a group's datagrams as it arrives, within a second of overload: CoDel drops one of
+/// those that leave, a marker none of those that claim to heed marks.
+fn drops_arrivals(rule: &Spec, group: &Group) -> bool {
+    let heeds = |traffic: &Traffic| traffic.tcp.is_none() && traffic.spec.values.flag("ecn_capable");
+    matches!(rule.mechanism.kind, "red" | "pie") && !group.traffic.iter().any(heeds)
+}
+
 /// What the links and queues on a group's way hold.
-fn held_at_once(scenario: &Scenario, group: &Group) -> f64 {
+fn held_at_once(scenario: &Scenario, group: &Group, paces: &[f64]) -> f64 {
     let bits = 8.0 * group.traffic.iter().map(packet_of).fold(f64::INFINITY, f64::min).max(1.0);
     let window = scenario.duration.seconds();
     let delay = (links_of(scenario, group).map(time_on).sum::<f64>()
         + group.processing.as_ref().map_or(0.0, mean))
     .min(window);
-    let offered = group.traffic.iter().map(|traffic| match traffic.tcp {
-        Some(_) => f64::INFINITY,
-        None => pace(group, traffic),
-    });
-    let offered: f64 = offered.sum();
+    let own = paces_of(group);
+    let offered = if group.traffic.iter().any(|t| t.tcp.is_some()) { f64::INFINITY } else { own };
     if group.traffic.iter().any(|traffic| is_reckless(group, traffic)) {
         return f64::INFINITY;
     }
-    let Some((rate, link)) = narrowest(scenario, group) else { return offered * delay / bits };
-    if offered <= rate {
+    let Some((rate, place)) = narrowest(scenario, group) else { return offered * delay / bits };
+    let link = &scenario.links[place];
+    // Datagrams of all that share the link fill its queue together.
+    let together = if link.per == Per::Shared { paces[place] } else { own };
+    if offered.max(together) <= rate {
         return (offered * delay / bits).max(1000.0);
     }
     let Some(queue) = &link.forward.queue else { return f64::INFINITY };
@@ -225,8 +252,14 @@ fn held_at_once(scenario: &Scenario, group: &Group) -> f64 {
         Some(Value::Packets(n)) => n * number,
         Some(Value::Bytes(bytes)) => bytes * 8.0 / bits * number,
         Some(other) => mean(other) * rate / bits,
-        // A rule that is no limit holds what it aims at: no more than a second, by any document.
-        None if queue.rule.mechanism.kind != "droptail" => rate / bits,
+        // No document lets a rule that senders heed hold more than a second; datagrams heed none.
+        None if queue.rule.mechanism.kind != "droptail" => {
+            let flood = match drops_arrivals(&queue.rule, group) {
+                true => together * window.min(1.0),
+                false => (together - rate).max(0.0) * window,
+            };
+            (rate + flood * own / together.max(1.0)) / bits
+        }
         None => return f64::INFINITY,
     };
     let first = |traffic: &Traffic| {

@@ -261,6 +261,45 @@ groups.a = {{ users = 1, path = ["only"], traffic = {{ kind = "cbr", rate = "500
     assert_eq!(need(&rlc("0.01", 5, "8 ms"), ""), need(&rlc("0.01", 1000, "8 ms"), ""));
 }
 
+/// Datagrams that nothing drops wait in a queue without a limit, those of several groups together: `memory_bytes` knows them.
+#[test]
+fn floods_are_in_the_estimate() {
+    let need = |queue: &str, groups: u32, rate: &str, more: &str| {
+        let mut text = format!(
+            "duration = \"10 s\"\nlinks.only = {{ rate = \"10 Mbit/s\", delay = \"1 ms\", queue = {queue} }}\n"
+        );
+        for i in 0..groups {
+            text += &format!(
+                r#"groups.g{i} = {{ users = 1, path = ["only"], traffic = {{ kind = "cbr", rate = "{rate}", packet = "100 B"{more} }} }}
+"#
+            );
+        }
+        let scenario = evenflow_scenario::Scenario::from_toml(&text).unwrap_or_else(|e| panic!("{e}"));
+        evenflow_sim::memory_bytes(&scenario)
+    };
+    let marked = ", ecn_capable = true";
+    // 12,500 packets a second leave; 40 B each at least.
+    let waiting = |seconds: u64, mbit: u64| seconds * (mbit - 10) * 1250 * 40;
+    for kind in ["codel", "pie", "red"] {
+        let queue = match kind {
+            "red" => {
+                r#"{ kind = "red", min_threshold = "50 packets", max_threshold = "150 packets" }"#.to_owned()
+            }
+            kind => format!("{{ kind = \"{kind}\" }}"),
+        };
+        let few = need(&queue, 1, "9 Mbit/s", "");
+        assert!(need(&queue, 1, "90 Mbit/s", marked) - few > waiting(10, 90), "{kind}, marked");
+        assert!(
+            need(&queue, 10, "9 Mbit/s", marked) - 10 * few / 2 > waiting(10, 90) / 2,
+            "{kind}, ten groups"
+        );
+        let all = if kind == "codel" { 10 } else { 1 };
+        let more = need(&queue, 1, "90 Mbit/s", "") - few;
+        assert!(more > waiting(all, 90), "{kind}: {more}");
+        assert!(all == 10 || more < waiting(10, 90), "{kind} drops what arrives: {more}");
+    }
+}
+
 /// A scheduler's places are there before a packet is: `memory_bytes` knows them.
 #[test]
 fn places_are_in_the_estimate() {

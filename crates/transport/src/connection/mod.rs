@@ -305,6 +305,7 @@ impl Connection {
     }
 
     /// What the packet of a segment that `end` sends carries in `options`: to be asked right after each call, segment by segment.
+    #[inline(always)]
     pub fn attach(
         &mut self,
         end: End,

@@ -110,7 +110,7 @@ impl Growing {
                     _ => clock(now),
                 };
                 self.seen = Some((echo, first));
-                // An ACK shows no timestamp here, but it is what the data's sender would echo (RFC 7323 section 4.3): from the first
+                // The data's sender echoes ACKs too (RFC 7323 section 4.3), which show no timestamp of their own here. From the first
                 // ACK of this answer on one was always under way.
                 if reckoned.wrapping_sub(first).cast_signed() >= 0 { reckoned } else { echo }
             }

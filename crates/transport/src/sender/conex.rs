@@ -151,10 +151,11 @@ impl Sender {
     pub(super) fn hear_report(&mut self, ack: u64, report: &Report, profile: &Profile) {
         let Some(((from, to), others)) = report.blocks().split_first() else { return };
         let inside = others.first().is_some_and(|second| second.0 <= *from && *to <= second.1);
-        if (*to <= ack || inside)
+        if from < to
+            && (*to <= ack || inside)
             && let Some(exposure) = self.exposure_mut()
         {
-            exposure.needless((to - from + profile.header) as u16);
+            exposure.needless(u16::try_from(to - from + profile.header).unwrap_or(u16::MAX));
         }
     }
 }

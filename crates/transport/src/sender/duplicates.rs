@@ -26,7 +26,7 @@ impl Sender {
         }
         let mut marks = 0;
         if self.marks.mode != Ecn::Off {
-            // Accurate ECN counts what `duplicates` says, which a timeout forgets and a partial ACK takes from: its records are of that.
+            // Accurate ECN reads `duplicates`, which a timeout resets and a partial ACK reduces: its records rest on that.
             let mut shown = u64::from(self.duplicates);
             if self.marks.mode == Ecn::ReEcn {
                 shown = u64::from(self.marks.shown);

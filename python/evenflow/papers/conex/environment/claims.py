@@ -117,7 +117,7 @@ def _same_windows_note(data: Data, judgement: Judgement) -> str:
     series = _controls(data)
     said = [
         f"{control} {short(free.of(measures.heavy_reports))} reports a second at {short(free.of(measures.marked))} "
-        "marks a packet"
+        "marks per packet"
         for control in series.values()
         for free in (series.free(control),)
     ]

@@ -67,7 +67,7 @@ def x03(table: Table, o: Options) -> Figure:
                 color=plots.COLOURS[index],
                 label=f"{group} user",
             )
-    for ax, y, title in ((axes[0], "reports sent a flow", "a"), (axes[1], "completion time (s)", "b")):
+    for ax, y, title in ((axes[0], "reports sent per flow", "a"), (axes[1], "completion time (s)", "b")):
         ax.set_xticks(range(len(windows)), [f"{w:g} packets" for w in windows])
         ax.set_xlim(-0.5, len(windows) - 0.5)
         plots.name_axes(ax, "initial window", y, title=title, legend=False)

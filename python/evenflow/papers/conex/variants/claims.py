@@ -118,6 +118,20 @@ def _alike(data: Data, accept: Accept) -> list[Check]:
     return found
 
 
+@claims.note("c52")
+def _one_mark_per_round_trip_note(data: Data, judgement: Judgement) -> str:
+    """Classic feedback tells of fewer marks, and what a bucket pays for is reports."""
+    said = []
+    for flows, series in _panels(data):
+        ecn, full = (short(series.free(v).of(measures.heavy_reports)) for v in (net.ECN, net.FULL))
+        said.append(f"{ecn} and {full} per second with {words(flows=flows)}")
+    return (
+        f"Reports of a heavy user without policing, {net.ECN} and {net.FULL}: {'; '.join(said)}. Classic feedback "
+        "tells of at most one mark per round trip. For equal tokens a sender that reports fewer of its marks has more "
+        "throughput."
+    )
+
+
 @claims.measure("c53")
 def _below_red(data: Data, accept: Accept) -> list[Check]:
     found = []

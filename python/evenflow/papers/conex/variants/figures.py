@@ -29,7 +29,7 @@ def fig18(table: Table) -> Figure:
             ax = axes[row * columns + place]
             curves(ax, series, measures.unfairness)
             rate_axis(ax)
-            title = f"{flows} flows a heavy user" if row == 0 else ""
+            title = f"{flows} flows per heavy user" if row == 0 else ""
             plots.name_axes(ax, R if row else "", "" if place else U, title=title, zero=not row, legend=False)
             if row:
                 ax.set_yscale("log")

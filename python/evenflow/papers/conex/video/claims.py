@@ -145,7 +145,7 @@ def _lowest(data: Data, accept: Accept) -> list[Check]:
 def _many_long_stalls(data: Data, accept: Accept) -> list[Check]:
     spot = _at(data, FREE, "fig22")
     return [
-        accept("stalls", "stalls a user", spot.of(here.stalls)),
+        accept("stalls", "stalls per user", spot.of(here.stalls)),
         accept("duration", "duration of a stall", spot.of(here.stall_s)),
     ]
 

@@ -62,7 +62,7 @@ def fig22(table: Table) -> Figure:
     """QoE, stalls and stall duration over r."""
     lab = Lab(table)
     figure, axes = plots.figure(1, 3, size=(11.4, 3.6))
-    panels = ((here.quality, "mean QoE", "a"), (here.stalls, "stalls a user", "b"), (here.stall_s, "stall (s)", "c"))
+    panels = ((here.quality, "mean QoE", "a"), (here.stalls, "stalls per user", "b"), (here.stall_s, "stall (s)", "c"))
     for ax, (measure, y, title) in zip(axes, panels, strict=True):
         grid, values = lab.curve("r", measure, control=net.CUBIC, policing=ON)
         plots.band(ax, curve_of(grid, values, net.LEVEL), label="CUBIC with ConEx", index=0)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from evenflow import kit
-from evenflow.claims import Check, Data
+from evenflow.claims import Check, Data, Judgement
 from evenflow.kit import Accept
-from evenflow.lab import Floats, chosen_by_others, quotient
+from evenflow.lab import Floats, Measure, chosen_by_others, quotient, short
 from evenflow.study import Label
 
 from .. import measures
@@ -61,6 +61,29 @@ def _narrow(data: Data, accept: Accept) -> list[Check]:
         assert least is not None, "a share has a least"
         found.append(kit.most(accept, "width", f"{name}: points", points, share=least))
     return found
+
+
+@claims.note("c90")
+def _heavy_spread_note(data: Data, judgement: Judgement) -> str:
+    """Whose throughput it is that differs from run to run."""
+    series = HARSHNESS.series(data["conex-fig08"])
+
+    def widths(of: Measure, rates: Sequence[float]) -> str:
+        found = [
+            measures.relative_half_width(series.at(h, r).of(of), net.LEVEL).mean for h in series.values() for r in rates
+        ]
+        return f"{short(min(found))} to {short(max(found))} %"
+
+    every = series.rates()
+    ends = [r for r in every if r < 4 or r == max(every)]
+    policed = [r for r in every if r not in ends]
+    heavy, light = measures.heavy_throughput, measures.light_throughput
+    return (
+        f"Half-widths of 30 runs in figure 8: at {words(r=policed[0])} to {policed[-1]:g} of heavy users' throughput "
+        f"{widths(heavy, policed)} and of light users' {widths(light, policed)}; at the other r of heavy users' "
+        f"{widths(heavy, ends)}. What is left to ten heavy users is small where they are policed, and so its relative "
+        "spread is large; it makes that of the unfairness."
+    )
 
 
 @claims.measure("c91")
