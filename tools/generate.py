@@ -46,6 +46,7 @@ SCHEMA = ROOT / "docs" / "scenario.schema.json"
 TCP = ROOT / "docs" / "tcp.md"
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+CONFORMANCE = ROOT / "tests" / "conformance"
 SENSITIVITY = ("sensitivity", "sensitivity_engine", "sensitivity_scale")
 
 # Sections whose keys belong to every mechanism of a room, and are no tables of their own.
@@ -562,6 +563,30 @@ def profiles(text: str, schema: dict[str, Any]) -> str:
     return before + start + "\n" + "\n".join(out) + "\n" + end + rest.partition(end)[2]
 
 
+def vectors() -> str:
+    """What the README of the conformance vectors says of each folder, and how many it has."""
+    rows = re.findall(
+        r"^\| `([^`]+)` \| (.+?) \| (.+?) \|(.*)\|$", (CONFORMANCE / "README.md").read_text("utf-8"), re.M
+    )
+    found = []
+    for folder, of, what, documents in rows:
+        files = sorted(CONFORMANCE.glob(f"{folder}*.json" if folder.endswith("/") else f"{folder}.json"))
+        if not files:
+            sys.exit(f"tests/conformance/README.md: there is no {folder}")
+        events = sum(len(json.loads(file.read_text("utf-8"))["events"]) for file in files)
+        found.append(
+            {
+                "folder": folder.rstrip("/*"),
+                "of": re.findall(r"`([^`]+)`", of),
+                "what": what.replace("`", ""),
+                "documents": documents.strip().replace("`", "") or "arithmetic",
+                "vectors": len(files),
+                "events": events,
+            }
+        )
+    return "[\n" + ",\n".join(" " + json.dumps(row, ensure_ascii=False) for row in found) + "\n]\n"
+
+
 def wanted(only_readme: bool) -> dict[Path, str]:
     """Every generated file and what it should hold."""
     files: dict[Path, str] = {}
@@ -580,6 +605,7 @@ def wanted(only_readme: bool) -> dict[Path, str]:
         for key in TITLES:
             page = ROOT / "python" / "evenflow" / "papers" / key / "README.md"
             files[page] = ledgers(changes(key, sensitivity(key, page.read_text(encoding="utf-8"))))
+        files[evidence.VECTORS] = vectors()
         files[CONTRIBUTING] = house.filled(CONTRIBUTING.read_text(encoding="utf-8"))
     if README.exists():
         files[README] = ledgers(README.read_text(encoding="utf-8"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from stages import SECOND, write
@@ -431,8 +432,249 @@ def senders(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     yield eecn("aware", "A queue that knows re-ECN marks FNE.", draws(352), True, 3)
 
 
+@dataclass
+class Came:
+    """A packet that left the tunnel."""
+
+    number: int
+    outer: bool
+    inner: bool
+    size: int
+    at: int
+
+
+class Reports:
+    """What the eNodeB says (Zhang et al. 2011 section III.B, step 3): cumulative counters, and a list of what is new.
+
+    A report comes with the first packet, then with a packet or at an alarm when `every` has passed since the last one
+    and something has come, and at once when `early` packets have met congestion since.
+    """
+
+    def __init__(self, every: int, early: int, listed: bool, numbered: bool) -> None:
+        self.every, self.early, self.listed, self.numbered = every, early, listed, numbered
+        self.came: list[Came] = []
+        self.told: dict[str, Any] = {"hit": [], "packets": 0}
+        self.due = 0
+
+    def hit(self) -> list[int]:
+        """Numbers of all that met congestion: marked by either field, or given up."""
+        hit: list[int] = []
+        gone: set[int] = set()
+        come: set[int] = set()
+        highest = -1
+        for packet in self.came:
+            come.add(packet.number)
+            highest = max(highest, packet.number)
+            if self.numbered:
+                new = {n for n in range(highest - 3 + 1) if n not in come} - gone
+                hit += sorted(new)
+                gone |= new
+            if packet.outer or packet.inner:
+                hit.append(packet.number)
+        return hit
+
+    def arrive(self, packet: Came) -> dict[str, Any] | None:
+        self.came.append(packet)
+        new = len(self.hit()) - len(self.told["hit"])
+        return self.report(packet.at) if new >= self.early or packet.at >= self.due else None
+
+    def alarm(self) -> int | None:
+        return self.due if len(self.came) > self.told["packets"] else None
+
+    def report(self, now: int) -> dict[str, Any]:
+        hit, last = self.hit(), self.came[-1]
+        marked = [packet for packet in self.came if packet.outer or packet.inner]
+        new = hit[len(self.told["hit"]) :]
+        self.told = {"hit": hit, "packets": len(self.came)}
+        self.due = now + self.every
+        return {
+            "last": last.number if self.numbered else None,
+            "held_ns": now - last.at,
+            "received": [len(self.came), sum(packet.size for packet in self.came)],
+            "marked": [len(marked), sum(packet.size for packet in marked)],
+            "marked_outside": sum(packet.outer for packet in marked),
+            "lost": len(hit) - len(marked),
+            "list": new if self.listed and self.numbered else [],
+        }
+
+
+@dataclass
+class Went:
+    """A packet that entered the tunnel."""
+
+    number: int
+    flow: int
+    size: int
+    at: int
+
+
+class Gateway:
+    """The PDN gateway (steps 4 and 5): what reports say is owed, and declared by a packet each."""
+
+    def __init__(self, by_flow: bool, split: bool) -> None:
+        self.by_flow, self.split = by_flow, split
+        self.went: list[Went] = []
+        self.said: dict[int, list[tuple[int, tuple[str, bool]]]] = {}
+        self.charges: dict[int, Fraction] = {}
+        self.known, self.marked, self.lost, self.stale, self.heard = 0, 0, 0, 0, 0
+        self.covered = -1
+        self.volume = self.unlisted = Fraction(0)
+        self.rtt: Fraction | None = None
+        self.echo: set[int] = set()
+        self.echoed: dict[int, int] = {}
+
+    def owes(self, account: int) -> Fraction:
+        said = self.said.get(account, [])
+        return self.charges.get(account, Fraction(0)) - sum(code == RE_ECHO for _, code in said)
+
+    def send(self, packet: Went) -> tuple[str, bool]:
+        self.went.append(packet)
+        account = packet.flow if self.by_flow else -1
+        said = self.said.setdefault(account, [])
+        if self.owes(account) >= 1:
+            code = RE_ECHO
+        elif len(said) in (0, 2) or packet.at - said[-1][0] > SECOND:
+            code = FNE
+        else:
+            code = RECT
+        said.append((packet.at, code))
+        return code
+
+    def hear(self, report: dict[str, Any], now: int) -> None:
+        self.heard += 1
+        if report["received"][0] < self.known:
+            self.stale += 1
+            return
+        self.known = report["received"][0]
+        new = report["marked"][0] - self.marked + report["lost"] - self.lost
+        self.marked, self.lost = report["marked"][0], report["lost"]
+        if report["last"] is not None:
+            sample = Fraction(now - self.went[report["last"]].at - report["held_ns"])
+            self.rtt = sample if self.rtt is None else (7 * self.rtt + sample) / 8
+        flows: dict[int, Fraction] = {}
+        for number in report["list"]:
+            packet = self.went[number]
+            flows[packet.flow] = flows.get(packet.flow, Fraction(0)) + 1
+            self.volume += packet.size
+        rest = max(0, new - len(report["list"]))
+        last = self.went[-1].number if report["last"] is None else report["last"]
+        window = [packet for packet in self.went if self.covered < packet.number <= last]
+        if rest and window:
+            bytes_ = sum(packet.size for packet in window)
+            for packet in window:
+                flows[packet.flow] = flows.get(packet.flow, Fraction(0)) + Fraction(rest * packet.size, bytes_)
+            self.volume += Fraction(rest * bytes_, len(window))
+        self.unlisted += rest
+        self.covered = max(self.covered, last)
+        for flow, packets in flows.items():
+            account = flow if self.by_flow else -1
+            if self.by_flow:
+                self.charges[account] = self.charges.get(account, Fraction(0)) + packets
+            if self.split and (flow not in self.echoed or now - self.echoed[flow] >= (self.rtt or 0)):
+                self.echo.add(flow)
+                self.echoed[flow] = now
+        if not self.by_flow:
+            self.charges[-1] = self.charges.get(-1, Fraction(0)) + new
+
+    def acknowledge(self, flow: int) -> bool:
+        """Whether an acknowledgement of the flow that passes tells of congestion."""
+        told = flow in self.echo
+        self.echo.discard(flow)
+        return told
+
+    def seen(self) -> dict[str, Any]:
+        accounts = set(self.charges) | set(self.said)
+        return {
+            "reports": self.heard,
+            "stale": self.stale,
+            "owed": float(sum(self.owes(account) for account in accounts)),
+            "congestion_volume": float(self.volume),
+            "unlisted": float(self.unlisted),
+            "rtt_s": None if self.rtt is None else float(self.rtt) / SECOND,
+        }
+
+
+def reported(
+    name: str, about: str, draws: Any, *, listed: bool, numbered: bool, by_flow: bool, split: bool, count: int = 160
+) -> tuple[str, str]:
+    """Packets of three flows through a tunnel that marks and loses some; reports of which some are lost or late."""
+    dice: Callable[[], float] = draws.next
+    every, early = 150_000_000, 5
+    reports, gateway = Reports(every, early, listed, numbered), Gateway(by_flow, split)
+    head = {"every_ns": every, "early": early, "list": listed, "numbered": numbered, "reordering": 3}
+    head |= {"account": "flow" if by_flow else "bearer", "split": split}
+    events: list[dict[str, Any]] = []
+    # What is to come: when, in which order of things at one instant, what.
+    agenda: list[tuple[int, int, str, Any]] = [(1_000_000, 0, "in", None)]
+    sent = made = 0
+
+    def add(at: int, what: str, about: Any = None) -> None:
+        nonlocal made
+        made += 1
+        agenda.append((at, made, what, about))
+        agenda.sort(key=lambda entry: entry[:2])
+
+    def tell(report: dict[str, Any] | None, now: int) -> dict[str, Any] | None:
+        if report is not None:
+            events[-1]["report"] = reports.told["packets"]
+            if dice() > 0.2:
+                add(now + int(60_000_000 + (400_000_000 * dice() if dice() < 0.2 else 0)), "hear", dict(report))
+        return report
+
+    alarm: int | None = None
+    while agenda:
+        now, _, what, of = agenda.pop(0)
+        if what == "in":
+            flow, size, inner = int(dice() * 3), 140 + int(dice() * 1360), dice() < 0.04
+            code = gateway.send(Went(sent, flow, size, now))
+            event = {"event": "in", "at_ns": now, "id": sent, "flow": flow, "bytes": size, "marked": inner}
+            event["expect"] = {"ecn": "ect1" if code == RECT else code[0], "re": code[1]}
+            events.append(event)
+            if dice() > 0.08:
+                late = 30_000_000 + (40_000_000 if dice() < 0.1 else 0)
+                add(now + late, "out", Came(sent, dice() < 0.1, inner, size, 0))
+            sent += 1
+            if sent < count:
+                add(now + int(14_000_000 * dice()) + (int(1.6 * SECOND) if dice() < 0.01 else 0), "in")
+        elif what == "out":
+            of.at = now
+            events.append({"event": "out", "at_ns": now, "id": of.number, "marked": of.outer})
+            events[-1]["expect"] = tell(reports.arrive(of), now)
+        elif what == "alarm":
+            alarm = None
+            if reports.alarm() is not None and now >= reports.due:
+                events.append({"event": "alarm", "at_ns": now})
+                events[-1]["expect"] = tell(reports.report(now), now)
+        elif what == "hear":
+            gateway.hear(of, now)
+            events.append({"event": "hear", "at_ns": now, "report": of["received"][0], "expect": gateway.seen()})
+            flow = int(dice() * 3)
+            events.append({"event": "ack", "at_ns": now, "flow": flow, "expect": gateway.acknowledge(flow)})
+        due = reports.alarm()
+        if due is not None and (alarm is None or due != alarm):
+            alarm = due
+            add(due, "alarm")
+    return write("report", name, about, head, events)
+
+
+def feedback(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
+    for n, (name, listed, numbered, by_flow, split) in enumerate(
+        (
+            ("listed", True, True, False, False),
+            ("listed-by-flow", True, True, True, True),
+            ("unlisted-by-flow", False, True, True, False),
+            ("unlisted", False, True, False, True),
+            ("unnumbered", False, False, True, False),
+        )
+    ):
+        about = "Three flows through a tunnel; reports that are lost, late and overtaken."
+        own = draws(360 + n)
+        yield reported(name, about, own, listed=listed, numbered=numbered, by_flow=by_flow, split=split)
+
+
 def reecn(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     yield from tunnels(draws)
+    yield from feedback(draws)
     yield from policers(draws)
     yield from droppers(draws)
     yield from senders(draws)

@@ -160,3 +160,22 @@ def test_one_name_never_stands_for_two_releases() -> None:
     both = evidence.joined(document("July", "red", "cubic"), document("August", "red", "cubic"))
     assert both["programs"] == {"ns-3-dev": "August"}
     assert len(both["rows"]) == 2
+
+
+def test_describe_names_the_vectors_that_a_mechanism_meets(cli: Cli) -> None:
+    folders = {row["folder"]: row for row in describe("congestion-policer")["vectors"]}
+    assert set(folders) == {"congestion-policer", "reecn-policer"}
+    assert folders["congestion-policer"]["documents"].startswith("RFC 7713")
+    said = " ".join(cli("describe", "congestion-reporter").out.split())
+    assert "Conformance vectors" in said
+    assert "Zhang et al. 2011" in said
+    assert "Conformance vectors" not in cli("describe", "poisson").out
+
+
+def test_every_folder_of_vectors_is_of_a_mechanism() -> None:
+    known = set(kinds())
+    rows = json.loads(evidence.VECTORS.read_text(encoding="utf-8"))
+    assert {kind for row in rows for kind in row["of"]} <= known
+    here = Path(__file__).resolve().parents[1] / "conformance"
+    folders = {path.name for path in here.iterdir() if path.is_dir() and any(path.glob("*.json"))}
+    assert {row["folder"].split("/")[0] for row in rows} == folders

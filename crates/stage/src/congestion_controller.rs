@@ -34,6 +34,8 @@ struct Account {
     last: Time,
 }
 
+/// What shares of a packet may be short of a whole one.
+const ROUNDING: f64 = 1e-9;
 /// A first packet after this is a start (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.6).
 const PAUSE: Duration = Duration(1_000_000_000);
 
@@ -43,7 +45,7 @@ impl Account {
         let idle = self.sent > 0 && now.since(self.last) > PAUSE;
         self.sent += 1;
         self.last = now;
-        if self.owed >= 1.0 {
+        if self.owed > 1.0 - ROUNDING {
             self.owed -= 1.0;
             Codepoint::ReEcho
         } else if idle || self.sent == 1 || self.sent == 3 {
@@ -201,7 +203,9 @@ impl CongestionController {
         let (packets, bytes) =
             window().fold((0.0, 0.0), |(n, bytes), sent| (n + 1.0, bytes + f64::from(sent.size)));
         if rest > 0.0 && bytes > 0.0 {
-            window().for_each(|sent| charge(sent.flow, rest * f64::from(sent.size) / bytes));
+            let mut shares: BTreeMap<u64, f64> = BTreeMap::new();
+            window().for_each(|sent| *shares.entry(sent.flow).or_default() += f64::from(sent.size));
+            shares.into_iter().for_each(|(flow, share)| charge(flow, rest * share / bytes));
             counts.volume += rest * bytes / packets;
         }
         counts.unlisted += rest;

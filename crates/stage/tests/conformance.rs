@@ -12,12 +12,16 @@ use evenflow_base::tunnel::RULES;
 use evenflow_base::{Duration, Ecn, Packet, Rate, Time, flags};
 use evenflow_stage::auditor::{self, Audit, Auditor, Losses, Rule};
 use evenflow_stage::bandwidth_manager::{self, BandwidthManager};
+use evenflow_stage::congestion_controller::{self, CongestionController};
 use evenflow_stage::congestion_policer::{self, Action, Charge, CongestionPolicer, Harshness};
+use evenflow_stage::congestion_reporter::{self, CongestionReporter, Report};
 use evenflow_stage::sessions::{self, Policy};
 use evenflow_stage::three_colour::{Beyond, Colour, Meter, Profile, Unit};
 use evenflow_stage::tunnel::{Entry, Exit, Re};
 use evenflow_stage::window_tuner::{self, By, Rounding, WindowTuner};
-use evenflow_stage::{Act, Pass, Setting, Shaper, Station, Stepper, TunnelEgress, TunnelIngress};
+use evenflow_stage::{
+    Act, Message, Own, Pass, Setting, Shaper, Station, Stepper, TunnelEgress, TunnelIngress,
+};
 use serde_json::Value as Json;
 
 /// The vectors of a folder, by name.
@@ -317,6 +321,116 @@ fn run_tunnel(vector: &Json) -> Result<(), String> {
     }
     let left = by_hand.options.len();
     if left == inside.len() { Ok(()) } else { Err(format!("{left} places are left")) }
+}
+
+/// What the reporter has sent since somebody looked.
+fn reports_in(by_hand: &mut Stepper) -> Vec<(u16, Report)> {
+    let sent = std::mem::take(&mut by_hand.acts).into_iter().filter_map(|act| match act {
+        Act::Send(Own { message: Some(Message::Report(report)), size, .. }) => Some((size, *report)),
+        _ => None,
+    });
+    sent.collect()
+}
+
+/// A report as a vector shows it; null: there is none.
+fn shown(reports: &[(u16, Report)]) -> Json {
+    let Some((size, report)) = reports.last() else { return Json::Null };
+    assert_eq!(usize::from(*size), 48 + 4 * report.list.len(), "dossier: 48 B, and 4 B for each number");
+    serde_json::json!({
+        "last": report.last,
+        "held_ns": report.held.0,
+        "received": [report.received.0, report.received.1],
+        "marked": [report.marked.0, report.marked.1],
+        "marked_outside": report.marked_outside,
+        "lost": report.lost,
+        "list": report.list,
+    })
+}
+
+/// Runs one vector of reports and says the first thing that differs.
+fn run_reports(vector: &Json) -> Result<(), String> {
+    let mut ingress = TunnelIngress::new(Entry {
+        bytes: 40,
+        numbered: vector["numbered"] == true,
+        rules: RULES.iter().find(|(name, _)| *name == "paper").expect("the paper's").1,
+        re: Re::Neutral,
+        largest: u16::MAX,
+        tunnel: 9,
+        own: 1,
+    });
+    let mut controller = CongestionController::new(congestion_controller::Params {
+        split: vector["split"] == true,
+        by_flow: vector["account"] == "flow",
+    });
+    let mut reporter = CongestionReporter::new(congestion_reporter::Params {
+        every: Duration(whole(vector, "every_ns")),
+        early: whole(vector, "early"),
+        list: vector["list"] == true,
+        size: 48,
+        loss: 0.0,
+        reordering: whole(vector, "reordering") as u32,
+    });
+    let mut by_hand = Stepper::new(1);
+    let mut inside: std::collections::BTreeMap<u64, Packet> = std::collections::BTreeMap::new();
+    let mut made: std::collections::BTreeMap<u64, Report> = std::collections::BTreeMap::new();
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let (now, expect) = (Time(whole(event, "at_ns")), &event["expect"]);
+        let marked = event["marked"] == true;
+        let mut reports = Vec::new();
+        let is = match event["event"].as_str() {
+            Some("in") => {
+                let size = whole(event, "bytes") as u16 - 40;
+                let ecn = if marked { Ecn::Congestion } else { Ecn::NotCapable };
+                let mut packet = Packet::new(0, size, size).with_ecn(ecn);
+                by_hand.whose.flow = whole(event, "flow");
+                ingress.forward(&mut packet, &mut by_hand.cx(now));
+                controller.forward(&mut packet, &mut by_hand.cx(now));
+                let is = serde_json::json!({ "ecn": word_of(packet.ecn()), "re": packet.re() });
+                inside.insert(whole(event, "id"), packet);
+                is
+            }
+            Some("out") => {
+                let mut packet = inside.remove(&whole(event, "id")).expect("it went in");
+                if marked {
+                    packet.set_ecn(Ecn::Congestion);
+                }
+                reporter.forward(&mut packet, &mut by_hand.cx(now));
+                by_hand.options.discard(&packet);
+                reports = reports_in(&mut by_hand);
+                shown(&reports)
+            }
+            Some("alarm") => {
+                reporter.wake(&mut by_hand.cx(now));
+                reports = reports_in(&mut by_hand);
+                shown(&reports)
+            }
+            Some("hear") => {
+                let report = made.get(&whole(event, "report")).expect("it was made").clone();
+                controller.receive(Message::Report(Box::new(report)), &mut by_hand.cx(now));
+                let expect = expect.as_object().expect("an object");
+                for (name, wanted) in expect {
+                    let of = name.strip_suffix("_s").unwrap_or(name);
+                    let (is, wanted) = (controller.observe(of, now), wanted.as_f64());
+                    let near = is.zip(wanted).is_some_and(|(a, b)| (a - b).abs() < 1e-7 * (1.0 + b.abs()));
+                    if !near && (is.is_some() || wanted.is_some()) {
+                        return Err(format!("event {n}: {name} is {is:?} and not {wanted:?}"));
+                    }
+                }
+                continue;
+            }
+            _ => {
+                let mut packet = Packet { flags: flags::ACK, ..Packet::new(0, 40, 0) };
+                by_hand.whose.flow = whole(event, "flow");
+                controller.backward(&mut packet, &mut by_hand.cx(now));
+                (packet.flags & flags::ECE != 0).into()
+            }
+        };
+        if is != *expect {
+            return Err(format!("event {n}: {is} and not {expect}"));
+        }
+        made.extend(reports.into_iter().map(|(_, report)| (report.received.0, report)));
+    }
+    Ok(())
 }
 
 /// Who gets what, as a vector of a gateway says it.
@@ -629,6 +743,26 @@ fn a_wrong_vector_of_a_tunnel_is_noticed() {
             let mut wrong = vector.clone();
             wrong["events"][at]["expect"][key] = 99.into();
             assert!(run_tunnel(&wrong).is_err(), "{path} {key}");
+        }
+    }
+}
+
+#[test]
+fn every_vector_of_reports_is_met() {
+    assert_met("report", 5, run_reports);
+}
+
+/// A vector that expects something else does not pass unnoticed.
+#[test]
+fn a_wrong_vector_of_reports_is_noticed() {
+    for (path, vector) in vectors("report") {
+        let events = vector["events"].as_array().expect("a list");
+        for key in ["ecn", "re", "lost", "marked", "list", "held_ns", "owed", "congestion_volume", "stale"] {
+            let at =
+                events.iter().rposition(|event| !event["expect"][key].is_null()).expect("one that has it");
+            let mut wrong = vector.clone();
+            wrong["events"][at]["expect"][key] = 99_999.into();
+            assert!(run_reports(&wrong).is_err(), "{path} {key}");
         }
     }
 }

@@ -1,4 +1,5 @@
-"""What a mechanism was checked against: the results of `make validate` that ship with the package.
+"""What a mechanism was checked against: the results of `make validate` that ship with the package, and conformance
+vectors (tests/conformance), which every build meets.
 
 `tools/generate.py --record validation` writes them. Each row is one number: the check and its point, the program or
 formula it was checked against, the metric, theirs, ours with its 95 % interval over seeds, the verdict, and, where the
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 SHIPPED = Path(__file__).parent / "validation.json"
+VECTORS = Path(__file__).parent / "vectors.json"
 
 Row = Mapping[str, Any]
 
@@ -40,6 +42,18 @@ def of(kind: str) -> dict[str, Any]:
     programs = {name: text for name, text in document["programs"].items() if name in asked}
     engines = list(dict.fromkeys(row.get("engine", document["engine"]) for row in rows)) or [document["engine"]]
     return {"engine": engines[0], "engines": engines, "programs": programs, "rows": rows}
+
+
+@lru_cache(maxsize=1)
+def _vectors() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(VECTORS.read_text(encoding="utf-8"))
+    return found
+
+
+def vectors(kind: str) -> list[dict[str, Any]]:
+    """The folders of tests/conformance whose vectors a mechanism meets: `folder`, `what` it is about, the `documents`
+    that a second implementation was written from, how many `vectors` and `events` there are."""
+    return [{key: row[key] for key in row if key != "of"} for row in _vectors() if kind in row["of"]]
 
 
 def packed(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -218,8 +218,9 @@ def kinds() -> list[str]:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """The declarative table of a mechanism, an `example` to copy and what it was checked against (`validation`, see
-    `evidence.of`); a stack profile, its lines as parameters with its values as defaults; or the definition of a metric.
+    """The declarative table of a mechanism, an `example` to copy and what it was checked against (`validation` and
+    `vectors`, see `evidence.of` and `evidence.vectors`); a stack profile, its lines as parameters with its values as
+    defaults; or the definition of a metric.
 
     Raises:
         UsageError: nothing is called so; the message names the nearest, or what has a parameter or an observable of
@@ -234,7 +235,8 @@ def describe(name: str) -> dict[str, Any]:
         if plain(str(table.get("kind") or table["name"])) == plain(name):
             if "kind" not in table:
                 return table
-            return {**table, "example": sample(table), "validation": evidence.of(table["kind"])}
+            checked = {"validation": evidence.of(table["kind"]), "vectors": evidence.vectors(table["kind"])}
+            return {**table, "example": sample(table), **checked}
     for profile in schema()["profiles"]:
         if profile["name"] == plain(name):
             made = _profile(profile)

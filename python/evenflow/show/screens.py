@@ -521,6 +521,25 @@ def mechanism(found: Mapping[str, Any]) -> None:
                 out.print(f"  {_escaped(first)}: {_escaped(second)}")
     if found.get("validation", {}).get("rows"):
         validation(found["validation"])
+    if found.get("vectors"):
+        vectors(found["vectors"])
+
+
+def vectors(found: Sequence[Mapping[str, Any]]) -> None:
+    """The conformance vectors that a mechanism meets."""
+    out = console()
+    said = "tests/conformance: a second implementation from these documents; all are met"
+    out.print(f"[bold]Conformance vectors[/bold] [dim]({said})[/dim]")
+    cells = [
+        [
+            _escaped(row["folder"]),
+            str(row["vectors"]),
+            f"{row['events']:,}",
+            *map(_escaped, (row["what"], row["documents"])),
+        ]
+        for row in found
+    ]
+    grid(out, ("folder", "vectors", "events", "what", "from"), cells, right=(1, 2), text=(0, 3, 4))
 
 
 def validation(found: Mapping[str, Any]) -> None:

@@ -305,7 +305,6 @@ impl Connection {
     }
 
     /// What the packet of a segment that `end` sends carries in `options`: to be asked right after each call, segment by segment.
-    #[inline(always)]
     pub fn attach(
         &mut self,
         end: End,

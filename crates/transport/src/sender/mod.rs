@@ -634,7 +634,7 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn sample(&mut self, rtt: Duration, profile: &Profile) {
         self.rtt.sample(rtt, self.una, self.next, profile);
     }

@@ -272,7 +272,7 @@ impl Sender {
 
     /// A round-trip sample for the timeout, where the ACK shows one; gives the one that congestion controls see, which is
     /// of the newest segment, and whether there was one for the timeout.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_sample(
         &mut self,
         ack: &Packet,
