@@ -542,20 +542,21 @@ pub(super) fn check_places(
     }
 }
 
-/// Who is in a tunnel comes out of it by its own end, on every path and in both directions. Said only where all paths and all stages are
-/// known, and after peers were tied.
+/// Who is in a tunnel comes out of it by its own end, on every path and in both directions. Said only where all paths, the kinds of all
+/// stages and all ends of tunnels are known, and after peers were tied.
 pub(super) fn check_tunnels(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
+    check_teids(stages, errors);
     let Some(paths) = groups.iter().map(|g| Some((g, g.path.as_ref()?))).collect::<Option<Vec<_>>>() else {
         return;
     };
     let mouth = |i: usize| stages[i].mechanism.and_then(|mechanism| mechanism.traits.mouth);
-    if stages.iter().any(|stage| stage.stage.is_none()) || (0..stages.len()).all(|i| mouth(i).is_none()) {
+    if stages.iter().any(|stage| stage.mechanism.is_none()) || (0..stages.len()).all(|i| mouth(i).is_none()) {
         return;
     }
     let peer = |i: usize| stages[i].stage.as_ref().and_then(|stage| stage.peer);
     let mut sound = true;
     for (i, draft) in stages.iter().enumerate() {
-        if let (Some(mouth), None, None) = (mouth(i), peer(i), &draft.peer) {
+        if let (Some(mouth), Some(_), None, None) = (mouth(i), &draft.stage, peer(i), &draft.peer) {
             let (other, what) = match mouth {
                 Mouth::Ingress => ("tunnel-egress", "takes the header off"),
                 Mouth::Egress => ("tunnel-ingress", "puts the header on"),
@@ -572,7 +573,6 @@ pub(super) fn check_tunnels(stages: &[StageDraft], groups: &[GroupDraft], errors
         }
         sound &= mouth(i).is_none() || peer(i).is_some();
     }
-    check_teids(stages, errors);
     for (group, path) in paths.iter().filter(|_| sound) {
         let there = path.iter().enumerate().map(|(n, hop)| (n, hop.component, hop.against));
         let back = path.iter().enumerate().rev().map(|(n, hop)| (n, hop.component, !hop.against));

@@ -10,8 +10,8 @@ use crate::model::{Component, Hop};
 const REPORTER: &str = "congestion-reporter";
 const CONTROLLER: &str = "congestion-controller";
 
-/// Adds an error for each stage of the loop that could not close it. Said only where all paths and stages are known, and after peers were
-/// tied.
+/// Adds an error for each stage of the loop that could not close it. Said only where all paths, the loop's own stages and the ends of all
+/// tunnels are known, and after peers were tied.
 pub(super) fn check(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
     let gateway = groups.iter().any(|group| group.profiles().any(|(profile, _)| profile.ecn == Ecn::Gateway));
     let kind = |i: usize| stages[i].mechanism.map_or("", |mechanism| mechanism.kind);
@@ -19,7 +19,13 @@ pub(super) fn check(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut E
     if !any && !gateway {
         return;
     }
-    if stages.iter().any(|stage| stage.stage.is_none()) || groups.iter().any(|group| group.path.is_none()) {
+    let matters = |draft: &StageDraft| {
+        draft
+            .mechanism
+            .is_none_or(|own| own.traits.mouth.is_some() || [REPORTER, CONTROLLER].contains(&own.kind))
+    };
+    let unknown = stages.iter().any(|draft| draft.stage.is_none() && matters(draft));
+    if unknown || groups.iter().any(|group| group.path.is_none()) {
         return;
     }
     let mut sound = true;
@@ -45,7 +51,29 @@ pub(super) fn check(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut E
         for group in groups {
             on_path(stages, group, &mut said, errors);
         }
+        unheard(stages, groups, errors);
     }
+}
+
+/// A gateway that sets ECE for senders of which none listens.
+fn unheard(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
+    let heeds = |ecn: Ecn| matches!(ecn, Ecn::Gateway | Ecn::Classic | Ecn::PerPacket);
+    let listens = |group: &&GroupDraft| group.profiles().any(|(profile, _)| heeds(profile.ecn));
+    for (i, draft) in stages.iter().enumerate().filter(|(_, draft)| splits(draft)) {
+        let here = |hop: &Hop| hop.component == Component::Stage(i);
+        if !groups.iter().filter(listens).any(|group| group.path.iter().flatten().any(here)) {
+            let why = "\"split\" sets ECE for senders with tcp.ecn = \"gateway\", and none whose packets come this way heeds it; nearest: \
+                       \"police\"";
+            errors.push(join(&join("stages", &draft.name), "mode"), why);
+        }
+    }
+}
+
+/// Whether a stage is a gateway that sets ECE.
+fn splits(draft: &StageDraft) -> bool {
+    let controller = draft.mechanism.is_some_and(|own| own.kind == CONTROLLER);
+    let word = Value::Word("split".into());
+    controller && draft.stage.as_ref().is_some_and(|stage| stage.spec.values.get("mode") == Some(&word))
 }
 
 /// Whether a policer has its round-trip time from reports.
@@ -60,7 +88,7 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
     // Which tunnels are open, and where controllers stand and in which of them.
     let mut open: Vec<usize> = Vec::new();
     let mut controllers: Vec<(usize, Option<usize>)> = Vec::new();
-    let (mut links, mut splits) = (0, false);
+    let (mut links, mut any_splits) = (0, false);
     for (n, hop) in path.iter().enumerate() {
         let Component::Stage(i) = hop.component else {
             links += 1;
@@ -77,8 +105,8 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
         match mechanism.kind {
             CONTROLLER => {
                 controllers.push((i, open.last().copied()));
-                let split = stage.spec.values.get("mode") == Some(&Value::Word("split".into()));
-                splits |= split;
+                let split = splits(draft);
+                any_splits |= split;
                 if split && links > 0 {
                     errors.push(
                         here(n),
@@ -129,7 +157,7 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
         }
     }
     for (profile, at) in group.profiles() {
-        if profile.ecn == Ecn::Gateway && !splits {
+        if profile.ecn == Ecn::Gateway && !any_splits {
             let at = join(at, "ecn");
             if !said.contains(&at) {
                 let why = format!(

@@ -209,6 +209,12 @@ fn loops_that_do_not_close_are_refused() {
         "{}",
         said(&split)
     );
+    let deaf = network(", mode = \"split\"", "", "", &TCP.replace("gateway", "off"));
+    assert!(
+        said(&deaf).starts_with("stages.gateway.mode: \"split\" sets ECE for senders with"),
+        "{}",
+        said(&deaf)
+    );
     let swapped =
         whole.replace("\"gateway\", ", "").replace("\"report\", \"out\"", "\"report\", \"gateway\", \"out\"");
     assert!(said(&swapped).contains("put \"gateway\" before it"), "{}", said(&swapped));

@@ -208,6 +208,10 @@ fn tunnels_that_make_no_sense_are_refused() {
         "groups.a.path[2]: \"e\" would be the third tunnel around a packet; there may be two\n\
          stages.e.teid: 7 is the number of \"b\" too; no two tunnels have one number"
     );
+    // What is wrong with another stage hides nothing of them.
+    let more = format!("{six}\nstages.r = {{ kind = \"rewriter\", ecn = \"ect2\" }}");
+    let both = refused(&more, r#""into", "b", "e", "line", "r", "f", "d", "out""#);
+    assert_eq!(both.lines().count(), 3, "{both}");
     let said = |line: &str| {
         refused(
             &two.replace("peer = \"out\"", &format!("peer = \"out\", {line}")),
