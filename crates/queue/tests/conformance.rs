@@ -19,7 +19,7 @@ use serde_json::{Map, Value as Json};
 type Table = Map<String, Json>;
 
 /// Folders whose vectors are of stages and of applications, and read by their own crates.
-const OTHERS: [&str; 13] = [
+const OTHERS: [&str; 14] = [
     "abr",
     "auditor",
     "bandwidth-manager",
@@ -30,6 +30,7 @@ const OTHERS: [&str; 13] = [
     "player",
     "policer",
     "reecn-policer",
+    "report",
     "shaper",
     "tunnel",
     "window-tuner",
