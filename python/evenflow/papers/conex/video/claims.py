@@ -181,6 +181,19 @@ def _better_with_less(data: Data, accept: Accept) -> list[Check]:
     ]
 
 
+@claims.note("c82")
+def _short_stalls_note(data: Data, judgement: Judgement) -> str:
+    rates, counts = _over_r(data, here.stalls)
+    _, lengths = _over_r(data, here.stall_s)
+    most = int(np.argmax([np.mean(row) for row in counts]))
+    return (
+        f"Most stalls, {short(counts[most])} a video, are not at the highest r but at r = {rates[most]:g}, where one "
+        f"lasts {short(lengths[most])} s; at r = {rates[-1]:g} there are {short(counts[-1])} of "
+        f"{short(lengths[-1])} s. A video that stalls all the time has room for more of them the shorter they are. "
+        "Where heavy users are not policed any more the order is chance."
+    )
+
+
 @claims.measure("c83")
 def _very_good(data: Data, accept: Accept) -> list[Check]:
     rates, good = _over_r(data, here.quality, VERY_GOOD)
