@@ -55,13 +55,15 @@ pub(super) fn check(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut E
     }
 }
 
-/// A gateway that sets ECE for senders of which none listens.
+/// A gateway that sets ECE for TCP senders of which none listens. Datagrams have nobody who could.
 fn unheard(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
     let heeds = |ecn: Ecn| matches!(ecn, Ecn::Gateway | Ecn::Classic | Ecn::PerPacket);
-    let listens = |group: &&GroupDraft| group.profiles().any(|(profile, _)| heeds(profile.ecn));
     for (i, draft) in stages.iter().enumerate().filter(|(_, draft)| splits(draft)) {
         let here = |hop: &Hop| hop.component == Component::Stage(i);
-        if !groups.iter().filter(listens).any(|group| group.path.iter().flatten().any(here)) {
+        let through = groups.iter().filter(|group| group.path.iter().flatten().any(here));
+        let heard: Vec<bool> =
+            through.flat_map(|group| group.profiles().map(|(profile, _)| heeds(profile.ecn))).collect();
+        if !heard.is_empty() && !heard.contains(&true) {
             let why = "\"split\" sets ECE for senders with tcp.ecn = \"gateway\", and none whose packets come this way heeds it; nearest: \
                        \"police\"";
             errors.push(join(&join("stages", &draft.name), "mode"), why);

@@ -215,6 +215,11 @@ fn loops_that_do_not_close_are_refused() {
         "{}",
         said(&deaf)
     );
+    assert_eq!(
+        said(&network(", mode = \"split\"", "", "", CBR)),
+        "",
+        "datagrams have nobody who could heed it"
+    );
     let swapped =
         whole.replace("\"gateway\", ", "").replace("\"report\", \"out\"", "\"report\", \"gateway\", \"out\"");
     assert!(said(&swapped).contains("put \"gateway\" before it"), "{}", said(&swapped));
