@@ -282,7 +282,8 @@ def flips(folder: Path, rng: random.Random, scale: float) -> str:
         elif kind == "first page":
             at = rng.randrange(4096)
         else:
-            at = rng.choice([i for i in range(len(data)) if data[i : i + 2] == HEADER]) + rng.randrange(500)
+            begin = rng.choice([i for i in range(len(data)) if data[i : i + 2] == HEADER])
+            at = min(begin + rng.randrange(500), len(data) - 1)
         bit = rng.randrange(8)
         data[at] ^= 1 << bit
         file.write_bytes(data)
