@@ -179,3 +179,4 @@ def test_every_folder_of_vectors_is_of_a_mechanism() -> None:
     here = Path(__file__).resolve().parents[1] / "conformance"
     folders = {path.name for path in here.iterdir() if path.is_dir() and any(path.glob("*.json"))}
     assert {row["folder"].split("/")[0] for row in rows} == folders
+    assert sum(row["vectors"] for row in rows) == len(list(here.glob("*/*.json"))), "each is counted once"

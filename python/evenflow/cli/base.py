@@ -43,9 +43,9 @@ def examples(*lines: str) -> str:
 
 
 def place(text: str) -> Path:
-    """Where `--out` writes: an empty text, such as that of a variable which is not set, is no place."""
+    """Where `--out` writes. An empty text, as of a variable that is not set, is refused."""
     if not text.strip():
-        raise typer.BadParameter("it is empty; name a place, or leave --out out.")
+        raise typer.BadParameter("it is empty. Give a file or folder, or omit --out.")
     return Path(text)
 
 

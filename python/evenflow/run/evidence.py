@@ -1,7 +1,8 @@
-"""What a mechanism was checked against: the results of `make validate` that ship with the package, and conformance
-vectors (tests/conformance), which every build meets.
+"""What a mechanism was checked against: the results of `make validate` that ship with the package, and the conformance
+vectors that it meets.
 
-`tools/generate.py --record validation` writes them. Each row is one number: the check and its point, the program or
+`tools/generate.py` writes both: the vectors from the README of tests/conformance, the results with `--record
+validation`. Each row of these is one number: the check and its point, the program or
 formula it was checked against, the metric, theirs, ours with its 95 % interval over seeds, the verdict, and, where the
 two differ, why. Where the program is not called like what it was checked against, `program` names it; where a part was
 recorded later than the rest, by another engine, `engine` does.

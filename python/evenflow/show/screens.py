@@ -528,7 +528,7 @@ def mechanism(found: Mapping[str, Any]) -> None:
 def vectors(found: Sequence[Mapping[str, Any]]) -> None:
     """The conformance vectors that a mechanism meets."""
     out = console()
-    said = "tests/conformance: a second implementation from these documents; all are met"
+    said = "tests/conformance, written a second time from these documents; the tests require that all are met"
     out.print(f"[bold]Conformance vectors[/bold] [dim]({said})[/dim]")
     cells = [
         [

@@ -55,7 +55,7 @@ pub(super) fn check(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut E
     }
 }
 
-/// A gateway that sets ECE for TCP senders of which none listens. Datagrams have nobody who could.
+/// A gateway that sets ECE for TCP senders of which none listens. Sources of datagrams never do, and need not.
 fn unheard(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
     let heeds = |ecn: Ecn| matches!(ecn, Ecn::Gateway | Ecn::Classic | Ecn::PerPacket);
     for (i, draft) in stages.iter().enumerate().filter(|(_, draft)| splits(draft)) {
