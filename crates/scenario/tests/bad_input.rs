@@ -1050,6 +1050,28 @@ fn acknowledgements_cross_the_other_way() {
 }
 
 #[test]
+fn the_replies_of_a_ping_cross_the_other_way() {
+    let queue = json!({ "scheduler": { "kind": "htb", "classes": { "be": { "rate": "1 Mbit/s" } } } });
+    let ping = |class: &str| {
+        with(
+            "poisson-droptail",
+            &[
+                ("groups.one.class", json!(class)),
+                ("groups.one.traffic", json!({ "kind": "ping" })),
+                ("links.bottleneck.reverse", json!({ "queue": queue })),
+            ],
+        )
+    };
+    assert!(Scenario::from_value(&ping("be")).is_ok());
+    assert_eq!(
+        errors(&ping("ef")).to_string(),
+        "links.bottleneck.reverse.queue.scheduler.classes: class \"ef\" crosses this link but is missing\n\
+         links.bottleneck.reverse.queue.scheduler.classes: no packet of class \"be\" crosses this link; the only valid \
+         name is \"ef\""
+    );
+}
+
+#[test]
 fn datagrams_have_no_tcp() {
     let poisson = json!({ "kind": "poisson", "rate": "1 Mbit/s" });
     one(

@@ -149,6 +149,11 @@ pub fn needs_tcp(kind: &str) -> bool {
     !matches!(kind, "poisson" | "cbr" | "ping")
 }
 
+/// Whether something comes back of it: acknowledgements, or an echo's replies.
+pub fn is_answered(kind: &str) -> bool {
+    !matches!(kind, "poisson" | "cbr")
+}
+
 /// How many flows a user has of this traffic from the beginning; an [`App`] has none.
 pub fn flows(kind: &str, values: &Values) -> u32 {
     if opens(kind, values) { 0 } else { values.maybe("flows").unwrap_or(1.0) as u32 }

@@ -53,8 +53,8 @@ pub struct GroupDraft {
     pub users: Option<u32>,
     /// Its path.
     pub path: Option<Vec<Hop>>,
-    /// The classes it sends, and whether each is acknowledged.
-    pub classes: Option<Vec<(String, bool)>>,
+    /// What it sends.
+    pub classes: Option<Vec<Sends>>,
     /// Its flows per user, in order: whether each block is TCP, and how many flows it has.
     pub flows: Option<Vec<(bool, u32)>>,
     pub traffic: Option<Vec<TrafficDraft>>,
@@ -62,10 +62,20 @@ pub struct GroupDraft {
     pub weight: Option<Value>,
 }
 
+/// The class of what a group sends.
+pub struct Sends {
+    pub class: String,
+    /// Over TCP.
+    pub tcp: bool,
+    /// Packets of the class come back: acknowledgements, replies.
+    pub answered: bool,
+}
+
 /// One kind of a group's traffic as far as it could be decoded.
 pub struct TrafficDraft {
     pub spec: Option<Spec>,
     pub class: Option<String>,
+    pub kind: Option<&'static str>,
     /// Whether it goes over TCP; unknown where the kind is.
     pub needs_tcp: Option<bool>,
     /// It lasts for the whole run, and its connections are those of an application all the same.
@@ -79,10 +89,17 @@ pub struct TrafficDraft {
 }
 
 impl TrafficDraft {
+    /// What it sends, where its kind and class are known.
+    pub fn sends(&self) -> Option<Sends> {
+        let answered = evenflow_traffic::is_answered(self.kind?);
+        Some(Sends { class: self.class.clone()?, tcp: self.needs_tcp?, answered })
+    }
+
     /// Nothing is known of it.
     pub const UNKNOWN: TrafficDraft = TrafficDraft {
         spec: None,
         class: None,
+        kind: None,
         needs_tcp: None,
         talks: false,
         tcp: None,

@@ -28,7 +28,7 @@ pub(super) fn classes(
     errors: &mut Errors,
 ) -> Vec<String> {
     let mut all: BTreeSet<&String> =
-        groups.iter().flat_map(|g| &g.classes).flatten().map(|(c, _)| c).collect();
+        groups.iter().flat_map(|g| &g.classes).flatten().map(|sends| &sends.class).collect();
     all.extend(given.into_iter().flatten());
     if all.len() > usize::from(u8::MAX) + 1 {
         errors.push("groups", format!("{} traffic classes; there can be 256", all.len()));
@@ -101,9 +101,9 @@ fn group(
     if hops.iter().flatten().any(needs_windows) {
         traffic.iter_mut().flatten().for_each(TrafficDraft::announce_windows);
     }
-    let classes = traffic.as_ref().and_then(|traffic| {
-        traffic.iter().map(|t| Some((t.class.clone()?, t.needs_tcp?))).collect::<Option<Vec<_>>>()
-    });
+    let classes = traffic
+        .as_ref()
+        .and_then(|traffic| traffic.iter().map(TrafficDraft::sends).collect::<Option<Vec<_>>>());
     let flows = traffic.as_ref().and_then(|traffic| {
         let flows = |t: &TrafficDraft| Some((t.needs_tcp?, t.flows()?));
         traffic.iter().map(flows).collect::<Option<Vec<_>>>()
@@ -330,7 +330,8 @@ fn traffic(
             (None, None) => None,
         };
         let arrivals = spec.as_ref().and_then(|spec| process(table, spec, &here, arrivals, errors));
-        drafts.push(TrafficDraft { spec, class, needs_tcp, talks: false, tcp, tcp_at, arrivals });
+        let kind = mechanism.map(|own| own.kind);
+        drafts.push(TrafficDraft { spec, class, kind, needs_tcp, talks: false, tcp, tcp_at, arrivals });
     }
     if group.contains_key("tcp") && drafts.iter().all(|t| t.needs_tcp == Some(false)) {
         errors.push(join(path, "tcp"), "all traffic of this group is datagrams, which have no TCP");

@@ -9,7 +9,7 @@ use evenflow_queue::htb::leaf_names;
 use evenflow_queue::{Admission, LinkFacts};
 use serde_json::Value as Json;
 
-use super::drafts::{GroupDraft, LinkDraft, StageDraft};
+use super::drafts::{GroupDraft, LinkDraft, Sends, StageDraft};
 use super::steps::{Versions, steps};
 use super::table::{self, Table, unknown_keys};
 use super::{as_table, by_name, fixed, mechanism_in, plain, refuse_later, single, text};
@@ -576,7 +576,7 @@ pub(super) fn check_tunnels(stages: &[StageDraft], groups: &[GroupDraft], errors
     for (group, path) in paths.iter().filter(|_| sound) {
         let there = path.iter().enumerate().map(|(n, hop)| (n, hop.component, hop.against));
         let back = path.iter().enumerate().rev().map(|(n, hop)| (n, hop.component, !hop.against));
-        let acknowledged = group.classes.iter().flatten().any(|(_, tcp)| *tcp);
+        let acknowledged = group.classes.iter().flatten().any(|sends| sends.answered);
         let found = tunnelled(stages, there).err();
         let found = found.or_else(|| if acknowledged { tunnelled(stages, back).err() } else { None });
         if let Some((hop, why)) = found {
@@ -706,10 +706,10 @@ pub(super) fn crossing(
     };
     for group in groups {
         let path = group.path.as_ref()?;
-        for (class, acknowledged) in group.classes.as_ref()? {
-            let start = || BTreeSet::from([class.clone()]);
+        for sends in group.classes.as_ref()? {
+            let start = || BTreeSet::from([sends.class.clone()]);
             crossing.follow(stages, path.iter().map(|hop| (hop.component, hop.against)), start())?;
-            if *acknowledged {
+            if sends.answered {
                 let back = path.iter().rev().map(|hop| (hop.component, !hop.against));
                 crossing.follow(stages, back, start())?;
             }
@@ -771,7 +771,7 @@ pub(super) fn check_classes(
         .filter_map(|(draft, classes)| Some((draft.stage.as_ref()?, classes)))
         .collect();
     let sent: BTreeSet<&String> =
-        groups.iter().flat_map(|g| g.classes.iter().flatten()).map(|c| &c.0).collect();
+        groups.iter().flat_map(|g| g.classes.iter().flatten()).map(|sends| &sends.class).collect();
     let mut known: BTreeSet<String> = sent.iter().map(|class| (*class).clone()).collect();
     let specs = links.iter().filter_map(|draft| draft.link.as_ref()).flat_map(queues).flatten();
     for spec in specs.chain(met.iter().map(|(stage, _)| stage.spec.clone())) {
@@ -1021,18 +1021,18 @@ fn lacking(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
         let Some(stage) = &draft.stage else { continue };
         let path = join("stages", &stage.name);
         let here = |g: &&GroupDraft| g.path.iter().flatten().any(|hop| hop.component == Component::Stage(i));
-        let classes: Vec<&(String, bool)> =
+        let classes: Vec<&Sends> =
             groups.iter().filter(here).flat_map(|g| g.classes.iter().flatten()).collect();
         if classes.is_empty() {
             continue; // a stage on no path
         }
-        if stage.needs_windows() && classes.iter().all(|(_, tcp)| !tcp) {
+        if stage.needs_windows() && classes.iter().all(|sends| !sends.tcp) {
             let field = if stage.spec.values.get("window").is_some() { "window" } else { "max_window" };
             let why = "no packet that crosses this stage has a receive window: all of them are datagrams";
             errors.push(join(&path, field), why);
         }
         if let Some(Value::Names(names)) = stage.spec.values.get("of_class") {
-            let crossing: BTreeSet<&str> = classes.iter().map(|(class, _)| class.as_str()).collect();
+            let crossing: BTreeSet<&str> = classes.iter().map(|sends| sends.class.as_str()).collect();
             for name in names.iter().filter(|name| !crossing.contains(name.as_str())) {
                 let near = suggestion(name, crossing.iter().copied());
                 let why = format!("no packet of class {} crosses this stage{near}", quoted(name));

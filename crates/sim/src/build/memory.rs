@@ -3,8 +3,9 @@
 use evenflow_base::schema::Value;
 use evenflow_scenario::model::{
     Component, Copies, Direction, Every, Group, Link, Lost, Per, Queue as QueueSpec, RateSpec, Scenario,
-    SchedulerPer, Spec, Target, Traffic,
+    SchedulerPer, Spec, Stage, Target, Traffic,
 };
+use evenflow_stage::HeldPacket;
 use evenflow_transport::exposure::Exposure;
 use evenflow_transport::{Profile, Segment};
 
@@ -42,10 +43,14 @@ const LIVE_FLOW: u64 = 1600;
 
 /// An estimate of what a run needs, in bytes: state of flows, users and copies, packets under way, series.
 pub fn memory_bytes(scenario: &Scenario) -> u64 {
-    let packets = packets_at_once(scenario);
+    let (flying, shaped) = packets_at_once(scenario);
     // Rings double. What waits in a queue is in a ring of its own too.
-    let ring = packets.min(1e15).ceil() as u64;
-    let in_flight = ring.next_power_of_two() * (size_of::<InFlight>() + 16) as u64;
+    let ring = |packets: f64| (packets.min(1e15).ceil() as u64).next_power_of_two();
+    let in_flight = ring(flying) * (size_of::<InFlight>() + 16) as u64;
+    // In a shaper's ring, and once more where the run checks at its end that nothing is lost.
+    let held =
+        ring(shaped).saturating_add(shaped.min(1e15) as u64).saturating_mul(size_of::<HeldPacket>() as u64);
+    let in_flight = in_flight.saturating_add(held);
     let outbox = 2.0 * scenario.groups.iter().map(sent_by_one).fold(0.0, f64::max);
     let in_flight = in_flight + (outbox.min(MOST_OUT) as u64) * size_of::<Segment>() as u64;
     // Instants and values, and once more as bytes on their way out.
@@ -88,30 +93,61 @@ fn packet_of(traffic: &Traffic) -> f64 {
     }
 }
 
-/// The places of the links that the data of a group crosses.
-fn places_of(group: &Group) -> impl Iterator<Item = usize> {
+/// The links that the data of a group crosses.
+fn links_of<'a>(scenario: &'a Scenario, group: &'a Group) -> impl Iterator<Item = &'a Link> {
     group.path.iter().filter_map(|hop| match hop.component {
-        Component::Link(i) => Some(i),
+        Component::Link(i) => Some(&scenario.links[i]),
         Component::Stage(_) => None,
     })
 }
 
-/// The links that the data of a group crosses.
-fn links_of<'a>(scenario: &'a Scenario, group: &'a Group) -> impl Iterator<Item = &'a Link> {
-    places_of(group).map(|i| &scenario.links[i])
+/// The shapers that it crosses.
+fn shapers_of<'a>(scenario: &'a Scenario, group: &'a Group) -> impl Iterator<Item = &'a Stage> {
+    let stages = group.path.iter().filter_map(|hop| match hop.component {
+        Component::Stage(i) => Some(&scenario.stages[i]),
+        Component::Link(_) => None,
+    });
+    stages.filter(|stage| is_shaper(stage))
 }
 
-/// How many packets may be under way at once: no more than the windows allow, than senders can have released by the end, and
-/// than links and queues hold.
-fn packets_at_once(scenario: &Scenario) -> f64 {
-    // What all sources of datagrams send into each link, in bit/s.
-    let mut paces = vec![0.0; scenario.links.len()];
-    for group in &scenario.groups {
-        let own = paces_of(group);
-        places_of(group).for_each(|link| paces[link] += own);
+fn is_shaper(stage: &Stage) -> bool {
+    stage.spec.mechanism.kind == "shaper"
+}
+
+/// What all sources of datagrams send into each link and each stage, in bit/s.
+struct Loads {
+    links: Vec<f64>,
+    stages: Vec<f64>,
+}
+
+impl Loads {
+    fn of(scenario: &Scenario) -> Loads {
+        let mut loads =
+            Loads { links: vec![0.0; scenario.links.len()], stages: vec![0.0; scenario.stages.len()] };
+        for group in &scenario.groups {
+            let own = paces_of(group);
+            for hop in &group.path {
+                match hop.component {
+                    Component::Link(i) => loads.links[i] += own,
+                    Component::Stage(i) => loads.stages[i] += own,
+                }
+            }
+        }
+        loads
     }
-    let of = |group| sent_at_once(scenario, group).min(held_at_once(scenario, group, &paces));
-    scenario.groups.iter().map(of).sum()
+}
+
+/// How many packets may be under way at once, and how many in shapers: no more than the windows allow, than senders can have
+/// released by the end, and than links, queues and shapers hold.
+fn packets_at_once(scenario: &Scenario) -> (f64, f64) {
+    let loads = Loads::of(scenario);
+    let of = |group: &Group| {
+        let sent = sent_at_once(scenario, group);
+        let (flying, shaped) = datagrams_at_once(scenario, group, &loads);
+        let (in_links, in_shapers) = (held_of_tcp(scenario, group), shaped_of_tcp(scenario, group));
+        (sent.min(flying + in_links), sent.min(shaped + in_shapers))
+    };
+    scenario.groups.iter().map(of).fold((0.0, 0.0), |(a, b), (flying, shaped)| (a + flying, b + shaped))
 }
 
 /// What one sender of a group hands over in one event.
@@ -131,14 +167,23 @@ fn most_out(profile: &Profile) -> f64 {
     ((profile.max_window as f64).min(MOST_OUT) / profile.mss as f64).max(1.0)
 }
 
-/// The narrowest link of a group's way: the rate of all its copies that the group meets, and its place.
-fn narrowest(scenario: &Scenario, group: &Group) -> Option<(f64, usize)> {
-    places_of(group)
-        .filter_map(|i| {
-            let link = &scenario.links[i];
-            Some((rate(&link.forward)? * copies(link.per, group), i))
-        })
+/// The narrowest link of a group's way: the rate of all its copies that the group meets, and the link.
+fn narrowest<'a>(scenario: &'a Scenario, group: &'a Group) -> Option<(f64, &'a Link)> {
+    links_of(scenario, group)
+        .filter_map(|link| Some((rate(&link.forward)? * copies(link.per, group), link)))
         .min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// At what rate a group's packets arrive at the most: that of its narrowest link or shaper, in bit/s.
+fn served(scenario: &Scenario, group: &Group) -> f64 {
+    let shapers = shapers_of(scenario, group);
+    let shaped = shapers.map(|stage| rate_of(&stage.spec) * copies(stage.per, group));
+    shaped.fold(narrowest(scenario, group).map_or(f64::INFINITY, |narrowest| narrowest.0), f64::min)
+}
+
+/// The parameter `rate` of a table.
+fn rate_of(spec: &Spec) -> f64 {
+    spec.values.get("rate").map_or(f64::INFINITY, mean)
 }
 
 /// Whether a sender whose packets are never dropped fills a queue without end.
@@ -161,7 +206,7 @@ fn is_reckless(group: &Group, traffic: &Traffic) -> bool {
 /// What the senders of a group may have out.
 fn sent_at_once(scenario: &Scenario, group: &Group) -> f64 {
     let seconds = scenario.duration.seconds();
-    let rate = narrowest(scenario, group).map_or(f64::INFINITY, |narrowest| narrowest.0);
+    let rate = served(scenario, group);
     let of = |traffic: &Traffic| {
         let flows = flows_of(group, traffic);
         let size = packet_of(traffic);
@@ -220,46 +265,121 @@ fn time_on(link: &Link) -> f64 {
     mean(&link.forward.delay) + jitter + again
 }
 
-/// Whether a rule comes to drop every packet of a group's datagrams as it arrives, within a second of overload: CoDel drops one of
-/// those that leave, a marker none of those that claim to heed marks.
-fn drops_arrivals(rule: &Spec, group: &Group) -> bool {
-    let heeds = |traffic: &Traffic| traffic.tcp.is_none() && traffic.spec.values.flag("ecn_capable");
-    matches!(rule.mechanism.kind, "red" | "pie") && !group.traffic.iter().any(heeds)
+/// What a limit, or a latency, lets wait in bits, where the packets are of so many and leave at a rate.
+fn bits_of(limit: &Value, packet: f64, rate: f64) -> f64 {
+    match limit {
+        Value::Packets(n) => n * packet,
+        Value::Bytes(bytes) => bytes * 8.0,
+        other => mean(other) * rate,
+    }
 }
 
-/// What the links and queues on a group's way hold.
-fn held_at_once(scenario: &Scenario, group: &Group, paces: &[f64]) -> f64 {
-    let bits = 8.0 * group.traffic.iter().map(packet_of).fold(f64::INFINITY, f64::min).max(1.0);
-    let window = scenario.duration.seconds();
-    let delay = (links_of(scenario, group).map(time_on).sum::<f64>()
-        + group.processing.as_ref().map_or(0.0, mean))
-    .min(window);
+/// What a rule lets wait of datagrams, in bits, that come together at so many bit/s and heed nothing. RED and PIE come to drop all
+/// that arrives, within a second beyond their thresholds and targets; CoDel drops one of those that leave, and no rule drops what it
+/// can mark instead.
+fn waits(rule: &Spec, group: &Group, together: f64, packet: f64) -> f64 {
+    let marked = |traffic: &Traffic| traffic.tcp.is_none() && traffic.spec.values.flag("ecn_capable");
+    if group.traffic.iter().any(marked) {
+        return f64::INFINITY;
+    }
+    let of = |name: &str| rule.values.get(name);
+    match rule.mechanism.kind {
+        "red" => together + of("max_threshold").map_or(0.0, |value| 2.0 * bits_of(value, packet, together)),
+        "pie" => {
+            together * (1.0 + ["target", "max_burst"].iter().filter_map(|n| of(n)).map(mean).sum::<f64>())
+        }
+        _ => f64::INFINITY,
+    }
+}
+
+/// How many packets of a group's datagrams fly or wait in queues at once, and how many in shapers. Along the way each link and
+/// shaper that gets more than it serves holds the rest, as far as its limit goes, and hands on what it serves.
+fn datagrams_at_once(scenario: &Scenario, group: &Group, loads: &Loads) -> (f64, f64) {
     let own = paces_of(group);
-    let offered = if group.traffic.iter().any(|t| t.tcp.is_some()) { f64::INFINITY } else { own };
+    if own == 0.0 {
+        return (0.0, 0.0);
+    }
+    let datagrams = group.traffic.iter().filter(|traffic| traffic.tcp.is_none());
+    let packet = 8.0 * datagrams.map(packet_of).fold(f64::INFINITY, f64::min).max(1.0);
+    let window = scenario.duration.seconds();
+    let mut flow = own;
+    let mut flying = own * group.processing.as_ref().map_or(0.0, mean).min(window);
+    let mut shaped = 0.0;
+    for hop in &group.path {
+        let (per, all, rate) = match hop.component {
+            Component::Link(i) => (scenario.links[i].per, loads.links[i], rate(&scenario.links[i].forward)),
+            Component::Stage(i) if is_shaper(&scenario.stages[i]) => {
+                let stage = &scenario.stages[i];
+                (stage.per, loads.stages[i], Some(rate_of(&stage.spec)))
+            }
+            Component::Stage(_) => continue,
+        };
+        let number = copies(per, group);
+        let served = rate.map_or(f64::INFINITY, |rate| rate * number);
+        let together = if per == Per::Shared { flow + (all - own).max(0.0) } else { flow };
+        let share = flow / together;
+        let excess = (together - served).max(0.0) * window;
+        match hop.component {
+            Component::Link(i) => {
+                let link = &scenario.links[i];
+                let waits = link.forward.queue.as_ref().map_or(f64::INFINITY, |queue| match &queue.limit {
+                    Some(limit) => bits_of(limit, packet, rate.unwrap_or(0.0)) * number,
+                    None => waits(&queue.rule, group, together, packet),
+                });
+                flow = flow.min(served * share);
+                flying += excess.min(waits) * share + flow * time_on(link).min(window);
+            }
+            Component::Stage(i) => {
+                let waits = limit_of(&scenario.stages[i])
+                    .map_or(f64::INFINITY, |limit| bits_of(limit, packet, rate.unwrap_or(0.0)) * number);
+                flow = flow.min(served * share);
+                shaped += excess.min(waits) * share;
+            }
+        }
+    }
+    // What comes at random comes in bursts.
+    ((flying / packet).max(1000.0), shaped / packet)
+}
+
+/// How much may wait in a shaper.
+fn limit_of(stage: &Stage) -> Option<&Value> {
+    stage.spec.values.get("limit").or(stage.spec.values.get("latency"))
+}
+
+/// How many packets of a group's TCP senders wait in shapers.
+fn shaped_of_tcp(scenario: &Scenario, group: &Group) -> f64 {
+    if group.traffic.iter().all(|traffic| traffic.tcp.is_none()) {
+        return 0.0;
+    }
+    let packet = 8.0 * group.traffic.iter().map(packet_of).fold(f64::INFINITY, f64::min).max(1.0);
+    let of = |stage: &Stage| {
+        let most = |limit| bits_of(limit, packet, rate_of(&stage.spec)) / packet;
+        limit_of(stage).map_or(f64::INFINITY, |limit| most(limit) * copies(stage.per, group))
+    };
+    shapers_of(scenario, group).map(of).sum()
+}
+
+/// How many packets of a group's TCP senders are under way in links and queues.
+fn held_of_tcp(scenario: &Scenario, group: &Group) -> f64 {
+    if group.traffic.iter().all(|traffic| traffic.tcp.is_none()) {
+        return 0.0;
+    }
     if group.traffic.iter().any(|traffic| is_reckless(group, traffic)) {
         return f64::INFINITY;
     }
-    let Some((rate, place)) = narrowest(scenario, group) else { return offered * delay / bits };
-    let link = &scenario.links[place];
-    // Datagrams of all that share the link fill its queue together.
-    let together = if link.per == Per::Shared { paces[place] } else { own };
-    if offered.max(together) <= rate {
-        return (offered * delay / bits).max(1000.0);
-    }
+    let bits = 8.0 * group.traffic.iter().map(packet_of).fold(f64::INFINITY, f64::min).max(1.0);
+    let delay = (links_of(scenario, group).map(time_on).sum::<f64>()
+        + group.processing.as_ref().map_or(0.0, mean))
+    .min(scenario.duration.seconds());
+    let Some((rate, link)) = narrowest(scenario, group) else { return f64::INFINITY };
     let Some(queue) = &link.forward.queue else { return f64::INFINITY };
-    let number = copies(link.per, group);
     let waiting = match &queue.limit {
-        Some(Value::Packets(n)) => n * number,
-        Some(Value::Bytes(bytes)) => bytes * 8.0 / bits * number,
-        Some(other) => mean(other) * rate / bits,
-        // No document lets a rule that senders heed hold more than a second; datagrams heed none.
-        None if queue.rule.mechanism.kind != "droptail" => {
-            let flood = match drops_arrivals(&queue.rule, group) {
-                true => together * window.min(1.0),
-                false => (together - rate).max(0.0) * window,
-            };
-            (rate + flood * own / together.max(1.0)) / bits
+        Some(limit @ (Value::Packets(_) | Value::Bytes(_))) => {
+            bits_of(limit, bits, rate) / bits * copies(link.per, group)
         }
+        Some(time) => mean(time) * rate / bits,
+        // A rule that is no limit holds what it aims at: no more than a second, by any document.
+        None if queue.rule.mechanism.kind != "droptail" => rate / bits,
         None => return f64::INFINITY,
     };
     let first = |traffic: &Traffic| {

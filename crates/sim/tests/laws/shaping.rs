@@ -289,15 +289,44 @@ fn floods_are_in_the_estimate() {
         };
         let few = need(&queue, 1, "9 Mbit/s", "");
         assert!(need(&queue, 1, "90 Mbit/s", marked) - few > waiting(10, 90), "{kind}, marked");
-        assert!(
-            need(&queue, 10, "9 Mbit/s", marked) - 10 * few / 2 > waiting(10, 90) / 2,
-            "{kind}, ten groups"
-        );
+        let together = need(&queue, 10, "9 Mbit/s", marked) - need(&queue, 10, "0.9 Mbit/s", marked);
+        assert!(together > waiting(10, 90), "{kind}, ten groups");
         let all = if kind == "codel" { 10 } else { 1 };
         let more = need(&queue, 1, "90 Mbit/s", "") - few;
         assert!(more > waiting(all, 90), "{kind}: {more}");
         assert!(all == 10 || more < waiting(10, 90), "{kind} drops what arrives: {more}");
     }
+}
+
+/// What shapers and hosts hold back of a flood is in the estimate, as far as their limits go.
+#[test]
+fn what_is_held_back_is_in_the_estimate() {
+    let need = |shaper: &str, more: &str, traffic: &str| {
+        let text = format!(
+            r#"
+duration = "10 s"
+stages.s = {{ kind = "shaper", rate = "10 Mbit/s", burst = "30 kB"{shaper} }}
+links.only = {{ rate = "10 Mbit/s", delay = "1 ms", queue = {{ limit = "10 packets" }} }}
+groups.a = {{ users = 1, path = ["s", "only"], traffic = {traffic}{more} }}
+"#
+        );
+        let scenario = evenflow_scenario::Scenario::from_toml(&text).unwrap_or_else(|e| panic!("{e}"));
+        evenflow_sim::memory_bytes(&scenario)
+    };
+    let flood = r#"{ kind = "cbr", rate = "90 Mbit/s", packet = "100 B" }"#;
+    let few = need(r#", limit = "10 packets""#, "", flood);
+    // 100,000 packets a second more than leave, 72 B each.
+    let all = 10 * 100_000 * 72;
+    let unlimited = need("", "", flood) - few;
+    assert!(unlimited > all, "no limit: {unlimited}");
+    assert!(need(r#", limit = "1 MB""#, "", flood) - few < all / 10, "10,000 packets");
+    assert!(need(r#", latency = "100 ms""#, "", flood) - few < all / 10, "1250 packets");
+    let late = need(r#", limit = "10 packets""#, r#", processing = "1e9 s""#, flood);
+    assert!(late - few > 112_500 * 10 * 40, "at the host");
+    // Windows end where a shaper of 10 Mbit/s has acknowledged nothing more: 8,334 packets of 1500 B in 10 s.
+    let tcp =
+        need("", "", r#"{ kind = "bulk" }"#) - need(r#", limit = "10 packets""#, "", r#"{ kind = "bulk" }"#);
+    assert!((8_334 * 80..4 * 8_334 * 200).contains(&tcp), "{tcp}");
 }
 
 /// A scheduler's places are there before a packet is: `memory_bytes` knows them.
