@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -848,12 +849,9 @@ def _slower(data: Data, accept: Accept) -> list[Check]:
 def _washed(data: Data, accept: Accept) -> list[Check]:
     it = lab(data, "x-bleach")
 
-    def positive(run: Run) -> float:
-        return float(run.json["groups"][net.PHONES]["conex"]["reports"]["mark"]["packets"])
-
     inside = [it.at(scheme=r.INSIDE, washed=w).of(m.goodput) for w in (1, 0)]
     return [
-        accept("positive", "between terminals", it.at(scheme=REECN, washed=1).of(positive)),
+        accept("positive", "between terminals", it.at(scheme=REECN, washed=1).of(partial(m.declared, of="mark"))),
         accept("ratio", "inside the network", quotient(*inside)),
     ]
 

@@ -235,6 +235,11 @@ def short_median(run: Run) -> float | None:
     return None if value is None else float(value)
 
 
+def declared(run: Run, of: str) -> float:
+    """Positive packets for "mark" or for "loss"."""
+    return float(run.json["groups"][PHONES]["conex"]["reports"][of]["packets"])
+
+
 def first_greedy(run: Run) -> float | None:
     """When a greedy flow was first sanctioned, mean over those that were, s."""
     value = run.json["stages"]["police"]["groups"]["greedy"]["first_drop"]
