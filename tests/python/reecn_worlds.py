@@ -46,7 +46,7 @@ def record(f: Facts, noise: float) -> Record:
         "users_goodput_bps": [rate * (1 + spread * (1 if i % 2 else -1)) for i in range(users)],
         "marks": f.get("heard", 0),
         "senders": {"reductions": f.get("reductions", {"loss": 100, "mark": 0, "timeout": 0})},
-        "conex": {"reports": {"mark": {"packets": f.get("positive", 0)}}},
+        "conex": {"reports": {"mark": {"packets": f.get("positive", 0)}, "loss": {"packets": 0}}},
     }
     mark = 1000 * f.get("marked", 10.0) * noise
     drops = {"limit": f.get("queue_drops", 100.0) * noise}
@@ -195,6 +195,7 @@ def fig14(labels: Labels, true: bool) -> Facts:
     reached = 1e3 if fine else 1e5
     return {
         "classes": {net.ATTACK: {"arrived_packets": reached}},
+        "stages": {"police": {"drops": {}, "groups": {net.ATTACK: {"least_tokens": 1.0}}}},
         "series": {SERIES.format(net.PHONES): (5.0, victims), SERIES.format(net.ATTACK): (5.0, attackers)},
     }
 
@@ -218,7 +219,12 @@ def fig16(labels: Labels, true: bool) -> Facts:
         }
         for name in p
     }
-    return {"groups": groups, "series": {SERIES.format(name): (5.0, rate[name]) for name in p}}
+    classes = {name: {"arrived_packets": 1000, "marks": {"early": 10}, "drops": {}} for name in p}
+    return {
+        "groups": groups,
+        "classes": classes,
+        "series": {SERIES.format(name): (5.0, rate[name]) for name in p},
+    }
 
 
 def x_rate(labels: Labels, true: bool) -> Facts:
@@ -271,6 +277,7 @@ def x_cust(labels: Labels, true: bool) -> Facts:
         name: {
             "charged": 1000 if true or name == measures.ONE else 5000,
             "users_charged": [most + (0 if true else 9e9)],
+            "policed_buckets": 0.5,
         }
         for name in (measures.ONE, measures.TEN)
     }

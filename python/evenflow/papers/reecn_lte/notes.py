@@ -225,7 +225,7 @@ def register(claims: Claims) -> None:
         """What a counter of three bits leaves open."""
         return (
             "Where an ACK covers more than seven segments the sender cannot know whether the counter has gone round, "
-            "and takes it to have (draft on re-ECN, section 6.1.3): eight marks that nobody made."
+            "and takes it to have (draft on re-ECN, section 6.1.3); it then declares eight marks that nobody made."
         )
 
     @claims.note("c13")
