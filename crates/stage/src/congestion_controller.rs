@@ -199,7 +199,9 @@ impl CongestionController {
         // What no list names is shared by bytes among the packets that this report is the first to cover.
         let rest = (news as f64 - listed).max(0.0);
         let upto = last.unwrap_or(u64::MAX);
-        let window = || bearer.sent.iter().filter(|sent| sent.number > bearer.covered && sent.number <= upto);
+        let until = |number: u64| bearer.sent.partition_point(|sent| sent.number <= number);
+        let (from, to) = (until(bearer.covered), until(upto));
+        let window = || bearer.sent.range(from..to.max(from));
         let (packets, bytes) =
             window().fold((0.0, 0.0), |(n, bytes), sent| (n + 1.0, bytes + f64::from(sent.size)));
         if rest > 0.0 && bytes > 0.0 {
