@@ -198,7 +198,10 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
     let audit = line(vector, "audit", "both");
     let params = auditor::Params {
         rule: match line(vector, "rule", "balance") {
-            "ratio" => Rule::Ratio { weight: number("weight", 0.01), left_out: false },
+            "ratio" => Rule::Ratio {
+                weight: number("weight", 0.01),
+                left_out: line(vector, "cancelled", "left-out") == "left-out",
+            },
             _ => Rule::Balance { limit: number("limit", 10.0) },
         },
         audit: Audit { ecn: audit != "loss", loss: audit != "ecn" },
