@@ -429,6 +429,21 @@ groups.h = { users = 1, path = ["into2", "core", "out2"], traffic = { kind = "bu
     assert_eq!(found.len(), expected.len(), "{errors}");
 }
 
+/// A parameter that is given and wrong is not missing.
+#[test]
+fn what_is_wrong_is_not_missing_too() {
+    let text = r#"
+duration = "1 s"
+links.line = { rate = "10 Mbit/s", delay = "1 ms" }
+stages.a = { kind = "auditor", rule = "strict", delay = "-1 s" }
+stages.b = { kind = "auditor", rule = "ratio", delay = 3 }
+groups.x = { users = 1, path = ["line", "a", "b"], traffic = { kind = "bulk" } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors");
+    let paths: Vec<&str> = errors.iter().map(|(path, _)| path).collect();
+    assert_eq!(paths, ["stages.a.delay", "stages.b.delay"], "{errors}");
+}
+
 /// What could not be read is not judged: a wrong word is one error, not two.
 #[test]
 fn a_wrong_word_in_the_loop_is_said_once() {

@@ -381,7 +381,10 @@ pub(crate) fn partly(
     let mut values = decode_table(table, mechanism, also, path, errors);
     let sound = errors.len() == before;
     let check = if sound { catalogue::check } else { catalogue::check_partly };
-    for (name, message) in together(mechanism, &values, check) {
+    // What is wrong by itself is said, and not that it is missing.
+    let said = |name: &str| table.contains_key(name) && values.get(name).is_none();
+    let problems: Vec<Problem> = together(mechanism, &values, check);
+    for (name, message) in problems.into_iter().filter(|(name, _)| !said(name)) {
         errors.push(join(path, name), message);
     }
     if errors.len() > before {
