@@ -193,6 +193,7 @@ class Auditor:
     strangers: str = "own"
     encoding: str = "ipv4"
     weight: Fraction = Fraction(1, 100)
+    cancelled: str = "left-out"
     idle: int = 60 * SECOND
 
     def __post_init__(self) -> None:
@@ -264,9 +265,12 @@ class Auditor:
         flow.events.append(Event(now, seen))
         reports = amount * len(says & {"L", "E"})
         flow.credit = max(flow.credit + (amount if "C" in says else 0) - reports, Fraction(0))
-        congestion = seen.get("mark", Fraction(0)) + seen.get("loss", Fraction(0))
-        flow.p += self.weight * (congestion - flow.p)
-        flow.x += self.weight * (reports - flow.x)
+        marks, losses = seen.get("mark", Fraction(0)), seen.get("loss", Fraction(0))
+        echoes = {"L", "E"} & says
+        if self.cancelled == "left-out" and marks and "E" in says:
+            marks, echoes = Fraction(0), echoes - {"E"}
+        flow.p += self.weight * (marks + losses - flow.p)
+        flow.x += self.weight * (amount * len(echoes) - flow.x)
         balance = self.balance(flow, now)
         share = self.of_balance(balance, says, marked) if self.rule == "balance" else self.of_ratio(flow, now, says)
         picked = share >= 1 or (share > 0 and draw() < share)
@@ -540,6 +544,7 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         rule="ratio",
         delay=60 * ms,
         weight=0.1,
+        cancelled="counted",
         allowance=0,
     )
     yield auditor(
@@ -550,6 +555,7 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         rule="ratio",
         delay=60 * ms,
         weight=0.05,
+        cancelled="counted",
         allowance=1,
         encoding="ipv6",
     )
@@ -562,5 +568,16 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         audit="ecn",
         delay=40 * ms,
         weight=0.05,
+        cancelled="counted",
         allowance=1_500,
+    )
+    yield auditor(
+        "ratio-left-out",
+        "The rule ratio as it is by default: reports that met a mark are in neither average.",
+        draws(243),
+        Traffic(marked=0.25, lost=0.02, declared=0.7, credit=0.1),
+        rule="ratio",
+        delay=60 * ms,
+        weight=0.1,
+        allowance=0,
     )

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 from evenflow.claims import Entry, judge_claim
-from evenflow.papers.reecn_lte import PAPER, measures, network
+from evenflow.papers.reecn_lte import PAPER, drawing, measures, network
 from evenflow.papers.reecn_lte.choices import OPTIONS, Options
 from evenflow.papers.reecn_lte.experiments import experiments
 from evenflow.plots import style, svg
@@ -90,7 +90,11 @@ def test_an_attack_is_ten_fair_shares_each() -> None:
 
 
 @pytest.mark.parametrize(
-    "experiment", ["fig05", "fig08", "fig11", "fig12", "fig13", "fig16", "x-int", "x-cust", "x-bleach"]
+    "experiment",
+    [
+        *("fig01", "fig02", "fig03", "fig04", "fig05", "fig08", "fig11", "fig12", "fig13", "fig16"),
+        *("x-int", "x-cust", "x-bleach"),
+    ],
 )
 def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
     found = next(e for e in experiments(replace(Options(), duration=120.0)) if e.id == f"reecn_lte-{experiment}")
@@ -101,3 +105,27 @@ def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
         assert svg(found.figure(table)).count("<path") > 5
     assert found.data is not None
     assert found.data(table).height >= 1
+
+
+def test_drawings_say_what_the_scenarios_have() -> None:
+    """Figures 2 and 4: where policer, dropper and tunnel stand, and what the narrow link is, are read from the tree."""
+    words = {}
+    with style():
+        for name in ("fig02", "fig04"):
+            figure = getattr(drawing, name)(Table([]))
+            words[name] = [[text.get_text() for text in ax.texts] for ax in figure.axes]
+    end, inside = words["fig02"]
+    assert {"policer", "dropper"} <= set(end)
+    assert not {"counts", "declares"} & set(end)
+    assert {"policer", "dropper", "counts", "declares"} <= set(inside)
+    assert any("GTP-U" in text for text in inside)
+    assert not any("GTP-U" in text for text in end)
+    assert "50 Mbit/s\n20 ms\nRED, 250 packets" in words["fig04"][0]
+    nodes = drawing._stops(drawing.inside(Options()).tree)[0]
+    assert nodes == ["pgw", "r1", "sgw", "r2", "r3", "enb"]
+
+
+def test_drawings_cost_no_runs() -> None:
+    theirs = {p.scenario.hash for p in PAPER.experiment("fig11").points("quick")}
+    for name in ("fig01", "fig02", "fig03", "fig04"):
+        assert {p.scenario.hash for p in PAPER.experiment(name).points("paper")} <= theirs

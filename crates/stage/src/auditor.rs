@@ -106,7 +106,7 @@ impl Params {
             rule: match values.word("rule") {
                 "ratio" => Rule::Ratio {
                     weight: values.number("weight"),
-                    left_out: values.get("cancelled") == Some(&Value::Word("left-out".into())),
+                    left_out: values.get("cancelled") != Some(&Value::Word("counted".into())),
                 },
                 _ => Rule::Balance { limit: values.maybe("limit").unwrap_or(LIMIT[unit as usize]) },
             },
@@ -475,7 +475,7 @@ impl Auditor {
         counts.met.loss += met.loss;
         counts.met.mark += met.mark;
         if let Rule::Ratio { weight, left_out } = params.rule {
-            let cancelled = if left_out { said.ecn.min(said.mark) } else { 0.0 };
+            let cancelled = if left_out { said.ecn.min(met.mark) } else { 0.0 };
             account.p += weight * (met.loss + met.mark - cancelled - account.p);
             account.x += weight * (said.loss + said.ecn - cancelled - account.x);
         }
@@ -715,10 +715,11 @@ pub static TABLE: Mechanism = Mechanism {
         Param {
             name: "cancelled",
             ty: Type::Choice(&["counted", "left-out"]),
-            default: Fallback::Absent("counted with rule ratio"),
+            default: Fallback::Absent("left-out with rule ratio"),
             range: Range::ANY,
-            source: "draft-briscoe-tsvwg-re-ecn-tcp-08, its fractions of positive and negative packets (counted)",
-            doc: "Whether a report that met congestion is in the averages of rule ratio as both, or as neither.",
+            source: "draft-briscoe-tsvwg-re-ecn-tcp-08: what is cancelled has worth 0 (left-out); draft-wagner-conex-audit-02 section 2.2: \
+                     averages of all congestion and of all reports (counted)",
+            doc: "Whether a report that met congestion is in the averages of rule ratio as both, or as neither. What is not audited is met by none.",
         },
         Param {
             name: "rho",
@@ -1141,6 +1142,20 @@ mod tests {
         };
         let (default, option) = (share(true), share(false));
         assert!((default - 0.612).abs() < 0.002 && (option - 0.600).abs() < 0.002, "{default} {option}");
+    }
+
+    /// Where marks are not audited nothing is cancelled: a marked report is a report.
+    #[test]
+    fn only_audited_marks_cancel() {
+        let rule = Rule::Ratio { weight: 0.5, left_out: true };
+        let audits = [(true, (0.0, 0.0)), (false, (0.0, 0.5))];
+        for (ecn, expected) in audits {
+            let mut bench = Bench::new(Params { rule, audit: Audit { ecn, loss: true }, ..params() });
+            bench.send(Credit, 0.0);
+            bench.send(Cancelled, 0.0);
+            let account = bench.auditor.flows.get(0).expect("it has one");
+            assert_eq!((account.p, account.x), expected);
+        }
     }
 
     #[test]

@@ -362,8 +362,15 @@ pub static TABLE: Mechanism = Mechanism {
         Observable::new("echoes", "packets", "Acknowledgements on which it has set ECE."),
     ],
     counters: &[],
-    deviations: &[Deviation {
-        what: "What a policer behind it drops is missing at the reporter, and counts as congestion.",
-        why: "Numbers are given at the tunnel's ingress, before the policer. A drop is a loss, and re-ECN declares losses.",
-    }],
+    deviations: &[
+        Deviation {
+            what: "What a policer behind it drops is missing at the reporter, and counts as congestion.",
+            why: "Numbers are given at the tunnel's ingress, before the policer. A drop is a loss, and re-ECN declares losses.",
+        },
+        Deviation {
+            what: "It ranks offenders by their congestion volume, and names no overloaded links.",
+            why: "Zhang et al. 2011 want both of the gateway. A report says what a bearer's packets met, not where: the gateway would have to know \
+                  the path of each bearer, and guess from those that are marked together. Records have the marks of each link.",
+        },
+    ],
 };

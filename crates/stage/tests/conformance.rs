@@ -13,6 +13,7 @@ use evenflow_base::{Duration, Ecn, Packet, Rate, Time, flags};
 use evenflow_stage::auditor::{self, Audit, Auditor, Losses, Rule};
 use evenflow_stage::bandwidth_manager::{self, BandwidthManager};
 use evenflow_stage::congestion_controller::{self, CongestionController};
+use evenflow_stage::congestion_meter::CongestionMeter;
 use evenflow_stage::congestion_policer::{self, Action, Charge, CongestionPolicer, Harshness};
 use evenflow_stage::congestion_reporter::{self, CongestionReporter, Report};
 use evenflow_stage::sessions::{self, Policy};
@@ -198,7 +199,10 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
     let audit = line(vector, "audit", "both");
     let params = auditor::Params {
         rule: match line(vector, "rule", "balance") {
-            "ratio" => Rule::Ratio { weight: number("weight", 0.01), left_out: false },
+            "ratio" => Rule::Ratio {
+                weight: number("weight", 0.01),
+                left_out: line(vector, "cancelled", "left-out") == "left-out",
+            },
             _ => Rule::Balance { limit: number("limit", 10.0) },
         },
         audit: Audit { ecn: audit != "loss", loss: audit != "ecn" },
@@ -700,6 +704,39 @@ fn every_vector_of_re_ecns_policers_is_met() {
     assert_met("reecn-policer", 12, run_reecn_policer);
 }
 
+/// Runs one vector of a meter and says the first thing that differs.
+fn run_meter(vector: &Json) -> Result<(), String> {
+    let (mut meter, mut by_hand) = (CongestionMeter::default(), Stepper::new(1));
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let (ecn, re) = code(&event["ecn"], &event["re"]);
+        let size = u16::try_from(whole(event, "bytes")).expect("a size");
+        let mut packet = Packet::new(0, size, size).with_ecn(ecn);
+        packet.set_re(re);
+        assert_eq!(meter.forward(&mut packet, &mut by_hand.cx(Time::ZERO)), Pass::On);
+        for (name, expected) in event["expect"].as_object().expect("a table") {
+            let is = meter.observe(name, Time::ZERO);
+            let same = match (is, expected.as_f64()) {
+                (Some(is), Some(expected)) => (is - expected).abs() <= 1e-12 * expected.abs().max(1.0),
+                (is, expected) => is == expected,
+            };
+            if !same {
+                return Err(format!("event {n}: {name} is {is:?}, not {expected}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_vector_of_meters_is_met() {
+    assert_met("congestion-meter", 2, run_meter);
+    for (path, vector) in vectors("congestion-meter") {
+        let mut wrong = vector.clone();
+        wrong["events"][80]["expect"]["worth"] = 1.into();
+        assert!(run_meter(&wrong).is_err(), "{path}");
+    }
+}
+
 #[test]
 fn every_vector_of_droppers_is_met() {
     assert_met("dropper", 4, run_dropper);
@@ -792,7 +829,7 @@ fn every_vector_of_congestion_policers_is_met() {
 
 #[test]
 fn every_vector_of_auditors_is_met() {
-    assert_met("auditor", 13, run_auditor);
+    assert_met("auditor", 14, run_auditor);
 }
 
 /// A vector that expects something else does not pass unnoticed.

@@ -1,10 +1,11 @@
 //! What decoding has of a section before all of it is known to be sound: `None` where something was wrong, which has been reported.
 
-use evenflow_base::schema::{Mechanism, Value};
+use evenflow_base::schema::{Mechanism, Value, Values};
 use evenflow_transport::Profile;
 use evenflow_transport::exposure::Settings;
 
-use crate::model::{Arrivals, Group, Hop, Link, Per, Spec, Stage, Tcp, Traffic};
+use crate::model::{Arrivals, Group, Hop, Link, Loss, Per, Queue, Spec, Stage, Tcp, Traffic};
+use crate::quantity;
 
 /// A process as far as it could be decoded.
 pub struct ArrivalsDraft {
@@ -26,6 +27,10 @@ pub struct LinkDraft {
     pub name: String,
     /// For whom there are copies.
     pub per: Option<Per>,
+    /// Its queues, forward and against it; absent: none, or wrong.
+    pub queues: [Option<Queue>; 2],
+    /// Its losses; absent: none, or wrong.
+    pub loss: Option<Loss>,
     /// All of it, if nothing was wrong.
     pub link: Option<Link>,
 }
@@ -38,11 +43,38 @@ pub struct StageDraft {
     pub per: Option<Per>,
     /// What it is.
     pub mechanism: Option<&'static Mechanism>,
+    /// Those of its parameters that could be read, and the names of those that could not.
+    pub values: Values,
+    pub unread: Vec<&'static str>,
     /// Names of its peer and of what it controls, as they are written.
     pub peer: Option<String>,
     pub controls: Option<String>,
+    /// The number of its peer, once peers are tied.
+    pub tied: Option<usize>,
     /// All of it, if nothing was wrong.
     pub stage: Option<Stage>,
+}
+
+impl StageDraft {
+    /// Its kind, where that is known.
+    pub fn kind(&self) -> &'static str {
+        self.mechanism.map_or("", |mechanism| mechanism.kind)
+    }
+
+    /// Whether its parameter `name` is `word`; `None`: that could not be read.
+    pub fn says(&self, name: &str, word: &str) -> Option<bool> {
+        let read = !self.unread.contains(&name);
+        read.then(|| self.values.get(name) == Some(&Value::Word(word.into())))
+    }
+
+    /// Whether it is known which classes it gives: quantities decide nothing about that.
+    pub fn classes_are_known(&self) -> bool {
+        let quantity = |name: &&str| {
+            let params = self.mechanism.iter().flat_map(|own| own.params);
+            params.into_iter().any(|param| *param.name == **name && quantity::is_quantity(param.ty))
+        };
+        self.mechanism.is_some() && self.unread.iter().all(|name| quantity(&name))
+    }
 }
 
 /// A group as far as it could be decoded.

@@ -366,18 +366,40 @@ pub(crate) fn spec(
     path: &str,
     errors: &mut Errors,
 ) -> Option<Spec> {
+    partly(table, mechanism, also, path, errors).0
+}
+
+/// The same, and those parameters that could be read where something is wrong.
+pub(crate) fn partly(
+    table: &Table,
+    mechanism: &'static Mechanism,
+    also: &[&str],
+    path: &str,
+    errors: &mut Errors,
+) -> (Option<Spec>, Values) {
     let before = errors.len();
     let mut values = decode_table(table, mechanism, also, path, errors);
     let sound = errors.len() == before;
     let check = if sound { catalogue::check } else { catalogue::check_partly };
-    for (name, message) in together(mechanism, &values, check) {
+    // What is wrong by itself is said, and not that it is missing.
+    let said = |name: &str| table.contains_key(name) && values.get(name).is_none();
+    let problems: Vec<Problem> = together(mechanism, &values, check);
+    for (name, message) in problems.into_iter().filter(|(name, _)| !said(name)) {
         errors.push(join(path, name), message);
     }
     if errors.len() > before {
-        return None;
+        return (None, values);
     }
     catalogue::complete(mechanism, &mut values);
-    Some(Spec { mechanism, values })
+    (Some(Spec { mechanism, values: values.clone() }), values)
+}
+
+/// The parameters that are given or have a default, and that could not be read.
+pub(crate) fn unread(table: &Table, mechanism: &'static Mechanism, values: &Values) -> Vec<&'static str> {
+    let wanted =
+        |param: &&Param| table.contains_key(param.name) || !matches!(param.default, Fallback::Absent(_));
+    let names = mechanism.params.iter().filter(wanted).map(|param| param.name);
+    names.filter(|name| values.get(name).is_none()).collect()
 }
 
 /// What is wrong with several parameters together. Random ones are judged at their extremes, dealt ones as they are
