@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use super::drafts::{GroupDraft, LinkDraft, Sends, StageDraft};
 use super::steps::{Versions, steps};
 use super::table::{self, Table, unknown_keys};
-use super::{as_table, by_name, fixed, mechanism_in, plain, refuse_later, single, text};
+use super::{as_table, by_name, fixed, mechanism_in, nothing, plain, refuse_later, single, text};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 use crate::model::{
     Component, Direction, Hop, Jitter, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage,
@@ -25,7 +25,7 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
     let mut drafts = Vec::new();
     for (name, path, table) in by_name(root, "links", errors) {
         let Some(table) = table else {
-            drafts.push(LinkDraft { name: name.into(), per: None, link: None });
+            drafts.push(LinkDraft { name: name.into(), per: None, marks: [None; 2], link: None });
             continue;
         };
         unknown_keys(table, LINK.names(), &path, errors);
@@ -40,15 +40,51 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
         let reverse = reverse(table, rate.as_ref(), delay.as_ref(), &path, errors);
         let jitter = jitter(table, &path, errors);
         let loss = loss(table, &path, errors);
+        let back = reverse.as_ref().map(|way| way.as_ref().and_then(|way| way.queue.clone()));
+        let nothing_back = nothing();
+        let table_back = table.get("reverse").map_or(Some(nothing_back), Json::as_object);
+        let marks = [marks(queue.as_ref(), Some(table)), marks(back.as_ref(), table_back)];
         let link = (|| {
             let forward = Direction { rate: rate?, delay: delay?, queue: queue? };
             try_rule(&forward, &path, errors)?;
             let (jitter, loss) = (jitter?, loss?);
             Some(Link { name: name.into(), per: per?, forward, reverse: reverse?, jitter, loss })
         })();
-        drafts.push(LinkDraft { name: name.into(), per, link });
+        drafts.push(LinkDraft { name: name.into(), per, marks, link });
     }
     drafts
+}
+
+/// Whether the queue of a direction marks packets, now or after a step. `None`: what decides that has errors.
+fn marks(queue: Option<&Option<Queue>>, direction: Option<&Table>) -> Option<bool> {
+    if let Some(queue) = queue {
+        let versions = |queue: &Queue| {
+            let later = queue.changes.iter().map(|(_, later)| later.clone());
+            std::iter::once(queue.clone()).chain(later).collect::<Vec<_>>()
+        };
+        let versions: Vec<Queue> = queue.iter().flat_map(versions).collect();
+        let mut specs =
+            versions.iter().flat_map(|queue| std::iter::once(&queue.rule).chain(&queue.scheduler));
+        return Some(specs.any(|spec| evenflow_queue::may_mark(&spec.values)));
+    }
+    let Some(Json::Object(table)) = direction?.get("queue") else { return None };
+    let scheduler = match table.get("scheduler") {
+        Some(json) => Some(table::partly(json.as_object()?, Room::Scheduler)?),
+        None => None,
+    };
+    let rule = match table.contains_key("kind") {
+        true => Some(table::partly(table, Room::Queue)?),
+        // Drop-tail, unless something else was meant.
+        false if table.keys().all(|key| QUEUE.names().any(|name| name == key)) => None,
+        false => return None,
+    };
+    let decoded = [rule, scheduler];
+    let mut decoded = decoded.iter().flatten();
+    if decoded.clone().any(|(_, values, _)| evenflow_queue::may_mark(values)) {
+        return Some(true);
+    }
+    let unknown = decoded.any(|(_, _, faulty)| faulty.iter().any(|param| evenflow_queue::says_marks(param)));
+    (!unknown).then_some(false)
 }
 
 /// `reverse` of a link; the outer `None` means errors.
@@ -931,6 +967,7 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
                 name: name.into(),
                 per: None,
                 mechanism: None,
+                values: Values::default(),
                 peer,
                 controls,
                 stage: None,
@@ -943,6 +980,10 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
         let (peer, controls) = (written("peer"), written("controls"));
         let per = per(table, &path, errors);
         let (mechanism, spec) = mechanism_in(table, &STAGE, Room::Stage, &path, errors);
+        let values = match &spec {
+            Some(spec) => spec.values.clone(),
+            None => table::partly(table, Room::Stage).map(|(_, values, _)| values).unwrap_or_default(),
+        };
         let stage = per.zip(spec).map(|(per, spec)| Stage {
             name: name.into(),
             per,
@@ -950,7 +991,7 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
             peer: None,
             controls: None,
         });
-        drafts.push(StageDraft { name: name.into(), per, mechanism, peer, controls, stage });
+        drafts.push(StageDraft { name: name.into(), per, mechanism, values, peer, controls, stage });
     }
     drafts
 }
