@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT / "benches"))
 import applications  # noqa: E402
 import aqm  # noqa: E402
 import conex_ground  # noqa: E402
+import conex_laws  # noqa: E402
 import flows as short_flows  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
@@ -408,6 +409,7 @@ ALONE = {
     "queues": THEORY,
     "laws": THEORY,
     "applications": THEORY,
+    "conex-laws": THEORY,
     **dict.fromkeys(("linux", "windows", "dialogues", "chunks", "shapers", "changes", "policing", "tunnels"), "Linux"),
     "players": PLAYERS,
 }
@@ -421,6 +423,7 @@ PARTS = (
     "queues",
     "laws",
     "applications",
+    "conex-laws",
     "aqm",
     "linux",
     "windows",
@@ -749,6 +752,10 @@ class Validation:
         """Pings, and users who wait, against their formulas."""
         yield from self.law_rows(applications.all_laws())
 
+    def conex_laws(self) -> Iterator[Row]:
+        """What congestion policers let pass, and what short flows meet, against their formulas."""
+        yield from self.law_rows(conex_laws.all_laws())
+
     def law_rows(self, found: Iterable[laws.Law]) -> Iterator[Row]:
         """A row for each law."""
         for law in found:
@@ -997,6 +1004,7 @@ def main() -> None:
             "windows": validation.windows,
             "wtp": validation.wtp,
             "conex": validation.conex,
+            "conex-laws": validation.conex_laws,
         }
         made = own.get(part, simulators)
         rows += made()
