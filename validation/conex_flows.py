@@ -1,11 +1,11 @@
 """Figure 20 of Sanhaji et al. 2015 without a policer, beside ns-2: completion times of flows of ten packets.
 
-The paper's own network: 100 Mbit/s, round trips of 100 ms, a buffer of 100 ms, ten heavy users and ninety light ones who share
-the flows 80 to 20, gaps of a gamma law with a mean of 6 ms (its shape is open: 1 here), beside datagrams that nobody holds back, with
-gaps of their mean and half of it more or less. The paper has 90 Mbit/s of them, which is a load of 1.1 with the 20
-Mbit/s of the flows; with 60 and 30 Mbit/s it is 0.8 and 0.5. Through drop-tail, RED that drops, and RED that marks with
-classic ECN: ns-2 has no accurate feedback (`ns2/figure20.tcl`). A flow is complete when its sender has the
-acknowledgement of the last packet; those that are not when the run is over do not count, in either program.
+The paper's own network: 100 Mbit/s, round trips of 100 ms, a buffer of 100 ms, ten heavy users and ninety light ones
+who share the flows 80 to 20, gaps of a gamma law with a mean of 6 ms (its shape is open: 1 here), beside datagrams that
+nobody holds back, with gaps of their mean and half of it more or less. The paper has 90 Mbit/s of them, which is a load
+of 1.1 with the 20 Mbit/s of the flows; with 60 and 30 Mbit/s it is 0.8 and 0.5. Through drop-tail, RED that drops, and
+RED that marks with classic ECN: ns-2 has no accurate feedback (`ns2/figure20.tcl`). A flow is complete when its sender
+has the acknowledgement of the last packet; those that are not when the run is over do not count, in either program.
 """
 
 from __future__ import annotations

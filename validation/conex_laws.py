@@ -8,9 +8,9 @@ short flows meet.
     Then the user's packets pass at X = r/p, where p is the reports that his senders make a packet: the policer picks
     packets without looking at what they report. Reports and drops come in bursts, the same ones: 5 % are accepted.
     Short flows (Sanhaji et al. 2015, section V) beside datagrams that nobody can hold back: what is offered beyond the
-    line, 10 of 110 Mbit/s, must be dropped of the 90 that are not ECN-capable, and RED marks as it drops: a ninth of the
-    packets, 0.111. A heavy user's 0.8 x 166.7 / 10 flows a second of ten packets then meet 133 x 0.111 = 14.8 marks a
-    second, 14.7 with the 0.11 of the paper's own arithmetic. The number of flows is drawn, in 300 s to 1.6 %; RED's
+    line, 10 of 110 Mbit/s, must be dropped of the 90 that are not ECN-capable, and RED marks as it drops: a ninth of
+    the packets, 0.111. A heavy user's 0.8 x 166.7 / 10 flows a second of ten packets then meet 133 x 0.111 = 14.8 marks
+    a second, 14.7 with the 0.11 of the paper's own arithmetic. The number of flows is drawn, in 300 s to 1.6 %; RED's
     marks are spread evenly and drops are not quite; 5 % are accepted.
 
 The widths were fixed before the first run.

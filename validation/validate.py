@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT / "benches"))
 
 import applications  # noqa: E402
 import aqm  # noqa: E402
+import conex_flows  # noqa: E402
 import conex_ground  # noqa: E402
 import conex_laws  # noqa: E402
 import flows as short_flows  # noqa: E402
@@ -406,6 +407,7 @@ ALONE = {
     "wtp": "ns-2",
     "flows": "ns-2",
     "conex": "ns-2",
+    "conex-flows": "ns-2",
     "queues": THEORY,
     "laws": THEORY,
     "applications": THEORY,
@@ -419,6 +421,7 @@ PARTS = (
     *COMPARISONS,
     "wtp",
     "conex",
+    "conex-flows",
     "flows",
     "queues",
     "laws",
@@ -534,6 +537,18 @@ class Validation:
                 records = ours(case.scenario, self.our_seeds[: conex_ground.OUR_SEEDS])
                 mine = [conex_ground.metrics_of_ours(record) for record in records]
                 yield from self.rows(conex_ground.NAME, case.label, peer.name, theirs, mine, conex_ground.OF)
+
+    def conex_flows(self) -> Iterator[Row]:
+        """Sanhaji's figure 20 without a policer, beside ns-2's Agent/TCP/Linux."""
+        for peer, seeds in self.peers:
+            if not isinstance(peer, peers.Ns2):
+                continue
+            for point in conex_flows.points():
+                say(f"{conex_flows.NAME} {point.label}")
+                theirs = conex_flows.runs_of_ns2(peer, point, seeds, fresh=self.fresh)
+                records = ours(point.scenario, self.our_seeds[: conex_flows.OUR_SEEDS])
+                mine = [conex_flows.metrics_of_ours(record) for record in records]
+                yield from self.rows(conex_flows.NAME, point.label, peer.name, theirs, mine, conex_flows.OF)
 
     def linux(self) -> Iterator[Row]:
         """The profile `linux` beside the TCP of the kernel this runs on."""
@@ -1004,6 +1019,7 @@ def main() -> None:
             "windows": validation.windows,
             "wtp": validation.wtp,
             "conex": validation.conex,
+            "conex-flows": validation.conex_flows,
             "conex-laws": validation.conex_laws,
         }
         made = own.get(part, simulators)

@@ -128,7 +128,8 @@ def ipv4_reads(packet: bytes) -> dict[str, Any]:
     """What a whole packet's header says."""
     said = fields(IPV4, packet)
     header = packet[: 4 * said["ihl"]]
-    assert said["version"] == 4 and said["checksum"] == ones_complement(header)
+    assert said["version"] == 4
+    assert said["checksum"] == ones_complement(header)
     field, re = FIELDS[said["ecn"]], bool(said["re"])
     return {
         "dscp": said["dscp"],
@@ -164,7 +165,9 @@ def ipv4(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         for re in range(2):
             packet = ipv4_header({**USUAL, "ecn": ecn, "re": re, "total_length": 28}) + bytes(range(8))
             events.append(read(packet, ipv4_reads(packet), written=True))
-    about = "The eight codes that ECN field and bit 48 make (Sanhaji et al. 2015, table I), and nothing else changes but the checksum."
+    about = (
+        "The eight codes of ECN field and bit 48 (Sanhaji et al. 2015, table I); nothing else changes but the checksum."
+    )
     yield write("wire", "ipv4-codes", about, {"codec": "ipv4"}, events)
 
     dice: Draw = draws(791).next
@@ -182,7 +185,9 @@ def ipv4(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         packet += bytes(int(dice() * 256) for _ in range(inside))
         behind = bytes(int(dice() * 256) for _ in range(int(dice() * 5)))
         events.append(read(packet + behind, ipv4_reads(packet), written=not options))
-    about = "Any fields, with options, which are skipped, and with octets behind the packet, which are a link's padding."
+    about = (
+        "Any fields, with options, which are skipped, and with octets behind the packet, which are a link's padding."
+    )
     yield write("wire", "ipv4-fields", about, {"codec": "ipv4"}, events)
 
     good = ipv4_header({**USUAL, "ecn": 1, "re": 1, "total_length": 28}) + bytes(8)
@@ -253,7 +258,7 @@ def conex_options(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         found(destination(59, b"\x00"), 59, None),
         found(destination(6, b"\x01\x00", option(0x90)), 6, "XC"),
         found(destination(6, b"\x00\x00\x00", option(0xE0)), 6, "XLE"),
-        # A type whose two highest bits are 00 is skipped by who does not know it; 0x1e with a third bit is another type.
+        # A type that begins with 00 is skipped by who does not know it; 0x1e with a third bit is another type.
         found(destination(6, bytes([0x3E, 1, 0xF0]), option(0x80)), 6, "X"),
         found(destination(6, option(0xA0), bytes([0x05, 2, 0, 0])), 6, "XE"),
     ]
@@ -277,12 +282,12 @@ def conex_options(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         (bytes([6, 0, 0, 0, 0, OPTION, 2, 0x80]), "length", "an option that leaves the header"),
         (bytes([6, 0, 0, 0, 0, 0, 0, OPTION]), "short", "a type without a length"),
     ]
-    for kind in (0x5E, 0x9E, 0xDE, 0x45, 0x85, 0xC5):
-        spoilt.append((destination(6, option(0x80), bytes([kind, 0])), "must-understand", f"an option of type {kind:#04x}"))
-    about = "One fault each; of an unknown option whose type begins with 01, 10 or 11 the packet is discarded (RFC 8200 section 4.2)."
-    yield write(
-        "wire", "conex-option-malformed", about, {"codec": "conex-option"}, [refuse(*one) for one in spoilt]
-    )
+    spoilt += [
+        (destination(6, option(0x80), bytes([kind, 0])), "must-understand", f"an option of type {kind:#04x}")
+        for kind in (0x5E, 0x9E, 0xDE, 0x45, 0x85, 0xC5)
+    ]
+    about = "One fault each; unknown options whose type begins with 01, 10 or 11 (RFC 8200 section 4.2)."
+    yield write("wire", "conex-option-malformed", about, {"codec": "conex-option"}, [refuse(*one) for one in spoilt])
 
 
 # GTP-U.
@@ -291,7 +296,7 @@ PLAIN = {"version": 1, "protocol_type": 1, "message": 255}
 
 
 def extension(kind: int, content: bytes, following: int) -> bytes:
-    """Section 5.2.1: a length in units of four octets, the content, the type of the next; its own type stands before it."""
+    """Section 5.2.1: a length in units of four octets, the content, the type of the next. Its own stands before it."""
     assert (len(content) + 2) % 4 == 0
     return bytes([(len(content) + 2) // 4]) + content + bytes([following])
 
@@ -345,9 +350,8 @@ def gtp_u(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
 
     dice: Draw = draws(29281).next
     word = lambda: int(dice() * 2**16)  # noqa: E731
-    events = []
-    for message in (1, 2, 26, 31, 254, 255):
-        events.append(found(gtp_message(word(), message=message, inside=bytes(5)), written=True))
+    types = (1, 2, 26, 31, 254, 255)
+    events = [found(gtp_message(word(), message=message, inside=bytes(5)), written=True) for message in types]
     for given in range(8):
         data = gtp_message(
             int(dice() * 2**32),
@@ -364,7 +368,7 @@ def gtp_u(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     events.append(found(octets(bits(GTP_U, {**PLAIN, "e": 1, "length": 4})) + bytes([0xBE, 0xEF, 0x55, 0])))
     # The spare bit is sent as 0, and is not evaluated.
     events.append(found(octets(bits(GTP_U, {**PLAIN, "spare": 1, "length": 0, "teid": 1}))))
-    about = "Flags, message types, and the four octets of sequence number, N-PDU number and type of the next extension header."
+    about = "Flags, message types, and the octets of sequence number, N-PDU number and next extension header's type."
     yield write("wire", "gtp-u-fields", about, {"codec": "gtp-u"}, events)
 
     events = []

@@ -98,7 +98,7 @@ def test_units_that_differ_between_sender_and_policer_are_said(unit: str, mixed:
 
 
 def _mixed(unit: str, counts: str, credit: str = "none", **more: object) -> ef.Scenario:
-    """Answers of 50 to 3000 B on lasting connections, one packet in a hundred marked, an auditor of marks that lets all pass."""
+    """Answers of 50 to 3000 B on lasting connections, one packet in a hundred marked; the auditor lets all pass."""
     audit = {"kind": "auditor", "allowance": counts, "audit": "ecn", "action": "class", "class": "be"}
     marks = {"kind": "constant-probability", "probability": 0.01, "action": "mark"}
     traffic = {
@@ -131,7 +131,8 @@ def test_an_auditor_with_another_unit_sanctions_the_honest(unit: str, counts: st
     assert sanctioned(like) == 0
     assert sanctioned(counts) > 0
     notes_of = {a: [note.code for note in notes.of_scenario(_mixed(unit, a))] for a in (like, counts)}
-    assert "mixed-units" in notes_of[counts] and "mixed-units" not in notes_of[like]
+    assert "mixed-units" in notes_of[counts]
+    assert "mixed-units" not in notes_of[like]
 
 
 def test_reports_of_losses_alone_before_an_auditor_of_marks() -> None:
@@ -139,7 +140,8 @@ def test_reports_of_losses_alone_before_an_auditor_of_marks() -> None:
     scenario = _mixed("packets", "3 packets", report="loss")
     record = scenario.run(1)
     (note,) = [note for note in record.notes if note.code == "marks-not-reported"]
-    assert note.path == "groups.a" and "links.line" in note.text
+    assert note.path == "groups.a"
+    assert "links.line" in note.text
     assert record.json["stages"]["audit"]["sanctioned_flows"] == 20
     other = scenario.set("stages.audit.audit", "loss").run(1)
     assert "marks-not-reported" not in {note.code for note in other.notes}
@@ -170,7 +172,12 @@ def test_a_policer_behind_the_queue_that_marks_is_said(path: list[str], said: bo
         },
     }
     tree["stages"] = {name: stage for name, stage in tree["stages"].items() if name in path}
-    group = {"users": 1, "path": path, "traffic": {"kind": "bulk"}, "tcp": {"ecn": "accurate", "conex": {"unit": "packets"}}}
+    group = {
+        "users": 1,
+        "path": path,
+        "traffic": {"kind": "bulk"},
+        "tcp": {"ecn": "accurate", "conex": {"unit": "packets"}},
+    }
     found = notes.of_scenario(ef.Scenario(tree | {"groups": {"a": group}}))
     places = [note.path for note in found if note.code == "policer-behind-queue"]
     assert places == ["groups.a.path"] * said
