@@ -14,7 +14,7 @@ use evenflow_base::{Codepoint, Draw, Duration, Packet, Reason, Time};
 use crate::Kept;
 use crate::auditor::{self, Auditor};
 use crate::congestion_policer::{class_problem, unit};
-use crate::station::{Cx, HeldPacket, Owner, Pass, Station};
+use crate::station::{Cx, HeldPacket, Owner, Pass, Reads, Station};
 use crate::three_colour::Unit;
 
 /// The share to drop of Zhang et al. 2011 section III.B: (1 - rho) p - h.
@@ -342,6 +342,10 @@ impl Station for Auditing {
             Auditing::Auditor(auditor) => auditor.observe(name, now),
             Auditing::Dropper(dropper) => dropper.observe(name),
         }
+    }
+
+    fn reads(values: &Values) -> Option<Reads> {
+        crate::congestion_policer::reads(values, is_named(values))
     }
 
     fn classes_after(values: &Values, class: &str) -> Vec<String> {

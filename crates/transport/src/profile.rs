@@ -28,7 +28,7 @@ macro_rules! words {
             }
 
             /// The variant of `word`, which was checked.
-            pub(crate) fn of(word: &str) -> $name {
+            pub fn of(word: &str) -> $name {
                 match word { $($word => $name::$variant,)+ _ => unreachable!("{word} is no {}", stringify!($name)) }
             }
         }

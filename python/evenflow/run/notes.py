@@ -299,20 +299,80 @@ def _credit_without_auditor(outline: Outline) -> Iterator[Note]:
             yield Note("credit-without-auditor", f"groups.{source.group}", text)
 
 
+def _counts(stage: Mapping[str, Any]) -> str | None:
+    """What a congestion policer or an auditor counts, packets or bytes; None of other stages."""
+    if stage["kind"] == "auditor":
+        amount = stage["allowance"]
+    elif stage["kind"] == "congestion-policer" and stage.get("rule", "bucket") == "bucket":
+        amount = stage["depth"]
+    else:
+        return None
+    return "packets" if str(amount).endswith("packets") else "bytes"
+
+
 def _mixed_units(outline: Outline) -> Iterator[Note]:
     for source in outline.sources:
         sent = ((source.tcp or {}).get("conex") or {}).get("unit")
         for name, stage in _on_path(outline, source.group):
-            if sent is None or stage["kind"] != "congestion-policer" or stage.get("rule", "bucket") != "bucket":
+            counted_in = _counts(stage)
+            if sent is None or counted_in in (None, sent):
                 continue
-            charged = "packets" if str(stage["depth"]).endswith("packets") else "bytes"
-            if charged != sent:
+            does, follows = "charges", "a user pays for more or less than he met"
+            if stage["kind"] == "auditor":
+                does, follows = "counts", "the balance of an honest flow wanders, and it is sanctioned in the end"
+            text = (
+                f"Senders of {source.group} make up for congestion in {sent}, and stages.{name} {does} {counted_in}: "
+                f"where packets differ in size, {follows}. With conex = "
+                f'{{ unit = "{counted_in}" }} both count alike.'
+            )
+            yield Note("mixed-units", f"groups.{source.group}", text)
+
+
+def _markers_before(outline: Outline, source: Source) -> Iterator[tuple[str, Mapping[str, Any], list[str]]]:
+    """The stages that data meets outside tunnels, each with the links before it whose queues mark."""
+    ways = iter(source.ways)
+    before: list[str] = []
+    inside = 0
+    stages = outline.tree.get("stages", {})
+    for hop in outline.tree["groups"][source.group]["path"]:
+        stage = stages.get(hop)
+        if stage is None:
+            way = next(ways)
+            before += [way.name] * way.marks()
+            continue
+        inside += {"tunnel-ingress": 1, "tunnel-egress": -1}.get(stage["kind"], 0)
+        if inside == 0:
+            yield hop, stage, list(before)
+
+
+def _policer_behind(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        if not (source.tcp or {}).get("conex"):
+            continue
+        for name, stage, before in _markers_before(outline, source):
+            if stage["kind"] == "congestion-policer" and before:
                 text = (
-                    f"Senders of {source.group} make up for congestion in {sent}, and stages.{name} charges {charged}: "
-                    "where packets differ in size, a user pays for more or less than he met. With conex = "
-                    f'{{ unit = "{charged}" }} both count alike.'
+                    f"stages.{name} stands behind links.{before[0]}, whose queue marks: what is dropped there has "
+                    "paid nothing, what is dropped here has used that link already, and a marked packet of RFC 3168 "
+                    "looks like a marked report. RFC 7713 section 5.4 puts policers where packets enter: write it "
+                    "before that link."
                 )
-                yield Note("mixed-units", f"groups.{source.group}", text)
+                yield Note("policer-behind-queue", f"groups.{source.group}.path", text)
+
+
+def _marks_not_reported(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        conex = (source.tcp or {}).get("conex") or {}
+        if conex.get("report") != "loss" or not source.is_ecn_capable:
+            continue
+        for name, stage, before in _markers_before(outline, source):
+            if stage["kind"] == "auditor" and stage["audit"] != "loss" and before:
+                text = (
+                    f"Senders of {source.group} report losses alone, and stages.{name} counts the marks of "
+                    f"links.{before[0]} as well: without reports of these even an honest flow is sanctioned. Set "
+                    f'report = "loss-and-ecn", or stages.{name}.audit = "loss".'
+                )
+                yield Note("marks-not-reported", f"groups.{source.group}", text)
 
 
 def _shared_bucket(outline: Outline) -> Iterator[Note]:
@@ -352,6 +412,8 @@ _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _short_warmup,
     _credit_without_auditor,
     _mixed_units,
+    _policer_behind,
+    _marks_not_reported,
     _shared_bucket,
     _least_levels,
 )

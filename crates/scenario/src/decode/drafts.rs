@@ -2,7 +2,8 @@
 
 use evenflow_base::schema::{Mechanism, Value, Values};
 use evenflow_transport::Profile;
-use evenflow_transport::exposure::Settings;
+use evenflow_transport::exposure::{Cheat, Encoding, Reports, Unit};
+use evenflow_transport::profile::Ecn;
 
 use crate::model::{Arrivals, Group, Hop, Link, Loss, Per, Queue, Spec, Stage, Tcp, Traffic};
 use crate::quantity;
@@ -29,6 +30,8 @@ pub struct LinkDraft {
     pub per: Option<Per>,
     /// Its queues, forward and against it; absent: none, or wrong.
     pub queues: [Option<Queue>; 2],
+    /// Whether its queue marks packets, there and back. `None`: what decides that has errors.
+    pub marks: [Option<bool>; 2],
     /// Its losses; absent: none, or wrong.
     pub loss: Option<Loss>,
     /// All of it, if nothing was wrong.
@@ -103,6 +106,30 @@ pub struct Sends {
     pub answered: bool,
 }
 
+/// A ConEx sender as far as its stack could be decoded: `None` is a line that has errors.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender {
+    pub ecn: Option<Ecn>,
+    pub report: Option<Reports>,
+    pub unit: Option<Unit>,
+    pub encoding: Option<Encoding>,
+    pub cheat: Option<Cheat>,
+}
+
+impl Sender {
+    /// Of a sound stack.
+    pub fn of(profile: &Profile) -> Option<Sender> {
+        let conex = profile.conex?;
+        Some(Sender {
+            ecn: Some(profile.ecn),
+            report: Some(conex.report),
+            unit: Some(conex.unit),
+            encoding: Some(conex.encoding),
+            cheat: Some(conex.cheat),
+        })
+    }
+}
+
 /// One kind of a group's traffic as far as it could be decoded.
 pub struct TrafficDraft {
     pub spec: Option<Spec>,
@@ -114,6 +141,8 @@ pub struct TrafficDraft {
     pub talks: bool,
     /// The outer `None` means errors.
     pub tcp: Option<Option<Tcp>>,
+    /// What that says of ConEx, if it has a line `conex`.
+    pub sender: Option<Sender>,
     /// Where that stands, or would.
     pub tcp_at: String,
     /// The process that its flows come from; the outer `None` means errors.
@@ -135,6 +164,7 @@ impl TrafficDraft {
         needs_tcp: None,
         talks: false,
         tcp: None,
+        sender: None,
         tcp_at: String::new(),
         arrivals: None,
     };
@@ -176,11 +206,11 @@ impl GroupDraft {
     }
 
     /// The stacks that are ConEx senders, and where each stands.
-    pub fn conex(&self) -> impl Iterator<Item = (&Profile, &Settings, &str)> {
-        self.traffic.iter().flatten().filter_map(|draft| {
-            let profile = &draft.tcp.as_ref()?.as_ref()?.profile;
-            Some((profile, profile.conex.as_ref()?, draft.tcp_at.as_str()))
-        })
+    pub fn conex(&self) -> impl Iterator<Item = (&Sender, &str)> {
+        self.traffic
+            .iter()
+            .flatten()
+            .filter_map(|draft| Some((draft.sender.as_ref()?, draft.tcp_at.as_str())))
     }
 
     /// The group, if nothing was wrong; `classes` are those of all groups.

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use super::drafts::{GroupDraft, LinkDraft, Sends, StageDraft};
 use super::steps::{Versions, steps};
 use super::table::{self, Table, unknown_keys};
-use super::{as_table, by_name, fixed, mechanism_in, plain, refuse_later, single, text};
+use super::{as_table, by_name, fixed, mechanism_in, nothing, plain, refuse_later, single, text};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 use crate::model::{
     Component, Direction, Hop, Jitter, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage,
@@ -29,6 +29,7 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
                 name: name.into(),
                 per: None,
                 queues: [None, None],
+                marks: [None; 2],
                 loss: None,
                 link: None,
             });
@@ -46,8 +47,10 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
         let reverse = reverse(table, rate.as_ref(), delay.as_ref(), &path, errors);
         let jitter = jitter(table, &path, errors);
         let loss = loss(table, &path, errors);
-        let behind = reverse.as_ref().and_then(|way| way.as_ref()?.queue.clone());
-        let queues = [queue.clone().flatten(), behind];
+        let back = reverse.as_ref().map(|way| way.as_ref().and_then(|way| way.queue.clone()));
+        let table_back = table.get("reverse").map_or(Some(nothing()), Json::as_object);
+        let marks = [marks(queue.as_ref(), Some(table)), marks(back.as_ref(), table_back)];
+        let queues = [queue.clone().flatten(), back.flatten()];
         let read = loss.clone().flatten();
         let link = (|| {
             let forward = Direction { rate: rate?, delay: delay?, queue: queue? };
@@ -55,9 +58,41 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
             let (jitter, loss) = (jitter?, loss?);
             Some(Link { name: name.into(), per: per?, forward, reverse: reverse?, jitter, loss })
         })();
-        drafts.push(LinkDraft { name: name.into(), per, queues, loss: read, link });
+        drafts.push(LinkDraft { name: name.into(), per, queues, marks, loss: read, link });
     }
     drafts
+}
+
+/// Whether the queue of a direction marks packets, now or after a step. `None`: what decides that has errors.
+fn marks(queue: Option<&Option<Queue>>, direction: Option<&Table>) -> Option<bool> {
+    if let Some(queue) = queue {
+        let versions = |queue: &Queue| {
+            let later = queue.changes.iter().map(|(_, later)| later.clone());
+            std::iter::once(queue.clone()).chain(later).collect::<Vec<_>>()
+        };
+        let versions: Vec<Queue> = queue.iter().flat_map(versions).collect();
+        let mut specs =
+            versions.iter().flat_map(|queue| std::iter::once(&queue.rule).chain(&queue.scheduler));
+        return Some(specs.any(|spec| evenflow_queue::may_mark(&spec.values)));
+    }
+    let Some(Json::Object(table)) = direction?.get("queue") else { return None };
+    let scheduler = match table.get("scheduler") {
+        Some(json) => Some(table::quietly(json.as_object()?, Room::Scheduler)?),
+        None => None,
+    };
+    let rule = match table.contains_key("kind") {
+        true => Some(table::quietly(table, Room::Queue)?),
+        // Drop-tail, unless something else was meant.
+        false if table.keys().all(|key| QUEUE.names().any(|name| name == key)) => None,
+        false => return None,
+    };
+    let decoded = [rule, scheduler];
+    let mut decoded = decoded.iter().flatten();
+    if decoded.clone().any(|(_, values, _)| evenflow_queue::may_mark(values)) {
+        return Some(true);
+    }
+    let unknown = decoded.any(|(_, _, faulty)| faulty.iter().any(|param| evenflow_queue::says_marks(param)));
+    (!unknown).then_some(false)
 }
 
 /// `reverse` of a link; the outer `None` means errors.

@@ -27,7 +27,17 @@ pub fn decode_table(
     decode_params(table, mechanism.params, also, path, errors)
 }
 
-fn decode_params(
+/// The mechanism that `table` names, its parameters as far as they can be decoded, and those that cannot. Says nothing of errors.
+pub(crate) fn quietly(table: &Table, room: Room) -> Option<(&'static Mechanism, Values, Vec<&'static Param>)> {
+    let Some(Json::String(name)) = table.get("kind") else { return None };
+    let mechanism = catalogue::with_hidden().find(|m| m.room == room && m.kind == name)?;
+    let values = decode_params(table, mechanism.params, &[], "", &mut Errors::default());
+    let given = |param: &&Param| table.contains_key(param.name) && values.get(param.name).is_none();
+    let faulty = mechanism.params.iter().filter(given).collect();
+    Some((mechanism, values, faulty))
+}
+
+pub(crate) fn decode_params(
     table: &Table,
     params: &'static [Param],
     also: &[&str],
