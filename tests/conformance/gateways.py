@@ -301,11 +301,16 @@ def gateways(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     yield manager(
         "narrow", "1 Mbit/s: not even the lowest level of all fits.", draws(905).next, Line(1_000_000, LADDER), users=6
     )
-    yield manager("exact", "6476.8 kbit/s: levels 4 and 3 fit to the last bit.", draws(907).next, Line(6_476_800, LADDER))
+    yield manager(
+        "exact", "6476.8 kbit/s: levels 4 and 3 fit to the last bit.", draws(907).next, Line(6_476_800, LADDER)
+    )
     yield manager("exact-one", "1795.2 kbit/s: level 3 fits to the last bit.", draws(908).next, Line(1_795_200, LADDER))
     yield manager(
-        "exact-all", "3 Mbit/s and 1.25: any number of sessions up to six fills the line to the last bit.", draws(909).next,
-        Line(3_000_000, (400_000, 600_000, 1_200_000, 2_400_000), Fraction(5, 4)), users=6,
+        "exact-all",
+        "3 Mbit/s and 1.25: any number of sessions up to six fills the line to the last bit.",
+        draws(909).next,
+        Line(3_000_000, (400_000, 600_000, 1_200_000, 2_400_000), Fraction(5, 4)),
+        users=6,
     )
     yield manager("silence", "Sessions that say nothing for 5 s end.", draws(906).next, home, idle=5)
     yield tuner("handshake", "The handshake's round trip.", draws(911).next, home, by="handshake")

@@ -174,10 +174,12 @@ def test_lengths(tmp_path: Path, text: str, seconds: float) -> None:
         (timed('<S t="6" d="2" r="30"/>', 'presentationTimeOffset="8"'), "an overlap at 0 s, where S says -2 s"),
         (timed('<S d="2" k="2" r="30"/>'), "patterns or sequences"),
         (timed('<S d="2" r="30"/>', 'endNumber="3"'), "31 chunks in its SegmentTimeline, and 3 by endNumber"),
-        (mpd(video('<SegmentTemplate duration="2" endNumber="3"/>')), "3 chunks by endNumber, but the film of 61 s has 31"),
+        (mpd(video('<SegmentTemplate duration="2" endNumber="3"/>')),
+         "3 chunks by endNumber, but the film of 61 s has 31"),
         (mpd(video('<SegmentTemplate duration="2" startNumber="9" endNumber="3"/>')), "-5 chunks by endNumber"),
-        (mpd(video("", f"<Representation id='a' bandwidth='5'><SegmentTemplate duration='2' endNumber='30'/></Representation>",
-                   "<Representation id='b' bandwidth='6'><SegmentTemplate duration='2'/></Representation>")),
+        (mpd(video("", "<Representation id='a' bandwidth='5'><SegmentTemplate duration='2' endNumber='30'/>"
+                   "</Representation>", "<Representation id='b' bandwidth='6'><SegmentTemplate duration='2'/>"
+                   "</Representation>")),
          "different numbers of chunks"),
         (mpd(video(f"<SegmentTemplate>{UNEVEN}</SegmentTemplate>")), "different lengths, 4 to 9 s"),
         (mpd(AUDIO), "has no adaptation sets of video"),
@@ -267,7 +269,9 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
 
 
 def test_a_gateway_reads_the_levels(tmp_path: Path) -> None:
-    stage = '[stages.tuner]\nkind = "window-tuner"\nrate = "8 Mbit/s"\npolicy = "levels"\nladder = "film.mpd"\n[groups.v]'
+    stage = (
+        '[stages.tuner]\nkind = "window-tuner"\nrate = "8 Mbit/s"\npolicy = "levels"\nladder = "film.mpd"\n[groups.v]'
+    )
     file = tmp_path / "home.toml"
     text = SCENARIO.replace("[groups.v]", stage).replace('path = ["path"]', 'path = ["tuner", "path"]')
     file.write_text(text, encoding="utf-8")

@@ -1,9 +1,9 @@
 """MPEG-DASH manifests (ISO/IEC 23009-1): what a player needs of one, as plain numbers.
 
 `ladder = "film.mpd"` in the traffic of a player stands for the levels of the film's video, the length of a chunk, its
-own length, and the sizes of its chunks where the manifest has them; in a stage for the levels alone. A scenario is read with the numbers in its place,
-so that its hash and its runs know no file. `film.mpd#ID` names the adaptation set, where there is more than one of
-video.
+own length, and the sizes of its chunks where the manifest has them; in a stage for the levels alone. A scenario is
+read with the numbers in its place, so that its hash and its runs know no file. `film.mpd#ID` names the adaptation
+set, where there is more than one of video.
 
 Not here: live presentations, several periods, representations that depend on others, chunks of different lengths.
 Those are refused, each with its reason.
