@@ -539,7 +539,8 @@ fn all_that_is_wrong_with_a_player_and_its_gateway() {
     let said = |player: Json, manager: Json| {
         let mut given = json!({ "kind": "has", "ladder": ["1 Mbit/s", "3 Mbit/s"] });
         given.as_object_mut().expect("a table").extend(player.as_object().expect("a table").clone());
-        let mut stage = json!({ "kind": "window-tuner", "rate": "8 Mbit/s", "policy": "levels", "ladder": ["1 Mbit/s"] });
+        let mut stage =
+            json!({ "kind": "window-tuner", "rate": "8 Mbit/s", "policy": "levels", "ladder": ["1 Mbit/s"] });
         stage.as_object_mut().expect("a table").extend(manager.as_object().expect("a table").clone());
         let tree = with("abc-default", &[("groups.heavy.traffic", given), ("stages.tuner", stage)]);
         let all = Scenario::from_value(&tree).map_or_else(|errors| errors.to_string(), |_| String::new());
@@ -559,9 +560,19 @@ fn all_that_is_wrong_with_a_player_and_its_gateway() {
             json!({ "chunk": "0 s", "ladder": falling, "buffer": "1 s", "adaptation": rule, "start": "9 s", "until": "5 s" }),
             json!({ "margin": -1, "ladder": falling })
         ),
-        ["adaptation.aggressiveness", "chunk", "ladder", "until", "stages.tuner.ladder", "stages.tuner.margin"]
+        [
+            "adaptation.aggressiveness",
+            "chunk",
+            "ladder",
+            "until",
+            "stages.tuner.ladder",
+            "stages.tuner.margin"
+        ]
     );
-    assert_eq!(said(json!({}), json!({ "rate": "0.5 Mbit/s", "ladder": falling })), ["stages.tuner.ladder", "stages.tuner.rate"]);
+    assert_eq!(
+        said(json!({}), json!({ "rate": "0.5 Mbit/s", "ladder": falling })),
+        ["stages.tuner.ladder", "stages.tuner.rate"]
+    );
     // What could not be read is not missing, nor is what was not asked for.
     assert_eq!(said(json!({}), json!({ "ladder": ["1 Mbit"] })), ["stages.tuner.ladder[0]"]);
     let dealt = json!({ "chunk": { "uniform": ["1 s", "2 s"] }, "ladder": falling });

@@ -63,8 +63,10 @@ impl Policy {
         let equal = capacity.0 / count.max(1) as f64;
         match self {
             Policy::Levels { ladder, margin } if fits_into(ladder[0] * margin, equal) => {
-                let mut shares: Vec<Rate> =
-                    levels(capacity.0, count, ladder, *margin).iter().map(|n| Rate(ladder[*n] * margin)).collect();
+                let mut shares: Vec<Rate> = levels(capacity.0, count, ladder, *margin)
+                    .iter()
+                    .map(|n| Rate(ladder[*n] * margin))
+                    .collect();
                 let sum: f64 = shares.iter().map(|share| share.0).sum();
                 if sum > capacity.0 {
                     shares.iter_mut().for_each(|share| share.0 *= capacity.0 / sum);
@@ -396,7 +398,8 @@ mod tests {
         {
             assert_eq!(levels(capacity, expected.len(), &LADDER, 1.1), expected, "{capacity}");
             assert_ne!(levels(capacity - 1.0, expected.len(), &LADDER, 1.1), expected, "1 bit/s less");
-            let shares = Policy::Levels { ladder: LADDER.to_vec(), margin: 1.1 }.shares(Rate(capacity), expected.len());
+            let shares = Policy::Levels { ladder: LADDER.to_vec(), margin: 1.1 }
+                .shares(Rate(capacity), expected.len());
             let sum: f64 = shares.iter().map(|share| share.0).sum();
             assert!(sum <= capacity * (1.0 + 1e-15), "{sum} of {capacity}");
         }
@@ -506,7 +509,8 @@ mod tests {
         loop {
             let before = levels.clone();
             for n in 0..levels.len() {
-                let others: u128 = levels.iter().map(|level| ladder[*level]).sum::<u128>() - ladder[levels[n]];
+                let others: u128 =
+                    levels.iter().map(|level| ladder[*level]).sum::<u128>() - ladder[levels[n]];
                 if ladder.get(levels[n] + 1).is_some_and(|next| margin * (others + next) <= capacity) {
                     levels[n] += 1;
                 }

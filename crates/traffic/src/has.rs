@@ -296,7 +296,8 @@ impl Has {
 
     /// Bytes of the next chunk at a level: those that are listed, or as much as it lasts at its bitrate.
     fn size(&self, level: usize) -> f64 {
-        let (size, seconds, whole) = (self.ladder.size(self.done, level), self.seconds(), self.ladder.chunk());
+        let (size, seconds, whole) =
+            (self.ladder.size(self.done, level), self.seconds(), self.ladder.chunk());
         if seconds == whole || self.ladder.chunks().is_some() { size } else { size * (seconds / whole) }
     }
 

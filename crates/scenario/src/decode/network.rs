@@ -995,7 +995,9 @@ pub(super) fn ties(
         let first = controls.iter().position(|other| other == link).filter(|first| *first < i);
         if let (Some(_), Some(first)) = (link, first) {
             let other = quoted(&stages[first].name);
-            let why = format!("{other} controls this direction of the link already; what one sets the other would undo");
+            let why = format!(
+                "{other} controls this direction of the link already; what one sets the other would undo"
+            );
             errors.push(join(&join("stages", &stages[i].name), "controls"), why);
         }
     }

@@ -42,11 +42,7 @@ impl Ladder {
     }
 
     /// What is wrong with the parts of a ladder, any of which may be unknown.
-    pub fn problems(
-        levels: Option<&[f64]>,
-        chunk: Option<f64>,
-        sizes: Option<&[Vec<f64>]>,
-    ) -> Vec<Problem> {
+    pub fn problems(levels: Option<&[f64]>, chunk: Option<f64>, sizes: Option<&[Vec<f64>]>) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
         let sound = |x: &f64| x.is_finite() && *x > 0.0;
         if levels.is_some_and(<[f64]>::is_empty) {
