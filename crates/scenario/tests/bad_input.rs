@@ -662,6 +662,53 @@ fn videos_that_cannot_be_played() {
     );
 }
 
+/// What is wrong with fields by themselves, with several together, and in tables inside, none of it hidden by the rest.
+#[test]
+fn all_that_is_wrong_with_a_player_and_its_gateway() {
+    let falling = json!(["3 Mbit/s", "1 Mbit/s"]);
+    let said = |player: Json, manager: Json| {
+        let mut given = json!({ "kind": "has", "ladder": ["1 Mbit/s", "3 Mbit/s"] });
+        given.as_object_mut().expect("a table").extend(player.as_object().expect("a table").clone());
+        let mut stage =
+            json!({ "kind": "window-tuner", "rate": "8 Mbit/s", "policy": "levels", "ladder": ["1 Mbit/s"] });
+        stage.as_object_mut().expect("a table").extend(manager.as_object().expect("a table").clone());
+        let tree = with("abc-default", &[("groups.heavy.traffic", given), ("stages.tuner", stage)]);
+        let all = Scenario::from_value(&tree).map_or_else(|errors| errors.to_string(), |_| String::new());
+        let path = |line: &str| line.split(": ").next().expect("a path").to_owned();
+        all.lines().map(path).map(|path| path.replace("groups.heavy.traffic.", "")).collect::<Vec<_>>()
+    };
+    assert_eq!(said(json!({ "ladder": falling, "buffer": "1 s" }), json!({})), ["buffer", "ladder"]);
+    let late = json!({ "start": "9 s", "until": "5 s", "ladder": falling, "buffer": "1 s" });
+    assert_eq!(said(late, json!({})), ["buffer", "ladder", "until"]);
+    let rule = json!({ "kind": "aggressive-rate", "aggressiveness": -0.1 });
+    assert_eq!(
+        said(json!({ "adaptation": rule, "ladder": falling, "buffer": "1 s", "sizes": [] }), json!({})),
+        ["adaptation.aggressiveness", "buffer", "ladder", "sizes"]
+    );
+    assert_eq!(
+        said(
+            json!({ "chunk": "0 s", "ladder": falling, "buffer": "1 s", "adaptation": rule, "start": "9 s", "until": "5 s" }),
+            json!({ "margin": -1, "ladder": falling })
+        ),
+        [
+            "adaptation.aggressiveness",
+            "chunk",
+            "ladder",
+            "until",
+            "stages.tuner.ladder",
+            "stages.tuner.margin"
+        ]
+    );
+    assert_eq!(
+        said(json!({}), json!({ "rate": "0.5 Mbit/s", "ladder": falling })),
+        ["stages.tuner.ladder", "stages.tuner.rate"]
+    );
+    // What could not be read is not missing, nor is what was not asked for.
+    assert_eq!(said(json!({}), json!({ "ladder": ["1 Mbit"] })), ["stages.tuner.ladder[0]"]);
+    let dealt = json!({ "chunk": { "uniform": ["1 s", "2 s"] }, "ladder": falling });
+    assert_eq!(said(dealt, json!({})), ["chunk", "ladder"]);
+}
+
 #[test]
 fn adaptive_video_that_cannot_be_played() {
     let video = |more: Json| {
@@ -677,6 +724,12 @@ fn adaptive_video_that_cannot_be_played() {
         heavy("ladder: must rise, but 1000000 bit/s follows 3000000 bit/s")
     );
     assert_eq!(video(json!({ "ladder": [] })), heavy("ladder: has no level"));
+    assert_eq!(
+        video(json!({ "connection": "new" })),
+        heavy(
+            "connection: unknown key \"connection\"; did you mean \"keep_alive\"? It is true, or false for a new connection for each request"
+        )
+    );
     assert_eq!(
         video(json!({ "ladder": ["3 Mbit", 5] })).lines().count(),
         2,

@@ -573,12 +573,12 @@ fn run_window_tuner(vector: &Json) -> Result<(), String> {
 
 #[test]
 fn every_vector_of_managers_of_bandwidth_is_met() {
-    assert_met("bandwidth-manager", 6, run_bandwidth_manager);
+    assert_met("bandwidth-manager", 9, run_bandwidth_manager);
 }
 
 #[test]
 fn every_vector_of_tuners_of_windows_is_met() {
-    assert_met("window-tuner", 8, run_window_tuner);
+    assert_met("window-tuner", 9, run_window_tuner);
 }
 
 /// A vector that expects something else does not pass unnoticed.

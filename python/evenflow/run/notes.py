@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..scenario import paths
-from ..scenario.outline import DATAGRAMS, MARKERS, Outline, Source, Way, is_random, most_of
+from ..scenario.outline import DATAGRAMS, MARKERS, Outline, Source, Way, is_random, least_of, mean_of, most_of
 from ..words import counted, listed, plain, rate, share, size, time_span
 
 if TYPE_CHECKING:
@@ -395,13 +395,69 @@ def _least_levels(outline: Outline) -> Iterator[Note]:
             continue
         users = sum(int(group.get("users", 1)) for group in outline.tree["groups"].values() if name in group["path"])
         line, least = (float(str(value).split()[0]) for value in (stage["rate"], stage["ladder"][0]))
-        if users * stage["margin"] * least > line:
+        if users * stage["margin"] * least > line * (1 + 1e-12):
             text = (
                 f"{users} sessions of the lowest level need {rate(users * stage['margin'] * least)}, more than the "
                 f"{rate(line)} there is. While all are open each gets an equal share, {rate(line / users)}. "
                 "Raise rate, or give a lower level."
             )
             yield Note("least-levels", f"stages.{name}", text)
+
+
+def _starts_after_the_end(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        start = source.table.get("start", "0 s")
+        if source.count and least_of(start) >= outline.duration:
+            text = (
+                f"{source.kind} of {source.group} starts at {time_span(least_of(start))}, when the run of "
+                f"{time_span(outline.duration)} is over: nothing of it is sent. "
+                "Start it earlier, or make duration longer."
+            )
+            yield Note("starts-after-the-end", f"{source.path}.start", text)
+
+
+def _crossing(outline: Outline, stage: str) -> Iterator[tuple[str, str]]:
+    """Groups with TCP that cross a stage: each with how the stage is written in its path."""
+    for group, sources in outline.by_group.items():
+        legs = [leg for leg in outline.tree["groups"][group].get("path", []) if leg.removeprefix("-") == stage]
+        if legs and any(source.tcp for source in sources):
+            yield group, legs[0]
+
+
+def _tuner_against_data(outline: Outline) -> Iterator[Note]:
+    for name, stage in outline.tree.get("stages", {}).items():
+        if stage["kind"] != "window-tuner":
+            continue
+        for group, leg in _crossing(outline, name):
+            if leg.startswith("-"):
+                text = (
+                    f"Data of {group} cross this tuner backward, and their ACKs forward. A tuner lowers the windows of "
+                    "what goes backward: here those that servers tell, so that no sender is held back. Let the path "
+                    f"cross it forward ({name}), or not at all."
+                )
+                yield Note("tuner-against-data", f"stages.{name}", text)
+
+
+def _more_than_the_line(outline: Outline) -> Iterator[Note]:
+    for name, stage in outline.tree.get("stages", {}).items():
+        if stage["kind"] != "bandwidth-manager" or is_random(stage["rate"]):
+            continue
+        link = stage["controls"]
+        way = outline.ways[link.removeprefix("-"), not link.startswith("-")]
+        lines = [(f"the link {way.name}", way.rate or math.inf)]
+        classes = way.scheduler.get("classes") or {}
+        above = (way.scheduler.get("each") or {}).get("parent")
+        while above in classes:
+            ceil = classes[above].get("ceil", classes[above]["rate"])
+            lines.append((f"the class {above}", math.inf if is_random(ceil) else mean_of(ceil)))
+            above = classes[above].get("parent")
+        where, least = min(lines, key=lambda line: line[1])
+        if mean_of(stage["rate"]) > least * (1 + ALIKE):
+            text = (
+                f"It shares out {rate(mean_of(stage['rate']))}, more than {where} carries, {rate(least)}: sessions get "
+                "less than they are assigned. Set rate to what there is."
+            )
+            yield Note("more-than-the-line", f"stages.{name}.rate", text)
 
 
 _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
@@ -416,6 +472,9 @@ _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _marks_not_reported,
     _shared_bucket,
     _least_levels,
+    _starts_after_the_end,
+    _tuner_against_data,
+    _more_than_the_line,
 )
 
 
@@ -446,6 +505,7 @@ def _sweep(scenario: Scenario) -> Iterator[Note]:
 def _measured(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
     yield from _unlimited_queue(outline, record)
     yield from _unscaled_windows(record)
+    yield from _no_session(outline, record)
     for source in outline.sources:
         yield from _window_bound(outline, record, source)
         yield from _access_bound(outline, record, source)
@@ -461,6 +521,27 @@ def _unscaled_windows(record: Mapping[str, Any]) -> Iterator[Note]:
                 "open with a handshake (tcp.handshake), and put the stage where both directions pass."
             )
             yield Note("windows-left-alone", f"stages.{name}", text)
+
+
+def _no_session(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
+    for name, stage in (record.get("stages") or {}).items():
+        if stage.get("opened") != 0 or not stage.get("passed_packets") or stage.get("unscaled"):
+            continue
+        groups = [group for group, _ in _crossing(outline, name)]
+        silent = [
+            group
+            for group in groups
+            if any(source.tcp and source.tcp.get("handshake") == "none" for source in outline.by_group[group])
+        ]
+        why = "No connection was opened across it"
+        if silent:
+            verb = "open" if len(silent) > 1 else "opens"
+            why = f"{listed(silent)} {verb} connections without a handshake (tcp.handshake)"
+        text = (
+            f"{counted(stage['passed_packets'], 'packet')} passed, and no SYN: this stage knew of no session and gave "
+            f"no share. {why}."
+        )
+        yield Note("no-session", f"stages.{name}", text)
 
 
 def _link(record: Mapping[str, Any], way: Way) -> Mapping[str, Any]:

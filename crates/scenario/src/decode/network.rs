@@ -1069,6 +1069,16 @@ pub(super) fn ties(
             }
         }
     }
+    for (i, link) in controls.iter().enumerate() {
+        let first = controls.iter().position(|other| other == link).filter(|first| *first < i);
+        if let (Some(_), Some(first)) = (link, first) {
+            let other = quoted(&stages[first].name);
+            let why = format!(
+                "{other} controls this direction of the link already; what one sets the other would undo"
+            );
+            errors.push(join(&join("stages", &stages[i].name), "controls"), why);
+        }
+    }
     // A stage that names no peer is the peer of the stage that names it.
     for i in 0..stages.len() {
         let Some(peer) = peers[i] else { continue };
@@ -1106,9 +1116,13 @@ fn lacking(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
             continue; // a stage on no path
         }
         if stage.needs_windows() && classes.iter().all(|sends| !sends.tcp) {
-            let field = if stage.spec.values.get("window").is_some() { "window" } else { "max_window" };
+            // The parameter that is to be written; who works it out itself has none.
+            let field = match stage.spec.values.get("window") {
+                Some(_) => Some("window"),
+                None => stage.spec.values.get("max_window").map(|_| "max_window"),
+            };
             let why = "no packet that crosses this stage has a receive window: all of them are datagrams";
-            errors.push(join(&path, field), why);
+            errors.push(field.map_or_else(|| path.clone(), |field| join(&path, field)), why);
         }
         if let Some(Value::Names(names)) = stage.spec.values.get("of_class") {
             let crossing: BTreeSet<&str> = classes.iter().map(|sends| sends.class.as_str()).collect();
@@ -1187,6 +1201,15 @@ fn controlled(
     if own.traits.shares {
         let scheduler = direction.queue.as_ref().and_then(|queue| queue.scheduler.as_ref());
         let per = direction.queue.as_ref().map(|queue| queue.scheduler_per);
+        let values = |queue: &Queue| queue.scheduler.as_ref().map(|spec| spec.values.clone());
+        let changes = |queue: &Queue| queue.changes.iter().any(|(_, later)| values(later) != values(queue));
+        if direction.queue.as_ref().is_some_and(changes) {
+            return Err(format!(
+                "the scheduler of {} has steps, each of which sets its classes as they stand there and takes back what this stage gave; \
+                 leave one of the two out",
+                quoted(name)
+            ));
+        }
         if !scheduler.is_some_and(|s| s.mechanism.traits.tree) || per == Some(SchedulerPer::Class) {
             return Err(format!(
                 "{} has no queue whose share could be set; give it a scheduler of kind \"htb\" with per = \"user\" or \"flow\"",

@@ -75,6 +75,12 @@ pub(crate) fn required(ty: Type) -> String {
     }
 }
 
+/// What keys are called elsewhere, here, and what values they have here.
+const OTHER_NAMES: &[(&str, &str, &str)] = &[
+    ("connection", "keep_alive", "true, or false for a new connection for each request"),
+    ("persistent", "keep_alive", "true, or false for a new connection for each request"),
+];
+
 /// Adds an error for each key that is not in `valid`.
 pub(crate) fn unknown_keys<'a>(
     table: &Table,
@@ -84,7 +90,12 @@ pub(crate) fn unknown_keys<'a>(
 ) {
     let valid: Vec<&str> = valid.into_iter().collect();
     for key in table.keys().filter(|key| !valid.contains(&key.as_str())) {
-        let message = format!("unknown key {}{}", quoted(key), suggestion(key, valid.iter().copied()));
+        let other = OTHER_NAMES.iter().find(|(name, own, _)| name == key && valid.contains(own));
+        let hint = match other {
+            Some((_, own, values)) => format!("; did you mean \"{own}\"? It is {values}"),
+            None => suggestion(key, valid.iter().copied()),
+        };
+        let message = format!("unknown key {}{hint}", quoted(key));
         errors.push(join(path, key), message);
     }
 }
@@ -391,10 +402,9 @@ pub(crate) fn partly(
     let mut values = decode_table(table, mechanism, also, path, errors);
     let sound = errors.len() == before;
     let check = if sound { catalogue::check } else { catalogue::check_partly };
-    // What is wrong by itself is said, and not that it is missing.
-    let said = |name: &str| table.contains_key(name) && values.get(name).is_none();
-    let problems: Vec<Problem> = together(mechanism, &values, check);
-    for (name, message) in problems.into_iter().filter(|(name, _)| !said(name)) {
+    // What is given and could not be decoded has its error, and is not missing.
+    let told = |name: &str| !sound && table.contains_key(name) && values.get(name).is_none();
+    for (name, message) in together(mechanism, &values, check).into_iter().filter(|(name, _)| !told(name)) {
         errors.push(join(path, name), message);
     }
     if errors.len() > before {
