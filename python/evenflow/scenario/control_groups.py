@@ -19,9 +19,7 @@ class _Kind:
     """Where it is mounted, if /proc/self/mountinfo does not say."""
 
 
-_V1 = _Kind(
-    "cgroup", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "/sys/fs/cgroup/memory"
-)
+_V1 = _Kind("cgroup", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "/sys/fs/cgroup/memory")
 _V2 = _Kind("cgroup2", "memory.max", "memory.current", "inactive_file", "/sys/fs/cgroup")
 
 

@@ -56,7 +56,7 @@ class Scenario:
         """
         name, text = str(path), ""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8").removeprefix("\ufeff")  # some editors begin with a mark
             return Scenario(tomllib.loads(text), source=name)
         except FileNotFoundError:
             raise ScenarioError([("", _missing(Path(path)))], name) from None
