@@ -169,6 +169,8 @@ def tries(name: str, folder: Path, rng: random.Random, count: int) -> str:
         finally:
             if left(process.pid):
                 os.killpg(process.pid, signal.SIGKILL)
+    if not longest:
+        raise Wrong(f"no command was interrupted: {seen}")
     if stray:
         raise Wrong(f"{stray} tries left processes behind")
     how = ", ".join(f"{times} {what}" for what, times in seen.most_common())
@@ -181,6 +183,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=struct.unpack("<H", os.urandom(2))[0])
     parser.add_argument("--tries", type=int, default=40)
     given = parser.parse_args()
+    # what a shell starts in the background ignores SIGINT, and so would the commands
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if unknown := [part for part in given.parts if part not in PARTS]:
         parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
     failed = 0
