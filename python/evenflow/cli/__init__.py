@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from .. import interrupts
 from ..errors import EvenflowError, nearest
 from .base import app, complain, with_any_terminal
 
@@ -37,6 +38,8 @@ COMMANDS = (
     *(group.name for group in app.registered_groups if group.name),
 )
 
+
+INTERRUPTED = "Interrupted. Finished runs are kept; the same command goes on from there."
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
@@ -82,14 +85,16 @@ def invoke(arguments: Sequence[str]) -> int:
         return 2
     try:
         code = app(args=list(arguments), prog_name="evenflow", standalone_mode=False)
+        if code == interrupts.CODE:  # what Typer makes of a KeyboardInterrupt, without a word
+            raise KeyboardInterrupt
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except EvenflowError as error:
         complain(str(error))
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        complain("Interrupted. Finished runs are kept; the same command goes on from there.")
-        return 130
+        complain(INTERRUPTED)
+        return interrupts.CODE
     except BrokenPipeError:
         # the reader left (`| head`): nothing to say, and nothing more to flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -150,7 +155,13 @@ def _plainly(message: str) -> str:
 
 def main() -> NoReturn:
     """The console script."""
-    sys.exit(invoke(sys.argv[1:]))
+    try:
+        interrupts.heard()
+        code = invoke(sys.argv[1:])
+    except KeyboardInterrupt:  # around the command, or a second time while it ended
+        complain(INTERRUPTED)
+        code = interrupts.CODE
+    interrupts.end(code)
 
 
 if __name__ == "__main__":

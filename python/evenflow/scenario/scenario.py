@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EvenflowError, ScenarioError, UsageError
-from . import paths
+from . import control_groups, paths
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ class Scenario:
         """
         name, text = str(path), ""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8").removeprefix("\ufeff")  # some editors begin with a mark
             return Scenario(tomllib.loads(text), source=name)
         except FileNotFoundError:
             raise ScenarioError([("", _missing(Path(path)))], name) from None
@@ -402,16 +402,13 @@ def _split_setting(text: str) -> tuple[str, str, str]:
 def available_memory() -> int | None:
     """Bytes this process may still take.
 
-    What the kernel calls available, or the rest of the control group or of the process's own limit (`ulimit -v`) if
-    less; None if unknown.
+    What the kernel calls available, or the rest of a control group around it or of the process's own limit
+    (`ulimit -v`) if less; None if unknown.
     """
-    free = _below_limit()
+    free = [*_below_limit(), *control_groups.left()]
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        if limit != "max":
-            free.append(int(limit) - int(Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii")))
     except (OSError, ValueError):
         pass
     return min(free) if free else None
