@@ -41,6 +41,7 @@ import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import players  # noqa: E402
 import policing  # noqa: E402
+import reecn  # noqa: E402
 import shapers  # noqa: E402
 import theory  # noqa: E402
 import wtp  # noqa: E402
@@ -408,6 +409,7 @@ ALONE = {
     "flows": "ns-2",
     "conex": "ns-2",
     "conex-flows": "ns-2",
+    "reecn": "ns-2",
     "queues": THEORY,
     "laws": THEORY,
     "applications": THEORY,
@@ -422,6 +424,7 @@ PARTS = (
     "wtp",
     "conex",
     "conex-flows",
+    "reecn",
     "flows",
     "queues",
     "laws",
@@ -549,6 +552,39 @@ class Validation:
                 records = ours(point.scenario, self.our_seeds[: conex_flows.OUR_SEEDS])
                 mine = [conex_flows.metrics_of_ours(record) for record in records]
                 yield from self.rows(conex_flows.NAME, point.label, peer.name, theirs, mine, conex_flows.OF)
+
+    def reecn(self) -> Iterator[Row]:
+        """Zhang's network without re-ECN, beside ns-2's Reno, NewReno and SACK; and one flow beside the laws as well."""
+        for peer, seeds in self.peers:
+            if not isinstance(peer, peers.Ns2):
+                continue
+            for case in reecn.points():
+                say(f"{reecn.NAME} {case.label}")
+                found = reecn.runs_of_ns2(peer, case.scenario, seeds, fresh=self.fresh)
+                records = ours(case.scenario, self.our_seeds[: reecn.OUR_SEEDS])
+                theirs, mine = map(reecn.metrics_of_ns2, found), map(reecn.metrics_of_ours, records)
+                yield from self.rows(reecn.NAME, case.label, peer.name, list(theirs), list(mine), case.of)
+            for alone in reecn.alone():
+                say(f"{reecn.WINDOW} {alone.label}")
+                found = reecn.runs_of_ns2(peer, alone.scenario, seeds, fresh=self.fresh)
+                records = ours(alone.scenario, self.our_seeds[: reecn.OUR_SEEDS])
+                mine = [reecn.window_of_ours(record) for record in records]
+                theirs = [reecn.window_of_ns2(record) for record in found]
+                yield from self.rows(reecn.WINDOW, alone.label, peer.name, theirs, mine, alone.of)
+                if THEORY in self.against:
+                    yield self.explained(
+                        Row(
+                            reecn.WINDOW,
+                            alone.label,
+                            reecn.SENT,
+                            THEORY,
+                            alone.law.interval,
+                            intervals(mine)[reecn.SENT],
+                            alone.of,
+                            source=alone.source,
+                            bracket=alone.law,
+                        )
+                    )
 
     def linux(self) -> Iterator[Row]:
         """The profile `linux` beside the TCP of the kernel this runs on."""
@@ -1021,6 +1057,7 @@ def main() -> None:
             "conex": validation.conex,
             "conex-flows": validation.conex_flows,
             "conex-laws": validation.conex_laws,
+            "reecn": validation.reecn,
         }
         made = own.get(part, simulators)
         rows += made()

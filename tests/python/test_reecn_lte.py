@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 from evenflow.claims import Entry, judge_claim
@@ -129,3 +131,24 @@ def test_drawings_cost_no_runs() -> None:
     theirs = {p.scenario.hash for p in PAPER.experiment("fig11").points("quick")}
     for name in ("fig01", "fig02", "fig03", "fig04"):
         assert {p.scenario.hash for p in PAPER.experiment(name).points("paper")} <= theirs
+
+
+def test_the_readme_has_all_25_places_that_can_be_read_otherwise() -> None:
+    """Each row says what varies it: an option, an experiment, or that nothing does."""
+    readme = (Path(measures.__file__).parent / "README.md").read_text(encoding="utf-8")
+    section = readme.partition("## The 25 places")[2].partition("\n## ")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in section.splitlines()
+        if re.match(r"\| \d", line)
+    ]
+    assert [int(row[0]) for row in rows] == list(range(1, 26))
+    experiments = {e.id.removeprefix("reecn_lte-") for e in PAPER.experiments}
+    options = {option.name for option in OPTIONS}
+    named = re.compile(r"\bfig\d\d(?:-[a-z]+)?|\bx-[a-z0-9]+")
+    for number, what, here, varies in rows:
+        assert what and here
+        assert named.search(varies) or "`" in varies or "not varied" in varies, number
+    said = "\n".join(row[3] for row in rows)
+    assert set(re.findall(r"`(\w+)`", said)) <= options
+    assert set(named.findall(said)) <= experiments
