@@ -218,7 +218,7 @@ def test_what_has_no_opinion(evening: ef.Record) -> None:
 
 def test_the_best_level_is_what_a_manager_assigns() -> None:
     ladder = [248e3, 456e3, 928e3, 1632e3, 4256e3]
-    line = {"rate_bps": 8e6, "ladder_bps": ladder}
+    line: dict[str, Any] = {"rate_bps": 8e6, "ladder_bps": ladder}
     # alone 4681.6 kbit/s; two 4681.6 and 1795.2; three 1795.2 each; who stays goes up when the oldest leaves
     found = ef.qoe.assigned([(0, 30), (10, 60), (20, 60)], **line)
     assert found == [[(0, 4), (20, 3)], [(10, 3), (30, 4)], [(20, 3)]]

@@ -1585,8 +1585,8 @@ class Has(Table):
             response, and each request has a new one. (flag; default: true)
         ladder: The levels' bitrates, rising; or the name of an MPEG-DASH manifest (.mpd), which also says chunk,
             length and sizes. (list of rates, or MPD file; default: required; more than 0)
-        length: How long the video is, rounded up to whole chunks. (duration; default: absent: without end; more than
-            0)
+        length: How long the video is. Its last chunk has what is left: so many seconds at the level's bitrate, or the
+            bytes that sizes lists. (duration; default: absent: without end; more than 0)
         measure_from: From when to the last byte a chunk's throughput is measured. (one of request, first-byte;
             default: request)
         play_at: Seconds of video in the buffer at which it starts. (duration; default: absent: one chunk; more than
@@ -2902,8 +2902,9 @@ class HtbLeaf(Table):
     Attributes:
         kind: First in, first out; stochastic fairness queueing by flow; CoDel; FQ-CoDel by flow. (one of fifo, sfq,
             codel, fq-codel; default: fifo)
-        limit: How much may wait here: packets, bytes, or time at the class's rate. (packets, bytes or time; default:
-            absent: 1000 packets; 127 with sfq, 10240 with fq-codel; more than 0)
+        limit: How much may wait here: packets, bytes, or time at the class's rate. (packets, bytes or time, or {
+            steps = [[time, value], …] }; default: absent: 1000 packets; 127 with sfq, 10240 with fq-codel; more than
+            0)
         quantum: Bytes per turn, of sfq and fq-codel. (bytes; default: absent: 1514 B with sfq and fq-codel; at least
             1)
         divisor: Slots to which sfq hashes flows. (whole number; default: absent: 1024 with sfq; at least 1, at most
