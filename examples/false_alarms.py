@@ -8,7 +8,10 @@ import evenflow as ef
 TRIPS, RATES, CREDITS = (10, 30, 100, 300), (0.0001, 0.001, 0.01, 0.03), ("flight", "window", "none")
 COUNTS = ("sanctioned_flows", "seen_flows", "sanctioned", "arrived")
 AUDITS: dict[str, dict[str, Any]] = {"balance": {}, "balance-late": {"delay": "600 ms"}}
-AUDITS |= {"ratio": {"rule": "ratio", "delay": "600 ms", "cancelled": "counted"}, "repeats": {"losses": "retransmissions"}}
+AUDITS |= {
+    "ratio": {"rule": "ratio", "delay": "600 ms", "cancelled": "counted"},
+    "repeats": {"losses": "retransmissions"},
+}
 
 
 def scenario(trip: int, rate: float, what: str, window: int, reordered: bool, credit: str) -> ef.Scenario:

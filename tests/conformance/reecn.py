@@ -384,7 +384,7 @@ DROP_FIRST = {
 
 
 def preferences(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
-    """Packets of every code at a queue of any length: preference k goes from k steps on, the last with the limit alone."""
+    """Packets of every code at a queue of any length: preference k from k steps on, the last at the limit alone."""
     for number, (name, step, limit) in enumerate((("ten", 10, 60), ("three", 3, 12)), start=360):
         dice: Callable[[], float] = draws(number).next
         head: dict[str, Any] = {"link": {"rate_bps": 10_000_000, "delay_ns": 0}, "draws": []}

@@ -136,7 +136,7 @@ class Maker:
         }
 
     def scenario(self) -> dict[str, Any]:
-        """A network of up to three links and two stages, tunnels and what has a peer around them, up to three groups."""
+        """Up to three links and two stages, tunnels and what has a peer around them, up to three groups."""
         rng = self.rng
         parts = schema()["properties"]
         link = parts["links"]["additionalProperties"]["properties"]

@@ -1,6 +1,6 @@
-"""GTP-U in a capture, read back by a decoder of its own, written from 3GPP TS 29.281 section 5 and RFC 791, 768 and 3168.
+"""GTP-U in a capture, read back by a decoder of its own, from 3GPP TS 29.281 section 5, RFC 791, 768 and 3168.
 
-Nothing of Evenflow reads the bytes here. It always runs; what tshark makes of the same file is compared where tshark is.
+Nothing of Evenflow reads the bytes here. It always runs; tshark's reading of the file is compared where tshark is.
 """
 
 from __future__ import annotations

@@ -181,7 +181,13 @@ def test_bad_input_is_told_with_its_path(given: dict[str, Any], path: str) -> No
 
 @pytest.mark.parametrize(
     ("given", "meant"),
-    [("policr", "policer"), ("droper", "dropper"), ("percell", "per_cell"), ("durtion", "duration"), ("recrd", "record")],
+    [
+        ("policr", "policer"),
+        ("droper", "dropper"),
+        ("percell", "per_cell"),
+        ("durtion", "duration"),
+        ("recrd", "record"),
+    ],
 )
 def test_the_nearest_argument_is_named(given: str, meant: str) -> None:
     with pytest.raises(ef.ScenarioError) as found:

@@ -874,8 +874,8 @@ class Auditor(Table):
         encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
             losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
         weight: Of the newest packet in the averages of rule ratio. (number; default: 0.01; more than 0, at most 1)
-        cancelled: Whether a report that met congestion is in the averages of rule ratio as both, or as neither. (one
-            of counted, left-out; default: absent: counted with rule ratio)
+        cancelled: Whether a report that met congestion is in the averages of rule ratio as both, or as neither. What
+            is not audited is met by none. (one of counted, left-out; default: absent: left-out with rule ratio)
         rho: The share rho of rule paper. (number; default: absent: the share of reports that it sees, with rule
             paper; at least 0, at most 1)
         idle: How long it remembers a silent flow. (duration; default: 60 s; more than 0)

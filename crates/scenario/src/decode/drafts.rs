@@ -72,11 +72,11 @@ impl StageDraft {
 
     /// Whether it is known which classes it gives: quantities decide nothing about that.
     pub fn classes_are_known(&self) -> bool {
-        let quantity = |name: &&str| {
+        let quantity = |name: &str| {
             let params = self.mechanism.iter().flat_map(|own| own.params);
-            params.into_iter().any(|param| *param.name == **name && quantity::is_quantity(param.ty))
+            params.into_iter().any(|param| param.name == name && quantity::is_quantity(param.ty))
         };
-        self.mechanism.is_some() && self.unread.iter().all(|name| quantity(&name))
+        self.mechanism.is_some() && self.unread.iter().all(|name| quantity(name))
     }
 }
 

@@ -828,9 +828,9 @@ pub(super) fn check_classes(
     let Some(crossing) = crossing else { return };
     let specs = |queue: &Queue| [Some(queue.rule.clone()), queue.scheduler.clone()];
     let queues = links.iter().flat_map(|draft| draft.queues.iter().flatten()).flat_map(specs).flatten();
-    let read = stages.iter().filter_map(|draft| {
-        Some(Spec { mechanism: draft.mechanism?, values: draft.values.clone() })
-    });
+    let read = stages
+        .iter()
+        .filter_map(|draft| Some(Spec { mechanism: draft.mechanism?, values: draft.values.clone() }));
     let met: Vec<(&Stage, &BTreeSet<String>)> = (stages.iter().zip(&crossing.stages))
         .filter_map(|(draft, classes)| Some((draft.stage.as_ref()?, classes)))
         .collect();
@@ -1018,17 +1018,7 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
             controls: None,
         });
         let name = name.into();
-        drafts.push(StageDraft {
-            name,
-            per,
-            mechanism,
-            values,
-            unread,
-            peer,
-            controls,
-            tied: None,
-            stage,
-        });
+        drafts.push(StageDraft { name, per, mechanism, values, unread, peer, controls, tied: None, stage });
     }
     drafts
 }

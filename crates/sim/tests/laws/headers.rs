@@ -193,7 +193,8 @@ fn idle_for_over_a_second() {
         let web = format!(
             r#"traffic = {{ kind = "web", connections = 1, page_size = "2880 B", pages = 2, think = "{think}" }}"#
         );
-        let text = upload(10, 3, r#""line""#, "").replace(r#"traffic = { kind = "upload", size = "2880 B" }"#, &web);
+        let text =
+            upload(10, 3, r#""line""#, "").replace(r#"traffic = { kind = "upload", size = "2880 B" }"#, &web);
         let text = text.replace(r#"duration = "2 s""#, r#"duration = "4 s""#);
         let sent = data(&rows(&run(&text, 1)));
         let expected = [(1, FNE), (2, RECT), (3, FNE), (4, fourth), (5, RECT), (6, RECT)];

@@ -603,7 +603,10 @@ impl Dice {
         let low = self.number(1, 20);
         let rule = match self.number(0, 4) {
             0 => format!("kind = \"constant-probability\", probability = 0.{:02}", self.number(1, 30)),
-            1 => format!("kind = \"virtual-queue\", buffer = \"{} packets\", rate_factor = 0.9", self.number(2, 30)),
+            1 => format!(
+                "kind = \"virtual-queue\", buffer = \"{} packets\", rate_factor = 0.9",
+                self.number(2, 30)
+            ),
             2 => format!(
                 "kind = \"rem\", period = \"1 ms\", target = \"{} packets\", gain = 0.01, base = 1.01",
                 self.number(0, 30)
@@ -691,7 +694,8 @@ fn worth_balances_in_whatever_re_ecn_does() {
         for name in names {
             let at = |path: &str| r.number(&format!("groups.{name}.conex.{path}"));
             let left = |what: &str| at(&format!("owed.{what}")) + at(&format!("dropped.{what}"));
-            let declared = text.split(&format!("[groups.{name}]")).nth(1).and_then(|own| own.split("[groups").next());
+            let declared =
+                text.split(&format!("[groups.{name}]")).nth(1).and_then(|own| own.split("[groups").next());
             let share = match declared {
                 Some(own) if own.contains("declared = 0.5") => 0.5,
                 Some(own) if own.contains("declared = 2") => 2.0,
@@ -706,7 +710,9 @@ fn worth_balances_in_whatever_re_ecn_does() {
             let of = |what: &str| r.number(&format!("groups.{name}.{what}"));
             under_way |= of("sent_packets") != of("delivered_packets") + of("losses");
         }
-        let dropped = all_of(&r, "links.core.drops") + all_of(&r, "stages.out.drops") + all_of(&r, "stages.police.drops");
+        let dropped = all_of(&r, "links.core.drops")
+            + all_of(&r, "stages.out.drops")
+            + all_of(&r, "stages.police.drops");
         let lost_marks = all_of(&r, "stages.out.drops") + all_of(&r, "stages.out.marks_lost");
         let seen = meter("behind", "cancelled") + meter("behind", "negative");
         assert_eq!(meter("before", "cancelled") + meter("before", "negative"), 0.0, "{text}");

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from evenflow import plots
@@ -81,7 +82,7 @@ def draw(ax: Axes, scenario: Scenario, *, rates: bool = False) -> None:
     each = int(links[net.RADIO]["per"].split()[0])
     count = -(-users // each)
     heights = (1.1, -1.1) if count > 1 else (0.0,)
-    for name, (left, right) in zip(wired, zip(nodes, nodes[1:], strict=False), strict=True):
+    for name, (left, right) in zip(wired, pairwise(nodes), strict=True):
         link = links[name]
         narrow = name == net.LINK
         words = _said(link) if rates else "ECN marks" if narrow else ""
@@ -126,7 +127,9 @@ def _tunnel(
         return
     out = next(node for node in nodes if any(kinds[it] == "tunnel-egress" for it in there[node]))
     ends = [(x[into[0]], 0.0), (x[nodes[-2]], 0.0), (x[out], y)]
-    ax.plot(*zip(*ends, strict=True), color=plots.COLOURS[0], linewidth=11, alpha=0.18, solid_capstyle="round", zorder=0)
+    ax.plot(
+        *zip(*ends, strict=True), color=plots.COLOURS[0], linewidth=11, alpha=0.18, solid_capstyle="round", zorder=0
+    )
     ax.text(x[into[0]] + 0.6, 0.85, "GTP-U tunnel of each phone", ha="left", fontsize=7, color=plots.COLOURS[0])
     if "congestion-reporter" in kinds.values():
         style = {"arrowstyle": "->", "color": plots.COLOURS[1], "linestyle": (0, (4, 2))}
@@ -156,9 +159,7 @@ def _box(ax: Axes, x: float, y: float, words: str) -> None:
     ax.text(x, y, words, ha="center", va="center", fontsize=8, bbox=style)
 
 
-def _line(
-    ax: Axes, start: tuple[float, float], end: tuple[float, float], narrow: bool, radio: bool = False
-) -> None:
+def _line(ax: Axes, start: tuple[float, float], end: tuple[float, float], narrow: bool, radio: bool = False) -> None:
     style: Any = (0, (1, 2)) if radio else "-"
     colour, width = (plots.COLOURS[3], 2.4) if narrow else (GREY, 1.0)
     ax.plot(*zip(start, end, strict=True), color=colour, linewidth=width, linestyle=style, zorder=1)
