@@ -1,9 +1,9 @@
-"""The network of Zhang et al. 2011 without re-ECN, beside ns-2: drop-tail, RED and ECN with plain Reno, NewReno and SACK.
+"""The network of Zhang et al. 2011 without re-ECN, beside ns-2: drop-tail, RED and ECN with Reno, NewReno and SACK.
 
-Which scheme of figures 11 and 12 is ahead hangs on how TCP repairs losses, so the schemes that re-ECN is compared with have
-to be right before any claim on them is believed. The scenarios are those of the paper's package: `network.bulk` with
-10 and 100 flows, and `network.wide`, one flow whose packets are lost or marked with one probability (c07, c08), which
-theory knows as well. ns-2 has no re-ECN.
+Which scheme of figures 11 and 12 is ahead hangs on how TCP repairs losses, so the schemes that re-ECN is compared with
+have to be right before any claim on them is believed. The scenarios are those of the paper's package: `network.bulk`
+with 10 and 100 flows, and `network.wide`, one flow whose packets are lost or marked with one probability (c07, c08),
+which theory knows as well. ns-2 has no re-ECN.
 
 Two lines are ns-2's. What is sent again is ECN-capable (the paper's option `retransmissions = "ect"`), and a RED that
 marks drops where its average picks every packet (`hard_drop`); `ns2/reecn.tcl` says the rest.
@@ -120,7 +120,9 @@ class Alone:
     @property
     def source(self) -> str:
         """Whose law."""
-        return "Mathis 1997, table 1" + ("; Padhye 1998, equation 30" if self.law.lo < laws.square_root(self.p, 1).lo else "")
+        return "Mathis 1997, table 1" + (
+            "; Padhye 1998, equation 30" if self.law.lo < laws.square_root(self.p, 1).lo else ""
+        )
 
 
 def points() -> Iterator[Case]:

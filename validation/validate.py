@@ -554,7 +554,7 @@ class Validation:
                 yield from self.rows(conex_flows.NAME, point.label, peer.name, theirs, mine, conex_flows.OF)
 
     def reecn(self) -> Iterator[Row]:
-        """Zhang's network without re-ECN, beside ns-2's Reno, NewReno and SACK; and one flow beside the laws as well."""
+        """Zhang's network without re-ECN, beside ns-2's Reno, NewReno and SACK; one flow beside the laws as well."""
         for peer, seeds in self.peers:
             if not isinstance(peer, peers.Ns2):
                 continue

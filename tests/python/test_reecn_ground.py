@@ -31,7 +31,8 @@ def test_ns2_is_told_the_papers_network() -> None:
     assert 2 * sum(float(link[1]) for link in links) == pytest.approx(net.RTT_S)
     assert [link[3:] for link in links] == [[], [], [], [], ["cell"], ["cell"]]
     narrow = links[int(found["narrow"])]
-    assert float(narrow[0]) == net.CAPACITY_MBPS * 1e6 and narrow[2] == "250"
+    assert float(narrow[0]) == net.CAPACITY_MBPS * 1e6
+    assert narrow[2] == "250"
     assert (found["agent"], found["queue"], found["flows"], found["cell"]) == ("reno", "red", "100", "5")
     assert (found["least"], found["most"], found["probability"]) == ("31", "94", "0.1")
     assert (found["weight"], found["wait"], found["ecn"], found["seed"]) == ("0.002", "0", "0", "7")
@@ -101,13 +102,16 @@ def test_laws_of_one_flow_by_hand() -> None:
 
 @pytest.mark.parametrize("scheme", [net.DT, net.RED, net.ECN])
 def test_ns2_and_ours_meet_the_same_first_seconds(scheme: str) -> None:
-    """Ten flows, 20 s: as much on the link, and the same numbers of both."""
+    """Thirty flows of SACK for 30 s: the same numbers of both, and as much delivered where nothing is marked.
+
+    Where a slow start ends in marks, ns-2 has CWR on what is sent again, which changes the next seconds.
+    """
     ns2 = peers.Ns2()
     if (reason := ns2.missing()) is not None:
         pytest.skip(reason)
-    scenario = Case("sack", scheme, 10).scenario.set("duration", "30 s")
+    scenario = Case("sack", scheme, 30).scenario.set("duration", "30 s")
     theirs = [reecn.metrics_of_ns2(record) for record in reecn.runs_of_ns2(ns2, scenario, [1, 2])]
     mine = [reecn.metrics_of_ours(scenario.run(seed)) for seed in (1, 2)]
     assert set(theirs[0]) == set(mine[0])
     rates = [sum(run["goodput (Mbit/s)"] for run in runs) / 2 for runs in (theirs, mine)]
-    assert rates[1] == pytest.approx(rates[0], rel=0.25)
+    assert rates[1] == pytest.approx(rates[0], rel=0.5 if scheme == net.ECN else 0.2)

@@ -16,7 +16,7 @@ add-packet-header Common Flags IP TCP
 array set opt {
     agent reno      queue droptail  links {}        narrow 0        flows 10        cell 5
     least 31        most 94         probability 0.1 weight 0.002    wait 0
-    loss 0          marked 0        ecn 0           minrto 1        window 104166   bugfix 1    cwr_again 0
+    loss 0          marked 0        ecn 0           minrto 1        window 104166   bugfix 1    cwr_again 1
     start_max 5     warmup 0        duration 300    bin 5           overhead 0      seed 1
 }
 foreach argument $argv {
@@ -38,7 +38,7 @@ ns-random $opt(seed)
 set starts [new RNG]
 $starts seed $opt(seed)
 
-# `SetCWRonRetransmit_`: RFC 3168 section 6.1.2 has CWR on new data alone; ns-2 sets it on whatever leaves first, unless told.
+# `SetCWRonRetransmit_`: RFC 3168 section 6.1.2 has CWR on new data alone; as shipped ns-2 sets it on whatever leaves first.
 # `delay_growth_`: only the SYN's answer opens the first window, as after three packets of a handshake.
 foreach {name value} [list packetSize_ 960 window_ $opt(window) windowInit_ 2 syn_ true delay_growth_ true minrto_ $opt(minrto) \
     singledup_ 1 ecn_ $opt(ecn) SetCWRonRetransmit_ $opt(cwr_again) overhead_ $opt(overhead) bugFix_ $opt(bugfix)] {
