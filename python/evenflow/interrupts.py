@@ -7,9 +7,11 @@ It is the first thing that the package imports, and imports nothing itself that 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
+import _thread
 import atexit
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ def loading() -> None:
 def heard() -> None:
     """The command begins: Ctrl-C is a KeyboardInterrupt."""
     if _signal.getsignal(_signal.SIGINT) is _leave:
+        sys.unraisablehook = _ignored
         _on_interrupt(_signal.default_int_handler)
 
 
@@ -52,6 +55,22 @@ def end(code: int) -> NoReturn:
         atexit._run_exitfuncs()
         os._exit(code)
     sys.exit(code)
+
+
+def _ignored(what: sys.UnraisableHookArgs, /) -> None:
+    """Python drops a KeyboardInterrupt that meets a finalizer or the callback of a weak reference: it comes again."""
+    if what.exc_type is KeyboardInterrupt:
+        _thread.start_new_thread(_again, (_thread.get_ident(),))
+    else:
+        sys.__unraisablehook__(what)
+
+
+def _again(thread: int) -> None:
+    time.sleep(0.01)  # the finalizer ends meanwhile
+    if hasattr(_signal, "pthread_kill"):
+        _signal.pthread_kill(thread, _signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -103,6 +103,30 @@ def test_programs_of_others_get_a_keyboard_interrupt(work: Path) -> None:
     assert (process.returncode, out, err) == (0, "own\n", "")
 
 
+def test_an_interrupt_in_a_finalizer_is_not_lost(work: Path) -> None:
+    (work / "evenflow.py").write_text(
+        "import sys\n"
+        f"sys.path[:] = [p for p in sys.path if p not in ('', {str(work)!r})]\n"
+        "del sys.modules['__main__'].__spec__\n"
+        "from evenflow import interrupts\n"
+        "import time\n"
+        "class Thing:\n"
+        "  def __del__(self):\n"
+        "    print('here', flush=True); time.sleep(20)\n"
+        "interrupts.heard()\n"
+        "try:\n"
+        "  thing = Thing()\n"
+        "  del thing\n"
+        "  time.sleep(20)\n"
+        "except KeyboardInterrupt:\n"
+        "  print('heard')\n"
+    )
+    process = waiting("evenflow.py", path=work)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (0, "heard\n", "")
+
+
 def test_when_the_command_is_over(work: Path) -> None:
     (work / "sitecustomize.py").write_text(f"import atexit\natexit.register(lambda: exec({WAIT!r}))\n")
     process = waiting("-m", "evenflow", "--version", path=work)
