@@ -1,5 +1,5 @@
-"""Which cheat does which audit catch? Goodput of a ConEx user who cheats, relative to an honest twin, and what it does to the
-others, relative to when nobody cheats; docs/conex.md."""
+"""Which cheat does which audit catch? Goodput of a ConEx user who cheats, relative to an honest twin, and of others,
+relative to when nobody cheats; docs/conex.md."""
 
 from pathlib import Path
 

@@ -247,8 +247,8 @@ class Auditor:
     ) -> tuple[Fraction, list[tuple[int, Fraction]]]:
         """What is lost, and what of earlier losses was none: when it was counted, and as how much.
 
-        An original was sent before whatever overtook it, so its clock shows no more; what shows more was sent again. Nobody
-        is late by more than the window. What nobody has sent again after so long is lost all the same.
+        An original was sent before whatever overtook it, so its clock shows no more; what shows more was sent again.
+        Nobody is late by more than the window. What nobody has sent again after so long is lost all the same.
         """
         end, one = first + payload, Fraction(size if self.bytes else 1)
         flow.mss = max(flow.mss, payload)
@@ -592,7 +592,14 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         **count,
     )
     yield auditor(
-        "balance-ecn", "Marks alone, no allowance.", draws(232), Traffic(marked=0.15), audit="ecn", limit=4, allowance=0, **count
+        "balance-ecn",
+        "Marks alone, no allowance.",
+        draws(232),
+        Traffic(marked=0.15),
+        audit="ecn",
+        limit=4,
+        allowance=0,
+        **count,
     )
     yield auditor(
         "balance-loss", "Losses alone, by gaps.", draws(233), reordered, audit="loss", limit=5, allowance=1, **count
@@ -640,7 +647,13 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         **count,
     )
     yield auditor(
-        "balance-codes", "All eight codepoints.", draws(238), Traffic(any_code=0.3, marked=0.1), limit=6, allowance=1, **count
+        "balance-codes",
+        "All eight codepoints.",
+        draws(238),
+        Traffic(any_code=0.3, marked=0.1),
+        limit=6,
+        allowance=1,
+        **count,
     )
     yield auditor(
         "balance-idle",
@@ -739,7 +752,7 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
 
 
 def by_hand() -> tuple[str, str]:
-    """Worked out on paper: five segments of 1000 bytes, sent 1 ms apart from 1 ms on, and what may become of the second.
+    """Worked out on paper: five segments of 1000 bytes, sent 1 ms apart, and what may become of the second.
 
     Every flow but the last gives a credit with its first segment: its balance is 1 as long as nothing is lost.
     """
@@ -769,8 +782,6 @@ def by_hand() -> tuple[str, str]:
         event = {"event": "arrive", "at_ns": at * ms, "flow": flow, "bytes": 1052, "payload": 1000}
         code = CREDIT if n == 0 and flow != 7 else NOT_MARKED
         expect = {"verdict": "sanction" if balance == -10 else "pass", "draws": 0, "balance": float(balance)}
-        events.append(
-            {**event, "seq": 1000 * segment, "ecn": code[0], "re": code[1], "stamp": clock, "expect": expect}
-        )
+        events.append({**event, "seq": 1000 * segment, "ecn": code[0], "re": code[1], "stamp": clock, "expect": expect})
     about = "Worked out on paper: late, sent again, both, too late, never, before the first, a clock that wraps."
     return write("auditor", "timestamps-by-hand", about, {"unit": "packets", "audit": "loss", "draws": []}, events)

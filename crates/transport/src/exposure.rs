@@ -62,6 +62,18 @@ words! {
 }
 
 words! {
+    /// What is said again of what was said with a packet that is lost (RFC 7786 section 5).
+    LostReports {
+        /// Nothing: a sender may take the risk that an auditor misses it.
+        Forgotten = "forgotten",
+        /// Credit.
+        Credit = "credit",
+        /// Credit and reports.
+        Repeated = "repeated",
+    }
+}
+
+words! {
     /// What becomes of reports that a flow still owes at its end.
     Leftover {
         /// Nobody makes them.
@@ -100,8 +112,8 @@ pub struct Settings {
     pub credit: Credit,
     /// Retransmissions that turn out to have been needless are taken back (RFC 7786 section 3.1).
     pub undo_spurious: bool,
-    /// Reports and credit on packets that are lost count as not sent (RFC 7786 section 5).
-    pub repeat_lost: bool,
+    /// What was said with packets that are lost.
+    pub lost_reports: LostReports,
     /// What it still owes at its end.
     pub leftover: Leftover,
     /// The share φ of its congestion that it declares: less than 1 for a cheat, more than 1 to be on the safe side.
@@ -121,7 +133,7 @@ impl Settings {
             encoding: Encoding::Ipv4,
             credit: Credit::None,
             undo_spurious: false,
-            repeat_lost: true,
+            lost_reports: LostReports::Credit,
             leftover: Leftover::Drop,
             declared: 1.0,
             late: 0.0,
@@ -137,7 +149,7 @@ impl Settings {
             encoding: Encoding::of(values.word("encoding")),
             credit: Credit::of(values.word("credit")),
             undo_spurious: values.flag("undo_spurious"),
-            repeat_lost: values.get("repeat_lost") != Some(&Value::Flag(false)),
+            lost_reports: LostReports::of(values.word("lost_reports")),
             leftover: Leftover::of(values.word("leftover")),
             declared: values.number("declared"),
             late: values.number("late"),
@@ -155,7 +167,7 @@ impl Settings {
                 ("encoding", word(self.encoding.word())),
                 ("credit", word(self.credit.word())),
                 ("undo_spurious", Value::Flag(self.undo_spurious)),
-                ("repeat_lost", Value::Flag(self.repeat_lost)),
+                ("lost_reports", word(self.lost_reports.word())),
                 ("leftover", word(self.leftover.word())),
                 ("declared", Value::Number(self.declared)),
                 ("late", Value::Number(self.late)),
@@ -214,13 +226,13 @@ pub static CONEX: Nested = Nested {
             doc: "Retransmissions that a duplicate report shows to be needless are taken back.",
         },
         Param {
-            name: "repeat_lost",
-            ty: Type::Flag,
-            default: Fallback::Absent("true; false with re-ECN, whose drafts know nothing of it"),
+            name: "lost_reports",
+            ty: Type::Choice(LostReports::WORDS),
+            default: Fallback::Text("credit"),
             range: Range::ANY,
-            source: "RFC 7786 section 5",
-            doc: "Reports on packets that are lost are made again, and credit on them counts as not given; a sender may also accept the \
-                  risk that an auditor misses them.",
+            source: "RFC 7786 section 5: should be repeated, may be forgotten",
+            doc: "What is said again of what was said with a packet that is lost: nothing; credit, which no policer charges by default; or \
+                  reports too, for which a policer that saw them charges twice.",
         },
         Param {
             name: "leftover",
@@ -328,11 +340,11 @@ pub struct Tally {
     pub ecn: Volume,
     /// Sent as credit.
     pub credit: Volume,
-    /// Of what was reported as loss, on packets that were lost.
+    /// Reported as loss on packets that were lost, and said again.
     pub loss_lost: Volume,
-    /// Of what was reported as congestion marks.
+    /// Reported as congestion marks.
     pub ecn_lost: Volume,
-    /// Of what was sent as credit.
+    /// Sent as credit.
     pub credit_lost: Volume,
 }
 
@@ -448,6 +460,8 @@ impl Exposure {
     fn unsaid(&mut self, said: Signals, bytes: u16) {
         let amount = self.amount(bytes);
         let of = |yes: bool| if yes { amount } else { 0.0 };
+        let reports = self.settings.lost_reports == LostReports::Repeated;
+        let said = Signals { loss: said.loss && reports, ecn: said.ecn && reports, ..said };
         self.owed = self.owed.plus(Owed { loss: of(said.loss), ecn: of(said.ecn) });
         self.use_up(of(said.credit));
         let t = &mut self.tally;
@@ -523,7 +537,7 @@ impl Exposure {
         }
         self.sent += 1.0;
         self.last = Some(leaving.now);
-        if self.settings.repeat_lost {
+        if self.settings.lost_reports != LostReports::Forgotten {
             self.remember(leaving, says);
         }
         says
@@ -534,7 +548,7 @@ impl Exposure {
         while self.out.front().is_some_and(|(seq, ..)| *seq < leaving.una) {
             self.out.pop_front();
         }
-        if says.marked() {
+        if says.credit || says.marked() && self.settings.lost_reports == LostReports::Repeated {
             let at = self.out.partition_point(|(seq, ..)| *seq < leaving.seq);
             self.out.insert(at, (leaving.seq, says, leaving.bytes));
         }
@@ -744,6 +758,52 @@ mod tests {
         assert!(!sent(&mut exposure).loss);
     }
 
+    /// RFC 7786 section 5: three packets say E, C and L; the first two are lost, and the retransmission of the first is lost again.
+    #[test]
+    fn what_is_lost_with_a_packet_is_said_again_where_asked() {
+        use LostReports::{Credit as OfCredit, Forgotten, Repeated};
+        let told = [(Forgotten, 3.0, 0.0, 1.0), (OfCredit, 3.0, 0.0, 0.0), (Repeated, 4.0, 1.0, 0.0)];
+        for (lost_reports, loss, ecn, credit) in told {
+            let mut exposure = Exposure::new(Settings {
+                lost_reports,
+                credit: Credit::Window,
+                ..Settings::honest(true)
+            });
+            let send = |exposure: &mut Exposure, seq: u64, flight: f64| {
+                exposure.report(&Leaving { seq, ..leaving(flight, false) })
+            };
+            marked(&mut exposure, 1);
+            assert_eq!(send(&mut exposure, 0, 1.0), Signals::RE_ECHO_ECN);
+            assert_eq!(send(&mut exposure, 1448, 1.0), Signals::CREDIT);
+            assert_eq!(send(&mut exposure, 2896, 1.0), Signals::NOT_MARKED);
+            let again = |exposure: &mut Exposure, seq: u64| {
+                exposure.retransmitted((seq, seq + 1448), 1500, Time::ZERO, RTT);
+            };
+            again(&mut exposure, 0);
+            assert_eq!(exposure.report(&Leaving { seq: 0, ..leaving(0.0, false) }), Signals::RE_ECHO_LOSS);
+            again(&mut exposure, 1448);
+            again(&mut exposure, 0);
+            let tally = exposure.tally();
+            let owed = exposure.owed();
+            assert_eq!((owed.loss + 1.0, owed.ecn), (loss, ecn), "{lost_reports:?}");
+            assert_eq!((tally.credit.packets - tally.credit_lost.packets) as f64, credit, "{lost_reports:?}");
+            exposure.check().expect("the books balance");
+        }
+    }
+
+    /// What has arrived is not remembered.
+    #[test]
+    fn what_has_arrived_is_forgotten() {
+        let mut exposure = packets(Credit::Window);
+        for n in 0..1000u64 {
+            let leaving = Leaving { seq: n * 1448, una: n.saturating_sub(9) * 1448, ..leaving(n as f64 + 1.0, true) };
+            assert!(exposure.report(&leaving).credit);
+            assert!(exposure.out.len() <= 10);
+        }
+        exposure.retransmitted((0, 1448), 1500, Time::ZERO, RTT);
+        assert_eq!(exposure.tally().credit_lost, volume(0));
+    }
+
     #[test]
     fn what_is_not_reported_is_not_owed() {
         let mut exposure = Exposure::new(Settings::honest(false));
@@ -932,7 +992,7 @@ mod tests {
             encoding: Encoding::Ipv6,
             credit: Credit::General,
             undo_spurious: true,
-            repeat_lost: false,
+            lost_reports: LostReports::Repeated,
             leftover: Leftover::Carry,
             declared: 0.25,
             late: 5.0,
@@ -949,10 +1009,12 @@ mod tests {
         /// Declared by an honest sender = told to it, less what it still owes; and no packet of IPv4 says two things.
         #[test]
         fn congestion_is_conserved(steps in prop::collection::vec((0u8..5, 40u16..1500, 1.0f64..40.0, any::<bool>()), 1..300),
-                                   bytes: bool, credit in 0usize..6, late in 0u8..3, undo_spurious: bool) {
+                                   bytes: bool, credit in 0usize..6, late in 0u8..3, undo_spurious: bool, lost in 0usize..3) {
             let credit = Credit::of(Credit::WORDS[credit]);
             let unit = if bytes { Unit::Bytes } else { Unit::Packets };
-            let settings = Settings { unit, credit, late: f64::from(late), undo_spurious, ..Settings::honest(true) };
+            let lost_reports = LostReports::of(LostReports::WORDS[lost]);
+            let late = f64::from(late);
+            let settings = Settings { unit, credit, late, undo_spurious, lost_reports, ..Settings::honest(true) };
             let mut exposure = Exposure::new(settings);
             let mut last = 1500;
             for (n, (what, size, flight, slow_start)) in steps.into_iter().enumerate() {

@@ -878,9 +878,7 @@ impl Profile {
         }
         let given = |name: &str| values.get(name).is_some();
         if let Some(Value::Table(table)) = values.get("conex") {
-            let settings = Settings::of(table);
-            let repeat_lost = settings.repeat_lost && !(self.ecn.is_re_ecn() && table.get("repeat_lost").is_none());
-            self.conex = Some(Settings { repeat_lost, ..settings });
+            self.conex = Some(Settings::of(table));
             // Re-ECN's retransmissions say nothing (draft-briscoe-conex-re-ecn-tcp-04 section 6.1.7).
             if self.is_conex_over_ipv4() && !self.ecn.is_re_ecn() && !given("ecn_on_retransmissions") {
                 self.ecn_on_retransmissions = true;

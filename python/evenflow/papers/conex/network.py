@@ -243,8 +243,7 @@ def conex(variant: str, leftover: str = CARRY, **other: Any) -> dict[str, Any]:
         leftover: only where a user has one flow after the other does it make a difference (`short_flows`).
     """
     report = "loss" if TABLE_3[variant].ecn == "off" else "loss-and-ecn"
-    # what a lost packet carried is not said again (`choices`, reports)
-    return {"report": report, "unit": "packets", "leftover": leftover, "repeat_lost": False, **other}
+    return {"report": report, "unit": "packets", "leftover": leftover, **other}
 
 
 def tcp(o: Options, variant: str, cc: str = CUBIC, **other: Any) -> dict[str, Any]:
