@@ -191,7 +191,8 @@ fn problems(values: &Values) -> Vec<Problem> {
             problems.push(("delay", why.into()));
         }
     }
-    for name in ["reordering_window", "repair"].into_iter().filter(|name| given(name) && is("order", "count")) {
+    for name in ["reordering_window", "repair"].into_iter().filter(|name| given(name) && is("order", "count"))
+    {
         problems.push((name, "means nothing with order = \"count\"".into()));
     }
     if is("own_drops", "counted") && is("losses", "retransmissions") {
@@ -1147,7 +1148,9 @@ mod tests {
     #[test]
     fn what_is_late_is_told_from_what_was_sent_again() {
         let clocked = |losses| Params { order: CLOCK, losses, ..params() };
-        for (stamp, at, lost) in [(2, 25.0, 0.0), (14, 25.0, 1.0), (13, 25.0, 1.0), (3, 25.0, 0.0), (2, 113.5, 1.0)] {
+        for (stamp, at, lost) in
+            [(2, 25.0, 0.0), (14, 25.0, 1.0), (13, 25.0, 1.0), (3, 25.0, 0.0), (2, 113.5, 1.0)]
+        {
             for losses in [Losses::Gaps, Losses::Retransmissions] {
                 let mut bench = Bench::new(clocked(losses));
                 let _ = come(&mut bench, &[(0, 11.0, 1)]);
@@ -1404,7 +1407,12 @@ mod tests {
         assert_eq!(names(&[("hold", Value::Seconds(1.0)), word("action", "drop")]), ["hold"]);
         let counted = [word("order", "count"), ("repair", Value::Seconds(1.0)), word("own_drops", "counted")];
         assert_eq!(names(&counted), ["repair"]);
-        let own = [word("own_drops", "counted"), word("losses", "retransmissions"), word("action", "class"), word("class", "be")];
+        let own = [
+            word("own_drops", "counted"),
+            word("losses", "retransmissions"),
+            word("action", "class"),
+            word("class", "be"),
+        ];
         assert_eq!(names(&own), ["own_drops", "own_drops"]);
     }
 }

@@ -764,11 +764,8 @@ mod tests {
         use LostReports::{Credit as OfCredit, Forgotten, Repeated};
         let told = [(Forgotten, 3.0, 0.0, 1.0), (OfCredit, 3.0, 0.0, 0.0), (Repeated, 4.0, 1.0, 0.0)];
         for (lost_reports, loss, ecn, credit) in told {
-            let mut exposure = Exposure::new(Settings {
-                lost_reports,
-                credit: Credit::Window,
-                ..Settings::honest(true)
-            });
+            let mut exposure =
+                Exposure::new(Settings { lost_reports, credit: Credit::Window, ..Settings::honest(true) });
             let send = |exposure: &mut Exposure, seq: u64, flight: f64| {
                 exposure.report(&Leaving { seq, ..leaving(flight, false) })
             };
@@ -796,7 +793,8 @@ mod tests {
     fn what_has_arrived_is_forgotten() {
         let mut exposure = packets(Credit::Window);
         for n in 0..1000u64 {
-            let leaving = Leaving { seq: n * 1448, una: n.saturating_sub(9) * 1448, ..leaving(n as f64 + 1.0, true) };
+            let leaving =
+                Leaving { seq: n * 1448, una: n.saturating_sub(9) * 1448, ..leaving(n as f64 + 1.0, true) };
             assert!(exposure.report(&leaving).credit);
             assert!(exposure.out.len() <= 10);
         }

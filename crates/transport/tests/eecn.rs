@@ -26,7 +26,15 @@ fn run(vector: &Json) -> Result<(), String> {
                     exposure.retransmitted((0, 0), 1000, now, rtt);
                     Codepoint::NotCapable
                 } else {
-                    let leaving = Leaving { seq: 0, una: 0, bytes: 1000, flight: 1.0, acked: 0.0, slow_start: false, now };
+                    let leaving = Leaving {
+                        seq: 0,
+                        una: 0,
+                        bytes: 1000,
+                        flight: 1.0,
+                        acked: 0.0,
+                        slow_start: false,
+                        now,
+                    };
                     exposure.report(&leaving).codepoint().expect("a code")
                 };
                 if code_is != code(&event["expect"]) {

@@ -80,8 +80,7 @@ impl Sender {
         let own = if again && self.selective.is_some() { 0 } else { payload };
         let flight = self.in_flight(profile) + own as f64;
         let una = self.una;
-        let (acked, slow_start) =
-            (una as f64 / profile.segment(), self.window.cwnd < self.window.ssthresh);
+        let (acked, slow_start) = (una as f64 / profile.segment(), self.window.cwnd < self.window.ssthresh);
         let Some(Exposed { exposure, speaks: true, .. }) = self.exposed.as_deref_mut() else { return field };
         let bytes = (data + profile.header) as u16;
         if again {
