@@ -103,7 +103,14 @@ fn problems(values: &Values) -> Vec<Problem> {
         return problems;
     }
     let rule = values.word("rule");
-    for (name, instead) in [("limit", "allowance"), ("hold", "class"), ("cancelled", "rule = \"ratio\"")] {
+    let others = [
+        ("limit", "allowance"),
+        ("hold", "class"),
+        ("cancelled", "rule = \"ratio\""),
+        ("reordering_window", "delay"),
+        ("repair", "delay"),
+    ];
+    for (name, instead) in others {
         if values.get(name).is_some() {
             problems.push((name, format!("means nothing with rule = \"{rule}\"; nearest: {instead}")));
         }

@@ -214,6 +214,14 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
             _ => Losses::Gaps,
         },
         reordering: number("reordering", 3.0) as u32,
+        order: match line(vector, "order", "timestamps") {
+            "count" => auditor::Order::Count,
+            _ => auditor::Order::Timestamps {
+                late: Duration(number("reordering_window_ns", 100e6) as u64),
+                repair: Duration(number("repair_ns", 3e9) as u64),
+            },
+        },
+        own_drops: line(vector, "own_drops", "free") == "counted",
         action: auditor::Action::Drop,
         together: line(vector, "strangers", "own") == "together",
         apart: line(vector, "encoding", "ipv4") == "ipv6",
@@ -236,6 +244,7 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
             other => panic!("{other} is no bit"),
         });
         packet.set_conex(bits.fold(0, |all, bit| all | bit));
+        packet.stamp = event["stamp"].as_u64().unwrap_or(0) as u32;
         let now = Time(whole(event, "at_ns"));
         let verdict = match auditor.judge(&packet, whole(event, "seq"), whole(event, "flow"), now, &mut draws)
         {
@@ -829,7 +838,7 @@ fn every_vector_of_congestion_policers_is_met() {
 
 #[test]
 fn every_vector_of_auditors_is_met() {
-    assert_met("auditor", 14, run_auditor);
+    assert_met("auditor", 20, run_auditor);
 }
 
 /// A vector that expects something else does not pass unnoticed.

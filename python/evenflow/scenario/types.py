@@ -863,10 +863,20 @@ class Auditor(Table):
             (one of gaps, retransmissions; default: gaps)
         reordering: Packets from beyond a gap after which what is missing is lost, not late. (whole number; default:
             3; at least 1, at most 1000)
+        order: By what an original that comes late is told from what was sent again. By its timestamp: what was sent
+            again has a later one than the first packet from beyond the gap, and was lost; so was what nobody has sent
+            again within repair. Or by nothing: what reordering packets have overtaken is lost at once. (one of
+            timestamps, count; default: timestamps)
+        reordering_window: For how long an original may be late. What comes later counts as sent again, whatever its
+            timestamp. (duration; default: absent: 100 ms with order = "timestamps"; at least 0)
+        repair: How long what is missing may stay so before it is lost, sent again or not. (duration; default: absent:
+            3 s with order = "timestamps"; at least 0)
         action: What is done to packets that are picked: drop, hold, or give them a traffic class. (one of drop,
             delay, class; default: drop)
         hold: How long picked packets wait; those of the same flow behind them wait with them. (duration; default:
             absent: 100 ms with action = "delay"; more than 0)
+        own_drops: Whether what it drops is congestion that the flow has met. Its sender takes it for such and reports
+            it. (one of free, counted; default: free)
         class_: The traffic class that packets get with the action of that name. (a name; default: absent: required
             beside action = "class")
         strangers: Whether flows that have declared nothing yet, not even credit, have an account each, or one for all
@@ -895,8 +905,12 @@ class Auditor(Table):
     delay: Quantity | None = None
     losses: Literal["gaps", "retransmissions"] | None = None
     reordering: int | Mapping[str, Any] | None = None
+    order: Literal["timestamps", "count"] | None = None
+    reordering_window: Quantity | None = None
+    repair: Quantity | None = None
     action: Literal["drop", "delay", "class"] | None = None
     hold: Quantity | None = None
+    own_drops: Literal["free", "counted"] | None = None
     class_: str | None = None
     strangers: Literal["own", "together"] | None = None
     encoding: Literal["ipv4", "ipv6"] | None = None
