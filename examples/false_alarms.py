@@ -9,7 +9,10 @@ STACKS = {"rfc": "newreno", "linux": "cubic", "ns2-linux": "cubic"}
 CREDITS = ("flight", "window", "half-in-slow-start", "none")
 COUNTS = ("sanctioned_flows", "seen_flows", "sanctioned", "arrived")
 AUDITS: dict[str, dict[str, Any]] = {"balance": {}, "count": {"order": "count"}, "late": {"delay": "600 ms"}}
-AUDITS |= {"ratio": {"rule": "ratio", "delay": "600 ms", "cancelled": "counted"}, "repeats": {"losses": "retransmissions"}}
+AUDITS |= {
+    "ratio": {"rule": "ratio", "delay": "600 ms", "cancelled": "counted"},
+    "repeats": {"losses": "retransmissions"},
+}
 STAGES = {name: {"kind": "auditor", "action": "class", "class": "be", **audit} for name, audit in AUDITS.items()}
 FLOWS = {"users": 80, "traffic": {"kind": "upload", "size": "300 kB", "start": {"uniform": ["0 s", "1 s"]}}}
 BULK = {"users": 20, "traffic": {"kind": "bulk", "start": {"uniform": ["0 s", "1 s"]}}}
