@@ -35,7 +35,7 @@ def test_a_share_is_dropped_between_empty_and_the_end() -> None:
 
 
 def test_an_auditor_by_hand() -> None:
-    """Credit for one, four marks, two segments that stay missing: a debt of five of ten. By hand there are no timestamps."""
+    """Credit for one, four marks, two segments that stay missing: a debt of five of ten. There are no timestamps."""
     auditor = ef.mechanism("auditor", seed=2, order="count")
     numbers = iter([0, 1, 2, 3, 4, 7, 8, 9])
     codes = [CREDIT, MARKED, MARKED, MARKED, MARKED, NOT_MARKED, NOT_MARKED, NOT_MARKED]
