@@ -22,6 +22,9 @@ CODE = 130
 """What shells expect of a program that Ctrl-C ended."""
 
 
+_met = False
+
+
 def loading() -> None:
     """From here on Ctrl-C ends the command line with a sentence, whatever is being imported.
 
@@ -37,12 +40,18 @@ def heard() -> None:
     """The command begins: Ctrl-C is a KeyboardInterrupt."""
     if _signal.getsignal(_signal.SIGINT) is _leave:
         sys.unraisablehook = _ignored
-        _on_interrupt(_signal.default_int_handler)
+        _on_interrupt(_hear)
+
+
+def met() -> bool:
+    """Whether Ctrl-C came within the command, whatever has become of its KeyboardInterrupt: an extension module that is
+    being imported makes an ImportError of it."""
+    return _met
 
 
 def end(code: int) -> NoReturn:
     """The command has said all: leave. Ctrl-C can only hasten it."""
-    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    if _signal.getsignal(_signal.SIGINT) is _hear:
         _on_interrupt(lambda *_: os._exit(code))
     if code == CODE:
         # `sys.exit` may end in death by SIGINT instead: Python remembers a KeyboardInterrupt that met an `exec` of
@@ -55,6 +64,12 @@ def end(code: int) -> NoReturn:
         atexit._run_exitfuncs()
         os._exit(code)
     sys.exit(code)
+
+
+def _hear(number: int, frame: FrameType | None) -> NoReturn:
+    global _met
+    _met = True
+    raise KeyboardInterrupt
 
 
 def _ignored(what: sys.UnraisableHookArgs, /) -> None:

@@ -151,6 +151,31 @@ def test_a_command_says_that_it_was_interrupted(
     assert done.err == "evenflow: Interrupted. Finished runs are kept; the same command goes on from there.\n"
 
 
+@pytest.mark.parametrize("made", ["ImportError('initialization failed')", "ef.UsageError('not installed')", None])
+def test_whatever_a_library_makes_of_an_interrupt(work: Path, small: Path, made: str | None) -> None:
+    (work / "evenflow.py").write_text(
+        "import sys\n"
+        f"sys.path[:] = [p for p in sys.path if p not in ('', {str(work)!r})]\n"
+        "del sys.modules['__main__'].__spec__\n"
+        "import evenflow as ef, time\n"
+        "from evenflow.cli import main\n"
+        "def load(path):\n"
+        "  try:\n"
+        "    print('here', flush=True); time.sleep(20)\n"
+        "  except KeyboardInterrupt:\n"
+        f"    {f'raise {made}' if made else 'pass'}\n"
+        "  return ef.Scenario({})\n"
+        "ef.Scenario.load = load\n"
+        "ef.Scenario.check = lambda self: None\n"
+        "main()\n"
+    )
+    process = waiting("evenflow.py", "check", str(small), path=work)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert err == "evenflow: Interrupted. Finished runs are kept; the same command goes on from there.\n"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="sends signals to groups of processes")
 @pytest.mark.parametrize("part", ["version", "check", "run", "study", "figures", "dask"])
 def test_at_random_instants(part: str) -> None:

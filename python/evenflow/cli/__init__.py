@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from .. import interrupts
-from ..errors import EvenflowError, nearest
+from ..errors import EvenflowError, Interrupted, nearest
 from .base import app, complain, with_any_terminal
 
 if TYPE_CHECKING:
@@ -84,11 +84,9 @@ def invoke(arguments: Sequence[str]) -> int:
         complain(wrong)
         return 2
     try:
-        code = app(args=list(arguments), prog_name="evenflow", standalone_mode=False)
-        if code == interrupts.CODE:  # what Typer makes of a KeyboardInterrupt, without a word
-            raise KeyboardInterrupt
+        code = _done(arguments)
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return code
     except EvenflowError as error:
         complain(str(error))
         return error.exit_code
@@ -114,6 +112,24 @@ def invoke(arguments: Sequence[str]) -> int:
             f"A defect of Evenflow: {type(error).__name__}: {error}. Please report it; EVENFLOW_DEBUG=1 shows where."
         )
         return 1
+
+
+def _done(arguments: Sequence[str]) -> int:
+    """Run the command.
+
+    Raises:
+        KeyboardInterrupt: there was one, whatever Typer or a library has made of it.
+        Exception: of the command.
+    """
+    try:
+        code = app(args=list(arguments), prog_name="evenflow", standalone_mode=False)
+    except Exception as error:
+        if interrupts.met() and not isinstance(error, Interrupted):
+            raise KeyboardInterrupt from None
+        raise
+    if interrupts.met() or code == interrupts.CODE:  # Typer's own answer, without a word
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0
 
 
 def _usage(error: Exception) -> int:
