@@ -19,7 +19,7 @@ use serde_json::{Map, Value as Json};
 type Table = Map<String, Json>;
 
 /// Folders whose vectors are of stages and of applications, and read by their own crates.
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 16] = [
     "abr",
     "auditor",
     "bandwidth-manager",
@@ -35,6 +35,7 @@ const OTHERS: [&str; 15] = [
     "shaper",
     "tunnel",
     "window-tuner",
+    "wire",
 ];
 
 fn vectors() -> Vec<(PathBuf, Table)> {

@@ -136,7 +136,8 @@ impl Sender {
                     self.enter_recovery(now, profile, out);
                 } else if profile.limited_transmit {
                     let payload = self.next_payload(profile);
-                    if payload > 0 {
+                    let most = self.window.cwnd + 2.0 * profile.segment(); // RFC 3042 section 2
+                    if payload > 0 && (self.next - self.una + payload) as f64 <= most {
                         self.send_next(payload, now, profile, out);
                     }
                 }
