@@ -2498,6 +2498,8 @@ class Tcp(Table):
         moderation: Reports before a loss is told, and ACKs after a timeout, hold the window to what is in flight and
             the reordering seen. (flag; default: absent: as the profile says)
         limited_transmit: The first duplicate ACKs let new segments out. (flag; default: absent: as the profile says)
+        limited_transmit_window: Without SACK, limited transmit sends nothing beyond the congestion window and two
+            segments; with SACK what is in flight bounds it. (flag; default: absent: as the profile says)
         partial_ack: Without SACK, what an ACK of new data does in a recovery that it does not end. (one of next-hole,
             ends-recovery; default: absent: as the profile says)
         deflate_at_exit: Without SACK, the window after recovery is at most what is in flight plus a segment (option
@@ -2611,6 +2613,7 @@ class Tcp(Table):
     segmentation_offload: bool | None = None
     moderation: bool | None = None
     limited_transmit: bool | None = None
+    limited_transmit_window: bool | None = None
     partial_ack: Literal["next-hole", "ends-recovery"] | None = None
     deflate_at_exit: bool | None = None
     reduction: Literal["at-once", "prr", "prr-always", "rate-halving", "prr-or-halving"] | None = None
