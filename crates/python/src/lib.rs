@@ -146,7 +146,14 @@ fn run(py: Python<'_>, scenario: &Scenario, seed: u64, event_path: bool) -> PyRe
     let (started, cpu_before) = (Instant::now(), thread_cpu_seconds(py)?);
     let options = Options { event_path, clock: Some(&CLOCK), ..Options::default() };
     CLOCK.store(0, Ordering::Relaxed);
-    let result = py.detach(|| evenflow_sim::run(&scenario.inner, seed, options, &STOP));
+    let result = py.detach(|| {
+        let (result, remains) = evenflow_sim::attempt(&scenario.inner, seed, options, &STOP);
+        if let Err(RunError::Interrupted) = result {
+            // Who stops a run does not wait for its millions of flows to be freed. Without a thread they are freed here.
+            drop(std::thread::Builder::new().spawn(|| drop(remains)));
+        }
+        result
+    });
     let (wall, cpu) = (started.elapsed().as_secs_f64(), thread_cpu_seconds(py)? - cpu_before);
     let result = result.map(|outcome| {
         let mut record = outcome.record.clone();

@@ -53,7 +53,7 @@ pub struct Spec {
 }
 
 /// How many copies of a component there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Per {
     /// One for everybody.
     Shared,

@@ -1111,6 +1111,28 @@ fn losses_are_probabilities() {
     );
 }
 
+/// Beyond 2^53 floats skip whole numbers: what would become another number is refused, as a whole number and as a float.
+#[test]
+fn whole_numbers_end_where_floats_skip_some() {
+    let path = "links.bottleneck.loss";
+    let wrong = |json: Json, shown: &str| {
+        let message = format!("{path}.every: must be at most 9007199254740992, not {shown}");
+        one(path, json!({ "every": json }), &message);
+    };
+    wrong(json!(1e18), "1e+18");
+    wrong(json!(1_000_000_000_000_000_000_u64), "1000000000000000000");
+    wrong(json!(9_007_199_254_740_993_u64), "9007199254740993");
+    wrong(json!(u64::MAX), "18446744073709551615");
+    valid(&with("abc-default", &[(path, json!({ "every": 9_007_199_254_740_992_u64 }))]));
+    one(
+        "groups.heavy.users",
+        json!(1e20),
+        "groups.heavy.users: must be at least 1, at most 4000000, not 1e+20",
+    );
+    one("groups.heavy.users", json!(i64::MIN), "groups.heavy.users: must not be negative, but is -9223372036854775808");
+    one("groups.heavy.users", json!(2.5), "groups.heavy.users: a whole number is needed, not 2.5");
+}
+
 #[test]
 fn a_queue_needs_a_kind_for_its_parameters() {
     let tree = without("abc-default", &["links.bottleneck.queue.kind"]);

@@ -62,13 +62,46 @@ pub enum RunError {
     Invariant(String),
 }
 
-/// Runs `scenario` with `seed`. The flag is looked at every 2^8 events, every 2^12 packets that one event sends, and while
-/// the network is built.
+/// What a run leaves behind. To drop it takes as long as it is large: seconds, for millions of flows.
+#[derive(Debug)]
+pub struct Remains<'a>(#[expect(dead_code, reason = "it is there to be dropped")] Left<'a>);
+
+#[derive(Debug)]
+enum Left<'a> {
+    Unfinished(#[expect(dead_code, reason = "it is there to be dropped")] Box<network::Network>),
+    Run(#[expect(dead_code, reason = "it is there to be dropped")] Box<engine::Engine<'a>>),
+}
+
+/// Runs `scenario` with `seed`. The flag is looked at every 2^8 events, every 2^12 packets that one event sends, and at each flow
+/// that is built or recorded.
 pub fn run(scenario: &Scenario, seed: u64, options: Options, stop: &AtomicBool) -> Result<Outcome, RunError> {
-    let mut engine = build::build(scenario, seed, options, stop).ok_or(RunError::Interrupted)?;
+    attempt(scenario, seed, options, stop).0
+}
+
+/// The same, for those who want the result before what the run leaves is dropped.
+pub fn attempt<'a>(
+    scenario: &Scenario,
+    seed: u64,
+    options: Options,
+    stop: &'a AtomicBool,
+) -> (Result<Outcome, RunError>, Remains<'a>) {
+    let mut engine = match build::build(scenario, seed, options, stop) {
+        Ok(engine) => Box::new(engine),
+        Err(net) => return (Err(RunError::Interrupted), Remains(Left::Unfinished(net))),
+    };
+    let result = carry_out(&mut engine, scenario, seed, options);
+    (result, Remains(Left::Run(engine)))
+}
+
+fn carry_out(
+    engine: &mut engine::Engine,
+    scenario: &Scenario,
+    seed: u64,
+    options: Options,
+) -> Result<Outcome, RunError> {
     engine.run(options.clock)?;
     engine.check_stages()?;
     engine.trace_fault()?;
     engine.check_conservation().map_err(RunError::Invariant)?;
-    Ok(record::record(&engine, scenario, seed))
+    record::record(engine, scenario, seed).ok_or(RunError::Interrupted)
 }

@@ -40,8 +40,8 @@ pub struct Outcome {
     pub columns: Vec<Column>,
 }
 
-/// Builds the record of a finished run.
-pub fn record(engine: &Engine, scenario: &Scenario, seed: u64) -> Outcome {
+/// Builds the record of a finished run; `None` where that was stopped.
+pub fn record(engine: &Engine, scenario: &Scenario, seed: u64) -> Option<Outcome> {
     let seconds = engine.net.window.to.since(engine.net.window.from).seconds();
     let mut out = Map::new();
     out.insert("scenario_hash".into(), scenario.hash.clone().into());
@@ -57,8 +57,11 @@ pub fn record(engine: &Engine, scenario: &Scenario, seed: u64) -> Outcome {
     out.insert("event_reasons".into(), json!(reasons));
     out.insert("record_version".into(), metrics::VERSION.into());
     let columns = columns(engine, scenario);
+    if engine.is_stopped() {
+        return None;
+    }
     let record_hash = hash(&out, &columns, metrics::VERSION);
-    Outcome { record: out, record_hash, columns }
+    Some(Outcome { record: out, record_hash, columns })
 }
 
 /// The record hash: SHA-256 over what was measured, 16 hexadecimal digits.
@@ -198,6 +201,9 @@ fn groups(engine: &Engine, scenario: &Scenario, seconds: f64) -> Value {
         for _ in 0..users {
             let (mut good, mut through) = (0.0, 0.0);
             for _ in 0..per_user {
+                if engine.is_stopped() {
+                    return Value::Null; // nobody wants it any more
+                }
                 let c = &engine.net.counters[flow];
                 total.throughput_bytes += c.throughput_bytes;
                 total.delivered += c.delivered;

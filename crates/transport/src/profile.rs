@@ -367,7 +367,7 @@ lines! {
     syn_extra: bytes, Range { min: 0.0, closed: true, max: 40.0 }, "RFC 9293 section 3.2",
         "What a SYN is longer than a pure ACK: its options.";
     max_window: bytes, Range::FROM_ONE, "docs/tcp.md",
-        "Receive window, and where send_buffer is unbounded the send buffer too.";
+        "Receive window, and where send_buffer is unbounded the send buffer too. No sender has more than 2^30 bytes out (RFC 7323 section 2.3).";
     send_buffer: bytes, Range::FROM_ONE, "RFC 9293 section 3.9.1.2",
         "What an application may have written that is not acknowledged yet: beyond it a writer waits.";
     window_scaling: flag, Range::ANY, "RFC 7323 section 2",
@@ -549,6 +549,9 @@ pub const COMPLETE: &[&str] = &["rfc", "linux", "linux3.2", "ns3.26", "ns2", "ns
 
 /// A window that never binds. A power of two below 2^53, so that it is exact as a number.
 const UNBOUNDED: u64 = 1 << 40;
+
+/// No TCP has more bytes out (RFC 7323 section 2.3).
+const MOST_OUT: u64 = 1 << 30;
 
 impl Profile {
     /// The profile called `name`; `None` where it is not complete yet.
@@ -1097,6 +1100,16 @@ impl Profile {
     #[inline]
     pub fn buffer(&self) -> u64 {
         if self.is_buffer_bounded() { self.send_buffer } else { self.max_window }
+    }
+
+    /// The largest window that the other end can tell, bytes.
+    pub fn largest_window(&self) -> u64 {
+        self.max_window.min(MOST_OUT)
+    }
+
+    /// The bytes that a sender may have out at the most.
+    pub fn most_out(&self) -> u64 {
+        self.largest_window().min(self.send_buffer)
     }
 
     /// The payload of a full segment, bytes, as a real number.

@@ -154,9 +154,10 @@ fn hops(
             Some(name) => (name, true),
             None => (written.as_str(), false),
         };
-        let link = links.iter().position(|l| l.name == name).map(Component::Link);
-        let stage = stages.iter().position(|s| s.name == name).map(Component::Stage);
-        let Some(component) = link.or(stage) else {
+        // Both are in the order of their names.
+        let link = links.binary_search_by(|l| l.name.as_str().cmp(name)).map(Component::Link);
+        let stage = || stages.binary_search_by(|s| s.name.as_str().cmp(name)).map(Component::Stage);
+        let Ok(component) = link.or_else(|_| stage()) else {
             let valid = links.iter().map(|l| l.name.as_str()).chain(stages.iter().map(|s| s.name.as_str()));
             errors.push(
                 here,

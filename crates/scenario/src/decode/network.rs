@@ -1140,7 +1140,7 @@ fn peer(
     if name == stages[i].name {
         return Err("a stage is not its own peer".into());
     }
-    let Some(peer) = stages.iter().position(|stage| stage.name == name) else {
+    let Ok(peer) = stages.binary_search_by(|stage| stage.name.as_str().cmp(name)) else {
         if links.iter().any(|link| link.name == name) {
             return Err(format!("{} is a link; a peer is a stage", quoted(name)));
         }
@@ -1176,7 +1176,7 @@ fn controlled(
         return Err(format!("{} controls nothing; leave this out", own.kind));
     }
     let (name, way) = name.strip_prefix('-').map_or((name, 0), |name| (name, 1));
-    let Some(link) = links.iter().position(|link| link.name == name) else {
+    let Ok(link) = links.binary_search_by(|link| link.name.as_str().cmp(name)) else {
         if stages.iter().any(|stage| stage.name == name) {
             return Err(format!("{} is a stage; what {} controls is a link", quoted(name), own.kind));
         }

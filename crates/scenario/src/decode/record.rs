@@ -1,5 +1,8 @@
 //! `[record]`: what is observed, resolved to components, copies and observables.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
 use evenflow_base::Duration;
 use evenflow_base::schema::{Observable, Range, Type};
 use evenflow_transport::observables::{OBSERVABLES, is_probed};
@@ -28,6 +31,8 @@ struct Network<'a> {
     links: &'a [LinkDraft],
     stages: &'a [StageDraft],
     groups: &'a [GroupDraft],
+    /// Copies of components as they were counted, so that many series count them once.
+    counts: RefCell<BTreeMap<(Component, Per), Option<u64>>>,
 }
 
 /// `[record]`.
@@ -42,14 +47,15 @@ pub(super) fn record(
     let Some(json) = root.get("record") else { return Some(Record::default()) };
     let table = as_table(json, "record", errors)?;
     unknown_keys(table, RECORD.names(), "record", errors);
-    let network = Network { links, stages, groups };
+    let network = Network { links, stages, groups, counts: RefCell::default() };
     let before = errors.len();
     let mut record = Record::default();
     let mut values = 0.0;
+    let mut taken = Taken::default();
     for (json, path) in items(table, "series", "{ of, every } tables", errors) {
         let Some(series) = series(json, &network, &path, errors) else { continue };
-        let overlaps = |s: &Series| overlap(&s.target, &series.target);
-        if let Some(other) = record.series.iter().position(overlaps) {
+        let (thing, copies) = thing(&series.target);
+        if let Some(other) = taken.take(thing, copies, record.series.len()) {
             errors.push(join(&path, "of"), format!("record.series[{other}] takes this already"));
         }
         if let (Every::Interval(every), Some(duration)) = (series.every, duration) {
@@ -63,12 +69,13 @@ pub(super) fn record(
         }
         record.series.push(series);
     }
+    let mut histograms = BTreeSet::new();
     for (json, path) in items(table, "histograms", "paths", errors) {
         let Some(histogram) = histogram(json, &network, &path, errors) else { continue };
-        if record.histograms.contains(&histogram) {
-            errors.push(path, "stands here twice");
-        } else {
+        if histograms.insert((histogram.0, histogram.1 == Histogram::AtDrop)) {
             record.histograms.push(histogram);
+        } else {
+            errors.push(path, "stands here twice");
         }
     }
     for (json, path) in items(table, "events", &EVENTS.join(", "), errors) {
@@ -94,6 +101,7 @@ pub(super) fn record(
         }
     }
     let (mut traced, mut last) = (0, String::new());
+    let mut traces = Taken::default();
     for (json, path) in items(table, "trace", "paths to flows", errors) {
         let Some(of) = text(json, &path, errors) else { continue };
         let trace = match network.traced(of) {
@@ -103,12 +111,9 @@ pub(super) fn record(
                 continue;
             }
         };
-        let meet = |a: Copies, b: Copies| a == b || a == Copies::All || b == Copies::All;
-        let overlaps = |other: &Traced| {
-            let flows = trace.flows.zip(other.flows).is_none_or(|(a, b)| meet(a, b));
-            other.group == trace.group && meet(other.users, trace.users) && flows
-        };
-        if let Some(other) = record.trace.iter().position(overlaps) {
+        let flows = trace.flows.unwrap_or(Copies::All);
+        let whose = (Component::Link(trace.group), "", None);
+        if let Some(other) = traces.take(whose, [trace.users, flows], record.trace.len()) {
             errors.push(path, format!("record.trace[{other}] takes this already"));
             continue;
         }
@@ -209,35 +214,62 @@ fn histogram(json: &Json, network: &Network, path: &str, errors: &mut Errors) ->
     }
 }
 
-/// Whether two series would take a value of the same thing.
-fn overlap(a: &Target, b: &Target) -> bool {
-    let meet = |a: Copies, b: Copies| a == b || a == Copies::All || b == Copies::All;
-    match (*a, *b) {
-        (Target::Queue { link, copies, observable }, Target::Queue { link: l, copies: c, observable: o }) => {
-            link == l && observable == o && meet(copies, c)
+/// What a series is about, its copies aside: a component or group, the observable, and of a tree the class, or that it is a leaf.
+type Thing = (Component, &'static str, Option<u32>);
+
+/// What a series is about, and which copies of it: those of the component and of the leaf, or users and flows. Groups go by what no
+/// link has, an observable of a flow.
+fn thing(target: &Target) -> (Thing, [Copies; 2]) {
+    const LEAF: u32 = u32::MAX;
+    let one = Copies::One(0);
+    match *target {
+        Target::Queue { link, copies, observable } => {
+            ((Component::Link(2 * link), observable, None), [copies, one])
         }
-        (
-            Target::Node { link, copies, node, observable },
-            Target::Node { link: l, copies: c, node: k, observable: o },
-        ) => {
-            let same = match (node, k) {
-                (Node::Leaves(a), Node::Leaves(b)) => meet(a, b),
-                _ => node == k,
-            };
-            link == l && observable == o && meet(copies, c) && same
+        Target::Node { link, copies, node, observable } => match node {
+            Node::Named(n) => ((Component::Link(2 * link), observable, Some(n)), [copies, one]),
+            Node::Leaves(leaves) => ((Component::Link(2 * link), observable, Some(LEAF)), [copies, leaves]),
+        },
+        Target::Link { link, copies, counter } => {
+            ((Component::Link(2 * link + 1), counter, None), [copies, one])
         }
-        (Target::Link { link, copies, counter }, Target::Link { link: l, copies: c, counter: k }) => {
-            link == l && counter == k && meet(copies, c)
+        Target::Stage { stage, copies, observable } => {
+            ((Component::Stage(2 * stage), observable, None), [copies, one])
         }
-        (
-            Target::Stage { stage, copies, observable },
-            Target::Stage { stage: s, copies: c, observable: o },
-        ) => stage == s && observable == o && meet(copies, c),
-        (
-            Target::Flow { group, users, flows, observable },
-            Target::Flow { group: g, users: u, flows: f, observable: o },
-        ) => group == g && observable == o && meet(users, u) && meet(flows, f),
-        _ => false,
+        Target::Flow { group, users, flows, observable } => {
+            ((Component::Stage(2 * group + 1), observable, None), [users, flows])
+        }
+    }
+}
+
+/// What is taken already, and by which item of a list first.
+#[derive(Default)]
+struct Taken(BTreeMap<(Thing, [Option<u32>; 2]), usize>);
+
+/// A copy that stands for any: no thing has so many.
+const ANY: Option<u32> = Some(u32::MAX);
+
+impl Taken {
+    /// Item `number` takes these copies, unless an item has one of them already: the first that does.
+    fn take(&mut self, thing: Thing, [a, b]: [Copies; 2], number: usize) -> Option<usize> {
+        let of = |copies| match copies {
+            Copies::All => None,
+            Copies::One(n) => Some(n),
+        };
+        let (a, b) = (of(a), of(b));
+        // Who takes one copy meets those who take it or all; who takes all meets anybody.
+        let met = |x: Option<u32>| if x.is_none() { vec![ANY] } else { vec![x, None] };
+        let found = met(a)
+            .into_iter()
+            .flat_map(|a| met(b).into_iter().map(move |b| [a, b]))
+            .filter_map(|copies| self.0.get(&(thing, copies)).copied())
+            .min();
+        if found.is_none() {
+            for copies in [[a, b], [a, ANY], [ANY, b], [ANY, ANY]] {
+                self.0.entry((thing, copies)).or_insert(number);
+            }
+        }
+        found
     }
 }
 
@@ -274,14 +306,14 @@ fn parts(of: &str) -> Result<Vec<Part<'_>>, Trouble> {
         .collect()
 }
 
-/// The thing called `name`, or what to say.
+/// The thing called `name`, or what to say. Things are in the order of their names.
 fn find<'a, T>(
     items: &'a [T],
     name_of: impl Fn(&'a T) -> &'a str,
     name: &str,
     what: &str,
 ) -> Result<usize, Trouble> {
-    items.iter().position(|item| name_of(item) == name).ok_or_else(|| {
+    items.binary_search_by(|item| name_of(item).cmp(name)).map_err(|_| {
         Some(format!("no {what} is called {}{}", quoted(name), suggestion(name, items.iter().map(name_of))))
     })
 }
@@ -629,6 +661,10 @@ impl Network<'_> {
         if per == Per::Shared {
             return Some(1);
         }
+        *self.counts.borrow_mut().entry((component, per)).or_insert_with(|| self.counted(component, per))
+    }
+
+    fn counted(&self, component: Component, per: Per) -> Option<u64> {
         let mut count = 0;
         for group in self.groups {
             if group.path.as_ref()?.iter().any(|hop| hop.component == component) {

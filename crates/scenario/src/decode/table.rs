@@ -260,9 +260,9 @@ fn tables(json: &Json, of: &Nested, path: &str, errors: &mut Errors) -> Option<B
 
 /// A whole number in `range`.
 pub(crate) fn whole(json: &Json, range: &Range, needed: &str) -> Result<f64, String> {
-    const LARGEST: f64 = 9_007_199_254_740_992.0; // 2^53: beyond it floats skip whole numbers
+    const LARGEST: u64 = 1 << 53; // beyond it floats skip whole numbers
     let x = match json {
-        Json::Number(n) => n.as_f64().filter(|x| x.fract() == 0.0 && x.abs() <= LARGEST),
+        Json::Number(n) => n.as_f64().filter(|x| x.fract() == 0.0),
         _ => None,
     };
     let Some(x) = x else {
@@ -274,6 +274,10 @@ pub(crate) fn whole(json: &Json, range: &Range, needed: &str) -> Result<f64, Str
     }
     if !range.holds(x) {
         return Err(format!("must be {}, not {}", range.words(), shown(json)));
+    }
+    // As it stands in the file: as a float it may have been rounded already.
+    if json.as_u64().map_or(x > LARGEST as f64, |n| n > LARGEST) {
+        return Err(format!("must be at most {LARGEST}, not {}", shown(json)));
     }
     Ok(x)
 }

@@ -7,6 +7,7 @@ use evenflow_traffic::{App, Ending, Setting};
 use super::Builder;
 use super::copies::{Place, stream};
 use crate::hosting::{Arrivals, Control, Hosted, Sums};
+use crate::measure::FlowCounters;
 use crate::network::{Flow, HOSTED, Network, RECEIVER, SENDER};
 use crate::slots::Opener;
 
@@ -92,6 +93,7 @@ impl Builder<'_, '_> {
             Control { kind, values, weight, fresh }
         });
         net.starts.push(if app.own_starts() { Time::ZERO } else { Time::ZERO + start });
+        net.counters.push(FlowCounters::default());
         net.flows.push(Flow {
             hosted: true,
             endpoint: net.applications.len() as u32,

@@ -1,5 +1,7 @@
 //! Copies of components: whose each is, and which one a flow meets.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use evenflow_base::Stream;
 use evenflow_base::schema::Value;
 use evenflow_scenario::model::{Group, Per};
@@ -27,16 +29,15 @@ pub(super) struct Copies {
 impl Copies {
     pub(super) fn new(
         per: Per,
-        used_by: &[bool],
+        used_by: &[usize],
         groups: &[Group],
         flows: &[usize],
         weights: &[Vec<f64>],
+        stop: &AtomicBool,
     ) -> Copies {
         let mut copies = Copies { list: Vec::new(), base: vec![0; groups.len()] };
-        for (g, group) in groups.iter().enumerate() {
-            if !used_by[g] {
-                continue;
-            }
+        for &g in used_by {
+            let group = &groups[g];
             let shared = per == Per::Shared;
             copies.base[g] = if shared { 0 } else { copies.list.len() };
             let count = match per {
@@ -47,6 +48,9 @@ impl Copies {
                 Per::Flow => group.users as usize * flows[g],
             };
             for index in 0..count {
+                if stop.load(Ordering::Relaxed) {
+                    return copies; // nobody wants it any more
+                }
                 let (owner, weight) = match per {
                     Per::Shared => (String::new(), 1.0),
                     Per::Group => (group.name.clone(), 1.0),

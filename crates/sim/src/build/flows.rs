@@ -10,7 +10,7 @@ use super::Builder;
 use super::applications::{hashes_flows, lasting_flows};
 use super::copies::{Place, Places, stream};
 use super::exposure::is_special;
-use crate::measure::WindowMeter;
+use crate::measure::{FlowCounters, WindowMeter};
 use crate::network::{Connection, DISCARD, Datagrams, Flow, Host, Network, PORT, RECEIVER};
 use crate::slots::Slots;
 
@@ -64,6 +64,9 @@ impl Builder<'_, '_> {
                 let mut route = net.routes.len() as u32;
                 for (t, traffic) in group.traffic.iter().enumerate().filter(|(_, traffic)| !traffic.opens()) {
                     for _ in 0..traffic.flows() {
+                        if self.is_stopped() {
+                            return None;
+                        }
                         if per_flow || number == 0 {
                             route = net.routes.len() as u32;
                             let owner = Place { group: g, user, flow: number };
@@ -171,6 +174,7 @@ impl Builder<'_, '_> {
             }
         };
         let sends_timestamps = tcp && net.connections[endpoint].sender.control().needs_one_way_delay();
+        net.counters.push(FlowCounters::default());
         net.flows.push(Flow {
             tcp,
             sends_timestamps,

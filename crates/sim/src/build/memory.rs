@@ -1,12 +1,16 @@
 //! What a run will need.
 
+use std::collections::BTreeMap;
+
 use evenflow_base::schema::Value;
 use evenflow_scenario::model::{
     Component, Copies, Direction, Every, Group, Link, Lost, Per, Queue as QueueSpec, RateSpec, Scenario,
     SchedulerPer, Spec, Stage, Target, Traffic,
 };
 use evenflow_stage::HeldPacket;
+use evenflow_transport::congestion_control::Reach;
 use evenflow_transport::exposure::Exposure;
+use evenflow_transport::sender::board::Sent;
 use evenflow_transport::{Profile, Segment};
 
 use super::flows::{flows_per_user, saves_metrics};
@@ -15,35 +19,44 @@ use crate::events::InFlight;
 use crate::network::{Connection, Flow};
 use crate::port::{Fifo, Port};
 
-/// How many flows the applications of a group may have open at once: one for each user, or, where flows come whether or not those
+/// How many flows traffic that opens them may have open at once: one for each user, or, where flows come whether or not those
 /// before them are over, what the narrowest link does not serve.
-fn live_flows(scenario: &Scenario, group: &Group) -> f64 {
+fn live_flows(scenario: &Scenario, group: &Group, traffic: &Traffic) -> f64 {
     let seconds = scenario.duration.seconds();
     let users = f64::from(group.users);
+    if traffic.tcp.is_none() {
+        return users; // datagrams, as long as it runs
+    }
     let served = narrowest(scenario, group).map_or(0.0, |narrowest| narrowest.0 * seconds / 8.0);
-    let of = |traffic: &Traffic| {
-        let values = &traffic.spec.values;
-        let interval = match traffic.arrivals {
-            // one process for all of them, of other groups too
-            Some(process) => mean(&scenario.arrivals[process].interval) * users,
-            None => values.get("interval").map_or(f64::INFINITY, mean),
-        };
-        let come = users * seconds / interval.max(1e-9 / users);
-        let size = values.get("size").map_or(packet_of(traffic), mean).max(packet_of(traffic));
-        (come - served / size).max(users)
+    let values = &traffic.spec.values;
+    let interval = match traffic.arrivals {
+        // one process for all of them, of other groups too
+        Some(process) => mean(&scenario.arrivals[process].interval) * users,
+        None => values.get("interval").map_or(f64::INFINITY, mean),
     };
-    group.traffic.iter().filter(|traffic| traffic.opens()).map(of).sum()
+    let come = users * seconds / interval.max(1e-9 / users);
+    let size = values.get("size").map_or(packet_of(traffic), mean).max(packet_of(traffic));
+    (come - served / size).max(users)
 }
 
-/// What a sender may have out: no TCP window is larger (RFC 7323 section 2.3).
-const MOST_OUT: f64 = 1_073_741_824.0;
+/// Flows of one kind of traffic that there may be at once.
+fn flows_of(scenario: &Scenario, group: &Group, traffic: &Traffic) -> f64 {
+    match traffic.opens() {
+        true => live_flows(scenario, group, traffic),
+        false => f64::from(group.users) * f64::from(traffic.flows().max(1)),
+    }
+}
 
 /// A flow that an application has open, with SACK (docs/design.md).
 const LIVE_FLOW: u64 = 1600;
 
+/// What a record has of a group or a stage, as a tree and as text; of a link twice as much.
+const IN_A_RECORD: u64 = 12 << 10;
+
 /// An estimate of what a run needs, in bytes: state of flows, users and copies, packets under way, series.
 pub fn memory_bytes(scenario: &Scenario) -> u64 {
-    let (flying, shaped) = packets_at_once(scenario);
+    let crossing = Crossing::of(scenario);
+    let Packets { flying, shaped, listed } = Packets::at_once(scenario);
     // Rings double. What waits in a queue is in a ring of its own too.
     let ring = |packets: f64| (packets.min(1e15).ceil() as u64).next_power_of_two();
     let in_flight = ring(flying) * (size_of::<InFlight>() + 16) as u64;
@@ -51,11 +64,40 @@ pub fn memory_bytes(scenario: &Scenario) -> u64 {
     let held =
         ring(shaped).saturating_add(shaped.min(1e15) as u64).saturating_mul(size_of::<HeldPacket>() as u64);
     let in_flight = in_flight.saturating_add(held);
+    // What is on a scoreboard, dropped or not.
+    let in_flight = in_flight.saturating_add(ring(listed).saturating_mul(size_of::<Sent>() as u64));
     let outbox = 2.0 * scenario.groups.iter().map(sent_by_one).fold(0.0, f64::max);
-    let in_flight = in_flight + (outbox.min(MOST_OUT) as u64) * size_of::<Segment>() as u64;
+    let in_flight = in_flight.saturating_add((outbox.min(1e15) as u64) * size_of::<Segment>() as u64);
     // Instants and values, and once more as bytes on their way out.
-    let series = (samples(scenario) * 32.0).min(1e18) as u64;
-    state_bytes(scenario).saturating_add(in_flight).saturating_add(series)
+    let series = (samples(scenario, &crossing) * 32.0).min(1e18) as u64;
+    state_bytes(scenario, &crossing).saturating_add(in_flight).saturating_add(series)
+}
+
+/// By link and by stage: the groups whose path has it.
+struct Crossing {
+    links: Vec<Vec<usize>>,
+    stages: Vec<Vec<usize>>,
+}
+
+impl Crossing {
+    fn of(scenario: &Scenario) -> Crossing {
+        let mut crossing = Crossing {
+            links: vec![Vec::new(); scenario.links.len()],
+            stages: vec![Vec::new(); scenario.stages.len()],
+        };
+        for (g, group) in scenario.groups.iter().enumerate() {
+            for hop in &group.path {
+                let list = match hop.component {
+                    Component::Link(i) => &mut crossing.links[i],
+                    Component::Stage(i) => &mut crossing.stages[i],
+                };
+                if list.last() != Some(&g) {
+                    list.push(g);
+                }
+            }
+        }
+        crossing
+    }
 }
 
 /// The middle of what a quantity may be.
@@ -93,21 +135,21 @@ fn packet_of(traffic: &Traffic) -> f64 {
     }
 }
 
-/// The links that the data of a group crosses.
-fn links_of<'a>(scenario: &'a Scenario, group: &'a Group) -> impl Iterator<Item = &'a Link> {
+/// The links that the data of a group crosses, with their places.
+fn links_of<'a>(scenario: &'a Scenario, group: &'a Group) -> impl Iterator<Item = (usize, &'a Link)> {
     group.path.iter().filter_map(|hop| match hop.component {
-        Component::Link(i) => Some(&scenario.links[i]),
+        Component::Link(i) => Some((i, &scenario.links[i])),
         Component::Stage(_) => None,
     })
 }
 
 /// The shapers that it crosses.
-fn shapers_of<'a>(scenario: &'a Scenario, group: &'a Group) -> impl Iterator<Item = &'a Stage> {
+fn shapers_of<'a>(scenario: &'a Scenario, group: &'a Group) -> impl Iterator<Item = (usize, &'a Stage)> {
     let stages = group.path.iter().filter_map(|hop| match hop.component {
-        Component::Stage(i) => Some(&scenario.stages[i]),
+        Component::Stage(i) => Some((i, &scenario.stages[i])),
         Component::Link(_) => None,
     });
-    stages.filter(|stage| is_shaper(stage))
+    stages.filter(|(_, stage)| is_shaper(stage))
 }
 
 fn is_shaper(stage: &Stage) -> bool {
@@ -137,48 +179,185 @@ impl Loads {
     }
 }
 
-/// How many packets may be under way at once, and how many in shapers: no more than the windows allow, than senders can have
-/// released by the end, and than links, queues and shapers hold.
-fn packets_at_once(scenario: &Scenario) -> (f64, f64) {
-    let loads = Loads::of(scenario);
-    let of = |group: &Group| {
-        let sent = sent_at_once(scenario, group);
-        let (flying, shaped) = datagrams_at_once(scenario, group, &loads);
-        let (in_links, in_shapers) = (held_of_tcp(scenario, group), shaped_of_tcp(scenario, group));
-        (sent.min(flying + in_links), sent.min(shaped + in_shapers))
-    };
-    scenario.groups.iter().map(of).fold((0.0, 0.0), |(a, b), (flying, shaped)| (a + flying, b + shaped))
+/// What packets may be under way at once: no more than the windows allow, than senders can have released by the end, and than
+/// links, queues and shapers hold. What groups share holds them together.
+struct Packets {
+    /// On links and in queues.
+    flying: f64,
+    /// In shapers.
+    shaped: f64,
+    /// On the scoreboards of senders with SACK.
+    listed: f64,
+}
+
+impl Packets {
+    fn at_once(scenario: &Scenario) -> Packets {
+        let loads = Loads::of(scenario);
+        let (mut released, mut held, mut in_shapers) = (Pools::default(), Pools::default(), Pools::default());
+        let (mut datagrams, mut in_shapers_of_datagrams, mut first, mut listed) = (0.0, 0.0, 0.0, 0.0);
+        for (g, group) in scenario.groups.iter().enumerate() {
+            let (flying, shaped) = datagrams_at_once(scenario, group, &loads);
+            datagrams += flying;
+            in_shapers_of_datagrams += shaped;
+            let (mut most, mut all) = (0.0, 0.0);
+            let (server, rate) = served(scenario, g, group);
+            for traffic in &group.traffic {
+                let Some(own) = Released::of(scenario, group, traffic, rate) else { continue };
+                released.add(server, own.first, own.most, own.freed);
+                most += own.most;
+                all += own.most.min(own.first + own.freed);
+                first += own.begun.min(own.most);
+                // That of a flow that was opened on the way is part of [`LIVE_FLOW`].
+                let lists = traffic.tcp.as_ref().is_some_and(|tcp| tcp.profile.sack) && !traffic.opens();
+                listed += if lists { own.most.min(own.first + own.freed) } else { 0.0 };
+            }
+            if most > 0.0 {
+                let (place, room) = held_of_tcp(scenario, g, group);
+                held.add(place, 0.0, all, room);
+                for (i, stage) in shapers_of(scenario, group) {
+                    let place = if stage.per == Per::Shared { Server::Stage(i) } else { Server::Own(g) };
+                    in_shapers.add(place, 0.0, all, room_of(stage, group));
+                }
+            }
+        }
+        // What comes at random comes in bursts.
+        let datagrams = if datagrams > 0.0 { datagrams.max(1000.0) } else { 0.0 };
+        let out = released.total();
+        Packets {
+            flying: datagrams + out.min(held.total() + first),
+            shaped: in_shapers_of_datagrams + out.min(in_shapers.total()),
+            listed: out.min(listed),
+        }
+    }
+}
+
+/// What serves the packets of several groups together, or of one alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Server {
+    /// A link that all share.
+    Link(usize),
+    /// A stage that all share.
+    Stage(usize),
+    /// A group's own copies.
+    Own(usize),
+}
+
+/// Packets of those who share a server: together they have no more than it has for one of them, whoever that is.
+#[derive(Default)]
+struct Pools {
+    /// By server: what somebody has at once, has at the most, and would have besides if he were alone.
+    shares: BTreeMap<Server, Vec<(f64, f64, f64)>>,
+}
+
+impl Pools {
+    fn add(&mut self, server: Server, first: f64, most: f64, alone: f64) {
+        self.shares.entry(server).or_default().push((first.min(most), most, alone));
+    }
+
+    /// All of them at the most: where one has more for the same share of the server, he has it.
+    fn total(self) -> f64 {
+        let of = |mut shares: Vec<(f64, f64, f64)>| {
+            shares.sort_by(|a, b| b.2.total_cmp(&a.2));
+            let mut left = 1.0;
+            let mut sum = 0.0;
+            for (first, most, alone) in shares {
+                let more = (most - first).min(if left > 0.0 { left * alone } else { 0.0 });
+                left -= if alone > 0.0 { more / alone } else { 0.0 };
+                sum += first + more;
+            }
+            sum
+        };
+        self.shares.into_values().map(of).sum()
+    }
+}
+
+/// What the senders of one kind of traffic may have out.
+struct Released {
+    /// Before anything is acknowledged, and however far windows grow beside what ACKs let go.
+    first: f64,
+    /// What their windows allow.
+    most: f64,
+    /// What ACKs let go.
+    freed: f64,
+    /// What may go at once before any queue drops it: of flows that there are from the start.
+    begun: f64,
+}
+
+impl Released {
+    /// `None`: it is no TCP. Its packets arrive at `rate` bit/s at the most.
+    fn of(scenario: &Scenario, group: &Group, traffic: &Traffic, rate: f64) -> Option<Released> {
+        let tcp = traffic.tcp.as_ref()?;
+        let seconds = scenario.duration.seconds();
+        let flows = flows_of(scenario, group, traffic);
+        let reach = reach(group, traffic)?;
+        let first = tcp.profile.initial_window;
+        let bits = 8.0 * packet_of(traffic);
+        // Each flow's share of the ACKs; what all grow by is most where the shares are equal.
+        let grown = reach.window(first, rate * seconds / bits / flows) * flows;
+        // An ACK releases what it acknowledges and at most as much again.
+        let fills_for = if fills(scenario, group, traffic) { seconds } else { seconds.min(1.0) };
+        let size = traffic.spec.values.get("size").filter(|_| !traffic.opens());
+        let whole = size.map_or(f64::INFINITY, |size| mean(size) / tcp.profile.mss as f64 + 1.0);
+        let most = flows * most_out(&tcp.profile).min(reach.most.max(reach.least)).min(whole);
+        // A timeout that waiting alone has caused sends again what the least window lets, each after twice as long.
+        let again = if reach.least > first { 1.0 + timeouts(&tcp.profile, seconds) } else { 1.0 };
+        let users = f64::from(group.users);
+        Some(Released {
+            first: grown.min(most) * again,
+            most: most * again,
+            freed: rate * fills_for / bits * reach.ack.min(1.0),
+            begun: flows.min(users * f64::from(traffic.flows().max(1))) * first.max(reach.burst()),
+        })
+    }
+}
+
+/// How many timeouts there are one after the other in so many seconds, each after twice as long.
+fn timeouts(profile: &Profile, seconds: f64) -> f64 {
+    let (mut next, mut at, mut count) = (profile.min_rto.seconds().max(1e-6), 0.0, 0.0);
+    while at + next < seconds {
+        (at, next, count) = (at + next, 2.0 * next, count + 1.0);
+    }
+    count
+}
+
+/// How far the windows of its flows go.
+fn reach(group: &Group, traffic: &Traffic) -> Option<Reach> {
+    let control = &traffic.tcp.as_ref()?.congestion_control;
+    Some(evenflow_transport::congestion_control::reach(control.mechanism.kind, &control.values, &group.weight))
 }
 
 /// What one sender of a group hands over in one event.
 fn sent_by_one(group: &Group) -> f64 {
-    group.traffic.iter().filter_map(first_window).fold(0.0, f64::max)
-}
-
-/// Packets that a sender may have out before the first ACK.
-fn first_window(traffic: &Traffic) -> Option<f64> {
-    let tcp = traffic.tcp.as_ref()?;
-    let window = tcp.congestion_control.values.get("window").map(mean);
-    Some(window.unwrap_or(tcp.profile.initial_window).min(most_out(&tcp.profile)))
+    let of = |traffic: &Traffic| {
+        let profile = &traffic.tcp.as_ref()?.profile;
+        Some(reach(group, traffic)?.burst().max(profile.initial_window).min(most_out(profile)))
+    };
+    group.traffic.iter().filter_map(of).fold(0.0, f64::max)
 }
 
 /// Packets that a sender may ever have out.
 fn most_out(profile: &Profile) -> f64 {
-    ((profile.max_window as f64).min(MOST_OUT) / profile.mss as f64).max(1.0)
+    (profile.most_out() as f64 / profile.mss as f64).max(1.0)
 }
 
-/// The narrowest link of a group's way: the rate of all its copies that the group meets, and the link.
-fn narrowest<'a>(scenario: &'a Scenario, group: &'a Group) -> Option<(f64, &'a Link)> {
+/// The narrowest link of a group's way: the rate of all its copies that the group meets, its place, and the link.
+fn narrowest<'a>(scenario: &'a Scenario, group: &'a Group) -> Option<(f64, usize, &'a Link)> {
     links_of(scenario, group)
-        .filter_map(|link| Some((rate(&link.forward)? * copies(link.per, group), link)))
+        .filter_map(|(i, link)| Some((rate(&link.forward)? * copies(link.per, group), i, link)))
         .min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// At what rate a group's packets arrive at the most: that of its narrowest link or shaper, in bit/s.
-fn served(scenario: &Scenario, group: &Group) -> f64 {
+/// At what rate a group's packets arrive at the most, and by what: its narrowest link or shaper, in bit/s.
+fn served(scenario: &Scenario, g: usize, group: &Group) -> (Server, f64) {
+    let own = |per: Per, server: Server| if per == Per::Shared { server } else { Server::Own(g) };
+    let narrowest = narrowest(scenario, group);
+    let link = narrowest.map(|(rate, i, link)| (own(link.per, Server::Link(i)), rate));
     let shapers = shapers_of(scenario, group);
-    let shaped = shapers.map(|stage| rate_of(&stage.spec) * copies(stage.per, group));
-    shaped.fold(narrowest(scenario, group).map_or(f64::INFINITY, |narrowest| narrowest.0), f64::min)
+    let shapers = shapers.map(|(i, stage)| {
+        (own(stage.per, Server::Stage(i)), rate_of(&stage.spec) * copies(stage.per, group))
+    });
+    let all = link.into_iter().chain(shapers);
+    all.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((Server::Own(g), f64::INFINITY))
 }
 
 /// The parameter `rate` of a table.
@@ -190,52 +369,24 @@ fn rate_of(spec: &Spec) -> f64 {
 fn fills(scenario: &Scenario, group: &Group, traffic: &Traffic) -> bool {
     let kind = traffic.tcp.as_ref().map_or("", |tcp| tcp.congestion_control.mechanism.kind);
     let by_loss = !matches!(kind, "vegas" | "ledbat" | "cubic" | "compound" | "illinois" | "wtp");
-    by_loss && links_of(scenario, group).all(|link| link.loss.is_none())
-}
-
-/// Whether a window grows by so much that neither ACKs nor drops hold it: its own bound does.
-fn is_reckless(group: &Group, traffic: &Traffic) -> bool {
-    const MANY: f64 = 1000.0;
-    let Some(tcp) = &traffic.tcp else { return false };
-    let values = &tcp.congestion_control.values;
-    let of = |name: &str| values.get(name).map_or(0.0, |value| value.bounds().1);
-    let own = ["weight", "alpha_min", "alpha_max", "min_window", "window"].map(of);
-    own.into_iter().chain([group.weight.bounds().1]).any(|x| x.is_finite() && x > MANY)
-}
-
-/// What the senders of a group may have out.
-fn sent_at_once(scenario: &Scenario, group: &Group) -> f64 {
-    let seconds = scenario.duration.seconds();
-    let rate = served(scenario, group);
-    let of = |traffic: &Traffic| {
-        let flows = flows_of(group, traffic);
-        let size = packet_of(traffic);
-        let Some(tcp) = &traffic.tcp else { return pace(group, traffic) * seconds / (8.0 * size) };
-        let profile = &tcp.profile;
-        let mss = profile.mss as f64;
-        let window = tcp.congestion_control.values.get("window").map(mean);
-        let first = first_window(traffic).unwrap_or(1.0);
-        let most = most_out(profile).min(window.unwrap_or(f64::INFINITY));
-        // An ACK releases what it acknowledges and at most as much again.
-        let fills_for = if fills(scenario, group, traffic) { seconds } else { seconds.min(1.0) };
-        let released = match is_reckless(group, traffic) {
-            true => f64::INFINITY,
-            false => flows * first + rate * fills_for / (8.0 * size),
-        };
-        let size = traffic.spec.values.get("size").filter(|_| !traffic.opens());
-        let whole = size.map_or(f64::INFINITY, |size| mean(size) / mss + 1.0);
-        (flows * most.min(whole)).min(released)
-    };
-    group.traffic.iter().map(of).sum()
-}
-
-fn flows_of(group: &Group, traffic: &Traffic) -> f64 {
-    f64::from(group.users) * f64::from(traffic.flows().max(1))
+    by_loss && links_of(scenario, group).all(|(_, link)| link.loss.is_none())
 }
 
 /// What all sources of datagrams send, in bit/s.
 fn pace(group: &Group, traffic: &Traffic) -> f64 {
-    flows_of(group, traffic) * traffic.spec.values.get("rate").map_or(0.0, mean)
+    let values = &traffic.spec.values;
+    let one = match (&traffic.tcp, values.get("rate"), values.get("interval")) {
+        (None, Some(rate), _) => mean(rate),
+        (None, None, Some(interval)) => 8.0 * packet_of(traffic) / mean(interval).max(1e-9),
+        _ => 0.0,
+    };
+    f64::from(group.users) * f64::from(traffic.flows().max(1)) * one
+}
+
+/// The part of it that is answered by as much.
+fn echoed(group: &Group) -> f64 {
+    let echoes = group.traffic.iter().filter(|traffic| traffic.tcp.is_none() && traffic.opens());
+    echoes.map(|traffic| pace(group, traffic)).sum()
 }
 
 /// What all of a group's do.
@@ -337,8 +488,22 @@ fn datagrams_at_once(scenario: &Scenario, group: &Group, loads: &Loads) -> (f64,
             }
         }
     }
-    // What comes at random comes in bursts.
-    ((flying / packet).max(1000.0), shaped / packet)
+    // Replies come back as far as requests came, each through its queues.
+    let mut back = flow * echoed(group) / own;
+    for (_, link) in links_of(scenario, group) {
+        if back == 0.0 {
+            break;
+        }
+        let number = copies(link.per, group);
+        let way = link.reverse.as_ref().unwrap_or(&link.forward);
+        let served = rate(way).map_or(f64::INFINITY, |rate| rate * number);
+        let waits = way.queue.as_ref().and_then(|queue| queue.limit.as_ref()).map_or(f64::INFINITY, |limit| {
+            bits_of(limit, packet, rate(way).unwrap_or(0.0)) * number
+        });
+        flying += ((back - served).max(0.0) * window).min(waits) + back * time_on(link).min(window);
+        back = back.min(served);
+    }
+    (flying / packet, shaped / packet)
 }
 
 /// How much may wait in a shaper.
@@ -346,33 +511,22 @@ fn limit_of(stage: &Stage) -> Option<&Value> {
     stage.spec.values.get("limit").or(stage.spec.values.get("latency"))
 }
 
-/// How many packets of a group's TCP senders wait in shapers.
-fn shaped_of_tcp(scenario: &Scenario, group: &Group) -> f64 {
-    if group.traffic.iter().all(|traffic| traffic.tcp.is_none()) {
-        return 0.0;
-    }
+/// How many packets of a group's TCP senders may wait in a shaper.
+fn room_of(stage: &Stage, group: &Group) -> f64 {
     let packet = 8.0 * group.traffic.iter().map(packet_of).fold(f64::INFINITY, f64::min).max(1.0);
-    let of = |stage: &Stage| {
-        let most = |limit| bits_of(limit, packet, rate_of(&stage.spec)) / packet;
-        limit_of(stage).map_or(f64::INFINITY, |limit| most(limit) * copies(stage.per, group))
-    };
-    shapers_of(scenario, group).map(of).sum()
+    let most = |limit| bits_of(limit, packet, rate_of(&stage.spec)) / packet;
+    limit_of(stage).map_or(f64::INFINITY, |limit| most(limit) * copies(stage.per, group))
 }
 
-/// How many packets of a group's TCP senders are under way in links and queues.
-fn held_of_tcp(scenario: &Scenario, group: &Group) -> f64 {
-    if group.traffic.iter().all(|traffic| traffic.tcp.is_none()) {
-        return 0.0;
-    }
-    if group.traffic.iter().any(|traffic| is_reckless(group, traffic)) {
-        return f64::INFINITY;
-    }
+/// How many packets of a group's TCP senders links and queues hold, and what holds them: the narrowest link.
+fn held_of_tcp(scenario: &Scenario, g: usize, group: &Group) -> (Server, f64) {
     let bits = 8.0 * group.traffic.iter().map(packet_of).fold(f64::INFINITY, f64::min).max(1.0);
-    let delay = (links_of(scenario, group).map(time_on).sum::<f64>()
+    let delay = (links_of(scenario, group).map(|(_, link)| time_on(link)).sum::<f64>()
         + group.processing.as_ref().map_or(0.0, mean))
     .min(scenario.duration.seconds());
-    let Some((rate, link)) = narrowest(scenario, group) else { return f64::INFINITY };
-    let Some(queue) = &link.forward.queue else { return f64::INFINITY };
+    let Some((rate, i, link)) = narrowest(scenario, group) else { return (Server::Own(g), f64::INFINITY) };
+    let server = if link.per == Per::Shared { Server::Link(i) } else { Server::Own(g) };
+    let Some(queue) = &link.forward.queue else { return (server, f64::INFINITY) };
     let waiting = match &queue.limit {
         Some(limit @ (Value::Packets(_) | Value::Bytes(_))) => {
             bits_of(limit, bits, rate) / bits * copies(link.per, group)
@@ -380,30 +534,27 @@ fn held_of_tcp(scenario: &Scenario, group: &Group) -> f64 {
         Some(time) => mean(time) * rate / bits,
         // A rule that is no limit holds what it aims at: no more than a second, by any document.
         None if queue.rule.mechanism.kind != "droptail" => rate / bits,
-        None => return f64::INFINITY,
-    };
-    let first = |traffic: &Traffic| {
-        traffic.tcp.as_ref().map_or(0.0, |tcp| flows_of(group, traffic) * tcp.profile.initial_window)
+        None => return (server, f64::INFINITY),
     };
     // There and back, and twice that at the end of slow start.
-    let first: f64 = group.traffic.iter().map(first).sum();
-    2.0 * (2.0 * delay * rate / bits + waiting) + first
+    (server, 2.0 * (2.0 * delay * rate / bits + waiting))
 }
 
 /// How many values the series of a `[record]` section take.
-fn samples(scenario: &Scenario) -> f64 {
+fn samples(scenario: &Scenario, crossing: &Crossing) -> f64 {
     let seconds = scenario.duration.seconds();
+    let meet = |per: Per, groups: &[usize]| match per {
+        Per::Shared => 1.0,
+        per => groups.iter().map(|g| copies(per, &scenario.groups[*g])).sum(),
+    };
+    // Once for all series.
+    let of_links: Vec<f64> =
+        scenario.links.iter().zip(&crossing.links).map(|(link, groups)| meet(link.per, groups)).collect();
+    let of_stages: Vec<f64> =
+        scenario.stages.iter().zip(&crossing.stages).map(|(stage, groups)| meet(stage.per, groups)).collect();
     let of_link = |link: usize, which: Copies| {
-        let spec = &scenario.links[link];
-        let crossing = scenario
-            .groups
-            .iter()
-            .filter(|group| group.path.iter().any(|hop| hop.component == Component::Link(link)));
-        let all: f64 = match spec.per {
-            Per::Shared => 1.0,
-            per => crossing.map(|group| copies(per, group)).sum(),
-        };
-        (if which == Copies::All { all } else { 1.0 }, rate(&spec.forward).unwrap_or(0.0))
+        let number = if which == Copies::All { of_links[link] } else { 1.0 };
+        (number, rate(&scenario.links[link].forward).unwrap_or(0.0))
     };
     let size = scenario
         .groups
@@ -418,12 +569,7 @@ fn samples(scenario: &Scenario) -> f64 {
             | Target::Node { link, copies, .. }
             | Target::Link { link, copies, .. } => of_link(link, copies),
             Target::Stage { stage, copies: which, .. } => {
-                let per = scenario.stages[stage].per;
-                let all: f64 = match per {
-                    Per::Shared => 1.0,
-                    per => scenario.groups.iter().map(|group| copies(per, group)).sum(),
-                };
-                (if which == Copies::All { all } else { 1.0 }, 0.0)
+                (if which == Copies::All { of_stages[stage] } else { 1.0 }, 0.0)
             }
             Target::Flow { group, users, flows, .. } => {
                 let group = &scenario.groups[group];
@@ -440,13 +586,16 @@ fn samples(scenario: &Scenario) -> f64 {
 }
 
 /// The state of flows, users and copies.
-fn state_bytes(scenario: &Scenario) -> u64 {
-    let mut total = 16 << 20;
+fn state_bytes(scenario: &Scenario, crossing: &Crossing) -> u64 {
+    let parts = scenario.groups.len() + 2 * scenario.links.len() + scenario.stages.len();
+    let mut total = (16 << 20) + parts as u64 * IN_A_RECORD;
     for group in &scenario.groups {
         let users = u64::from(group.users);
         let flows = users * flows_per_user(group) as u64;
         total += flows * (size_of::<Connection>() + size_of::<Flow>() + 160) as u64 + users * 200;
-        total += (live_flows(scenario, group).min(1e12) as u64) * LIVE_FLOW;
+        let opens = group.traffic.iter().filter(|traffic| traffic.opens());
+        let live: f64 = opens.map(|traffic| live_flows(scenario, group, traffic)).sum();
+        total += (live.min(1e12) as u64) * LIVE_FLOW;
         if saves_metrics(group) {
             total += users * (group.traffic.len() * size_of::<Profile>()) as u64;
         }
@@ -467,15 +616,14 @@ fn state_bytes(scenario: &Scenario) -> u64 {
             total += copies * (2 * size_of::<Port>() + size_of::<Fifo>() + 200) as u64;
         }
     }
-    total + (0..scenario.links.len()).map(|link| schedulers_bytes(scenario, link)).sum::<u64>()
+    total + (0..scenario.links.len()).map(|i| schedulers_bytes(scenario, i, &crossing.links[i])).sum::<u64>()
 }
 
 /// Of that, what the schedulers of a link's copies take that have a place for everybody, or for every slot of a hash.
-fn schedulers_bytes(scenario: &Scenario, index: usize) -> u64 {
+fn schedulers_bytes(scenario: &Scenario, index: usize, crossing: &[usize]) -> u64 {
     let link = &scenario.links[index];
-    let crossing = |g: &&Group| g.path.iter().any(|hop| hop.component == Component::Link(index));
     let (mut users, mut flows, mut copies) = (0, 0, 0);
-    for group in scenario.groups.iter().filter(crossing) {
+    for group in crossing.iter().map(|g| &scenario.groups[*g]) {
         let of_group = u64::from(group.users) * flows_per_user(group) as u64;
         users += group.users as usize;
         flows += of_group as usize;

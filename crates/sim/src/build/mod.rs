@@ -10,6 +10,7 @@ mod queues;
 mod routes;
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,8 +21,9 @@ use evenflow_stage::{Owner, Stage};
 
 use crate::Options;
 use crate::engine::Engine;
-use crate::measure::{FlowCounters, SideCounters, StageCounters, Window};
+use crate::measure::{SideCounters, StageCounters, Window};
 use crate::network::{Network, StageSlot};
+use crate::probe::Probes;
 use crate::senders::SenderSums;
 use crate::slots::Slots;
 use crate::transfers::Transfers;
@@ -48,13 +50,13 @@ struct Builder<'a, 'b> {
     flow_keys: OnceCell<Arc<[u32]>>,
 }
 
-/// Builds the network; `None` where `stop` was raised meanwhile.
+/// Builds the network; where `stop` was raised meanwhile, what there is of it.
 pub fn build<'a>(
     scenario: &Scenario,
     seed: u64,
     options: Options,
     stop: &'a AtomicBool,
-) -> Option<Engine<'a>> {
+) -> Result<Engine<'a>, Box<Network>> {
     let flows: Vec<usize> = scenario.groups.iter().map(flows_per_user).collect();
     let mut first_flow = Vec::new();
     let mut total = 0;
@@ -67,49 +69,43 @@ pub fn build<'a>(
         .iter()
         .map(|group| {
             (0..group.users as usize)
-                .map(|user| {
+                .map_while(|user| {
+                    if stop.load(Ordering::Relaxed) {
+                        return None;
+                    }
                     let of = || stream(seed, "groups", &format!("{}/{user}", group.name), "weight");
-                    draw(&group.weight, of, user).number().unwrap_or(1.0)
+                    Some(draw(&group.weight, of, user).number().unwrap_or(1.0))
                 })
                 .collect()
         })
         .collect();
     let flow_keys = OnceCell::new();
     let builder = Builder { scenario, seed, options, flows, weights, first_flow, flow_keys, stop };
-    builder.build(total)
+    let mut net = Box::new(builder.nothing());
+    match builder.fill(&mut net, total) {
+        Some(probes) => Ok(Engine::new(*net, probes, stop)),
+        None => Err(net),
+    }
 }
 
-impl<'a> Builder<'a, '_> {
+impl Builder<'_, '_> {
     /// Nobody wants the network any more: what is built need not be whole.
     fn is_stopped(&self) -> bool {
+        #[cfg(test)]
+        tests::LOOKS.set(tests::LOOKS.get() + 1);
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn build(&self, total_flows: usize) -> Option<Engine<'a>> {
+    /// A network without anything in it.
+    fn nothing(&self) -> Network {
         let scenario = self.scenario;
         let window = Window { from: Time(scenario.warmup.0), to: Time(scenario.duration.0) };
-        let copies = |per, component| {
-            let used: Vec<bool> =
-                scenario.groups.iter().map(|g| g.path.iter().any(|hop| hop.component == component)).collect();
-            Copies::new(per, &used, &scenario.groups, &self.flows, &self.weights)
-        };
-        let links: Vec<Copies> =
-            scenario.links.iter().enumerate().map(|(i, l)| copies(l.per, Component::Link(i))).collect();
-        let stage_copies: Vec<Copies> =
-            scenario.stages.iter().enumerate().map(|(i, s)| copies(s.per, Component::Stage(i))).collect();
-
-        let (ports, first_port, lanes) = self.ports(&links);
-        let (stages, first_stage) = self.stages(&stage_copies);
-        if self.is_stopped() {
-            return None;
-        }
-        let places = Places { links, stages: stage_copies, first_port, first_stage };
-        let mut net = Network {
+        Network {
             window,
             sides: vec![SideCounters::new(scenario.classes.len()); 2 * scenario.links.len()],
-            ports,
-            lanes,
-            stages,
+            ports: Vec::new(),
+            lanes: Vec::new(),
+            stages: Vec::new(),
             stage_counters: scenario
                 .stages
                 .iter()
@@ -117,12 +113,12 @@ impl<'a> Builder<'a, '_> {
                 .collect(),
             routes: Vec::new(),
             own_ways: Vec::new(),
-            flows: Vec::with_capacity(total_flows),
+            flows: Vec::new(),
             connections: Vec::new(),
             datagrams: Vec::new(),
             profiles: Vec::new(),
             hosts: Vec::new(),
-            starts: Vec::with_capacity(total_flows),
+            starts: Vec::new(),
             applications: Vec::new(),
             slots: Slots::default(),
             live: Vec::new(),
@@ -139,16 +135,55 @@ impl<'a> Builder<'a, '_> {
             served_before: Vec::new(),
             senders_before: vec![SenderSums::default(); scenario.groups.len()],
             conex: exposure::books(scenario),
-            counters: vec![FlowCounters::default(); total_flows],
+            counters: Vec::new(),
+        }
+    }
+
+    /// Puts everything into it; `None` where that was stopped.
+    fn fill(&self, net: &mut Network, total_flows: usize) -> Option<Probes> {
+        let scenario = self.scenario;
+        let crossing = self.crossing();
+        let copies = |per, component| {
+            let groups = crossing.get(&component).map_or(&[][..], Vec::as_slice);
+            Copies::new(per, groups, &scenario.groups, &self.flows, &self.weights, self.stop)
         };
+        let links: Vec<Copies> =
+            scenario.links.iter().enumerate().map(|(i, l)| copies(l.per, Component::Link(i))).collect();
+        let stage_copies: Vec<Copies> =
+            scenario.stages.iter().enumerate().map(|(i, s)| copies(s.per, Component::Stage(i))).collect();
+        if self.is_stopped() {
+            return None;
+        }
+        let (ports, first_port, lanes) = self.ports(&links);
+        (net.ports, net.lanes) = (ports, lanes);
+        let (stages, first_stage) = self.stages(&stage_copies);
+        net.stages = stages;
+        if self.is_stopped() {
+            return None;
+        }
+        net.flows.reserve_exact(total_flows);
+        net.starts.reserve_exact(total_flows);
+        net.counters.reserve_exact(total_flows);
+        let places = Places { links, stages: stage_copies, first_port, first_stage };
         if scenario.stages.iter().any(|stage| stage.spec.mechanism.traits.sends) {
             let first = |group| Place { group, user: 0, flow: 0 };
             let groups = scenario.groups.iter().enumerate();
             net.own_ways = groups.flat_map(|(g, group)| self.own_ways(group, first(g), &places)).collect();
         }
-        self.add_users(&mut net, &places)?;
+        self.add_users(net, &places)?;
         let probes = self.probes(&places);
-        Some(Engine::new(net, probes, self.stop))
+        (!self.is_stopped()).then_some(probes)
+    }
+
+    /// By component, the groups that meet it.
+    fn crossing(&self) -> BTreeMap<Component, Vec<usize>> {
+        let mut crossing: BTreeMap<Component, Vec<usize>> = BTreeMap::new();
+        for (g, group) in self.scenario.groups.iter().enumerate() {
+            for hop in &group.path {
+                crossing.entry(hop.component).or_default().push(g);
+            }
+        }
+        crossing
     }
 
     /// All stages, and the first copy of each.
@@ -201,5 +236,58 @@ impl<'a> Builder<'a, '_> {
             return values.clone();
         }
         values.drawn(&|purpose| stream(self.seed, name, &copy.owner, purpose), copy.index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        /// How often the builder looked at the stop flag.
+        pub(super) static LOOKS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    fn engine<'a>(text: &str, stop: &'a AtomicBool) -> (Engine<'a>, Scenario) {
+        let scenario = Scenario::from_toml(text).unwrap_or_else(|e| panic!("{e}"));
+        let engine = build(&scenario, 1, Options::default(), stop).expect("nobody stops it");
+        (engine, scenario)
+    }
+
+    /// A user may have millions of flows, a link a copy for each, a scheduler a queue: the flag is looked at for every one.
+    #[test]
+    fn the_flag_is_looked_at_for_every_flow_that_is_built() {
+        let stop = AtomicBool::new(false);
+        let looks = |flows: usize, link: &str| {
+            let text = format!(
+                "duration = \"1 s\"\nlinks.l = {{ rate = \"10 Mbit/s\"{link} }}\n\
+                 groups.g = {{ users = 2, path = [\"l\"], traffic = {{ kind = \"upload\", flows = {flows} }} }}\n"
+            );
+            LOOKS.set(0);
+            let (engine, _) = engine(&text, &stop);
+            assert_eq!((engine.net.flows.len(), engine.net.counters.len()), (2 * flows, 2 * flows));
+            LOOKS.get()
+        };
+        for link in ["", r#", per = "flow""#, r#", queue = { scheduler = { kind = "drr", per = "flow" } }"#] {
+            assert!(looks(300, link) - looks(100, link) >= 400, "{link}");
+        }
+    }
+
+    /// Nor is a record made whole that nobody waits for.
+    #[test]
+    fn a_record_is_given_up() {
+        let stop = AtomicBool::new(false);
+        let text = r#"
+duration = "1 s"
+links.l = { rate = "10 Mbit/s", delay = "5 ms" }
+groups.g = { users = 3, path = ["l"], traffic = { kind = "bulk" } }
+"#;
+        let (mut engine, scenario) = engine(text, &stop);
+        engine.run(None).expect("nobody stops it");
+        assert!(crate::record::record(&engine, &scenario, 1).is_some());
+        stop.store(true, Ordering::Relaxed);
+        assert!(crate::record::record(&engine, &scenario, 1).is_none());
     }
 }

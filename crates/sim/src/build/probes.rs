@@ -168,6 +168,9 @@ impl Builder<'_, '_> {
                 let mut out = Vec::new();
                 for user in numbers(users, spec.users as usize) {
                     for flow in numbers(flows, self.flows[group]) {
+                        if self.is_stopped() {
+                            return out;
+                        }
                         let id = self.first_flow[group] + user * self.flows[group] + flow;
                         let name = format!("groups.{}.users[{user}].flows[{flow}].{observable}", spec.name);
                         let source = match observable {

@@ -68,7 +68,7 @@ impl Builder<'_, '_> {
         let mut weights = Vec::new();
         for (g, group) in self.scenario.groups.iter().enumerate() {
             let crosses = group.path.iter().any(|hop| hop.component == Component::Link(link));
-            for user in 0..group.users as usize {
+            for user in (0..group.users as usize).take_while(|_| !self.is_stopped()) {
                 for flow in 0..self.flows[g] {
                     let own = crosses && (flow == 0 || queue.scheduler_per == SchedulerPer::Flow);
                     if own {
@@ -85,9 +85,9 @@ impl Builder<'_, '_> {
     pub(super) fn keys(&self, per: SchedulerPer) -> Arc<[u32]> {
         let mut keys = Vec::new();
         for (g, group) in self.scenario.groups.iter().enumerate() {
-            for user in 0..group.users as usize {
+            for user in (0..group.users as usize).take_while(|_| !self.is_stopped()) {
                 let owner = format!("{}/{user}", group.name);
-                keys.extend((0..self.flows[g]).map(|flow| match per {
+                keys.extend((0..self.flows[g]).take_while(|_| !self.is_stopped()).map(|flow| match per {
                     SchedulerPer::Flow => key_of(&format!("{owner}/{flow}")) as u32,
                     _ => key_of(&owner) as u32,
                 }));

@@ -123,6 +123,9 @@ impl<'a> Engine<'a> {
             notices: Vec::new(),
         };
         for flow in 0..engine.net.flows.len() as u32 {
+            if engine.is_stopped() {
+                break; // the first look ends it
+            }
             let start = engine.net.starts[flow as usize];
             engine.set_timer(start, flow, Wake::Start);
         }
@@ -185,7 +188,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Whether somebody has raised the stop flag.
-    fn is_stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
@@ -392,7 +395,8 @@ groups.g = { users = 3, path = ["l"], traffic = { kind = "bulk" } }
     fn a_raised_flag_is_heard_while_building_between_events_and_within_one() {
         let scenario = Scenario::from_toml(BULK).unwrap_or_else(|e| panic!("{e}"));
         let stop = AtomicBool::new(true);
-        assert!(crate::build::build(&scenario, 1, Options::default(), &stop).is_none());
+        let net = crate::build::build(&scenario, 1, Options::default(), &stop).expect_err("it is stopped");
+        assert_eq!((net.ports.len(), net.flows.len(), net.flows.capacity()), (0, 0, 0));
         stop.store(false, Ordering::Relaxed);
         let mut engine =
             crate::build::build(&scenario, 1, Options::default(), &stop).expect("nobody stops it");

@@ -7,14 +7,14 @@
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
+    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
 };
 
 use crate::Profile;
 
 use super::newreno::NewReno;
 use super::vegas::{INSTANT, queued};
-use super::{Acked, Congestion, Control, Signal, WINDOW, Window};
+use super::{Acked, Congestion, Control, Reach, Signal, WINDOW, Window, most};
 
 /// A round's delay counts from so many samples on.
 const SAMPLES: u32 = 3;
@@ -122,6 +122,11 @@ impl Control for Compound {
             diff: None,
             reno: NewReno::of(profile),
         })
+    }
+
+    /// A round trip adds alpha win^k, k being less than 1: no more than alpha for each ACK.
+    fn reach(values: &Values, _: &Value) -> Reach {
+        Reach { ack: most(values, "alpha", 1.0).max(1.0), ..Reach::default() }
     }
 
     fn wants_every_ack(&self) -> bool {
@@ -291,7 +296,6 @@ pub static TABLE: Mechanism = Mechanism {
 #[cfg(test)]
 mod tests {
     use evenflow_base::Time;
-    use evenflow_base::schema::Value;
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! A window that never moves, for tests: whatever is lost or marked, so many packets are in flight.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
 
 use crate::Profile;
 
-use super::{Acked, Congestion, Control, WINDOW, Window};
+use super::{Acked, Congestion, Control, Reach, WINDOW, Window, most};
 
 /// A constant window.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,11 @@ impl Control for Constant {
 
     fn build(values: &Values, _: &Profile, _: f64) -> Result<Constant, Vec<Problem>> {
         Ok(Constant { window: values.number("window") })
+    }
+
+    fn reach(values: &Values, _: &Value) -> Reach {
+        let window = most(values, "window", 1.0);
+        Reach { least: window, most: window, ..Reach::default() }
     }
 
     fn start(&mut self, w: &mut Window, mss: f64) {

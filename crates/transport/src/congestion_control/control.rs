@@ -1,11 +1,11 @@
 //! What every congestion control can do.
 
-use evenflow_base::schema::{Mechanism, Problem, Values};
+use evenflow_base::schema::{Mechanism, Problem, Value, Values};
 use evenflow_base::{Duration, Time};
 
 use crate::Profile;
 
-use super::{Acked, Congestion, Window};
+use super::{Acked, Congestion, Reach, Window};
 
 /// A congestion control: how the window grows and shrinks. It must say how it grows and what a congestion event leaves; the
 /// rest has defaults, those of a control that answers losses and the first mark of a round trip.
@@ -22,6 +22,11 @@ pub trait Control: Clone + std::fmt::Debug + Sized {
     /// What is wrong with it on a stack, its parameters being sound by themselves: a feedback that it needs and does not get.
     fn contradictions(_values: &Values, _profile: &Profile) -> Vec<String> {
         Vec::new()
+    }
+
+    /// How far its parameters let a window go. `weight` is its user's.
+    fn reach(_values: &Values, _weight: &Value) -> Reach {
+        Reach::default()
     }
 
     /// Sets the window with which a connection begins; `window` holds the stack's own.

@@ -7,13 +7,13 @@
 
 use evenflow_base::Duration;
 use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
+    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
 };
 
 use crate::Profile;
 
 use super::newreno::NewReno;
-use super::{Acked, Congestion, Control, Signal, WINDOW, Window};
+use super::{Acked, Congestion, Control, Reach, Signal, WINDOW, Window, most};
 
 /// What an RTT sample is taken for at most (Linux: 3.355443 s, for its arithmetic).
 const LONGEST: Duration = Duration::from_millis(3355);
@@ -126,6 +126,14 @@ impl Control for Illinois {
             credit: 0.0,
             reno: NewReno::of(profile),
         })
+    }
+
+    fn reach(values: &Values, _: &Value) -> Reach {
+        Reach {
+            round: most(values, "alpha_max", 1.0).max(most(values, "alpha_min", 1.0)),
+            from: values.get("window_threshold").map_or(1.0, |least| least.bounds().0),
+            ..Reach::default()
+        }
     }
 
     fn wants_every_ack(&self) -> bool {

@@ -6,14 +6,14 @@
 //! target of 25 ms and whole steps (Sanhaji 2015 used it).
 
 use evenflow_base::schema::{
-    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Values,
+    Deviation, Fallback, Mechanism, Observable, Param, Problem, Range, Room, Type, Value, Values,
 };
 use evenflow_base::{Duration, Time};
 
 use crate::Profile;
 
 use super::newreno::NewReno;
-use super::{Acked, Congestion, Control, Signal, WINDOW, Window};
+use super::{Acked, Congestion, Control, Reach, Signal, WINDOW, Window, most};
 
 /// How much the window changes a round trip, as a share of a packet: (TARGET - queuing_delay) / TARGET (RFC 6817 section
 /// 2.4.2).
@@ -157,6 +157,10 @@ impl Control for Ledbat {
             credit: 0.0,
             reno: NewReno::of(profile),
         })
+    }
+
+    fn reach(values: &Values, _: &Value) -> Reach {
+        Reach { least: most(values, "min_window", 2.0), ..Reach::default() }
     }
 
     fn wants_every_ack(&self) -> bool {
@@ -326,7 +330,6 @@ pub static TABLE: Mechanism = Mechanism {
 
 #[cfg(test)]
 mod tests {
-    use evenflow_base::schema::Value;
 
     use super::*;
 

@@ -3,12 +3,12 @@
 //!
 //! It speaks packets, in real numbers, on any stack. With N = 1 it is NewReno as the stack `ns2` counts.
 
-use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
 
 use crate::Profile;
 use crate::profile::Ecn;
 
-use super::{Acked, Congestion, Control, WINDOW, Window};
+use super::{Acked, Congestion, Control, Reach, WINDOW, Window, largest, most};
 
 /// MulTCP.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,12 @@ impl Control for MulTcp {
             )],
             _ => Vec::new(),
         }
+    }
+
+    /// N packets a round trip; below the threshold two an ACK.
+    fn reach(values: &Values, weight: &Value) -> Reach {
+        let round = most(values, "weight", largest(weight));
+        Reach { ack: if round > 1.0 { 2.0 } else { 1.0 }, round, ..Reach::default() }
     }
 
     /// Whether each mark counts.

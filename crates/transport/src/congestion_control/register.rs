@@ -34,6 +34,16 @@ macro_rules! controls {
             Vec::new()
         }
 
+        /// See [`Control::reach`].
+        pub fn reach(kind: &str, values: &Values, weight: &Value) -> Reach {
+            $(
+                if kind == <$name as Control>::TABLE.kind {
+                    return <$name as Control>::reach(values, weight);
+                }
+            )*
+            Reach::default()
+        }
+
         /// See [`Control::adopt`].
         pub fn adopt(kind: &str, profile: &mut Profile) {
             $(

@@ -4,12 +4,12 @@
 //! Each ACK adds to the window, each mark takes a fixed step off it, and the balance is a rate proportional to the weight:
 //! W = wi wd / p. It speaks packets, in real numbers, on any stack, and needs the mark of each packet.
 
-use evenflow_base::schema::{Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Values};
+use evenflow_base::schema::{Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
 
 use crate::Profile;
 use crate::profile::{Ecn, WindowBase};
 
-use super::{Acked, Congestion, Control, Signal, WINDOW, Window};
+use super::{Acked, Congestion, Control, Reach, Signal, WINDOW, Window, largest, most};
 
 /// The two weights of the window's law.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,6 +90,23 @@ impl Control for Wtp {
                 "wtp answers the mark of each packet and needs ecn = \"per-packet\", not \"{}\"",
                 ecn.word()
             )],
+        }
+    }
+
+    /// An ACK adds gain times the increase weight over the window.
+    fn reach(values: &Values, weight: &Value) -> Reach {
+        let increase = match values.word("form") {
+            "inverse-decrease" => 1.0,
+            "general" => most(values, "increase_weight", 1.0),
+            _ => largest(weight),
+        };
+        Reach {
+            least: most(values, "min_window", 1.0),
+            most: most(values, "max_window", f64::INFINITY),
+            // After a timeout slow start wins back what there was.
+            ack: if values.word("start") == "none" { 0.0 } else { 1.0 },
+            round: most(values, "gain", 1.0) * increase,
+            ..Reach::default()
         }
     }
 
@@ -236,7 +253,6 @@ pub static TABLE: Mechanism = Mechanism {
 
 #[cfg(test)]
 mod tests {
-    use evenflow_base::schema::Value;
     use evenflow_base::{Stream, Time};
 
     use super::*;

@@ -177,7 +177,7 @@ impl Sender {
     pub fn edge(&self, profile: &Profile) -> u64 {
         match &self.flow {
             Some(flow) if flow.edge != UNTOLD => flow.edge,
-            Some(_) => self.una.saturating_add(profile.max_window),
+            Some(_) => self.una.saturating_add(profile.largest_window()),
             None => u64::MAX,
         }
     }
@@ -224,7 +224,7 @@ impl Sender {
             _ if profile.nagle => return 0,
             Some(_) => self.edge(profile),
             None if profile.write.is_none() && profile.buffer() >= profile.max_window => {
-                self.una.saturating_add(profile.max_window)
+                self.una.saturating_add(profile.largest_window())
             }
             None => return 0,
         };

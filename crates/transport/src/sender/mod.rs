@@ -227,7 +227,7 @@ impl Sender {
             },
             timed: Timed::NONE,
             last_sent: Time::ZERO,
-            reach: profile.max_window.min(profile.send_buffer),
+            reach: profile.most_out(),
             flow: None,
             exposed: Sender::exposed(profile),
             counts: Counts::default(),
