@@ -1,38 +1,43 @@
-"""How often does an audit accuse the honest? 10,240 flows; docs/conex.md. Auditors stand in a row and only count."""
+"""How often does an audit accuse the honest? 10,480 flows a stack and kind of credit; docs/conex.md."""
 
 from itertools import product
 from typing import Any
 
 import evenflow as ef
 
-TRIPS, RATES, CREDITS = (10, 30, 100, 300), (0.0001, 0.001, 0.01, 0.03), ("flight", "window", "none")
+STACKS = {"rfc": "newreno", "linux": "cubic", "ns2-linux": "cubic"}
+CREDITS = ("flight", "window", "half-in-slow-start", "none")
 COUNTS = ("sanctioned_flows", "seen_flows", "sanctioned", "arrived")
-AUDITS: dict[str, dict[str, Any]] = {"balance": {}, "balance-late": {"delay": "600 ms"}}
-AUDITS |= {"ratio": {"rule": "ratio", "delay": "600 ms"}, "repeats": {"losses": "retransmissions"}}
-
-
-def scenario(trip: int, rate: float, what: str, window: int, reordered: bool, credit: str) -> ef.Scenario:
+AUDITS: dict[str, dict[str, Any]] = {"balance": {}, "count": {"order": "count"}, "late": {"delay": "600 ms"}}
+AUDITS |= {
+    "ratio": {"rule": "ratio", "delay": "600 ms", "cancelled": "counted"},
+    "repeats": {"losses": "retransmissions"},
+}
+STAGES = {name: {"kind": "auditor", "action": "class", "class": "be", **audit} for name, audit in AUDITS.items()}
+FLOWS = {"users": 80, "traffic": {"kind": "upload", "size": "300 kB", "start": {"uniform": ["0 s", "1 s"]}}}
+BULK = {"users": 20, "traffic": {"kind": "bulk", "start": {"uniform": ["0 s", "1 s"]}}}
+LINES: dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]] = {}
+for what, trip, rate in product(("marks", "losses"), (10, 30, 100, 300), (0.0001, 0.001, 0.01, 0.03)):
     marks = {"kind": "constant-probability", "probability": rate if what == "marks" else 0, "limit": "10000 packets"}
     line = {"rate": "1 Gbit/s", "delay": f"{trip / 2} ms", "queue": marks, "loss": rate if what == "losses" else 0}
-    line |= {"jitter": {"normal": f"{trip / 100} ms", "order": "reorder"}} if reordered else {}
-    stages = {name: {"kind": "auditor", "action": "class", "class": "be", **audit} for name, audit in AUDITS.items()}
-    tcp = {"ecn": "accurate", "initial_window": f"{window} packets", "conex": {"unit": "packets", "credit": credit}}
-    flows = {"kind": "upload", "size": "300 kB", "start": {"uniform": ["0 s", "1 s"]}}
-    honest = {"users": 80, "path": ["line", *stages], "traffic": flows, "tcp": tcp}
-    return ef.Scenario({"duration": "60 s", "links": {"line": line}, "stages": stages, "groups": {"honest": honest}})
+    for where, more in (("", {}), (" reordered", {"jitter": {"normal": f"{trip / 100} ms", "order": "reorder"}})):
+        LINES.setdefault(what + where, []).append(("60 s", line | more, FLOWS))
+for speed, limit in product((20, 100), (60, 100, 400)):
+    red = {"kind": "red", "action": "mark", "limit": f"{limit} packets"}
+    line = {"rate": f"{speed} Mbit/s", "delay": "20 ms", "queue": red}
+    LINES.setdefault("queue (RED)", []).append(("20 s", line, BULK))
 
-
-if __name__ == "__main__":
-    names = ("trip", "rate", "what", "window", "reordered", "credit")
-    grid = list(product(TRIPS, RATES, ("marks", "losses"), (2, 10), (False, True), CREDITS))
-    points = [ef.Point(dict(zip(names, point, strict=True)), scenario(*point)) for point in grid]
-    table = ef.run_study(ef.Study(points, seeds=[1]))
-    print("of 1000 flows, 10000 packets ", *(f"{name:>15}" for name in AUDITS))
-    for credit, (name, values) in product(CREDITS, {"what": ("marks", "losses"), "trip": TRIPS, "rate": RATES}.items()):
-        for value in values:
-            part = table.where({"credit": credit, name: value})
-            cells = []
-            for audit in AUDITS:
-                counts = [sum(run.metric(f"stages.{audit}.{what}") or 0 for run in part) for what in COUNTS]
-                cells.append(f"{1e3 * counts[0] / counts[1]:.2f} {1e4 * counts[2] / counts[3]:7.2f}")
-            print(f"credit {credit:7} {name:>5} {value!s:>8} ", *(f"{cell:>15}" for cell in cells))
+points, names = [], ("stack", "credit", "where")
+for stack, credit, where in product(STACKS, CREDITS, LINES):
+    for n, ((duration, line, group), window) in enumerate(product(LINES[where], (2, 10))):
+        tcp = {"stack": stack, "congestion_control": STACKS[stack], "initial_window": f"{window} packets"}
+        tcp |= {"ecn": "accurate", "conex": {"unit": "packets", "credit": credit}}
+        honest = {"honest": group | {"path": ["line", *STAGES], "tcp": tcp}}
+        document = {"duration": duration, "links": {"line": line}, "stages": STAGES, "groups": honest}
+        points.append(ef.Point({"stack": stack, "credit": credit, "where": where, "n": n}, ef.Scenario(document)))
+table = ef.run_study(ef.Study(points, seeds=[1]))
+print("of 1000 flows, 10000 packets                   ", *(f"{name:>15}" for name in AUDITS))
+for row in product(STACKS, CREDITS, LINES):
+    part = table.where(dict(zip(names, row, strict=True)))
+    of = [[sum(run.metric(f"stages.{audit}.{count}") or 0 for run in part) for count in COUNTS] for audit in AUDITS]
+    print("{:9} {:18} {:18}".format(*row), *(f"{1e3 * n[0] / n[1]:7.2f} {1e4 * n[2] / n[3]:7.2f}" for n in of))

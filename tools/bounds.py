@@ -4,7 +4,8 @@
 
 Each end gets a virtual environment in target/bounds. `lowest` installs exactly the versions after `>=`; what these
 need in turn is as new as they allow. `--licences` lists the licences of what is installed at the newest end, and asks
-pip-audit for advisories where it can be had.
+pip-audit for advisories where it can be had, and cargo-audit or cargo-deny for those of the crates where it is
+installed.
 """
 
 from __future__ import annotations
@@ -94,26 +95,50 @@ for d in sorted(m.distributions(), key=lambda d: d.name.lower()):
         odd += [" ".join(map(str, c)) for c in strange]
         for c in strange:
             print("not known to be permissive:", *c)
+    bad = crate_advisories()
     audit = subprocess.run(
         [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "pip-audit"], capture_output=True
     )
     if audit.returncode:
-        print("advisories: not checked, pip-audit cannot be had here")
-        return 1 if odd else 0
+        print("advisories of Python packages: not checked, pip-audit cannot be had here")
+        return 1 if odd or bad else 0
     asked = subprocess.run(
         [python, "-m", "pip_audit", "--skip-editable", "--progress-spinner=off", "--timeout=20"],
         capture_output=True,
         text=True,
     )
     if "No known vulnerabilities" in asked.stdout + asked.stderr:
-        print("advisories: none known to pip-audit")
+        print("advisories of Python packages: none known to pip-audit")
     elif asked.stdout.startswith("Name"):
-        print("advisories:", asked.stdout, sep="\n")
+        print("advisories of Python packages:", asked.stdout, sep="\n")
         return 1
     else:
         why = (asked.stderr.strip().splitlines() or ["no answer"])[-1]
-        print(f"advisories: not checked, the database cannot be reached ({why[:160]})")
-    return 1 if odd else 0
+        print(f"advisories of Python packages: not checked, the database cannot be reached ({why[:160]})")
+    return 1 if odd or bad else 0
+
+
+CRATE_ADVISERS = (("cargo-audit", ["audit"]), ("cargo-deny", ["deny", "check", "advisories"]))
+
+
+def crate_advisories() -> bool:
+    """Print what is known against the crates of Cargo.lock; True if something is."""
+    for tool, words in CRATE_ADVISERS:
+        if shutil.which(tool) is None:
+            continue
+        asked = subprocess.run(["cargo", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+        said = asked.stdout + asked.stderr
+        if asked.returncode == 0:
+            print(f"advisories of crates: none known to {tool}")
+            return False
+        if re.search(r"RUSTSEC-\d{4}-\d{4}", said):
+            print("advisories of crates:", said, sep="\n")
+            return True
+        why = (said.strip().splitlines() or ["no answer"])[-1]
+        print(f"advisories of crates: not checked, {tool} cannot reach its database ({why[:160]})")
+        return False
+    print("advisories of crates: not checked, cargo-audit is not here (cargo install cargo-audit)")
+    return False
 
 
 def main() -> int:

@@ -26,7 +26,9 @@ sys.path.insert(0, str(ROOT / "benches"))
 
 import applications  # noqa: E402
 import aqm  # noqa: E402
+import conex_flows  # noqa: E402
 import conex_ground  # noqa: E402
+import conex_laws  # noqa: E402
 import flows as short_flows  # noqa: E402
 import laws  # noqa: E402
 import linux  # noqa: E402
@@ -39,6 +41,7 @@ import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import players  # noqa: E402
 import policing  # noqa: E402
+import reecn  # noqa: E402
 import shapers  # noqa: E402
 import theory  # noqa: E402
 import wtp  # noqa: E402
@@ -405,9 +408,12 @@ ALONE = {
     "wtp": "ns-2",
     "flows": "ns-2",
     "conex": "ns-2",
+    "conex-flows": "ns-2",
+    "reecn": "ns-2",
     "queues": THEORY,
     "laws": THEORY,
     "applications": THEORY,
+    "conex-laws": THEORY,
     **dict.fromkeys(("linux", "windows", "dialogues", "chunks", "shapers", "changes", "policing", "tunnels"), "Linux"),
     "players": PLAYERS,
 }
@@ -417,10 +423,13 @@ PARTS = (
     *COMPARISONS,
     "wtp",
     "conex",
+    "conex-flows",
+    "reecn",
     "flows",
     "queues",
     "laws",
     "applications",
+    "conex-laws",
     "aqm",
     "linux",
     "windows",
@@ -531,6 +540,51 @@ class Validation:
                 records = ours(case.scenario, self.our_seeds[: conex_ground.OUR_SEEDS])
                 mine = [conex_ground.metrics_of_ours(record) for record in records]
                 yield from self.rows(conex_ground.NAME, case.label, peer.name, theirs, mine, conex_ground.OF)
+
+    def conex_flows(self) -> Iterator[Row]:
+        """Sanhaji's figure 20 without a policer, beside ns-2's Agent/TCP/Linux."""
+        for peer, seeds in self.peers:
+            if not isinstance(peer, peers.Ns2):
+                continue
+            for point in conex_flows.points():
+                say(f"{conex_flows.NAME} {point.label}")
+                theirs = conex_flows.runs_of_ns2(peer, point, seeds, fresh=self.fresh)
+                records = ours(point.scenario, self.our_seeds[: conex_flows.OUR_SEEDS])
+                mine = [conex_flows.metrics_of_ours(record) for record in records]
+                yield from self.rows(conex_flows.NAME, point.label, peer.name, theirs, mine, conex_flows.OF)
+
+    def reecn(self) -> Iterator[Row]:
+        """Zhang's network without re-ECN, beside ns-2's Reno, NewReno and SACK; one flow beside the laws as well."""
+        for peer, seeds in self.peers:
+            if not isinstance(peer, peers.Ns2):
+                continue
+            for case in reecn.points():
+                say(f"{reecn.NAME} {case.label}")
+                found = reecn.runs_of_ns2(peer, case.scenario, seeds, fresh=self.fresh)
+                records = ours(case.scenario, self.our_seeds[: reecn.OUR_SEEDS])
+                theirs, mine = map(reecn.metrics_of_ns2, found), map(reecn.metrics_of_ours, records)
+                yield from self.rows(reecn.NAME, case.label, peer.name, list(theirs), list(mine), case.of)
+            for alone in reecn.alone():
+                say(f"{reecn.WINDOW} {alone.label}")
+                found = reecn.runs_of_ns2(peer, alone.scenario, seeds, fresh=self.fresh)
+                records = ours(alone.scenario, self.our_seeds[: reecn.OUR_SEEDS])
+                mine = [reecn.window_of_ours(record) for record in records]
+                theirs = [reecn.window_of_ns2(record) for record in found]
+                yield from self.rows(reecn.WINDOW, alone.label, peer.name, theirs, mine, alone.of)
+                if THEORY in self.against:
+                    yield self.explained(
+                        Row(
+                            reecn.WINDOW,
+                            alone.label,
+                            reecn.SENT,
+                            THEORY,
+                            alone.law.interval,
+                            intervals(mine)[reecn.SENT],
+                            alone.of,
+                            source=alone.source,
+                            bracket=alone.law,
+                        )
+                    )
 
     def linux(self) -> Iterator[Row]:
         """The profile `linux` beside the TCP of the kernel this runs on."""
@@ -748,6 +802,10 @@ class Validation:
     def applications(self) -> Iterator[Row]:
         """Pings, and users who wait, against their formulas."""
         yield from self.law_rows(applications.all_laws())
+
+    def conex_laws(self) -> Iterator[Row]:
+        """What congestion policers let pass, and what short flows meet, against their formulas."""
+        yield from self.law_rows(conex_laws.all_laws())
 
     def law_rows(self, found: Iterable[laws.Law]) -> Iterator[Row]:
         """A row for each law."""
@@ -997,6 +1055,9 @@ def main() -> None:
             "windows": validation.windows,
             "wtp": validation.wtp,
             "conex": validation.conex,
+            "conex-flows": validation.conex_flows,
+            "conex-laws": validation.conex_laws,
+            "reecn": validation.reecn,
         }
         made = own.get(part, simulators)
         rows += made()

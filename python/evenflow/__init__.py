@@ -11,6 +11,8 @@ Four nouns: a `Scenario` is data; a run of it with a seed gives a `Record`; a `S
 
 from __future__ import annotations
 
+from . import interrupts  # isort: skip  # noqa: F401  (first: after it Ctrl-C leaves no traceback)
+
 import importlib
 from collections.abc import Mapping
 from pathlib import Path

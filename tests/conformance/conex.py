@@ -9,7 +9,7 @@ Nothing of Evenflow is used here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -146,6 +146,19 @@ class Event:
     amounts: dict[str, Fraction]
 
 
+@dataclass
+class Cell:
+    """Bytes below the highest number that have not come, or have come again; with timestamps."""
+
+    first: int
+    end: int
+    since: int  # when the first segment from beyond it came
+    clock: int  # and what that showed
+    beyond: int = 0  # segments that have come from beyond it
+    before_all: bool = False  # below the first segment of all: perhaps it was never missing
+    paid: tuple[int, Fraction] | None = None  # it was sent again, which was counted then and as so much
+
+
 class Flow:
     """All that an auditor has seen of a flow."""
 
@@ -157,6 +170,7 @@ class Flow:
         self.p = self.x = Fraction(0)
         self.last = 0
         self.lost_before: set[tuple[int, int]] = set()
+        self.cells: list[Cell] = []  # with timestamps: what is missing, or was sent again
 
     def total(self, kind: str, until: int | None = None) -> Fraction:
         due = (e for e in self.events if until is None or e.at <= until)
@@ -190,9 +204,14 @@ class Auditor:
     delay: int = 0
     losses: str = "gaps"
     reordering: int = 3
+    order: str = "timestamps"
+    reordering_window: int = SECOND // 10
+    repair: int = 3 * SECOND
+    own_drops: str = "free"
     strangers: str = "own"
     encoding: str = "ipv4"
     weight: Fraction = Fraction(1, 100)
+    cancelled: str = "left-out"
     idle: int = 60 * SECOND
 
     def __post_init__(self) -> None:
@@ -224,6 +243,59 @@ class Auditor:
         packets = -(-lost // flow.mss)
         return Fraction(lost + packets * (size - payload) if self.bytes else packets)
 
+    def by_clock(
+        self, flow: Flow, now: int, first: int, payload: int, size: int, clock: int
+    ) -> tuple[Fraction, list[tuple[int, Fraction]]]:
+        """What is lost, and what of earlier losses was none: when it was counted, and as how much.
+
+        An original was sent before whatever overtook it, so its clock shows no more; what shows more was sent again.
+        Nobody is late by more than the window. What nobody has sent again after so long is lost all the same.
+        """
+        end, one = first + payload, Fraction(size if self.bytes else 1)
+        flow.mss = max(flow.mss, payload)
+        begun, top = bool(flow.arrived), max((e for _, e in flow.arrived), default=first)
+        flow.arrived.append((first, end))
+        if not begun:
+            flow.cells += [Cell(0, first, now, clock, before_all=True)] if first else []
+        elif first > top:
+            flow.cells.append(Cell(top, first, now, clock))
+        touched = [cell for cell in flow.cells if cell.first < end and first < cell.end] if first < top else []
+        repaired, back, original = [], [], False
+        for cell in touched:
+            newer = clock > cell.clock or now - cell.since > self.reordering_window
+            if cell.paid:
+                if not newer and first <= cell.first and cell.end <= end:
+                    flow.cells.remove(cell)
+                    back.append(cell.paid)
+                    original = True
+                continue
+            flow.cells.remove(cell)
+            for a, b in ((cell.first, first), (end, cell.end)):
+                if a < b:
+                    flow.cells.append(replace(cell, first=a, end=b))
+            if newer:
+                paid = (now, one)
+                repaired.append(replace(cell, first=max(first, cell.first), end=min(end, cell.end), paid=paid))
+            else:
+                original = True
+        flow.cells += repaired if len(repaired) == 1 else []
+        again = end <= top and begun and (bool(repaired) or not original)
+        for cell in flow.cells:
+            cell.beyond += first >= cell.end
+        gone = [c for c in flow.cells if self.is_over(c, now)]
+        flow.cells = [c for c in flow.cells if c not in gone]
+        missing = sum(c.end - c.first for c in gone if not c.before_all and not c.paid)
+        if self.losses == "retransmissions":
+            return one if again else Fraction(0), back
+        packets = -(-missing // flow.mss)
+        silent = Fraction(missing + packets * (size - payload) if self.bytes else packets)
+        return silent + (one if repaired else 0), back
+
+    def is_over(self, cell: Cell, now: int) -> bool:
+        if cell.before_all or cell.paid:
+            return now - cell.since >= self.reordering_window
+        return cell.beyond >= self.reordering and now - cell.since >= self.repair
+
     def gaps(self, flow: Flow) -> list[tuple[int, int]]:
         return flow.missing(0)
 
@@ -239,7 +311,16 @@ class Auditor:
         return flow.total("C") - owed
 
     def arrive(
-        self, now: int, number: int, size: int, payload: int, first: int, code: tuple[str, bool], bits: str, draw: Draw
+        self,
+        now: int,
+        number: int,
+        size: int,
+        payload: int,
+        first: int,
+        code: tuple[str, bool],
+        bits: str,
+        draw: Draw,
+        clock: int = 0,
     ) -> tuple[str, Fraction | None]:
         """The verdict (pass, sanction) and the balance of the flow afterwards."""
         read = self.said(code, bits)
@@ -257,19 +338,33 @@ class Auditor:
         seen = dict.fromkeys(says, amount)
         if marked and self.audit != "loss":
             seen["mark"] = amount
+        none = Fraction(0)
         if self.audit != "ecn" and key != -1:
-            lost = self.losses_of(flow, first, payload, size)
+            back: list[tuple[int, Fraction]] = []
+            if self.order == "count":
+                lost = self.losses_of(flow, first, payload, size)
+            else:
+                lost, back = self.by_clock(flow, now, first, payload, size, clock)
             if lost:
                 seen["loss"] = lost
+            none = sum((much for _, much in back), Fraction(0))
+            for when, much in back:  # it never was one
+                past = next(event for event in flow.events if event.at == when and "loss" in event.amounts)
+                past.amounts["loss"] -= much
         flow.events.append(Event(now, seen))
         reports = amount * len(says & {"L", "E"})
         flow.credit = max(flow.credit + (amount if "C" in says else 0) - reports, Fraction(0))
-        congestion = seen.get("mark", Fraction(0)) + seen.get("loss", Fraction(0))
-        flow.p += self.weight * (congestion - flow.p)
-        flow.x += self.weight * (reports - flow.x)
+        marks, losses = seen.get("mark", Fraction(0)), seen.get("loss", Fraction(0)) - none
+        echoes = {"L", "E"} & says
+        if self.cancelled == "left-out" and marks and "E" in says:
+            marks, echoes = Fraction(0), echoes - {"E"}
+        flow.p += self.weight * (marks + losses - flow.p)
+        flow.x += self.weight * (amount * len(echoes) - flow.x)
         balance = self.balance(flow, now)
         share = self.of_balance(balance, says, marked) if self.rule == "balance" else self.of_ratio(flow, now, says)
         picked = share >= 1 or (share > 0 and draw() < share)
+        if picked and self.own_drops == "counted":
+            flow.events.append(Event(now, {"loss": amount}))
         return ("sanction" if picked else "pass"), balance
 
     def of_balance(self, balance: Fraction, says: set[str], marked: bool) -> Fraction:
@@ -296,7 +391,12 @@ class Auditor:
 
 
 EXACT = ("allowance", "limit", "weight")
-RENAMED = {"delay": "delay_ns", "idle": "idle_ns"}
+RENAMED = {
+    "delay": "delay_ns",
+    "idle": "idle_ns",
+    "reordering_window": "reordering_window_ns",
+    "repair": "repair_ns",
+}
 
 
 @dataclass
@@ -316,6 +416,9 @@ class Traffic:
     any_code: float = 0.0
     pause: int = 0
     count: int = 220
+    repaired: float = 0.0  # of what is lost: sent again
+    needless: float = 0.0  # of what is overtaken: sent again all the same
+    old_clock: float = 0.0  # of what is sent again: shows the clock of its original
 
 
 def auditor(name: str, about: str, draws: Any, traffic: Traffic, **lines: Any) -> tuple[str, str]:
@@ -329,19 +432,22 @@ def auditor(name: str, about: str, draws: Any, traffic: Traffic, **lines: Any) -
     flows = range(traffic.flows)
     sent, owed = [0 for _ in flows], [0.0 for _ in flows]
     waiting: list[list[Any]] = []
+    unrepaired: list[tuple[int, tuple[Any, ...]]] = []
+    clocks = auditor.order == "timestamps"
     at = 0
 
     def draw() -> Fraction:
         used.append(own())
         return Fraction(str(used[-1]))
 
-    def deliver(flow: int, payload: int, first: int, code: tuple[str, bool], says: str) -> None:
-        verdict, balance = auditor.arrive(at, flow, payload + 52, payload, first, code, says, draw)
+    def deliver(flow: int, payload: int, first: int, code: tuple[str, bool], says: str, clock: int = 0) -> None:
+        verdict, balance = auditor.arrive(at, flow, payload + 52, payload, first, code, says, draw, clock)
         event = {"event": "arrive", "at_ns": at, "flow": flow, "bytes": payload + 52, "payload": payload, "seq": first}
         expect: dict[str, Any] = {"verdict": verdict, "draws": len(used)}
         if balance is not None:
             expect["balance"] = float(balance)
-        more = {"bits": says} if bits else {}
+        more: dict[str, Any] = {"bits": says} if bits else {}
+        more |= {"stamp": clock} if clocks else {}
         events.append({**event, "ecn": code[0], "re": code[1], **more, "expect": expect})
 
     for number in range(traffic.count):
@@ -350,8 +456,12 @@ def auditor(name: str, about: str, draws: Any, traffic: Traffic, **lines: Any) -
             at += traffic.pause
         flow = int(own() * traffic.flows)
         payload = (1448, 1448, 1448, 500)[int(own() * 4)]
-        first = sent[flow]
-        if own() < traffic.again and first > 20_000:
+        first, clock, repairs = sent[flow], at // 1_000_000, False
+        if clocks and unrepaired and unrepaired[0][0] <= number:
+            _, (flow, payload, first, old) = unrepaired.pop(0)
+            repairs = True
+            clock = old if own() < traffic.old_clock else clock
+        elif own() < traffic.again and first > 20_000:
             first -= 1448 * (1 + int(own() * 9))
         else:
             sent[flow] += payload
@@ -366,12 +476,16 @@ def auditor(name: str, about: str, draws: Any, traffic: Traffic, **lines: Any) -
             code, says = CODES[int(own() * 8)], ""
         if own() < traffic.lost:
             owed[flow] += own() < traffic.declared
+            if clocks and own() < traffic.repaired:
+                unrepaired.append((number + 6 + int(own() * 12), (flow, payload, first, clock)))
             continue
         if own() < traffic.marked and code[0] != "not-ect":
             code = ("ce", code[1])
             owed[flow] += own() < traffic.declared
-        packet = (flow, payload, first, code, says)
-        if own() < traffic.overtaken:
+        packet = (flow, payload, first, code, says, *([clock] if clocks else []))
+        if not repairs and own() < traffic.overtaken:
+            if clocks and own() < traffic.needless:
+                unrepaired.insert(0, (number + 1, (flow, payload, first, clock)))
             waiting.append([1 + int(own() * 5), packet])
             continue
         deliver(*packet)
@@ -469,7 +583,8 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     ms = SECOND // 1000
     both = Traffic(declared=0.2, marked=0.1, credit=0.02)
     reordered = Traffic(overtaken=0.08, lost=0.1, declared=0.1, credit=0.02)
-    yield auditor("balance", "The rule balance, marks and losses.", draws(230), both, limit=8, allowance=2)
+    count: dict[str, Any] = {"order": "count"}  # they have no timestamps
+    yield auditor("balance", "The rule balance, marks and losses.", draws(230), both, limit=8, allowance=2, **count)
     yield auditor(
         "balance-late",
         "Reports may be late; packets are overtaken.",
@@ -478,11 +593,21 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         delay=80 * ms,
         limit=6,
         allowance=1,
+        **count,
     )
     yield auditor(
-        "balance-ecn", "Marks alone, no allowance.", draws(232), Traffic(marked=0.15), audit="ecn", limit=4, allowance=0
+        "balance-ecn",
+        "Marks alone, no allowance.",
+        draws(232),
+        Traffic(marked=0.15),
+        audit="ecn",
+        limit=4,
+        allowance=0,
+        **count,
     )
-    yield auditor("balance-loss", "Losses alone, by gaps.", draws(233), reordered, audit="loss", limit=5, allowance=1)
+    yield auditor(
+        "balance-loss", "Losses alone, by gaps.", draws(233), reordered, audit="loss", limit=5, allowance=1, **count
+    )
     yield auditor(
         "balance-again",
         "Losses alone, by what comes again.",
@@ -493,6 +618,7 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         limit=12,
         allowance=2,
         reordering=2,
+        **count,
     )
     yield auditor(
         "balance-bytes",
@@ -502,6 +628,7 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         limit=9_000,
         allowance=1_500,
         delay=20 * ms,
+        **count,
     )
     yield auditor(
         "balance-ipv6",
@@ -511,6 +638,7 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         encoding="ipv6",
         limit=6,
         allowance=1,
+        **count,
     )
     yield auditor(
         "balance-strangers",
@@ -520,9 +648,16 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         strangers="together",
         limit=9,
         allowance=2,
+        **count,
     )
     yield auditor(
-        "balance-codes", "All eight codepoints.", draws(238), Traffic(any_code=0.3, marked=0.1), limit=6, allowance=1
+        "balance-codes",
+        "All eight codepoints.",
+        draws(238),
+        Traffic(any_code=0.3, marked=0.1),
+        limit=6,
+        allowance=1,
+        **count,
     )
     yield auditor(
         "balance-idle",
@@ -531,6 +666,7 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         Traffic(pause=61 * SECOND, marked=0.12),
         limit=6,
         allowance=1,
+        **count,
     )
     yield auditor(
         "ratio",
@@ -540,7 +676,9 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         rule="ratio",
         delay=60 * ms,
         weight=0.1,
+        cancelled="counted",
         allowance=0,
+        **count,
     )
     yield auditor(
         "ratio-ipv6",
@@ -550,8 +688,10 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         rule="ratio",
         delay=60 * ms,
         weight=0.05,
+        cancelled="counted",
         allowance=1,
         encoding="ipv6",
+        **count,
     )
     yield auditor(
         "ratio-bytes",
@@ -562,5 +702,105 @@ def conex(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         audit="ecn",
         delay=40 * ms,
         weight=0.05,
+        cancelled="counted",
         allowance=1_500,
+        **count,
     )
+    yield auditor(
+        "ratio-left-out",
+        "The rule ratio as it is by default: reports that met a mark are in neither average.",
+        draws(243),
+        Traffic(marked=0.25, lost=0.02, declared=0.7, credit=0.1),
+        rule="ratio",
+        delay=60 * ms,
+        weight=0.1,
+        allowance=0,
+        **count,
+    )
+    repaired = Traffic(overtaken=0.15, lost=0.1, repaired=0.7, needless=0.4, again=0.02, declared=0.15, credit=0.02)
+    clock: dict[str, Any] = {"order": "timestamps", "reordering_window": 15 * ms, "repair": 90 * ms}
+    yield auditor(
+        "timestamps", "Losses alone, by timestamps.", draws(243), repaired, audit="loss", limit=6, allowance=1, **clock
+    )
+    yield auditor(
+        "timestamps-again",
+        "What comes again, by timestamps; some show the clock of their originals.",
+        draws(244),
+        replace(repaired, old_clock=0.5, again=0.1, credit=0.05),
+        audit="loss",
+        losses="retransmissions",
+        limit=6,
+        allowance=1,
+        **clock,
+    )
+    yield auditor(
+        "timestamps-bytes",
+        "Marks and losses in bytes, by timestamps; reports may be late, and so may what takes a loss back.",
+        draws(245),
+        replace(repaired, unit="bytes", marked=0.05, flows=2),
+        limit=9_000,
+        allowance=1_500,
+        delay=30 * ms,
+        reordering=1,
+        **clock,
+    )
+    yield auditor(
+        "timestamps-ratio",
+        "The rule ratio, with bits, by timestamps.",
+        draws(246),
+        replace(repaired, marked=0.05, credit=0.15),
+        rule="ratio",
+        delay=60 * ms,
+        weight=0.05,
+        cancelled="counted",
+        allowance=1,
+        encoding="ipv6",
+        **clock,
+    )
+    yield auditor(
+        "own-drops",
+        "What it drops counts as lost.",
+        draws(247),
+        replace(repaired, marked=0.1, declared=0.7, credit=0.04),
+        limit=6,
+        allowance=1,
+        own_drops="counted",
+        **clock,
+    )
+    yield by_hand()
+
+
+def by_hand() -> tuple[str, str]:
+    """Worked out on paper: five segments of 1000 bytes, sent 1 ms apart, and what may become of the second.
+
+    Every flow but the last gives a credit with its first segment: its balance is 1 as long as nothing is lost.
+    """
+    ms = SECOND // 1000
+    stories: tuple[tuple[tuple[int, int, int, int], ...], ...] = (
+        # flow 0: the second comes last, with the clock of 2 ms: late, not lost
+        ((11, 0, 1, 1), (13, 2, 3, 1), (14, 3, 4, 1), (15, 4, 5, 1), (16, 1, 2, 1)),
+        # flow 1: it comes last, with a clock that is later than that of the third: it was lost
+        ((11, 0, 1, 1), (13, 2, 3, 1), (14, 3, 4, 1), (15, 4, 5, 1), (33, 1, 20, 0)),
+        # flow 2: it was sent again needlessly, and the original comes after all
+        ((11, 0, 1, 1), (13, 2, 3, 1), (14, 3, 4, 1), (33, 1, 20, 0), (34, 1, 2, 1)),
+        # flow 3: it comes with its old clock, but 101 ms after the third: nobody is so late
+        ((11, 0, 1, 1), (13, 2, 3, 1), (14, 3, 4, 1), (15, 4, 5, 1), (114, 1, 2, 0)),
+        # flow 4: it never comes; 3 s after the third it is lost, and what comes then changes nothing
+        ((11, 0, 1, 1), (13, 2, 3, 1), (3012, 3, 3000, 1), (3013, 4, 3001, 0), (3014, 1, 3002, 0)),
+        # flow 5: the first to come is the second; what was sent before it is late, not lost
+        ((12, 1, 2, 1), (13, 0, 1, 1), (14, 2, 3, 1), (15, 3, 4, 1), (16, 4, 5, 1)),
+        # flow 6: a clock that wraps: 2 is later than 2^32 - 3
+        ((11, 0, 2**32 - 5, 1), (13, 2, 2**32 - 3, 1), (14, 3, 2**32 - 2, 1), (15, 4, 2**32 - 1, 1), (33, 1, 2, 0)),
+        # flow 7: ten never come, and 10 is the limit
+        ((11, 0, 1, 0), (13, 11, 3, 0), (14, 12, 4, 0), (3013, 13, 3001, -10)),
+    )
+    arrivals = sorted((at, flow, n) for flow, story in enumerate(stories) for n, (at, *_) in enumerate(story))
+    events = []
+    for at, flow, n in arrivals:
+        _, segment, clock, balance = stories[flow][n]
+        event = {"event": "arrive", "at_ns": at * ms, "flow": flow, "bytes": 1052, "payload": 1000}
+        code = CREDIT if n == 0 and flow != 7 else NOT_MARKED
+        expect = {"verdict": "sanction" if balance == -10 else "pass", "draws": 0, "balance": float(balance)}
+        events.append({**event, "seq": 1000 * segment, "ecn": code[0], "re": code[1], "stamp": clock, "expect": expect})
+    about = "Worked out on paper: late, sent again, both, too late, never, before the first, a clock that wraps."
+    return write("auditor", "timestamps-by-hand", about, {"unit": "packets", "audit": "loss", "draws": []}, events)

@@ -17,12 +17,6 @@ LADDER = (248_000, 456_000, 928_000, 1_632_000, 4_256_000)
 Dice = Callable[[], float]
 
 
-def certain(left: Fraction, right: Fraction) -> bool:
-    """Whether left is at most right; the two must be further apart than a computer's real numbers can err."""
-    assert abs(left - right) > Fraction(1, 10**9) * right, "hangs on the last digits"
-    return left <= right
-
-
 @dataclass(frozen=True)
 class Line:
     """What all sessions get together, bit/s; the levels of the videos, or none: equal shares."""
@@ -37,17 +31,15 @@ class Line:
         Never more than there is: equal shares where not even the lowest level of all fits.
         """
         costs = [self.margin * bitrate for bitrate in self.ladder]
-        if not costs or not certain(costs[0] * count, Fraction(self.capacity)):
+        if not costs or costs[0] * count > self.capacity:
             return [Fraction(self.capacity, count)] * count
-        fair = max([k for k, cost in enumerate(costs) if certain(cost, Fraction(self.capacity, count))], default=0)
+        fair = max(k for k, cost in enumerate(costs) if cost * count <= self.capacity)
         levels, before = [fair] * count, None
         while levels != before:
             before = list(levels)
             for n in range(count):
                 higher = [*levels[:n], levels[n] + 1, *levels[n + 1 :]]
-                if higher[n] < len(costs) and certain(
-                    sum((costs[k] for k in higher), Fraction()), Fraction(self.capacity)
-                ):
+                if higher[n] < len(costs) and sum(costs[k] for k in higher) <= self.capacity:
                     levels = higher
         return [costs[k] for k in levels]
 
@@ -309,10 +301,22 @@ def gateways(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     yield manager(
         "narrow", "1 Mbit/s: not even the lowest level of all fits.", draws(905).next, Line(1_000_000, LADDER), users=6
     )
+    yield manager(
+        "exact", "6476.8 kbit/s: levels 4 and 3 fit to the last bit.", draws(907).next, Line(6_476_800, LADDER)
+    )
+    yield manager("exact-one", "1795.2 kbit/s: level 3 fits to the last bit.", draws(908).next, Line(1_795_200, LADDER))
+    yield manager(
+        "exact-all",
+        "3 Mbit/s and 1.25: any number of sessions up to six fills the line to the last bit.",
+        draws(909).next,
+        Line(3_000_000, (400_000, 600_000, 1_200_000, 2_400_000), Fraction(5, 4)),
+        users=6,
+    )
     yield manager("silence", "Sessions that say nothing for 5 s end.", draws(906).next, home, idle=5)
     yield tuner("handshake", "The handshake's round trip.", draws(911).next, home, by="handshake")
     yield tuner("request", "From a request to the ACK of its answer.", draws(912).next, home)
     yield tuner("timestamps", "By the server's timestamps, in ticks of 4 ms.", draws(913).next, home, by="timestamps")
+    yield tuner("exact", "6476.8 kbit/s: levels 4 and 3 fit to the last bit.", draws(919).next, Line(6_476_800, LADDER))
     yield tuner("equal", "Equal shares of 8 Mbit/s.", draws(914).next, Line(8_000_000))
     yield tuner("floor", "Whole segments, down.", draws(915).next, other, rounding="floor")
     yield tuner("nearest", "Whole segments.", draws(926).next, other, rounding="nearest")

@@ -26,6 +26,7 @@ from reecn import reecn
 from shapers import shapers
 from stages import stages
 from viewers import fetchers, viewers
+from wire import wire
 
 HERE = Path(__file__).resolve().parent
 RATE = 10_000_000
@@ -1203,6 +1204,7 @@ def main() -> None:
         *fetchers(Draws),
         *reecn(Draws),
         *gateways(Draws),
+        *wire(Draws),
     ]
     for name, text in [*red(), *others(), *delays(), *more]:
         path = HERE / name

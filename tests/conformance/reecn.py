@@ -370,6 +370,75 @@ def droppers(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
         yield write("dropper", name, "Three flows: honest, silent, half.", head | {"draws": used}, events)
 
 
+DROP_FIRST = {
+    ("not-ect", False): 1,
+    ("ect0", False): 2,
+    ("ect0", True): 2,
+    RECT: 3,
+    CANCELLED: 3,
+    NEGATIVE: 3,
+    FNE: 4,
+    RE_ECHO: 5,
+}
+"""Section 5.3, table 5; 4 and 5 "may merge", and here do not."""
+
+
+def preferences(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
+    """Packets of every code at a queue of any length: preference k from k steps on, the last at the limit alone."""
+    for number, (name, step, limit) in enumerate((("ten", 10, 60), ("three", 3, 12)), start=360):
+        dice: Callable[[], float] = draws(number).next
+        head: dict[str, Any] = {"link": {"rate_bps": 10_000_000, "delay_ns": 0}, "draws": []}
+        head["parameters"] = {"step": f"{step} packets"}
+        events, at = [], 0
+        for _ in range(240):
+            at += 1 + int(800_000 * dice())
+            code = list(DROP_FIRST)[int(dice() * 8)]
+            # Often just below or at a threshold.
+            waiting = min(limit, max(0, step * int(dice() * 6) - int(dice() * 2) + (dice() < 0.3) * int(dice() * step)))
+            full = waiting == limit
+            early = DROP_FIRST[code] < 5 and waiting >= DROP_FIRST[code] * step
+            reason = "limit" if full else "early" if early else None
+            expect = {"verdict": "drop" if reason else "accept", "reason": reason, "draws": 0}
+            event: dict[str, Any] = {"event": "arrive", "at_ns": at, "bytes": 1000, "ecn": code[0], "re": code[1]}
+            event |= {"waiting_packets": waiting, "waiting_bytes": 1000 * waiting, "full": full, "expect": expect}
+            events.append(event)
+        about = "Every code at a queue of any length; the order of drops."
+        path, text = write("drop-preference", name, about, head, events)
+        yield path, text.replace('"stage"', '"rule"', 1)
+
+
+def meters(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
+    """What a meter says after each packet, from all that have come (section 3 and appendix A of the draft)."""
+    for number, name, marks in ((370, "few-marks", 0.03), (371, "many-marks", 0.5)):
+        dice: Callable[[], float] = draws(number).next
+        came: list[tuple[int, tuple[str, bool]]] = []
+        events = []
+        for n in range(150):
+            code = RE_ECHO if dice() < 0.1 else RECT
+            if dice() < marks:
+                code = CANCELLED if code == RE_ECHO else NEGATIVE
+            if n < 3 or dice() < 0.08:
+                code = (FNE, *LEGACY)[int(dice() * 4)]
+            came.append((40 + int(dice() * 1460), code))
+            octets = {c: sum(size for size, other in came if other == c) for c in WORTH}
+            all_but_credit = sum(octets.values()) - octets[FNE]
+            path = Fraction(octets[RE_ECHO] + octets[CANCELLED], all_but_credit) if all_but_credit else None
+            behind = Fraction(octets[CANCELLED] + octets[NEGATIVE], all_but_credit) if all_but_credit else None
+            ahead = None if path is None or behind in (None, 1) else 1 - (1 - path) / (1 - behind)
+            expect = {
+                "worth": sum(WORTH[c] * total for c, total in octets.items()),
+                "balance": octets[RE_ECHO] - octets[NEGATIVE],
+                "path_congestion": None if path is None else float(path),
+                "upstream_congestion": None if behind is None else float(behind),
+                "downstream_congestion": None if ahead is None else float(ahead),
+                "congestion_volume": octets[RE_ECHO] + octets[CANCELLED],
+                "marked_volume": octets[CANCELLED] + octets[NEGATIVE],
+                "others": sum(c not in WORTH for _, c in came),
+            }
+            events.append({"bytes": came[-1][0], "ecn": code[0], "re": code[1], "expect": expect})
+        yield write("congestion-meter", name, "Every code, one packet after another.", {}, events)
+
+
 def eecn(name: str, about: str, draws: Any, fne_is_ect: bool, train: int, count: int = 260) -> tuple[str, str]:
     """A sender, a queue that marks, a receiver that counts, ACKs of which trains are lost; losses and pauses.
 
@@ -678,3 +747,5 @@ def reecn(draws: Callable[[int], Any]) -> Iterator[tuple[str, str]]:
     yield from policers(draws)
     yield from droppers(draws)
     yield from senders(draws)
+    yield from preferences(draws)
+    yield from meters(draws)

@@ -35,6 +35,14 @@ ELSEWHERE = {"peer", "controls", "arrivals", "share", "trace", "title", "sweep",
 """Keys whose values name other places: set by hand, or not at all."""
 
 
+PAIRS = (
+    ("tunnel-ingress", "tunnel-egress"),
+    ("tunnel-ingress", "tunnel-egress"),
+    ("congestion-controller", "congestion-reporter"),
+)
+"""Stages that are peers, in the order in which packets meet the first of each; the second the other way round."""
+
+
 @lru_cache(maxsize=1)
 def schema() -> dict[str, Any]:
     from evenflow import _core
@@ -128,7 +136,7 @@ class Maker:
         }
 
     def scenario(self) -> dict[str, Any]:
-        """A network of up to three links and two stages, and up to three groups."""
+        """Up to three links and two stages, tunnels and what has a peer around them, up to three groups."""
         rng = self.rng
         parts = schema()["properties"]
         link = parts["links"]["additionalProperties"]["properties"]
@@ -143,18 +151,27 @@ class Maker:
             if rng.random() < 0.15:
                 made["reverse"] = {"rate": rng.choice(TYPICAL["rate"]), "queue": self.queue(link["queue"])}
         stages: dict[str, Any] = {}
-        kinds = [
-            one
-            for one in parts["stages"]["additionalProperties"]["anyOf"]
-            if not set(one["required"]) & ELSEWHERE and "tunnel" not in one["properties"]["kind"]["const"]
-        ]
+        kinds = {one["properties"]["kind"]["const"]: one for one in parts["stages"]["additionalProperties"]["anyOf"]}
+        paired = {kind for pair in PAIRS for kind in pair}
+        alone = [one for kind, one in kinds.items() if kind not in paired and not set(one["required"]) & ELSEWHERE]
         for name in ["s", "t"][: rng.choice([0, 0, 1, 2])]:
-            stages[name] = self.table(rng.choice(kinds))
+            stages[name] = self.table(rng.choice(alone))
+        # Tunnels around the links, perhaps one in another, and what has a peer in them.
+        around: list[tuple[str, str]] = []
+        for number, (first, second) in enumerate(PAIRS):
+            if rng.random() < 0.2:
+                ends = (f"in{number}", f"out{number}")
+                stages[ends[0]] = {**self.table(kinds[first]), "peer": ends[1]}
+                stages[ends[1]] = self.table(kinds[second])
+                around.append(ends)
         tree: dict[str, Any] = {"duration": "200 ms", "warmup": "20 ms", "links": links, "stages": stages, "groups": {}}
         group = parts["groups"]["additionalProperties"]["properties"]
         traffics = group["traffic"]["anyOf"][0]["anyOf"]
         for name in ["x", "y", "z"][: rng.choice([1, 1, 2, 3])]:
-            path = [*stages, *links] if rng.random() < 0.7 else [*links, *stages]
+            single = [name for name in stages if name in ("s", "t")]
+            middle = [*single, *links] if rng.random() < 0.7 else [*links, *single]
+            own = around if rng.random() < 0.9 else []
+            path = [*(first for first, _ in own), *middle, *(second for _, second in reversed(own))]
             tree["groups"][name] = made = {"users": rng.choice([1, 1, 2, 5]), "path": path}
             made["traffic"] = self.table(rng.choice(traffics))
             made["traffic"].pop("tcp", None)

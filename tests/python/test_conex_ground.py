@@ -11,9 +11,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "validation")]
 
+import conex_flows  # noqa: E402
 import conex_ground  # noqa: E402
 from conex_ground import Case  # noqa: E402
-from peers import NotComparableError  # noqa: E402
+from peers import NotComparableError, Ns2  # noqa: E402
 
 
 def told(case: Case) -> dict[str, str]:
@@ -85,3 +86,14 @@ def test_a_record_of_ns2_and_one_of_ours_are_asked_the_same() -> None:
     assert theirs["goodput heavy/light"] == 36
     short = Case("ECN").scenario.set("duration", "1 s")
     assert list(conex_ground.metrics_of_ours(short.run(1))) == list(theirs)
+
+
+def test_figure_20_is_the_papers_network_at_three_loads() -> None:
+    """Nine points: what both programs are told, and that a flow alone takes three round trips and a little."""
+    points = list(conex_flows.points())
+    assert [point.datagrams for point in points] == [30, 60, 90] * 3
+    told = dict(line.split("=", 1) for line in points[-1].command(Ns2(), 7)[2:])
+    assert told.items() >= {"variant": "ecn", "datagrams": "90", "seed": "7"}.items()
+    seen = conex_flows.metrics_of_ours(points[0].scenario.set("duration", "20 s").run(1))
+    assert seen["drops per packet"] == seen["marks per packet"] == 0
+    assert 300 < seen["completion, heavy, median (ms)"] < 303

@@ -164,7 +164,7 @@ def test_one_name_never_stands_for_two_releases() -> None:
 
 def test_describe_names_the_vectors_that_a_mechanism_meets(cli: Cli) -> None:
     folders = {row["folder"]: row for row in describe("congestion-policer")["vectors"]}
-    assert set(folders) == {"congestion-policer", "reecn-policer"}
+    assert set(folders) == {"congestion-policer", "reecn-policer", "wire/ipv4", "wire/conex-option"}
     assert folders["congestion-policer"]["documents"].startswith("RFC 7713")
     said = " ".join(cli("describe", "congestion-reporter").out.split())
     assert "Conformance vectors" in said

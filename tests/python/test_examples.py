@@ -253,34 +253,43 @@ def marking_curve(out: str, folder: Path) -> None:
 
 
 def catching_a_cheat(out: str, _: Path) -> None:
-    head, *lines = out.splitlines()
-    audits = head[30:].replace("paid credit", "paid").split()
-    found = {
-        line[:30].strip(): dict(
-            zip(audits, map(float, re.findall(r"([\d.]+) ±", line[30:])), strict=True),
-        )
-        for line in lines
-    }
+    def table(text: str) -> dict[str, dict[str, float]]:
+        head, *lines = text.strip().splitlines()
+        audits = head[30:].replace("paid credit", "paid").replace("own drops", "own").split()
+        values = {line[:30].strip(): map(float, re.findall(r"([\d.]+) ±", line[30:])) for line in lines}
+        return {cheat: dict(zip(audits, row, strict=True)) for cheat, row in values.items()}
+
+    found, others = (table(text) for text in out.split("\n\n")[:2])
     assert all(0.5 < gain < 2 for gain in found["honest"].values())
     assert found["declares 0%"]["none"] > 3 > 1 > found["declares 0%"]["both"]
     assert found["declares 0%"]["losses"] > 3  # one window of credit pays for all losses of a network that marks
     assert found["declares 50%"]["both"] < found["declares 50%"]["none"] / 2
+    for share in ("50%", "25%", "0%"):
+        assert max(found[f"declares {share}"][audit] for audit in ("own", "repeats")) < 1
     assert found["declares 0%, renews credit"]["marks"] > 3 > 1 > found["declares 0%, renews credit"]["ratio"]
     new_flows = found["declares 0%, 10 packets a flow"]
     assert new_flows["both"] > 2 * new_flows["strangers"]
     assert min(found["passes as legacy"].values()) > 3  # nobody audits it
-    assert max(found["declares 200%"].values()) < 1
+    # Who declares too much harms himself, and nobody else.
+    for cheat in ("declares 200%", "declares 1000%", "declares 10000%"):
+        assert max(found[cheat].values()) < 1
+        assert min(others[cheat].values()) > 0.97
+    # Where its own drops count, an audit leaves the others what they have when nobody cheats.
+    assert min(others[f"declares {share}"]["own"] for share in ("75%", "50%", "25%", "0%")) > 0.95
     assert out in (ROOT / "docs" / "conex.md").read_text(encoding="utf-8")
 
 
 def false_alarms(out: str, _: Path) -> None:
-    rows = [line for line in out.splitlines() if line.startswith("credit")]
-    assert len(rows) == 3 * (2 + 4 + 4)
+    rows = [line for line in out.splitlines() if line.startswith(("rfc", "linux", "ns2-linux"))]
+    assert len(rows) == 3 * 4 * 5
     for row in rows:
-        if not row.startswith("credit none"):
-            flows, packets = (float(cell) for cell in row[32:].split()[:2])
-            assert flows < 1  # of 1000
-            assert packets < 1  # of 10000
+        flows, packets, *others = (float(cell) for cell in row[48:].split())
+        if row[10:28].strip() != "none":
+            assert flows < 1, row  # of 1000
+            assert packets < 1, row  # of 10000
+            assert max(others[-2:]) == 0, row  # by what comes again, too
+    # A count of three packets takes reordering for losses.
+    assert min(float(row[48:].split()[2]) for row in rows if "linux     flight             losses r" in row) > 100
     assert out in (ROOT / "docs" / "conex.md").read_text(encoding="utf-8")
 
 

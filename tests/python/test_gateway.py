@@ -140,6 +140,87 @@ def test_where_not_all_lowest_levels_fit_the_note_says_what_each_gets() -> None:
     assert assigned == pytest.approx(500e3)
 
 
+def notes_of(name: str, **settings: Any) -> dict[str, ef.Note]:
+    given = example(name).with_settings({"duration": "5 s", **settings})
+    return {note.code: note for note in ef.run(given).notes}
+
+
+def test_a_manager_that_sees_no_syn_says_so() -> None:
+    note = notes_of("home-shaped", **{"groups.clients.tcp.handshake": "none"})["no-session"]
+    assert note.path == "stages.manager"
+    assert "clients opens connections without a handshake" in note.text
+    assert "no-session" not in notes_of("home-shaped")
+    late = {"groups.clients.traffic.start": "9 s"}
+    found = notes_of("home-shaped", **late)
+    assert found["starts-after-the-end"].path == "groups.clients.traffic.start"
+    assert "starts-after-the-end" not in notes_of("home-shaped", **{"groups.clients.traffic.start": "4 s"})
+
+
+def test_a_tuner_that_data_cross_backward_says_so() -> None:
+    upload = {"users": 1, "path": ["-gateway", "-tuner", "-wan"], "traffic": {"kind": "bulk"}}
+    assert notes_of("home-tuned", **{"groups.up": upload})["tuner-against-data"].path == "stages.tuner"
+    upload["path"] = ["-gateway", "-wan"]
+    assert "tuner-against-data" not in notes_of("home-tuned", **{"groups.up": upload})
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"stages.manager.rate": "200 Mbit/s"}, "the class home carries, 8 Mbit/s"),
+        ({"links.gateway.rate": "6 Mbit/s"}, "the link gateway carries, 6 Mbit/s"),
+        ({"links.gateway.queue.scheduler.classes": {"home": {"rate": "5 Mbit/s", "ceil": "7 Mbit/s"}}}, "7 Mbit/s"),
+        ({}, ""),
+    ],
+)
+def test_a_manager_of_more_than_there_is_says_so(settings: dict[str, Any], says: str) -> None:
+    found = notes_of("home-shaped", **settings)
+    assert ("more-than-the-line" in found) == bool(says)
+    assert not says or says in found["more-than-the-line"].text
+
+
+def test_a_class_obeys_one_stage() -> None:
+    other = {"kind": "bandwidth-manager", "rate": "8 Mbit/s", "controls": "gateway"}
+    steps = {"steps": [["0 s", "8 Mbit/s"], ["9 s", "4 Mbit/s"]]}
+    for settings, path, says in (
+        (
+            {"stages.other": other, "groups.clients.path": ["wan", "manager", "other", "gateway"]},
+            "stages.other.controls",
+            "controls this direction",
+        ),
+        ({"links.gateway.queue.scheduler.classes": {"home": {"rate": steps}}}, "stages.manager.controls", "has steps"),
+    ):
+        with pytest.raises(ef.ScenarioError) as caught:
+            example("home-shaped").with_settings(settings).check()
+        (found,) = caught.value.errors
+        assert found[0] == path
+        assert says in found[1]
+
+
+def test_datagrams_alone_have_no_window_to_tune() -> None:
+    datagrams = {"users": 1, "path": ["tuner", "wan"], "traffic": {"kind": "cbr", "rate": "1 Mbit/s"}}
+    with pytest.raises(ef.ScenarioError) as caught:
+        example("home-tuned").with_settings({"groups": {"calls": datagrams}}).check()
+    ((path, why),) = caught.value.errors
+    assert path == "stages.tuner"
+    assert "no packet that crosses this stage has a receive window" in why
+
+
+@pytest.mark.parametrize("name", ["home-shaped", "home-tuned"])
+@pytest.mark.parametrize(
+    ("rate", "users", "levels"),
+    [("1795.2 kbit/s", 1, [3]), ("6476.8 kbit/s", 2, [4, 3]), ("5385.6 kbit/s", 3, [3, 3, 3])],
+)
+def test_levels_that_fill_the_line_are_given(name: str, rate: str, users: int, levels: list[int]) -> None:
+    stage = "manager" if name == "home-shaped" else "tuner"
+    settings = {f"stages.{stage}.rate": rate, "groups.clients.users": users, "groups.clients.traffic.start": "0 s"}
+    found = ef.run(example(name).with_settings({**settings, "duration": "5 s"})).json["stages"][stage]
+    assert found["assigned"] == pytest.approx(float(rate.split()[0]) * 1e3, rel=1e-12)
+    assert found["assigned"] <= float(rate.split()[0]) * 1e3 * (1 + 1e-15)
+    ladder = [248e3, 456e3, 928e3, 1632e3, 4256e3]
+    given = ef.qoe.assigned([(0, 5)] * users, rate_bps=float(rate.split()[0]) * 1e3, ladder_bps=ladder)
+    assert [changes[0][1] for changes in given] == levels
+
+
 @pytest.mark.parametrize(
     ("stage", "says"),
     [

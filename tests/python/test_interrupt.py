@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from conftest import FAKE, SMALL, spawn
+from conftest import FAKE, ROOT, SMALL, Cli, environment, spawn
 from test_store import count
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX signals: run it under WSL")
@@ -61,3 +62,125 @@ def test_the_real_engine_hears_it_too(work: Path) -> None:
     assert process.returncode == 130, err
     assert "Interrupted" in err
     assert took < 3
+
+
+# --- where no command hears it
+
+
+def waiting(*command: str, path: Path) -> subprocess.Popen[str]:
+    """A process that has come to where it waits."""
+    search = f"{path}:{environment()['PYTHONPATH']}"
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        env=environment(PYTHONPATH=search),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    while process.stdout.readline() != "here\n":
+        assert process.poll() is None
+    return process
+
+
+WAIT = "import time; print('here', flush=True); time.sleep(20)\n"
+
+
+def test_while_the_command_line_is_imported(work: Path) -> None:
+    (work / "typer.py").write_text(WAIT)
+    process = waiting("-m", "evenflow", "--version", path=work)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert err == "evenflow: Interrupted before the command began.\n"
+
+
+def test_programs_of_others_get_a_keyboard_interrupt(work: Path) -> None:
+    (work / "own.py").write_text(f"import evenflow.cli\ntry:\n  {WAIT}except KeyboardInterrupt:\n  print('own')\n")
+    process = waiting("own.py", path=work)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (0, "own\n", "")
+
+
+def test_an_interrupt_in_a_finalizer_is_not_lost(work: Path) -> None:
+    (work / "evenflow.py").write_text(
+        "import sys\n"
+        f"sys.path[:] = [p for p in sys.path if p not in ('', {str(work)!r})]\n"
+        "del sys.modules['__main__'].__spec__\n"
+        "from evenflow import interrupts\n"
+        "import time\n"
+        "class Thing:\n"
+        "  def __del__(self):\n"
+        "    print('here', flush=True); time.sleep(20)\n"
+        "interrupts.heard()\n"
+        "try:\n"
+        "  thing = Thing()\n"
+        "  del thing\n"
+        "  time.sleep(20)\n"
+        "except KeyboardInterrupt:\n"
+        "  print('heard')\n"
+    )
+    process = waiting("evenflow.py", path=work)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (0, "heard\n", "")
+
+
+def test_when_the_command_is_over(work: Path) -> None:
+    (work / "sitecustomize.py").write_text(f"import atexit\natexit.register(lambda: exec({WAIT!r}))\n")
+    process = waiting("-m", "evenflow", "--version", path=work)
+    process.send_signal(signal.SIGINT)
+    process.terminate()  # it is ignored at the very end: what waits there is not ours
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == -signal.SIGTERM
+    assert err == ""
+
+
+def test_a_command_says_that_it_was_interrupted(
+    cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from evenflow.scenario.scenario import Scenario
+
+    def interrupted(path: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Scenario, "load", interrupted)
+    done = cli("check", small)
+    assert done.code == 130
+    assert done.err == "evenflow: Interrupted. Finished runs are kept; the same command goes on from there.\n"
+
+
+@pytest.mark.parametrize("made", ["ImportError('initialization failed')", "ef.UsageError('not installed')", None])
+def test_whatever_a_library_makes_of_an_interrupt(work: Path, small: Path, made: str | None) -> None:
+    (work / "evenflow.py").write_text(
+        "import sys\n"
+        f"sys.path[:] = [p for p in sys.path if p not in ('', {str(work)!r})]\n"
+        "del sys.modules['__main__'].__spec__\n"
+        "import evenflow as ef, time\n"
+        "from evenflow.cli import main\n"
+        "def load(path):\n"
+        "  try:\n"
+        "    print('here', flush=True); time.sleep(20)\n"
+        "  except KeyboardInterrupt:\n"
+        f"    {f'raise {made}' if made else 'pass'}\n"
+        "  return ef.Scenario({})\n"
+        "ef.Scenario.load = load\n"
+        "ef.Scenario.check = lambda self: None\n"
+        "main()\n"
+    )
+    process = waiting("evenflow.py", "check", str(small), path=work)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert err == "evenflow: Interrupted. Finished runs are kept; the same command goes on from there.\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sends signals to groups of processes")
+@pytest.mark.parametrize("part", ["version", "check", "run", "study", "figures", "dask"])
+def test_at_random_instants(part: str) -> None:
+    if part == "dask":
+        pytest.importorskip("distributed", reason="needs distributed: pip install distributed")
+    command = [sys.executable, str(ROOT / "tests" / "torture" / "interrupts.py"), part, "--tries", "2"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -89,7 +89,8 @@ def test_everything_wrong_is_said_at_once() -> None:
         ({"deployment": "infrastructure", "scheme": "ecn"}, "deployment"),
         ({"gateway": {"mode": "police"}}, "gateway"),
         ({"groups": {"a": {"direction": "up"}}, "deployment": "infrastructure"}, "gateway.mode"),
-        ({"radio": {"loss": {"probability": 0.01, "burst": 0.5}}}, "links.radio.loss.burst"),
+        ({"radio": {"loss": {"probability": 0.01, "burst": 0.5}}}, "radio.loss.burst"),
+        ({"radio": {"loss": {"retransmissions": 3}}}, "radio.loss.retransmissions"),
     ],
 )
 def test_what_contradicts_itself_is_refused(given: dict[str, Any], path: str) -> None:
@@ -141,22 +142,33 @@ NAN = float("nan")
         ({"delay": object()}, "delay"),
         ({"policer": "A"}, "policer"),
         ({"policer": True}, "policer"),
-        ({"policer": {}}, "stages.police.kind"),
+        ({"policer": {}}, "policer.kind"),
+        ({"policer": {"kind": "auditor"}}, "policer.kind"),
+        ({"policer": POLICER | {"rtt": "0 s"}}, "policer.rtt"),
+        ({"policer": POLICER | {"rttt": "1 s"}}, "policer.rttt"),
+        ({"groups": {"a": {}, "b": {"direction": "up"}}, "policer": POLICER | {"rtt": "0 s"}}, "policer.rtt"),
         ({"dropper": ["strict"]}, "dropper"),
-        ({"dropper": {"kind": "auditr"}}, "stages.drop.kind"),
+        ({"dropper": {"kind": "auditr"}}, "dropper.kind"),
+        ({"dropper": {"kind": "congestion-policer", "rate": "2 kbit/s", "depth": "20 kB"}}, "dropper.kind"),
+        ({"dropper": DROPPER | {"delay": "-1 s"}}, "dropper.delay"),
+        ({"dropper": DROPPER, "radio": {"queue": {"kind": "codel", "limit": "100 packets"}}}, "dropper"),
         ({"gateway": "police", "deployment": "infrastructure"}, "gateway"),
-        ({"gateway": {"mode": [1]}, "deployment": "infrastructure"}, "stages.gateway.mode"),
+        ({"gateway": {"kind": "auditor"}, "deployment": "infrastructure"}, "gateway.kind"),
+        ({"gateway": {"mode": [1]}, "deployment": "infrastructure"}, "gateway.mode"),
         ({"report": [], "deployment": "infrastructure"}, "report"),
-        ({"report": {"every": "0 s"}, "deployment": "infrastructure"}, "stages.report.every"),
+        ({"report": {"every": "0 s"}, "deployment": "infrastructure"}, "report.every"),
         ({"queue": "red"}, "queue"),
         ({"queue": []}, "queue"),
+        ({"queue": {"kind": "rde"}}, "queue.kind"),
+        ({"queue": {"kind": "red", "limit": "0 packets"}}, "queue.limit"),
         ({"radio": "lossy"}, "radio"),
-        ({"radio": {"rate": "-1 Mbit/s"}}, "links.radio.rate"),
-        ({"radio": {"loss": NAN}}, "links.radio.loss"),
+        ({"radio": {"rate": "-1 Mbit/s"}}, "radio.rate"),
+        ({"radio": {"loss": NAN}}, "radio.loss"),
         ({"links": None}, "links"),
         ({"stages": [1]}, "stages"),
         ({"duration": NAN}, "duration"),
         ({"durtion": "3 s"}, "durtion"),
+        ({"stages": {"police": {"kind": "auditr"}}, "policer": POLICER}, "stages.police.kind"),
     ],
 )
 def test_bad_input_is_told_with_its_path(given: dict[str, Any], path: str) -> None:
@@ -165,6 +177,22 @@ def test_bad_input_is_told_with_its_path(given: dict[str, Any], path: str) -> No
         ef.lte(**given)
     assert [at for at, _ in found.value.errors] == [path]
     assert all(reason for _, reason in found.value.errors)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("policr", "policer"),
+        ("droper", "dropper"),
+        ("percell", "per_cell"),
+        ("durtion", "duration"),
+        ("recrd", "record"),
+    ],
+)
+def test_the_nearest_argument_is_named(given: str, meant: str) -> None:
+    with pytest.raises(ef.ScenarioError) as found:
+        ef.lte(**{given: {}})
+    assert found.value.errors == [(given, f"there is no such argument. Did you mean “{meant}”?")]
 
 
 def test_what_is_wrong_with_several_is_said_at_once() -> None:

@@ -42,6 +42,11 @@ UNEVEN = '<SegmentTimeline><S d="4"/><S d="9"/><S d="4"/></SegmentTimeline>'
 TEMPLATE = '<SegmentTemplate timescale="1000" duration="4000" media="$Number$.m4s"/>'
 
 
+def timed(entries: str, more: str = "") -> str:
+    """A film of 61 s with such a SegmentTimeline, in seconds."""
+    return mpd(video(f"<SegmentTemplate {more}><SegmentTimeline>{entries}</SegmentTimeline></SegmentTemplate>"))
+
+
 def film(tmp_path: Path, text: str, wanted: str | None = None) -> object:
     file = tmp_path / "film.mpd"
     file.write_text(text, encoding="utf-8")
@@ -77,6 +82,16 @@ def test_a_template_with_a_timeline(tmp_path: Path) -> None:
     uneven = '<S t="0" d="2002" r="9"/><S d="1990"/><S d="2002" r="18"/><S d="500"/>'
     timeline = f'<SegmentTemplate timescale="1000"><SegmentTimeline>{uneven}</SegmentTimeline></SegmentTemplate>'
     assert read_film(tmp_path, mpd(video(timeline)))[1] == pytest.approx((29 * 2002 + 1990) / 30_000)
+
+
+def test_a_film_has_the_chunks_that_the_manifest_lists(tmp_path: Path) -> None:
+    assert read_film(tmp_path, timed('<S t="8" d="2" r="29"/><S d="1"/>', 'presentationTimeOffset="8"'))[1:3] == (2, 61)
+    # Thirty chunks of a film of 61 s, of which no last second is there; counted by time, and by number.
+    assert read_film(tmp_path, timed('<S d="2" r="29"/>'))[1:3] == (2, 60)
+    for first, last in ((1, 30), (0, 29), (5, 34)):
+        numbered = f'<SegmentTemplate duration="2" startNumber="{first}" endNumber="{last}"/>'
+        assert read_film(tmp_path, mpd(video(numbered)))[1:3] == (2, 60)
+    assert read_film(tmp_path, mpd(video('<SegmentTemplate duration="2" endNumber="31"/>')))[1:3] == (2, 61)
 
 
 def test_what_is_said_further_in_wins(tmp_path: Path) -> None:
@@ -151,6 +166,21 @@ def test_lengths(tmp_path: Path, text: str, seconds: float) -> None:
         (mpd(video('<SegmentTemplate duration="0"/>')), "not a whole number of at least 1"),
         (mpd(video('<SegmentTemplate duration="1" timescale="9000000"/>')), "at most 100000"),
         (mpd(video("<SegmentTemplate><SegmentTimeline/></SegmentTemplate>")), "is empty"),
+        (timed('<S t="0" d="2" r="4"/>'), "ends at 10 s, but the film at 61 s"),
+        (timed('<S t="0" d="2" r="39"/>'), "ends at 80 s, but the film at 61 s"),
+        (timed('<S t="0" d="2" r="9"/><S t="24" d="2" r="17"/>'), "a gap at 20 s, where S says 24 s"),
+        (timed('<S t="0" d="2" r="9"/><S t="18" d="2" r="21"/>'), "an overlap at 20 s, where S says 18 s"),
+        (timed('<S t="6" d="2" r="30"/>'), "a gap at 0 s, where S says 6 s"),
+        (timed('<S t="6" d="2" r="30"/>', 'presentationTimeOffset="8"'), "an overlap at 0 s, where S says -2 s"),
+        (timed('<S d="2" k="2" r="30"/>'), "patterns or sequences"),
+        (timed('<S d="2" r="30"/>', 'endNumber="3"'), "31 chunks in its SegmentTimeline, and 3 by endNumber"),
+        (mpd(video('<SegmentTemplate duration="2" endNumber="3"/>')),
+         "3 chunks by endNumber, but the film of 61 s has 31"),
+        (mpd(video('<SegmentTemplate duration="2" startNumber="9" endNumber="3"/>')), "-5 chunks by endNumber"),
+        (mpd(video("", "<Representation id='a' bandwidth='5'><SegmentTemplate duration='2' endNumber='30'/>"
+                   "</Representation>", "<Representation id='b' bandwidth='6'><SegmentTemplate duration='2'/>"
+                   "</Representation>")),
+         "different numbers of chunks"),
         (mpd(video(f"<SegmentTemplate>{UNEVEN}</SegmentTemplate>")), "different lengths, 4 to 9 s"),
         (mpd(AUDIO), "has no adaptation sets of video"),
         (mpd(video(TEMPLATE, "<Representation id='a'/>")), "a: bandwidth is missing"),
@@ -236,6 +266,26 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     assert set(found) == {"groups.v.traffic.chunk"}
     file.write_text(SCENARIO.replace('ladder = "film.mpd"', 'ladder = "film.mpd", chunk = "2 s"'), encoding="utf-8")
     ef.load(file).check()
+
+
+def test_a_gateway_reads_the_levels(tmp_path: Path) -> None:
+    stage = (
+        '[stages.tuner]\nkind = "window-tuner"\nrate = "8 Mbit/s"\npolicy = "levels"\nladder = "film.mpd"\n[groups.v]'
+    )
+    file = tmp_path / "home.toml"
+    text = SCENARIO.replace("[groups.v]", stage).replace('path = ["path"]', 'path = ["tuner", "path"]')
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ScenarioError) as caught:
+        ef.load(file).check()
+    assert {path for path, _ in caught.value.errors} == {"stages.tuner.ladder", "groups.v.traffic.ladder"}
+    (tmp_path / "film.mpd").write_text(mpd(AUDIO + video(TEMPLATE)), encoding="utf-8")
+    tree = json.loads(ef.load(file).to_json())
+    assert tree["stages"]["tuner"]["ladder"] == tree["groups"]["v"]["traffic"]["ladder"]
+    assert "chunk" not in tree["stages"]["tuner"]
+    by_hand = ef.load(file).with_settings({"stages.tuner.ladder": ["400 kbit/s", "900 kbit/s"]})
+    assert ef.load(file).hash == by_hand.hash
+    # 1.1 times 900 kbit/s
+    assert by_hand.run(1).json["stages"]["tuner"]["assigned"] == pytest.approx(990e3)
 
 
 def test_manifests_are_swept_over(tmp_path: Path) -> None:

@@ -107,3 +107,8 @@ def test_series_plot() -> None:
 
 def test_points_are_plain_data() -> None:
     assert Point({"a": 1}, Scenario({})) == Point({"a": 1}, Scenario({}))
+
+
+def test_a_text_that_no_figure_has_room_for_is_cut() -> None:
+    assert plots.plain("n" * plots.MOST_LETTERS) == "n" * plots.MOST_LETTERS
+    assert plots.plain("n" * 100_000) == "n" * (plots.MOST_LETTERS - 1) + "…"

@@ -214,3 +214,26 @@ def test_what_has_no_opinion(evening: ef.Record) -> None:
         {"duration": "2 s", "groups.light.traffic.start": "1.9 s", "groups.heavy.traffic.start": "0 s"}
     )
     assert np.isnan(ef.qoe.of(late.run(1), "light")).all()
+
+
+def test_the_best_level_is_what_a_manager_assigns() -> None:
+    ladder = [248e3, 456e3, 928e3, 1632e3, 4256e3]
+    line: dict[str, Any] = {"rate_bps": 8e6, "ladder_bps": ladder}
+    # alone 4681.6 kbit/s; two 4681.6 and 1795.2; three 1795.2 each; who stays goes up when the oldest leaves
+    found = ef.qoe.assigned([(0, 30), (10, 60), (20, 60)], **line)
+    assert found == [[(0, 4), (20, 3)], [(10, 3), (30, 4)], [(20, 3)]]
+    assert ef.qoe.assigned([(0, 9)], rate_bps=1795.2e3, ladder_bps=ladder) == [[(0, 3)]]
+    assert ef.qoe.assigned([(0, 9)], rate_bps=1795.1e3, ladder_bps=ladder) == [[(0, 2)]]
+    assert ef.qoe.assigned([(0, 9)] * 30, **line) == [[(0, 0)]] * 30
+    for name in ("home-shaped", "home-tuned"):
+        record = ef.load(ROOT / "examples" / "scenarios" / f"{name}.toml").run(1)
+        for user, level in ((0, 4), (1, 3)):
+            by_manager = ef.qoe.adaptive(record, "clients", user, optimal="manager")
+            assert by_manager == ef.qoe.adaptive(record, "clients", user, optimal=level)
+            assert by_manager.infidelity is not None
+            assert by_manager.infidelity < 50
+    leaves = ef.load(ROOT / "examples" / "scenarios" / "home-tuned.toml").set("groups.clients.traffic.until", "50 s")
+    equal = leaves.with_settings({"stages.tuner": {"kind": "window-tuner", "rate": "8 Mbit/s"}})
+    for given, why in ((leaves, "ef.qoe.assigned"), (equal, "no stages of policy")):
+        with pytest.raises(UsageError, match=why):
+            ef.qoe.adaptive(given.run(1), "clients", optimal="manager")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 from evenflow.claims import Entry, judge_claim
-from evenflow.papers.reecn_lte import PAPER, measures, network
+from evenflow.papers.reecn_lte import PAPER, drawing, measures, network
 from evenflow.papers.reecn_lte.choices import OPTIONS, Options
 from evenflow.papers.reecn_lte.experiments import experiments
 from evenflow.plots import style, svg
@@ -90,7 +92,11 @@ def test_an_attack_is_ten_fair_shares_each() -> None:
 
 
 @pytest.mark.parametrize(
-    "experiment", ["fig05", "fig08", "fig11", "fig12", "fig13", "fig16", "x-int", "x-cust", "x-bleach"]
+    "experiment",
+    [
+        *("fig01", "fig02", "fig03", "fig04", "fig05", "fig08", "fig11", "fig12", "fig13", "fig16"),
+        *("x-int", "x-cust", "x-bleach"),
+    ],
 )
 def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
     found = next(e for e in experiments(replace(Options(), duration=120.0)) if e.id == f"reecn_lte-{experiment}")
@@ -101,3 +107,49 @@ def test_a_figure_is_drawn_and_has_its_numbers(experiment: str) -> None:
         assert svg(found.figure(table)).count("<path") > 5
     assert found.data is not None
     assert found.data(table).height >= 1
+
+
+def test_drawings_say_what_the_scenarios_have() -> None:
+    """Figures 2 and 4: where policer, dropper and tunnel stand, and what the narrow link is, are read from the tree."""
+    words = {}
+    with style():
+        for name in ("fig02", "fig04"):
+            figure = getattr(drawing, name)(Table([]))
+            words[name] = [[text.get_text() for text in ax.texts] for ax in figure.axes]
+    end, inside = words["fig02"]
+    assert {"policer", "dropper"} <= set(end)
+    assert not {"counts", "declares"} & set(end)
+    assert {"policer", "dropper", "counts", "declares"} <= set(inside)
+    assert any("GTP-U" in text for text in inside)
+    assert not any("GTP-U" in text for text in end)
+    assert "50 Mbit/s\n20 ms\nRED, 250 packets" in words["fig04"][0]
+    nodes = drawing._stops(drawing.inside(Options()).tree)[0]
+    assert nodes == ["pgw", "r1", "sgw", "r2", "r3", "enb"]
+
+
+def test_drawings_cost_no_runs() -> None:
+    theirs = {p.scenario.hash for p in PAPER.experiment("fig11").points("quick")}
+    for name in ("fig01", "fig02", "fig03", "fig04"):
+        assert {p.scenario.hash for p in PAPER.experiment(name).points("paper")} <= theirs
+
+
+def test_the_readme_has_all_25_places_that_can_be_read_otherwise() -> None:
+    """Each row says what varies it: an option, an experiment, or that nothing does."""
+    readme = (Path(measures.__file__).parent / "README.md").read_text(encoding="utf-8")
+    section = readme.partition("## The 25 places")[2].partition("\n## ")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in section.splitlines()
+        if re.match(r"\| \d", line)
+    ]
+    assert [int(row[0]) for row in rows] == list(range(1, 26))
+    experiments = {e.id.removeprefix("reecn_lte-") for e in PAPER.experiments}
+    options = {option.name for option in OPTIONS}
+    named = re.compile(r"\bfig\d\d(?:-[a-z]+)?|\bx-[a-z0-9]+")
+    for number, what, here, varies in rows:
+        assert what
+        assert here
+        assert named.search(varies) or "`" in varies or "not varied" in varies, number
+    said = "\n".join(row[3] for row in rows)
+    assert set(re.findall(r"`(\w+)`", said)) <= options
+    assert set(named.findall(said)) <= experiments

@@ -72,6 +72,15 @@ def test_what_waits_stays_where_a_limit_falls() -> None:
     assert found["links"]["l"]["queue_delay_s_max"] == pytest.approx(0.160, rel=0.01)
 
 
+def test_the_limit_of_a_leaf_falls() -> None:
+    limit = {"steps": [["0 s", "100 packets"], ["15 s", "10 packets"]]}
+    classes = {"a": {"rate": "5 Mbit/s", "leaf": {"kind": "sfq", "limit": limit}}}
+    found = both_paths(scenario({"scheduler": {"kind": "htb", "classes": classes}}, "a", rate="5 Mbit/s"))
+    # as above: 160 ms and 16 ms, half of the time each
+    assert found["links"]["l"]["queue_delay_s_mean"] == pytest.approx((0.160 + 0.016) / 2, rel=0.05)
+    assert found["links"]["l"]["queue_delay_s_max"] == pytest.approx(0.160, rel=0.05)
+
+
 def test_a_higher_rate_wakes_what_waited_for_tokens_at_the_lower_one() -> None:
     # 800 bit/s: the second packet would wait 10 s for its tokens; at 1 s the rate becomes a thousand times as high
     rate = {"steps": [["0 s", "800 bit/s"], ["1 s", "800 kbit/s"]]}
@@ -99,6 +108,17 @@ def test_the_canonical_form_is_a_scenario_with_the_same_hash() -> None:
         (
             {"scheduler": {"kind": "htb", "r2q": {"steps": [["0 s", 1]]}, "classes": {"a": {"rate": "1 Mbit/s"}}}},
             "r2q cannot change on the way",
+        ),
+        (
+            {
+                "scheduler": {
+                    "kind": "htb",
+                    "classes": {
+                        "a": {"rate": "1 Mbit/s", "leaf": {"kind": "sfq", "quantum": {"steps": [["0 s", "1514 B"]]}}}
+                    },
+                }
+            },
+            "leaf.quantum: quantum cannot change on the way",
         ),
         ({"limit": {"steps": [["0 s", "5 packets"], ["0 s", "6 packets"]]}}, "steps must go forward in time"),
         ({"limit": {"steps": [["1 s", "5 packets"]]}}, 'the first step must be at "0 s"'),

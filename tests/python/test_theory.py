@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "validation"))
 
+import conex_laws
 import laws
 import theory
 from laws import FAMILIES, Law, RedLoop
@@ -138,3 +139,22 @@ LAWS = [law for name, family in FAMILIES.items() for law in family(0.2) if SHORT
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: f"{law.name}, {', '.join(map(str, law.point.values()))}")
 def test_evenflow_obeys_the_law(law: Law) -> None:
     assert law.predicted.accepts(law.measured(SEEDS, LEVEL)), law.metric
+
+
+@pytest.mark.parametrize("law", list(conex_laws.empty_buckets(0.5)), ids=lambda law: f"{law.name}, {law.point['r']}")
+def test_what_passes_an_empty_bucket(law: Law) -> None:
+    """Reports at r, by a meter behind the policer, and packets at r/p."""
+    assert law.predicted.accepts(law.measured(SEEDS, LEVEL)), law.metric
+
+
+def test_a_bucket_that_charges_on_arrival_lets_other_reports_pass() -> None:
+    """The law is one of `charge = "pass"`: what is dropped costs as well otherwise, and much less than r passes."""
+    on_arrival = conex_laws.crowd(20, 200).set("stages.police.charge", "arrival")
+    assert conex_laws.reports_passed(on_arrival.run(1)) < 0.8 * 20
+
+
+def test_marks_of_a_heavy_user_of_figure_20() -> None:
+    """133 packets a second, of which a ninth is marked."""
+    (law,) = conex_laws.figure_20(0.2)
+    assert (law.predicted.lo, law.predicted.hi) == (pytest.approx(14.667, abs=1e-3), pytest.approx(14.815, abs=1e-3))
+    assert law.predicted.accepts(law.measured(SEEDS, LEVEL))

@@ -76,6 +76,19 @@ def test_odd_values_in_a_sweep(cli: Cli, base: Path, command: str, sweep: str, s
     assert says in refused(cli, command, base).replace("\n    ", " ")
 
 
+def test_a_mark_at_the_beginning_that_some_editors_write(cli: Cli, base: Path) -> None:
+    plain = Scenario.load(base).hash
+    base.write_bytes(b"\xef\xbb\xbf" + BASE.encode())
+    assert Scenario.load(base).hash == plain
+    assert cli("check", base).code == 0
+    base.write_bytes(b"\xef\xbb\xbf" + BASE.replace("users = 1", "users = ").encode())
+    assert "line 6" in refused(cli, "check", base)
+    base.write_bytes(b"\xef\xbb\xbf# \xff\n" + BASE.encode())
+    assert "is not UTF-8 text (byte 5)" in refused(cli, "check", base)
+    base.write_bytes(b"\xff\xfe" + BASE.encode("utf-16-le"))
+    assert "is not UTF-8 text (byte 0)" in refused(cli, "check", base)
+
+
 @pytest.mark.parametrize(
     "text",
     [

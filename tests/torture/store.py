@@ -1,10 +1,10 @@
 """Torture of the run store: shared, killed, damaged, with failing disks and power cuts. `make torture` runs all of it.
 
-    python tests/torture/store.py [share kills races flips io power] [--seed N] [--scale 0.1]
+    python tests/torture/store.py [share kills engines races flips io power] [--seed N] [--scale 0.1]
 
 Each part prints a line with what was tried and what went wrong, and how to repeat it. A run is *reported* once the call
 that keeps it has returned; a reported run must never be lost, changed, or computed a second time. The stand-in core of
-tests/python computes, so that most of the time goes into the store.
+tests/python computes, so that most of the time goes into the store; in `engines` the real one does.
 """
 
 from __future__ import annotations
@@ -189,6 +189,127 @@ def kills(folder: Path, rng: random.Random, scale: float) -> str:
         f"{killed} kills in {studies} studies of 60 runs: 0 reported runs lost, 0 computed again; {again} runs under "
         f"way at a kill were computed again; {left} files left in writing (swept after an hour)"
     )
+
+
+# --- the real engine in several processes
+
+
+REAL = """\
+title = "Two users at one link"
+duration = "20 s"
+warmup = "1 s"
+
+[links.bottleneck]
+rate = "10 Mbit/s"
+delay = "5 ms"
+queue = { kind = "droptail", limit = "24 packets" }
+
+[groups.heavy]
+users = 1
+path = ["bottleneck"]
+traffic = { kind = "bulk", flows = 4 }
+
+[groups.light]
+users = 2
+path = ["bottleneck"]
+traffic = { kind = "bulk", flows = 1 }
+
+[record]
+series = [{ of = "links.bottleneck.queue.packets", every = "100 ms" }]
+
+[sweep]
+replications = 10
+"""
+
+
+def commands(place: Path, processes: int, file: str) -> list[subprocess.Popen[str]]:
+    """So many times `evenflow study` at once, on one store, each with results of its own."""
+    (place / "f.toml").write_text(file, encoding="utf-8")
+    command = [sys.executable, str(HERE / "logged_cli.py"), "log", "study", "f.toml", "--jobs", "2", "--quiet", "--out"]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("EVENFLOW")}
+    return [
+        subprocess.Popen(
+            [*command, f"out/{number}"],
+            cwd=place,
+            env={**kept, "EVENFLOW_STORE": str(place / "store")},
+            text=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        for number in range(processes)
+    ]
+
+
+def kept_in(store: Path) -> dict[tuple[str, int], str]:
+    """The record hash of each run of a store."""
+    with sqlite3.connect(f"file:{store / 'runs.sqlite3'}?mode=ro", uri=True, timeout=30) as db:
+        return {(row[0], row[1]): row[2] for row in db.execute("SELECT scenario_hash, seed, record_hash FROM runs")}
+
+
+def computed(place: Path) -> list[tuple[tuple[str, int], int]]:
+    """Each run that was computed, and the process that did it, in time's order."""
+    found = [line.split() for line in lines(place / "log")]
+    return [((scenario, int(seed)), int(pid)) for scenario, seed, pid in found]
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    """The tables that a study wrote."""
+    return {path.name: path.read_bytes() for path in folder.glob("*.csv")}
+
+
+def engines(folder: Path, rng: random.Random, scale: float) -> str:
+    """4 and 16 times `evenflow study` on one store with the real engine, one of them killed; beside one alone."""
+    points = max(4, int(20 * scale))
+    file = REAL + '"links.bottleneck.delay" = [' + ", ".join(f'"{5 + n} ms"' for n in range(points)) + "]\n"
+    runs = 10 * points
+    alone = folder / "alone"
+    alone.mkdir()
+    began = time.monotonic()
+    (process,) = commands(alone, 1, file)
+    _, err = process.communicate()
+    if process.returncode or len(computed(alone)) != runs:
+        raise Wrong(f"one alone: code {process.returncode}, {len(computed(alone))} of {runs} runs\n{err}")
+    wanted, tables = kept_in(alone / "store"), results(alone / "out" / "0")
+    said = [f"{runs} runs alone in {time.monotonic() - began:.0f} s"]
+    for count in (4, 16) if scale >= 1 else (4,):
+        place = folder / str(count)
+        place.mkdir()
+        began = time.monotonic()
+        alive = commands(place, count, file)
+        at = rng.uniform(0.2, 0.7) * runs
+        while len(computed(place)) < at and all(process.poll() is None for process in alive):
+            time.sleep(0.01)
+        working = {pid for _, pid in computed(place)}
+        able = [process for process in alive if process.pid in working and process.poll() is None]
+        if not able:
+            raise Wrong(f"{count} processes: none is there to be killed; {[p.poll() for p in alive]}")
+        victim = rng.choice(able)
+        victim.kill()
+        victim.communicate()
+        there = set(kept_in(place / "store"))
+        errors = [process.communicate()[1] for process in alive if process is not victim]
+        took = time.monotonic() - began
+        codes = [process.returncode for process in alive if process is not victim]
+        times = Counter(run for run, _ in computed(place))
+        under_way = {run for run, pid in computed(place) if pid == victim.pid} - there
+        again = {run for run, number in times.items() if number > 1}
+        where = f"{count} processes"
+        if any(codes):
+            raise Wrong(f"{where}: codes {codes}\n{''.join(errors)}")
+        if kept_in(place / "store") != wanted:
+            raise Wrong(f"{where}: other records than one alone")
+        if not again <= under_way or max(times.values()) > 2 or len(times) != runs:
+            raise Wrong(f"{where}: {len(times)} of {runs} runs, {len(again - under_way)} computed again without need")
+        for number, process in enumerate(alive):
+            if process is not victim and results(place / "out" / str(number)) != tables:
+                raise Wrong(f"{where}: process {number} has other tables than one alone")
+        shares = Counter(pid for _, pid in computed(place))
+        said.append(
+            f"{count} processes in {took:.0f} s, one killed with {len(there)} runs kept: each run "
+            f"computed once, but {len(again)} that the dead one had not kept; {len(shares)} processes computed, "
+            f"{min(shares.values())} to {max(shares.values())} runs each; records and tables as alone"
+        )
+    return "; ".join(said)
 
 
 # --- races on a damaged store
@@ -499,6 +620,7 @@ def power(folder: Path, rng: random.Random, scale: float) -> str:
 PARTS: dict[str, Callable[[Path, random.Random, float], str]] = {
     "share": share,
     "kills": kills,
+    "engines": engines,
     "races": races,
     "flips": flips,
     "io": io,
@@ -536,7 +658,7 @@ def main() -> int:
             except Wrong as error:
                 failed += 1
                 said = f"FAILED (--seed {given.seed} --scale {given.scale}): {error}"
-        print(f"{name:6} {time.monotonic() - began:5.0f} s  {said}", flush=True)
+        print(f"{name:7} {time.monotonic() - began:5.0f} s  {said}", flush=True)
     return 1 if failed else 0
 
 

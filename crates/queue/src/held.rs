@@ -183,6 +183,9 @@ pub trait Nested: Clone + std::fmt::Debug {
     /// Without packets, of a class that may send at `rate`; `hash` salts its hashes.
     fn nested(params: &Self::Params, rate: Rate, hash: &Stream) -> Self;
 
+    /// How much may wait from now on is as in `params`; what waits stays.
+    fn limit(&mut self, params: &Self::Params);
+
     /// Waiting packets.
     fn packets(&self) -> u32;
 

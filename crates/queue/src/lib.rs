@@ -35,7 +35,7 @@ pub mod strict;
 pub mod tbf;
 pub mod virtual_queue;
 
-use evenflow_base::schema::{Mechanism, Problem, Traits, Value, Values};
+use evenflow_base::schema::{Mechanism, Param, Problem, Traits, Type, Value, Values};
 use evenflow_base::{Duration, Rate};
 
 pub use evenflow_base::{Reason, Verdict};
@@ -87,6 +87,12 @@ pub fn may_mark(values: &Values) -> bool {
         (_, Value::Tables(tables)) => tables.values().any(may_mark),
         _ => false,
     })
+}
+
+/// Whether a parameter has a part in [`may_mark`].
+pub fn says_marks(param: &Param) -> bool {
+    ["action", "ecn", "ecn_threshold", "ce_threshold"].contains(&param.name)
+        || matches!(param.ty, Type::Table(_) | Type::TablePerName(_) | Type::Mechanism(_))
 }
 
 /// The limit that a scheduler's parameters imply, if they do.

@@ -379,6 +379,10 @@ impl Nested for Qdisc {
         Qdisc::new(Gate::new(rule, params.limit, hash.clone(), Some(rate)), scheduler)
     }
 
+    fn limit(&mut self, params: &LeafParams) {
+        self.gate.limit = params.limit;
+    }
+
     fn packets(&self) -> u32 {
         self.gate.packets
     }

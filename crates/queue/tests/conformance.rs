@@ -19,10 +19,11 @@ use serde_json::{Map, Value as Json};
 type Table = Map<String, Json>;
 
 /// Folders whose vectors are of stages and of applications, and read by their own crates.
-const OTHERS: [&str; 14] = [
+const OTHERS: [&str; 16] = [
     "abr",
     "auditor",
     "bandwidth-manager",
+    "congestion-meter",
     "congestion-policer",
     "dropper",
     "eecn",
@@ -34,6 +35,7 @@ const OTHERS: [&str; 14] = [
     "shaper",
     "tunnel",
     "window-tuner",
+    "wire",
 ];
 
 fn vectors() -> Vec<(PathBuf, Table)> {
@@ -91,9 +93,10 @@ fn values(kind: &str, table: &Table) -> Values {
 
 fn ecn(name: &str) -> Ecn {
     match name {
-        "capable" => Ecn::Capable0,
-        "not-capable" => Ecn::NotCapable,
-        "marked" => Ecn::Congestion,
+        "capable" | "ect0" => Ecn::Capable0,
+        "ect1" => Ecn::Capable1,
+        "not-capable" | "not-ect" => Ecn::NotCapable,
+        "marked" | "ce" => Ecn::Congestion,
         other => panic!("no codepoint is called {other}"),
     }
 }
@@ -113,7 +116,10 @@ fn seen(event: &Table, rate: Rate) -> Occupancy {
 }
 
 fn packet(event: &Table) -> Packet {
-    Packet::new(0, whole(event, "bytes") as u16, 0).with_ecn(ecn(event["ecn"].as_str().expect("a codepoint")))
+    let field = ecn(event["ecn"].as_str().expect("a codepoint"));
+    let mut packet = Packet::new(0, whole(event, "bytes") as u16, 0).with_ecn(field);
+    packet.set_re(event.get("re").and_then(Json::as_bool).unwrap_or(false));
+    packet
 }
 
 /// The scheduler of a vector. CoDel has nothing to do there.

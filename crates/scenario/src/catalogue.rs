@@ -81,6 +81,7 @@ pub(crate) fn check_partly(mechanism: &Mechanism, values: &Values) -> Vec<Proble
     match mechanism.room {
         Room::Queue => evenflow_queue::check_partly(mechanism.kind, values),
         Room::Stage => evenflow_stage::check_partly(mechanism.kind, values),
+        Room::Traffic => evenflow_traffic::check_partly(mechanism.kind, values),
         _ => Vec::new(),
     }
 }

@@ -177,7 +177,7 @@ pub static METRICS: &[Metric] = &[
     metric("groups.G.senders.limited_s.congestion", "s", WINDOW, "sum over connections", "Time in which the congestion window kept a sender from sending more.").since(2),
     metric("groups.G.senders.limited_s.receive", "s", WINDOW, "sum over connections", "Time in which the receive window did.").since(2),
     metric("groups.G.senders.limited_s.application", "s", WINDOW, "sum over connections", "Time in which there was nothing to send, or no room in the send buffer.").since(2),
-    metric("groups.G.conex", "", WINDOW, "sums over the group's ConEx senders", "What they were told of congestion and what they reported; only of groups with a line conex. reports = told.loss + told.mark - told.needless - owed - dropped over a whole run, for honest senders, and each run checks it of each sender.").since(2),
+    metric("groups.G.conex", "", WINDOW, "sums over the group's ConEx senders", "What they were told of congestion and what they reported; only of groups with a line conex. reports = told.loss + told.mark - told.needless - owed - dropped over a whole run, for honest senders, and each run checks it of each sender; with lost_reports = \"repeated\", reports on lost packets are made again and come on top.").since(2),
     metric("groups.G.conex.unit", "", RUN, "", "What owed and dropped count: packets or bytes.").since(2),
     metric("groups.G.conex.reports.loss.packets", "packets", WINDOW, "", "Data packets sent that report a loss.").since(2),
     metric("groups.G.conex.reports.loss.bytes", "B", WINDOW, "", "Their bytes on the wire.").since(2),

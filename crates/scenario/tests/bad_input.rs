@@ -340,6 +340,136 @@ groups.x = { users = 1, path = ["a", "b", "c", "line"], traffic = { kind = "bulk
     assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }
 
+/// A dropper of re-ECN stands before the radio: behind a link that loses packets, what these declared is missing. ConEx's auditor infers
+/// losses, and may stand there; so may a dropper where the link that loses is the one that marks, or lies before it.
+#[test]
+fn a_dropper_stands_before_links_that_lose() {
+    let text = |rule: &str, path: &str| {
+        format!(
+            r#"
+duration = "1 s"
+links.core = {{ rate = "5 Mbit/s", delay = "10 ms", queue = {{ kind = "red", action = "mark-re-ecn", limit = "100 packets" }} }}
+links.radio = {{ rate = "100 Mbit/s", delay = "10 ms", loss = {{ probability = 0.05, burst = 5 }} }}
+links.back = {{ rate = "100 Mbit/s", delay = "10 ms", loss = {{ every = 100, direction = "reverse" }} }}
+links.both = {{ rate = "5 Mbit/s", delay = "10 ms", loss = 0.01, queue = {{ kind = "red", action = "mark", limit = "100 packets" }} }}
+stages.drop = {{ kind = "auditor", rule = "{rule}", delay = "200 ms" }}
+groups.g = {{ users = 1, path = [{path}], traffic = {{ kind = "bulk" }}, tcp = {{ ecn = "re-ecn", conex = {{ unit = "packets" }} }} }}
+"#
+        )
+    };
+    for rule in ["strict", "negative-only", "paper"] {
+        for (path, link, hop) in [
+            (r#""core", "radio", "drop""#, "radio", 2),
+            (r#""core", "radio", "back", "drop""#, "radio", 3),
+            (r#""core", "-back", "drop""#, "back", 2),
+        ] {
+            let errors = Scenario::from_toml(&text(rule, path)).expect_err("errors").to_string();
+            let expected = format!(
+                "groups.g.path[{hop}]: \"drop\", the auditor, stands behind the link \"{link}\", which loses packets: what they declared would be \
+                 missing, and senders declare these losses too; put it before"
+            );
+            assert_eq!(errors, expected, "{rule}, {path}");
+        }
+        for path in [
+            r#""core", "drop", "radio""#,
+            r#""core", "back", "drop""#,
+            r#""radio", "core", "drop""#,
+            r#""both", "drop""#,
+        ] {
+            assert!(Scenario::from_toml(&text(rule, path)).is_ok(), "{rule}, {path}");
+        }
+    }
+    for rule in ["balance", "ratio"] {
+        assert!(Scenario::from_toml(&text(rule, r#""core", "radio", "drop""#)).is_ok(), "{rule}");
+    }
+}
+
+/// Ten mistakes of a loop of reports: one that hides another is no excuse.
+#[test]
+fn a_loop_of_reports_is_checked_whatever_else_is_wrong_with_its_stages() {
+    let text = r#"
+duration = "5 s"
+stages.into = { kind = "tunnel-ingress", peer = "out", overhead = "gtp-u", ecn = "paper", teid = 9 }
+stages.gateway = { kind = "congestion-controller", peer = "report", mode = "split" }
+stages.report = { kind = "congestion-reporter", every = "0 s" }
+stages.out = { kind = "tunnel-egress", ecn = "paper" }
+stages.into2 = { kind = "tunnel-ingress", peer = "out2", overhead = "gtp-u", ecn = "paper", teid = 9, max_size = "0 B" }
+stages.out2 = { kind = "tunnel-egress", ecn = "paper" }
+stages.drop = { kind = "auditor", rule = "strict", delay = "100 ms" }
+stages.pol = { kind = "congestion-policer", rule = "tcp-rate", rtt = "0 s", start = "500 s" }
+links.a = { rate = "50 Mbit/s", delay = "10 ms", loss = { retransmissions = 3 } }
+links.b = { rate = "50 Mbit/s", delay = "10 ms", loss = { probability = 0, retransmissions = 3 } }
+links.core = { rate = "5 Mbit/s", delay = "10 ms", loss = { probability = 0.01, burst = 0.2 }, queue = { kind = "red", action = "mark-re-ecn", limit = "100 packets", class_probability = { x = 0.1 } } }
+groups.g = { users = 1, path = ["a", "into", "gateway", "pol", "drop", "core", "report", "out", "b"], traffic = { kind = "bulk" } }
+groups.h = { users = 1, path = ["into2", "core", "out2"], traffic = { kind = "bulk" } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors").to_string();
+    let found: Vec<&str> = errors.lines().collect();
+    let expected = [
+        r#"groups.g.path[2]: "gateway" sets ECE for senders that stand at it, but there are links before it"#,
+        r#"groups.g.path[4]: "drop", the auditor, stands before the link "core", whose queue marks packets"#,
+        "links.a.loss.retransmission_delay: is required beside retransmissions",
+        "links.a.loss.retransmissions: means nothing on a link without errors; give their `probability` or `every`",
+        "links.b.loss.retransmission_delay: is required beside retransmissions",
+        "links.b.loss.retransmissions: means nothing on a link without errors: the probability is 0",
+        "links.core.loss.burst: must be at least 1",
+        r#"links.core.queue.class_probability: class "be" crosses this link but is missing"#,
+        r#"links.core.queue.class_probability: no packet of class "x" crosses this link"#,
+        r#"stages.gateway.mode: "split" sets ECE for senders with tcp.ecn = "gateway", and none"#,
+        r#"stages.into.overhead: has no sequence numbers, and "report" could tell nothing of what is lost"#,
+        "stages.into2.max_size: must be at least 1",
+        r#"stages.into2.teid: 9 is the number of "into" too"#,
+        "stages.pol.rtt: must be more than 0 s",
+        "stages.pol.start: 500 s is more than most",
+        "stages.report.every: must be more than 0 s",
+    ];
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}\nand not\n{expected}");
+    }
+    assert_eq!(found.len(), expected.len(), "{errors}");
+}
+
+/// A parameter that is given and wrong is not missing.
+#[test]
+fn what_is_wrong_is_not_missing_too() {
+    let text = r#"
+duration = "1 s"
+links.line = { rate = "10 Mbit/s", delay = "1 ms" }
+stages.a = { kind = "auditor", rule = "strict", delay = "-1 s" }
+stages.b = { kind = "auditor", rule = "ratio", delay = 3 }
+groups.x = { users = 1, path = ["line", "a", "b"], traffic = { kind = "bulk" } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors");
+    let paths: Vec<&str> = errors.iter().map(|(path, _)| path).collect();
+    assert_eq!(paths, ["stages.a.delay", "stages.b.delay"], "{errors}");
+}
+
+/// What could not be read is not judged: a wrong word is one error, not two.
+#[test]
+fn a_wrong_word_in_the_loop_is_said_once() {
+    let text = |overhead: &str, mode: &str| {
+        format!(
+            r#"
+duration = "5 s"
+stages.into = {{ kind = "tunnel-ingress", peer = "out", overhead = "{overhead}", ecn = "paper" }}
+stages.gateway = {{ kind = "congestion-controller", peer = "report", mode = "{mode}" }}
+stages.report = {{ kind = "congestion-reporter" }}
+stages.out = {{ kind = "tunnel-egress", ecn = "paper" }}
+links.core = {{ rate = "5 Mbit/s", delay = "10 ms" }}
+groups.g = {{ users = 1, path = ["into", "gateway", "core", "report", "out"], traffic = {{ kind = "bulk" }}, tcp = {{ ecn = "gateway" }} }}
+"#
+        )
+    };
+    let lines = |overhead, mode| {
+        let errors = Scenario::from_toml(&text(overhead, mode)).expect_err("errors");
+        errors.iter().map(|(path, _)| path.to_owned()).collect::<Vec<_>>()
+    };
+    assert!(Scenario::from_toml(&text("gtp-u-sequence", "split")).is_ok());
+    assert_eq!(lines("gtp-u-sequenc", "split"), ["stages.into.overhead"]);
+    assert_eq!(lines("gtp-u-sequence", "splt"), ["stages.gateway.mode"]);
+    assert_eq!(lines("gtp-u", "police"), ["groups.g.tcp.ecn", "stages.into.overhead"]);
+}
+
 /// Auditors where they see too little, each with mistakes: all are said at once.
 #[test]
 fn an_auditor_stands_behind_what_marks_and_drops() {
@@ -532,6 +662,53 @@ fn videos_that_cannot_be_played() {
     );
 }
 
+/// What is wrong with fields by themselves, with several together, and in tables inside, none of it hidden by the rest.
+#[test]
+fn all_that_is_wrong_with_a_player_and_its_gateway() {
+    let falling = json!(["3 Mbit/s", "1 Mbit/s"]);
+    let said = |player: Json, manager: Json| {
+        let mut given = json!({ "kind": "has", "ladder": ["1 Mbit/s", "3 Mbit/s"] });
+        given.as_object_mut().expect("a table").extend(player.as_object().expect("a table").clone());
+        let mut stage =
+            json!({ "kind": "window-tuner", "rate": "8 Mbit/s", "policy": "levels", "ladder": ["1 Mbit/s"] });
+        stage.as_object_mut().expect("a table").extend(manager.as_object().expect("a table").clone());
+        let tree = with("abc-default", &[("groups.heavy.traffic", given), ("stages.tuner", stage)]);
+        let all = Scenario::from_value(&tree).map_or_else(|errors| errors.to_string(), |_| String::new());
+        let path = |line: &str| line.split(": ").next().expect("a path").to_owned();
+        all.lines().map(path).map(|path| path.replace("groups.heavy.traffic.", "")).collect::<Vec<_>>()
+    };
+    assert_eq!(said(json!({ "ladder": falling, "buffer": "1 s" }), json!({})), ["buffer", "ladder"]);
+    let late = json!({ "start": "9 s", "until": "5 s", "ladder": falling, "buffer": "1 s" });
+    assert_eq!(said(late, json!({})), ["buffer", "ladder", "until"]);
+    let rule = json!({ "kind": "aggressive-rate", "aggressiveness": -0.1 });
+    assert_eq!(
+        said(json!({ "adaptation": rule, "ladder": falling, "buffer": "1 s", "sizes": [] }), json!({})),
+        ["adaptation.aggressiveness", "buffer", "ladder", "sizes"]
+    );
+    assert_eq!(
+        said(
+            json!({ "chunk": "0 s", "ladder": falling, "buffer": "1 s", "adaptation": rule, "start": "9 s", "until": "5 s" }),
+            json!({ "margin": -1, "ladder": falling })
+        ),
+        [
+            "adaptation.aggressiveness",
+            "chunk",
+            "ladder",
+            "until",
+            "stages.tuner.ladder",
+            "stages.tuner.margin"
+        ]
+    );
+    assert_eq!(
+        said(json!({}), json!({ "rate": "0.5 Mbit/s", "ladder": falling })),
+        ["stages.tuner.ladder", "stages.tuner.rate"]
+    );
+    // What could not be read is not missing, nor is what was not asked for.
+    assert_eq!(said(json!({}), json!({ "ladder": ["1 Mbit"] })), ["stages.tuner.ladder[0]"]);
+    let dealt = json!({ "chunk": { "uniform": ["1 s", "2 s"] }, "ladder": falling });
+    assert_eq!(said(dealt, json!({})), ["chunk", "ladder"]);
+}
+
 #[test]
 fn adaptive_video_that_cannot_be_played() {
     let video = |more: Json| {
@@ -547,6 +724,12 @@ fn adaptive_video_that_cannot_be_played() {
         heavy("ladder: must rise, but 1000000 bit/s follows 3000000 bit/s")
     );
     assert_eq!(video(json!({ "ladder": [] })), heavy("ladder: has no level"));
+    assert_eq!(
+        video(json!({ "connection": "new" })),
+        heavy(
+            "connection: unknown key \"connection\"; did you mean \"keep_alive\"? It is true, or false for a new connection for each request"
+        )
+    );
     assert_eq!(
         video(json!({ "ladder": ["3 Mbit", 5] })).lines().count(),
         2,

@@ -156,6 +156,27 @@ fn re_ecn_is_settings_of_the_same_sender() {
     assert_eq!(conex.report, Reports::LossAndEcn);
 }
 
+/// A file that does not say what becomes of a cancelled report leaves it out, as worth does: 0.612 of the dossier's numbers, not 0.600.
+#[test]
+fn an_auditors_ratio_leaves_cancelled_reports_out_unless_it_is_asked_to_count_them() {
+    use evenflow_stage::auditor::{Params, Rule};
+    for (line, expected) in
+        [("", true), (r#", cancelled = "left-out""#, true), (r#", cancelled = "counted""#, false)]
+    {
+        let text = format!(
+            r#"
+duration = "1 s"
+links.line = {{ rate = "10 Mbit/s", delay = "1 ms", queue = {{ kind = "red", action = "mark", limit = "100 packets" }} }}
+stages.audit = {{ kind = "auditor", rule = "ratio", delay = "600 ms"{line} }}
+groups.x = {{ users = 1, path = ["line", "audit"], traffic = {{ kind = "bulk" }} }}
+"#
+        );
+        let scenario = Scenario::from_toml(&text).expect("a scenario");
+        let params = Params::new(&scenario.stages[0].spec.values, &[]).expect("parameters");
+        assert_eq!(params.rule, Rule::Ratio { weight: 0.01, left_out: expected }, "{line}");
+    }
+}
+
 /// Sanhaji et al. 2015, table III: queue, whether it marks, feedback, reports. The variants are cases of one scenario.
 #[test]
 fn the_four_variants_of_table_iii() {
@@ -186,4 +207,165 @@ fn the_four_variants_of_table_iii() {
             assert!(profile.ecn_on_retransmissions, "{name}");
         }
     }
+}
+
+const POLICER: &str = "stages.police";
+
+/// The heavy users' ConEx senders behind a policer; `stages` are more lines of that, `lines` those of the `tcp` table.
+fn policed(lines: &[(&str, Json)], stages: &[(&str, Json)]) -> Json {
+    let mut tree = red(lines);
+    *common::at(&mut tree, POLICER) =
+        json!({ "kind": "congestion-policer", "rate": "20 packets/s", "depth": "100 packets" });
+    *common::at(&mut tree, "groups.heavy.path") = json!(["access", "police", "bottleneck"]);
+    for (path, json) in stages {
+        *common::at(&mut tree, path) = json.clone();
+    }
+    tree
+}
+
+const DROPS: (&str, &str) = ("links.bottleneck.queue.action", "drop");
+const NOTHING_MARKS: &str = "groups.heavy.tcp.conex.report: nothing on its path marks: the queues there only drop; nearest: report = \
+                             \"loss\", or a queue that marks (kind = \"red\" with action = \"mark\")";
+const NO_DEPTH: &str = "stages.police.depth: must be more than 0, not \"0 packets\"";
+const SILENT: &str = "groups.heavy.tcp.conex.encoding: over IPv4 its data is ECT(1), which links.bottleneck marks, and with ecn = \"off\" \
+                      nobody hears of it; nearest: action = \"drop\" there, ecn = \"accurate\", or encoding = \"ipv6\"";
+
+/// What is wrong with a scenario, a line each.
+fn wrong(tree: &Json) -> Vec<String> {
+    errors(tree).to_string().lines().map(str::to_owned).collect()
+}
+
+/// A stage with errors hides nothing of its path, unless it may mark.
+#[test]
+fn a_faulty_stage_hides_no_error_of_its_path() {
+    let (depth, drops) = ((("stages.police.depth"), json!("0 packets")), (DROPS.0, json!(DROPS.1)));
+    let conex = [("conex", json!({}))];
+    assert_eq!(wrong(&policed(&conex, &[depth.clone(), drops.clone()])), [NOTHING_MARKS, NO_DEPTH]);
+    let silent = [("ecn", json!("off")), ("conex", json!({ "report": "loss" }))];
+    assert_eq!(wrong(&policed(&silent, std::slice::from_ref(&depth))), [SILENT, NO_DEPTH]);
+    // It may mark: by its action, because that has an error, or because nobody knows what it is.
+    let action = |word: &str| ("stages.police.action", json!(word));
+    assert_eq!(wrong(&policed(&conex, &[depth.clone(), drops.clone(), action("mark")])), [NO_DEPTH]);
+    let typo = wrong(&policed(&conex, &[drops.clone(), action("mrak")]));
+    assert!(typo.len() == 1 && typo[0].starts_with("stages.police.action: "), "{typo:?}");
+    let unknown = wrong(&policed(&conex, &[drops, ("stages.police.kind", json!("congestion-polizer"))]));
+    assert!(unknown.iter().all(|line| line.starts_with("stages.police")), "{unknown:?}");
+}
+
+/// Nor does a link with errors elsewhere than in what decides whether its queue marks.
+#[test]
+fn a_faulty_link_hides_no_error_of_its_path() {
+    let conex = [("conex", json!({}))];
+    let drops = (DROPS.0, json!(DROPS.1));
+    for (path, json) in [
+        ("links.bottleneck.delay", json!("26 metres")),
+        ("links.bottleneck.queue.limit", json!("0 packets")),
+        ("links.bottleneck.queue.max_probability", json!(7)),
+        ("links.access.rate", json!(-1)),
+    ] {
+        let said = wrong(&policed(&conex, &[drops.clone(), (path, json)]));
+        assert!(said.len() == 2 && said.contains(&NOTHING_MARKS.to_owned()), "{said:?}");
+        assert!(said.iter().any(|line| line.starts_with(path)), "{said:?}");
+    }
+    let unknown = wrong(&policed(&conex, &[(DROPS.0, json!("drpo"))]));
+    assert!(unknown.len() == 1 && unknown[0].starts_with(DROPS.0), "{unknown:?}");
+    // One that marks is found whatever else is wrong with it.
+    let silent = [("ecn", json!("off")), ("conex", json!({ "report": "loss" }))];
+    let said = wrong(&policed(&silent, &[("links.bottleneck.delay", json!("26 metres"))]));
+    assert!(said.len() == 2 && said.contains(&SILENT.to_owned()), "{said:?}");
+}
+
+/// A sender's table with errors is judged by its other lines, where these suffice.
+#[test]
+fn a_faulty_sender_is_judged_by_its_other_lines() {
+    let drops = [(DROPS.0, json!(DROPS.1))];
+    let unit = "groups.heavy.tcp.conex.unit: \"pakets\" is not valid; did you mean \"packets\"?";
+    assert_eq!(wrong(&policed(&[("conex", json!({ "unit": "pakets" }))], &drops)), [NOTHING_MARKS, unit]);
+    let silent = [("ecn", json!("off")), ("conex", json!({ "report": "loss", "unit": "pakets" }))];
+    assert_eq!(wrong(&policed(&silent, &[])), [SILENT, unit]);
+    // A line of the stack beside it.
+    let said = wrong(&policed(&[("mss", json!("0 B")), ("conex", json!({}))], &drops));
+    assert!(said.len() == 2 && said.contains(&NOTHING_MARKS.to_owned()), "{said:?}");
+    // What the queue check needs is what is wrong: nothing follows.
+    for (lines, at) in [
+        (vec![("ecn", json!("accurat")), ("conex", json!({}))], "groups.heavy.tcp.ecn"),
+        (vec![("conex", json!({ "report": "los" }))], "groups.heavy.tcp.conex.report"),
+    ] {
+        let said = wrong(&policed(&lines, &drops));
+        assert!(said.len() == 1 && said[0].starts_with(at), "{said:?}");
+    }
+}
+
+/// RFC 7837's bits are not the codes of IPv4, and a stage reads one of the two.
+#[test]
+fn stages_read_what_senders_write() {
+    let ipv6 = [("conex", json!({ "encoding": "ipv6" }))];
+    let reads_codes = |stage: &str| {
+        format!(
+            "stages.{stage}.encoding: is \"ipv4\" and reads IPv4's codes, and groups.heavy writes IPv6's bits: it would see no report; write \
+             encoding = \"ipv6\""
+        )
+    };
+    assert_eq!(wrong(&policed(&ipv6, &[])), [reads_codes("police")]);
+    let encoding = |word: &str| ("stages.police.encoding", json!(word));
+    valid(&policed(&ipv6, &[encoding("ipv6")]));
+    assert_eq!(
+        wrong(&policed(&[("conex", json!({}))], &[encoding("ipv6")])),
+        [
+            "stages.police.encoding: is \"ipv6\" and reads IPv6's bits, and groups.heavy writes IPv4's codes: one code for losses and \
+          marks is no bit for either; write encoding = \"ipv4\""
+        ]
+    );
+    // An auditor too, and all of them at once, beside other errors.
+    let audited = [
+        ("stages.audit", json!({ "kind": "auditor" })),
+        ("groups.heavy.path", json!(["access", "police", "bottleneck", "audit"])),
+        ("stages.police.depth", json!("0 packets")),
+    ];
+    assert_eq!(
+        wrong(&policed(&ipv6, &audited)),
+        [reads_codes("audit"), NO_DEPTH.into(), reads_codes("police")]
+    );
+    // Nothing is said where the word itself is wrong, or where nobody declares anything.
+    let typo = wrong(&policed(&ipv6, &[encoding("ipv5")]));
+    assert!(typo.len() == 1 && typo[0].contains("\"ipv5\" is not valid"), "{typo:?}");
+    valid(&policed(&[("conex", json!({ "encoding": "ipv6", "cheat": "legacy" }))], &[]));
+}
+
+/// A stage that reads IPv4's codes alone, or must read them for others, leaves the sender to change.
+#[test]
+fn a_stage_that_cannot_read_otherwise() {
+    let ipv6 = [("conex", json!({ "encoding": "ipv6" }))];
+    let meter = [("stages.police", json!({ "kind": "congestion-meter" }))];
+    assert_eq!(
+        wrong(&policed(&ipv6, &meter)),
+        [
+            "groups.heavy.tcp.conex.encoding: is \"ipv6\", and stages.police on its path reads IPv4's codes, and nothing else; write \
+          encoding = \"ipv4\", or leave that stage off its path"
+        ]
+    );
+    let volume = wrong(&policed(&ipv6, &[("stages.police.rule", json!("volume"))]));
+    assert!(volume.len() == 1 && volume[0].starts_with("groups.heavy.tcp.conex.encoding"), "{volume:?}");
+    let both = [
+        ("groups.light.path", json!(["access", "police", "bottleneck"])),
+        ("groups.light.tcp.conex", json!({})),
+    ];
+    assert_eq!(
+        wrong(&policed(&ipv6, &both)),
+        [
+            "groups.heavy.tcp.conex.encoding: is \"ipv6\", and stages.police on its path reads IPv4's codes and must, for groups.light; write \
+          encoding = \"ipv4\", or give each a stage of its own"
+        ]
+    );
+}
+
+/// In a tunnel stages read the outer header.
+#[test]
+fn a_stage_in_a_tunnel_reads_the_outer_header() {
+    let tunnel = [
+        ("stages.in", json!({ "kind": "tunnel-ingress", "overhead": "ipip", "peer": "out" })),
+        ("stages.out", json!({ "kind": "tunnel-egress" })),
+        ("groups.heavy.path", json!(["access", "in", "police", "bottleneck", "out"])),
+    ];
+    valid(&policed(&[("conex", json!({ "encoding": "ipv6" }))], &tunnel));
 }

@@ -108,6 +108,9 @@ fn combined(a: Tally, b: Tally, with: fn(u64, u64) -> u64) -> Tally {
         loss: each(a.loss, b.loss),
         ecn: each(a.ecn, b.ecn),
         credit: each(a.credit, b.credit),
+        loss_lost: each(a.loss_lost, b.loss_lost),
+        ecn_lost: each(a.ecn_lost, b.ecn_lost),
+        credit_lost: each(a.credit_lost, b.credit_lost),
     }
 }
 

@@ -6,9 +6,11 @@
 //! was done when it was due or early.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use evenflow_base::{Packet, Time};
+
+use crate::ring::Ring;
 
 /// Time, rank, lane and flow in one comparable number.
 pub type Key = u128;
@@ -105,7 +107,7 @@ const WALK: usize = 32;
 /// heap is earlier than some packet of the ring that is further from its end than any walk goes.
 #[derive(Debug, Default)]
 pub struct Lane {
-    ring: VecDeque<InFlight>,
+    ring: Ring<InFlight>,
     /// With the number of those that were late before: equal keys come out as they went in.
     late: BinaryHeap<Reverse<(InFlight, u64)>>,
     were_late: u64,
@@ -138,17 +140,22 @@ impl Lane {
         let mut at = self.ring.len();
         if !self.unordered {
             let stop = at.saturating_sub(WALK);
-            while at > stop && self.ring[at - 1].key > item.key {
+            while at > stop && self.is_later(at - 1, item.key) {
                 at -= 1;
             }
         }
-        if at > 0 && self.ring[at - 1].key > item.key {
+        if at > 0 && self.is_later(at - 1, item.key) {
             self.were_late += 1;
             self.late.push(Reverse((item, self.were_late)));
         } else {
             self.ring.insert(at, item);
         }
         self.head() == item.key
+    }
+
+    /// Whether packet `i` of the ring comes after `key`.
+    fn is_later(&self, i: usize, key: Key) -> bool {
+        self.ring.get(i).is_some_and(|item| item.key > key)
     }
 
     /// The key of the next packet.
@@ -158,25 +165,29 @@ impl Lane {
         if self.late.is_empty() { first } else { first.min(self.late.peek().map_or(NEVER, |i| i.0.0.key)) }
     }
 
-    /// The next packet; [`Lane::take`] takes it out. In two steps, because a reference is copied from in one piece and
-    /// what `pop_front` returns is not.
+    /// Takes the next packet out, into `packet`, and gives the key of what follows; `None`: there is no packet. By a reference,
+    /// because what is copied through one is copied in one piece, and what a function returns is not.
     #[inline(always)]
-    pub fn next(&mut self) -> Option<&InFlight> {
+    pub fn take(&mut self, packet: &mut Packet) -> Option<Key> {
         if !self.late.is_empty() {
-            self.fetch_late();
+            return self.take_among_late(packet);
         }
-        self.ring.front()
+        let first = self.ring.front()?;
+        *packet = first.packet;
+        self.ring.drop_front();
+        Some(self.ring.front().map_or(NEVER, |i| i.key))
     }
 
-    /// Takes out what [`Lane::next`] has shown and gives the key of what follows.
-    #[inline(always)]
-    pub fn take(&mut self) -> Key {
-        self.ring.pop_front();
-        self.head()
+    #[cold]
+    #[inline(never)]
+    fn take_among_late(&mut self, packet: &mut Packet) -> Option<Key> {
+        self.fetch_late();
+        *packet = self.ring.front()?.packet;
+        self.ring.drop_front();
+        Some(self.head())
     }
 
     /// Puts the first late packet at the front of the ring if that is its place.
-    #[inline(never)]
     fn fetch_late(&mut self) {
         let first = self.ring.front().map_or(NEVER, |i| i.key);
         if self.late.peek().is_some_and(|l| l.0.0.key < first)
@@ -302,15 +313,16 @@ mod tests {
                 prop_assert!(next || model.first().unwrap().1 != it.packet.seq);
                 prop_assert_eq!(lane.head(), head);
                 if takes > 0 && i % 4 < takes {
-                    let next = *lane.next().unwrap();
-                    prop_assert_eq!(Some((next.key, next.packet.seq)), model.pop_first());
-                    prop_assert_eq!(lane.take(), model.first().map_or(NEVER, |m| m.0));
+                    let (head, mut packet) = (lane.head(), Packet::new(0, 0, 0));
+                    let follows = lane.take(&mut packet);
+                    prop_assert_eq!(Some((head, packet.seq)), model.pop_first());
+                    prop_assert_eq!(follows, Some(model.first().map_or(NEVER, |m| m.0)));
                 }
                 prop_assert_eq!(lane.len(), model.len());
             }
-            while let Some(next) = lane.next() {
-                prop_assert_eq!(Some((next.key, next.packet.seq)), model.pop_first());
-                lane.take();
+            let mut packet = Packet::new(0, 0, 0);
+            while let (head, Some(_)) = (lane.head(), lane.take(&mut packet)) {
+                prop_assert_eq!(Some((head, packet.seq)), model.pop_first());
             }
             prop_assert!(model.is_empty());
         }

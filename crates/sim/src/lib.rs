@@ -18,6 +18,7 @@ mod network;
 mod port;
 mod probe;
 mod record;
+mod ring;
 mod senders;
 mod slots;
 mod trace;

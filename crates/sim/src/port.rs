@@ -6,14 +6,13 @@
 //!
 //! A packet in transmission when the rate changes finishes at the old rate.
 
-use std::collections::VecDeque;
-
 use evenflow_base::{Duration, Fine, Packet, Rate, Stream, Time};
 use evenflow_queue::held::{HashStats, NodeCounts};
 use evenflow_queue::{Dropped, Gate, Qdisc, Setting};
 use evenflow_scenario::model::SchedulerPer;
 
 use crate::measure::{PortCounters, Window};
+use crate::ring::Ring;
 use crate::slots::Slots;
 
 /// One direction of one copy of a link.
@@ -232,7 +231,7 @@ pub struct Fifo {
     /// Time spent at each queue length.
     pub lengths: Option<Lengths>,
     /// Waiting packets: when each starts, and its size.
-    pub waiting: VecDeque<(Time, u32)>,
+    pub waiting: Ring<(Time, u32)>,
 }
 
 impl Fifo {
@@ -272,7 +271,7 @@ impl Fifo {
             if let Some(lengths) = &mut self.lengths {
                 lengths.advance(self.gate.packets, start, window);
             }
-            self.waiting.pop_front();
+            self.waiting.drop_front();
             self.gate.remove(size);
         }
     }

@@ -190,7 +190,7 @@ const MORE: [(&str, &str, &str); 52] = [
     ("tbf", "peak_rate", r#"rate = "8 Mbit/s", burst = "15 kB", peak_rate = "9 Mbit/s", mtu = "1600 B""#),
     ("auditor", "strict", r#"rule = "strict", delay = "200 ms""#),
     ("auditor", "paper", r#"rule = "paper", delay = "200 ms", rho = 0"#),
-    ("auditor", "ratio", r#"rule = "ratio", delay = "200 ms", allowance = "0 B""#),
+    ("auditor", "ratio", r#"rule = "ratio", cancelled = "counted", delay = "200 ms", allowance = "0 B""#),
     (
         "congestion-policer",
         "tcp-rate, srtt",

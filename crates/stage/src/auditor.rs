@@ -54,6 +54,20 @@ pub enum Losses {
     Retransmissions,
 }
 
+/// By what a segment that comes late is told from one that was sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By its timestamp, which is later than that of what overtook the original.
+    Timestamps {
+        /// For so long what is missing may come late.
+        late: Duration,
+        /// And for so long its sender may take to send it again.
+        repair: Duration,
+    },
+    /// By nothing: packets that overtake it are counted.
+    Count,
+}
+
 /// What is done to packets of a flow that declares too little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -82,8 +96,12 @@ pub struct Params {
     pub losses: Losses,
     /// Packets beyond a gap after which what is missing is lost.
     pub reordering: u32,
+    /// How what is late is told from what is sent again.
+    pub order: Order,
     /// What is done.
     pub action: Action,
+    /// What it drops itself is congestion that the flow has met.
+    pub own_drops: bool,
     /// Flows that have declared nothing have one account together.
     pub together: bool,
     /// Reports of losses, of marks and credits are three bits, not the codes of IPv4.
@@ -106,7 +124,7 @@ impl Params {
             rule: match values.word("rule") {
                 "ratio" => Rule::Ratio {
                     weight: values.number("weight"),
-                    left_out: values.get("cancelled") == Some(&Value::Word("left-out".into())),
+                    left_out: values.get("cancelled") != Some(&Value::Word("counted".into())),
                 },
                 _ => Rule::Balance { limit: values.maybe("limit").unwrap_or(LIMIT[unit as usize]) },
             },
@@ -116,11 +134,19 @@ impl Params {
             delay: Duration::from_seconds(values.maybe("delay").unwrap_or(0.0)),
             losses: if is("losses", "retransmissions") { Losses::Retransmissions } else { Losses::Gaps },
             reordering: values.number("reordering") as u32,
+            order: match values.word("order") {
+                "count" => Order::Count,
+                _ => Order::Timestamps {
+                    late: Duration::from_seconds(values.maybe("reordering_window").unwrap_or(WINDOW)),
+                    repair: Duration::from_seconds(values.maybe("repair").unwrap_or(REPAIR)),
+                },
+            },
             action: match values.word("action") {
                 "class" => Action::Class(class(values.word("class"))),
                 "delay" => Action::Delay(Duration::from_seconds(values.maybe("hold").unwrap_or(HOLD))),
                 _ => Action::Drop,
             },
+            own_drops: is("own_drops", "counted") && is("losses", "gaps"),
             together: is("strangers", "together"),
             apart: is("encoding", "ipv6"),
             idle: values.duration("idle"),
@@ -132,6 +158,10 @@ impl Params {
 const LIMIT: [f64; 2] = [15_000.0, 10.0];
 /// `hold` where none is given, seconds.
 const HOLD: f64 = 0.1;
+/// `reordering_window` where none is given, seconds.
+const WINDOW: f64 = 0.1;
+/// `repair` where none is given, seconds.
+const REPAIR: f64 = 3.0;
 
 /// What is wrong with parameters together; some of them may be missing.
 fn problems(values: &Values) -> Vec<Problem> {
@@ -161,6 +191,17 @@ fn problems(values: &Values) -> Vec<Problem> {
             problems.push(("delay", why.into()));
         }
     }
+    for name in ["reordering_window", "repair"].into_iter().filter(|name| given(name) && is("order", "count"))
+    {
+        problems.push((name, "means nothing with order = \"count\"".into()));
+    }
+    if is("own_drops", "counted") && is("losses", "retransmissions") {
+        let why = "\"counted\" means nothing with losses = \"retransmissions\", which counts them when they come again";
+        problems.push(("own_drops", why.into()));
+    }
+    if is("own_drops", "counted") && given("action") && !is("action", "drop") {
+        problems.push(("own_drops", "\"counted\" means nothing without action = \"drop\"".into()));
+    }
     if given("hold") && !is("action", "delay") {
         problems.push(("hold", "means nothing without action = \"delay\"".into()));
     }
@@ -180,11 +221,27 @@ struct Seen {
     mark: f64,
 }
 
-/// A gap in the numbers that may yet be filled.
+/// What is known of numbers below the highest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Known {
+    /// They have not come.
+    Missing,
+    /// They came before anything else, or not at all.
+    Unseen,
+    /// They were sent again, which was counted as so much at this time; the original may yet come.
+    SentAgain(Time, f64),
+}
+
+/// A gap in the numbers.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     from: u64,
     to: u64,
+    known: Known,
+    /// When the first packet from beyond it came.
+    opened: Time,
+    /// What that showed on its sender's clock.
+    stamp: u32,
     /// Packets that have come from beyond it.
     passed: u32,
 }
@@ -194,47 +251,107 @@ struct Gap {
 struct Numbers {
     /// The end of what has come; `None`: nothing.
     next: Option<u64>,
-    /// Young ones, fewer than the packets that may overtake.
+    /// Young ones.
     gaps: Vec<Gap>,
     /// The largest payload.
     mss: u64,
 }
 
+/// A segment that arrives.
+#[derive(Clone, Copy, Debug)]
+struct Arriving {
+    seq: u64,
+    end: u64,
+    stamp: u32,
+    at: Time,
+    /// In the auditor's unit.
+    amount: f64,
+}
+
+/// What a segment shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Shown {
+    /// Bytes that have been missing for too long.
+    missing: u64,
+    /// It fills a gap and was sent again.
+    repairs: bool,
+    /// It was here before, for all one knows.
+    again: bool,
+    /// It was late, and counted as lost at this time: so much.
+    late: Option<(Time, f64)>,
+}
+
 impl Numbers {
-    /// A segment with the bytes from `seq` to `end` arrives. Gives the bytes that are now known to be lost, and whether the segment
-    /// has come again: as a retransmission, not late.
-    fn arrive(&mut self, seq: u64, end: u64, reordering: u32) -> (u64, bool) {
+    fn arrive(&mut self, segment: Arriving, reordering: u32, order: Order) -> Shown {
+        let Arriving { seq, end, stamp, at, .. } = segment;
         self.mss = self.mss.max(end - seq);
-        let next = self.next.unwrap_or(seq);
-        let mut again = false;
+        let mut shown = Shown::default();
+        let next = match self.next {
+            Some(next) => next,
+            None if order == Order::Count => seq,
+            None => {
+                let unseen = Gap { from: 0, to: seq, known: Known::Unseen, opened: at, stamp, passed: 0 };
+                self.gaps.extend((seq > 0).then_some(unseen));
+                seq
+            }
+        };
         if seq > next {
-            self.gaps.push(Gap { from: next, to: seq, passed: 0 });
+            self.gaps.push(Gap { from: next, to: seq, known: Known::Missing, opened: at, stamp, passed: 0 });
         } else if seq < next {
-            again = !self.fill(seq, end) && end <= next;
+            shown = self.fill(segment, order);
+            shown.again &= end <= next;
         }
         self.next = Some(next.max(end));
         if self.gaps.is_empty() {
-            return (0, again);
+            return shown;
         }
-        let mut lost = 0;
         self.gaps.retain_mut(|gap| {
             gap.passed += u32::from(seq >= gap.to);
-            let old = gap.passed >= reordering;
-            lost += if old { gap.to - gap.from } else { 0 };
+            let missing = gap.known == Known::Missing;
+            let long = match order {
+                Order::Count => true,
+                Order::Timestamps { repair, .. } if missing => at.since(gap.opened) >= repair,
+                Order::Timestamps { late, .. } => at.since(gap.opened) >= late,
+            };
+            let old = long && (gap.passed >= reordering || !missing);
+            shown.missing += if old && missing { gap.to - gap.from } else { 0 };
             !old
         });
-        (lost, again)
+        shown
     }
 
-    /// Takes the bytes from `seq` to `end` out of the gaps. Says whether any of them were missing.
-    fn fill(&mut self, seq: u64, end: u64) -> bool {
-        let mut found = false;
-        let mut rest: Option<Gap> = None;
+    /// Takes a segment out of the gaps. One that was sent again has a later timestamp than what overtook its original: that was sent
+    /// before anybody could miss it (RFC 8985 section 6.2 has the same order). What comes too late counts as sent again, or old
+    /// timestamps would hide every loss.
+    fn fill(&mut self, segment: Arriving, order: Order) -> Shown {
+        let Arriving { seq, end, stamp, at, amount } = segment;
+        let (mut shown, mut original) = (Shown::default(), false);
+        let (mut rest, mut lost): (Option<Gap>, Option<Gap>) = (None, None);
         self.gaps.retain_mut(|gap| {
             if seq >= gap.to || end <= gap.from {
                 return true;
             }
-            found = true;
+            let later = match order {
+                Order::Count => false,
+                Order::Timestamps { late, .. } => {
+                    (stamp.wrapping_sub(gap.stamp) as i32) > 0 || at.since(gap.opened) > late
+                }
+            };
+            if let Known::SentAgain(when, counted) = gap.known {
+                let back = !later && seq <= gap.from && gap.to <= end;
+                if back {
+                    (shown.late, original) = (Some((when, counted)), true);
+                }
+                return !back;
+            }
+            original |= !later;
+            if later {
+                // What repairs several gaps is not taken back.
+                let (from, to) = (seq.max(gap.from), end.min(gap.to));
+                let piece = Gap { from, to, known: Known::SentAgain(at, amount), ..*gap };
+                lost = (!shown.repairs).then_some(piece);
+                shown.repairs = true;
+            }
             match (seq > gap.from, end < gap.to) {
                 (true, true) => {
                     rest = Some(Gap { from: end, ..*gap });
@@ -246,8 +363,9 @@ impl Numbers {
             }
             true
         });
-        self.gaps.extend(rest);
-        found
+        self.gaps.extend(rest.into_iter().chain(lost));
+        shown.again = shown.repairs || !original;
+        shown
     }
 }
 
@@ -309,6 +427,15 @@ impl Account {
         self.declared.ecn += said.ecn;
         self.declared.credit += said.credit;
         self.unused = (self.unused + said.credit - said.loss - said.ecn).max(0.0);
+    }
+
+    /// So much of what was counted as lost `at` some time was only late.
+    fn take_back(&mut self, at: Time, amount: f64) {
+        let from = self.late.partition_point(|(since, _)| *since < at);
+        match self.late.get_mut(from) {
+            Some((since, met)) if *since == at => met.loss -= amount,
+            _ => self.due.loss -= amount,
+        }
     }
 
     /// What it has declared less what it should have. Reports of losses do not pay for marks, nor the other way round, where the two
@@ -408,10 +535,7 @@ impl Auditor {
 
     /// What a packet says, or `None`: it is not ConEx.
     fn read(&self, packet: &Packet) -> Option<Seen> {
-        let amount = match self.params.unit {
-            Unit::Packets => 1.0,
-            Unit::Bytes => f64::from(packet.size),
-        };
+        let amount = amount_of(packet, self.params.unit);
         let of = |yes: bool| if yes { amount } else { 0.0 };
         if self.params.apart {
             let says = packet.signals();
@@ -465,18 +589,19 @@ impl Auditor {
         counts.seen_flows += u64::from(fresh);
         counts.arrived += 1;
         let mut met = Met { loss: 0.0, mark: if params.audit.ecn { said.mark } else { 0.0 } };
+        let mut late = 0.0;
         if params.audit.loss && alone && !packet.is_datagram() {
-            met.loss = lost(account, packet, seq, &params);
+            (met.loss, late) = lost(account, packet, seq, now, &params);
         }
         account.add(said, met, now, params.delay);
         counts.declared.loss += said.loss;
         counts.declared.ecn += said.ecn;
         counts.declared.credit += said.credit;
-        counts.met.loss += met.loss;
+        counts.met.loss += met.loss - late;
         counts.met.mark += met.mark;
         if let Rule::Ratio { weight, left_out } = params.rule {
-            let cancelled = if left_out { said.ecn.min(said.mark) } else { 0.0 };
-            account.p += weight * (met.loss + met.mark - cancelled - account.p);
+            let cancelled = if left_out { said.ecn.min(met.mark) } else { 0.0 };
+            account.p += weight * (met.loss - late + met.mark - cancelled - account.p);
             account.x += weight * (said.loss + said.ecn - cancelled - account.x);
         }
         counts.balance = account.balance(params.apart);
@@ -487,8 +612,14 @@ impl Auditor {
             counts.sanctioned += 1;
             counts.sanctioned_flows += u64::from(!account.sanctioned);
             account.sanctioned = true;
-            if let Action::Delay(hold) = params.action {
-                account.until = now + hold;
+            match params.action {
+                Action::Delay(hold) => account.until = now + hold,
+                Action::Drop if params.own_drops => {
+                    let own = Met { loss: amount_of(packet, params.unit), mark: 0.0 };
+                    account.add(Seen::default(), own, now, params.delay);
+                    counts.met.loss += own.loss;
+                }
+                Action::Drop | Action::Class(_) => {}
             }
             Verdict::Sanction
         } else if account.until > now {
@@ -510,31 +641,37 @@ impl Auditor {
     }
 }
 
-/// What a segment shows to be lost, in the auditor's unit.
-fn lost(account: &mut Account, packet: &Packet, seq: u64, params: &Params) -> f64 {
-    let payload = u64::from(packet.payload);
-    let (missing, again) = account.numbers.arrive(seq, seq + payload, params.reordering);
-    let of_packet = match params.unit {
+/// A packet in the auditor's unit.
+fn amount_of(packet: &Packet, unit: Unit) -> f64 {
+    match unit {
         Unit::Packets => 1.0,
         Unit::Bytes => f64::from(packet.size),
-    };
-    match params.losses {
-        Losses::Retransmissions => {
-            if again {
-                of_packet
-            } else {
-                0.0
-            }
-        }
-        Losses::Gaps if missing == 0 => 0.0,
-        Losses::Gaps => {
-            let packets = missing.div_ceil(account.numbers.mss) as f64;
-            match params.unit {
-                Unit::Packets => packets,
-                Unit::Bytes => missing as f64 + packets * f64::from(packet.size - packet.payload),
-            }
-        }
     }
+}
+
+/// What a segment shows to be lost, in the auditor's unit, and what of earlier losses it takes back.
+fn lost(account: &mut Account, packet: &Packet, seq: u64, now: Time, params: &Params) -> (f64, f64) {
+    let amount = amount_of(packet, params.unit);
+    let end = seq + u64::from(packet.payload);
+    let segment = Arriving { seq, end, stamp: packet.stamp, at: now, amount };
+    let shown = account.numbers.arrive(segment, params.reordering, params.order);
+    let late = shown.late.map_or(0.0, |(at, counted)| {
+        account.take_back(at, counted);
+        counted
+    });
+    let counts = match params.losses {
+        Losses::Retransmissions => return (if shown.again { amount } else { 0.0 }, late),
+        Losses::Gaps => shown.repairs,
+    };
+    let mut loss = if counts { amount } else { 0.0 };
+    if shown.missing > 0 {
+        let packets = shown.missing.div_ceil(account.numbers.mss) as f64;
+        loss += match params.unit {
+            Unit::Packets => packets,
+            Unit::Bytes => shown.missing as f64 + packets * f64::from(packet.size - packet.payload),
+        };
+    }
+    (loss, late)
 }
 
 impl Station for Auditor {
@@ -681,6 +818,31 @@ pub static TABLE: Mechanism = Mechanism {
             doc: "Packets from beyond a gap after which what is missing is lost, not late.",
         },
         word(
+            "order",
+            &["timestamps", "count"],
+            "timestamps",
+            "RFC 7323 section 3; RFC 8985 section 6.2",
+            "By what an original that comes late is told from what was sent again. By its timestamp: what was sent again has a later one than \
+             the first packet from beyond the gap, and was lost; so was what nobody has sent again within repair. Or by nothing: what \
+             reordering packets have overtaken is lost at once.",
+        ),
+        Param {
+            name: "reordering_window",
+            ty: Type::Duration,
+            default: Fallback::Absent("100 ms with order = \"timestamps\""),
+            range: Range::NOT_NEGATIVE,
+            source: "RFC 8985 section 6.2: a quarter to a whole round trip, which an auditor does not know; the value is our choice",
+            doc: "For how long an original may be late. What comes later counts as sent again, whatever its timestamp.",
+        },
+        Param {
+            name: "repair",
+            ty: Type::Duration,
+            default: Fallback::Absent("3 s with order = \"timestamps\""),
+            range: Range::NOT_NEGATIVE,
+            source: "RFC 7786 section 3.1: a loss is reported when it is sent again; RFC 6298 sections 2.4 and 5.5: timeouts of 1 s and, once more, 2 s",
+            doc: "How long what is missing may stay so before it is lost, sent again or not.",
+        },
+        word(
             "action",
             &["drop", "delay", "class"],
             "drop",
@@ -695,6 +857,13 @@ pub static TABLE: Mechanism = Mechanism {
             source: OURS,
             doc: "How long picked packets wait; those of the same flow behind them wait with them.",
         },
+        word(
+            "own_drops",
+            &["free", "counted"],
+            "free",
+            "RFC 7713 section 5.5.2",
+            "Whether what it drops is congestion that the flow has met. Its sender takes it for such and reports it.",
+        ),
         CLASS,
         word(
             "strangers",
@@ -715,10 +884,11 @@ pub static TABLE: Mechanism = Mechanism {
         Param {
             name: "cancelled",
             ty: Type::Choice(&["counted", "left-out"]),
-            default: Fallback::Absent("counted with rule ratio"),
+            default: Fallback::Absent("left-out with rule ratio"),
             range: Range::ANY,
-            source: "draft-briscoe-tsvwg-re-ecn-tcp-08, its fractions of positive and negative packets (counted)",
-            doc: "Whether a report that met congestion is in the averages of rule ratio as both, or as neither.",
+            source: "draft-briscoe-tsvwg-re-ecn-tcp-08: what is cancelled has worth 0 (left-out); draft-wagner-conex-audit-02 section 2.2: \
+                     averages of all congestion and of all reports (counted)",
+            doc: "Whether a report that met congestion is in the averages of rule ratio as both, or as neither. What is not audited is met by none.",
         },
         Param {
             name: "rho",
@@ -801,7 +971,9 @@ mod tests {
             delay: Duration::ZERO,
             losses: Losses::Gaps,
             reordering: 3,
+            order: Order::Count,
             action: Action::Drop,
+            own_drops: false,
             together: false,
             apart: false,
             idle: Duration::from_seconds(60.0),
@@ -852,6 +1024,7 @@ mod tests {
     }
 
     const DROP: Pass = Pass::Drop(Reason::Audited);
+    const CLOCK: Order = Order::Timestamps { late: Duration(100_000_000), repair: Duration(3_000_000_000) };
     use Codepoint::{Cancelled, Credit, Legacy, Negative, NotCapable, NotMarked, ReEcho, Unused};
 
     /// Table I: what each codepoint is worth to a flow that the auditor knows.
@@ -960,6 +1133,83 @@ mod tests {
             let seen = [0, 3, 4, 5, 6, 7, 8].map(|n| bench.segment(n));
             assert_eq!(seen[6], expected, "1 and 2 were lost, and sent again as 7 and 8");
         }
+    }
+
+    /// By timestamps, milliseconds: a packet `n`, when it comes, what its sender's clock showed.
+    fn come(bench: &mut Bench, comes: &[(u64, f64, u32)]) -> f64 {
+        for &(n, at, stamp) in comes {
+            let packet = Packet { stamp, ..bench.packet(NotMarked, n * 1448) };
+            let _ = bench.pass(packet, at / 1e3);
+        }
+        bench.seen("losses_met")
+    }
+
+    /// What overtook a packet was sent after it; what was sent again was sent after that. Ten packets overtake, where three would
+    /// have been enough.
+    #[test]
+    fn what_is_late_is_told_from_what_was_sent_again() {
+        let clocked = |losses| Params { order: CLOCK, losses, ..params() };
+        for (stamp, at, lost) in
+            [(2, 25.0, 0.0), (14, 25.0, 1.0), (13, 25.0, 1.0), (3, 25.0, 0.0), (2, 113.5, 1.0)]
+        {
+            for losses in [Losses::Gaps, Losses::Retransmissions] {
+                let mut bench = Bench::new(clocked(losses));
+                let _ = come(&mut bench, &[(0, 11.0, 1)]);
+                let beyond: Vec<_> = (2..12).map(|n| (n, 11.0 + n as f64, n as u32 + 1)).collect();
+                assert_eq!(come(&mut bench, &beyond), 0.0);
+                assert_eq!(come(&mut bench, &[(1, at, stamp)]), lost, "{losses:?} {stamp} {at}");
+            }
+        }
+    }
+
+    /// Sent again needlessly, and then the original comes: taken back, once, whether or not its report was due.
+    #[test]
+    fn what_comes_after_all_was_not_lost() {
+        for delay in [0.0, 0.02, 0.5] {
+            let delay = Duration::from_seconds(delay);
+            let mut bench = Bench::new(Params { order: CLOCK, delay, ..params() });
+            assert_eq!(come(&mut bench, &[(0, 11.0, 1), (2, 13.0, 3), (1, 20.0, 9), (3, 21.0, 10)]), 1.0);
+            let due = if delay == Duration::ZERO { -1.0 } else { 0.0 };
+            assert_eq!(bench.seen("balance"), due);
+            assert_eq!(come(&mut bench, &[(1, 50.0, 2)]), 0.0);
+            assert_eq!(bench.seen("balance"), 0.0);
+            assert_eq!(come(&mut bench, &[(1, 51.0, 2), (4, 900.0, 11)]), 0.0);
+            assert_eq!(bench.seen("balance"), 0.0);
+        }
+    }
+
+    /// A packet that repairs two gaps is one loss; what is never sent again is lost after three seconds, with three from beyond.
+    #[test]
+    fn what_stays_missing_is_lost_in_the_end() {
+        let mut bench = Bench::new(Params { order: CLOCK, ..params() });
+        assert_eq!(come(&mut bench, &[(0, 10.0, 0), (3, 20.0, 1), (4, 1000.0, 2), (5, 3019.0, 3)]), 0.0);
+        assert_eq!(come(&mut bench, &[(6, 3020.0, 4)]), 2.0);
+        assert_eq!(come(&mut bench, &[(1, 3021.0, 5), (2, 3022.0, 5)]), 2.0);
+        // Numbers that are never used again: 7 and 8 are lost, and go as 9 and 10.
+        assert_eq!(come(&mut bench, &[(9, 3100.0, 6), (10, 3100.0, 6), (11, 6100.0, 7)]), 4.0);
+    }
+
+    /// What it drops is congestion met: without, a drop that is reported pays for what was not.
+    #[test]
+    fn own_drops_count_or_do_not() {
+        for (own_drops, after) in [(false, -10.0), (true, -11.0)] {
+            let mut bench = Bench::new(Params { own_drops, ..params() });
+            for _ in 0..10 {
+                let _ = bench.send(Negative, 0.0);
+            }
+            let before = bench.seen("sanctioned");
+            let own = if own_drops { before } else { 0.0 };
+            assert_eq!(bench.send(NotMarked, 0.0), DROP);
+            let _ = bench.send(Cancelled, 0.0);
+            assert_eq!(bench.seen("balance") + own, after, "{own_drops}");
+        }
+        // What only goes into another class is not lost.
+        let counting = Params { own_drops: true, action: Action::Class(0), ..params() };
+        let mut bench = Bench::new(counting);
+        for _ in 0..20 {
+            let _ = bench.send(Negative, 0.0);
+        }
+        assert_eq!(bench.seen("balance"), -20.0);
     }
 
     /// In bytes a loss is the headers too: 2 x 1448 B missing, two headers of 52 B.
@@ -1143,6 +1393,20 @@ mod tests {
         assert!((default - 0.612).abs() < 0.002 && (option - 0.600).abs() < 0.002, "{default} {option}");
     }
 
+    /// Where marks are not audited nothing is cancelled: a marked report is a report.
+    #[test]
+    fn only_audited_marks_cancel() {
+        let rule = Rule::Ratio { weight: 0.5, left_out: true };
+        let audits = [(true, (0.0, 0.0)), (false, (0.0, 0.5))];
+        for (ecn, expected) in audits {
+            let mut bench = Bench::new(Params { rule, audit: Audit { ecn, loss: true }, ..params() });
+            bench.send(Credit, 0.0);
+            bench.send(Cancelled, 0.0);
+            let account = bench.auditor.flows.get(0).expect("it has one");
+            assert_eq!((account.p, account.x), expected);
+        }
+    }
+
     #[test]
     fn everything_wrong_is_said_at_once() {
         let word = |name: &'static str, word: &str| (name, Value::Word(word.into()));
@@ -1156,5 +1420,14 @@ mod tests {
         let ratio = [word("rule", "ratio"), ("limit", packets.clone()), ("allowance", packets)];
         assert_eq!(names(&ratio), ["limit", "delay"]);
         assert_eq!(names(&[("hold", Value::Seconds(1.0)), word("action", "drop")]), ["hold"]);
+        let counted = [word("order", "count"), ("repair", Value::Seconds(1.0)), word("own_drops", "counted")];
+        assert_eq!(names(&counted), ["repair"]);
+        let own = [
+            word("own_drops", "counted"),
+            word("losses", "retransmissions"),
+            word("action", "class"),
+            word("class", "be"),
+        ];
+        assert_eq!(names(&own), ["own_drops", "own_drops"]);
     }
 }

@@ -80,6 +80,10 @@ impl Station for BandwidthManager {
         Params::new(values).map(BandwidthManager::new)
     }
 
+    fn problems(values: &Values) -> Vec<Problem> {
+        sessions::problems(values)
+    }
+
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         self.meet(packet, cx)
     }

@@ -199,7 +199,9 @@ impl CongestionController {
         // What no list names is shared by bytes among the packets that this report is the first to cover.
         let rest = (news as f64 - listed).max(0.0);
         let upto = last.unwrap_or(u64::MAX);
-        let window = || bearer.sent.iter().filter(|sent| sent.number > bearer.covered && sent.number <= upto);
+        let until = |number: u64| bearer.sent.partition_point(|sent| sent.number <= number);
+        let (from, to) = (until(bearer.covered), until(upto));
+        let window = || bearer.sent.range(from..to.max(from));
         let (packets, bytes) =
             window().fold((0.0, 0.0), |(n, bytes), sent| (n + 1.0, bytes + f64::from(sent.size)));
         if rest > 0.0 && bytes > 0.0 {
@@ -360,8 +362,15 @@ pub static TABLE: Mechanism = Mechanism {
         Observable::new("echoes", "packets", "Acknowledgements on which it has set ECE."),
     ],
     counters: &[],
-    deviations: &[Deviation {
-        what: "What a policer behind it drops is missing at the reporter, and counts as congestion.",
-        why: "Numbers are given at the tunnel's ingress, before the policer. A drop is a loss, and re-ECN declares losses.",
-    }],
+    deviations: &[
+        Deviation {
+            what: "What a policer behind it drops is missing at the reporter, and counts as congestion.",
+            why: "Numbers are given at the tunnel's ingress, before the policer. A drop is a loss, and re-ECN declares losses.",
+        },
+        Deviation {
+            what: "It ranks offenders by their congestion volume, and names no overloaded links.",
+            why: "Zhang et al. 2011 want both of the gateway. A report says what a bearer's packets met, not where: the gateway would have to know \
+                  the path of each bearer, and guess from those that are marked together. Records have the marks of each link.",
+        },
+    ],
 };

@@ -7,7 +7,7 @@
 use evenflow_base::schema::{Mechanism, Observable, Problem, Room, Traits, Values};
 use evenflow_base::{Codepoint, Packet, Time};
 
-use crate::station::{Cx, Owner, Pass, Station};
+use crate::station::{Cx, Owner, Pass, Reads, Station};
 
 /// Congestion of the rest of the path, of which `path` is that of all and `upstream` that of the part behind: 1 - (1 - p) / (1 - u).
 #[inline]
@@ -57,6 +57,10 @@ impl Station for CongestionMeter {
         self.packets[which] += 1;
         self.bytes[which] += u64::from(packet.size);
         Pass::On
+    }
+
+    fn reads(_values: &Values) -> Option<Reads> {
+        Some(Reads { ipv6: false, either: false })
     }
 
     fn observe(&self, name: &str, _now: Time) -> Option<f64> {

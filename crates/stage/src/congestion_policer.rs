@@ -12,7 +12,7 @@ use evenflow_base::schema::{
 };
 use evenflow_base::{Codepoint, Draw, Packet, Reason, Time};
 
-use crate::station::{Cx, Owner, Pass, Station};
+use crate::station::{Cx, Owner, Pass, Reads, Station};
 use crate::three_colour::Unit;
 
 /// How steeply packets are dropped when the tokens are used up (Sanhaji et al. 2015, figure 6).
@@ -402,6 +402,14 @@ pub(crate) const ENCODING: Param = word(
     "How packets declare congestion: by a code for reports and one for credit, or by three bits, for losses, marks and credit, each of \
      which counts the whole packet.",
 );
+
+/// What `encoding` says, if it is known; `re_ecn`: the rule is one of re-ECN's, which knows the codes of IPv4 alone.
+pub(crate) fn reads(values: &Values, re_ecn: bool) -> Option<Reads> {
+    match values.get(ENCODING.name) {
+        Some(Value::Word(word)) => Some(Reads { ipv6: word == "ipv6", either: !re_ecn }),
+        _ => None,
+    }
+}
 
 /// A parameter that is one of some words.
 pub(crate) const fn word(

@@ -14,7 +14,7 @@ use evenflow_base::{Codepoint, Draw, Duration, Packet, Reason, Time};
 use crate::Kept;
 use crate::auditor::{self, Auditor};
 use crate::congestion_policer::{class_problem, unit};
-use crate::station::{Cx, HeldPacket, Owner, Pass, Station};
+use crate::station::{Cx, HeldPacket, Owner, Pass, Reads, Station};
 use crate::three_colour::Unit;
 
 /// The share to drop of Zhang et al. 2011 section III.B: (1 - rho) p - h.
@@ -103,7 +103,14 @@ fn problems(values: &Values) -> Vec<Problem> {
         return problems;
     }
     let rule = values.word("rule");
-    for (name, instead) in [("limit", "allowance"), ("hold", "class"), ("cancelled", "rule = \"ratio\"")] {
+    let others = [
+        ("limit", "allowance"),
+        ("hold", "class"),
+        ("cancelled", "rule = \"ratio\""),
+        ("reordering_window", "delay"),
+        ("repair", "delay"),
+    ];
+    for (name, instead) in others {
         if values.get(name).is_some() {
             problems.push((name, format!("means nothing with rule = \"{rule}\"; nearest: {instead}")));
         }
@@ -342,6 +349,10 @@ impl Station for Auditing {
             Auditing::Auditor(auditor) => auditor.observe(name, now),
             Auditing::Dropper(dropper) => dropper.observe(name),
         }
+    }
+
+    fn reads(values: &Values) -> Option<Reads> {
+        crate::congestion_policer::reads(values, is_named(values))
     }
 
     fn classes_after(values: &Values, class: &str) -> Vec<String> {

@@ -41,7 +41,9 @@ pub use probe_stage::ProbeStage;
 pub use rate_meter::RateMeter;
 pub use rewriter::Rewriter;
 pub use shaper::Shaper;
-pub use station::{Act, Cx, HeldPacket, Own, Owner, Pass, RoundTrip, Setting, Signal, Station, To, Whose};
+pub use station::{
+    Act, Cx, HeldPacket, Own, Owner, Pass, Reads, RoundTrip, Setting, Signal, Station, To, Whose,
+};
 pub use stepper::Stepper;
 pub use tunnel::{TunnelEgress, TunnelIngress};
 pub use window_tuner::WindowTuner;
@@ -143,6 +145,14 @@ macro_rules! stages {
         pub fn buckets(kind: &str, values: &Values) -> &'static [&'static str] {
             $(if kind == <$stage as Station>::TABLE.kind {
                 return <$stage as Station>::buckets(values);
+            })*
+            panic!("no stage is called {kind}")
+        }
+
+        /// See [`Station::reads`].
+        pub fn reads(kind: &str, values: &Values) -> Option<Reads> {
+            $(if kind == <$stage as Station>::TABLE.kind {
+                return <$stage as Station>::reads(values);
             })*
             panic!("no stage is called {kind}")
         }

@@ -11,7 +11,7 @@ use evenflow_base::{Codepoint, Draw, Duration, Packet, Reason, Time, flags};
 
 use crate::Kept;
 use crate::congestion_policer::{self, CongestionPolicer, unit};
-use crate::station::{Cx, Owner, Pass, RoundTrip, Station};
+use crate::station::{Cx, Owner, Pass, Reads, RoundTrip, Station};
 use crate::three_colour::Unit;
 
 /// TCP's rate: k s / (T sqrt(p)) bytes a second (Zhang et al. 2011 section III.B; Mathis et al. 1997).
@@ -859,6 +859,10 @@ impl Station for Policing {
     fn needs_round_trips(values: &Values) -> bool {
         is_named(values)
             && matches!(values.get("rtt_from"), Some(Value::Word(word)) if word == "base" || word == "srtt")
+    }
+
+    fn reads(values: &Values) -> Option<Reads> {
+        congestion_policer::reads(values, is_named(values))
     }
 
     fn classes_after(values: &Values, class: &str) -> Vec<String> {

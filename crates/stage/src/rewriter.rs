@@ -216,7 +216,7 @@ impl Station for Rewriter {
         let Some(Value::Word(new)) = values.get("class").filter(|_| chosen) else {
             return vec![class.to_owned()];
         };
-        let always = values.number("from") == 0.0
+        let always = values.maybe("from") == Some(0.0)
             && values.get("until").is_none()
             && values.word("direction") == "both";
         if always { vec![new.clone()] } else { vec![class.to_owned(), new.clone()] }

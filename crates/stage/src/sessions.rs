@@ -25,11 +25,19 @@ pub enum Policy {
     },
 }
 
+/// By what part two sums of rates may differ that are the same in exact numbers: no double is 1.1.
+const SLACK: f64 = 1e-12;
+
+/// Whether what costs `cost` bit/s fits into `room` bit/s.
+fn fits_into(cost: f64, room: f64) -> bool {
+    cost <= room * (1.0 + SLACK)
+}
+
 /// The level of each of `count` sessions, in their order, at a line of `capacity` bit/s: each the highest that fits into an equal
 /// share, or the lowest; then, one after another and again, a level more where all of them still fit.
 pub fn levels(capacity: f64, count: usize, ladder: &[f64], margin: f64) -> Vec<usize> {
     let share = capacity / count as f64;
-    let fits = ladder.iter().take_while(|bitrate| margin * **bitrate <= share).count();
+    let fits = ladder.iter().take_while(|bitrate| fits_into(margin * **bitrate, share)).count();
     let mut levels = vec![fits.saturating_sub(1); count];
     let sum = |levels: &[usize]| margin * levels.iter().map(|level| ladder[*level]).sum::<f64>();
     loop {
@@ -37,7 +45,7 @@ pub fn levels(capacity: f64, count: usize, ladder: &[f64], margin: f64) -> Vec<u
         for n in 0..count {
             if levels[n] + 1 < ladder.len() {
                 levels[n] += 1;
-                let ok = sum(&levels) <= capacity;
+                let ok = fits_into(sum(&levels), capacity);
                 levels[n] -= usize::from(!ok);
                 raised |= ok;
             }
@@ -54,9 +62,16 @@ impl Policy {
     pub fn shares(&self, capacity: Rate, count: usize) -> Vec<Rate> {
         let equal = capacity.0 / count.max(1) as f64;
         match self {
-            Policy::Levels { ladder, margin } if ladder[0] * margin <= equal => {
-                let of = |level: usize| Rate(ladder[level] * margin);
-                levels(capacity.0, count, ladder, *margin).into_iter().map(of).collect()
+            Policy::Levels { ladder, margin } if fits_into(ladder[0] * margin, equal) => {
+                let mut shares: Vec<Rate> = levels(capacity.0, count, ladder, *margin)
+                    .iter()
+                    .map(|n| Rate(ladder[*n] * margin))
+                    .collect();
+                let sum: f64 = shares.iter().map(|share| share.0).sum();
+                if sum > capacity.0 {
+                    shares.iter_mut().for_each(|share| share.0 *= capacity.0 / sum);
+                }
+                shares
             }
             _ => vec![Rate(equal); count],
         }
@@ -79,50 +94,56 @@ pub struct Params {
 impl Params {
     /// From decoded values of [`POLICY`], [`RATE`], [`LADDER`], [`MARGIN`], [`SESSION`] and [`IDLE`].
     pub fn new(values: &Values) -> Result<Params, Vec<Problem>> {
-        let mut problems: Vec<Problem> = Vec::new();
-        let ladder = match values.get("ladder") {
-            Some(Value::Rates(ladder)) => Some(ladder),
-            _ => None,
-        };
-        if ladder.is_some_and(Vec::is_empty) {
-            problems.push(("ladder", "has no level".into()));
-        }
-        let by_levels = values.word("policy") == "levels";
-        match (by_levels, ladder) {
-            (true, None) => {
-                problems.push(("ladder", "is required: with policy = \"levels\" it has the bitrates".into()));
-            }
-            (false, Some(_)) => {
-                problems.push(("ladder", "is for policy = \"levels\": equal shares know no levels".into()));
-            }
-            _ => {}
-        }
-        if let Some((lower, higher)) =
-            ladder.and_then(|l| l.windows(2).find(|w| w[1] <= w[0]).map(|w| (w[0], w[1])))
-        {
-            let why = format!("must rise: {higher} bit/s is not more than {lower} bit/s before it");
-            problems.push(("ladder", why));
-        }
-        let (rate, margin) = (values.number("rate"), values.number("margin"));
-        if let Some(least) = ladder.and_then(|ladder| ladder.first())
-            && least * margin > rate
-        {
-            let why = format!(
-                "is less than the {} bit/s that one session of the lowest level gets; it would get {rate} bit/s",
-                least * margin
-            );
-            problems.push(("rate", why));
-        }
+        let problems = problems(values);
         if !problems.is_empty() {
             return Err(problems);
         }
-        let policy = match ladder.filter(|_| by_levels) {
-            Some(ladder) => Policy::Levels { ladder: ladder.clone(), margin },
-            None => Policy::Equal,
+        let policy = match values.get("ladder") {
+            Some(Value::Rates(ladder)) => {
+                Policy::Levels { ladder: ladder.clone(), margin: values.number("margin") }
+            }
+            _ => Policy::Equal,
         };
         let by_flow = values.word("session") == "flow";
-        Ok(Params { policy, rate: Rate(rate), by_flow, idle: values.duration("idle") })
+        let rate = Rate(values.number("rate"));
+        Ok(Params { policy, rate, by_flow, idle: values.duration("idle") })
     }
+}
+
+/// What is wrong with these parameters together; some of them may be missing.
+pub fn problems(values: &Values) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = Vec::new();
+    let ladder = match values.get("ladder") {
+        Some(Value::Rates(ladder)) => Some(ladder),
+        _ => None,
+    };
+    if ladder.is_some_and(Vec::is_empty) {
+        problems.push(("ladder", "has no level".into()));
+    }
+    let policy = |word: &str| values.get("policy") == Some(&Value::Word(word.into()));
+    if policy("levels") && ladder.is_none() {
+        problems.push(("ladder", "is required: with policy = \"levels\" it has the bitrates".into()));
+    }
+    if policy("equal") && ladder.is_some() {
+        problems.push(("ladder", "is for policy = \"levels\": equal shares know no levels".into()));
+    }
+    if let Some((lower, higher)) =
+        ladder.and_then(|l| l.windows(2).find(|w| w[1] <= w[0]).map(|w| (w[0], w[1])))
+    {
+        let why = format!("must rise: {higher} bit/s is not more than {lower} bit/s before it");
+        problems.push(("ladder", why));
+    }
+    if let (Some(rate), Some(margin), Some(least)) =
+        (values.maybe("rate"), values.maybe("margin"), ladder.and_then(|ladder| ladder.first()))
+        && !fits_into(least * margin, rate)
+    {
+        let why = format!(
+            "is less than the {} bit/s that one session of the lowest level gets; it would get {rate} bit/s",
+            least * margin
+        );
+        problems.push(("rate", why));
+    }
+    problems
 }
 
 /// A session that is open.
@@ -267,7 +288,10 @@ impl Sessions {
         match name {
             "sessions" => Some(self.open.len() as f64),
             "opened" => Some(self.opened as f64),
-            "assigned" => Some(self.open.iter().map(|session| session.share.0).sum()),
+            // Thirty thirtieths of 8 Mbit/s are more than 8 Mbit/s in doubles.
+            "assigned" => {
+                Some(self.open.iter().map(|session| session.share.0).sum::<f64>().min(self.params.rate.0))
+            }
             _ => None,
         }
     }
@@ -366,6 +390,30 @@ mod tests {
         assert_eq!(levels(8e6, 2, &LADDER, 1.4), [3, 3]);
     }
 
+    /// What fits to the last bit fits, though 1.1 is no double; a bit less is too little.
+    #[test]
+    fn a_level_that_fits_exactly_is_given() {
+        for (capacity, expected) in
+            [(501.6e3, vec![1]), (1795.2e3, vec![3]), (6476.8e3, vec![4, 3]), (5385.6e3, vec![3, 3, 3])]
+        {
+            assert_eq!(levels(capacity, expected.len(), &LADDER, 1.1), expected, "{capacity}");
+            assert_ne!(levels(capacity - 1.0, expected.len(), &LADDER, 1.1), expected, "1 bit/s less");
+            let shares = Policy::Levels { ladder: LADDER.to_vec(), margin: 1.1 }
+                .shares(Rate(capacity), expected.len());
+            let sum: f64 = shares.iter().map(|share| share.0).sum();
+            assert!(sum <= capacity * (1.0 + 1e-15), "{sum} of {capacity}");
+        }
+    }
+
+    #[test]
+    fn what_is_assigned_is_never_more_than_the_line() {
+        let (mut s, mut hand) = (sessions(true), Stepper::new(1));
+        for n in 1..=40 {
+            meet(&mut s, &mut hand, (0, n), &syn(), 0.0);
+            assert!(s.observe("assigned").is_some_and(|sum| sum <= 8e6), "{n}");
+        }
+    }
+
     #[test]
     fn nobody_gets_what_is_not_there() {
         let policy = Policy::Levels { ladder: LADDER.to_vec(), margin: 1.1 };
@@ -454,7 +502,49 @@ mod tests {
         assert!(!meet(&mut s, &mut hand, (0, 1), &with(0), 16.1), "what comes late opens nothing");
     }
 
+    /// The same in whole numbers: `capacity` and `margin` are in parts of `unit`.
+    fn exact(capacity: u128, count: u128, ladder: &[u128], margin: u128) -> Vec<usize> {
+        let fair = ladder.iter().rposition(|bitrate| margin * bitrate * count <= capacity).unwrap_or(0);
+        let mut levels = vec![fair; count as usize];
+        loop {
+            let before = levels.clone();
+            for n in 0..levels.len() {
+                let others: u128 =
+                    levels.iter().map(|level| ladder[*level]).sum::<u128>() - ladder[levels[n]];
+                if ladder.get(levels[n] + 1).is_some_and(|next| margin * (others + next) <= capacity) {
+                    levels[n] += 1;
+                }
+            }
+            if levels == before {
+                return levels;
+            }
+        }
+    }
+
     proptest::proptest! {
+        /// Levels are those of exact fractions, above all where a line holds some of them to the last bit.
+        #[test]
+        fn levels_are_those_of_exact_numbers(
+            ladder in proptest::collection::btree_set(1u32..200_000, 1..8),
+            scale in proptest::sample::select(vec![1u128, 10, 100, 1000]),
+            chosen in proptest::collection::vec(0usize..8, 1..12),
+            margin in 1u128..300,
+            unit in proptest::sample::select(vec![1u128, 4, 10, 100]),
+            off in -1i32..=1,
+        ) {
+            let ladder: Vec<u128> = ladder.into_iter().map(|bitrate| u128::from(bitrate) * scale).collect();
+            let sum: u128 = chosen.iter().map(|level| ladder[level % ladder.len()]).sum();
+            let capacity = (margin * sum).saturating_add_signed(i128::from(off)).max(1);
+            let count = chosen.len();
+            let doubles: Vec<f64> = ladder.iter().map(|bitrate| *bitrate as f64).collect();
+            let (line, times) = (capacity as f64 / unit as f64, margin as f64 / unit as f64);
+            let found = levels(line, count, &doubles, times);
+            proptest::prop_assert_eq!(&found, &exact(capacity, count as u128, &ladder, margin));
+            let shares = Policy::Levels { ladder: doubles, margin: times }.shares(Rate(line), count);
+            let all: f64 = shares.iter().map(|share| share.0).sum();
+            proptest::prop_assert!(all <= line * (1.0 + 1e-14));
+        }
+
         /// Whatever opens, closes and is silent: shares are never more than the line, each session has as many connections as are
         /// open, and none of them is silent.
         #[test]

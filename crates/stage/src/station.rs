@@ -42,6 +42,15 @@ pub enum Pass {
     Held,
 }
 
+/// How a stage reads what packets declare of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reads {
+    /// The bits of RFC 7837's option of IPv6, not the codes of IPv4.
+    pub ipv6: bool,
+    /// Its parameter `encoding` may be the other as well.
+    pub either: bool,
+}
+
 /// Whose packet it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Whose {
@@ -275,6 +284,11 @@ pub trait Station: Clone + std::fmt::Debug + Sized {
     /// Its parameters, in bytes or packets, that must hold the largest packet that crosses it.
     fn buckets(_values: &Values) -> &'static [&'static str] {
         &[]
+    }
+
+    /// How it reads what packets declare of congestion; some of `values` may be missing. `None`: it does not, or that is not known.
+    fn reads(_values: &Values) -> Option<Reads> {
+        None
     }
 
     /// Whether it is told round-trip times ([`Cx::round_trip`]).

@@ -519,7 +519,11 @@ pub static EGRESS: Mechanism = Mechanism {
         name: "unmarkable",
         doc: "The outer header is marked, and what is inside is not ECN-capable (RFC 6040 figure 4).",
     }],
-    deviations: &[],
+    deviations: &[Deviation {
+        what: "Where a tunnel ends and the next begins, as at an S-GW, a mark goes from one outer header to the next by way of the inner field alone: \
+               around a packet that is not ECN-capable it is dropped or forgotten, by the rule of the egress.",
+        why: "RFC 9599 section 4.5 lets such a node copy outer to outer and inner to inner. Here one tunnel from end to end stands for the chain.",
+    }],
 };
 
 #[cfg(test)]

@@ -230,6 +230,10 @@ impl Station for WindowTuner {
         Params::new(values).map(WindowTuner::new)
     }
 
+    fn problems(values: &Values) -> Vec<Problem> {
+        sessions::problems(values)
+    }
+
     fn forward(&mut self, packet: &mut Packet, cx: &mut Cx) -> Pass {
         self.meet(packet, cx)
     }

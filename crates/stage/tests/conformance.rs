@@ -13,6 +13,7 @@ use evenflow_base::{Duration, Ecn, Packet, Rate, Time, flags};
 use evenflow_stage::auditor::{self, Audit, Auditor, Losses, Rule};
 use evenflow_stage::bandwidth_manager::{self, BandwidthManager};
 use evenflow_stage::congestion_controller::{self, CongestionController};
+use evenflow_stage::congestion_meter::CongestionMeter;
 use evenflow_stage::congestion_policer::{self, Action, Charge, CongestionPolicer, Harshness};
 use evenflow_stage::congestion_reporter::{self, CongestionReporter, Report};
 use evenflow_stage::sessions::{self, Policy};
@@ -198,7 +199,10 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
     let audit = line(vector, "audit", "both");
     let params = auditor::Params {
         rule: match line(vector, "rule", "balance") {
-            "ratio" => Rule::Ratio { weight: number("weight", 0.01), left_out: false },
+            "ratio" => Rule::Ratio {
+                weight: number("weight", 0.01),
+                left_out: line(vector, "cancelled", "left-out") == "left-out",
+            },
             _ => Rule::Balance { limit: number("limit", 10.0) },
         },
         audit: Audit { ecn: audit != "loss", loss: audit != "ecn" },
@@ -210,6 +214,14 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
             _ => Losses::Gaps,
         },
         reordering: number("reordering", 3.0) as u32,
+        order: match line(vector, "order", "timestamps") {
+            "count" => auditor::Order::Count,
+            _ => auditor::Order::Timestamps {
+                late: Duration(number("reordering_window_ns", 100e6) as u64),
+                repair: Duration(number("repair_ns", 3e9) as u64),
+            },
+        },
+        own_drops: line(vector, "own_drops", "free") == "counted",
         action: auditor::Action::Drop,
         together: line(vector, "strangers", "own") == "together",
         apart: line(vector, "encoding", "ipv4") == "ipv6",
@@ -232,6 +244,7 @@ fn run_auditor(vector: &Json) -> Result<(), String> {
             other => panic!("{other} is no bit"),
         });
         packet.set_conex(bits.fold(0, |all, bit| all | bit));
+        packet.stamp = event["stamp"].as_u64().unwrap_or(0) as u32;
         let now = Time(whole(event, "at_ns"));
         let verdict = match auditor.judge(&packet, whole(event, "seq"), whole(event, "flow"), now, &mut draws)
         {
@@ -569,12 +582,12 @@ fn run_window_tuner(vector: &Json) -> Result<(), String> {
 
 #[test]
 fn every_vector_of_managers_of_bandwidth_is_met() {
-    assert_met("bandwidth-manager", 6, run_bandwidth_manager);
+    assert_met("bandwidth-manager", 9, run_bandwidth_manager);
 }
 
 #[test]
 fn every_vector_of_tuners_of_windows_is_met() {
-    assert_met("window-tuner", 8, run_window_tuner);
+    assert_met("window-tuner", 9, run_window_tuner);
 }
 
 /// A vector that expects something else does not pass unnoticed.
@@ -700,6 +713,39 @@ fn every_vector_of_re_ecns_policers_is_met() {
     assert_met("reecn-policer", 12, run_reecn_policer);
 }
 
+/// Runs one vector of a meter and says the first thing that differs.
+fn run_meter(vector: &Json) -> Result<(), String> {
+    let (mut meter, mut by_hand) = (CongestionMeter::default(), Stepper::new(1));
+    for (n, event) in vector["events"].as_array().expect("a list").iter().enumerate() {
+        let (ecn, re) = code(&event["ecn"], &event["re"]);
+        let size = u16::try_from(whole(event, "bytes")).expect("a size");
+        let mut packet = Packet::new(0, size, size).with_ecn(ecn);
+        packet.set_re(re);
+        assert_eq!(meter.forward(&mut packet, &mut by_hand.cx(Time::ZERO)), Pass::On);
+        for (name, expected) in event["expect"].as_object().expect("a table") {
+            let is = meter.observe(name, Time::ZERO);
+            let same = match (is, expected.as_f64()) {
+                (Some(is), Some(expected)) => (is - expected).abs() <= 1e-12 * expected.abs().max(1.0),
+                (is, expected) => is == expected,
+            };
+            if !same {
+                return Err(format!("event {n}: {name} is {is:?}, not {expected}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_vector_of_meters_is_met() {
+    assert_met("congestion-meter", 2, run_meter);
+    for (path, vector) in vectors("congestion-meter") {
+        let mut wrong = vector.clone();
+        wrong["events"][80]["expect"]["worth"] = 1.into();
+        assert!(run_meter(&wrong).is_err(), "{path}");
+    }
+}
+
 #[test]
 fn every_vector_of_droppers_is_met() {
     assert_met("dropper", 4, run_dropper);
@@ -792,7 +838,7 @@ fn every_vector_of_congestion_policers_is_met() {
 
 #[test]
 fn every_vector_of_auditors_is_met() {
-    assert_met("auditor", 13, run_auditor);
+    assert_met("auditor", 20, run_auditor);
 }
 
 /// A vector that expects something else does not pass unnoticed.

@@ -131,6 +131,12 @@ pub trait Machine: Sized {
     /// Quantities of its table that are fixed for the whole run, and cannot be drawn.
     const FIXED: &'static [&'static str] = &[];
 
+    /// What is wrong with several parameters together, of which some may be missing because they are wrong themselves, or drawn
+    /// where they must not be.
+    fn problems(_values: &Values) -> Vec<Problem> {
+        Vec::new()
+    }
+
     /// A machine at rest, or what is wrong with several parameters together.
     fn build(values: &Values, setting: &Setting) -> Result<Self, Vec<Problem>>;
 

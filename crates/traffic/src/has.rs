@@ -71,8 +71,8 @@ pub struct Has {
     /// Throughput is measured from the first byte on, and not from the request.
     from_first_byte: bool,
     playback: Playback,
-    /// Chunks of the video; absent: it has no end.
-    chunks: Option<usize>,
+    /// Chunks of the video, and seconds of the last; absent: it has no end.
+    chunks: Option<(usize, f64)>,
     /// Chunks that have come in.
     done: usize,
     last: Option<usize>,
@@ -103,7 +103,15 @@ impl Machine for Has {
     const FIXED: &'static [&'static str] =
         &["buffer", "chunk", "connections", "length", "play_at", "resume_at"];
 
+    fn problems(values: &Values) -> Vec<Problem> {
+        problems(values)
+    }
+
     fn build(values: &Values, setting: &Setting) -> Result<Has, Vec<Problem>> {
+        let problems = problems(values);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         let levels = match values.get("ladder") {
             Some(Value::Rates(levels)) => levels.clone(),
             _ => Vec::new(),
@@ -115,22 +123,10 @@ impl Machine for Has {
         let chunk = values.number("chunk");
         let ladder = Ladder::new(levels, chunk, sizes)?;
         let capacity = values.number("buffer");
-        let problems = check(values, chunk, capacity);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
         let Some(Value::Table(rule)) = values.get("adaptation") else {
             panic!("no adaptation rule was decoded")
         };
-        if rule.is_random() {
-            let why = "its parameters cannot be drawn; plain values are needed";
-            return Err(vec![("adaptation", why.into())]);
-        }
         let abandon = match values.get("abandon") {
-            Some(Value::Table(table)) if table.is_random() => {
-                let why = "its parameters cannot be drawn; plain values are needed";
-                return Err(vec![("abandon", why.into())]);
-            }
             Some(Value::Table(table)) => Some(Abandon {
                 drains: table.word("how") == "drain",
                 after: table.number("after"),
@@ -159,7 +155,7 @@ impl Machine for Has {
             in_chunks: values.word("buffer_in") == "chunks",
             from_first_byte: values.word("measure_from") == "first-byte",
             playback: Playback::new(thresholds),
-            chunks: values.maybe("length").map(|length| whole_chunks(length, chunk)),
+            chunks: values.maybe("length").map(|length| cut(length, chunk)),
             done: 0,
             last: None,
             throughputs: Vec::new(),
@@ -224,8 +220,38 @@ fn whole_chunks(seconds: f64, chunk: f64) -> usize {
     (seconds / chunk - 1e-9).ceil().max(1.0) as usize
 }
 
-/// What is wrong with several parameters together.
-fn check(values: &Values, chunk: f64, capacity: f64) -> Vec<Problem> {
+/// Chunks of a video of so many seconds, and seconds of the last, which is what is left.
+fn cut(length: f64, chunk: f64) -> (usize, f64) {
+    let chunks = whole_chunks(length, chunk);
+    let last = length - (chunks - 1) as f64 * chunk;
+    (chunks, if (last - chunk).abs() <= 1e-9 * chunk { chunk } else { last })
+}
+
+/// What is wrong with several parameters together; some of them may be missing, or drawn.
+fn problems(values: &Values) -> Vec<Problem> {
+    let levels = match values.get("ladder") {
+        Some(Value::Rates(levels)) => Some(levels.as_slice()),
+        _ => None,
+    };
+    let sizes = match values.get("sizes") {
+        Some(Value::ByteRows(rows)) => Some(rows.as_slice()),
+        _ => None,
+    };
+    let chunk = values.maybe("chunk");
+    let mut problems = Ladder::problems(levels, chunk, sizes);
+    if let (Some(chunk), Some(capacity)) = (chunk, values.maybe("buffer")) {
+        problems.extend(check_buffer(values, chunk, capacity));
+    }
+    for name in ["adaptation", "abandon"] {
+        if matches!(values.get(name), Some(Value::Table(table)) if table.is_random()) {
+            problems.push((name, "its parameters cannot be drawn; plain values are needed".into()));
+        }
+    }
+    problems
+}
+
+/// What is wrong with a buffer of `capacity` seconds for chunks of `chunk` seconds.
+fn check_buffer(values: &Values, chunk: f64, capacity: f64) -> Vec<Problem> {
     if capacity < 2.0 * chunk {
         let why = format!("must hold two chunks of {chunk} s at least, but is {capacity} s");
         return vec![("buffer", why)];
@@ -260,13 +286,28 @@ impl Has {
         self.ask_for(level.min(self.ladder.top()), now, calls);
     }
 
+    /// Seconds of video in the next chunk.
+    fn seconds(&self) -> f64 {
+        match self.chunks {
+            Some((chunks, last)) if self.done + 1 >= chunks => last,
+            _ => self.ladder.chunk(),
+        }
+    }
+
+    /// Bytes of the next chunk at a level: those that are listed, or as much as it lasts at its bitrate.
+    fn size(&self, level: usize) -> f64 {
+        let (size, seconds, whole) =
+            (self.ladder.size(self.done, level), self.seconds(), self.ladder.chunk());
+        if seconds == whole || self.ladder.chunks().is_some() { size } else { size * (seconds / whole) }
+    }
+
     /// Asks for the next chunk at a level: in parts, over as many connections as there are.
     fn ask_for(&mut self, level: usize, now: Time, calls: &mut Vec<Call>) {
         self.last = Some(level);
         self.playback.ask_part(level, self.ladder.levels()[level], now);
         self.asked = now;
         calls.push(Call::Transfer(Transfer::Started));
-        let payload = self.ladder.size(self.done, level).round() as u64;
+        let payload = (self.size(level).round() as u64).max(1);
         let parts = self.connections.min(payload).max(1);
         let mut size = 0;
         for part in 0..parts {
@@ -293,9 +334,9 @@ impl Has {
         let rate = so_far as f64 * 8.0 / took;
         let level = self.ladder.highest_within(rate * rule.safety);
         let left = fetch.size as f64 - so_far as f64;
-        if fetch.size as f64 * 8.0 <= rate * rule.multiple * self.ladder.chunk()
+        if fetch.size as f64 * 8.0 <= rate * rule.multiple * self.seconds()
             || level >= fetch.level
-            || left <= self.ladder.size(self.done, level)
+            || left <= self.size(level)
         {
             return;
         }
@@ -340,13 +381,14 @@ impl Has {
         if self.throughputs.len() == 2 * KEPT {
             self.throughputs.drain(..KEPT);
         }
-        self.throughputs.push(self.ladder.size(self.done, fetch.level) * 8.0 / seconds);
+        self.throughputs.push(self.size(fetch.level) * 8.0 / seconds);
         self.playback.advance(now);
         self.filling |= self.playback.is_stalled();
+        let (part, chunk) = (self.seconds(), self.ladder.chunk());
         self.done += 1;
-        let whole = self.chunks.is_some_and(|chunks| self.done >= chunks);
-        let chunk = self.ladder.chunk();
-        self.playback.receive_part(fetch.level, chunk, self.done as f64 * chunk, whole, now);
+        let whole = self.chunks.is_some_and(|(chunks, _)| self.done >= chunks);
+        let content = self.done as f64 * chunk - (chunk - part);
+        self.playback.receive_part(fetch.level, part, content, whole, now);
         if whole || self.over {
             return self.client.close(calls);
         }
@@ -531,7 +573,7 @@ pub static TABLE: Mechanism = Mechanism {
             default: Fallback::Absent("without end"),
             range: Range::POSITIVE,
             source: "",
-            doc: "How long the video is, rounded up to whole chunks.",
+            doc: "How long the video is. Its last chunk has what is left: so many seconds at the level's bitrate, or the bytes that sizes lists.",
         },
         Param {
             name: "measure_from",
@@ -770,6 +812,9 @@ mod tests {
     fn a_connection_for_each_chunk_and_a_video_that_ends() {
         let more = [("keep_alive", Value::Flag(false)), ("length", Value::Seconds(3.5))];
         let mut has: Has = machine(&values(&[1e6], &rate(), &more), None, false);
+        // a second and a half at 1 Mbit/s, and a header
+        let took = Duration::from_millis(400);
+        let last = Call::Transfer(Transfer::Completed { bytes: 187_800, first_byte: Some(took), took });
         steps(
             &mut has,
             &[
@@ -786,12 +831,25 @@ mod tests {
                 (
                     600,
                     Event::Received(1, End::Server, 250),
-                    &[Call::Write(1, End::Server, 250_300), Call::Close(1, End::Server)],
+                    &[Call::Write(1, End::Server, 187_800), Call::Close(1, End::Server)],
                 ),
-                (900, Event::Received(1, End::Client, 250_300), &[done(400)]),
+                (900, Event::Received(1, End::Client, 187_800), &[last]),
             ],
         );
-        assert_eq!(has.playback.moments(at(9_000)).last(), Some(&(at(4_500), Moment::Ends)));
+        assert_eq!(has.playback.moments(at(9_000)).last(), Some(&(at(4_000), Moment::Ends)));
+    }
+
+    #[test]
+    fn the_last_chunk_has_what_is_left() {
+        assert_eq!(cut(61.0, 2.0), (31, 1.0));
+        assert_eq!(cut(60.0, 2.0), (30, 2.0));
+        assert_eq!(cut(0.3, 0.1), (3, 0.1)); // in doubles 2 * 0.1 + 0.1 are more
+        assert_eq!(cut(1.0, 2.0), (1, 1.0));
+        let more = [("length", Value::Seconds(3.0)), ("sizes", Value::ByteRows(vec![vec![9e4], vec![4e4]]))];
+        let mut has: Has = machine(&values(&[1e6], &rate(), &more), None, false);
+        assert_eq!((has.seconds(), has.size(0)), (2.0, 9e4));
+        has.done = 1;
+        assert_eq!((has.seconds(), has.size(0)), (1.0, 4e4));
     }
 
     #[test]

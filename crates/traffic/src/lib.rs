@@ -80,6 +80,14 @@ macro_rules! apps {
                 match self { $(App::$name(app) => app.fault(),)* }
             }
 
+            /// See [`Machine::problems`].
+            fn problems(kind: &str, values: &Values) -> Vec<Problem> {
+                $(if kind == <$app as Machine>::TABLE.kind {
+                    return <$app as Machine>::problems(values);
+                })*
+                Vec::new()
+            }
+
             /// See [`Machine::FIXED`].
             fn fixed(kind: &str) -> &'static [&'static str] {
                 $(if kind == <$app as Machine>::TABLE.kind {
@@ -314,7 +322,29 @@ pub static CBR: Mechanism = Mechanism {
 
 /// What is wrong with several parameters together.
 pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
-    let mut problems = ending::check(values);
+    let fixed = drawn(kind, values);
+    let buildable = fixed.is_empty() && opens(kind, values);
+    let mut problems = [ending::check(values), fixed].concat();
+    if buildable {
+        let stream = |name: &str| Stream::new(0, name);
+        let setting = Setting { stream: &stream, ending: None, arrivals: false, user: 0 };
+        problems.extend(App::build(kind, values, &setting).err().unwrap_or_default());
+    } else {
+        problems.extend(App::problems(kind, values));
+    }
+    problems
+}
+
+/// The same where some parameters are missing because they could not be decoded: what can be said nevertheless.
+pub fn check_partly(kind: &str, values: &Values) -> Vec<Problem> {
+    // An end that could not be decoded is not one that is missing.
+    let ending = values.get(UNTIL.name).map(|_| ending::check(values));
+    [ending.unwrap_or_default(), drawn(kind, values), App::problems(kind, values)].concat()
+}
+
+/// What is drawn and cannot be.
+fn drawn(kind: &str, values: &Values) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = Vec::new();
     let random = |value: Option<&Value>| matches!(value, Some(Value::Random(_)));
     if let Some(Value::Table(gap)) = values.get(GAP.name)
         && random(gap.get("jitter"))
@@ -325,14 +355,6 @@ pub fn check(kind: &str, values: &Values) -> Vec<Problem> {
         if random(values.get(name)) {
             problems.push((name, "cannot be drawn; a plain value is needed".into()));
         }
-    }
-    if !problems.is_empty() {
-        return problems;
-    }
-    if opens(kind, values) {
-        let stream = |name: &str| Stream::new(0, name);
-        let setting = Setting { stream: &stream, ending: None, arrivals: false, user: 0 };
-        problems.extend(App::build(kind, values, &setting).err().unwrap_or_default());
     }
     problems
 }

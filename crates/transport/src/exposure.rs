@@ -62,6 +62,18 @@ words! {
 }
 
 words! {
+    /// What is said again of what was said with a packet that is lost (RFC 7786 section 5).
+    LostReports {
+        /// Nothing: a sender may take the risk that an auditor misses it.
+        Forgotten = "forgotten",
+        /// Credit.
+        Credit = "credit",
+        /// Credit and reports.
+        Repeated = "repeated",
+    }
+}
+
+words! {
     /// What becomes of reports that a flow still owes at its end.
     Leftover {
         /// Nobody makes them.
@@ -100,6 +112,8 @@ pub struct Settings {
     pub credit: Credit,
     /// Retransmissions that turn out to have been needless are taken back (RFC 7786 section 3.1).
     pub undo_spurious: bool,
+    /// What was said with packets that are lost.
+    pub lost_reports: LostReports,
     /// What it still owes at its end.
     pub leftover: Leftover,
     /// The share φ of its congestion that it declares: less than 1 for a cheat, more than 1 to be on the safe side.
@@ -119,6 +133,7 @@ impl Settings {
             encoding: Encoding::Ipv4,
             credit: Credit::None,
             undo_spurious: false,
+            lost_reports: LostReports::Credit,
             leftover: Leftover::Drop,
             declared: 1.0,
             late: 0.0,
@@ -134,6 +149,7 @@ impl Settings {
             encoding: Encoding::of(values.word("encoding")),
             credit: Credit::of(values.word("credit")),
             undo_spurious: values.flag("undo_spurious"),
+            lost_reports: LostReports::of(values.word("lost_reports")),
             leftover: Leftover::of(values.word("leftover")),
             declared: values.number("declared"),
             late: values.number("late"),
@@ -151,6 +167,7 @@ impl Settings {
                 ("encoding", word(self.encoding.word())),
                 ("credit", word(self.credit.word())),
                 ("undo_spurious", Value::Flag(self.undo_spurious)),
+                ("lost_reports", word(self.lost_reports.word())),
                 ("leftover", word(self.leftover.word())),
                 ("declared", Value::Number(self.declared)),
                 ("late", Value::Number(self.late)),
@@ -207,6 +224,15 @@ pub static CONEX: Nested = Nested {
             range: Range::ANY,
             source: "RFC 7786 section 3.1",
             doc: "Retransmissions that a duplicate report shows to be needless are taken back.",
+        },
+        Param {
+            name: "lost_reports",
+            ty: Type::Choice(LostReports::WORDS),
+            default: Fallback::Text("credit"),
+            range: Range::ANY,
+            source: "RFC 7786 section 5: should be repeated, may be forgotten",
+            doc: "What is said again of what was said with a packet that is lost: nothing; credit, which no policer charges by default; or \
+                  reports too, for which a policer that saw them charges twice.",
         },
         Param {
             name: "leftover",
@@ -314,11 +340,21 @@ pub struct Tally {
     pub ecn: Volume,
     /// Sent as credit.
     pub credit: Volume,
+    /// Reported as loss on packets that were lost, and said again.
+    pub loss_lost: Volume,
+    /// Reported as congestion marks.
+    pub ecn_lost: Volume,
+    /// Sent as credit.
+    pub credit_lost: Volume,
 }
 
 /// A data packet that is about to leave.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaving {
+    /// Its first byte.
+    pub seq: u64,
+    /// All before this has arrived.
+    pub una: u64,
     /// Its bytes on the wire.
     pub bytes: u16,
     /// What is in flight, itself included, in the unit of the gauges.
@@ -350,6 +386,8 @@ pub struct Exposure {
     /// S of re-ECN's general test (draft, appendix D): packets sent.
     sent: f64,
     last: Option<Time>,
+    /// Packets on their way that say something, by their first byte, and their bytes on the wire.
+    out: VecDeque<(u64, Signals, u16)>,
 }
 
 impl Exposure {
@@ -366,6 +404,7 @@ impl Exposure {
             shown: 0,
             sent: 0.0,
             last: None,
+            out: VecDeque::new(),
         }
     }
 
@@ -403,12 +442,34 @@ impl Exposure {
         *gauge = gauge.plus(owed);
     }
 
-    /// A packet of `bytes` on the wire is sent again: it was lost, perhaps not for the first time (RFC 7786 section 3.1).
-    pub fn retransmitted(&mut self, bytes: u16, now: Time, rtt: Duration) {
+    /// The data from `data.0` to `data.1`, `bytes` on the wire, is sent again: it was lost, perhaps not for the first time (RFC 7786
+    /// section 3.1), and what was said with it (section 5).
+    pub fn retransmitted(&mut self, data: (u64, u64), bytes: u16, now: Time, rtt: Duration) {
+        let from = self.out.partition_point(|(seq, ..)| *seq < data.0);
+        while let Some(&(_, said, bytes)) = self.out.get(from).filter(|(seq, ..)| *seq < data.1) {
+            self.out.remove(from);
+            self.unsaid(said, bytes);
+        }
         let amount = self.amount(bytes);
         self.tally.lost.add(1, u64::from(bytes));
         self.use_up(amount);
         self.owe(Owed { loss: amount, ecn: 0.0 }, now, rtt);
+    }
+
+    /// What a packet said is lost with it.
+    fn unsaid(&mut self, said: Signals, bytes: u16) {
+        let amount = self.amount(bytes);
+        let of = |yes: bool| if yes { amount } else { 0.0 };
+        let reports = self.settings.lost_reports == LostReports::Repeated;
+        let said = Signals { loss: said.loss && reports, ecn: said.ecn && reports, ..said };
+        self.owed = self.owed.plus(Owed { loss: of(said.loss), ecn: of(said.ecn) });
+        self.use_up(of(said.credit));
+        let t = &mut self.tally;
+        for (yes, volume) in
+            [(said.loss, &mut t.loss_lost), (said.ecn, &mut t.ecn_lost), (said.credit, &mut t.credit_lost)]
+        {
+            volume.add(u64::from(yes), if yes { u64::from(bytes) } else { 0 });
+        }
     }
 
     /// A retransmission of `bytes` was needless.
@@ -476,7 +537,21 @@ impl Exposure {
         }
         self.sent += 1.0;
         self.last = Some(leaving.now);
+        if self.settings.lost_reports != LostReports::Forgotten {
+            self.remember(leaving, says);
+        }
         says
+    }
+
+    /// What is on its way stays known until it has arrived.
+    fn remember(&mut self, leaving: &Leaving, says: Signals) {
+        while self.out.front().is_some_and(|(seq, ..)| *seq < leaving.una) {
+            self.out.pop_front();
+        }
+        if says.credit || says.marked() && self.settings.lost_reports == LostReports::Repeated {
+            let at = self.out.partition_point(|(seq, ..)| *seq < leaving.seq);
+            self.out.insert(at, (leaving.seq, says, leaving.bytes));
+        }
     }
 
     fn gives_credit(&self, leaving: &Leaving) -> bool {
@@ -485,7 +560,9 @@ impl Exposure {
             Credit::None => false,
             Credit::Flight => flight > self.credit,
             Credit::HalfInSlowStart => (if leaving.slow_start { flight / 2.0 } else { flight }) > self.credit,
-            Credit::Window => flight > t.credit.amount(self.settings.unit),
+            Credit::Window => {
+                flight > t.credit.amount(self.settings.unit) - t.credit_lost.amount(self.settings.unit)
+            }
             Credit::FirstAndThird => {
                 let idle = self.last.is_some_and(|last| leaving.now.since(last) > IDLE);
                 self.sent == 0.0 || self.sent == 2.0 || idle
@@ -551,9 +628,11 @@ impl Exposure {
         let (s, t, owed) = (&self.settings, &self.tally, self.owed());
         let told_ecn = if s.report == Reports::LossAndEcn { t.marked.amount(s.unit) } else { 0.0 };
         let told_loss = t.lost.amount(s.unit) - t.needless.amount(s.unit);
+        let arrived = |said: Volume, lost: Volume| said.amount(s.unit) - lost.amount(s.unit);
+        let (loss, ecn) = (arrived(t.loss, t.loss_lost), arrived(t.ecn, t.ecn_lost));
         for (what, told, said, owed, moved) in [
-            ("losses", told_loss, t.loss.amount(s.unit), owed.loss, self.moved.loss),
-            ("marks", told_ecn, t.ecn.amount(s.unit), owed.ecn, self.moved.ecn),
+            ("losses", told_loss, loss, owed.loss, self.moved.loss),
+            ("marks", told_ecn, ecn, owed.ecn, self.moved.ecn),
         ] {
             let off = s.declared * told + moved - said - owed;
             if off.abs() > 1e-9 * (told.abs() + said + 1.0) {
@@ -584,7 +663,7 @@ mod tests {
 
     /// A packet of 1500 bytes at the beginning of time, with this in flight.
     fn leaving(flight: f64, slow_start: bool) -> Leaving {
-        Leaving { bytes: 1500, flight, acked: 0.0, slow_start, now: Time::ZERO }
+        Leaving { seq: 0, una: 0, bytes: 1500, flight, acked: 0.0, slow_start, now: Time::ZERO }
     }
 
     /// Sends a packet with much in flight, in congestion avoidance.
@@ -594,7 +673,7 @@ mod tests {
 
     /// A retransmission, and so many marks on packets of 1500 bytes.
     fn lost(exposure: &mut Exposure) {
-        exposure.retransmitted(1500, Time::ZERO, RTT);
+        exposure.retransmitted((0, 1448), 1500, Time::ZERO, RTT);
     }
 
     fn marked(exposure: &mut Exposure, packets: u32) {
@@ -677,6 +756,50 @@ mod tests {
         assert_eq!(exposure.owed().loss, -1.0);
         lost(&mut exposure);
         assert!(!sent(&mut exposure).loss);
+    }
+
+    /// RFC 7786 section 5: three packets say E, C and L; the first two are lost, and the retransmission of the first is lost again.
+    #[test]
+    fn what_is_lost_with_a_packet_is_said_again_where_asked() {
+        use LostReports::{Credit as OfCredit, Forgotten, Repeated};
+        let told = [(Forgotten, 3.0, 0.0, 1.0), (OfCredit, 3.0, 0.0, 0.0), (Repeated, 4.0, 1.0, 0.0)];
+        for (lost_reports, loss, ecn, credit) in told {
+            let mut exposure =
+                Exposure::new(Settings { lost_reports, credit: Credit::Window, ..Settings::honest(true) });
+            let send = |exposure: &mut Exposure, seq: u64, flight: f64| {
+                exposure.report(&Leaving { seq, ..leaving(flight, false) })
+            };
+            marked(&mut exposure, 1);
+            assert_eq!(send(&mut exposure, 0, 1.0), Signals::RE_ECHO_ECN);
+            assert_eq!(send(&mut exposure, 1448, 1.0), Signals::CREDIT);
+            assert_eq!(send(&mut exposure, 2896, 1.0), Signals::NOT_MARKED);
+            let again = |exposure: &mut Exposure, seq: u64| {
+                exposure.retransmitted((seq, seq + 1448), 1500, Time::ZERO, RTT);
+            };
+            again(&mut exposure, 0);
+            assert_eq!(exposure.report(&Leaving { seq: 0, ..leaving(0.0, false) }), Signals::RE_ECHO_LOSS);
+            again(&mut exposure, 1448);
+            again(&mut exposure, 0);
+            let tally = exposure.tally();
+            let owed = exposure.owed();
+            assert_eq!((owed.loss + 1.0, owed.ecn), (loss, ecn), "{lost_reports:?}");
+            assert_eq!((tally.credit.packets - tally.credit_lost.packets) as f64, credit, "{lost_reports:?}");
+            exposure.check().expect("the books balance");
+        }
+    }
+
+    /// What has arrived is not remembered.
+    #[test]
+    fn what_has_arrived_is_forgotten() {
+        let mut exposure = packets(Credit::Window);
+        for n in 0..1000u64 {
+            let leaving =
+                Leaving { seq: n * 1448, una: n.saturating_sub(9) * 1448, ..leaving(n as f64 + 1.0, true) };
+            assert!(exposure.report(&leaving).credit);
+            assert!(exposure.out.len() <= 10);
+        }
+        exposure.retransmitted((0, 1448), 1500, Time::ZERO, RTT);
+        assert_eq!(exposure.tally().credit_lost, volume(0));
     }
 
     #[test]
@@ -867,6 +990,7 @@ mod tests {
             encoding: Encoding::Ipv6,
             credit: Credit::General,
             undo_spurious: true,
+            lost_reports: LostReports::Repeated,
             leftover: Leftover::Carry,
             declared: 0.25,
             late: 5.0,
@@ -883,27 +1007,39 @@ mod tests {
         /// Declared by an honest sender = told to it, less what it still owes; and no packet of IPv4 says two things.
         #[test]
         fn congestion_is_conserved(steps in prop::collection::vec((0u8..5, 40u16..1500, 1.0f64..40.0, any::<bool>()), 1..300),
-                                   bytes: bool, credit in 0usize..6, late in 0u8..3, undo_spurious: bool) {
+                                   bytes: bool, credit in 0usize..6, late in 0u8..3, undo_spurious: bool, lost in 0usize..3) {
             let credit = Credit::of(Credit::WORDS[credit]);
             let unit = if bytes { Unit::Bytes } else { Unit::Packets };
-            let settings = Settings { unit, credit, late: f64::from(late), undo_spurious, ..Settings::honest(true) };
+            let lost_reports = LostReports::of(LostReports::WORDS[lost]);
+            let late = f64::from(late);
+            let settings = Settings { unit, credit, late, undo_spurious, lost_reports, ..Settings::honest(true) };
             let mut exposure = Exposure::new(settings);
             let mut last = 1500;
             for (n, (what, size, flight, slow_start)) in steps.into_iter().enumerate() {
                 let now = Time(n as u64 * 1_000_000);
                 match what {
-                    0 => { exposure.retransmitted(size, now, Duration(3_000_000)); last = size; }
+                    0 => {
+                        // One of the last ten packets, or two.
+                        let from = (n as u64 * 1000).saturating_sub(u64::from(size % 10) * 1000);
+                        exposure.retransmitted((from, from + 1000 * u64::from(1 + size % 2)), size, now, Duration(3_000_000));
+                        last = size;
+                    }
                     1 => exposure.marked(1, u64::from(size), now, Duration(3_000_000)),
                     2 => exposure.needless(last),
                     _ => {
                         let flight = flight * if bytes { 1500.0 } else { 1.0 };
-                        let says = exposure.report(&Leaving { bytes: size, flight, acked: 0.0, slow_start, now });
+                        let (seq, una) = (n as u64 * 1000, (n as u64).saturating_sub(8) * 1000);
+                        let says =
+                            exposure.report(&Leaving { seq, una, bytes: size, flight, acked: 0.0, slow_start, now });
                         prop_assert!(says.codepoint().is_some());
+                        prop_assert!(exposure.out.len() <= n + 1);
                     }
                 }
                 let (owed, t) = (exposure.owed(), exposure.tally());
-                prop_assert_eq!(t.loss.amount(unit) + owed.loss, t.lost.amount(unit) - t.needless.amount(unit));
-                prop_assert_eq!(t.ecn.amount(unit) + owed.ecn, t.marked.amount(unit));
+                let arrived = |said: Volume, lost: Volume| said.amount(unit) - lost.amount(unit);
+                let told = t.lost.amount(unit) - t.needless.amount(unit);
+                prop_assert_eq!(arrived(t.loss, t.loss_lost) + owed.loss, told);
+                prop_assert_eq!(arrived(t.ecn, t.ecn_lost) + owed.ecn, t.marked.amount(unit));
                 prop_assert_eq!(exposure.check(), Ok(()));
                 prop_assert!(undo_spurious || owed.loss > -1500.0);
                 prop_assert!(owed.ecn > -1500.0 && exposure.credit() >= 0.0);

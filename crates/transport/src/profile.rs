@@ -28,7 +28,7 @@ macro_rules! words {
             }
 
             /// The variant of `word`, which was checked.
-            pub(crate) fn of(word: &str) -> $name {
+            pub fn of(word: &str) -> $name {
                 match word { $($word => $name::$variant,)+ _ => unreachable!("{word} is no {}", stringify!($name)) }
             }
         }
@@ -418,6 +418,8 @@ lines! {
         "Reports before a loss is told, and ACKs after a timeout, hold the window to what is in flight and the reordering seen.";
     limited_transmit: flag, Range::ANY, "RFC 3042",
         "The first duplicate ACKs let new segments out.";
+    limited_transmit_window: flag, Range::ANY, "RFC 3042 section 2",
+        "Without SACK, limited transmit sends nothing beyond the congestion window and two segments; with SACK what is in flight bounds it.";
     partial_ack: (word PartialAck), Range::ANY, "RFC 6582, RFC 2581",
         "Without SACK, what an ACK of new data does in a recovery that it does not end.";
     deflate_at_exit: flag, Range::ANY, "RFC 6582 section 3.2 step 3",
@@ -610,6 +612,7 @@ impl Profile {
             duplicate_threshold: 3,
             moderation: false,
             limited_transmit: true,
+            limited_transmit_window: true,
             segmentation_offload: false,
             partial_ack: PartialAck::NextHole,
             deflate_at_exit: true,
@@ -762,6 +765,7 @@ impl Profile {
             duplicate_threshold: 3,
             moderation: false,
             limited_transmit: true,
+            limited_transmit_window: false, // ns-3.26 does not ask
             segmentation_offload: false,
             partial_ack: PartialAck::NextHole,
             deflate_at_exit: true,
@@ -820,6 +824,7 @@ impl Profile {
             threshold_from_window: true,
             whole_bytes: false,
             half_of: WindowBase::Window,
+            limited_transmit_window: true,
             deflate_at_exit: false,
             rtt: RttSource::OneSegment,
             clock_tick: Duration::from_millis(10),

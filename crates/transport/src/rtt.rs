@@ -31,7 +31,7 @@ impl Default for RttEstimator {
 
 impl RttEstimator {
     /// A sample (section 2.2 and 2.3: gains 1/8 and 1/4). `una` and `next` delimit what is in flight.
-    #[inline]
+    #[inline(always)]
     pub fn sample(&mut self, rtt: Duration, una: u64, next: u64, profile: &Profile) {
         if profile.rto == RtoRule::Rfc {
             self.take(rtt.0 as i64)
@@ -58,7 +58,7 @@ impl RttEstimator {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, r: i64) {
         match &mut self.smoothed {
             None => {

@@ -23,10 +23,18 @@ fn run(vector: &Json) -> Result<(), String> {
         match event["event"].as_str() {
             Some("send") => {
                 let code_is = if event["again"] == Json::Bool(true) {
-                    exposure.retransmitted(1000, now, rtt);
+                    exposure.retransmitted((0, 0), 1000, now, rtt);
                     Codepoint::NotCapable
                 } else {
-                    let leaving = Leaving { bytes: 1000, flight: 1.0, acked: 0.0, slow_start: false, now };
+                    let leaving = Leaving {
+                        seq: 0,
+                        una: 0,
+                        bytes: 1000,
+                        flight: 1.0,
+                        acked: 0.0,
+                        slow_start: false,
+                        now,
+                    };
                     exposure.report(&leaving).codepoint().expect("a code")
                 };
                 if code_is != code(&event["expect"]) {
@@ -40,7 +48,7 @@ fn run(vector: &Json) -> Result<(), String> {
                     }
                 }
             }
-            Some("lost") => exposure.retransmitted(1000, now, rtt),
+            Some("lost") => exposure.retransmitted((0, 0), 1000, now, rtt),
             _ => {
                 let shown = whole("eci") as u8;
                 let marks = ecn::newly_marked(shown, known, whole("packets") as u32);

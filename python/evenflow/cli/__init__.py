@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from ..errors import EvenflowError, nearest
+from .. import interrupts
+from ..errors import EvenflowError, Interrupted, nearest
 from .base import app, complain, with_any_terminal
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ COMMANDS = (
     *(group.name for group in app.registered_groups if group.name),
 )
 
+
+INTERRUPTED = "Interrupted. Finished runs are kept; the same command goes on from there."
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
@@ -81,15 +84,15 @@ def invoke(arguments: Sequence[str]) -> int:
         complain(wrong)
         return 2
     try:
-        code = app(args=list(arguments), prog_name="evenflow", standalone_mode=False)
+        code = _done(arguments)
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return code
     except EvenflowError as error:
         complain(str(error))
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        complain("Interrupted. Finished runs are kept; the same command goes on from there.")
-        return 130
+        complain(INTERRUPTED)
+        return interrupts.CODE
     except BrokenPipeError:
         # the reader left (`| head`): nothing to say, and nothing more to flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -109,6 +112,24 @@ def invoke(arguments: Sequence[str]) -> int:
             f"A defect of Evenflow: {type(error).__name__}: {error}. Please report it; EVENFLOW_DEBUG=1 shows where."
         )
         return 1
+
+
+def _done(arguments: Sequence[str]) -> int:
+    """Run the command.
+
+    Raises:
+        KeyboardInterrupt: there was one, whatever Typer or a library has made of it.
+        Exception: of the command.
+    """
+    try:
+        code = app(args=list(arguments), prog_name="evenflow", standalone_mode=False)
+    except Exception as error:
+        if interrupts.met() and not isinstance(error, Interrupted):
+            raise KeyboardInterrupt from None
+        raise
+    if interrupts.met() or code == interrupts.CODE:  # Typer's own answer, without a word
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0
 
 
 def _usage(error: Exception) -> int:
@@ -150,7 +171,13 @@ def _plainly(message: str) -> str:
 
 def main() -> NoReturn:
     """The console script."""
-    sys.exit(invoke(sys.argv[1:]))
+    try:
+        interrupts.heard()
+        code = invoke(sys.argv[1:])
+    except KeyboardInterrupt:  # around the command, or a second time while it ended
+        complain(INTERRUPTED)
+        code = interrupts.CODE
+    interrupts.end(code)
 
 
 if __name__ == "__main__":

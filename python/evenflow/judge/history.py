@@ -70,7 +70,7 @@ def history(where: str | Path) -> tuple[Change, ...]:
     folder = Path(where)
     file = (folder if folder.is_dir() else folder.parent) / FILE
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError as error:

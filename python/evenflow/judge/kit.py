@@ -427,7 +427,7 @@ def _wider(
 def _read(file: Path) -> tuple[dict[str, dict[str, Any]], set[str], list[str]]:
     """The tables that can be used, the names of those that cannot, and what is wrong with them."""
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ClaimsError(f"{file} cannot be read: {error.strerror or error}.") from None
     except ValueError as error:

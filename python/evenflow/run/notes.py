@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..scenario import paths
-from ..scenario.outline import DATAGRAMS, MARKERS, Outline, Source, Way, is_random, most_of
+from ..scenario.outline import DATAGRAMS, MARKERS, Outline, Source, Way, is_random, least_of, mean_of, most_of
 from ..words import counted, listed, plain, rate, share, size, time_span
 
 if TYPE_CHECKING:
@@ -299,20 +299,80 @@ def _credit_without_auditor(outline: Outline) -> Iterator[Note]:
             yield Note("credit-without-auditor", f"groups.{source.group}", text)
 
 
+def _counts(stage: Mapping[str, Any]) -> str | None:
+    """What a congestion policer or an auditor counts, packets or bytes; None of other stages."""
+    if stage["kind"] == "auditor":
+        amount = stage["allowance"]
+    elif stage["kind"] == "congestion-policer" and stage.get("rule", "bucket") == "bucket":
+        amount = stage["depth"]
+    else:
+        return None
+    return "packets" if str(amount).endswith("packets") else "bytes"
+
+
 def _mixed_units(outline: Outline) -> Iterator[Note]:
     for source in outline.sources:
         sent = ((source.tcp or {}).get("conex") or {}).get("unit")
         for name, stage in _on_path(outline, source.group):
-            if sent is None or stage["kind"] != "congestion-policer" or stage.get("rule", "bucket") != "bucket":
+            counted_in = _counts(stage)
+            if sent is None or counted_in in (None, sent):
                 continue
-            charged = "packets" if str(stage["depth"]).endswith("packets") else "bytes"
-            if charged != sent:
+            does, follows = "charges", "a user pays for more or less than he met"
+            if stage["kind"] == "auditor":
+                does, follows = "counts", "the balance of an honest flow wanders, and it is sanctioned in the end"
+            text = (
+                f"Senders of {source.group} make up for congestion in {sent}, and stages.{name} {does} {counted_in}: "
+                f"where packets differ in size, {follows}. With conex = "
+                f'{{ unit = "{counted_in}" }} both count alike.'
+            )
+            yield Note("mixed-units", f"groups.{source.group}", text)
+
+
+def _markers_before(outline: Outline, source: Source) -> Iterator[tuple[str, Mapping[str, Any], list[str]]]:
+    """The stages that data meets outside tunnels, each with the links before it whose queues mark."""
+    ways = iter(source.ways)
+    before: list[str] = []
+    inside = 0
+    stages = outline.tree.get("stages", {})
+    for hop in outline.tree["groups"][source.group]["path"]:
+        stage = stages.get(hop)
+        if stage is None:
+            way = next(ways)
+            before += [way.name] * way.marks()
+            continue
+        inside += {"tunnel-ingress": 1, "tunnel-egress": -1}.get(stage["kind"], 0)
+        if inside == 0:
+            yield hop, stage, list(before)
+
+
+def _policer_behind(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        if not (source.tcp or {}).get("conex"):
+            continue
+        for name, stage, before in _markers_before(outline, source):
+            if stage["kind"] == "congestion-policer" and before:
                 text = (
-                    f"Senders of {source.group} make up for congestion in {sent}, and stages.{name} charges {charged}: "
-                    "where packets differ in size, a user pays for more or less than he met. With conex = "
-                    f'{{ unit = "{charged}" }} both count alike.'
+                    f"stages.{name} stands behind links.{before[0]}, whose queue marks: what is dropped there has "
+                    "paid nothing, what is dropped here has used that link already, and a marked packet of RFC 3168 "
+                    "looks like a marked report. RFC 7713 section 5.4 puts policers where packets enter: write it "
+                    "before that link."
                 )
-                yield Note("mixed-units", f"groups.{source.group}", text)
+                yield Note("policer-behind-queue", f"groups.{source.group}.path", text)
+
+
+def _marks_not_reported(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        conex = (source.tcp or {}).get("conex") or {}
+        if conex.get("report") != "loss" or not source.is_ecn_capable:
+            continue
+        for name, stage, before in _markers_before(outline, source):
+            if stage["kind"] == "auditor" and stage["audit"] != "loss" and before:
+                text = (
+                    f"Senders of {source.group} report losses alone, and stages.{name} counts the marks of "
+                    f"links.{before[0]} as well: without reports of these even an honest flow is sanctioned. Set "
+                    f'report = "loss-and-ecn", or stages.{name}.audit = "loss".'
+                )
+                yield Note("marks-not-reported", f"groups.{source.group}", text)
 
 
 def _shared_bucket(outline: Outline) -> Iterator[Note]:
@@ -335,13 +395,69 @@ def _least_levels(outline: Outline) -> Iterator[Note]:
             continue
         users = sum(int(group.get("users", 1)) for group in outline.tree["groups"].values() if name in group["path"])
         line, least = (float(str(value).split()[0]) for value in (stage["rate"], stage["ladder"][0]))
-        if users * stage["margin"] * least > line:
+        if users * stage["margin"] * least > line * (1 + 1e-12):
             text = (
                 f"{users} sessions of the lowest level need {rate(users * stage['margin'] * least)}, more than the "
                 f"{rate(line)} there is. While all are open each gets an equal share, {rate(line / users)}. "
                 "Raise rate, or give a lower level."
             )
             yield Note("least-levels", f"stages.{name}", text)
+
+
+def _starts_after_the_end(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        start = source.table.get("start", "0 s")
+        if source.count and least_of(start) >= outline.duration:
+            text = (
+                f"{source.kind} of {source.group} starts at {time_span(least_of(start))}, when the run of "
+                f"{time_span(outline.duration)} is over: nothing of it is sent. "
+                "Start it earlier, or make duration longer."
+            )
+            yield Note("starts-after-the-end", f"{source.path}.start", text)
+
+
+def _crossing(outline: Outline, stage: str) -> Iterator[tuple[str, str]]:
+    """Groups with TCP that cross a stage: each with how the stage is written in its path."""
+    for group, sources in outline.by_group.items():
+        legs = [leg for leg in outline.tree["groups"][group].get("path", []) if leg.removeprefix("-") == stage]
+        if legs and any(source.tcp for source in sources):
+            yield group, legs[0]
+
+
+def _tuner_against_data(outline: Outline) -> Iterator[Note]:
+    for name, stage in outline.tree.get("stages", {}).items():
+        if stage["kind"] != "window-tuner":
+            continue
+        for group, leg in _crossing(outline, name):
+            if leg.startswith("-"):
+                text = (
+                    f"Data of {group} cross this tuner backward, and their ACKs forward. A tuner lowers the windows of "
+                    "what goes backward: here those that servers tell, so that no sender is held back. Let the path "
+                    f"cross it forward ({name}), or not at all."
+                )
+                yield Note("tuner-against-data", f"stages.{name}", text)
+
+
+def _more_than_the_line(outline: Outline) -> Iterator[Note]:
+    for name, stage in outline.tree.get("stages", {}).items():
+        if stage["kind"] != "bandwidth-manager" or is_random(stage["rate"]):
+            continue
+        link = stage["controls"]
+        way = outline.ways[link.removeprefix("-"), not link.startswith("-")]
+        lines = [(f"the link {way.name}", way.rate or math.inf)]
+        classes = way.scheduler.get("classes") or {}
+        above = (way.scheduler.get("each") or {}).get("parent")
+        while above in classes:
+            ceil = classes[above].get("ceil", classes[above]["rate"])
+            lines.append((f"the class {above}", math.inf if is_random(ceil) else mean_of(ceil)))
+            above = classes[above].get("parent")
+        where, least = min(lines, key=lambda line: line[1])
+        if mean_of(stage["rate"]) > least * (1 + ALIKE):
+            text = (
+                f"It shares out {rate(mean_of(stage['rate']))}, more than {where} carries, {rate(least)}: sessions get "
+                "less than they are assigned. Set rate to what there is."
+            )
+            yield Note("more-than-the-line", f"stages.{name}.rate", text)
 
 
 _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
@@ -352,8 +468,13 @@ _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _short_warmup,
     _credit_without_auditor,
     _mixed_units,
+    _policer_behind,
+    _marks_not_reported,
     _shared_bucket,
     _least_levels,
+    _starts_after_the_end,
+    _tuner_against_data,
+    _more_than_the_line,
 )
 
 
@@ -384,6 +505,7 @@ def _sweep(scenario: Scenario) -> Iterator[Note]:
 def _measured(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
     yield from _unlimited_queue(outline, record)
     yield from _unscaled_windows(record)
+    yield from _no_session(outline, record)
     for source in outline.sources:
         yield from _window_bound(outline, record, source)
         yield from _access_bound(outline, record, source)
@@ -399,6 +521,27 @@ def _unscaled_windows(record: Mapping[str, Any]) -> Iterator[Note]:
                 "open with a handshake (tcp.handshake), and put the stage where both directions pass."
             )
             yield Note("windows-left-alone", f"stages.{name}", text)
+
+
+def _no_session(outline: Outline, record: Mapping[str, Any]) -> Iterator[Note]:
+    for name, stage in (record.get("stages") or {}).items():
+        if stage.get("opened") != 0 or not stage.get("passed_packets") or stage.get("unscaled"):
+            continue
+        groups = [group for group, _ in _crossing(outline, name)]
+        silent = [
+            group
+            for group in groups
+            if any(source.tcp and source.tcp.get("handshake") == "none" for source in outline.by_group[group])
+        ]
+        why = "No connection was opened across it"
+        if silent:
+            verb = "open" if len(silent) > 1 else "opens"
+            why = f"{listed(silent)} {verb} connections without a handshake (tcp.handshake)"
+        text = (
+            f"{counted(stage['passed_packets'], 'packet')} passed, and no SYN: this stage knew of no session and gave "
+            f"no share. {why}."
+        )
+        yield Note("no-session", f"stages.{name}", text)
 
 
 def _link(record: Mapping[str, Any], way: Way) -> Mapping[str, Any]:

@@ -6,11 +6,14 @@ import contextlib
 import importlib
 import logging
 import secrets
+import signal
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
+from functools import partial
+from multiprocessing import resource_tracker
 from typing import Any
 
 from ..errors import EvenflowError
@@ -125,6 +128,40 @@ _NO_INTERRUPT = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 
 @contextlib.contextmanager
+def _undisturbed(start: Callable[[], Any]) -> Iterator[Any]:
+    """What is started, in a thread that does not hear Ctrl-C, so that the threads and processes which it starts do not
+    either: a worker that hears it while it imports leaves a traceback, and the cluster another.
+
+    Raises:
+        EvenflowError: it does not start.
+    """
+    done: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            if hasattr(signal, "pthread_sigmask"):
+                resource_tracker.ensure_running()  # where it starts, SIGINT is no longer blocked afterwards
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            done.set_result(start())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=work, daemon=True, name="evenflow-dask").start()
+    try:
+        cluster = done.result()
+    except KeyboardInterrupt:
+        with contextlib.suppress(Exception):  # what is half started cannot be closed
+            done.result(ARRIVE_S).close()
+        raise
+    except (OSError, RuntimeError, TimeoutError) as error:
+        raise EvenflowError(f"The Dask cluster on this machine did not start ({first_line(error)}).") from None
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@contextlib.contextmanager
 def dask(to: Place) -> Iterator[Workers]:
     """The workers of a scheduler, or of one that is started here. See `cluster.workers`."""
     distributed = package("distributed", "dask", to.kind)
@@ -136,19 +173,19 @@ def dask(to: Place) -> Iterator[Workers]:
             where = "The Dask cluster on this machine"
             count = default_jobs() if to.workers is None else to.workers
             scratch = tempfile.TemporaryDirectory(prefix="evenflow-dask-", ignore_cleanup_errors=True)
-            cluster = stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=count,
-                    threads_per_worker=1,
-                    processes=True,
-                    host="127.0.0.1",
-                    dashboard_address="127.0.0.1:0",
-                    memory_limit=0,  # a run's memory is estimated before it starts
-                    local_directory=stack.enter_context(scratch),
-                    preload=[_NO_INTERRUPT],
-                    silence_logs=logging.CRITICAL,
-                )
+            start = partial(
+                distributed.LocalCluster,
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                memory_limit=0,  # a run's memory is estimated before it starts
+                local_directory=stack.enter_context(scratch),
+                preload=[_NO_INTERRUPT],
+                silence_logs=logging.CRITICAL,
             )
+            cluster = stack.enter_context(_undisturbed(start))
             client = stack.enter_context(distributed.Client(cluster, set_as_default=False))
         else:
             where, count = f"The Dask scheduler {to.address}", 1

@@ -6,10 +6,13 @@ module. Nothing here is known to the engine.
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+from .. import _core
 from ..errors import ScenarioError, nearest
 from .scenario import Scenario
 
@@ -26,6 +29,13 @@ WIRED = ("pgw-r1", "r1-sgw", "sgw-r2", BOTTLENECK, "r3-enb")
 """The links of one direction, from the packet gateway to a base station."""
 POLICE, GATEWAY, REPORT, INTO, OUT, DROP = "police", "gateway", "report", "into", "out", "drop"
 """Names of the stages."""
+STAGES = {
+    POLICE: ("policer", "congestion-policer"),
+    DROP: ("dropper", "auditor"),
+    GATEWAY: ("gateway", "congestion-controller"),
+    REPORT: ("report", "congestion-reporter"),
+}
+"""The argument that each comes from, and its kind; tunnels have none."""
 ACTIONS = {"re-ecn": "mark-re-ecn", "ecn": "mark", "red": "drop"}
 """What RED does with a packet that it picks; re-ECN's queues know its credit (FNE) as ECN-capable."""
 ECN = {"re-ecn": "re-ecn", "ecn": "classic", "red": "off", "droptail": "off"}
@@ -147,7 +157,9 @@ def lte(
         "radio": radio,
     }
     wrong += [
+        *_unknown(more),
         *(it for name, table in tables.items() if table is not None for it in _tabled(name, table)),
+        *(it for name, kind in STAGES.values() for it in _kind(name, tables[name], kind)),
         *(it for name in ("links", "stages") if name in more for it in _tabled(name, more[name])),
         *_named("scheme", scheme, SCHEMES),
         *_named("deployment", deployment, DEPLOYMENTS),
@@ -205,7 +217,8 @@ def lte(
     try:
         scenario.check()
     except ScenarioError as error:
-        raise ScenarioError(_as_given(error.errors, more, radio)) from None
+        paths = {name: made[name]["path"] for name, table in given.items() if "path" not in table}
+        raise ScenarioError(_as_given(error.errors, more, radio, queue, paths)) from None
     return scenario
 
 
@@ -229,19 +242,64 @@ def _groups(groups: Any) -> tuple[dict[str, dict[str, Any]], list[tuple[str, str
     return given, wrong
 
 
-def _as_given(errors: Sequence[tuple[str, str]], more: Table, radio: Table | None) -> list[tuple[str, str]]:
-    """What is wrong with all links alike, said once and by the name of the argument it came from."""
-    own = {*more.get("links", {}), *([RADIO] if "rate" in (radio or {}) else [])}
-    found: dict[tuple[str, str], None] = {}
-    for path, message in errors:
+def _as_given(
+    errors: Sequence[tuple[str, str]],
+    more: Table,
+    radio: Table | None,
+    queue: Table | None,
+    paths: Mapping[str, Sequence[str]],
+) -> list[tuple[str, str]]:
+    """What is wrong, by the name of the argument it came from; what is wrong with all links alike is said once.
+
+    Args:
+        errors: by paths in the scenario.
+        more, radio, queue: the arguments.
+        paths: those that were filled in, by group.
+    """
+
+    def renamed(path: str) -> str:
         section, _, rest = path.partition(".")
-        link, _, what = rest.partition(".")
-        mine = link.removeprefix("up-")
-        mine_alone = link in own or mine in own or (mine == RADIO and what == "delay")
-        if section == "links" and what in ("rate", "delay") and not mine_alone:
-            path = "bottleneck" if what == "rate" and mine == BOTTLENECK else what
-        found.setdefault((path, message))
-    return list(found)
+        name, _, what = rest.partition(".")
+        mine = name.removeprefix("up-")
+        key = what.partition(".")[0]
+        if section not in ("stages", "links", "groups") or {name, mine} & {*more.get(section, {})}:
+            return path
+        if section == "stages" and mine in STAGES:
+            return ".".join(filter(None, (STAGES[mine][0], what)))
+        if section == "links" and mine == RADIO and key in (radio or {}):
+            return f"{RADIO}.{what}"
+        if section == "links" and mine == BOTTLENECK and key == "queue" and queue is not None:
+            return what
+        if section == "links" and key in ("rate", "delay") and (mine, key) != (RADIO, "delay"):
+            return "bottleneck" if key == "rate" and mine == BOTTLENECK else key
+        hop = what.removeprefix("path[").removesuffix("]")
+        if section == "groups" and name in paths and hop.isdigit():
+            return STAGES.get(paths[name][int(hop)].removeprefix("up-"), (path,))[0]
+        return path
+
+    return list(dict.fromkeys((renamed(path), message) for path, message in errors))
+
+
+def _unknown(more: Table) -> list[tuple[str, str]]:
+    """Names that are neither an argument nor a section of a scenario."""
+    sections = [*json.loads(_core.json_schema())["properties"]]
+    own = [name for name in inspect.signature(lte).parameters if name != "more"]
+    found = []
+    for name in more.keys() - {*sections}:
+        guess = nearest(name, [*own, *sections])
+        tail = f"Did you mean “{guess}”?" if guess else f"Known: {', '.join([*own, *sections])}."
+        found.append((name, f"there is no such argument. {tail}"))
+    return sorted(found)
+
+
+def _kind(name: str, table: Any, kind: str) -> list[tuple[str, str]]:
+    """What stands in a place is of one kind; gateway and report are changes, and have theirs."""
+    if not isinstance(table, Mapping) or ("kind" not in table and name in ("gateway", "report")):
+        return []
+    if "kind" not in table:
+        return [(f"{name}.kind", f"is required: “{kind}”")]
+    given = table["kind"]
+    return [] if given == kind else [(f"{name}.kind", f"{given!r} does not stand here; write “{kind}”")]
 
 
 def _links(

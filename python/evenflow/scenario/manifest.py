@@ -1,9 +1,9 @@
 """MPEG-DASH manifests (ISO/IEC 23009-1): what a player needs of one, as plain numbers.
 
 `ladder = "film.mpd"` in the traffic of a player stands for the levels of the film's video, the length of a chunk, its
-own length, and the sizes of its chunks where the manifest has them. A scenario is read with the numbers in its place,
-so that its hash and its runs know no file. `film.mpd#ID` names the adaptation set, where there is more than one of
-video.
+own length, and the sizes of its chunks where the manifest has them; in a stage for the levels alone. A scenario is
+read with the numbers in its place, so that its hash and its runs know no file. `film.mpd#ID` names the adaptation
+set, where there is more than one of video.
 
 Not here: live presentations, several periods, representations that depend on others, chunks of different lengths.
 Those are refused, each with its reason.
@@ -67,7 +67,7 @@ def written_out(tree: Mapping[str, Any], source: str | None) -> tuple[Mapping[st
 
     Names are relative to the scenario's file, or to the working folder where it has none. The tree itself stays.
     """
-    found = [path for path, table in _players(tree) if names_manifest(table["ladder"])]
+    found = [path for path, table in _with_ladder(tree) if names_manifest(table["ladder"])]
     if not found:
         return tree, []
     tree = copy.deepcopy(dict(tree))
@@ -81,12 +81,18 @@ def written_out(tree: Mapping[str, Any], source: str | None) -> tuple[Mapping[st
         except NotUnderstood as error:
             errors.append(((*path, "ladder"), f"{name}: {error}"))
             continue
-        errors += [((*path, key), message) for key, message in _put(table, film, name)]
+        table["ladder"] = [f"{bps} bit/s" for bps in film.ladder_bps]
+        if path[0] == "groups":
+            errors += [((*path, key), message) for key, message in _put(table, film, name)]
     return tree, errors
 
 
-def _players(tree: Mapping[str, Any]) -> Iterator[tuple[paths.Path, Mapping[str, Any]]]:
-    """Tables of traffic with a ladder, and their paths."""
+def _with_ladder(tree: Mapping[str, Any]) -> Iterator[tuple[paths.Path, Mapping[str, Any]]]:
+    """Tables of stages and of traffic with a ladder, and their paths."""
+    stages = tree.get("stages")
+    for name, stage in stages.items() if isinstance(stages, Mapping) else ():
+        if isinstance(stage, Mapping) and "ladder" in stage:
+            yield ("stages", name), stage
     groups = tree.get("groups")
     for name, group in groups.items() if isinstance(groups, Mapping) else ():
         traffic = group.get("traffic") if isinstance(group, Mapping) else None
@@ -98,9 +104,8 @@ def _players(tree: Mapping[str, Any]) -> Iterator[tuple[paths.Path, Mapping[str,
 
 
 def _put(table: dict[str, Any], film: Film, name: str) -> list[tuple[str, str]]:
-    """Writes a film into a player's table; says what contradicts it there."""
+    """Writes a film into a player's table, beside the ladder; says what contradicts it there."""
     errors = []
-    table["ladder"] = [f"{bps} bit/s" for bps in film.ladder_bps]
     if film.chunk_s is None:
         if "chunk" not in table:
             why = f"is needed: {name} addresses whole files and does not say how long a chunk is."
@@ -265,24 +270,16 @@ def _film(period: ElementTree.Element, chosen: ElementTree.Element, length: floa
     if any(one != chunks[0] for one in chunks):
         told = ", ".join("whole files" if one is None else f"{one:g} s" for one in dict.fromkeys(chunks))
         raise NotUnderstood(f"its levels have chunks of different lengths: {told}.")
+    if len({segments.count for _, _, segments in levels}) > 1:
+        told = ", ".join(f"{label}: {segments.count}" for _, label, segments in levels)
+        raise NotUnderstood(f"its levels have different numbers of chunks ({told}).")
+    sizes = [segments.sizes for _, _, segments in levels if segments.sizes is not None]
     return Film(
         tuple(bandwidth for bandwidth, _, _ in levels),
         chunks[0],
-        length,
-        _rows([(label, segments.sizes) for _, label, segments in levels]),
+        min(segments.length_s for _, _, segments in levels),
+        tuple(zip(*sizes, strict=True)) if len(sizes) == len(levels) else None,
     )
-
-
-def _rows(levels: Sequence[tuple[str, tuple[int, ...] | None]]) -> tuple[tuple[int, ...], ...] | None:
-    """Sizes by chunk and level, where all levels have them."""
-    listed = [(label, sizes) for label, sizes in levels if sizes is not None]
-    if len(listed) < len(levels):
-        return None
-    counts = {len(sizes) for _, sizes in listed}
-    if len(counts) > 1:
-        told = ", ".join(f"{label}: {len(sizes)}" for label, sizes in listed)
-        raise NotUnderstood(f"its levels have different numbers of chunks ({told}).")
-    return tuple(zip(*(sizes for _, sizes in listed), strict=True))
 
 
 @dataclass(frozen=True)
@@ -290,7 +287,10 @@ class _Segments:
     """How a representation is cut."""
 
     chunk_s: float | None
-    sizes: tuple[int, ...] | None
+    count: int | None
+    length_s: float
+    """Of all chunks."""
+    sizes: tuple[int, ...] | None = None
 
 
 _ADDRESSING = ("SegmentTemplate", "SegmentList", "SegmentBase")
@@ -306,7 +306,7 @@ def _segments(above: Sequence[ElementTree.Element], length: float, label: str) -
             f"{label} says nothing of its segments; {', '.join(_ADDRESSING[:-1])} and {_ADDRESSING[-1]} are understood."
         )
     if kind == "SegmentBase":
-        return _Segments(None, None)
+        return _Segments(None, None, length)
     tables = [table for one in above for table in _children(one, kind)]
     said = {name: value for table in tables for name, value in table.attrib.items()}
     if "{http://www.w3.org/1999/xlink}href" in said:
@@ -314,40 +314,70 @@ def _segments(above: Sequence[ElementTree.Element], length: float, label: str) -
     scale = _whole(said.get("timescale"), f"{label}: timescale", 1)
     timeline = next((t for table in reversed(tables) for t in _children(table, "SegmentTimeline")), None)
     urls = next((found for table in reversed(tables) if (found := _children(table, "SegmentURL"))), [])
+    last = None
     if timeline is not None:
-        chunk, count = _from_timeline(timeline, scale, length, label)
+        offset = _whole(said.get("presentationTimeOffset"), f"{label}: presentationTimeOffset", 0, 0)
+        chunk, count, last = _from_timeline(timeline, scale, offset, length, label)
     elif "duration" in said:
         chunk = _whole(said["duration"], f"{label}: duration of its segments") / scale
-        count = math.ceil(length / chunk - 1e-9)
+        count = _count(length, chunk)
     elif kind == "SegmentList" and len(urls) == 1:
         chunk, count = length, 1
     else:
         raise NotUnderstood(f"{label}: its {kind} has neither duration nor SegmentTimeline.")
+    if "endNumber" in said:
+        first = _whole(said.get("startNumber"), f"{label}: startNumber", 1, 0)
+        numbers = _whole(said["endNumber"], f"{label}: endNumber", least=0) - first + 1
+        if timeline is not None and numbers != count:
+            raise NotUnderstood(f"{label} has {count} chunks in its SegmentTimeline, and {numbers} by endNumber.")
+        if numbers < count - 1 or numbers < 1:
+            raise NotUnderstood(f"{label} has {numbers} chunks by endNumber, but the film of {length:g} s has {count}.")
+        count = min(count, numbers)
+    if _count(length, chunk) != count:
+        # Lengths that are rounded, or of which a mean was taken: the player is to fetch the chunks that there are.
+        length = (count - 1) * chunk + min(last or chunk, chunk)
     if count > MOST_CHUNKS:
         raise NotUnderstood(f"{label} has {count} chunks; there are at most {MOST_CHUNKS}.")
     if kind == "SegmentTemplate":
-        return _Segments(chunk, None)
+        return _Segments(chunk, count, length)
     if len(urls) < count:
         raise NotUnderstood(f"{label} lists {len(urls)} segments, but the film has {count}.")
     ranges = [_RANGE.fullmatch(url.get("mediaRange", "")) for url in urls[:count]]
     if not all(ranges):
-        return _Segments(chunk, None)
+        return _Segments(chunk, count, length)
     sizes = tuple(int(found[2]) - int(found[1]) + 1 for found in ranges if found)
     if min(sizes) < 1:
         raise NotUnderstood(f"{label} has a mediaRange that ends before it begins.")
-    return _Segments(chunk, sizes)
+    return _Segments(chunk, count, length, sizes)
 
 
-def _from_timeline(timeline: ElementTree.Element, scale: int, length: float, label: str) -> tuple[float, int]:
-    """Length and number of chunks by a SegmentTimeline: all of one length, but for the last."""
+def _count(length: float, chunk: float) -> int:
+    """Chunks of a film, as a player counts them."""
+    return max(math.ceil(length / chunk - 1e-9), 1)
+
+
+def _from_timeline(
+    timeline: ElementTree.Element, scale: int, offset: int, length: float, label: str
+) -> tuple[float, int, float]:
+    """Length and number of chunks by a SegmentTimeline, and the length of the last: all of one length, but for that.
+
+    They follow one another from the period's begin to its end, which they miss by less than a chunk.
+    """
     lengths: list[tuple[int, int]] = []
-    at, entries = 0, _children(timeline, "S")
+    at, entries = offset, _children(timeline, "S")
+    if len(entries) < len(timeline) or any(entry.get("k", "1") != "1" for entry in entries):
+        raise NotUnderstood(f"{label}: its SegmentTimeline has patterns or sequences of segments (Pattern, S@k).")
     for n, entry in enumerate(entries):
         each = _whole(entry.get("d"), f"{label}: duration of an S")
-        at = _whole(entry.get("t"), f"{label}: t of an S", at, 0) if n else 0
+        begin = _whole(entry.get("t"), f"{label}: t of an S", at if n else 0, 0)
+        if abs(begin - at) > UNEVEN * each:
+            what = "a gap" if begin > at else "an overlap"
+            where = f"{(at - offset) / scale:g} s, where S says {(begin - offset) / scale:g} s"
+            raise NotUnderstood(f"{label}: its SegmentTimeline has {what} at {where}.")
+        at = begin
         repeats = entry.get("r", "0").strip()
         if repeats == "-1" and n + 1 == len(entries):
-            again = max(math.ceil((length * scale - at) / each - 1e-9) - 1, 0)
+            again = max(math.ceil((length * scale - (at - offset)) / each - 1e-9) - 1, 0)
         else:
             again = _whole(repeats, f"{label}: r of an S", 0, 0)
         lengths.append((each, again + 1))
@@ -364,5 +394,8 @@ def _from_timeline(timeline: ElementTree.Element, scale: int, length: float, lab
         raise NotUnderstood(
             f"{label} has chunks of different lengths, {low / scale:g} to {most / scale:g} s; one length is understood."
         )
+    end = (at - offset) / scale
+    if abs(end - length) > high * (1 + UNEVEN) / scale:
+        raise NotUnderstood(f"{label}: its SegmentTimeline ends at {end:g} s, but the film at {length:g} s.")
     total = sum(each * times for each, times in inner)
-    return total / sum(times for _, times in inner) / scale, count
+    return total / sum(times for _, times in inner) / scale, count, last / scale

@@ -159,6 +159,27 @@ def assign(tree: dict[str, Any], path: Path, value: Any) -> None:
             raise UsageError(f"{render(path)}: {above} is {what}, which has no {render((segment,))}.")
 
 
+def assigned(tree: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
+    """Another tree with a value at a path, which shares with the first what lies elsewhere.
+
+    Raises:
+        UsageError: as `assign` does.
+    """
+    copied = dict(tree)
+    here: Any = copied
+    for segment in path[:-1]:
+        if isinstance(segment, str) and isinstance(here, dict):
+            below = here.get(segment, {})
+        elif isinstance(segment, int) and isinstance(here, list) and segment < len(here):
+            below = here[segment]
+        else:
+            break  # `assign` says what is wrong
+        here[segment] = list(below) if isinstance(below, list) else dict(below) if isinstance(below, dict) else below
+        here = here[segment]
+    assign(copied, path, value)
+    return copied
+
+
 def remove(tree: dict[str, Any], path: Path) -> None:
     """Take the value at a path away, in place. KeyError where there is none."""
     parent = get(tree, path[:-1])

@@ -10,6 +10,7 @@ import copy
 import datetime
 import json
 import math
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EvenflowError, ScenarioError, UsageError
-from . import paths
+from . import control_groups, paths
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +57,7 @@ class Scenario:
         """
         name, text = str(path), ""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8").removeprefix("\ufeff")  # some editors begin with a mark
             return Scenario(tomllib.loads(text), source=name)
         except FileNotFoundError:
             raise ScenarioError([("", _missing(Path(path)))], name) from None
@@ -99,9 +100,7 @@ class Scenario:
         Raises:
             UsageError: not a path, or it leads through something that is not a table.
         """
-        tree = self.tree
-        paths.assign(tree, paths.parse(path), _plain(value))
-        return Scenario(tree, source=self.source)
+        return self.with_settings({path: value})
 
     def unset(self, path: str) -> Scenario:
         """A copy without the value at a path. KeyError where there is none."""
@@ -111,10 +110,33 @@ class Scenario:
 
     def with_settings(self, settings: Mapping[str, Any]) -> Scenario:
         """A copy with several values replaced, in order."""
-        tree = self.tree
+        made = self
         for path, value in settings.items():
-            paths.assign(tree, paths.parse(path), _plain(value))
-        return Scenario(tree, source=self.source)
+            made = made.with_value(paths.parse(path), value)
+        return made
+
+    def with_value(self, path: paths.Path, value: Any) -> Scenario:
+        """`set` for a path that is parsed. The rest of the tree is shared: nobody changes one that is kept.
+
+        Raises:
+            UsageError: it leads through something that is not a table.
+            ScenarioError: the value lies deeper than anything that has a meaning.
+        """
+        try:
+            plain = _plain(value, len(path))
+        except ScenarioError as error:
+            raise ScenarioError([(paths.render(path[:1]), error.errors[0][1])], self.source) from None
+        return self._like(paths.assigned(self._tree, path, plain))
+
+    def without_sweep(self) -> Scenario:
+        """A copy without `[sweep]`; shares the rest."""
+        return self._like({name: value for name, value in self._tree.items() if name != "sweep"})
+
+    def _like(self, tree: dict[str, Any]) -> Scenario:
+        """A scenario of the same file with a plain tree, which is not copied."""
+        made = object.__new__(Scenario)
+        made._tree, made.source, made._core = tree, self.source, None
+        return made
 
     @property
     def core(self) -> _core.Scenario:
@@ -260,22 +282,36 @@ def decode(tree: Mapping[str, Any], source: str | None = None) -> tuple[_core.Sc
 
     tree, unread = written_out(tree, source)
     refused: list[tuple[str, str]] = [(paths.render(path), message) for path, message in unread]
-    odd = [(path, value) for path, value in paths.leaves(tree) if not is_json(value) and path[:1] != ("sweep",)]
     clean = dict(tree)
     clean.pop("sweep", None)
-    if odd:
+    text = _json(clean)
+    if text is None:
         clean = copy.deepcopy(clean)
-        for path, value in odd:
+        for path, value in [(path, value) for path, value in paths.leaves(clean) if not is_json(value)]:
             refused.append((paths.render(path), why_odd(value)))
             paths.assign(clean, path, None)
+        text = json.dumps(clean, ensure_ascii=False, allow_nan=False)
     try:
-        found = _core.Scenario(json.dumps(clean, ensure_ascii=False, allow_nan=False))
+        found = _core.Scenario(text)
     except UnicodeEncodeError:
         return None, refused + [(paths.render(path), "the key is not UTF-8 text.") for path in odd_keys(clean)]
     except _core.ScenarioError as error:
         places = {path for path, _ in refused}
         return None, refused + [(path, message) for path, message in error.errors if path not in places]
     return (None, refused) if refused else (found, [])
+
+
+def _json(tree: Mapping[str, Any]) -> str | None:
+    """The tree as JSON text; None if a value may be odd, which only a look at each of them can tell."""
+    try:
+        text = json.dumps(tree, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError):
+        return None
+    return text if is_text(text) and not _HUGE.search(text) else None
+
+
+_HUGE = re.compile(r"\d{300}")
+"""Digits of numbers that may be beyond `_LARGEST`."""
 
 
 def is_json(value: Any) -> bool:
@@ -323,12 +359,17 @@ def why_odd(value: Any) -> str:
     return f"a {type(value).__name__} has no place in a scenario."
 
 
+_SINGLE = frozenset({str, int, float, bool})
+
+
 def _plain(value: Any, depth: int = 0) -> Any:
     """A deep copy in plain dicts and lists, with generated dataclasses written out.
 
     Raises:
         ScenarioError: deeper than anything that has a meaning.
     """
+    if type(value) in _SINGLE:
+        return value
     if depth > paths.DEEPEST:
         raise ScenarioError([("", f"tables and lists are nested more than {paths.DEEPEST} deep.")])
     if is_dataclass(value) and hasattr(value, "to_tree"):
@@ -402,16 +443,13 @@ def _split_setting(text: str) -> tuple[str, str, str]:
 def available_memory() -> int | None:
     """Bytes this process may still take.
 
-    What the kernel calls available, or the rest of the control group or of the process's own limit (`ulimit -v`) if
-    less; None if unknown.
+    What the kernel calls available, or the rest of a control group around it or of the process's own limit
+    (`ulimit -v`) if less; None if unknown.
     """
-    free = _below_limit()
+    free = [*_below_limit(), *control_groups.left()]
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        if limit != "max":
-            free.append(int(limit) - int(Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii")))
     except (OSError, ValueError):
         pass
     return min(free) if free else None

@@ -290,12 +290,13 @@ def _build(
     scenario: Scenario, tree: dict[str, Any], axes: list[_Axis], pinned: Mapping[paths.Path, Any], done: Expansion
 ) -> None:
     """All combinations; every point is validated and its errors are shown at the swept value that caused them."""
-    from .scenario import Scenario, decode
+    from .scenario import decode
 
+    bare = scenario.without_sweep()
     own = set(decode(tree, scenario.source)[1]) if axes else set()
     said: set[tuple[str, str]] = set()
     for choice in itertools.product(*axes):
-        point = Scenario(tree, source=scenario.source).tree
+        made = bare
         labels: dict[str, Label] = {}
         places: list[tuple[paths.Path, str]] = []
         broken = False
@@ -303,16 +304,15 @@ def _build(
             labels.update(part.labels)
             for path, value, at in part.settings:
                 try:
-                    paths.assign(point, path, value)
+                    made = made.with_value(path, value)
                     places.append((path, at))
                 except UsageError as error:
                     broken = True
-                    _say(done, said, at, str(error))
+                    _say(done, said, at, error.errors[0][1] if isinstance(error, ScenarioError) else str(error))
         for path, value in pinned.items():
-            paths.assign(point, path, value)
+            made = made.with_value(path, value)
         if broken:
             continue
-        made = Scenario(point, source=scenario.source)
         try:
             made.core  # noqa: B018  (validates)
         except ScenarioError as error:

@@ -863,10 +863,20 @@ class Auditor(Table):
             (one of gaps, retransmissions; default: gaps)
         reordering: Packets from beyond a gap after which what is missing is lost, not late. (whole number; default:
             3; at least 1, at most 1000)
+        order: By what an original that comes late is told from what was sent again. By its timestamp: what was sent
+            again has a later one than the first packet from beyond the gap, and was lost; so was what nobody has sent
+            again within repair. Or by nothing: what reordering packets have overtaken is lost at once. (one of
+            timestamps, count; default: timestamps)
+        reordering_window: For how long an original may be late. What comes later counts as sent again, whatever its
+            timestamp. (duration; default: absent: 100 ms with order = "timestamps"; at least 0)
+        repair: How long what is missing may stay so before it is lost, sent again or not. (duration; default: absent:
+            3 s with order = "timestamps"; at least 0)
         action: What is done to packets that are picked: drop, hold, or give them a traffic class. (one of drop,
             delay, class; default: drop)
         hold: How long picked packets wait; those of the same flow behind them wait with them. (duration; default:
             absent: 100 ms with action = "delay"; more than 0)
+        own_drops: Whether what it drops is congestion that the flow has met. Its sender takes it for such and reports
+            it. (one of free, counted; default: free)
         class_: The traffic class that packets get with the action of that name. (a name; default: absent: required
             beside action = "class")
         strangers: Whether flows that have declared nothing yet, not even credit, have an account each, or one for all
@@ -874,8 +884,8 @@ class Auditor(Table):
         encoding: How packets declare congestion: by a code for reports and one for credit, or by three bits, for
             losses, marks and credit, each of which counts the whole packet. (one of ipv4, ipv6; default: ipv4)
         weight: Of the newest packet in the averages of rule ratio. (number; default: 0.01; more than 0, at most 1)
-        cancelled: Whether a report that met congestion is in the averages of rule ratio as both, or as neither. (one
-            of counted, left-out; default: absent: counted with rule ratio)
+        cancelled: Whether a report that met congestion is in the averages of rule ratio as both, or as neither. What
+            is not audited is met by none. (one of counted, left-out; default: absent: left-out with rule ratio)
         rho: The share rho of rule paper. (number; default: absent: the share of reports that it sees, with rule
             paper; at least 0, at most 1)
         idle: How long it remembers a silent flow. (duration; default: 60 s; more than 0)
@@ -895,8 +905,12 @@ class Auditor(Table):
     delay: Quantity | None = None
     losses: Literal["gaps", "retransmissions"] | None = None
     reordering: int | Mapping[str, Any] | None = None
+    order: Literal["timestamps", "count"] | None = None
+    reordering_window: Quantity | None = None
+    repair: Quantity | None = None
     action: Literal["drop", "delay", "class"] | None = None
     hold: Quantity | None = None
+    own_drops: Literal["free", "counted"] | None = None
     class_: str | None = None
     strangers: Literal["own", "together"] | None = None
     encoding: Literal["ipv4", "ipv6"] | None = None
@@ -1585,8 +1599,8 @@ class Has(Table):
             response, and each request has a new one. (flag; default: true)
         ladder: The levels' bitrates, rising; or the name of an MPEG-DASH manifest (.mpd), which also says chunk,
             length and sizes. (list of rates, or MPD file; default: required; more than 0)
-        length: How long the video is, rounded up to whole chunks. (duration; default: absent: without end; more than
-            0)
+        length: How long the video is. Its last chunk has what is left: so many seconds at the level's bitrate, or the
+            bytes that sizes lists. (duration; default: absent: without end; more than 0)
         measure_from: From when to the last byte a chunk's throughput is measured. (one of request, first-byte;
             default: request)
         play_at: Seconds of video in the buffer at which it starts. (duration; default: absent: one chunk; more than
@@ -2484,6 +2498,8 @@ class Tcp(Table):
         moderation: Reports before a loss is told, and ACKs after a timeout, hold the window to what is in flight and
             the reordering seen. (flag; default: absent: as the profile says)
         limited_transmit: The first duplicate ACKs let new segments out. (flag; default: absent: as the profile says)
+        limited_transmit_window: Without SACK, limited transmit sends nothing beyond the congestion window and two
+            segments; with SACK what is in flight bounds it. (flag; default: absent: as the profile says)
         partial_ack: Without SACK, what an ACK of new data does in a recovery that it does not end. (one of next-hole,
             ends-recovery; default: absent: as the profile says)
         deflate_at_exit: Without SACK, the window after recovery is at most what is in flight plus a segment (option
@@ -2597,6 +2613,7 @@ class Tcp(Table):
     segmentation_offload: bool | None = None
     moderation: bool | None = None
     limited_transmit: bool | None = None
+    limited_transmit_window: bool | None = None
     partial_ack: Literal["next-hole", "ends-recovery"] | None = None
     deflate_at_exit: bool | None = None
     reduction: Literal["at-once", "prr", "prr-always", "rate-halving", "prr-or-halving"] | None = None
@@ -2902,8 +2919,9 @@ class HtbLeaf(Table):
     Attributes:
         kind: First in, first out; stochastic fairness queueing by flow; CoDel; FQ-CoDel by flow. (one of fifo, sfq,
             codel, fq-codel; default: fifo)
-        limit: How much may wait here: packets, bytes, or time at the class's rate. (packets, bytes or time; default:
-            absent: 1000 packets; 127 with sfq, 10240 with fq-codel; more than 0)
+        limit: How much may wait here: packets, bytes, or time at the class's rate. (packets, bytes or time, or {
+            steps = [[time, value], …] }; default: absent: 1000 packets; 127 with sfq, 10240 with fq-codel; more than
+            0)
         quantum: Bytes per turn, of sfq and fq-codel. (bytes; default: absent: 1514 B with sfq and fq-codel; at least
             1)
         divisor: Slots to which sfq hashes flows. (whole number; default: absent: 1024 with sfq; at least 1, at most

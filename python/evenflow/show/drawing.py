@@ -103,6 +103,7 @@ def _one_each(panel: Panel) -> bool:
 
 
 def _wrapped(text: str, most: int = 24) -> str:
+    text = plots.cut(text)
     return "\n".join(textwrap.wrap(text, most)) or text
 
 

@@ -280,10 +280,19 @@ def folded(text: str, most: int = WORDS) -> str:
     return "\n".join(textwrap.wrap(text, most, break_on_hyphens=False)) or text
 
 
+MOST_LETTERS = 400
+"""Of one text in a figure. Names in a scenario may be of any length; no figure has room for more."""
+
+
+def cut(text: str) -> str:
+    """A text of at most `MOST_LETTERS`."""
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+
+
 def plain(text: str) -> str:
     """A text whose dollar signs are dollar signs: matplotlib would read what is between two of them as mathematics.
-    Control characters are shown as on a terminal."""
-    return clean(text).replace("$", r"\$")
+    Control characters are shown as on a terminal, and what is too long is cut."""
+    return clean(cut(text)).replace("$", r"\$")
 
 
 def extent(legend: Legend) -> tuple[float, float]:

@@ -17,6 +17,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ __all__ = [
     "Adaptive",
     "Viewing",
     "adaptive",
+    "assigned",
     "congestion_rate",
     "convergence",
     "hossfeld_2013",
@@ -302,6 +304,46 @@ def infidelity_continuous(
     return float(100 * np.sum(np.diff(edges)[wrong]) / (until_s - since_s))
 
 
+def assigned(
+    sessions: Sequence[tuple[float, float]],
+    *,
+    rate_bps: float,
+    ladder_bps: Sequence[float],
+    margin: float = 1.1,
+) -> list[list[tuple[float, int]]]:
+    """The level that a manager of policy “levels” gives each session: its changes, as `optimal` is given.
+
+    Ben Ameur et al. 2016, section 2.6, as `bandwidth-manager` and `window-tuner` do it: the highest level that fits
+    into an equal share, then a level more for one after another, in the order of their opening, while all of them fit.
+
+    >>> assigned([(0, 60), (20, 60)], rate_bps=8e6, ladder_bps=[248e3, 456e3, 928e3, 1632e3, 4256e3])
+    [[(0, 4)], [(20, 3)]]
+
+    Args:
+        sessions: when each opens and closes, in s.
+        rate_bps: what all get together.
+        ladder_bps: the bitrates of the levels, rising.
+        margin: times which a level's bitrate is given.
+    """
+    line, costs = Fraction(str(rate_bps)), [Fraction(str(margin)) * Fraction(str(bitrate)) for bitrate in ladder_bps]
+    found: list[list[tuple[float, int]]] = [[] for _ in sessions]
+    for at in sorted({instant for session in sessions for instant in session}):
+        there = [n for n, (opens, closes) in enumerate(sessions) if opens <= at < closes]
+        there.sort(key=lambda n: sessions[n][0])
+        fair = max((k for k, cost in enumerate(costs) if cost * len(there) <= line), default=0)
+        levels, before = [fair] * len(there), None
+        while levels != before:
+            before = list(levels)
+            for n, level in enumerate(levels):
+                others = sum((costs[k] for k in levels), Fraction()) - costs[level]
+                if level + 1 < len(costs) and others + costs[level + 1] <= line:
+                    levels[n] += 1
+        for n, level in zip(there, levels, strict=True):
+            if not found[n] or found[n][-1][1] != level:
+                found[n].append((at, level))
+    return found
+
+
 def congestion_rate(falls: int, seconds: float) -> float:
     """Falls of a sender's slow-start threshold in 100 s (Ben Ameur et al. 2016, equation 4)."""
     return 100 * falls / seconds
@@ -360,7 +402,7 @@ def adaptive(
     group: str,
     user: int = 0,
     *,
-    optimal: int | Sequence[tuple[float, int]] | None = None,
+    optimal: int | Sequence[tuple[float, int]] | str | None = None,
     ladder: Sequence[float] | None = None,
     since: float | None = None,
     seconds: int | None = None,
@@ -373,7 +415,8 @@ def adaptive(
     the viewer's own time fits best.
 
     Args:
-        optimal: the best level, or its changes: (instant of the run in s, level). Whoever assigns levels knows it.
+        optimal: the best level, or its changes: (instant of the run in s, level). Whoever assigns levels knows it:
+            “manager” is what the one stage of policy “levels” gives, where all that crosses it are players that stay.
         ladder: bitrates of the levels in bit/s; default: those of the scenario.
         since: when the viewer began, in s of the run; default: his first request.
         seconds: K, how long he is looked at; default: to the end of the window, in whole seconds.
@@ -409,6 +452,8 @@ def adaptive(
     mean = float(bitrates[levels_at(changes, edges[:-1])] @ np.diff(edges)) / seconds
     distances: dict[str, Any] = {"infidelity": None, "infidelity_by_second": None, "convergence_s": None}
     if optimal is not None:
+        if isinstance(optimal, str):
+            optimal = _by_manager(record, group, user, optimal)
         best = [(-math.inf, optimal)] if isinstance(optimal, int) else list(optimal)
         wanted = levels_at(best, since + np.arange(1, seconds + 1))
         distances = {
@@ -431,6 +476,40 @@ def adaptive(
         switches=video["users_switches"][user],
         chunks=chunks,
     )
+
+
+def _by_manager(record: Record, group: str, user: int, word: str) -> list[tuple[float, int]]:
+    """The level that the stage of policy “levels” gives a viewer. A session opens with the first request."""
+    if word != "manager" or record.scenario is None:
+        raise UsageError("optimal is a level, its changes, or “manager” with a record that knows its scenario.")
+    tree = json.loads(record.scenario.core.canonical)
+    groups = tree["groups"]
+    names = [name for name, stage in tree.get("stages", {}).items() if stage.get("policy") == "levels"]
+    names = [name for name in names if name in groups[group]["path"]]
+    if len(names) != 1:
+        raise UsageError(
+            f"{len(names) or 'no'} stages of policy “levels” are on the path of “{group}”; give the changes."
+        )
+    stage, start, end = tree["stages"][names[0]], float(record.json["window_s"][0]), float(record.json["window_s"][1])
+    sessions: list[tuple[float, float]] = []
+    own = 0
+    for name, table in groups.items():
+        if names[0] not in {leg.removeprefix("-") for leg in table["path"]}:
+            continue
+        traffic = table["traffic"] if isinstance(table["traffic"], list) else [table["traffic"]]
+        stays = all(one["kind"] == "has" and not {"until", "length", "arrivals"} & set(one) for one in traffic)
+        if not stays or len(traffic) > 1 or start > 0 or "per" in stage or stage.get("session", "user") != "user":
+            raise UsageError(
+                f"what {names[0]} gave cannot be told from the record: “manager” is for players without until and "
+                "length alone behind it, in a run without warmup. Give the changes, by ef.qoe.assigned(sessions, …)."
+            )
+        if name == group:
+            own = len(sessions) + user
+        asked = record.json["groups"][name]["video"]["users_asked_s"]
+        sessions += [(end if at is None else float(at), end) for at in asked]
+    ladder = [float(rate.removesuffix(" bit/s")) for rate in stage["ladder"]]
+    line = float(str(stage["rate"]).removesuffix(" bit/s"))
+    return assigned(sessions, rate_bps=line, ladder_bps=ladder, margin=stage["margin"])[own]
 
 
 def _ladder(record: Record, group: str) -> list[float]:

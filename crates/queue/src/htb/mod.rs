@@ -576,6 +576,9 @@ impl<Q: Nested<Params = LeafParams>> Htb<Q> {
         class.ceil_price = price(a, params.ceil, params.mpu);
         if let Some(leaf) = self.leaves.get_mut(self.leaf_of[n as usize] as usize) {
             leaf.quantum = params.quantum;
+            if old.leaf.limit != params.leaf.limit {
+                leaf.queue.limit(&params.leaf);
+            }
             if leaf.priority != params.priority {
                 leaf.priority = params.priority;
                 self.make_rounds(params.priority);

@@ -75,7 +75,7 @@ pub static LEAF: Nested = Nested {
         Param { default: Fallback::Absent("true with codel and fq-codel"), ..codel::ECN },
         codel::CE_THRESHOLD,
     ],
-    changes: &[],
+    changes: &["limit"],
 };
 
 /// A class.

@@ -1,10 +1,12 @@
 //! What decoding has of a section before all of it is known to be sound: `None` where something was wrong, which has been reported.
 
-use evenflow_base::schema::{Mechanism, Value};
+use evenflow_base::schema::{Mechanism, Value, Values};
 use evenflow_transport::Profile;
-use evenflow_transport::exposure::Settings;
+use evenflow_transport::exposure::{Cheat, Encoding, Reports, Unit};
+use evenflow_transport::profile::Ecn;
 
-use crate::model::{Arrivals, Group, Hop, Link, Per, Spec, Stage, Tcp, Traffic};
+use crate::model::{Arrivals, Group, Hop, Link, Loss, Per, Queue, Spec, Stage, Tcp, Traffic};
+use crate::quantity;
 
 /// A process as far as it could be decoded.
 pub struct ArrivalsDraft {
@@ -26,6 +28,12 @@ pub struct LinkDraft {
     pub name: String,
     /// For whom there are copies.
     pub per: Option<Per>,
+    /// Its queues, forward and against it; absent: none, or wrong.
+    pub queues: [Option<Queue>; 2],
+    /// Whether its queue marks packets, there and back. `None`: what decides that has errors.
+    pub marks: [Option<bool>; 2],
+    /// Its losses; absent: none, or wrong.
+    pub loss: Option<Loss>,
     /// All of it, if nothing was wrong.
     pub link: Option<Link>,
 }
@@ -38,11 +46,38 @@ pub struct StageDraft {
     pub per: Option<Per>,
     /// What it is.
     pub mechanism: Option<&'static Mechanism>,
+    /// Those of its parameters that could be read, and the names of those that could not.
+    pub values: Values,
+    pub unread: Vec<&'static str>,
     /// Names of its peer and of what it controls, as they are written.
     pub peer: Option<String>,
     pub controls: Option<String>,
+    /// The number of its peer, once peers are tied.
+    pub tied: Option<usize>,
     /// All of it, if nothing was wrong.
     pub stage: Option<Stage>,
+}
+
+impl StageDraft {
+    /// Its kind, where that is known.
+    pub fn kind(&self) -> &'static str {
+        self.mechanism.map_or("", |mechanism| mechanism.kind)
+    }
+
+    /// Whether its parameter `name` is `word`; `None`: that could not be read.
+    pub fn says(&self, name: &str, word: &str) -> Option<bool> {
+        let read = !self.unread.contains(&name);
+        read.then(|| self.values.get(name) == Some(&Value::Word(word.into())))
+    }
+
+    /// Whether it is known which classes it gives: quantities decide nothing about that.
+    pub fn classes_are_known(&self) -> bool {
+        let quantity = |name: &str| {
+            let params = self.mechanism.iter().flat_map(|own| own.params);
+            params.into_iter().any(|param| param.name == name && quantity::is_quantity(param.ty))
+        };
+        self.mechanism.is_some() && self.unread.iter().all(|name| quantity(name))
+    }
 }
 
 /// A group as far as it could be decoded.
@@ -71,6 +106,30 @@ pub struct Sends {
     pub answered: bool,
 }
 
+/// A ConEx sender as far as its stack could be decoded: `None` is a line that has errors.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender {
+    pub ecn: Option<Ecn>,
+    pub report: Option<Reports>,
+    pub unit: Option<Unit>,
+    pub encoding: Option<Encoding>,
+    pub cheat: Option<Cheat>,
+}
+
+impl Sender {
+    /// Of a sound stack.
+    pub fn of(profile: &Profile) -> Option<Sender> {
+        let conex = profile.conex?;
+        Some(Sender {
+            ecn: Some(profile.ecn),
+            report: Some(conex.report),
+            unit: Some(conex.unit),
+            encoding: Some(conex.encoding),
+            cheat: Some(conex.cheat),
+        })
+    }
+}
+
 /// One kind of a group's traffic as far as it could be decoded.
 pub struct TrafficDraft {
     pub spec: Option<Spec>,
@@ -82,6 +141,8 @@ pub struct TrafficDraft {
     pub talks: bool,
     /// The outer `None` means errors.
     pub tcp: Option<Option<Tcp>>,
+    /// What that says of ConEx, if it has a line `conex`.
+    pub sender: Option<Sender>,
     /// Where that stands, or would.
     pub tcp_at: String,
     /// The process that its flows come from; the outer `None` means errors.
@@ -103,6 +164,7 @@ impl TrafficDraft {
         needs_tcp: None,
         talks: false,
         tcp: None,
+        sender: None,
         tcp_at: String::new(),
         arrivals: None,
     };
@@ -144,11 +206,11 @@ impl GroupDraft {
     }
 
     /// The stacks that are ConEx senders, and where each stands.
-    pub fn conex(&self) -> impl Iterator<Item = (&Profile, &Settings, &str)> {
-        self.traffic.iter().flatten().filter_map(|draft| {
-            let profile = &draft.tcp.as_ref()?.as_ref()?.profile;
-            Some((profile, profile.conex.as_ref()?, draft.tcp_at.as_str()))
-        })
+    pub fn conex(&self) -> impl Iterator<Item = (&Sender, &str)> {
+        self.traffic
+            .iter()
+            .flatten()
+            .filter_map(|draft| Some((draft.sender.as_ref()?, draft.tcp_at.as_str())))
     }
 
     /// The group, if nothing was wrong; `classes` are those of all groups.

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use evenflow_base::schema::{Law, Mechanism, Room, Value, Values, Way};
 use evenflow_transport::Profile;
 use evenflow_transport::congestion_control::{adopt, contradictions};
-use evenflow_transport::profile::TCP;
+use evenflow_transport::exposure::{CONEX, Cheat, Encoding, Reports, Unit};
+use evenflow_transport::profile::{Ecn, TCP};
 use serde_json::Value as Json;
 
-use super::drafts::{ArrivalsDraft, GroupDraft, LinkDraft, StageDraft, TrafficDraft};
+use super::drafts::{ArrivalsDraft, GroupDraft, LinkDraft, Sender, StageDraft, TrafficDraft};
 use super::table::{self, Table, name_problem, unknown_keys};
 use super::{as_table, by_name, fixed, list, mechanism_in, nothing, plain, text};
 use crate::errors::{Errors, join, quoted, shown, suggestion};
@@ -330,9 +331,24 @@ fn traffic(
             }
             (None, None) => None,
         };
+        let sender = match (&tcp, needs_tcp) {
+            (Some(tcp), _) => tcp.as_ref().and_then(|tcp| Sender::of(&tcp.profile)),
+            (None, Some(false)) => None,
+            (None, _) => table.get("tcp").or(group.get("tcp")).and_then(sender),
+        };
         let arrivals = spec.as_ref().and_then(|spec| process(table, spec, &here, arrivals, errors));
         let kind = mechanism.map(|own| own.kind);
-        drafts.push(TrafficDraft { spec, class, kind, needs_tcp, talks: false, tcp, tcp_at, arrivals });
+        drafts.push(TrafficDraft {
+            spec,
+            class,
+            kind,
+            needs_tcp,
+            talks: false,
+            tcp,
+            sender,
+            tcp_at,
+            arrivals,
+        });
     }
     if group.contains_key("tcp") && drafts.iter().all(|t| t.needs_tcp == Some(false)) {
         errors.push(join(path, "tcp"), "all traffic of this group is datagrams, which have no TCP");
@@ -398,6 +414,30 @@ pub(super) fn tcp(json: &Json, path: &str, errors: &mut Errors) -> Option<Tcp> {
         errors.push(join(&here, "weight"), "is N, which must be at least 1 whatever is drawn");
     }
     (errors.len() == before).then_some(Tcp { profile, congestion_control })
+}
+
+/// What a `tcp` table with errors says of ConEx all the same.
+fn sender(json: &Json) -> Option<Sender> {
+    let table = json.as_object()?;
+    let conex = table.get("conex")?.as_object()?;
+    let said = &mut Errors::default(); // they were said before
+    let lines = table::decode_table(table, &TCP, &[CONGESTION_CONTROL.name], "", said);
+    let values = table::decode_params(conex, CONEX.params, &[], "", said);
+    let stack = || match lines.get("stack") {
+        Some(Value::Word(stack)) => Profile::named(stack).map(|profile| profile.ecn),
+        _ => None,
+    };
+    let word = |values: &Values, name: &str| match values.get(name) {
+        Some(Value::Word(word)) => Some(word.clone()),
+        _ => None,
+    };
+    Some(Sender {
+        ecn: if table.contains_key("ecn") { word(&lines, "ecn").map(|word| Ecn::of(&word)) } else { stack() },
+        report: word(&values, "report").map(|word| Reports::of(&word)),
+        unit: word(&values, "unit").map(|word| Unit::of(&word)),
+        encoding: word(&values, "encoding").map(|word| Encoding::of(&word)),
+        cheat: word(&values, "cheat").map(|word| Cheat::of(&word)),
+    })
 }
 
 /// A stack is that of all users of a group: nobody has draws of its own.

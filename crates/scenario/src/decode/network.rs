@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use super::drafts::{GroupDraft, LinkDraft, Sends, StageDraft};
 use super::steps::{Versions, steps};
 use super::table::{self, Table, unknown_keys};
-use super::{as_table, by_name, fixed, mechanism_in, plain, refuse_later, single, text};
+use super::{as_table, by_name, fixed, mechanism_in, nothing, plain, refuse_later, single, text};
 use crate::errors::{Errors, join, nearest, quoted, shown, suggestion};
 use crate::model::{
     Component, Direction, Hop, Jitter, Link, Loss, Lost, Per, Queue, RateSpec, SchedulerPer, Spec, Stage,
@@ -25,7 +25,14 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
     let mut drafts = Vec::new();
     for (name, path, table) in by_name(root, "links", errors) {
         let Some(table) = table else {
-            drafts.push(LinkDraft { name: name.into(), per: None, link: None });
+            drafts.push(LinkDraft {
+                name: name.into(),
+                per: None,
+                queues: [None, None],
+                marks: [None; 2],
+                loss: None,
+                link: None,
+            });
             continue;
         };
         unknown_keys(table, LINK.names(), &path, errors);
@@ -40,15 +47,52 @@ pub(super) fn links(root: &Table, errors: &mut Errors) -> Vec<LinkDraft> {
         let reverse = reverse(table, rate.as_ref(), delay.as_ref(), &path, errors);
         let jitter = jitter(table, &path, errors);
         let loss = loss(table, &path, errors);
+        let back = reverse.as_ref().map(|way| way.as_ref().and_then(|way| way.queue.clone()));
+        let table_back = table.get("reverse").map_or(Some(nothing()), Json::as_object);
+        let marks = [marks(queue.as_ref(), Some(table)), marks(back.as_ref(), table_back)];
+        let queues = [queue.clone().flatten(), back.flatten()];
+        let read = loss.clone().flatten();
         let link = (|| {
             let forward = Direction { rate: rate?, delay: delay?, queue: queue? };
             try_rule(&forward, &path, errors)?;
             let (jitter, loss) = (jitter?, loss?);
             Some(Link { name: name.into(), per: per?, forward, reverse: reverse?, jitter, loss })
         })();
-        drafts.push(LinkDraft { name: name.into(), per, link });
+        drafts.push(LinkDraft { name: name.into(), per, queues, marks, loss: read, link });
     }
     drafts
+}
+
+/// Whether the queue of a direction marks packets, now or after a step. `None`: what decides that has errors.
+fn marks(queue: Option<&Option<Queue>>, direction: Option<&Table>) -> Option<bool> {
+    if let Some(queue) = queue {
+        let versions = |queue: &Queue| {
+            let later = queue.changes.iter().map(|(_, later)| later.clone());
+            std::iter::once(queue.clone()).chain(later).collect::<Vec<_>>()
+        };
+        let versions: Vec<Queue> = queue.iter().flat_map(versions).collect();
+        let mut specs =
+            versions.iter().flat_map(|queue| std::iter::once(&queue.rule).chain(&queue.scheduler));
+        return Some(specs.any(|spec| evenflow_queue::may_mark(&spec.values)));
+    }
+    let Some(Json::Object(table)) = direction?.get("queue") else { return None };
+    let scheduler = match table.get("scheduler") {
+        Some(json) => Some(table::quietly(json.as_object()?, Room::Scheduler)?),
+        None => None,
+    };
+    let rule = match table.contains_key("kind") {
+        true => Some(table::quietly(table, Room::Queue)?),
+        // Drop-tail, unless something else was meant.
+        false if table.keys().all(|key| QUEUE.names().any(|name| name == key)) => None,
+        false => return None,
+    };
+    let decoded = [rule, scheduler];
+    let mut decoded = decoded.iter().flatten();
+    if decoded.clone().any(|(_, values, _)| evenflow_queue::may_mark(values)) {
+        return Some(true);
+    }
+    let unknown = decoded.any(|(_, _, faulty)| faulty.iter().any(|param| evenflow_queue::says_marks(param)));
+    (!unknown).then_some(false)
 }
 
 /// `reverse` of a link; the outer `None` means errors.
@@ -165,11 +209,17 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
     let short = !json.is_object() || table.get("probability") == Some(json);
     let before = errors.len();
     unknown_keys(&table, LOSS.names(), &path, errors);
-    if table.contains_key("probability") == table.contains_key("every") {
-        errors.push(
+    let repairs = table.contains_key("retransmissions");
+    match (table.contains_key("probability"), table.contains_key("every")) {
+        (false, false) if repairs => {
+            let why = "means nothing on a link without errors; give their `probability` or `every`";
+            errors.push(join(&path, "retransmissions"), why);
+        }
+        (one, other) if one == other => errors.push(
             path.clone(),
             "give either `probability` (of each packet) or `every` (the n-th packet is lost)",
-        );
+        ),
+        _ => {}
     }
     let probability = if short {
         table::value(json, Type::Number, &LOSS.key("probability").range, &path, errors)
@@ -201,23 +251,20 @@ fn loss(link: &Table, path: &str, errors: &mut Errors) -> Option<Option<Loss>> {
         );
         errors.push(join(&path, "burst"), why);
     }
-    let again = |name: &str| join(&path, name);
-    match (most, delay) {
-        (Some(_), None) if !table.contains_key("retransmission_delay") => errors.push(
-            again("retransmission_delay"),
+    let mut again = |name: &str, why: &str| errors.push(join(&path, name), why);
+    match (repairs, table.contains_key("retransmission_delay")) {
+        (true, false) => again(
+            "retransmission_delay",
             "is required beside retransmissions: how much later a packet then arrives, for example \"8 ms\"",
         ),
-        (None, Some(_)) if !table.contains_key("retransmissions") => {
-            errors.push(again("retransmission_delay"), "means nothing without retransmissions");
-        }
-        (Some(_), _) if probability.as_ref().is_some_and(|p| p.number() == Some(0.0)) => {
-            let why = "means nothing on a link without errors: the probability is 0";
-            errors.push(again("retransmissions"), why);
-        }
-        (Some(_), _) if link.contains_key("jitter") => {
-            errors.push(again("retransmissions"), "cannot be together with jitter: leave one of the two out");
-        }
+        (false, true) => again("retransmission_delay", "means nothing without retransmissions"),
         _ => {}
+    }
+    if repairs && probability.as_ref().is_some_and(|p| p.number() == Some(0.0)) {
+        again("retransmissions", "means nothing on a link without errors: the probability is 0");
+    }
+    if repairs && link.contains_key("jitter") {
+        again("retransmissions", "cannot be together with jitter: leave one of the two out");
     }
     if errors.len() > before {
         return None;
@@ -514,18 +561,17 @@ pub(super) fn check_places(
             }
             let here = format!("{}.path[{n}]", join("groups", group));
             let name = quoted(&stages[own].name);
+            let marks = |i: usize, hop: &Hop| {
+                let queue = links[i].queues[usize::from(hop.against)].as_ref();
+                queue.is_some_and(|queue| evenflow_queue::marks(&queue.rule.values))
+            };
             let behind = path[n + 1..].iter().find_map(|hop| match hop.component {
-                Component::Link(i) => {
-                    let link = links[i].link.as_ref()?;
-                    let way = if hop.against { link.reverse.as_ref()? } else { &link.forward };
-                    let marks = evenflow_queue::marks(&way.queue.as_ref()?.rule.values);
-                    marks.then(|| {
-                        format!(
-                            "before the link {}, whose queue marks packets: it would not see these marks",
-                            quoted(&link.name)
-                        )
-                    })
-                }
+                Component::Link(i) => marks(i, hop).then(|| {
+                    format!(
+                        "before the link {}, whose queue marks packets: it would not see these marks",
+                        quoted(&links[i].name)
+                    )
+                }),
                 Component::Stage(i) => (place(i) == Place::Ingress).then(|| {
                     format!(
                         "before {}, a {}: what that drops would be losses that it does not see",
@@ -534,9 +580,29 @@ pub(super) fn check_places(
                     )
                 }),
             });
+            let kind = stages[own].kind();
             if let Some(why) = behind {
-                let kind = stages[own].mechanism.map_or("stage", |mechanism| mechanism.kind);
-                errors.push(here, format!("{name}, the {kind}, stands {why}; put it behind"));
+                errors.push(&here, format!("{name}, the {kind}, stands {why}; put it behind"));
+            }
+            if !evenflow_stage::dropper::is_named(&stages[own].values) {
+                continue;
+            }
+            // A link that marks and loses cannot have the dropper between the two.
+            let between = path[..n].iter().rev().map_while(|hop| match hop.component {
+                Component::Link(i) if marks(i, hop) => None,
+                Component::Link(i) => Some(Some((i, usize::from(hop.against)))),
+                Component::Stage(_) => Some(None),
+            });
+            let loses = |(i, way): &(usize, usize)| {
+                links[*i].loss.as_ref().is_some_and(|loss| loss.ways.contains(way))
+            };
+            if let Some((i, _)) = between.flatten().find(loses) {
+                let why = format!(
+                    "{name}, the {kind}, stands behind the link {}, which loses packets: what they declared would be missing, and senders \
+                     declare these losses too; put it before",
+                    quoted(&links[i].name)
+                );
+                errors.push(here, why);
             }
         }
     }
@@ -553,10 +619,9 @@ pub(super) fn check_tunnels(stages: &[StageDraft], groups: &[GroupDraft], errors
     if stages.iter().any(|stage| stage.mechanism.is_none()) || (0..stages.len()).all(|i| mouth(i).is_none()) {
         return;
     }
-    let peer = |i: usize| stages[i].stage.as_ref().and_then(|stage| stage.peer);
     let mut sound = true;
     for (i, draft) in stages.iter().enumerate() {
-        if let (Some(mouth), Some(_), None, None) = (mouth(i), &draft.stage, peer(i), &draft.peer) {
+        if let (Some(mouth), None, None) = (mouth(i), draft.tied, &draft.peer) {
             let (other, what) = match mouth {
                 Mouth::Ingress => ("tunnel-egress", "takes the header off"),
                 Mouth::Egress => ("tunnel-ingress", "puts the header on"),
@@ -571,7 +636,7 @@ pub(super) fn check_tunnels(stages: &[StageDraft], groups: &[GroupDraft], errors
             errors.push(join(&join("stages", &draft.name), "peer"), why);
             sound = false;
         }
-        sound &= mouth(i).is_none() || peer(i).is_some();
+        sound &= mouth(i).is_none() || draft.tied.is_some();
     }
     for (group, path) in paths.iter().filter(|_| sound) {
         let there = path.iter().enumerate().map(|(n, hop)| (n, hop.component, hop.against));
@@ -607,7 +672,7 @@ fn tunnelled(
                 ));
             }
             (Mouth::Ingress, _) => inside.push((hop, i)),
-            (Mouth::Egress, Some((_, of))) if stages[*of].stage.as_ref().and_then(|s| s.peer) == Some(i) => {
+            (Mouth::Egress, Some((_, of))) if stages[*of].tied == Some(i) => {
                 inside.pop();
             }
             (Mouth::Egress, Some((_, of))) => {
@@ -631,8 +696,7 @@ fn tunnelled(
     match inside.last() {
         None => Ok(()),
         Some((hop, i)) => {
-            let peer =
-                stages[*i].stage.as_ref().and_then(|stage| stage.peer).map_or("", |peer| &stages[peer].name);
+            let peer = stages[*i].tied.map_or("", |peer| &stages[peer].name);
             let own = quoted(&stages[*i].name);
             Err((
                 *hop,
@@ -649,8 +713,7 @@ fn tunnelled(
 fn check_teids(stages: &[StageDraft], errors: &mut Errors) {
     let mut first: BTreeMap<u64, &str> = BTreeMap::new();
     for draft in stages {
-        let Some(stage) = &draft.stage else { continue };
-        let Some(Value::Number(teid)) = stage.spec.values.get("teid") else { continue };
+        let Some(Value::Number(teid)) = draft.values.get("teid") else { continue };
         if let Some(other) = first.insert(*teid as u64, &draft.name) {
             let why =
                 format!("{teid} is the number of {} too; no two tunnels have one number", quoted(other));
@@ -692,7 +755,7 @@ pub(super) struct Crossing {
     pub all: BTreeSet<String>,
 }
 
-/// The classes that cross every component; `None` where some path, class or stage is wrong.
+/// The classes that cross every component; `None` where some path or class is wrong, or what a stage makes of classes.
 pub(super) fn crossing(
     links: &[LinkDraft],
     stages: &[StageDraft],
@@ -735,7 +798,8 @@ impl Crossing {
                     self.sent[i][usize::from(against)].extend(sent.iter().cloned());
                 }
                 Component::Stage(i) => {
-                    let Spec { mechanism, values } = &stages[i].stage.as_ref()?.spec;
+                    let draft = Some(&stages[i]).filter(|draft| draft.classes_are_known())?;
+                    let (mechanism, values) = (draft.mechanism?, &draft.values);
                     let way = if against { Way::Backward } else { Way::Forward };
                     if mechanism.traits.ways.has(way) {
                         self.stages[i].extend(classes.iter().cloned());
@@ -762,34 +826,30 @@ pub(super) fn check_classes(
     errors: &mut Errors,
 ) {
     let Some(crossing) = crossing else { return };
-    let queues = |link: &Link| {
-        let ways = [Some(&link.forward), link.reverse.as_ref()];
-        let specs = |queue: &Queue| [Some(queue.rule.clone()), queue.scheduler.clone()];
-        ways.map(|way| way.and_then(|way| way.queue.as_ref()).map(specs)).into_iter().flatten().flatten()
-    };
+    let specs = |queue: &Queue| [Some(queue.rule.clone()), queue.scheduler.clone()];
+    let queues = links.iter().flat_map(|draft| draft.queues.iter().flatten()).flat_map(specs).flatten();
+    let read = stages
+        .iter()
+        .filter_map(|draft| Some(Spec { mechanism: draft.mechanism?, values: draft.values.clone() }));
     let met: Vec<(&Stage, &BTreeSet<String>)> = (stages.iter().zip(&crossing.stages))
         .filter_map(|(draft, classes)| Some((draft.stage.as_ref()?, classes)))
         .collect();
     let sent: BTreeSet<&String> =
         groups.iter().flat_map(|g| g.classes.iter().flatten()).map(|sends| &sends.class).collect();
     let mut known: BTreeSet<String> = sent.iter().map(|class| (*class).clone()).collect();
-    let specs = links.iter().filter_map(|draft| draft.link.as_ref()).flat_map(queues).flatten();
-    for spec in specs.chain(met.iter().map(|(stage, _)| stage.spec.clone())) {
+    for spec in queues.chain(read) {
         known.extend(class_tables(&spec).flat_map(|(_, names)| names).map(str::to_owned));
     }
     // A class that does not exist is said where it is given, and nowhere else.
     let there = |set: &BTreeSet<String>| set.intersection(&known).cloned().collect::<BTreeSet<String>>();
     for (i, draft) in links.iter().enumerate() {
-        let Some(link) = &draft.link else { continue };
-        let path = join("links", &link.name);
-        let [forward, backward] = crossing.links[i].each_ref().map(there);
-        let sent = &crossing.sent[i];
-        check_scheduler(link.forward.queue.as_ref(), &forward, &sent[0], &join(&path, "queue"), errors);
-        check_rule(link.forward.queue.as_ref(), &forward, &sent[0], &join(&path, "queue"), errors);
-        if let Some(reverse) = &link.reverse {
-            let path = join(&join(&path, "reverse"), "queue");
-            check_scheduler(reverse.queue.as_ref(), &backward, &sent[1], &path, errors);
-            check_rule(reverse.queue.as_ref(), &backward, &sent[1], &path, errors);
+        let path = join("links", &draft.name);
+        let crossing_it = crossing.links[i].each_ref().map(there);
+        let paths = [join(&path, "queue"), join(&join(&path, "reverse"), "queue")];
+        for (way, path) in paths.iter().enumerate() {
+            let (queue, sent) = (draft.queues[way].as_ref(), &crossing.sent[i][way]);
+            check_scheduler(queue, &crossing_it[way], sent, path, errors);
+            check_rule(queue, &crossing_it[way], sent, path, errors);
         }
     }
     for (stage, classes) in met {
@@ -926,13 +986,15 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
             errors.push(&path, "a link has this name too; a path could not tell them apart");
         }
         let Some(table) = table else {
-            let (peer, controls) = (None, None);
             drafts.push(StageDraft {
                 name: name.into(),
                 per: None,
                 mechanism: None,
-                peer,
-                controls,
+                values: Values(BTreeMap::new()),
+                unread: Vec::new(),
+                peer: None,
+                controls: None,
+                tied: None,
                 stage: None,
             });
             continue;
@@ -942,7 +1004,12 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
             |key| table.get(key).and_then(|json| text(json, &join(&path, key), errors)).map(str::to_owned);
         let (peer, controls) = (written("peer"), written("controls"));
         let per = per(table, &path, errors);
-        let (mechanism, spec) = mechanism_in(table, &STAGE, Room::Stage, &path, errors);
+        let mechanism = table::kind(table, Room::Stage, &path, errors);
+        let (spec, values) = mechanism.map_or_else(
+            || (None, Values(BTreeMap::new())),
+            |own| table::partly(table, own, &super::keys(&STAGE), &path, errors),
+        );
+        let unread = mechanism.map_or_else(Vec::new, |own| table::unread(table, own, &values));
         let stage = per.zip(spec).map(|(per, spec)| Stage {
             name: name.into(),
             per,
@@ -950,7 +1017,8 @@ pub(super) fn stages(root: &Table, links: &[LinkDraft], errors: &mut Errors) -> 
             peer: None,
             controls: None,
         });
-        drafts.push(StageDraft { name: name.into(), per, mechanism, peer, controls, stage });
+        let name = name.into();
+        drafts.push(StageDraft { name, per, mechanism, values, unread, peer, controls, tied: None, stage });
     }
     drafts
 }
@@ -991,6 +1059,16 @@ pub(super) fn ties(
             }
         }
     }
+    for (i, link) in controls.iter().enumerate() {
+        let first = controls.iter().position(|other| other == link).filter(|first| *first < i);
+        if let (Some(_), Some(first)) = (link, first) {
+            let other = quoted(&stages[first].name);
+            let why = format!(
+                "{other} controls this direction of the link already; what one sets the other would undo"
+            );
+            errors.push(join(&join("stages", &stages[i].name), "controls"), why);
+        }
+    }
     // A stage that names no peer is the peer of the stage that names it.
     for i in 0..stages.len() {
         let Some(peer) = peers[i] else { continue };
@@ -1005,6 +1083,7 @@ pub(super) fn ties(
         }
     }
     for (i, draft) in stages.iter_mut().enumerate() {
+        draft.tied = peers[i];
         if let Some(stage) = &mut draft.stage {
             (stage.peer, stage.controls) = (peers[i], controls[i]);
         }
@@ -1027,9 +1106,13 @@ fn lacking(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
             continue; // a stage on no path
         }
         if stage.needs_windows() && classes.iter().all(|sends| !sends.tcp) {
-            let field = if stage.spec.values.get("window").is_some() { "window" } else { "max_window" };
+            // The parameter that is to be written; who works it out itself has none.
+            let field = match stage.spec.values.get("window") {
+                Some(_) => Some("window"),
+                None => stage.spec.values.get("max_window").map(|_| "max_window"),
+            };
             let why = "no packet that crosses this stage has a receive window: all of them are datagrams";
-            errors.push(join(&path, field), why);
+            errors.push(field.map_or_else(|| path.clone(), |field| join(&path, field)), why);
         }
         if let Some(Value::Names(names)) = stage.spec.values.get("of_class") {
             let crossing: BTreeSet<&str> = classes.iter().map(|sends| sends.class.as_str()).collect();
@@ -1108,6 +1191,15 @@ fn controlled(
     if own.traits.shares {
         let scheduler = direction.queue.as_ref().and_then(|queue| queue.scheduler.as_ref());
         let per = direction.queue.as_ref().map(|queue| queue.scheduler_per);
+        let values = |queue: &Queue| queue.scheduler.as_ref().map(|spec| spec.values.clone());
+        let changes = |queue: &Queue| queue.changes.iter().any(|(_, later)| values(later) != values(queue));
+        if direction.queue.as_ref().is_some_and(changes) {
+            return Err(format!(
+                "the scheduler of {} has steps, each of which sets its classes as they stand there and takes back what this stage gave; \
+                 leave one of the two out",
+                quoted(name)
+            ));
+        }
         if !scheduler.is_some_and(|s| s.mechanism.traits.tree) || per == Some(SchedulerPer::Class) {
             return Err(format!(
                 "{} has no queue whose share could be set; give it a scheduler of kind \"htb\" with per = \"user\" or \"flow\"",

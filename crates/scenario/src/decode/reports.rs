@@ -1,6 +1,6 @@
 //! What does not go together where a network reports congestion to its own ingress: reporters, controllers, tunnels, policers, senders.
 
-use evenflow_base::schema::{Mouth, Value};
+use evenflow_base::schema::Mouth;
 use evenflow_transport::profile::Ecn;
 
 use super::drafts::{GroupDraft, StageDraft};
@@ -10,34 +10,28 @@ use crate::model::{Component, Hop};
 const REPORTER: &str = "congestion-reporter";
 const CONTROLLER: &str = "congestion-controller";
 
-/// Adds an error for each stage of the loop that could not close it. Said only where all paths, the loop's own stages and the ends of all
-/// tunnels are known, and after peers were tied.
+/// Adds an error for each stage of the loop that could not close it. Said only where all paths and the kinds of all stages are known,
+/// whatever else is wrong with these, and after peers were tied.
 pub(super) fn check(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
     let gateway = groups.iter().any(|group| group.profiles().any(|(profile, _)| profile.ecn == Ecn::Gateway));
-    let kind = |i: usize| stages[i].mechanism.map_or("", |mechanism| mechanism.kind);
+    let kind = |i: usize| stages[i].kind();
     let any = (0..stages.len()).any(|i| [REPORTER, CONTROLLER].contains(&kind(i)) || by_report(&stages[i]));
     if !any && !gateway {
         return;
     }
-    let matters = |draft: &StageDraft| {
-        draft
-            .mechanism
-            .is_none_or(|own| own.traits.mouth.is_some() || [REPORTER, CONTROLLER].contains(&own.kind))
-    };
-    let unknown = stages.iter().any(|draft| draft.stage.is_none() && matters(draft));
+    let unknown = stages.iter().any(|draft| draft.mechanism.is_none());
     if unknown || groups.iter().any(|group| group.path.is_none()) {
         return;
     }
     let mut sound = true;
     for (i, draft) in stages.iter().enumerate() {
-        let alone = draft.stage.as_ref().is_some_and(|stage| stage.peer.is_none()) && draft.peer.is_none();
         let wanted = match kind(i) {
             REPORTER => (CONTROLLER, "hears of what packets met"),
             CONTROLLER => (REPORTER, "counts what packets met"),
             _ => continue,
         };
-        sound &= draft.stage.as_ref().is_some_and(|stage| stage.peer.is_some());
-        if alone {
+        sound &= draft.tied.is_some();
+        if draft.tied.is_none() && draft.peer.is_none() {
             let near: Vec<&str> =
                 (0..stages.len()).filter(|n| kind(*n) == wanted.0).map(|n| stages[n].name.as_str()).collect();
             let near =
@@ -58,7 +52,7 @@ pub(super) fn check(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut E
 /// A gateway that sets ECE for TCP senders of which none listens. Sources of datagrams never do, and need not.
 fn unheard(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
     let heeds = |ecn: Ecn| matches!(ecn, Ecn::Gateway | Ecn::Classic | Ecn::PerPacket);
-    for (i, draft) in stages.iter().enumerate().filter(|(_, draft)| splits(draft)) {
+    for (i, draft) in stages.iter().enumerate().filter(|(_, draft)| splits(draft) == Some(true)) {
         let here = |hop: &Hop| hop.component == Component::Stage(i);
         let through = groups.iter().filter(|group| group.path.iter().flatten().any(here));
         let heard: Vec<bool> =
@@ -71,17 +65,14 @@ fn unheard(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
     }
 }
 
-/// Whether a stage is a gateway that sets ECE.
-fn splits(draft: &StageDraft) -> bool {
-    let controller = draft.mechanism.is_some_and(|own| own.kind == CONTROLLER);
-    let word = Value::Word("split".into());
-    controller && draft.stage.as_ref().is_some_and(|stage| stage.spec.values.get("mode") == Some(&word))
+/// Whether a stage is a gateway that sets ECE; `None`: its mode could not be read.
+fn splits(draft: &StageDraft) -> Option<bool> {
+    if draft.kind() == CONTROLLER { draft.says("mode", "split") } else { Some(false) }
 }
 
 /// Whether a policer has its round-trip time from reports.
 fn by_report(draft: &StageDraft) -> bool {
-    let word = Value::Word("report".into());
-    draft.stage.as_ref().is_some_and(|stage| stage.spec.values.get("rtt_from") == Some(&word))
+    draft.says("rtt_from", "report") == Some(true)
 }
 
 fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, errors: &mut Errors) {
@@ -97,7 +88,7 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
             continue;
         };
         let draft = &stages[i];
-        let (Some(mechanism), Some(stage)) = (draft.mechanism, &draft.stage) else { continue };
+        let Some(mechanism) = draft.mechanism else { continue };
         match mechanism.traits.mouth {
             Some(Mouth::Ingress) if !hop.against => open.push(i),
             Some(Mouth::Egress) if !hop.against => _ = open.pop(),
@@ -108,8 +99,8 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
             CONTROLLER => {
                 controllers.push((i, open.last().copied()));
                 let split = splits(draft);
-                any_splits |= split;
-                if split && links > 0 {
+                any_splits |= split != Some(false);
+                if split == Some(true) && links > 0 {
                     errors.push(
                         here(n),
                         format!(
@@ -120,8 +111,8 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
                 }
             }
             REPORTER => {
-                let Some((_, tunnel)) = controllers.iter().find(|(of, _)| Some(*of) == stage.peer) else {
-                    let peer = stage.peer.map_or("", |peer| &stages[peer].name);
+                let Some((_, tunnel)) = controllers.iter().find(|(of, _)| Some(*of) == draft.tied) else {
+                    let peer = draft.tied.map_or("", |peer| &stages[peer].name);
                     errors.push(
                         here(n),
                         format!("{own} counts what its peer has let in; put {} before it", quoted(peer)),
@@ -134,7 +125,7 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
                         format!("{own} and its peer are not in the same tunnel, and would not mean the same packets by a number"),
                     );
                 }
-                if let Some(ingress) = tunnel.filter(|ingress| !numbered(&stages[*ingress])) {
+                if let Some(ingress) = tunnel.filter(|ingress| numbered(&stages[*ingress]) == Some(false)) {
                     let at = join(&join("stages", &stages[ingress].name), "overhead");
                     if !said.contains(&at) {
                         let why = format!(
@@ -172,8 +163,7 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
     }
 }
 
-/// Whether a tunnel numbers its packets.
-fn numbered(draft: &StageDraft) -> bool {
-    let word = Value::Word("gtp-u-sequence".into());
-    draft.stage.as_ref().is_some_and(|stage| stage.spec.values.get("overhead") == Some(&word))
+/// Whether a tunnel numbers its packets; `None`: its overhead could not be read.
+fn numbered(draft: &StageDraft) -> Option<bool> {
+    draft.says("overhead", "gtp-u-sequence")
 }

@@ -131,6 +131,24 @@ impl Versions {
     }
 }
 
+/// What may change of the table in which the value stands to which `keys` lead, the first of them to the mechanism's table.
+fn may_change(mechanism: &Mechanism, keys: &[String]) -> &'static [&'static str] {
+    let (mut params, mut changes) = (mechanism.params, mechanism.traits.changes);
+    let mut inner = keys.iter().skip(1).take(keys.len().saturating_sub(2));
+    while let Some(key) = inner.next() {
+        let param = params.iter().find(|param| param.name == key);
+        match param.map(|param| param.ty) {
+            Some(Type::Table(table)) => (params, changes) = (table.params, table.changes),
+            Some(Type::TablePerName(table)) => {
+                inner.next();
+                (params, changes) = (table.params, table.changes);
+            }
+            _ => return &[],
+        }
+    }
+    changes
+}
+
 /// Finds the tables of steps in `json`, which stands where `keys` lead.
 fn look(
     json: &Json,
@@ -150,7 +168,7 @@ fn look(
     };
     super::unknown_keys(table, ["steps"], &path, errors);
     let key = keys.last().map_or("", String::as_str);
-    let changes = mechanism.map_or(&[][..], |mechanism| mechanism.traits.changes);
+    let changes = mechanism.map_or(&[][..], |mechanism| may_change(mechanism, keys));
     if keys.len() > 1 && !changes.contains(&key) {
         let hint = match (mechanism, changes) {
             (Some(mechanism), []) => format!("; nothing of {} can", mechanism.kind),

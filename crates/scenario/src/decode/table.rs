@@ -27,7 +27,17 @@ pub fn decode_table(
     decode_params(table, mechanism.params, also, path, errors)
 }
 
-fn decode_params(
+/// The mechanism that `table` names, its parameters as far as they can be decoded, and those that cannot. Says nothing of errors.
+pub(crate) fn quietly(table: &Table, room: Room) -> Option<(&'static Mechanism, Values, Vec<&'static Param>)> {
+    let Some(Json::String(name)) = table.get("kind") else { return None };
+    let mechanism = catalogue::with_hidden().find(|m| m.room == room && m.kind == name)?;
+    let values = decode_params(table, mechanism.params, &[], "", &mut Errors::default());
+    let given = |param: &&Param| table.contains_key(param.name) && values.get(param.name).is_none();
+    let faulty = mechanism.params.iter().filter(given).collect();
+    Some((mechanism, values, faulty))
+}
+
+pub(crate) fn decode_params(
     table: &Table,
     params: &'static [Param],
     also: &[&str],
@@ -65,6 +75,12 @@ pub(crate) fn required(ty: Type) -> String {
     }
 }
 
+/// What keys are called elsewhere, here, and what values they have here.
+const OTHER_NAMES: &[(&str, &str, &str)] = &[
+    ("connection", "keep_alive", "true, or false for a new connection for each request"),
+    ("persistent", "keep_alive", "true, or false for a new connection for each request"),
+];
+
 /// Adds an error for each key that is not in `valid`.
 pub(crate) fn unknown_keys<'a>(
     table: &Table,
@@ -74,7 +90,12 @@ pub(crate) fn unknown_keys<'a>(
 ) {
     let valid: Vec<&str> = valid.into_iter().collect();
     for key in table.keys().filter(|key| !valid.contains(&key.as_str())) {
-        let message = format!("unknown key {}{}", quoted(key), suggestion(key, valid.iter().copied()));
+        let other = OTHER_NAMES.iter().find(|(name, own, _)| name == key && valid.contains(own));
+        let hint = match other {
+            Some((_, own, values)) => format!("; did you mean \"{own}\"? It is {values}"),
+            None => suggestion(key, valid.iter().copied()),
+        };
+        let message = format!("unknown key {}{hint}", quoted(key));
         errors.push(join(path, key), message);
     }
 }
@@ -370,18 +391,39 @@ pub(crate) fn spec(
     path: &str,
     errors: &mut Errors,
 ) -> Option<Spec> {
+    partly(table, mechanism, also, path, errors).0
+}
+
+/// The same, and those parameters that could be read where something is wrong.
+pub(crate) fn partly(
+    table: &Table,
+    mechanism: &'static Mechanism,
+    also: &[&str],
+    path: &str,
+    errors: &mut Errors,
+) -> (Option<Spec>, Values) {
     let before = errors.len();
     let mut values = decode_table(table, mechanism, also, path, errors);
     let sound = errors.len() == before;
     let check = if sound { catalogue::check } else { catalogue::check_partly };
-    for (name, message) in together(mechanism, &values, check) {
+    // What is given and could not be decoded has its error, and is not missing.
+    let told = |name: &str| !sound && table.contains_key(name) && values.get(name).is_none();
+    for (name, message) in together(mechanism, &values, check).into_iter().filter(|(name, _)| !told(name)) {
         errors.push(join(path, name), message);
     }
     if errors.len() > before {
-        return None;
+        return (None, values);
     }
     catalogue::complete(mechanism, &mut values);
-    Some(Spec { mechanism, values })
+    (Some(Spec { mechanism, values: values.clone() }), values)
+}
+
+/// The parameters that are given or have a default, and that could not be read.
+pub(crate) fn unread(table: &Table, mechanism: &'static Mechanism, values: &Values) -> Vec<&'static str> {
+    let wanted =
+        |param: &&Param| table.contains_key(param.name) || !matches!(param.default, Fallback::Absent(_));
+    let names = mechanism.params.iter().filter(wanted).map(|param| param.name);
+    names.filter(|name| values.get(name).is_none()).collect()
 }
 
 /// What is wrong with several parameters together. Random ones are judged at their extremes, dealt ones as they are

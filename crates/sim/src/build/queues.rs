@@ -1,6 +1,5 @@
 //! Ports, their queues, and whom these serve.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use evenflow_base::random::key_of;
@@ -18,6 +17,7 @@ use super::copies::{Copies, Copy, draw, stream};
 use crate::events::Lane;
 use crate::measure::PortCounters;
 use crate::port::{Again, Events, Fifo, Impairments, Jitter, Lengths, Loss, LossRule, Port, Queue, Select};
+use crate::ring::Ring;
 
 impl Builder<'_, '_> {
     /// All ports, the first of each link, and a lane for each link and direction; behind them that of the hosts, where some
@@ -236,7 +236,7 @@ impl Builder<'_, '_> {
         let (plain, impaired) = (rule.is_plain() && !impairments.any(), impairments.any());
         let gate = Gate::new(rule, limit, own("queue"), link_facts.rate);
         if lazy && !self.options.event_path {
-            let waiting = VecDeque::new();
+            let waiting = Ring::default();
             return Queue::Fifo(Box::new(Fifo { gate, impairments, impaired, plain, lengths, waiting }));
         }
         let build = |spec: &Spec, q: &QueueSpec| {

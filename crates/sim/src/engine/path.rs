@@ -6,7 +6,7 @@ use evenflow_base::{Duration, Ecn, Fine, Options, Packet, Reason, Time, Verdict}
 use evenflow_queue::{Dropped, Next, Qdisc, Queued, Setting};
 
 use super::{Engine, LANES, WAKE};
-use crate::events::{InFlight, Key, Rank, key};
+use crate::events::{Key, Rank, key};
 use crate::measure::{SideCounters, Window};
 use crate::network::{DISCARD, FOLD, Flow, HOSTED, NOBODY, PORT, RECEIVER, SENDER, STAGE};
 use crate::port::{Port, Queue};
@@ -24,9 +24,8 @@ impl Engine<'_> {
 
     #[inline(always)]
     pub(super) fn arrival(&mut self, lane: u32, now: Time) {
-        let flying = &mut self.net.lanes[lane as usize];
-        let Some(&InFlight { mut packet, .. }) = flying.next() else { return };
-        let head = flying.take();
+        let mut packet = Packet::new(0, 0, 0);
+        let Some(head) = self.net.lanes[lane as usize].take(&mut packet) else { return };
         self.heads.set(LANES + lane, head);
         // The hosts' lane is no link's.
         if let Some(side) = self.net.sides.get_mut(lane as usize) {

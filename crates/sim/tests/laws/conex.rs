@@ -165,7 +165,10 @@ fn sanctioned_packets_may_wait() {
 /// The draft's rule: without credit guilty from the first mark on, and all that is not declared is dropped.
 #[test]
 fn the_drafts_rule_stops_a_cheat_too() {
-    let r = run(&audited(r#"rule = "ratio", delay = "0.2 s", allowance = "0 packets""#), 1);
+    let r = run(
+        &audited(r#"rule = "ratio", cancelled = "counted", delay = "0.2 s", allowance = "0 packets""#),
+        1,
+    );
     let passed = r.number("groups.cheat.delivered_packets");
     assert!(passed < 1_000.0, "{passed}");
 }

@@ -7,6 +7,7 @@ mod conex;
 mod controls;
 mod exposure;
 mod flows;
+mod headers;
 mod metrics;
 mod paths;
 mod policing;

@@ -8,7 +8,7 @@ use evenflow_base::Stream;
 use evenflow_scenario::Scenario;
 use evenflow_sim::Options;
 
-use crate::common::run_by;
+use crate::common::{Run, run_by};
 
 /// A generator of scenario texts.
 struct Dice(Stream);
@@ -593,4 +593,140 @@ fn whatever_acts_runs_and_has_one_record() {
         assert_eq!(lazy, hash(false, true), "unfolded:\n{text}");
     }
     assert!(run * 3 > all, "{run} of {all} scenarios are valid");
+}
+
+impl Dice {
+    /// Senders of re-ECN whose transfers all end, over one queue that marks, with meters on both sides of it; perhaps in a tunnel, behind a
+    /// policer, before a dropper. No link loses anything.
+    fn of_re_ecn(&mut self) -> String {
+        let action = self.pick(&["mark", "mark-re-ecn"]);
+        let low = self.number(1, 20);
+        let rule = match self.number(0, 4) {
+            0 => format!("kind = \"constant-probability\", probability = 0.{:02}", self.number(1, 30)),
+            1 => format!(
+                "kind = \"virtual-queue\", buffer = \"{} packets\", rate_factor = 0.9",
+                self.number(2, 30)
+            ),
+            2 => format!(
+                "kind = \"rem\", period = \"1 ms\", target = \"{} packets\", gain = 0.01, base = 1.01",
+                self.number(0, 30)
+            ),
+            _ => format!(
+                "kind = \"red\", variant = \"{}\", min_threshold = \"{low} packets\", max_threshold = \"{} packets\", weight = 0.05",
+                self.pick(&["ns2", "ns3", "linux", "floyd"]),
+                low + self.number(1, 40)
+            ),
+        };
+        let (rate, limit) = (self.number(500, 9_000), self.number(3, 120));
+        let mut text = format!(
+            "duration = \"200 s\"\nstages.before = {{ kind = \"congestion-meter\" }}\nstages.behind = {{ kind = \"congestion-meter\" }}\n\
+             links.access = {{ rate = \"20 Mbit/s\", delay = \"{} ms\", per = \"user\" }}\n\
+             links.core = {{ rate = \"{rate} kbit/s\", delay = \"10 ms\", queue = {{ {rule}, action = \"{action}\", limit = \"{limit} packets\" }} }}\n",
+            self.number(1, 60)
+        );
+        let mut path = vec!["access", "before"];
+        if self.chance(40) {
+            let rule = self.pick(&[
+                "rule = \"tcp-rate\", rtt = \"100 ms\", start = \"2 s\", strangers = \"own\", action = \"drop-one\"",
+                "rule = \"volume\", rate = \"8 kbit/s\", depth = \"20 kB\", action = \"drop-one\"",
+            ]);
+            text += &format!("stages.police = {{ kind = \"congestion-policer\", per = \"user\", {rule} }}\n");
+            path.push("police");
+        }
+        let tunnel = self.chance(50);
+        if tunnel {
+            let overhead = self.pick(&["gtp-u", "gtp-u-sequence", "ipip"]);
+            let ecn = self.pick(&["rfc6040", "rfc4301"]);
+            text += &format!(
+                "stages.into = {{ kind = \"tunnel-ingress\", peer = \"out\", overhead = \"{overhead}\", ecn = \"{ecn}\" }}\n\
+                 stages.out = {{ kind = \"tunnel-egress\", ecn = \"{ecn}\" }}\n"
+            );
+            path.push("into");
+        }
+        path.push("core");
+        if tunnel {
+            path.push("out");
+        }
+        path.push("behind");
+        if self.chance(40) {
+            let rule = self.pick(&["strict", "negative-only", "paper"]);
+            text += &format!("stages.drop = {{ kind = \"auditor\", rule = \"{rule}\", delay = \"2 s\" }}\n");
+            path.push("drop");
+        }
+        for name in ["g", "h"].iter().take(self.number(1, 2) as usize) {
+            text += &format!(
+                "[groups.{name}]\nusers = {}\npath = {path:?}\ntraffic = {{ kind = \"upload\", size = \"{} kB\", flows = {}, start = {{ uniform = [\"0 s\", \"1 s\"] }} }}\n\
+                 tcp = {{ ecn = \"{}\", sack = {}, ack_every = {}, initial_window = \"{} packets\", conex = {{ unit = \"packets\", credit = \"first-and-third\"{} }} }}\n",
+                self.number(1, 4),
+                self.number(1, 400),
+                self.number(1, 3),
+                self.pick(&["re-ecn", "re-ecn-unlimited"]),
+                self.chance(50),
+                self.number(1, 2),
+                self.number(1, 10),
+                self.pick(&["", "", ", declared = 0.5", ", declared = 2", ", late = 1"]),
+            );
+        }
+        text
+    }
+}
+
+/// The sum of what a part of a stage's or link's record has by reason; nothing where it is not there.
+fn all_of(r: &Run, path: &str) -> f64 {
+    r.maybe(path).map_or(0.0, crate::common::sum)
+}
+
+/// Worth balances in whatever senders of re-ECN do (dossier 2.1, 2.2): what they were told of is what they declared and what they owe; what
+/// they declared is what a meter before the queue saw. What a queue marks is what the meter behind it sees, and what it drops is missing there.
+#[test]
+fn worth_balances_in_whatever_re_ecn_does() {
+    let mut dice = Dice(Stream::new(4, "scenarios"));
+    let (mut marked_in_all, mut over) = (0.0, 0);
+    let all = scenarios(60);
+    for n in 0..all {
+        let text = dice.of_re_ecn();
+        let r = run_by(&text, n, false);
+        let meter = |at: &str, code: &str| r.number(&format!("stages.{at}.{code}"));
+        let codes = ["credits", "positive", "neutral", "cancelled", "negative", "others"];
+        let total = |at: &str| codes.map(|code| meter(at, code)).iter().sum::<f64>();
+        let (mut reports, mut under_way) = (0.0, false);
+        let names = if text.contains("[groups.h]") { &["g", "h"][..] } else { &["g"] };
+        for name in names {
+            let at = |path: &str| r.number(&format!("groups.{name}.conex.{path}"));
+            let left = |what: &str| at(&format!("owed.{what}")) + at(&format!("dropped.{what}"));
+            let declared =
+                text.split(&format!("[groups.{name}]")).nth(1).and_then(|own| own.split("[groups").next());
+            let share = match declared {
+                Some(own) if own.contains("declared = 0.5") => 0.5,
+                Some(own) if own.contains("declared = 2") => 2.0,
+                _ => 1.0,
+            };
+            let told = |what: &str| at(&format!("told.{what}.packets"));
+            let said = |what: &str| at(&format!("reports.{what}.packets"));
+            assert_eq!(share * told("mark"), said("mark") + left("mark"), "marks of {name} in\n{text}");
+            let losses = told("loss") - told("needless");
+            assert_eq!(share * losses, said("loss") + left("loss"), "losses of {name} in\n{text}");
+            reports += said("mark") + said("loss");
+            let of = |what: &str| r.number(&format!("groups.{name}.{what}"));
+            under_way |= of("sent_packets") != of("delivered_packets") + of("losses");
+        }
+        let dropped = all_of(&r, "links.core.drops")
+            + all_of(&r, "stages.out.drops")
+            + all_of(&r, "stages.police.drops");
+        let lost_marks = all_of(&r, "stages.out.drops") + all_of(&r, "stages.out.marks_lost");
+        let seen = meter("behind", "cancelled") + meter("behind", "negative");
+        assert_eq!(meter("before", "cancelled") + meter("before", "negative"), 0.0, "{text}");
+        if under_way {
+            continue;
+        }
+        over += 1;
+        assert_eq!(meter("before", "positive"), reports, "what is declared crosses the meter, in\n{text}");
+        assert_eq!(total("before") - total("behind"), dropped, "{text}");
+        assert_eq!(r.marks("core") - lost_marks, seen, "{text}");
+        let kept = meter("behind", "positive") + meter("behind", "cancelled");
+        let gone = meter("before", "positive") - kept;
+        assert!((0.0..=dropped).contains(&gone), "{gone} of {dropped} in\n{text}");
+        marked_in_all += seen;
+    }
+    assert!(over * 5 > all * 4 && marked_in_all > 1_000.0, "{over} of {all}, {marked_in_all}");
 }

@@ -37,32 +37,38 @@ impl Ladder {
     /// # Errors
     /// No level, levels that do not rise, a chunk that takes no time, sizes that are not one for each level or not more than zero.
     pub fn new(levels: Vec<f64>, chunk: f64, sizes: Option<Vec<Vec<f64>>>) -> Result<Ladder, Vec<Problem>> {
-        let mut problems = Vec::new();
+        let problems = Ladder::problems(Some(&levels), Some(chunk), sizes.as_deref());
+        if problems.is_empty() { Ok(Ladder { levels, chunk, sizes }) } else { Err(problems) }
+    }
+
+    /// What is wrong with the parts of a ladder, any of which may be unknown.
+    pub fn problems(levels: Option<&[f64]>, chunk: Option<f64>, sizes: Option<&[Vec<f64>]>) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = Vec::new();
         let sound = |x: &f64| x.is_finite() && *x > 0.0;
-        if levels.is_empty() {
+        if levels.is_some_and(<[f64]>::is_empty) {
             problems.push(("ladder", "has no level".into()));
         }
-        if let Some(bad) = levels.iter().find(|x| !sound(x)) {
+        if let Some(bad) = levels.unwrap_or_default().iter().find(|x| !sound(x)) {
             problems.push(("ladder", format!("a level must be more than 0 bit/s, one is {bad}")));
-        } else if let Some(pair) = levels.windows(2).find(|pair| pair[1] <= pair[0]) {
+        } else if let Some(pair) = levels.unwrap_or_default().windows(2).find(|pair| pair[1] <= pair[0]) {
             problems.push(("ladder", format!("must rise, but {} bit/s follows {} bit/s", pair[1], pair[0])));
         }
-        if !sound(&chunk) {
+        if let Some(chunk) = chunk.filter(|chunk| !sound(chunk)) {
             problems.push(("chunk", format!("must be more than 0 s, it is {chunk} s")));
         }
-        for (number, row) in sizes.iter().flatten().enumerate() {
-            if row.len() != levels.len() {
-                let (have, want) = (row.len(), levels.len());
+        for (number, row) in sizes.into_iter().flatten().enumerate() {
+            if let Some(want) = levels.map(<[f64]>::len).filter(|want| row.len() != *want) {
+                let have = row.len();
                 problems
                     .push(("sizes", format!("chunk {number} has {have} sizes, the ladder {want} levels")));
             } else if let Some(bad) = row.iter().find(|x| !sound(x)) {
                 problems.push(("sizes", format!("chunk {number} has a size of {bad} B")));
             }
         }
-        if sizes.as_ref().is_some_and(Vec::is_empty) {
+        if sizes.is_some_and(<[Vec<f64>]>::is_empty) {
             problems.push(("sizes", "lists no chunk".into()));
         }
-        if problems.is_empty() { Ok(Ladder { levels, chunk, sizes }) } else { Err(problems) }
+        problems
     }
 
     /// Bit/s by level.

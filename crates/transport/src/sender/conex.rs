@@ -79,12 +79,12 @@ impl Sender {
         // With SACK the pipe knows of a retransmission already.
         let own = if again && self.selective.is_some() { 0 } else { payload };
         let flight = self.in_flight(profile) + own as f64;
-        let (acked, slow_start) =
-            (self.una as f64 / profile.segment(), self.window.cwnd < self.window.ssthresh);
+        let una = self.una;
+        let (acked, slow_start) = (una as f64 / profile.segment(), self.window.cwnd < self.window.ssthresh);
         let Some(Exposed { exposure, speaks: true, .. }) = self.exposed.as_deref_mut() else { return field };
         let bytes = (data + profile.header) as u16;
         if again {
-            exposure.retransmitted(bytes, now, rtt);
+            exposure.retransmitted((seq, seq + data), bytes, now, rtt);
         }
         let ipv4 = exposure.settings().encoding == Encoding::Ipv4;
         if ipv4 && again && !profile.ecn_on_retransmissions {
@@ -95,7 +95,7 @@ impl Sender {
             Unit::Packets => segments,
             Unit::Bytes => flight + segments * profile.header as f64,
         };
-        let says = exposure.report(&Leaving { bytes, flight, acked, slow_start, now });
+        let says = exposure.report(&Leaving { seq, una, bytes, flight, acked, slow_start, now });
         match ipv4 {
             _ if !says.capable => field,
             true => packet::bits_of(says).unwrap_or(field),

@@ -136,7 +136,9 @@ impl Sender {
                     self.enter_recovery(now, profile, out);
                 } else if profile.limited_transmit {
                     let payload = self.next_payload(profile);
-                    if payload > 0 {
+                    let then_out = (self.next - self.una + payload) as f64;
+                    let most = self.window.cwnd + 2.0 * profile.segment();
+                    if payload > 0 && (then_out <= most || !profile.limited_transmit_window) {
                         self.send_next(payload, now, profile, out);
                     }
                 }

@@ -640,7 +640,7 @@ impl Sender {
     }
 
     /// Full segments in `bytes`, those of earlier ACKs that filled none included.
-    #[inline]
+    #[inline(always)]
     fn whole_segments(&mut self, bytes: u64, mss: u64) -> u64 {
         let mut segments = 1;
         if bytes != mss {

@@ -217,7 +217,9 @@ impl Sender {
             self.try_undo(ack, &news, advanced, profile);
         }
         let lost = self.find_losses(now, profile);
-        self.end_probe(ack, report, &news, advanced, now, profile);
+        if self.selective.as_ref().is_some_and(|s| s.probe.is_some()) {
+            self.end_probe(ack, report, &news, advanced, now, profile);
+        }
         let (bytes, segments) = match profile.count_delivered {
             true => (news.bytes, u64::from(news.segments)),
             false => (bytes, segments),
@@ -509,7 +511,7 @@ impl Sender {
 
     /// Sends what the pipe leaves room for: what is lost first, then new data, then what RFC 6675 allows beyond
     /// (section 4, NextSeg).
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_by_pipe(&mut self, now: Time, profile: &Profile, out: &mut Vec<Segment>) {
         let from = out.len();
         self.fill_pipe(now, profile, out);
@@ -796,6 +798,8 @@ impl Sender {
     }
 
     /// The end of a probe's episode (RFC 8985 section 7.4): a probe that repaired a loss is a congestion event.
+    #[cold]
+    #[inline(never)]
     fn end_probe(
         &mut self,
         ack: &Packet,

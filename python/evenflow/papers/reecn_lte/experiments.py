@@ -7,20 +7,44 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evenflow.claims import Scale
-from evenflow.lab import data
+from evenflow.lab import data, frame
 from evenflow.paper import Experiment
+from evenflow.scenario import Scenario
 from evenflow.study import Point, Table
 
-from . import beyond, measures, runs, variants
+from . import beyond, drawing, measures, runs, variants
 from . import figures as f
 from . import network as net
 from .choices import Options
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.figure import Figure
 
 Row = tuple[str, str, Callable[[Options, Scale], Sequence[Point]], "Callable[[Table], Figure] | None", str]
 """Name, title, points, figure, caption."""
+
+Drawn = tuple[str, str, "Callable[[Table], Figure]", Callable[[Options], Scenario], str]
+"""Name, title, figure, the scenario that it shows, caption."""
+
+DRAWINGS: tuple[Drawn, ...] = (
+    ("fig01", "The network", drawing.fig01, drawing.plain, "Without the control plane, which is not modelled."),
+    (
+        "fig02",
+        "Where policer and dropper stand",
+        drawing.fig02,
+        drawing.end_to_end,
+        "End to end, and inside the network. The dropper stands before the radio.",
+    ),
+    (
+        "fig03",
+        "Re-ECN inside the network",
+        drawing.fig03,
+        drawing.inside,
+        "The base station counts marks and missing numbers and reports them; the gateway declares them.",
+    ),
+    ("fig04", "The simulation's set-up", drawing.fig04, drawing.plain, "Rates, one-way delays and queues."),
+)
 
 FIGURES: tuple[Row, ...] = (
     ("fig05", "Goodput over the token rate", runs.fig05, f.fig05, "Policer A, A with a tight bucket, and B."),
@@ -163,9 +187,26 @@ def experiment(
     return Experiment(f"reecn_lte-{name}", title, partial(points, o), seeds, draw, caption + tail, numbers)
 
 
+def drawn(o: Options, row: Drawn) -> Experiment:
+    """A figure of the network, from a run's scenario."""
+    name, title, figure, scenario, caption = row
+    told = f"{caption} Drawn from a run's scenario."
+    numbers = partial(_rows, scenario(o))
+    return Experiment(f"reecn_lte-{name}", title, partial(drawing.one, o), _one_run, figure, told, numbers)
+
+
+def _one_run(scale: Scale) -> list[int]:
+    return [1]
+
+
+def _rows(scenario: Scenario, table: Table) -> pl.DataFrame:
+    return frame(drawing.rows(scenario))
+
+
 def experiments(o: Options) -> tuple[Experiment, ...]:
     """All of them: the paper's figures, their variants, and what is beyond."""
     return (
+        *(drawn(o, row) for row in DRAWINGS),
         *(experiment(o, row) for row in FIGURES),
         *(experiment(o, row, net.SEEDS_BESIDE) for row in BESIDE),
         *(experiment(o, row) for row in (*CHOICES, *BEYOND)),

@@ -63,7 +63,8 @@ fn a_mark_and_a_loss_in_one_window_are_one_event() {
     );
 }
 
-/// The same without SACK.
+/// The same without SACK. Nine segments are out in a window of five: limited transmit lets nothing out beyond the window and two
+/// segments (RFC 3042 section 2).
 #[test]
 fn a_mark_and_a_loss_in_one_window_are_one_event_without_sack_too() {
     let profile = Profile {
@@ -77,8 +78,10 @@ fn a_mark_and_a_loss_in_one_window_are_one_event_without_sack_too() {
         "  0 | open      | SYN/3        |
           50 | syn 1     | ACK 0..9/ect |
          100 | ack 1 ece |              | ssthresh 5 cwnd 5
-         103 | dup 3     | 10/ect+cwr 11/ect 1* | recovery ssthresh 5 cwnd 8
-         153 | ack 12    | 12..16/ect   | open ssthresh 5 cwnd 5",
+         103 | dup 3     | 1*           | recovery ssthresh 5 cwnd 8
+         104 | dup 1     |              | cwnd 9
+         105 | dup 1     | 10/ect+cwr   | cwnd 10
+         153 | ack 11    | 11..15/ect   | open ssthresh 5 cwnd 5",
     );
 }
 
