@@ -1129,7 +1129,11 @@ fn whole_numbers_end_where_floats_skip_some() {
         json!(1e20),
         "groups.heavy.users: must be at least 1, at most 4000000, not 1e+20",
     );
-    one("groups.heavy.users", json!(i64::MIN), "groups.heavy.users: must not be negative, but is -9223372036854775808");
+    one(
+        "groups.heavy.users",
+        json!(i64::MIN),
+        "groups.heavy.users: must not be negative, but is -9223372036854775808",
+    );
     one("groups.heavy.users", json!(2.5), "groups.heavy.users: a whole number is needed, not 2.5");
 }
 

@@ -28,7 +28,10 @@ pub fn decode_table(
 }
 
 /// The mechanism that `table` names, its parameters as far as they can be decoded, and those that cannot. Says nothing of errors.
-pub(crate) fn quietly(table: &Table, room: Room) -> Option<(&'static Mechanism, Values, Vec<&'static Param>)> {
+pub(crate) fn quietly(
+    table: &Table,
+    room: Room,
+) -> Option<(&'static Mechanism, Values, Vec<&'static Param>)> {
     let Some(Json::String(name)) = table.get("kind") else { return None };
     let mechanism = catalogue::with_hidden().find(|m| m.room == room && m.kind == name)?;
     let values = decode_params(table, mechanism.params, &[], "", &mut Errors::default());

@@ -323,7 +323,11 @@ fn timeouts(profile: &Profile, seconds: f64) -> f64 {
 /// How far the windows of its flows go.
 fn reach(group: &Group, traffic: &Traffic) -> Option<Reach> {
     let control = &traffic.tcp.as_ref()?.congestion_control;
-    Some(evenflow_transport::congestion_control::reach(control.mechanism.kind, &control.values, &group.weight))
+    Some(evenflow_transport::congestion_control::reach(
+        control.mechanism.kind,
+        &control.values,
+        &group.weight,
+    ))
 }
 
 /// What one sender of a group hands over in one event.
@@ -497,9 +501,11 @@ fn datagrams_at_once(scenario: &Scenario, group: &Group, loads: &Loads) -> (f64,
         let number = copies(link.per, group);
         let way = link.reverse.as_ref().unwrap_or(&link.forward);
         let served = rate(way).map_or(f64::INFINITY, |rate| rate * number);
-        let waits = way.queue.as_ref().and_then(|queue| queue.limit.as_ref()).map_or(f64::INFINITY, |limit| {
-            bits_of(limit, packet, rate(way).unwrap_or(0.0)) * number
-        });
+        let waits = way
+            .queue
+            .as_ref()
+            .and_then(|queue| queue.limit.as_ref())
+            .map_or(f64::INFINITY, |limit| bits_of(limit, packet, rate(way).unwrap_or(0.0)) * number);
         flying += ((back - served).max(0.0) * window).min(waits) + back * time_on(link).min(window);
         back = back.min(served);
     }
