@@ -2447,8 +2447,8 @@ class Tcp(Table):
             profile says; at least 1, at most 500)
         syn_extra: What a SYN is longer than a pure ACK: its options. (bytes; default: absent: as the profile says; at
             least 0, at most 40)
-        max_window: Receive window, and where send_buffer is unbounded the send buffer too. (bytes; default: absent:
-            as the profile says; at least 1)
+        max_window: Receive window, and where send_buffer is unbounded the send buffer too. No sender has more than
+            2^30 bytes out (RFC 7323 section 2.3). (bytes; default: absent: as the profile says; at least 1)
         send_buffer: What an application may have written that is not acknowledged yet: beyond it a writer waits.
             (bytes; default: absent: as the profile says; at least 1)
         window_scaling: Windows above 65535 bytes can be told. (flag; default: absent: as the profile says)
