@@ -4,6 +4,7 @@
     python tools/generate.py --check    say what is stale and exit 1
     python tools/generate.py --readme   only the README's block
     python tools/generate.py --record PAPER  ship out/PAPER/ledger.json, of a whole run at --scale paper
+    python tools/generate.py --experiments PAPER    ship out/PAPER's runs of experiments that no claim looks at
     python tools/generate.py --sensitivity PAPER    ship what depends on its options, from out/PAPER-sensitivity
     python tools/generate.py --carried PAPER        ship by what right its ledger stands for this engine
     python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
@@ -495,6 +496,26 @@ def record(key: str) -> None:
     (place.parent / carry.CARRIED).unlink(missing_ok=True)
 
 
+def record_experiments(key: str) -> None:
+    """Ship the runs of out/PAPER's experiments instead of those that ship: of experiments that no claim looks at.
+
+    What is judged stands or falls as a whole; these only have figures.
+    """
+    found = read_ledger(ROOT / "out" / key / LEDGER)
+    place = ledger_of(key)
+    shipped = read_ledger(place)
+    if found is None or found["scale"] != "paper" or shipped is None:
+        sys.exit(f"out/{key}/{LEDGER} is not of scale paper; run: evenflow reproduce {key} EXPERIMENT --scale paper")
+    names = [row["id"] for row in found["experiments"]]
+    judged = {name for claim in shipped["claims"] for name in claim["experiments"]}
+    if kept := [name for name in names if name in judged]:
+        sys.exit(f"{', '.join(kept)}: claims look at it; run the whole paper and: make ledger PAPER={key}")
+    rows = {row["id"]: row | {"engine": found["engine"]} for row in found["experiments"]}
+    shipped["experiments"] = [rows.get(row["id"], row) for row in shipped["experiments"]]
+    carry.replace_runs(place.parent / carry.RUNS, ROOT / "out" / key / carry.RUNS)
+    place.write_text(json.dumps(shipped, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
 def record_carried(key: str) -> None:
     """Ship by what right the ledger that ships stands for this engine."""
     found = carry.right_to(read_ledger(ledger_of(key)) or {}, [ROOT / "out" / key])
@@ -617,11 +638,14 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything is stale")
     parser.add_argument("--readme", action="store_true", help="only the README's block")
     parser.add_argument("--record", metavar="WHAT", help="ship the ledger of out/PAPER, or the validation")
+    parser.add_argument("--experiments", metavar="PAPER", help="ship out/PAPER's runs of experiments that no claim looks at")
     parser.add_argument("--sensitivity", metavar="PAPER", help="ship what depends on a paper's options")
     parser.add_argument("--carried", metavar="PAPER", help="ship by what right a paper's ledger stands for this engine")
     options = parser.parse_args()
     if options.carried:
         record_carried(options.carried)
+    if options.experiments:
+        record_experiments(options.experiments)
     if options.sensitivity:
         record_sensitivity(options.sensitivity)
     if options.record == "validation":

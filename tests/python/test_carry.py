@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import lzma
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from conftest import Cli
@@ -177,3 +179,29 @@ def test_damaged_provenance_carries_nothing(tmp_path: Path) -> None:
         assert carry.read_carried(path) is None
     with pytest.raises(EvenflowError):
         carry.carry([], None)  # type: ignore[arg-type]
+
+
+def test_runs_of_one_experiment_replace_those_that_ship(tmp_path: Path) -> None:
+    """What another engine made stands beside the rest, and says whose it is."""
+
+    def write(name: str, engines: list[str], experiments: dict[str, list[Any]]) -> Path:
+        document = {
+            "paper": "tiny",
+            "scale": "paper",
+            "engines": [{"id": engine, "record_version": 3} for engine in engines],
+            "experiments": experiments,
+        }
+        path = tmp_path / name
+        path.write_bytes(lzma.compress(json.dumps(document).encode()))
+        return path
+
+    ours = write("ours", ["aa"], {"one": [[{"n": 1}, 0, [1, 2], ["h1", "h2"]]], "two": [[{}, 0, [1], ["h3"]]]})
+    theirs = write("theirs", ["bb", "aa"], {"two": [[{}, 0, [1], ["h4"]], [{"n": 2}, 1, [7], ["h5"]]]})
+    carry.replace_runs(ours, theirs)
+    found = {(k.experiment, k.labels, k.seed): (k.engine, k.version, k.record_hash) for k in carry.read_runs(ours)}
+    assert found == {
+        ("one", '{"n": 1}', 1): ("aa", 3, "h1"),
+        ("one", '{"n": 1}', 2): ("aa", 3, "h2"),
+        ("two", "{}", 1): ("bb", 3, "h4"),
+        ("two", '{"n": 2}', 7): ("aa", 3, "h5"),
+    }

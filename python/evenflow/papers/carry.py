@@ -163,6 +163,24 @@ def write_runs(path: Path, paper: str, scale: str, tables: Mapping[str, Table]) 
     write_whole(path, lzma.compress(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()))
 
 
+def replace_runs(path: Path, by: Path) -> None:
+    """Put the runs of the experiments in ``by`` in the place of those in ``path``.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    ours, theirs = (json.loads(lzma.decompress(file.read_bytes())) for file in (path, by))
+    engines = ours["engines"]
+    for name, points in theirs["experiments"].items():
+        ours["experiments"][name] = []
+        for labels, engine, seeds, hashes in points:
+            made = theirs["engines"][engine]
+            if made not in engines:
+                engines.append(made)
+            ours["experiments"][name].append([labels, engines.index(made), seeds, hashes])
+    write_whole(path, lzma.compress(json.dumps(ours, ensure_ascii=False, separators=(",", ":")).encode()))
+
+
 def read_runs(path: Path) -> list[Kept]:
     """The runs beside a ledger at full scale; none where there is no file, or a ledger of another scale.
 
