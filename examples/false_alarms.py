@@ -8,12 +8,9 @@ import evenflow as ef
 STACKS = {"rfc": "newreno", "linux": "cubic", "ns2-linux": "cubic"}
 CREDITS = ("flight", "window", "half-in-slow-start", "none")
 COUNTS = ("sanctioned_flows", "seen_flows", "sanctioned", "arrived")
-AUDITS: dict[str, dict[str, Any]] = {"balance": {}, "count": {"order": "count"}, "late": {"delay": "600 ms"}}
-AUDITS |= {
-    "ratio": {"rule": "ratio", "delay": "600 ms", "cancelled": "counted"},
-    "repeats": {"losses": "retransmissions"},
-}
-STAGES = {name: {"kind": "auditor", "action": "class", "class": "be", **audit} for name, audit in AUDITS.items()}
+AUDIT: dict[str, dict[str, Any]] = {"balance": {}, "count": {"order": "count"}, "late": {"delay": "600 ms"}}
+AUDIT |= {"ratio": AUDIT["late"] | {"rule": "ratio", "cancelled": "counted"}, "repeats": {"losses": "retransmissions"}}
+STAGES = {name: {"kind": "auditor", "action": "class", "class": "be", **audit} for name, audit in AUDIT.items()}
 FLOWS = {"users": 80, "traffic": {"kind": "upload", "size": "300 kB", "start": {"uniform": ["0 s", "1 s"]}}}
 BULK = {"users": 20, "traffic": {"kind": "bulk", "start": {"uniform": ["0 s", "1 s"]}}}
 LINES: dict[str, list[tuple[str, dict[str, Any], dict[str, Any]]]] = {}
@@ -36,8 +33,8 @@ for stack, credit, where in product(STACKS, CREDITS, LINES):
         document = {"duration": duration, "links": {"line": line}, "stages": STAGES, "groups": honest}
         points.append(ef.Point({"stack": stack, "credit": credit, "where": where, "n": n}, ef.Scenario(document)))
 table = ef.run_study(ef.Study(points, seeds=[1]))
-print("of 1000 flows, 10000 packets                   ", *(f"{name:>15}" for name in AUDITS))
+print("of 1000 flows, 10000 packets                   ", *(f"{name:>15}" for name in AUDIT))
 for row in product(STACKS, CREDITS, LINES):
     part = table.where(dict(zip(names, row, strict=True)))
-    of = [[sum(run.metric(f"stages.{audit}.{count}") or 0 for run in part) for count in COUNTS] for audit in AUDITS]
+    of = [[sum(run.metric(f"stages.{audit}.{count}") or 0 for run in part) for count in COUNTS] for audit in AUDIT]
     print("{:9} {:18} {:18}".format(*row), *(f"{1e3 * n[0] / n[1]:7.2f} {1e4 * n[2] / n[3]:7.2f}" for n in of))

@@ -638,7 +638,9 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything is stale")
     parser.add_argument("--readme", action="store_true", help="only the README's block")
     parser.add_argument("--record", metavar="WHAT", help="ship the ledger of out/PAPER, or the validation")
-    parser.add_argument("--experiments", metavar="PAPER", help="ship out/PAPER's runs of experiments that no claim looks at")
+    parser.add_argument(
+        "--experiments", metavar="PAPER", help="ship out/PAPER's runs of experiments that no claim looks at"
+    )
     parser.add_argument("--sensitivity", metavar="PAPER", help="ship what depends on a paper's options")
     parser.add_argument("--carried", metavar="PAPER", help="ship by what right a paper's ledger stands for this engine")
     options = parser.parse_args()

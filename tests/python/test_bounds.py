@@ -29,7 +29,7 @@ def stand_in(folder: Path, tool: str, script: str) -> None:
         (folder / name).chmod(0o755)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="stand-ins are shell scripts")
+@pytest.mark.skipif(os.name == "nt", reason="stand-ins are shell scripts: run it under WSL")
 @pytest.mark.parametrize(
     ("tool", "script", "bad", "says"),
     [

@@ -176,7 +176,7 @@ def test_whatever_a_library_makes_of_an_interrupt(work: Path, small: Path, made:
     assert err == "evenflow: Interrupted. Finished runs are kept; the same command goes on from there.\n"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="sends signals to groups of processes")
+@pytest.mark.skipif(sys.platform != "linux", reason="sends signals to groups of processes: run it on Linux")
 @pytest.mark.parametrize("part", ["version", "check", "run", "study", "figures", "dask"])
 def test_at_random_instants(part: str) -> None:
     if part == "dask":

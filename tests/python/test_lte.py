@@ -160,7 +160,7 @@ NAN = float("nan")
         ({"queue": "red"}, "queue"),
         ({"queue": []}, "queue"),
         ({"queue": {"kind": "rde"}}, "queue.kind"),
-        ({"queue": {"kind": "red", "limit": "0 packets"}}, "queue.limit"),
+        ({"queue": {"kind": "red", "action": "mark", "limit": "0 packets"}}, "queue.limit"),
         ({"radio": "lossy"}, "radio"),
         ({"radio": {"rate": "-1 Mbit/s"}}, "radio.rate"),
         ({"radio": {"loss": NAN}}, "radio.loss"),
