@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use evenflow_base::options::Carried;
 use evenflow_base::schema::Value;
 use evenflow_scenario::model::{
     Component, Copies, Direction, Every, Group, Link, Lost, Per, Queue as QueueSpec, RateSpec, Scenario,
@@ -56,7 +57,7 @@ const IN_A_RECORD: u64 = 12 << 10;
 /// An estimate of what a run needs, in bytes: state of flows, users and copies, packets under way, series.
 pub fn memory_bytes(scenario: &Scenario) -> u64 {
     let crossing = Crossing::of(scenario);
-    let Packets { flying, shaped, listed } = Packets::at_once(scenario);
+    let Packets { flying, shaped, listed, wrapped } = Packets::at_once(scenario);
     // Rings double. What waits in a queue is in a ring of its own too.
     let ring = |packets: f64| (packets.min(1e15).ceil() as u64).next_power_of_two();
     let in_flight = ring(flying) * (size_of::<InFlight>() + 16) as u64;
@@ -64,6 +65,7 @@ pub fn memory_bytes(scenario: &Scenario) -> u64 {
     let held =
         ring(shaped).saturating_add(shaped.min(1e15) as u64).saturating_mul(size_of::<HeldPacket>() as u64);
     let in_flight = in_flight.saturating_add(held);
+    let in_flight = in_flight.saturating_add(ring(wrapped).saturating_mul(size_of::<Carried>() as u64));
     // What is on a scoreboard, dropped or not.
     let in_flight = in_flight.saturating_add(ring(listed).saturating_mul(size_of::<Sent>() as u64));
     let outbox = 2.0 * scenario.groups.iter().map(sent_by_one).fold(0.0, f64::max);
@@ -167,7 +169,7 @@ impl Loads {
         let mut loads =
             Loads { links: vec![0.0; scenario.links.len()], stages: vec![0.0; scenario.stages.len()] };
         for group in &scenario.groups {
-            let own = paces_of(group);
+            let own = paces_of(scenario, group);
             for hop in &group.path {
                 match hop.component {
                     Component::Link(i) => loads.links[i] += own,
@@ -188,6 +190,8 @@ struct Packets {
     shaped: f64,
     /// On the scoreboards of senders with SACK.
     listed: f64,
+    /// Of all of them, with an outer header beside the packet: of groups that a tunnel wraps.
+    wrapped: f64,
 }
 
 impl Packets {
@@ -195,10 +199,13 @@ impl Packets {
         let loads = Loads::of(scenario);
         let (mut released, mut held, mut in_shapers) = (Pools::default(), Pools::default(), Pools::default());
         let (mut datagrams, mut in_shapers_of_datagrams, mut first, mut listed) = (0.0, 0.0, 0.0, 0.0);
+        let (mut wrapped_datagrams, mut wraps_tcp) = (0.0, false);
         for (g, group) in scenario.groups.iter().enumerate() {
             let (flying, shaped) = datagrams_at_once(scenario, group, &loads);
             datagrams += flying;
             in_shapers_of_datagrams += shaped;
+            let wraps = is_wrapped(scenario, group);
+            wrapped_datagrams += if wraps { flying + shaped } else { 0.0 };
             let (mut most, mut all) = (0.0, 0.0);
             let (server, rate) = served(scenario, g, group);
             for traffic in &group.traffic {
@@ -212,6 +219,7 @@ impl Packets {
                 listed += if lists { own.most.min(own.first + own.freed) } else { 0.0 };
             }
             if most > 0.0 {
+                wraps_tcp |= wraps;
                 let (place, room) = held_of_tcp(scenario, g, group);
                 held.add(place, 0.0, all, room);
                 for (i, stage) in shapers_of(scenario, group) {
@@ -223,10 +231,12 @@ impl Packets {
         // What comes at random comes in bursts.
         let datagrams = if datagrams > 0.0 { datagrams.max(1000.0) } else { 0.0 };
         let out = released.total();
+        let (of_tcp, shaped_of_tcp) = (out.min(held.total() + first), out.min(in_shapers.total()));
         Packets {
-            flying: datagrams + out.min(held.total() + first),
-            shaped: in_shapers_of_datagrams + out.min(in_shapers.total()),
+            flying: datagrams + of_tcp,
+            shaped: in_shapers_of_datagrams + shaped_of_tcp,
             listed: out.min(listed),
+            wrapped: wrapped_datagrams + if wraps_tcp { of_tcp + shaped_of_tcp } else { 0.0 },
         }
     }
 }
@@ -376,8 +386,19 @@ fn fills(scenario: &Scenario, group: &Group, traffic: &Traffic) -> bool {
     by_loss && links_of(scenario, group).all(|(_, link)| link.loss.is_none())
 }
 
-/// What all sources of datagrams send, in bit/s.
-fn pace(group: &Group, traffic: &Traffic) -> f64 {
+/// Whether a tunnel wraps a group's packets.
+fn is_wrapped(scenario: &Scenario, group: &Group) -> bool {
+    group.path.iter().any(|hop| {
+        matches!(hop.component, Component::Stage(i) if scenario.stages[i].spec.mechanism.kind == "tunnel-ingress")
+    })
+}
+
+/// What all sources of datagrams send, in bit/s: nothing, where they begin after the end.
+fn pace(scenario: &Scenario, group: &Group, traffic: &Traffic) -> f64 {
+    let begins = traffic.spec.values.get("start").map_or(0.0, |start| start.bounds().0);
+    if begins >= scenario.duration.seconds() {
+        return 0.0;
+    }
     let values = &traffic.spec.values;
     let one = match (&traffic.tcp, values.get("rate"), values.get("interval")) {
         (None, Some(rate), _) => mean(rate),
@@ -388,14 +409,14 @@ fn pace(group: &Group, traffic: &Traffic) -> f64 {
 }
 
 /// The part of it that is answered by as much.
-fn echoed(group: &Group) -> f64 {
+fn echoed(scenario: &Scenario, group: &Group) -> f64 {
     let echoes = group.traffic.iter().filter(|traffic| traffic.tcp.is_none() && traffic.opens());
-    echoes.map(|traffic| pace(group, traffic)).sum()
+    echoes.map(|traffic| pace(scenario, group, traffic)).sum()
 }
 
 /// What all of a group's do.
-fn paces_of(group: &Group) -> f64 {
-    group.traffic.iter().map(|traffic| pace(group, traffic)).sum()
+fn paces_of(scenario: &Scenario, group: &Group) -> f64 {
+    group.traffic.iter().map(|traffic| pace(scenario, group, traffic)).sum()
 }
 
 /// How long a packet may be under way on a link: its delay, what jitter adds to nearly all packets, and the transmissions that one packet in
@@ -450,7 +471,7 @@ fn waits(rule: &Spec, group: &Group, together: f64, packet: f64) -> f64 {
 /// How many packets of a group's datagrams fly or wait in queues at once, and how many in shapers. Along the way each link and
 /// shaper that gets more than it serves holds the rest, as far as its limit goes, and hands on what it serves.
 fn datagrams_at_once(scenario: &Scenario, group: &Group, loads: &Loads) -> (f64, f64) {
-    let own = paces_of(group);
+    let own = paces_of(scenario, group);
     if own == 0.0 {
         return (0.0, 0.0);
     }
@@ -493,7 +514,7 @@ fn datagrams_at_once(scenario: &Scenario, group: &Group, loads: &Loads) -> (f64,
         }
     }
     // Replies come back as far as requests came, each through its queues.
-    let mut back = flow * echoed(group) / own;
+    let mut back = flow * echoed(scenario, group) / own;
     for (_, link) in links_of(scenario, group) {
         if back == 0.0 {
             break;

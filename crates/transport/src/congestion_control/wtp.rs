@@ -4,7 +4,9 @@
 //! Each ACK adds to the window, each mark takes a fixed step off it, and the balance is a rate proportional to the weight:
 //! W = wi wd / p. It speaks packets, in real numbers, on any stack, and needs the mark of each packet.
 
-use evenflow_base::schema::{Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values};
+use evenflow_base::schema::{
+    Deviation, Fallback, Mechanism, Param, Problem, Range, Room, Type, Value, Values,
+};
 
 use crate::Profile;
 use crate::profile::{Ecn, WindowBase};
