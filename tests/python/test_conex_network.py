@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+import runpy
+import subprocess
+import sys
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import evenflow as ef
 import numpy as np
 import pytest
 from conex_worlds import a_run
+from conftest import environment
 from evenflow.papers.conex import PAPER
 from evenflow.papers.conex import measures as reading
 from evenflow.papers.conex import network as net
@@ -20,6 +27,7 @@ from evenflow.papers.conex.policer import measures as policer
 from evenflow.papers.conex.variants.measures import ranks
 from evenflow.papers.conex.video import measures as video
 from evenflow.stats import mean_interval
+from test_store import count
 
 USUAL = Options()
 
@@ -239,3 +247,45 @@ def test_spreads() -> None:
     values = np.array([[1.0, 2.0], [3.0, 2.0]])
     assert reading.spread(values).tolist() == [2.0, 0.0]
     assert reading.relative_spread(values).tolist() == [1.0, 0.0]
+
+
+# --- Killed in the middle ----------------------------------------------------------------------------------------------
+
+
+FIGURE_18 = """
+import sys
+import evenflow as ef
+from evenflow.papers.conex.choices import Options
+from evenflow.papers.conex.variants import runs
+
+
+def study() -> ef.Study:
+    points = runs.fig18(Options(), "quick")[::4]
+    return ef.Study([ef.Point(point.labels, point.scenario.set("duration", "20 s")) for point in points], seeds=[1])
+
+
+if __name__ == "__main__":
+    ef.run_study(study(), store=ef.Store(sys.argv[1]), jobs=2)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX signals: run it under WSL")
+def test_figure_18_goes_on_after_a_kill(work: Path) -> None:
+    """A quarter of its quick points, of 20 s each: what was kept is not made again, and all is as if nothing had happened."""
+    (work / "figure_18.py").write_text(FIGURE_18)
+    process = subprocess.Popen([sys.executable, "figure_18.py", "store"], cwd=work, env=environment())
+    deadline = time.monotonic() + 120
+    while count(work / "store") < 6:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    kept = count(work / "store")
+
+    study = runpy.run_path(str(work / "figure_18.py"))["study"]()
+    resumed = ef.run_study(study, store=ef.Store(work / "store"), jobs=2)
+    alone = ef.run_study(study, jobs=2)
+    assert 6 <= kept < len(alone) == len(resumed)
+    assert resumed.cached == kept
+    assert [run.record.record_hash for run in resumed] == [run.record.record_hash for run in alone]

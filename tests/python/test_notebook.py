@@ -84,6 +84,12 @@ def test_runs(tutorial: Any, work: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert heavy == sorted(heavy, reverse=True)
     assert light == sorted(light)
     assert all(float(row[3]) <= int(row[0]) for row in policed), "nobody causes more than he may"
+    cells = {
+        row[1]: (float(row[2]), float(row[3]))
+        for row in re.finditer(r"(\w[\w ]+): phones ([\d.]+) .* flood ([\d.]+) ", said)
+    }
+    assert cells["a bucket a phone"][0] > 3 * cells["nobody polices"][0], "phones have what the flood took"
+    assert cells["a bucket a phone"][1] < 1 < 30 < cells["nobody polices"][1]
     assert "metered 8.96" in said
     assert "'verdict': 'accept'" in said
     assert "'reason': 'activity'" in said
