@@ -249,7 +249,7 @@ def test_spreads() -> None:
     assert reading.relative_spread(values).tolist() == [1.0, 0.0]
 
 
-# --- Killed in the middle ----------------------------------------------------------------------------------------------
+# --- Killed in the middle --------------------------------------------------------------------------------------------
 
 
 FIGURE_18 = """
@@ -271,7 +271,7 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX signals: run it under WSL")
 def test_figure_18_goes_on_after_a_kill(work: Path) -> None:
-    """A quarter of its quick points, of 20 s each: what was kept is not made again, and all is as if nothing had happened."""
+    """A quarter of its quick points, 20 s each: what was kept is not made again, and all is as if nothing had been."""
     (work / "figure_18.py").write_text(FIGURE_18)
     process = subprocess.Popen([sys.executable, "figure_18.py", "store"], cwd=work, env=environment())
     deadline = time.monotonic() + 120
