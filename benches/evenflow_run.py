@@ -1,8 +1,8 @@
 """One or many runs of one scenario in a process of its own, for bench.py: a job as JSON on stdin, one JSON line out.
 
 The job is `{"tree": {...}, "seed": 1, "repeats": 1}`. The line is the last run's record with `peak_bytes` (of this
-process), `build_profile`, `mss_bytes` (of the first group), and `run_wall_s`: per repeat, the time from the scenario's
-text to the finished record.
+process), `build_profile`, `mss_bytes` (of the first traffic that has a sender), and `run_wall_s`: per repeat, the time
+from the scenario's text to the finished record.
 """
 
 from __future__ import annotations
@@ -46,9 +46,13 @@ def main() -> None:
 
 
 def mss_bytes(text: str) -> int:
-    """The payload of a full segment, as the canonical form has it whether or not the scenario says it."""
-    group = next(iter(json.loads(_core.Scenario(text).canonical)["groups"].values()))
-    return int(group["traffic"][0]["tcp"]["mss"].removesuffix(" B"))
+    """The payload of a full segment, as the canonical form has it whether or not the scenario says it.
+
+    Of the first traffic with a sender of TCP: a group of datagrams (W5's `cross`) has none.
+    """
+    groups = json.loads(_core.Scenario(text).canonical)["groups"].values()
+    first = next(each["tcp"] for group in groups for each in group["traffic"] if "tcp" in each)
+    return int(first["mss"].removesuffix(" B"))
 
 
 def sum_of(values: bytes) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from typing import Any
 
 import evenflow as ef
@@ -46,6 +47,13 @@ def test_what_other_simulators_run_differs_only_where_it_is_said(bench: Any) -> 
             assert dumbbell.stack.mss + dumbbell.stack.header == 1500
             if peer == "ns-2":  # ns-3's command builds its program first
                 assert bench.Ns2().command(dumbbell, seed=1)
+
+
+def test_a_work_that_begins_with_datagrams_has_its_segments_size(bench: Any) -> None:
+    run = importlib.import_module("evenflow_run")
+    said = {work: run.mss_bytes(json.dumps(bench.load(work))) for work in bench.WORKS}
+    # W5's first group by name is of datagrams; its flows of 10 packets have 14,480 B.
+    assert said == dict.fromkeys(("W1", "W3", "W4"), 1446) | dict.fromkeys(("W2", "W5", "W6", "W7"), 1448)
 
 
 def test_memory_of_flows_that_come_and_go_is_of_a_valid_work(bench: Any) -> None:
