@@ -206,12 +206,13 @@ def study(
         return
     from ..show import screens
     from ..show.console import time_span
+    from ..words import counted
 
     screens.study(table, pictures.metrics_of(table, choice))
     if not quiet:
         screens.notes_of_study(table)
     stored = f", {table.cached} of them from the store" if table.cached else ""
-    print(f"{len(table)} runs in {time_span(table.elapsed_s)}{stored}.")
+    print(f"{counted(len(table), 'run')} in {time_span(table.elapsed_s)}{stored}.")
     print("Results:", *(f"  {path}" for path in written), sep="\n")
 
 

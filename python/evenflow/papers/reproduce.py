@@ -16,6 +16,7 @@ from ..errors import EvenflowError, Interrupted
 from ..judge import claims
 from ..run.store import Store, csv_bytes, prepare, write_whole
 from ..run.study import Table, default_jobs, run_study
+from ..words import counted
 from . import carry
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ def _said(number: int, of: int, found: Examined) -> str:
     from ..show.console import time_span
 
     stored = f", {found.table.cached} from the store" if found.table.cached else ""
-    runs = f"{len(found.table)} runs in {time_span(found.table.elapsed_s)}{stored}"
+    runs = f"{counted(len(found.table), 'run')} in {time_span(found.table.elapsed_s)}{stored}"
     return f"[{number}/{of}] {found.experiment.id}: {runs} · {found.experiment.title}"
 
 
