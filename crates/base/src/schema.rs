@@ -355,6 +355,8 @@ pub enum Mouth {
 pub enum Place {
     /// Anywhere, or nowhere.
     Anywhere,
+    /// Anywhere on a path.
+    OnPath,
     /// Where packets enter: before every stage that stands where they leave.
     Ingress,
     /// Where they leave: behind every queue that marks.

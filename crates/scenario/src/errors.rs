@@ -110,6 +110,10 @@ pub(crate) fn suggestion<'a>(name: &str, valid: impl IntoIterator<Item = &'a str
     let mut valid: Vec<&str> = valid.into_iter().collect();
     valid.sort_unstable();
     valid.dedup();
+    let begun: Vec<&str> = valid.iter().copied().filter(|v| begins(name, v)).collect();
+    if let [one, other] = begun[..] {
+        return format!("; did you mean \"{one}\" or \"{other}\"?");
+    }
     match (nearest(name, &valid), valid.as_slice()) {
         (Some(near), _) => format!("; did you mean \"{near}\"?"),
         (None, []) => String::new(),
@@ -144,13 +148,15 @@ pub(crate) fn nearest<'a>(name: &str, valid: &[&'a str]) -> Option<&'a str> {
     if name.chars().count() > 64 {
         return None;
     }
-    let name = plain(name);
-    let begun = |v: &&&str| name.len() >= 3 && plain(v).starts_with(&name);
-    if let [only] = valid.iter().filter(begun).collect::<Vec<_>>().as_slice() {
+    if let [only] = valid.iter().filter(|v| begins(name, v)).collect::<Vec<_>>().as_slice() {
         return Some(only);
     }
-    let (distance, near) = valid.iter().map(|v| (distance(&name, &plain(v)), *v)).min_by_key(|(d, _)| *d)?;
-    let longest = name.len().max(near.chars().count());
+    let name = plain(name);
+    let longest = |v: &str| name.len().max(v.chars().count());
+    // By the share of the letters that differ: `loss+ecn` is nearer to `loss-and-ecn` than to `loss`.
+    let share = |(d, v): &(usize, &str)| 1000 * d / longest(v).max(1);
+    let (distance, near) = valid.iter().map(|v| (distance(&name, &plain(v)), *v)).min_by_key(share)?;
+    let longest = longest(near);
     if distance <= (longest / 3).max(1) && distance < longest {
         return Some(near);
     }
@@ -166,9 +172,15 @@ pub(crate) fn nearest<'a>(name: &str, valid: &[&'a str]) -> Option<&'a str> {
     }
 }
 
+/// Whether `valid` begins with what was written, three letters at least.
+fn begins(name: &str, valid: &str) -> bool {
+    let name = plain(name);
+    name.len() >= 3 && plain(valid).starts_with(&name)
+}
+
 /// Letters alone count: neither case nor the kind of dash.
 fn plain(name: &str) -> Vec<char> {
-    name.chars().flat_map(char::to_lowercase).map(|c| if c == '-' { '_' } else { c }).collect()
+    name.chars().flat_map(char::to_lowercase).map(|c| if matches!(c, '-' | '+') { '_' } else { c }).collect()
 }
 
 /// Damerau and Levenshtein's distance (optimal string alignment): insertions, deletions, replacements, swaps of

@@ -672,7 +672,11 @@ fn all_that_is_wrong_with_a_player_and_its_gateway() {
         let mut stage =
             json!({ "kind": "window-tuner", "rate": "8 Mbit/s", "policy": "levels", "ladder": ["1 Mbit/s"] });
         stage.as_object_mut().expect("a table").extend(manager.as_object().expect("a table").clone());
-        let tree = with("abc-default", &[("groups.heavy.traffic", given), ("stages.tuner", stage)]);
+        let path = json!(["access", "tuner", "meter", "bottleneck"]);
+        let tree = with(
+            "abc-default",
+            &[("groups.heavy.traffic", given), ("groups.heavy.path", path), ("stages.tuner", stage)],
+        );
         let all = Scenario::from_value(&tree).map_or_else(|errors| errors.to_string(), |_| String::new());
         let path = |line: &str| line.split(": ").next().expect("a path").to_owned();
         all.lines().map(path).map(|path| path.replace("groups.heavy.traffic.", "")).collect::<Vec<_>>()
@@ -1681,4 +1685,93 @@ fn a_ladder_has_a_rate() {
         }));
         assert_eq!(said.to_string(), "stages.s.ladder: has no level");
     }
+}
+
+/// A fault in a queue, or in another group's path, hides nothing of where auditors stand, and all that one stands before is said.
+#[test]
+fn what_is_wrong_elsewhere_hides_no_place() {
+    let text = r#"
+duration = "1 s"
+links.access = { rate = "100 Mbit/s", delay = "1 ms" }
+links.line = { rate = "10 Mbit/s", delay = "1 ms", queue = { kind = "red", action = "mark", limit = "0 packets" } }
+stages.police = { kind = "congestion-policer", rate = "45 packets/s", depth = "45 packets", per = "user" }
+stages.audit = { kind = "auditor" }
+groups.x = { users = 1, path = ["access", "audit", "police", "line"], traffic = { kind = "bulk" } }
+groups.y = { users = 1, path = ["acces"], traffic = { kind = "bulk" } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors").to_string();
+    let expected = [
+        r#"groups.x.path[1]: "audit", the auditor, stands before "police", a congestion-policer: what that drops would be losses that it does not see; put it behind"#,
+        r#"groups.x.path[1]: "audit", the auditor, stands before the link "line", whose queue marks packets: it would not see these marks; put it behind"#,
+        r#"groups.y.path[0]: no link or stage is called "acces"; did you mean "access"?"#,
+        "links.line.queue.limit: a queue of zero holds nothing; give a limit above 0, or none for an unlimited queue",
+    ];
+    assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
+}
+
+/// Numbers that copies of a stage have, or that a stage gives itself, are no other tunnel's either.
+#[test]
+fn no_two_tunnels_have_one_number() {
+    let said = |into: &str, other: &str| {
+        let text = format!(
+            r#"
+duration = "1 s"
+links.line = {{ rate = "10 Mbit/s", delay = "1 ms" }}
+stages.into = {{ kind = "tunnel-ingress", peer = "out"{into} }}
+stages.other = {{ kind = "tunnel-ingress", peer = "there"{other} }}
+stages.out = {{ kind = "tunnel-egress" }}
+stages.there = {{ kind = "tunnel-egress" }}
+groups.x = {{ users = 10, path = ["into", "line", "out"], traffic = {{ kind = "bulk" }} }}
+groups.y = {{ users = 1, path = ["other", "line", "there"], traffic = {{ kind = "bulk" }} }}
+"#
+        );
+        Scenario::from_toml(&text).map_or_else(|errors| errors.to_string(), |_| String::new())
+    };
+    let each = r#", per = "user""#;
+    assert_eq!(said("", ""), "");
+    assert_eq!(said(&format!("{each}, teid = 5"), ", teid = 15"), "");
+    assert_eq!(
+        said(&format!("{each}, teid = 5"), ", teid = 14"),
+        r#"stages.other.teid: 14 is the number of "into" too, whose copies have 5 to 14; no two tunnels have one number"#
+    );
+    assert_eq!(
+        said(each, ", teid = 8"),
+        r#"stages.other.teid: 8 is the number of "into" too, which numbers itself; no two tunnels have one number"#
+    );
+    assert_eq!(said(each, ", teid = 11"), "");
+    assert_eq!(
+        said(", teid = 2", ""),
+        r#"stages.into.teid: 2 is the number of "other" too, which numbers itself; no two tunnels have one number"#
+    );
+    assert_eq!(
+        said(&format!("{each}, teid = 4294967290"), ""),
+        "stages.into.teid: its copies would have 4294967290 to 4294967299, and 4294967295 is the last"
+    );
+}
+
+/// What would do nothing, or something else than it says.
+#[test]
+fn what_would_do_nothing_is_refused() {
+    let text = r#"
+duration = "1 s"
+links.line = { rate = "8 Mbit/s", delay = "1 ms", queue = { scheduler = { kind = "htb", per = "user", each = { rate = "1 Mbit/s" } } } }
+stages.a = { kind = "congestion-policer", rule = "tcp-rate", action = "probability" }
+stages.b = { kind = "congestion-policer", rule = "rate-bytes", depth = "60 kB", start = "500 s" }
+stages.c = { kind = "auditor", audit = "ecn", losses = "retransmissions" }
+stages.m = { kind = "bandwidth-manager", controls = "line", rate = "8 Mbit/s", policy = "equal", session = "flow" }
+stages.t = { kind = "window-tuner", rate = "8 Mbit/s", policy = "equal" }
+stages.u = { kind = "tunnel" }
+groups.x = { users = 1, path = ["a", "b", "m", "line", "c"], traffic = { kind = "has", ladder = ["248 kbit/s"], adaptation = { kind = "bba-0", reservoir = "90 s", cushion = "126 s" } } }
+"#;
+    let errors = Scenario::from_toml(text).expect_err("errors").to_string();
+    let expected = [
+        "groups.x.traffic.adaptation: its reservoir of 90 s is never left, for the buffer holds 30 s: every chunk would be of the lowest level",
+        r#"stages.a.action: "probability" drops what goes beyond TCP's rate, which rule = "tcp-rate" does not measure; nearest: "drop-while-empty", or rule = "rate-bytes""#,
+        r#"stages.b.start: means nothing without rule = "tcp-rate""#,
+        r#"stages.c.losses: "retransmissions" means nothing with audit = "ecn", which counts no losses"#,
+        r#"stages.m.controls: each connection is a session, and "line" has a class for each user, which they would take from each other; give its scheduler per = "flow", or write session = "user""#,
+        r#"stages.t: is on no path, and so does nothing: write "t" on the path of whom it is for"#,
+        r#"stages.u.kind: unknown stage kind "tunnel"; did you mean "tunnel-egress" or "tunnel-ingress"?"#,
+    ];
+    assert_eq!(errors.lines().collect::<Vec<_>>(), expected);
 }

@@ -78,7 +78,7 @@ fn marks_that_do_not_come_back_cannot_be_reported() {
     assert_eq!(
         wrong.to_string(),
         "groups.heavy.tcp.conex.cheat: hide-marks: with ecn = \"off\" there are none to hide\n\
-         groups.heavy.tcp.conex.report: marks do not come back with ecn = \"off\"; nearest: report = \"loss\", or ecn = \"accurate\"\n\
+         groups.heavy.tcp.conex.report: marks do not come back with ecn = \"off\"; nearest: report = \"loss\", or ecn = \"accurate\" where a queue marks\n\
          groups.heavy.tcp.conex.undo_spurious: needs sack = true: only then duplicates are reported (RFC 2883)"
     );
 }

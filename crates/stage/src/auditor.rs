@@ -202,6 +202,9 @@ fn problems(values: &Values) -> Vec<Problem> {
     if is("own_drops", "counted") && given("action") && !is("action", "drop") {
         problems.push(("own_drops", "\"counted\" means nothing without action = \"drop\"".into()));
     }
+    if is("audit", "ecn") && is("losses", "retransmissions") {
+        problems.push(("losses", "\"retransmissions\" means nothing with audit = \"ecn\", which counts no losses".into()));
+    }
     if given("hold") && !is("action", "delay") {
         problems.push(("hold", "means nothing without action = \"delay\"".into()));
     }
@@ -755,7 +758,8 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Compares the congestion that each ConEx flow has met (marks it sees, losses it infers) with what the flow has declared, and drops, \
           delays or demotes packets of flows that declare too little. It stands behind the queues that mark. Segments without data and \
           packets that are not ConEx go on untouched.",
-    source: "RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02",
+    source: "RFC 7713 section 5.5; Sanhaji et al. 2015, section III.D; draft-wagner-conex-audit-02; of re-ECN Zhang et al. 2011, section III.B, \
+             draft-briscoe-conex-re-ecn-motiv-03, section 4.3",
     params: &[
         word(
             "rule",

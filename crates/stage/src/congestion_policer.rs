@@ -186,11 +186,17 @@ fn problems(values: &Values) -> Vec<Problem> {
     if let (Some(rate), Some(depth)) = (values.get("rate").and_then(unit), values.get("depth").and_then(unit))
         && rate != depth
     {
-        let example = if rate == Unit::Packets { "\"45 packets\"" } else { "\"67.5 kB\"" };
+        // Full packets of 1500 B.
+        let example = match values.get("depth") {
+            Some(Value::Packets(packets)) => format!("{} kB", 1.5 * packets),
+            Some(Value::Bytes(bytes)) => format!("{} packets", (bytes / 1500.0).ceil()),
+            _ if rate == Unit::Packets => "45 packets".to_owned(),
+            _ => "67.5 kB".to_owned(),
+        };
         let (rate, depth) = (counts(rate), counts(depth));
         problems.push((
             "depth",
-            format!("counts {depth}, but rate counts {rate}; tokens are one of the two: write {example}"),
+            format!("counts {depth}, but rate counts {rate}; tokens are one of the two: write \"{example}\""),
         ));
     }
     let is = |name: &str, word: &str| values.get(name) == Some(&Value::Word(word.into()));
@@ -431,7 +437,8 @@ pub static TABLE: Mechanism = Mechanism {
     doc: "Charges a user for the congestion that his packets report (ConEx) to one token bucket for all his flows, and drops, marks or \
           demotes his ConEx packets when the tokens are used up. Give it per = \"user\". Segments without data are never \
           policed.",
-    source: "RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C",
+    source: "RFC 7713 section 5.4.3; Sanhaji et al. 2015, section III.C (bucket); Zhang et al. 2011, section III.B, draft-briscoe-conex-re-ecn-motiv-03, \
+             appendix B (tcp-rate, rate-bytes, volume)",
     params: &[
         Param {
             name: "rate",
@@ -673,7 +680,7 @@ pub static TABLE: Mechanism = Mechanism {
             why: "The paper does not say; a tick of a timer would add bursts of its own.",
         },
         Deviation {
-            what: "One bucket.",
+            what: "The rule bucket has one bucket; volume may have a second one for credit (credit_rate, credit_depth).",
             why: "RFC 7713 section 5.4.3 and draft-briscoe-conex-policing-01 section 3 advise a second, shallow one; the paper has one.",
         },
     ],

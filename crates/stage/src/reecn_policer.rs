@@ -327,13 +327,17 @@ pub fn problems(values: &Values) -> Vec<Problem> {
         problems.push((missing, format!("is required beside {other}: both make the bucket for credit")));
     }
     if let (Some(start), Some(most)) = (values.maybe("start"), values.maybe("most").or(Some(MOST)))
+        && rule == "tcp-rate"
         && start > most
     {
         problems.push(("start", format!("{start} s is more than most, the {most} s that the bucket holds")));
     }
-    if rule == "volume" && word("action") == "probability" {
-        let why = "\"probability\" is what goes beyond TCP's rate, which rule = \"volume\" does not know; nearest: \"drop-while-empty\"";
-        problems.push(("action", why.into()));
+    if rule != "rate-bytes" && word("action") == "probability" {
+        let why = format!(
+            "\"probability\" drops what goes beyond TCP's rate, which rule = \"{rule}\" does not measure; nearest: \"drop-while-empty\", or rule = \
+             \"rate-bytes\""
+        );
+        problems.push(("action", why));
     }
     if rule != "volume" && matches!(word("scope"), "user" | "customer") && rule == "rate-bytes" {
         let why = "rule = \"rate-bytes\" is by the rate of one TCP connection; nearest: rule = \"volume\"";

@@ -6,7 +6,7 @@
 //! ([`crate::sessions`]), and how a window's field is read and written ([`crate::windows`]).
 
 use evenflow_base::schema::{
-    Fallback, Mechanism, Observable, Param, Problem, Range, Room, Traits, Type, Values, Way, Ways,
+    Fallback, Mechanism, Observable, Param, Place, Problem, Range, Room, Traits, Type, Values, Way, Ways,
 };
 use evenflow_base::{Duration, Packet, Time, flags};
 
@@ -268,7 +268,7 @@ const SOURCE: &str = "Ben Ameur et al. 2016, section 2 (RWTM)";
 pub static TABLE: Mechanism = Mechanism {
     kind: "window-tuner",
     room: Room::Stage,
-    traits: Traits { ways: Ways::Both, ..Mechanism::PLAIN },
+    traits: Traits { ways: Ways::Both, place: Place::OnPath, ..Mechanism::PLAIN },
     title: "Window tuner",
     doc: "Follows the sessions that open and close, and gives each its share of a line by lowering the receive windows of the ACKs that go \
           backward to share times round trip.",

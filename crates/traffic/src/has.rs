@@ -242,6 +242,14 @@ fn problems(values: &Values) -> Vec<Problem> {
     if let (Some(chunk), Some(capacity)) = (chunk, values.maybe("buffer")) {
         problems.extend(check_buffer(values, chunk, capacity));
     }
+    if let (Some(Value::Table(rule)), Some(capacity)) = (values.get("adaptation"), values.maybe("buffer"))
+        && let Some(reservoir) = rule.maybe("reservoir").filter(|reservoir| *reservoir >= capacity)
+    {
+        let why = format!(
+            "its reservoir of {reservoir} s is never left, for the buffer holds {capacity} s: every chunk would be of the lowest level"
+        );
+        problems.push(("adaptation", why));
+    }
     for name in ["adaptation", "abandon"] {
         if matches!(values.get(name), Some(Value::Table(table)) if table.is_random()) {
             problems.push((name, "its parameters cannot be drawn; plain values are needed".into()));
@@ -1105,6 +1113,11 @@ mod tests {
                 "play_at is never reached: the buffer holds 2 chunks of 2 s, not 4.5 s",
                 "resume_at is never reached: the buffer holds 2 chunks of 2 s, not 6 s"
             ]
+        );
+        let rule = |s| Value::Table(Values([("reservoir", Value::Seconds(s))].into_iter().collect()));
+        assert_eq!(
+            said(&[1e6], &[seconds("buffer", 30.0), ("adaptation", rule(30.0))]),
+            ["adaptation its reservoir of 30 s is never left, for the buffer holds 30 s: every chunk would be of the lowest level"]
         );
         let rows = |rows: &[&[f64]]| ("sizes", Value::ByteRows(rows.iter().map(|r| r.to_vec()).collect()));
         assert_eq!(

@@ -1028,7 +1028,7 @@ impl Profile {
         if self.ecn == Ecn::Off && conex.report == Reports::LossAndEcn {
             problems.push((
                 "conex.report",
-                "marks do not come back with ecn = \"off\"; nearest: report = \"loss\", or ecn = \"accurate\"".into(),
+                "marks do not come back with ecn = \"off\"; nearest: report = \"loss\", or ecn = \"accurate\" where a queue marks".into(),
             ));
         }
         if self.ecn == Ecn::Off && conex.cheat == Cheat::HideMarks {

@@ -67,13 +67,15 @@ def of_scenario(scenario: Scenario, outline: Outline | None = None) -> list[Note
         ScenarioError: the scenario is not valid.
     """
     outline = outline or Outline(scenario)
-    return [note for find in _BEFORE for note in find(outline)]
+    return list(dict.fromkeys(note for find in _BEFORE for note in find(outline)))
 
 
 def of_run(scenario: Scenario, record: Record, outline: Outline | None = None) -> list[Note]:
     """All notes on one run: those of its scenario, and those that its record raises."""
     outline = outline or Outline(scenario)
-    return [*of_scenario(scenario, outline), *_measured(outline, record.json)]
+    foreseen = of_scenario(scenario, outline)
+    said = {(note.code, note.path) for note in foreseen}
+    return [*foreseen, *(note for note in _measured(outline, record.json) if (note.code, note.path) not in said)]
 
 
 def left_out(scenario: Scenario, record: Record, *, written: bool = False) -> list[Note]:
@@ -460,6 +462,186 @@ def _more_than_the_line(outline: Outline) -> Iterator[Note]:
             yield Note("more-than-the-line", f"stages.{name}.rate", text)
 
 
+def _conex(source: Source) -> Mapping[str, Any]:
+    """What a source's ConEx sender is; empty where it is none."""
+    found: Mapping[str, Any] = (source.tcp or {}).get("conex") or {}
+    return found
+
+
+def _no_credit(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        conex = _conex(source)
+        if not conex or conex["credit"] != "none":
+            continue
+        for name, stage in _on_path(outline, source.group):
+            waits = "delay" in stage and least_of(stage["delay"]) > 0
+            if stage["kind"] == "auditor" and stage["rule"] == "balance" and not waits:
+                text = (
+                    f"Senders of {source.group} give no credit, and stages.{name} holds what a packet meets against "
+                    "its flow a round trip before its sender can report it: honest flows are sanctioned. Set "
+                    f'conex.credit = "flight" there, or stages.{name}.delay to two round trips.'
+                )
+                yield Note("no-credit-before-auditor", f"groups.{source.group}", text)
+
+
+def _no_lag(outline: Outline) -> Iterator[Note]:
+    for name, stage in outline.tree.get("stages", {}).items():
+        waits = "delay" in stage and least_of(stage["delay"]) > 0
+        if stage["kind"] == "auditor" and stage["rule"] != "balance" and not waits:
+            text = (
+                f"The rule {stage['rule']} holds marks against a flow at once, and its sender reports them a round "
+                "trip later: honest flows are sanctioned. Set delay to two of the longest round trips."
+            )
+            yield Note("no-lag", f"stages.{name}.delay", text)
+
+
+def _refused_ecn(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        conex, tcp = _conex(source), source.tcp or {}
+        if conex and tcp.get("peer_ecn") == "off" and conex["encoding"] == "ipv4":
+            text = (
+                f"The other ends of {source.group} refuse ECN (peer_ecn), and by IPv4's codes only ECN-capable "
+                "packets can report: these connections are not ConEx, and report nothing. Leave peer_ecn out, or "
+                'set conex.encoding = "ipv6".'
+            )
+            yield Note("reports-refused", f"{outline.place_of_tcp(source)}.peer_ecn", text)
+
+
+def _credit_dropped(outline: Outline) -> Iterator[Note]:
+    for way in outline.ways.values():
+        if not way.marks() or way.queue.get("action") != "mark":
+            continue
+        groups = list(
+            dict.fromkeys(
+                source.group
+                for source in outline.crossing(way)
+                if (conex := _conex(source)) and conex["credit"] != "none" and conex["encoding"] == "ipv4"
+            )
+        )
+        if groups:
+            text = (
+                f"Credit of {listed(groups)} (FNE of re-ECN) is no ECN-capable packet to RFC 3168: this queue drops it "
+                'where it would mark another. With action = "mark-re-ecn" the queue knows it and marks it.'
+            )
+            yield Note("credit-is-dropped", f"{way.path}.queue.action", text)
+
+
+def _sees_nothing(outline: Outline) -> Iterator[Note]:
+    for name, stage in outline.tree.get("stages", {}).items():
+        kind = stage["kind"]
+        if kind not in ("auditor", "congestion-policer"):
+            continue
+        crossing = [
+            source for source in outline.sources if any(name == own for own, _ in _on_path(outline, source.group))
+        ]
+        if not crossing:
+            continue
+        if stage.get("legacy") != "police" and not any(_conex(source) for source in crossing):
+            text = f"None of those who cross this {kind} is a ConEx sender: it sees no report, and lets all pass. "
+            yield Note("no-reports", f"stages.{name}", text + "Give them tcp.conex, or leave the stage out.")
+        elif kind == "auditor" and stage["audit"] == "ecn":
+            marked = [
+                before
+                for source in crossing
+                for own, _, before in _markers_before(outline, source)
+                if own == name and before
+            ]
+            stages = [stage["kind"] for source in crossing for _, stage in _on_path(outline, source.group)]
+            if not marked and "rewriter" not in stages and "activity-aqm" not in stages:
+                text = (
+                    'It audits marks (audit = "ecn"), and no queue before it marks: it has nothing to compare. '
+                    'Set audit = "loss", or give a link before it a queue that marks.'
+                )
+                yield Note("no-marks-to-audit", f"stages.{name}.audit", text)
+
+
+def _losses_behind(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        if not _conex(source):
+            continue
+        ways = iter(source.ways)
+        auditors: list[str] = []
+        stages = outline.tree.get("stages", {})
+        for hop in outline.tree["groups"][source.group]["path"]:
+            if hop in stages:
+                if stages[hop]["kind"] == "auditor" and stages[hop]["audit"] != "ecn":
+                    auditors.append(hop)
+                continue
+            way = next(ways)
+            if auditors and way.rate and not way.is_unlimited and not way.marks():
+                text = (
+                    f"stages.{auditors[0]} audits losses, and stands before links.{way.name}, whose queue drops: it "
+                    "does not see these. Put it behind that link."
+                )
+                yield Note("losses-behind-auditor", f"groups.{source.group}.path", text)
+                break
+
+
+def _marks_behind_reporter(outline: Outline) -> Iterator[Note]:
+    for group, sources in outline.by_group.items():
+        stages = outline.tree.get("stages", {})
+        reporter = ""
+        ways = iter(sources[0].ways) if sources else iter(())
+        for hop in outline.tree["groups"][group]["path"]:
+            if hop in stages:
+                reporter = hop if stages[hop]["kind"] == "congestion-reporter" else reporter
+                continue
+            way = next(ways, None)
+            if reporter and way is not None and way.marks():
+                text = (
+                    f"stages.{reporter} counts marks before links.{way.name}, whose queue marks as well: these it "
+                    "never reports. Put it behind that link."
+                )
+                yield Note("marks-behind-reporter", f"groups.{group}.path", text)
+                break
+
+
+def _top_never(outline: Outline) -> Iterator[Note]:
+    for source in outline.sources:
+        rule = source.table.get("adaptation")
+        if source.kind != "has" or not rule or is_random(source.table["buffer"]):
+            continue
+        needs = sum(least_of(rule[name]) for name in ("reservoir", "cushion") if name in rule)
+        if "cushion" not in rule or "reservoir" not in rule:
+            needs = least_of(rule["target_buffer"]) if rule["kind"] == "bola" else 0.0
+        holds = mean_of(source.table["buffer"])
+        if needs > holds * (1 + 1e-9):
+            text = (
+                f"{rule['kind']} asks for the highest level with {time_span(needs)} in the buffer, which holds "
+                f"{time_span(holds)}: it never does. Make the buffer larger, or the rule's thresholds smaller."
+            )
+            yield Note("top-level-never", f"{source.path}.adaptation", text)
+
+
+def _on_no_path(outline: Outline) -> Iterator[Note]:
+    used = {hop.removeprefix("-") for group in outline.tree["groups"].values() for hop in group["path"]}
+    for section in ("links", "stages"):
+        for name in outline.tree.get(section, {}):
+            if outline.tree["groups"] and name not in used:
+                text = "No group's path has it: it does nothing. Write it on a path, or leave it out."
+                yield Note("on-no-path", paths.render((section, name)), text)
+
+
+def _without_sessions(outline: Outline) -> Iterator[Note]:
+    """A manager or tuner to which no session can open."""
+    for name, stage in outline.tree.get("stages", {}).items():
+        if stage["kind"] not in ("bandwidth-manager", "window-tuner"):
+            continue
+        groups = [group for group, _ in _crossing(outline, name)]
+        sources = [source for group in groups for source in outline.by_group[group] if source.tcp]
+        crossed = any(name == hop.removeprefix("-") for g in outline.tree["groups"].values() for hop in g["path"])
+        if crossed and not sources:
+            text = "All who cross this stage send datagrams, which open no connection: it will know of no session."
+            yield Note("no-session", f"stages.{name}", text)
+        elif sources and all((source.tcp or {}).get("handshake") == "none" for source in sources):
+            text = (
+                f"{listed(groups)} {'open' if len(groups) > 1 else 'opens'} connections without a handshake "
+                "(tcp.handshake), and this stage learns of sessions and of how windows are scaled from SYNs alone: "
+                "it will change nothing."
+            )
+            yield Note("no-session", f"stages.{name}", text)
+
+
 _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _no_randomness,
     _not_ecn_capable,
@@ -475,6 +657,16 @@ _BEFORE: tuple[Callable[[Outline], Iterable[Note]], ...] = (
     _starts_after_the_end,
     _tuner_against_data,
     _more_than_the_line,
+    _no_credit,
+    _no_lag,
+    _refused_ecn,
+    _credit_dropped,
+    _sees_nothing,
+    _losses_behind,
+    _marks_behind_reporter,
+    _top_never,
+    _on_no_path,
+    _without_sessions,
 )
 
 

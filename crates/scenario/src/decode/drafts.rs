@@ -5,7 +5,8 @@ use evenflow_transport::Profile;
 use evenflow_transport::exposure::{Cheat, Encoding, Reports, Unit};
 use evenflow_transport::profile::Ecn;
 
-use crate::model::{Arrivals, Group, Hop, Link, Loss, Per, Queue, Spec, Stage, Tcp, Traffic};
+use crate::copies::copies_of;
+use crate::model::{Arrivals, Component, Group, Hop, Link, Loss, Per, Queue, Spec, Stage, Tcp, Traffic};
 use crate::quantity;
 
 /// A process as far as it could be decoded.
@@ -249,4 +250,19 @@ impl GroupDraft {
     pub fn opens(&self) -> Option<&'static str> {
         self.traffic.as_ref()?.iter().find_map(TrafficDraft::opens)
     }
+}
+
+/// How many copies of a component there are; `None` where a path, a number of users or of flows is unknown.
+pub fn copies(groups: &[GroupDraft], component: Component, per: Per) -> Option<u64> {
+    if per == Per::Shared {
+        return Some(1);
+    }
+    let mut count = 0;
+    for group in groups {
+        if group.path.as_ref()?.iter().any(|hop| hop.component == component) {
+            let flows = group.flows.as_ref()?.iter().map(|(_, n)| n).sum();
+            count += copies_of(per, group.users?, flows);
+        }
+    }
+    Some(count)
 }

@@ -9,7 +9,7 @@ use evenflow_queue::htb::leaf_names;
 use evenflow_queue::{Admission, LinkFacts};
 use serde_json::Value as Json;
 
-use super::drafts::{GroupDraft, LinkDraft, Sends, StageDraft};
+use super::drafts::{self, GroupDraft, LinkDraft, Sends, StageDraft};
 use super::steps::{Versions, steps};
 use super::table::{self, Table, unknown_keys};
 use super::{as_table, by_name, fixed, mechanism_in, nothing, plain, refuse_later, single, text};
@@ -526,92 +526,97 @@ pub(super) fn check_per_flow(
     }
 }
 
-/// Stages that have a place on a path stand there. Said only where all paths are known.
+/// Stages that have a place on a path stand there, as far as paths could be read. That one is on none is said only where all could.
 pub(super) fn check_places(
     links: &[LinkDraft],
     stages: &[StageDraft],
     groups: &[GroupDraft],
     errors: &mut Errors,
 ) {
-    let Some(paths) = groups.iter().map(|g| Some((&g.name, g.path.as_ref()?))).collect::<Option<Vec<_>>>()
-    else {
-        return;
-    };
     let place = |i: usize| stages[i].mechanism.map_or(Place::Anywhere, |mechanism| mechanism.traits.place);
-    for (i, draft) in stages.iter().enumerate() {
-        let on = |path: &Vec<Hop>| path.iter().any(|hop| hop.component == Component::Stage(i));
-        if place(i) != Place::Anywhere && !groups.is_empty() && !paths.iter().any(|(_, path)| on(path)) {
-            let why = format!(
-                "is on no path, and so does nothing: write {} where packets {}",
-                quoted(&draft.name),
-                if place(i) == Place::Ingress {
-                    "enter the network, before the links that they share"
-                } else {
-                    "leave the network, behind the queues that mark them"
-                }
-            );
-            errors.push(join("stages", &draft.name), why);
-        }
+    let known = !groups.is_empty() && groups.iter().all(|group| group.path.is_some());
+    let on = |i: usize| groups.iter().flat_map(|g| g.path.iter().flatten()).any(|hop| hop.component == Component::Stage(i));
+    for (i, draft) in stages.iter().enumerate().filter(|(i, _)| known && !on(*i)) {
+        let there = match place(i) {
+            Place::Anywhere => continue,
+            Place::OnPath => "on the path of whom it is for",
+            Place::Ingress => "where packets enter the network, before the links that they share",
+            Place::Egress => "where packets leave the network, behind the queues that mark them",
+        };
+        let why = format!("is on no path, and so does nothing: write {} {there}", quoted(&draft.name));
+        errors.push(join("stages", &draft.name), why);
     }
-    for (group, path) in paths {
+    for group in groups {
+        let Some(path) = &group.path else { continue };
         for (n, hop) in path.iter().enumerate() {
             let Component::Stage(own) = hop.component else { continue };
-            if place(own) != Place::Egress {
-                continue;
-            }
-            let here = format!("{}.path[{n}]", join("groups", group));
-            let name = quoted(&stages[own].name);
-            let marks = |i: usize, hop: &Hop| {
-                let queue = links[i].queues[usize::from(hop.against)].as_ref();
-                queue.is_some_and(|queue| evenflow_queue::marks(&queue.rule.values))
-            };
-            let behind = path[n + 1..].iter().find_map(|hop| match hop.component {
-                Component::Link(i) => marks(i, hop).then(|| {
-                    format!(
-                        "before the link {}, whose queue marks packets: it would not see these marks",
-                        quoted(&links[i].name)
-                    )
-                }),
-                Component::Stage(i) => (place(i) == Place::Ingress).then(|| {
-                    format!(
-                        "before {}, a {}: what that drops would be losses that it does not see",
-                        quoted(&stages[i].name),
-                        stages[i].mechanism.map_or("stage", |mechanism| mechanism.kind)
-                    )
-                }),
-            });
-            let kind = stages[own].kind();
-            if let Some(why) = behind {
-                errors.push(&here, format!("{name}, the {kind}, stands {why}; put it behind"));
-            }
-            if !evenflow_stage::dropper::is_named(&stages[own].values) {
-                continue;
-            }
-            // A link that marks and loses cannot have the dropper between the two.
-            let between = path[..n].iter().rev().map_while(|hop| match hop.component {
-                Component::Link(i) if marks(i, hop) => None,
-                Component::Link(i) => Some(Some((i, usize::from(hop.against)))),
-                Component::Stage(_) => Some(None),
-            });
-            let loses = |(i, way): &(usize, usize)| {
-                links[*i].loss.as_ref().is_some_and(|loss| loss.ways.contains(way))
-            };
-            if let Some((i, _)) = between.flatten().find(loses) {
-                let why = format!(
-                    "{name}, the {kind}, stands behind the link {}, which loses packets: what they declared would be missing, and senders \
-                     declare these losses too; put it before",
-                    quoted(&links[i].name)
-                );
-                errors.push(here, why);
+            let here = format!("{}.path[{n}]", join("groups", &group.name));
+            if place(own) == Place::Egress {
+                check_egress(links, stages, own, (path, n), &here, errors);
             }
         }
+    }
+}
+
+/// A stage that stands where packets leave: nothing behind it marks or polices, and what re-ECN declares for losses gets to it.
+fn check_egress(
+    links: &[LinkDraft],
+    stages: &[StageDraft],
+    own: usize,
+    (path, n): (&[Hop], usize),
+    here: &str,
+    errors: &mut Errors,
+) {
+    let (name, kind) = (quoted(&stages[own].name), stages[own].kind());
+    let marks = |i: usize, hop: &Hop| links[i].marks[usize::from(hop.against)] == Some(true);
+    let mut said = Vec::new();
+    for hop in &path[n + 1..] {
+        let why = match hop.component {
+            Component::Link(i) if marks(i, hop) => format!(
+                "the link {}, whose queue marks packets: it would not see these marks",
+                quoted(&links[i].name)
+            ),
+            Component::Stage(i)
+                if stages[i].mechanism.is_some_and(|other| other.traits.place == Place::Ingress) =>
+            {
+                format!(
+                    "{}, a {}: what that drops would be losses that it does not see",
+                    quoted(&stages[i].name),
+                    stages[i].kind()
+                )
+            }
+            _ => continue,
+        };
+        if !said.contains(&why) {
+            errors.push(here, format!("{name}, the {kind}, stands before {why}; put it behind"));
+            said.push(why);
+        }
+    }
+    if !evenflow_stage::dropper::is_named(&stages[own].values) {
+        return;
+    }
+    // A link that marks and loses cannot have the dropper between the two.
+    let between = path[..n].iter().rev().map_while(|hop| match hop.component {
+        Component::Link(i) if marks(i, hop) => None,
+        Component::Link(i) => Some(Some((i, usize::from(hop.against)))),
+        Component::Stage(_) => Some(None),
+    });
+    let loses =
+        |(i, way): &(usize, usize)| links[*i].loss.as_ref().is_some_and(|loss| loss.ways.contains(way));
+    if let Some((i, _)) = between.flatten().find(loses) {
+        let why = format!(
+            "{name}, the {kind}, stands behind the link {}, which loses packets: what they declared would be missing, and senders \
+             declare these losses too; put it before",
+            quoted(&links[i].name)
+        );
+        errors.push(here, why);
     }
 }
 
 /// Who is in a tunnel comes out of it by its own end, on every path and in both directions. Said only where all paths, the kinds of all
 /// stages and all ends of tunnels are known, and after peers were tied.
 pub(super) fn check_tunnels(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
-    check_teids(stages, errors);
+    check_teids(stages, groups, errors);
     let Some(paths) = groups.iter().map(|g| Some((g, g.path.as_ref()?))).collect::<Option<Vec<_>>>() else {
         return;
     };
@@ -709,16 +714,43 @@ fn tunnelled(
     }
 }
 
-/// No two tunnels have one number.
-fn check_teids(stages: &[StageDraft], errors: &mut Errors) {
-    let mut first: BTreeMap<u64, &str> = BTreeMap::new();
-    for draft in stages {
-        let Some(Value::Number(teid)) = draft.values.get("teid") else { continue };
-        if let Some(other) = first.insert(*teid as u64, &draft.name) {
-            let why =
-                format!("{teid} is the number of {} too; no two tunnels have one number", quoted(other));
-            errors.push(join(&join("stages", &draft.name), "teid"), why);
+/// No two tunnels have one number: those of a stage's copies follow its `teid`, and without it the number is the copy's among all copies
+/// of all stages, from 1 on.
+fn check_teids(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors) {
+    let mut before = Some(0);
+    let mut taken: Vec<(u64, u64, &StageDraft, bool)> = Vec::new();
+    for (i, draft) in stages.iter().enumerate() {
+        let copies = draft.per.and_then(|per| drafts::copies(groups, Component::Stage(i), per));
+        let given = match draft.values.get("teid") {
+            Some(Value::Number(teid)) => Some(*teid as u64),
+            _ => None,
+        };
+        let itself = before.filter(|_| !draft.unread.contains(&"teid")).map(|before| before + 1);
+        before = before.zip(copies).map(|(before, copies)| before + copies);
+        let (true, Some(first)) = (draft.kind() == "tunnel-ingress", given.or(itself)) else { continue };
+        let last = first + copies.unwrap_or(1).max(1) - 1;
+        let at = |draft: &StageDraft| join(&join("stages", &draft.name), "teid");
+        let numbers = |first: u64, last: u64, given: bool| match (given, first == last) {
+            (true, true) => String::new(),
+            (true, false) => format!(", whose copies have {first} to {last}"),
+            (false, _) => ", which numbers itself".to_owned(),
+        };
+        if last > u64::from(u32::MAX) {
+            errors.push(at(draft), format!("its copies would have {first} to {last}, and {} is the last", u32::MAX));
         }
+        let clash = taken.iter().find(|(from, to, _, wrote)| *from <= last && first <= *to && (given.is_some() || *wrote));
+        if let Some((from, to, other, wrote)) = clash {
+            // Said where a number is written.
+            let (own, other, rest) = match given {
+                Some(_) => (draft, other, numbers(*from, *to, *wrote)),
+                None => (*other, &draft, numbers(first, last, false)),
+            };
+            let number = first.max(*from);
+            let why =
+                format!("{number} is the number of {} too{rest}; no two tunnels have one number", quoted(&other.name));
+            errors.push(at(own), why);
+        }
+        taken.push((first, last, draft, given.is_some()));
     }
 }
 
@@ -1197,6 +1229,13 @@ fn controlled(
             return Err(format!(
                 "the scheduler of {} has steps, each of which sets its classes as they stand there and takes back what this stage gave; \
                  leave one of the two out",
+                quoted(name)
+            ));
+        }
+        if stages[i].says("session", "flow") == Some(true) && per == Some(SchedulerPer::User) {
+            return Err(format!(
+                "each connection is a session, and {} has a class for each user, which they would take from each other; give its \
+                 scheduler per = \"flow\", or write session = \"user\"",
                 quoted(name)
             ));
         }

@@ -8,11 +8,10 @@ use evenflow_base::schema::{Observable, Range, Type};
 use evenflow_transport::observables::{OBSERVABLES, is_probed};
 use serde_json::Value as Json;
 
-use super::drafts::{GroupDraft, LinkDraft, StageDraft};
+use super::drafts::{GroupDraft, LinkDraft, StageDraft, copies};
 use super::table::{Table, unknown_keys};
 use super::{as_table, list, single, text};
 
-use crate::copies::copies_of;
 use crate::errors::{Errors, join, quoted, shown, suggestion};
 use crate::model::{
     Component, Copies, EventKind, Every, Histogram, Hop, Link, Node, Per, Record, SchedulerPer, Series, Spec,
@@ -661,18 +660,7 @@ impl Network<'_> {
         if per == Per::Shared {
             return Some(1);
         }
-        *self.counts.borrow_mut().entry((component, per)).or_insert_with(|| self.counted(component, per))
-    }
-
-    fn counted(&self, component: Component, per: Per) -> Option<u64> {
-        let mut count = 0;
-        for group in self.groups {
-            if group.path.as_ref()?.iter().any(|hop| hop.component == component) {
-                let flows = group.flows.as_ref()?.iter().map(|(_, n)| n).sum();
-                count += copies_of(per, group.users?, flows);
-            }
-        }
-        Some(count)
+        *self.counts.borrow_mut().entry((component, per)).or_insert_with(|| copies(self.groups, component, per))
     }
 
     /// How many series a target makes.

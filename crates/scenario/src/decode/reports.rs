@@ -117,6 +117,7 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
                         here(n),
                         format!("{own} counts what its peer has let in; put {} before it", quoted(peer)),
                     );
+                    unnumbered(stages, open.last().copied(), &own, said, errors);
                     continue;
                 };
                 if *tunnel != open.last().copied() {
@@ -125,17 +126,7 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
                         format!("{own} and its peer are not in the same tunnel, and would not mean the same packets by a number"),
                     );
                 }
-                if let Some(ingress) = tunnel.filter(|ingress| numbered(&stages[*ingress]) == Some(false)) {
-                    let at = join(&join("stages", &stages[ingress].name), "overhead");
-                    if !said.contains(&at) {
-                        let why = format!(
-                            "has no sequence numbers, and {own} could tell nothing of what is lost, nor whose a mark is; nearest: \
-                             \"gtp-u-sequence\""
-                        );
-                        errors.push(&at, why);
-                        said.push(at);
-                    }
-                }
+                unnumbered(stages, *tunnel, &own, said, errors);
             }
             _ if by_report(draft) && !controllers.iter().any(|(_, tunnel)| tunnel.is_some()) => {
                 errors.push(
@@ -160,6 +151,26 @@ fn on_path(stages: &[StageDraft], group: &GroupDraft, said: &mut Vec<String>, er
                 said.push(at);
             }
         }
+    }
+}
+
+/// A tunnel without sequence numbers whose packets a reporter counts.
+fn unnumbered(
+    stages: &[StageDraft],
+    tunnel: Option<usize>,
+    own: &str,
+    said: &mut Vec<String>,
+    errors: &mut Errors,
+) {
+    let Some(ingress) = tunnel.filter(|ingress| numbered(&stages[*ingress]) == Some(false)) else { return };
+    let at = join(&join("stages", &stages[ingress].name), "overhead");
+    if !said.contains(&at) {
+        let why = format!(
+            "has no sequence numbers, and {own} could tell nothing of what is lost, nor whose a mark is; nearest: \
+             \"gtp-u-sequence\""
+        );
+        errors.push(&at, why);
+        said.push(at);
     }
 }
 

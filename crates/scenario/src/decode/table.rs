@@ -82,6 +82,8 @@ pub(crate) fn required(ty: Type) -> String {
 const OTHER_NAMES: &[(&str, &str, &str)] = &[
     ("connection", "keep_alive", "true, or false for a new connection for each request"),
     ("persistent", "keep_alive", "true, or false for a new connection for each request"),
+    ("sigma", "aggressiveness", "at least 0"),
+    ("think", "service", "the time that a server takes to answer"),
 ];
 
 /// Adds an error for each key that is not in `valid`.
