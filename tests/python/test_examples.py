@@ -294,6 +294,19 @@ def false_alarms(out: str, _: Path) -> None:
     assert out in (ROOT / "docs" / "conex.md").read_text(encoding="utf-8")
 
 
+def false_alarms_by_path(out: str, _: Path) -> None:
+    rows = out.splitlines()[1:]
+    assert len(rows) == 2 * 2 * 4
+    for row in rows:
+        accused = [int(count) for count in re.findall(r"(\d+) of \d+", row)]
+        assert len(accused) == 4
+        if row.startswith("losses") or "no credit" not in row:
+            assert max(accused) == 0, row
+        else:
+            assert accused[:2] == [0, 0] < accused[2:], row  # a report is a round trip late, and marks are many
+    assert out in (ROOT / "docs" / "conex.md").read_text(encoding="utf-8")
+
+
 def lte_cell(out: str, _: Path) -> None:
     got = {name: numbers(line_of(out, name).removeprefix(name)) for name in ("none", "by TCP's rate", "by volume")}
     assert got["none"][0] < 0.2 * got["none"][1]
@@ -328,6 +341,7 @@ CHECKS: dict[str, Callable[[str, Path], None]] = {
         ping_under_load,
         catching_a_cheat,
         false_alarms,
+        false_alarms_by_path,
         lte_cell,
     )
 }
