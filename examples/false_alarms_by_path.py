@@ -8,6 +8,7 @@ import evenflow as ef
 STACKS = {"rfc": "newreno", "linux": "cubic", "ns2-linux": "cubic"}
 CREDITS = ("flight", "window", "half-in-slow-start", "none")
 TRIPS, RATES, WINDOWS = (10, 30, 100, 300), (0.0001, 0.001, 0.01, 0.03), (2, 10)
+COUNTS = ("stages.audit.sanctioned_flows", "stages.audit.seen_flows")
 AUDIT = {"kind": "auditor", "action": "class", "class": "be"}
 FLOWS = {"users": 80, "traffic": {"kind": "upload", "size": "300 kB", "start": {"uniform": ["0 s", "1 s"]}}}
 
@@ -27,7 +28,7 @@ for what, credits, trip in product(("marks", "losses"), (CREDITS[:3], CREDITS[3:
     cells = []
     for rate in RATES:
         runs = [run for credit in credits for run in table.where(what=what, credit=credit, trip=trip, rate=rate)]
-        accused, seen = (sum(run.metric(f"stages.audit.{of}_flows") or 0 for run in runs) for of in ("sanctioned", "seen"))
+        accused, seen = (sum(run.metric(name) or 0 for run in runs) for name in COUNTS)
         cells.append(f"{accused:.0f} of {seen:.0f}")
     given = "credit" if len(credits) > 1 else "no credit"
     print(f"{what:9} {given:11} {trip:6} ms ", *(f"{cell:>11}" for cell in cells))
