@@ -25,7 +25,7 @@ def others(table: ef.Table, cheat: str, audit: str) -> ef.stats.Interval:
 
 def main() -> None:
     table = ef.study(FILE)
-    audits, cheats = table.label_values("audit"), [str(cheat) for cheat in table.label_values("cheat")]
+    audits, cheats = ([str(value) for value in table.label_values(name)] for name in ("audit", "cheat"))
     lasting, short = ([cheat for cheat in cheats if cheat.endswith(SHORT) == so] for so in (False, True))
     titles = ("goodput / honest twin", "goodput - honest twin (Mbit/s)", "others / nobody cheats")
     for title, rows in zip(titles, (lasting, short, cheats), strict=True):

@@ -82,8 +82,8 @@ ONCE, RENEWED = "window", "flight"
 """Credit: a window once, or as much as is in flight, renewed."""
 CHEAT_RATE = 45.0
 ADVISED = "advised"
-"""Label of what docs/conex.md advises an operator, all together: an audit of marks and losses, one account for all flows
-that have declared nothing yet, and a policer that charges credit."""
+"""Label of what docs/conex.md advises, all together: an audit of marks and losses, one account for all flows that have
+declared nothing yet, and a policer that charges credit."""
 
 
 def x02(o: Options, scale: Scale) -> list[Point]:
