@@ -98,12 +98,14 @@ class Policer:
         depth: d, packets.
         harshness: "soft", "mild" or "strict" (Fig. 6).
         unit: "packets" or "bytes".
+        credit: whether credit costs a token as a report does: "free" or "charged". The paper's senders give none.
     """
 
     rate: float
     depth: float = float(WINDOW_PACKETS)
     harshness: str = MILD
     unit: str = "packets"
+    credit: str = "free"
 
     def table(self, o: Options) -> dict[str, Any]:
         """The stage."""
@@ -121,6 +123,7 @@ class Policer:
             "charge": o.charge,
             "floor": o.floor if o.charge == "arrival" else "none",
             "level": 1.0 if o.level == "full" else 0.0,
+            **({} if self.credit == "free" else {"credit": self.credit}),
         }
 
 
@@ -334,7 +337,9 @@ def two_sizes(o: Options, policer: Policer) -> Scenario:
     return _scenario(o, s, groups, duration_s=DURATION_S, title="Large and small packets")
 
 
-def cheating(o: Options, policer: Policer, declared: float, audit: str | None, credit: str = "window") -> Scenario:
+def cheating(
+    o: Options, policer: Policer, declared: float, audit: str | None, credit: str = "window", strangers: str = "own"
+) -> Scenario:
     """Section IV with a heavy user who declares a share of his congestion, and an auditor at the egress or none.
 
     Args:
@@ -342,6 +347,7 @@ def cheating(o: Options, policer: Policer, declared: float, audit: str | None, c
         audit: "loss", "ecn" or "both"; None: no auditor.
         credit: what everybody sends where there is an auditor: "window" once, or "flight", as much as is in flight
             (RFC 7786 section 4.2), renewed as it is used up.
+        strangers: whether flows that have declared nothing yet have their "own" accounts, or one "together".
     """
     s = Setting(policer)
     given = {} if audit is None else {"credit": credit}
@@ -358,7 +364,8 @@ def cheating(o: Options, policer: Policer, declared: float, audit: str | None, c
             (LIGHT, LIGHT_USERS, 1, 1.0),
         )
     }
-    auditor = None if audit is None else {"kind": "auditor", "per": "group", "audit": audit}
+    together = {} if strangers == "own" else {"strangers": strangers}
+    auditor = None if audit is None else {"kind": "auditor", "per": "group", "audit": audit, **together}
     return _scenario(o, s, groups, auditor=auditor, duration_s=DURATION_S, title="A heavy user who declares less")
 
 

@@ -118,7 +118,7 @@ def x01(table: Table) -> Figure:
     return figure
 
 
-AUDITED = {"loss": "losses", "ecn": "marks", "both": "both"}
+AUDITED = {"loss": "audit of losses", "ecn": "audit of marks", "both": "audit of both", "advised": "as advised"}
 
 
 def x02(table: Table) -> Figure:
@@ -128,7 +128,7 @@ def x02(table: Table) -> Figure:
     cases = dict.fromkeys((str(labels["audit"]), str(labels["credit"])) for labels, _ in lab.points())
     for index, (audit, credit) in enumerate(cases):
         grid, values = lab.curve("declared", measures.gain, audit=audit, credit=credit)
-        words = "no audit" if audit == net.NONE else f"audit of {AUDITED[audit]}"
+        words = AUDITED.get(audit, "no audit")
         if credit == "flight":
             words += ", credit renewed"
         plots.band(a, curve_of(grid, values, net.LEVEL), label=words, index=index)

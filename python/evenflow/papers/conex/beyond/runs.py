@@ -10,7 +10,7 @@ from itertools import product
 from evenflow.claims import Scale
 from evenflow.lab import Measure, at
 from evenflow.paper import Experiment
-from evenflow.study import Point
+from evenflow.study import Labels, Point
 
 from .. import measures
 from .. import network as net
@@ -76,22 +76,29 @@ def x01(o: Options, scale: Scale) -> list[Point]:
 
 DECLARED = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of his congestion that a user declares."""
-AUDITS = ("loss", "ecn", "both")
+BOTH = "both"
+AUDITS = ("loss", "ecn", BOTH)
 ONCE, RENEWED = "window", "flight"
 """Credit: a window once, or as much as is in flight, renewed."""
 CHEAT_RATE = 45.0
+ADVISED = "advised"
+"""Label of what docs/conex.md advises, all together: an audit of marks and losses, one account for all flows that have
+declared nothing yet, and a policer that charges credit."""
 
 
 def x02(o: Options, scale: Scale) -> list[Point]:
-    """A heavy user who declares a share of his congestion: no auditor, each audit, and with renewed credit."""
-    cases = [(None, ONCE), *((audit, ONCE) for audit in AUDITS), (AUDITS[-1], RENEWED)]
-    return [
-        Point(
-            {"audit": audit or net.NONE, "credit": net.NONE if audit is None else credit, "declared": declared},
-            net.cheating(o, net.Policer(CHEAT_RATE), declared, audit, credit),
-        )
-        for (audit, credit), declared in product(cases, DECLARED)
-    ]
+    """A heavy user who declares a share of his congestion: no auditor, each audit, renewed credit, what is advised."""
+    usual, charging = net.Policer(CHEAT_RATE), net.Policer(CHEAT_RATE, credit="charged")
+    points = []
+    cases = [(None, ONCE), *((audit, ONCE) for audit in AUDITS), (BOTH, RENEWED)]
+    for (audit, credit), declared in product(cases, DECLARED):
+        given = net.NONE if audit is None else credit
+        labels: Labels = {"audit": audit or net.NONE, "credit": given, "declared": declared}
+        points.append(Point(labels, net.cheating(o, usual, declared, audit, credit)))
+    for credit, declared in product((ONCE, RENEWED), DECLARED):
+        scenario = net.cheating(o, charging, declared, BOTH, credit, strangers="together")
+        points.append(Point({"audit": ADVISED, "credit": credit, "declared": declared}, scenario))
+    return points
 
 
 CHEATING: Mapping[str, Measure] = {
@@ -151,8 +158,9 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             f"{NETWORK} FullConEx, mild policer, r = {CHEAT_RATE:g}; one heavy user declares a share of his "
             "congestion. (a) His throughput over that of an honest heavy user, without an auditor and with audits of "
             "losses, of marks, of both, where everybody gives credit of a window once; and of both where credit is "
-            "renewed, as much as is in flight. Share of the packets that the auditor drops, (b) of the cheat's, (c) "
-            f"of the honest heavy users'. {BAND}",
+            "renewed, as much as is in flight. Both again as advised: one account for all flows that have declared "
+            "nothing yet, and a policer that charges credit. Share of the packets that the auditor drops, (b) of the "
+            f"cheat's, (c) of the honest heavy users'. {BAND}",
             CHEATING,
             net.FEW_SEEDS,
         ),
