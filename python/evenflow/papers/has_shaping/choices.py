@@ -1,8 +1,7 @@
 """What the paper leaves open: as named options, each with its values, the default and why; and all of it in words.
 
 An option is chosen with `evenflow reproduce has-shaping --option NAME=VALUE`. `netem`, `cache`, `playing` and `htb`
-were
-settled on the calibration's runs alone (`calibration`), before any other run was looked at.
+were settled on the calibration's runs alone (`calibration`), before any other run was looked at.
 """
 
 from __future__ import annotations
