@@ -216,4 +216,6 @@ class Paper:
         for experiment in self.experiments:
             if plain(name)[:-1] == plain(experiment.id) and plain(name)[-1] in "abcd":
                 return experiment
-        raise unknown(f"experiment of {self.key}", name, [e.id for e in self.experiments])
+        # compared without the key, which all of them share: it would hide how near they are
+        there = [e.id.removeprefix(f"{self.key}-") for e in self.experiments]
+        raise unknown(f"experiment of {self.key}", name, there, typed=plain(name), most=len(there))
