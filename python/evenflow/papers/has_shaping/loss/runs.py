@@ -8,7 +8,7 @@ from evenflow.paper import Experiment
 
 from .. import network as net
 from ..choices import Options
-from ..grids import BAND, lone
+from ..grids import HOLLOW, lone
 from ..measures import METRICS, QUALITY
 from ..transitions import figures
 
@@ -22,6 +22,8 @@ SETTING = (
     "those that it sends. CUBIC and Illinois, HTBM and RWTM."
 )
 
+WIDER = "Half of the data lost is the wider reading, and hollow where that fails."
+
 
 def experiments(o: Options) -> tuple[Experiment, ...]:
     """This topic's experiments."""
@@ -32,7 +34,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             partial(lone, o),
             net.SEEDS,
             partial(figures.table, o, names, SERIES),
-            f"{SETTING} {', '.join(names)}. {BAND}",
+            f"{SETTING} {', '.join(names)}. {HOLLOW} {WIDER}",
             partial(figures.rows, o, names, SERIES),
         )
         for number, names, what in ((7, QUALITY, "quality"), (8, METRICS[3:], "congestion and off periods"))
