@@ -297,6 +297,11 @@ def chunk(o: Options, control: str, method: str) -> Scenario:
     return scenario(o, WL, control, method, deviation_ms=0.0, record={"series": looks})
 
 
+def followed(made: Scenario, until_s: float) -> Scenario:
+    """The same run up to an instant, with every packet of client 1 in a trace; nothing else in it changes."""
+    return made.with_settings({"duration": quantity(until_s, "s"), "record.trace": [f"groups.{CLIENT_1}.users[0]"]})
+
+
 def _home(
     o: Options,
     method: str,
