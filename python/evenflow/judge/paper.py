@@ -94,6 +94,8 @@ class Option:
         why: why the default is the default.
         paper_scale: experiments ("fig03") over which its sensitivity is examined at the paper's scale, whatever the
             scale of the rest: where few runs cannot tell what the choice decides.
+        over: experiments over which its sensitivity is examined where not all of them are to be run again for it;
+            empty: all.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Option:
     subject: str
     why: str
     paper_scale: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
 
     @property
     def default(self) -> str:
