@@ -131,6 +131,14 @@ OPTIONS: tuple[Option, ...] = (
         over=WIDE,
     ),
     Option(
+        "rounding",
+        ("none", "floor", "nearest", "ceil"),
+        "To how many whole segments the window told is rounded, or to none",
+        "The window is rate times round trip (section 2.2); rounding is not mentioned. A sender of whole segments "
+        "leaves the rest unused.",
+        over=WIDE,
+    ),
+    Option(
         "queue",
         ("67", "66", "69"),
         "Length of SFQ, packets",
@@ -192,6 +200,7 @@ class Options(Choices):
     rate: str = "raw"
     tuner: str = "request"
     acks: str = "acks"
+    rounding: str = "none"
     queue: str = "67"
     shaper: str = "line"
     ceil: str = "rate"
@@ -219,8 +228,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
         paper_says="“Netem delay”, in the gateway's interface, normal, mean a, deviation 0.07 a (section 3.3).",
         we_do="See the option netem; each packet's delay is drawn for itself, cut at four deviations and at zero.",
         alternatives=(
-            "The other interface, half on each; a FIFO inside, which keeps the order (option netem); one round trip for "
-            "the whole run (option deviation)."
+            "The other interface, half on each; a FIFO inside, which keeps the order (option netem); one round trip "
+            "for the whole run (option deviation)."
         ),
         sensitivity=varied_by("netem", "deviation", "cache"),
     ),
@@ -282,8 +291,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "one limit. The window is lowered in every ACK of the client, requests included, in units of the "
             "window scale."
         ),
-        alternatives="Options ceil, htb, queue, tuner and acks.",
-        sensitivity=varied_by("ceil", "htb", "queue", "tuner", "acks"),
+        alternatives="Options ceil, htb, queue, tuner, acks and rounding.",
+        sensitivity=varied_by("ceil", "htb", "queue", "tuner", "acks", "rounding"),
     ),
     Deviation(
         id="rate",

@@ -200,7 +200,8 @@ def stages(o: Options, method: str) -> dict[str, Any]:
         ceil = {"ceil": quantity(LINE_MBPS, "Mbit/s")} if o.ceil == "line" else {}
         return {MANAGER: {"kind": "bandwidth-manager", "controls": LINK, **knows, **change, **ceil}}
     if method == RWTM:
-        return {TUNER: {"kind": "window-tuner", "round_trip": o.tuner, "rewrites": o.acks, **knows}}
+        rounded = {} if o.rounding == "none" else {"rounding": o.rounding}
+        return {TUNER: {"kind": "window-tuner", "round_trip": o.tuner, "rewrites": o.acks, **knows, **rounded}}
     return {}
 
 
