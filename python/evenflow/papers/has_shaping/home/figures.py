@@ -70,7 +70,7 @@ def table(o: Options, client: int, names: tuple[str, ...], found: Table) -> Figu
             for method in net.METHODS
         }
         cells(ax, name, net.CONTROLS, series, printed, outside, title=title)
-    legend_below(figure, axes[0], 4)
+    legend_below(figure, axes[0], 6)
     return figure
 
 

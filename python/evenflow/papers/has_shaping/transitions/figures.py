@@ -74,5 +74,5 @@ def table(o: Options, names: Sequence[str], series: Series, found: Table) -> Fig
             for words, labels in series.items()
         }
         cells(ax, name, PLACES, values, printed, outside, title=title)
-    legend_below(figure, axes[0], 4)
+    legend_below(figure, axes[0], 6)
     return figure
