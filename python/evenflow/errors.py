@@ -73,11 +73,16 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return by_plain[close[0]] if close else None
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
-    """An error for a name that does not exist: the nearest one if there is one, else what there is."""
+def unknown(what: str, name: str, known: Iterable[str], *, typed: str | None = None, most: int = 12) -> UsageError:
+    """An error for a name that does not exist: the nearest one if there is one, else what there is.
+
+    Args:
+        typed: what is compared with the known names, if it is not the name as it was typed.
+        most: so many names are listed.
+    """
     known = list(known)
-    guess = nearest(name, known)
+    guess = nearest(name if typed is None else typed, known)
     if guess is not None:
         return UsageError(f"There is no {what} “{name}”. Did you mean “{guess}”?")
-    listed = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+    listed = ", ".join(known[:most]) + (", …" if len(known) > most else "")
     return UsageError(f"There is no {what} “{name}”. Known: {listed or 'none'}.")

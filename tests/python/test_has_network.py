@@ -12,6 +12,7 @@ from evenflow.papers.has_shaping import PAPER
 from evenflow.papers.has_shaping import measures as reading
 from evenflow.papers.has_shaping import network as net
 from evenflow.papers.has_shaping import published as printed
+from evenflow.papers.has_shaping.beyond.runs import life_of
 from evenflow.papers.has_shaping.calibration import runs as calibration
 from evenflow.papers.has_shaping.choices import OPTIONS, Options
 from evenflow.papers.has_shaping.windows import measures as windows
@@ -99,6 +100,22 @@ def test_a_buffer_that_is_watched_meanwhile_fills_later() -> None:
     at, level = _levels(_lone("P1", net.HTBM))[-1]
     assert level == 4
     assert at == pytest.approx(7.62, abs=0.05)
+
+
+def test_what_is_followed_of_a_chunk_is_of_the_same_run() -> None:
+    """Requests a round trip before they come, a chunk of 1,064,300 B acknowledged as a whole, 42 segments told."""
+    made = net.chunk(USUAL, net.ILLINOIS, net.RWTM).set("duration", "46 s")
+    whole, again = run(made, seed=1), run(net.followed(made, 40.0), seed=1)
+    for name in whole.series_names:
+        (times, values), (others, same) = whole.arrays(name), again.arrays(name)
+        assert np.array_equal(values[times < 39.99], same[others < 39.99], equal_nan=True), name
+    seen = life_of(again, 36.0)
+    assert seen.heard[-1] - seen.asked[-1] == pytest.approx(0.1, abs=0.001)
+    for _, values in (seen.received, seen.acknowledged):
+        assert values.max() == 2 * 4_256_000 / 8 + net.HEADER_BYTES
+        assert values.min() > 0
+    assert np.unique(np.round(seen.told[1])).tolist() == [42.0]
+    assert life_of(run(net.followed(net.chunk(USUAL, net.ILLINOIS, net.HTBM), 9.0), seed=1), 8.0).told[0].size == 0
 
 
 def test_a_chunk_of_level_4_takes_at_least_its_bytes_at_the_shaped_rate() -> None:

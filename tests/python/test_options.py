@@ -122,6 +122,18 @@ class TestCommand:
         assert (rows["delay"]["scale"], rows["least"]["scale"]) == ("quick", "paper")
         assert [(c["id"], c["before"], c["after"]) for c in rows["least"]["changes"]] == [("open-c1", "holds", "fails")]
 
+    def test_an_option_may_name_the_experiments_it_is_examined_over(
+        self, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other = replace(PAPER, options=(replace(OPTIONS[0], over=("two",)), OPTIONS[1]))
+        monkeypatch.setattr(sys.modules["evenflow.papers.open"], "PAPER", other)
+        rows = {
+            r["option"]: r for r in json.loads(cli("reproduce", "open", "--sensitivity", "--json").out)["sensitivity"]
+        }
+        assert (rows["delay"]["over"], rows["delay"]["judged"], rows["delay"]["experiments"]) == (["two"], 1, [])
+        assert "over" not in rows["least"]
+        assert rows["least"]["judged"] == 2
+
     def test_sensitivity_of_another_choice_starts_from_that_choice(self, cli: Cli) -> None:
         document = json.loads(cli("reproduce", "open", "--option", "delay=50", "--sensitivity", "--json").out)
         rows = {row["option"]: (row["value"], row["instead_of"]) for row in document["sensitivity"]}

@@ -156,6 +156,24 @@ def test_the_measures_of_a_lone_client() -> None:
     assert nobody.instability == found.instability
 
 
+def test_instability_and_infidelity_as_models() -> None:
+    """They are the measures of `adaptive` with what the manager gives as the best level."""
+    ladder = [f"{bps:g} bit/s" for bps in LEVELS]
+    manager = {"kind": "window-tuner", "policy": "levels", "rate": "8 Mbit/s", "ladder": ladder, "margin": 1.1}
+    scenario = ef.Scenario(HOME).with_settings(
+        {"stages": {"tuner": manager}, "groups.v.path": ["tuner", "path"], "groups.v.users": 2}
+    )
+    record = scenario.run(1)
+    for user in range(2):
+        found = ef.qoe.adaptive(record, "v", user, optimal="manager")
+        assert ef.qoe.of(record, "v", "ben-ameur-2016-is")[user] == found.instability
+        assert ef.qoe.of(record, "v", "ben-ameur-2016-if")[user] == found.infidelity
+    alone = ef.Scenario(HOME).run(1)
+    assert ef.qoe.of(alone, "v", "ben-ameur-2016-is")[0] == ef.qoe.adaptive(alone, "v").instability
+    with pytest.raises(UsageError, match="no stages of policy “levels”"):
+        ef.qoe.of(alone, "v", "ben-ameur-2016-if")
+
+
 def test_what_has_no_measures(evening: ef.Record) -> None:
     with pytest.raises(UsageError, match="no levels"):
         ef.qoe.adaptive(evening, "light")
@@ -210,6 +228,8 @@ def test_what_has_no_opinion(evening: ef.Record) -> None:
         ef.qoe.of(evening, "light", "mok-2012")
     with pytest.raises(UsageError, match="adaptive"):
         ef.qoe.of(evening, "light", "yin-2015")
+    with pytest.raises(UsageError, match="adaptive"):
+        ef.qoe.of(evening, "light", "ben-ameur-2016-is")
     late = ef.load(ROOT / "examples" / "scenarios" / "video-evening.toml").with_settings(
         {"duration": "2 s", "groups.light.traffic.start": "1.9 s", "groups.heavy.traffic.start": "0 s"}
     )

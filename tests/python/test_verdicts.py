@@ -100,6 +100,16 @@ def test_what_lies_clearly_outside_is_named_before_what_is_close() -> None:
         assert not found.by_mean
 
 
+def test_every_failing_comparison_is_named_and_of_many_the_first_three() -> None:
+    inside = Check("inside", spread(9), lo=0)
+    failing = [Check(f"cell {n}", spread(-9 - n), lo=0) for n in range(7)]
+    found = judge([inside, *failing[:6]], scale="paper", paper_runs=10)
+    assert f"6 of 7 comparisons outside what is accepted ({'; '.join(c.label for c in failing[:6])})" in found.why
+    assert "their intervals lie outside" in found.why
+    found = judge([inside, *failing], scale="paper", paper_runs=10)
+    assert "(cell 0; cell 1; cell 2; and 4 more)" in found.why
+
+
 # --- Bistable points ------------------------------------------------------------------------------------------------
 
 TORN = [0.64, 0.65, 0.63, 0.64, 0.66, 1.55, 1.56, 1.57, 1.56, 1.55]

@@ -407,22 +407,33 @@ def _distinct(parts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [("", parts[0][1])] if len({text for _, text in parts}) == 1 else list(parts)
 
 
+def _named(outcomes: Sequence[Outcome], most: int = 6, shown: int = 3) -> str:
+    """Labels in brackets: all of up to six, else the first three and how many more; empty without any."""
+    labels = [o.check.label for o in outcomes if o.check.label]
+    if len(labels) > most:
+        labels = [*labels[:shown], f"and {len(labels) - shown} more"]
+    return f" ({'; '.join(labels)})" if labels else ""
+
+
 def _why(order: Sequence[Outcome], at: Circumstances, m: int, verdict: Verdict, runs: int | None, by_mean: bool) -> str:
     first = order[0]
-    where = f" ({first.check.label})" if first.check.label else ""
+    where = _named([first])
     if verdict is Verdict.HOLDS:
         close = sum(o.close for o in order)
         return f"Decided by the means: {_of(close, len(order), 'interval')} across the edge." if by_mean else ""
     if verdict is Verdict.FAILS:
         if by_mean:
             return f"The comparison outside what is accepted{where}: by the mean, its interval straddles the edge."
-        out = sum(o.verdict is Verdict.FAILS for o in order)
+        outside = [o for o in order if o.verdict is Verdict.FAILS]
         level = f" at the confidence {100 * (1 - (1 - at.level) / m):.4g} %" if m > 1 else ""
-        of = f"{out} of {len(order)} comparisons" if len(order) > 1 else "The comparison"
-        return f"{of} outside what is accepted{where}: its interval lies outside{level}."
+        of = f"{len(outside)} of {len(order)} comparisons" if len(order) > 1 else "The comparison"
+        lie = "their intervals lie" if len(outside) > 1 else "its interval lies"
+        return f"{of} outside what is accepted{_named(outside)}: {lie} outside{level}."
     if all(o.open for o in order if o.verdict is Verdict.UNDECIDED):
-        return f"{first.open[0].upper()}{first.open[1:]}{where}."
+        alike = [o for o in order if o.open == first.open]
+        return f"{first.open[0].upper()}{first.open[1:]}{_named(alike)}."
     mine = [o for o in order if o.verdict is Verdict.UNDECIDED and not o.open]
+    where = _named(mine)
     need = f"about {runs} runs would decide it" if runs is not None else "no number of runs is foreseeable"
     of = f"{len(mine)} of {len(order)} comparisons" if len(order) > 1 else "The comparison"
     count = mine[0].interval.n

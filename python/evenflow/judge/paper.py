@@ -94,6 +94,8 @@ class Option:
         why: why the default is the default.
         paper_scale: experiments ("fig03") over which its sensitivity is examined at the paper's scale, whatever the
             scale of the rest: where few runs cannot tell what the choice decides.
+        over: experiments over which its sensitivity is examined where not all of them are to be run again for it;
+            empty: all.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Option:
     subject: str
     why: str
     paper_scale: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
 
     @property
     def default(self) -> str:
@@ -216,4 +219,6 @@ class Paper:
         for experiment in self.experiments:
             if plain(name)[:-1] == plain(experiment.id) and plain(name)[-1] in "abcd":
                 return experiment
-        raise unknown(f"experiment of {self.key}", name, [e.id for e in self.experiments])
+        # compared without the key, which all of them share: it would hide how near they are
+        there = [e.id.removeprefix(f"{self.key}-") for e in self.experiments]
+        raise unknown(f"experiment of {self.key}", name, there, typed=plain(name), most=len(there))

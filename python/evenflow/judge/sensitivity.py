@@ -1,7 +1,7 @@
 """What depends on the choices a paper leaves open: every option's other values, one at a time; which verdicts change.
 
 Experiments that a choice does not touch are not run again: their points are the same, so their tables are taken over.
-Those that no claim is judged on are left out.
+Those that no claim is judged on are left out, and those that an option does not ask for (`Option.over`).
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class Varied:
                 {"id": c.claim, "before": c.before, "after": c.after, "measured": c.measured} for c in self.changes
             ],
             "experiments": list(self.rerun),
+            **({"over": list(self.option.over)} if self.option.over else {}),
             "broken": list(self.broken),
             "elapsed_s": round(self.elapsed_s, 3),
         }
@@ -103,6 +104,9 @@ def examine(
                 for e in paper.experiments
                 if e.id in ids and e.id in tables
             }
+            before = judge(paper, usual, at)
+        elif option.over:
+            usual = {e.id: tables[e.id] for e in map(paper.experiment, option.over) if e.id in tables}
             before = judge(paper, usual, at)
         for value in option.values:
             if value == present:

@@ -16,8 +16,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,7 +61,8 @@ class Viewing:
     length in all; time played and waited for a start; mean bitrate of what was asked for (None: nothing). Of adaptive
     video the chunks asked for, how many had another level than the one before, and by how many bit/s the bitrate went
     up and down in all (of other video None); when the first video was asked for, and the changes of level that were
-    asked for, came in and were shown, (instant in s, level) each, for `levels_at`.
+    asked for, came in and were shown, (instant in s, level) each, for `levels_at`; the bitrates of the levels and the
+    end of the window (None where the record does not tell them), and what works out the level that a manager gave.
     """
 
     asked: int
@@ -79,6 +81,20 @@ class Viewing:
     levels: Sequence[tuple[float, int]] | None = None
     levels_received: Sequence[tuple[float, int]] | None = None
     levels_shown: Sequence[tuple[float, int]] | None = None
+    ladder_bps: Sequence[float] | None = None
+    until_s: float | None = None
+    manager: Callable[[], Sequence[tuple[float, int]]] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def best(self) -> Sequence[tuple[float, int]]:
+        """The changes of the best level: what the one stage of policy “levels” gave (`adaptive`).
+
+        Raises:
+            UsageError: there is none, or what it gave cannot be told from the record.
+        """
+        if self.manager is None:
+            raise UsageError("the best level is not known: there are no levels, or no manager that gives them.")
+        return self.manager()
 
     @property
     def mean_stall_s(self) -> float:
@@ -99,7 +115,18 @@ def viewings(record: Record, group: str) -> list[Viewing]:
 
     names = ("asked", "started", "finished", "startup_s", "stalls", "stall_s", "played_s", "waited_s", "bitrate_bps")
     of_adaptive = ("chunks", "switches", "switched_bps", "asked_s", "levels", "levels_received", "levels_shown")
-    return [Viewing(*row) for row in zip(*(column(name) for name in (*names, *of_adaptive)), strict=True)]
+    seen = [Viewing(*row) for row in zip(*(column(name) for name in (*names, *of_adaptive)), strict=True)]
+    if "users_levels" not in video:
+        return seen
+    try:
+        ladder = _ladder(record, group)
+    except UsageError:
+        ladder = None
+    until = float(record.json["window_s"][1])
+    return [
+        replace(one, ladder_bps=ladder, until_s=until, manager=partial(_by_manager, record, group, user, "manager"))
+        for user, one in enumerate(seen)
+    ]
 
 
 def _video(record: Record, group: str) -> Mapping[str, Any]:
@@ -190,6 +217,28 @@ def _yin(seen: Viewing) -> float:
     return float(yin_2015(*given))
 
 
+def _watched(seen: Viewing, model: str) -> tuple[float, int, Sequence[tuple[float, int]]]:
+    """From when on, for how many whole seconds, and the changes of level, of adaptive video."""
+    if seen.levels is None or seen.asked_s is None or seen.until_s is None:
+        raise UsageError(f"model “{model}” is of adaptive video: chunks that have levels.")
+    seconds = max(1, round(seen.until_s - seen.asked_s))
+    return float(seen.asked_s), seconds, [(float(at), int(level)) for at, level in seen.levels]
+
+
+def _unstable(seen: Viewing) -> float:
+    name = "ben-ameur-2016-is"
+    since, seconds, changes = _watched(seen, name)
+    if seen.ladder_bps is None:
+        raise UsageError(f"model “{name}” needs the bitrates of the levels, which the record does not tell.")
+    levels = levels_at(changes, since + np.arange(seconds + 1))
+    return instability(np.asarray(seen.ladder_bps, float)[levels])
+
+
+def _unfaithful(seen: Viewing) -> float:
+    since, seconds, changes = _watched(seen, "ben-ameur-2016-if")
+    return infidelity_continuous(changes, list(seen.best), since, since + seconds)
+
+
 def _or_nan(x: float | None) -> float:
     return np.nan if x is None else x
 
@@ -198,8 +247,11 @@ MODELS: dict[str, Model] = {
     "hossfeld-2013": lambda seen: float(hossfeld_2013(seen.stalls, seen.mean_stall_s)),
     "mok-2011": _mok,
     "yin-2015": _yin,
+    "ben-ameur-2016-is": _unstable,
+    "ben-ameur-2016-if": _unfaithful,
 }
-"""Models by name: what a `Viewing` is worth. A model of your own is a function that `of` takes as it is."""
+"""Models by name: what a `Viewing` is worth; of the last two, instability and infidelity in percent, less is better. A
+model of your own is a function that `of` takes as it is."""
 
 
 def of(record: Record, group: str, model: str | Model = "hossfeld-2013") -> Floats:

@@ -1,8 +1,7 @@
 """What the paper leaves open: as named options, each with its values, the default and why; and all of it in words.
 
 An option is chosen with `evenflow reproduce has-shaping --option NAME=VALUE`. `netem`, `cache`, `playing` and `htb`
-were
-settled on the calibration's runs alone (`calibration`), before any other run was looked at.
+were settled on the calibration's runs alone (`calibration`), before any other run was looked at.
 """
 
 from __future__ import annotations
@@ -10,6 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evenflow.paper import Choices, Deviation, Option, varied_by
+
+TABLES = ("table02", "table07")
+"""Over which options are examined: scenario 1, a lone client, and scenario 4."""
+WIDE = (*TABLES, "table05", "fig10")
+"""Over which those are examined that touch the deviation, the gateway or the player: all scenarios, and so table 9."""
 
 OPTIONS: tuple[Option, ...] = (
     Option(
@@ -19,6 +23,14 @@ OPTIONS: tuple[Option, ...] = (
         "the client, or half on each), and whether packets overtake one another there",
         "“Netem delay” in “the gateway machine interface” (section 3.3): one interface; which one is not said. As it "
         "comes, netem lets packets overtake.",
+        over=WIDE,
+    ),
+    Option(
+        "deviation",
+        ("packet", "run"),
+        "Whether each packet's delay is drawn for itself, or one round trip for the whole run",
+        "“7 %” of the round trip (section 3.3) does not say of what it is the deviation; netem draws for each packet.",
+        over=WIDE,
     ),
     Option(
         "cache",
@@ -26,6 +38,7 @@ OPTIONS: tuple[Option, ...] = (
         "Whether a connection knows the reordering that earlier ones have met (100 segments)",
         "Runs follow one another on the same machines, whose Linux keeps such metrics; nothing is said of "
         "clearing them.",
+        over=WIDE,
     ),
     Option(
         "playing",
@@ -34,18 +47,21 @@ OPTIONS: tuple[Option, ...] = (
         "periodically after eight (P3)",
         "“A new chunk as soon as a previous chunk has been downloaded, until the playback buffer is filled” (section "
         "1): a buffer that is watched meanwhile never fills at the best level.",
+        over=WIDE,
     ),
     Option(
         "resume",
         ("chunk", "start"),
         "How much is in the buffer when a video goes on after a stall: a chunk, or as much as at the start (P2)",
         "Stalls are not mentioned.",
+        over=WIDE,
     ),
     Option(
         "level",
         ("asked", "received", "shown"),
         "The level at an instant: of the chunk last asked for, last received, or shown",
         "Convergence after 4 s is possible with the level asked for alone: a chunk lasts 2 s.",
+        over=TABLES,
     ),
     Option(
         "estimate",
@@ -53,12 +69,14 @@ OPTIONS: tuple[Option, ...] = (
         "What the player divides a chunk's size by: the time from its request, or from its first byte; or a harmonic "
         "mean of three chunks",
         "“Dividing the chunk size by its download duration” (section 1).",
+        over=WIDE,
     ),
     Option(
         "threshold",
         ("unbounded", "mixture", "27", "69", "120"),
         "The first slow-start threshold, segments; mixture: with NewReno and RWTM 27 in 43 of 100 runs, else 69",
         "A connection of its own begins unbounded. What figures 3, 7 and 9 begin with are metrics of earlier runs.",
+        over=(*TABLES, "fig03"),
     ),
     Option(
         "clients",
@@ -66,49 +84,74 @@ OPTIONS: tuple[Option, ...] = (
         "Who is client 1 without shaping: who has the higher mean bitrate, always the same, or who is nearer "
         "to level 4",
         "“The client who gets the highest quality level n° 4 is identified as client 1” (section 4.1).",
+        over=TABLES,
+    ),
+    Option(
+        "lost",
+        ("received", "sent", "both"),
+        "Half of which packets scenario 4 loses: of those that the server receives, that it sends, or of both",
+        "“Packet loss of 50% of the received packets at the server” (section 3.2), which carry requests and ACKs.",
+        over=TABLES,
     ),
     Option(
         "loss_place",
         ("before", "after"),
         "Whether scenario 4's losses are before or behind the gateway's queue",
         "“Packet loss of 50% of the received packets at the server” (section 3.2).",
+        over=TABLES,
     ),
     Option(
         "loss_law",
         ("random", "alternate"),
         "Whether each packet is lost with probability 0.5, or every second one",
         "netem's loss is random.",
+        over=TABLES,
     ),
     Option(
         "rate",
-        ("raw", "probed"),
-        "Which falls of the slow-start threshold count as congestion: all, or those in the log of tcp_probe",
+        ("raw", "probed", "loss"),
+        "What counts as congestion: all falls of the slow-start threshold, those in the log of tcp_probe, or windows "
+        "reduced after losses and timeouts alone",
         "“The number of times the ssthresh has been decreased” (section 3.1.4). The log has max(ssthresh, ¾ cwnd), "
         "which falls with the window where there is no congestion.",
+        over=TABLES,
     ),
     Option(
         "tuner",
         ("request", "handshake", "timestamps"),
         "How the gateway measures the round trip of a chunk",
         "“Performed only once per chunk” (section 4.1.1), on packets of the client (section 2.2).",
+        over=WIDE,
     ),
     Option(
         "acks",
         ("acks", "pure-acks"),
         "Whether the gateway rewrites all segments with an ACK, requests included, or pure ACKs only",
         "Not stated.",
+        over=WIDE,
+    ),
+    Option(
+        "rounding",
+        ("none", "floor", "nearest", "ceil"),
+        "To how many whole segments the window told is rounded, or to none",
+        "The window is rate times round trip (section 2.2); rounding is not mentioned. A sender of whole segments "
+        "leaves the rest unused.",
+        over=WIDE,
     ),
     Option(
         "queue",
         ("67", "66", "69"),
         "Length of SFQ, packets",
         "The bandwidth-delay product is 100 kB: 66.05 frames, or 69.06 full payloads; a queue of 66 would be less.",
+        over=WIDE,
     ),
     Option(
         "shaper",
-        ("line", "htb"),
-        "What makes 8 Mbit/s without HTBM: a line of that rate, or a class of HTB with a bucket of a packet",
+        ("line", "htb", "tbf"),
+        "What makes 8 Mbit/s without HTBM: a line of that rate, a class of HTB with a bucket of a packet, or a "
+        "token-bucket filter with a bucket of a packet, which is a FIFO",
         "Not described. The two differ by a packet; with a line the record tells the clients' delays apart.",
+        over=WIDE,
     ),
     Option(
         "ceil",
@@ -116,6 +159,7 @@ OPTIONS: tuple[Option, ...] = (
         "Whether an HTB class may borrow up to the line's rate",
         "Section 2.2 has a threshold that is not given. With 8 Mbit/s a lone client has an off period after "
         "each chunk; Table 8 has 3 in 100.",
+        over=WIDE,
     ),
     Option(
         "htb",
@@ -125,12 +169,14 @@ OPTIONS: tuple[Option, ...] = (
         "kbit/s in the home",
         "A second client makes CUBIC's congestion rate with HTBM five times as high (Tables 4 and 8), which nothing "
         "stated explains. Of these the shared limit comes nearest to what was calibrated on (has_shaping-cal).",
+        over=WIDE,
     ),
     Option(
         "restart",
         ("linux", "paper"),
         "The window after an idle time: Linux 3.2's rule, down to ten segments, or down to one",
         "The paper's algorithm 2 goes down to a segment; the kernel that it names does not.",
+        over=WIDE,
     ),
 )
 
@@ -140,6 +186,7 @@ class Options(Choices):
     """One choice for each option; the defaults are the first values above."""
 
     netem: str = "ack-reorder"
+    deviation: str = "packet"
     cache: str = "cold"
     playing: str = "P2"
     resume: str = "chunk"
@@ -147,11 +194,13 @@ class Options(Choices):
     estimate: str = "request"
     threshold: str = "unbounded"
     clients: str = "bitrate"
+    lost: str = "received"
     loss_place: str = "before"
     loss_law: str = "random"
     rate: str = "raw"
     tuner: str = "request"
     acks: str = "acks"
+    rounding: str = "none"
     queue: str = "67"
     shaper: str = "line"
     ceil: str = "rate"
@@ -178,8 +227,11 @@ DEVIATIONS: tuple[Deviation, ...] = (
         subject="Where the round trip's deviation is",
         paper_says="“Netem delay”, in the gateway's interface, normal, mean a, deviation 0.07 a (section 3.3).",
         we_do="See the option netem; each packet's delay is drawn for itself, cut at four deviations and at zero.",
-        alternatives="The other interface, half on each; a FIFO inside, which keeps the order (option netem).",
-        sensitivity=varied_by("netem", "cache"),
+        alternatives=(
+            "The other interface, half on each; a FIFO inside, which keeps the order (option netem); one round trip "
+            "for the whole run (option deviation)."
+        ),
+        sensitivity=varied_by("netem", "deviation", "cache"),
     ),
     Deviation(
         id="playing",
@@ -194,8 +246,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
         subject="What scenario 4 loses",
         paper_says="“50% of the received packets at the server over a 1-second period” (section 3.2).",
         we_do="Literal: half of the packets that the server receives. Wider: half of those that it sends.",
-        alternatives="Both directions (has_shaping-x04); behind the queue; every second packet (options).",
-        sensitivity=varied_by("loss_place", "loss_law"),
+        alternatives="Both directions (option lost, has_shaping-x04); behind the queue; every second packet (options).",
+        sensitivity=varied_by("lost", "loss_place", "loss_law"),
     ),
     Deviation(
         id="threshold",
@@ -227,7 +279,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "A line with SFQ. Its rate is of frames: packets of 1500 B have 7.93 Mbit/s. In HTB each packet costs its "
             "frame, in cells of 8 bytes, as in Linux 3.2."
         ),
-        alternatives="A class of HTB (option shaper).",
+        alternatives="A class of HTB, or TBF (option shaper).",
         sensitivity=varied_by("shaper"),
     ),
     Deviation(
@@ -239,15 +291,15 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "one limit. The window is lowered in every ACK of the client, requests included, in units of the "
             "window scale."
         ),
-        alternatives="Options ceil, htb, queue, tuner and acks.",
-        sensitivity=varied_by("ceil", "htb", "queue", "tuner", "acks"),
+        alternatives="Options ceil, htb, queue, tuner, acks and rounding.",
+        sensitivity=varied_by("ceil", "htb", "queue", "tuner", "acks", "rounding"),
     ),
     Deviation(
         id="rate",
         subject="What a congestion event is",
         paper_says="Each fall of the slow-start threshold, seen by tcp_probe.",
         we_do="Each fall in the sender itself, whether it was undone or not; what the probe's log shows stands beside.",
-        alternatives="The falls of the log (option rate).",
+        alternatives="The falls of the log; reductions after losses and timeouts alone (option rate).",
         sensitivity=varied_by("rate"),
     ),
     Deviation(

@@ -1,4 +1,5 @@
-"""What the topics' figures share: cells of a table with intervals beside what is printed, and cells as rows."""
+"""What the topics' figures share: cells of a table with intervals beside what is printed, and cells as rows with the
+verdicts of their claims."""
 
 from __future__ import annotations
 
@@ -12,12 +13,15 @@ from evenflow import plots
 from evenflow.lab import Floats, finite, frame
 from evenflow.stats import mean_interval
 
+from . import verdicts
 from .network import LEVEL
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from .choices import Options
 
 GREY = "0.45"
 Y = {
@@ -29,6 +33,7 @@ Y = {
 }
 """Axes of the five measures."""
 PUBLISHED = "as printed"
+OUTSIDE = "outside what is accepted"
 
 
 def cells(
@@ -37,6 +42,7 @@ def cells(
     places: Sequence[str],
     series: Mapping[str, Sequence[Floats]],
     printed: Mapping[str, Sequence[float | None]],
+    outside: Mapping[str, Sequence[bool]],
     *,
     title: str | None = None,
 ) -> None:
@@ -45,6 +51,7 @@ def cells(
     Args:
         series: name -> values of shape (seeds,) at each place.
         printed: the same names -> printed values, None where there is none.
+        outside: the same names -> whether the value is not accepted (`verdicts.outside`): such marks are hollow.
     """
     count = len(series)
     for number, (label, values) in enumerate(series.items()):
@@ -55,9 +62,16 @@ def cells(
         colour = plots.COLOURS[number % len(plots.COLOURS)]
         marker = plots.MARKERS[number % len(plots.MARKERS)]
         ax.errorbar(x, means, yerr=half, color=colour, marker=marker, linestyle="", label=label, capsize=2)
+        hollow = np.array([bool(it) for it in outside.get(label, [False] * len(places))])
+        if hollow.any():
+            ax.plot(
+                x[hollow], means[hollow], color=colour, marker=marker, linestyle="", markerfacecolor="white", zorder=3
+            )
         printed_here = [math.nan if it is None else it for it in printed.get(label, [None] * len(places))]
         ax.plot(x + 0.09, printed_here, marker="x", markersize=5, color=colour, linestyle="", markeredgewidth=1.3)
     ax.plot([], [], marker="x", markersize=5, color="black", linestyle="", label=PUBLISHED, markeredgewidth=1.3)
+    if any(any(marks) for marks in outside.values()):
+        ax.plot([], [], marker="o", color="black", linestyle="", label=OUTSIDE, markerfacecolor="white")
     ax.set_xticks(range(len(places)), list(places))
     ax.set_xlim(-0.6, len(places) - 0.4)
     log = name == "CNG"
@@ -71,17 +85,22 @@ def cells(
 
 
 def legend_below(figure: Figure, ax: Axes, columns: int = 6) -> None:
-    """One legend for all panels, under them; each entry once, what is printed last."""
-    handles, words = ax.get_legend_handles_labels()
-    kept = dict(zip(words, handles, strict=True))
-    names = sorted(kept, key=lambda word: word == PUBLISHED)
+    """One legend for all panels, under them; each entry once, what is printed and what hollow marks are last."""
+    kept: dict[str, Any] = {}
+    for each in (ax, *figure.axes):
+        for handle, word in zip(*each.get_legend_handles_labels(), strict=True):
+            kept.setdefault(word, handle)
+    last = (PUBLISHED, OUTSIDE)
+    names = sorted(kept, key=lambda word: last.index(word) if word in last else -1)
     figure.legend(
         [kept[name] for name in names], names, loc="outside lower center", ncols=max(1, min(columns, len(names)))
     )
 
 
-def compared(rows: Sequence[tuple[Mapping[str, Any], Floats, float | None]]) -> pl.DataFrame:
-    """Cells as rows: labels, the mean here with its interval, what is printed, and the difference.
+def compared(o: Options, rows: Sequence[tuple[Mapping[str, Any], Floats, float | None]]) -> pl.DataFrame:
+    """Cells as rows: labels, the mean here with its interval, what is printed, the difference, and the verdicts.
+
+    `literal` and `wider` are those of the cell by itself (`verdicts.of`); null where no claim judges it.
 
     Args:
         rows: labels of the cell, values of shape (seeds,), the printed value.
@@ -89,6 +108,7 @@ def compared(rows: Sequence[tuple[Mapping[str, Any], Floats, float | None]]) -> 
     found = []
     for labels, values, printed in rows:
         i = mean_interval(values, LEVEL)
+        literal, wider = verdicts.of(o, labels, values)
         found.append(
             {
                 **labels,
@@ -99,6 +119,8 @@ def compared(rows: Sequence[tuple[Mapping[str, Any], Floats, float | None]]) -> 
                 "median": finite(float(np.median(values))),
                 "printed": printed,
                 "difference": None if printed is None else finite(i.mean - printed),
+                "literal": None if literal is None else str(literal),
+                "wider": None if wider is None else str(wider),
             }
         )
     return frame(found)

@@ -34,6 +34,13 @@ OF = {"IS": "is", "IF": "if", "V": "v", "CNG": "cng", "fr": "fr"}
 SCENARIOS = {net.S1: "s1", net.S2: "s2", net.S3: "s3", net.S4: "s4", net.WL: "wl"}
 
 
+def label(name: str, scenario: str, control: str, method: str, client: int = ONE) -> str:
+    """A cell of tables 2 to 8 in words, as its comparison is called: tables 2 to 4 are of scenario 1."""
+    if scenario == net.S1:
+        return f"{name}, {words(client=client, method=method, control=control)}"
+    return f"{name}, {words(scenario=scenario, control=control, method=method)}"
+
+
 def combinations(controls: Sequence[str] = net.CONTROLS, methods: Sequence[str] = net.SHAPED) -> list[tuple[str, str]]:
     """Controls with methods."""
     return [(control, method) for method in methods for control in controls]
@@ -46,7 +53,7 @@ def row(
     return [
         accept(
             f"{prefix}{SHORT[control]}",
-            f"{name}, {words(client=client, method=method, control=control)}",
+            label(name, net.S1, control, method, client),
             cell(o, data, "table02", name, client, scenario=net.S1, control=control, method=method),
         )
         for control in net.CONTROLS
@@ -73,7 +80,7 @@ def others(
                 found.append(
                     accept(
                         own if own in accept.sets else key,
-                        f"{name}, {words(scenario=scenario, control=control, method=method)}",
+                        label(name, scenario, control, method),
                         cell(o, data, experiment, name, **labels),
                     )
                 )

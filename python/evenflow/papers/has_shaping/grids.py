@@ -80,4 +80,8 @@ def experiment(
 
 
 BAND = "Marks are means over the runs, bars their 95 % confidence intervals, crosses what the paper prints."
+HOLLOW = (
+    f"{BAND} A mark is hollow where the cell by itself fails what is literally accepted; its table has the difference "
+    "and both verdicts of each cell."
+)
 LINES = "Lines are means over the runs, bands their 95 % confidence intervals."

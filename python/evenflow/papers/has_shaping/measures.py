@@ -80,7 +80,9 @@ def value(o: Options, client: int, name: str, run: Run) -> float | None:
     seen = adaptive(o, client, run)
     if seen is None:
         return None
-    rate = seen.congestion_rate if o.rate == "raw" else seen.congestion_rate_probed
+    rate = seen.congestion_rate_probed if o.rate == "probed" else seen.congestion_rate
+    if name == "CNG" and o.rate == "loss":
+        rate = qoe.congestion_rate(reductions(o, client, run), net.DURATION_S)
     found = {
         "IS": seen.instability,
         "IS_printed": seen.instability_printed,
@@ -98,6 +100,12 @@ def value(o: Options, client: int, name: str, run: Run) -> float | None:
         "chunks": seen.chunks,
     }[name]
     return None if found is None else float(found)
+
+
+def reductions(o: Options, client: int, run: Run) -> int:
+    """Windows that were reduced after losses and timeouts, of both ends of the client's connection."""
+    told = run.json["groups"][group_of(o, client, run)]["senders"]["reductions"]
+    return int(told["loss"]) + int(told["timeout"])
 
 
 def of(o: Options, name: str, client: int = ONE) -> Measure:

@@ -116,7 +116,10 @@ def share_mbps(level: int) -> float:
 
 
 def wan(o: Options, deviation_ms: float, loss: Table | None) -> dict[str, Any]:
-    """The best-effort network: all of the round trip, with its deviation, on one side or half on each (A1)."""
+    """The best-effort network: all of the round trip, with its deviation, on one side or half on each (A1).
+
+    The deviation is that of each packet's delay, or of the run's (A2).
+    """
     side, order = o.netem.split("-")
     forward, back = {"ack": (0.0, RTT_MS), "data": (RTT_MS, 0.0), "split": (RTT_MS / 2, RTT_MS / 2)}[side]
     rate = quantity(WAN_MBPS, "Mbit/s")
@@ -127,6 +130,11 @@ def wan(o: Options, deviation_ms: float, loss: Table | None) -> dict[str, Any]:
     }
     if deviation_ms > 0:
         of_each = deviation_ms / math.sqrt(2) if side == "split" else deviation_ms
+    if deviation_ms > 0 and o.deviation == "run":
+        for there, mean in ((link, forward), (link["reverse"], back)):
+            if mean:
+                there["delay"] = {"normal": [quantity(mean, "ms"), quantity(of_each, "ms")]}
+    elif deviation_ms > 0:
         link["jitter"] = {
             "normal": quantity(of_each, "ms"),
             "order": order,
@@ -138,7 +146,9 @@ def wan(o: Options, deviation_ms: float, loss: Table | None) -> dict[str, Any]:
 
 
 def lost(o: Options, which: str) -> dict[str, Any]:
-    """Scenario 4's second (A9, A10)."""
+    """Scenario 4's second (A9, A10). `ACKS` is what the paper says, as the option `lost` reads it."""
+    if which == ACKS:
+        which = {"received": ACKS, "sent": DATA, "both": BOTH}[o.lost]
     law: dict[str, Any] = {"probability": LOSS} if o.loss_law == "random" else {"every": round(1 / LOSS)}
     direction = {ACKS: "reverse", DATA: "forward", BOTH: "both"}[which]
     return {**law, "from": quantity(LOSS_S[0], "s"), "until": quantity(LOSS_S[1], "s"), "direction": direction}
@@ -168,6 +178,11 @@ def gateway(o: Options, method: str) -> dict[str, Any]:
         # one SFQ for everybody would be as long as each is alone
         shared = {"limit": limit(o)} if o.htb == "shared" else {}
         return {"rate": quantity(WAN_MBPS, "Mbit/s"), "queue": {**shared, "scheduler": scheduler}}
+    if o.shaper == "tbf":
+        # tokens are of packets, and the line's rate is of frames
+        bucket = {"kind": "tbf", "burst": quantity(FRAME_BYTES, "B"), "arithmetic": "real"}
+        bucket["rate"] = quantity(LINE_MBPS * PACKET_BYTES / FRAME_BYTES, "Mbit/s")
+        return {"rate": quantity(WAN_MBPS, "Mbit/s"), "queue": {"limit": limit(o), "scheduler": bucket}}
     if o.shaper == "htb":
         classes = {"home": {"rate": line, "leaf": leaf, **cost}}
         scheduler = {"kind": "htb", "per": "class", "arithmetic": "ticks", "classes": classes}
@@ -185,7 +200,8 @@ def stages(o: Options, method: str) -> dict[str, Any]:
         ceil = {"ceil": quantity(LINE_MBPS, "Mbit/s")} if o.ceil == "line" else {}
         return {MANAGER: {"kind": "bandwidth-manager", "controls": LINK, **knows, **change, **ceil}}
     if method == RWTM:
-        return {TUNER: {"kind": "window-tuner", "round_trip": o.tuner, "rewrites": o.acks, **knows}}
+        rounded = {} if o.rounding == "none" else {"rounding": o.rounding}
+        return {TUNER: {"kind": "window-tuner", "round_trip": o.tuner, "rewrites": o.acks, **knows, **rounded}}
     return {}
 
 
@@ -295,6 +311,11 @@ def chunk(o: Options, control: str, method: str) -> Scenario:
     if method == RWTM:
         looks += [{"of": f"stages.{TUNER}.target_window", "every": "10 ms"}]
     return scenario(o, WL, control, method, deviation_ms=0.0, record={"series": looks})
+
+
+def followed(made: Scenario, until_s: float) -> Scenario:
+    """The same run up to an instant, with every packet of client 1 in a trace; nothing else in it changes."""
+    return made.with_settings({"duration": quantity(until_s, "s"), "record.trace": [f"groups.{CLIENT_1}.users[0]"]})
 
 
 def _home(

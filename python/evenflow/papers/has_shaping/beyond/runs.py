@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,14 @@ import numpy as np
 import evenflow as ef
 from evenflow import plots
 from evenflow.claims import Scale
-from evenflow.lab import Lab, curve_of, frame
+from evenflow.lab import Floats, Lab, curve_of, frame
 from evenflow.paper import Experiment
 from evenflow.stats import jain
 from evenflow.study import Labels, Point
 
 from .. import network as net
 from ..choices import Options
-from ..drawing import legend_below
+from ..drawing import GREY, legend_below
 from ..grids import BAND, LINES, cell, experiment
 from ..measures import QUALITY, numbers
 from ..transitions import figures as tabled
@@ -26,12 +27,15 @@ from ..transitions import figures as tabled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from evenflow.record import Record
     from evenflow.study import Run, Table
 
 CLIENTS = (1, 2, 3, 4, 6, 8)
 BOTH_WAYS: tabled.Series = {"half of both lost": {"scenario": net.S4, "loss": net.BOTH}}
 LIFE_S = (60.0, 66.0)
 """Three chunks of the steady state."""
+LIFE_WORDS = ("of the chunk (MB)", "window (segments)", "waiting (packets)", "arriving (Mbit/s)")
+"""Axes of a chunk's life."""
 RULES: Mapping[str, Mapping[str, Any]] = {
     "aggressive-rate": {"aggressiveness": net.SIGMA},
     "rate": {},
@@ -115,28 +119,112 @@ def life(o: Options, scale: Scale) -> list[Point]:
     ]
 
 
-def x02(table: Table) -> Figure:
-    """Window, what waits at the gateway and what comes in, beside each other."""
-    lab = Lab(table)
-    figure, axes = plots.figure(3, 2, size=(9.0, 6.0), sharex=True)
-    looks = (
-        (f"groups.{net.CLIENT_1}.users[0].flows[0].window", "window (segments)", 1.0),
-        (f"links.{net.LINK}.queue.packets", "waiting (packets)", 1.0),
-        (f"links.{net.LINK}.delivered_bytes", "arriving (Mbit/s)", 8 / 0.05 / 1e6),
+@dataclass(frozen=True)
+class Life:
+    """What happens at the ends of a client's connection: instants (s) and values, each of shape (n,).
+
+    Attributes:
+        asked, heard: when the client's requests leave it, and when they come to the server.
+        received: bytes of the present chunk, its header included, that have come to the client.
+        acknowledged: likewise, of which the server has heard.
+        told: receive windows in the ACKs that the server hears, segments; empty where they do not bind.
+    """
+
+    asked: Floats
+    heard: Floats
+    received: tuple[Floats, Floats]
+    acknowledged: tuple[Floats, Floats]
+    told: tuple[Floats, Floats]
+
+
+def life_of(record: Record, since_s: float) -> Life:
+    """The same from the trace of a run, from an instant on."""
+    import polars as pl
+
+    trace = record.trace()
+    there = trace.filter(pl.col("component") == "end")
+    scales = there.filter(pl.col("scale").is_not_null())["scale"]
+    ends = there.filter(pl.col("time_s") >= since_s)
+    request = pl.col("backward") & (pl.col("payload") > 0)
+    came = pl.col("action") == "receive"
+
+    def instants(rows: pl.DataFrame) -> Floats:
+        return rows["time_s"].to_numpy()
+
+    asked = ends.filter(request & (pl.col("action") == "send"))
+    data = ends.filter(~pl.col("backward") & came & (pl.col("payload") > 0))
+    # a request acknowledges all of the chunks before it
+    starts = np.unique(there.filter(request & (pl.col("action") == "send"))["ack"].to_numpy())
+
+    def of_chunk(upto: Floats) -> Floats:
+        found: Floats = upto - starts[np.maximum(np.searchsorted(starts, upto, side="left") - 1, 0)]
+        return found
+
+    acks = ends.filter(pl.col("backward") & came & pl.col("ack").is_not_null())
+    told = acks.filter(pl.col("window").is_not_null())
+    windows = told["window"].to_numpy() * (2.0 ** int(scales[0]) if len(scales) else 1.0) / net.MSS_BYTES
+    highest = np.maximum.accumulate((data["seq"] + data["payload"]).to_numpy().astype(np.float64))
+    return Life(
+        instants(asked),
+        instants(ends.filter(request & came)),
+        (instants(data), of_chunk(highest)),
+        (instants(acks), of_chunk(acks["ack"].to_numpy().astype(np.float64))),
+        (instants(told), np.asarray(windows, dtype=np.float64)),
     )
+
+
+def x02(o: Options, table: Table) -> Figure:
+    """Requests and ACKs, windows, what waits at the gateway and what comes in, beside each other.
+
+    Requests, ACKs and windows told are read from the same runs made again up to the end of the look, with a trace.
+    """
+    lab = Lab(table)
+    figure, axes = plots.figure(4, 2, size=(10.0, 8.6), sharex=True)
+    cwnd, waiting, arriving = (
+        f"groups.{net.CLIENT_1}.users[0].flows[0].window",
+        f"links.{net.LINK}.queue.packets",
+        f"links.{net.LINK}.delivered_bytes",
+    )
+    blue, red, green, _, violet, brown, black = plots.COLOURS
     for column, method in enumerate(net.SHAPED):
         (run,) = lab.at(control=net.ILLINOIS, method=method).runs[:1]
-        for row, (name, words, scale) in enumerate(looks):
-            ax = axes[2 * row + column]
-            times, values = run.series(name)
+        again = net.followed(net.chunk(o, net.ILLINOIS, method), LIFE_S[1]).run(run.seed)
+        seen = life_of(again, LIFE_S[0])
+
+        def series(name: str, of: Run = run) -> tuple[Floats, Floats]:
+            times, values = of.series(name)
             inside = (times >= LIFE_S[0]) & (times <= LIFE_S[1])
-            ax.plot(times[inside], np.asarray(values)[inside] * scale, color=plots.COLOURS[column], linewidth=1.0)
-            if row == 0 and method == net.RWTM:
-                told = np.asarray(run.series(f"stages.{net.TUNER}.target_window")[1])[inside] / net.MSS_BYTES
-                ax.plot(times[inside], told, color="black", linewidth=1.0, linestyle="--", label="window told")
-                ax.plot([], [], color=plots.COLOURS[column], linewidth=1.0, label="congestion window")
-                ax.legend(loc="lower left")
-            plots.name_axes(ax, "time (s)" if row == 2 else "", words, title=method if row == 0 else None, legend=False)
+            return times[inside], np.asarray(values, dtype=np.float64)[inside]
+
+        mine = axes[column::2]
+        times, values = seen.received
+        mine[0].step(times, values / 1e6, where="post", color=green, linewidth=1.0, label="data at the client")
+        times, values = seen.acknowledged
+        mine[0].step(times, values / 1e6, where="post", color=red, linestyle="--", label="ACKs at the server")
+        mine[1].plot(*series(cwnd), color=blue, linewidth=1.2, label="congestion window")
+        if seen.told[0].size:
+            mine[1].step(*seen.told, where="post", color=black, linestyle="--", label="window told in ACKs")
+        mine[2].plot(*series(waiting), color=violet, linewidth=0.8, label="packets that wait at the gateway")
+        times, values = series(arriving)
+        mine[3].plot(times, values * 8 / 0.05 / 1e6, color=brown, linewidth=1.0, label="rate into the home")
+        for ax, words in zip(mine, LIFE_WORDS, strict=True):
+            for instants, colour, dash, label in (
+                (seen.asked, "black", "-", "request leaves the client"),
+                (seen.heard, GREY, ":", "request comes to the server"),
+            ):
+                for at in instants:
+                    ax.axvline(at, color=colour, linewidth=0.8, linestyle=dash, label=label, zorder=0.5)
+            last = ax is mine[-1]
+            plots.name_axes(
+                ax, "time (s)" if last else "", words, title=method if ax is mine[0] else None, legend=False
+            )
+            ax.set_xlim(*LIFE_S)
+    for left, right in zip(axes[::2], axes[1::2], strict=True):
+        # side by side on one scale
+        top = max(left.get_ylim()[1], right.get_ylim()[1])
+        left.set_ylim(0, top)
+        right.set_ylim(0, top)
+    legend_below(figure, axes[1], 4)
     return figure
 
 
@@ -214,10 +302,13 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             "x02",
             "A chunk's life",
             partial(life, o),
-            x02,
+            partial(x02, o),
             "A lone client with Illinois, a round trip without deviation: three chunks of the steady state "
-            "with HTBM (left) and RWTM (right). Congestion window, packets that wait at the gateway, rate at "
-            "which data arrives.",
+            "with HTBM (left) and RWTM (right). From above: bytes of the chunk that have come to the client, and "
+            "that the server knows of by ACKs; congestion window, and the receive window told in ACKs (with HTBM the "
+            "client's own 256 KiB, which no ACK lowers); packets that wait at the gateway; rate at which data arrives "
+            "in 50 ms. "
+            "Vertical lines: a request leaves the client (whole), and comes to the server a round trip later (dotted).",
             numbers(o),
             _once,
         ),

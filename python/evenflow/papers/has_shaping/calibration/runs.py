@@ -1,5 +1,4 @@
 """What was settled on Table 4's shaped rows and on a lone client, by how far these are from what is printed.
-printed.
 
 Of scenario 1 only CNG and fr are read: its runs carry Tables 2 and 3 as well. Seeds are others than the tables'.
 

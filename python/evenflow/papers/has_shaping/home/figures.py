@@ -8,6 +8,7 @@ from evenflow import plots
 from evenflow.lab import Lab
 
 from .. import network as net
+from .. import verdicts
 from ..choices import Options
 from ..drawing import GREY, cells, compared, legend_below
 from ..measures import METRICS, ONE, QUALITY, of
@@ -29,6 +30,7 @@ def rows(o: Options, client: int, names: tuple[str, ...], table: Table) -> pl.Da
     lab = Lab(table)
     beside = ("IS_printed", "IF_by_second", "CNG_raw", "CNG_probed", "bitrate_kbps", "startup_s", "stall_s")
     return compared(
+        o,
         [
             (
                 {"client": client, "measure": name, "method": method, "control": control},
@@ -38,7 +40,7 @@ def rows(o: Options, client: int, names: tuple[str, ...], table: Table) -> pl.Da
             for name in (*names, *beside)
             for method in net.METHODS
             for control in net.CONTROLS
-        ]
+        ],
     )
 
 
@@ -58,8 +60,17 @@ def table(o: Options, client: int, names: tuple[str, ...], found: Table) -> Figu
             METHOD_WORDS[method]: [PRINTED[client].get((name, method, control)) for control in net.CONTROLS]
             for method in net.METHODS
         }
-        cells(ax, name, net.CONTROLS, series, printed, title=title)
-    legend_below(figure, axes[0], 4)
+        outside = {
+            METHOD_WORDS[method]: [
+                verdicts.outside(
+                    verdicts.of(o, {"client": client, "measure": name, "method": method, "control": control}, values)
+                )
+                for control, values in zip(net.CONTROLS, series[METHOD_WORDS[method]], strict=True)
+            ]
+            for method in net.METHODS
+        }
+        cells(ax, name, net.CONTROLS, series, printed, outside, title=title)
+    legend_below(figure, axes[0], 6)
     return figure
 
 

@@ -12,7 +12,7 @@ from evenflow.study import Point
 
 from .. import network as net
 from ..choices import Options
-from ..grids import BAND, cell, first_scenario
+from ..grids import HOLLOW, cell, first_scenario
 from . import figures
 
 SETTING = "Two clients that start together and play for 180 s."
@@ -51,7 +51,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
                 partial(first_scenario, o),
                 net.SEEDS,
                 partial(figures.table, o, client, names),
-                f"{SETTING} {what}: {', '.join(names)}. {BAND}",
+                f"{SETTING} {what}: {', '.join(names)}. {HOLLOW}",
                 partial(figures.rows, o, client, names),
             )
         )

@@ -9,6 +9,7 @@ from evenflow import plots
 from evenflow.lab import Lab
 
 from .. import network as net
+from .. import verdicts
 from ..choices import Options
 from ..drawing import cells, compared, legend_below
 from ..measures import of
@@ -36,6 +37,7 @@ def rows(o: Options, names: Sequence[str], series: Series, found: Table) -> pl.D
     """A table's cells, as measured here and as printed."""
     lab = Lab(found)
     return compared(
+        o,
         [
             (
                 {"measure": name, **labels, "control": control, "method": method},
@@ -45,7 +47,7 @@ def rows(o: Options, names: Sequence[str], series: Series, found: Table) -> pl.D
             for name in (*names, *BESIDE)
             for labels in series.values()
             for control, method in COMBINED
-        ]
+        ],
     )
 
 
@@ -62,6 +64,15 @@ def table(o: Options, names: Sequence[str], series: Series, found: Table) -> Fig
             words: [_printed(name, labels, control, method) for control, method in COMBINED]
             for words, labels in series.items()
         }
-        cells(ax, name, PLACES, values, printed, title=title)
-    legend_below(figure, axes[0], 4)
+        outside = {
+            words: [
+                verdicts.outside(
+                    verdicts.of(o, {"measure": name, **labels, "control": control, "method": method}, found_here)
+                )
+                for (control, method), found_here in zip(COMBINED, values[words], strict=True)
+            ]
+            for words, labels in series.items()
+        }
+        cells(ax, name, PLACES, values, printed, outside, title=title)
+    legend_below(figure, axes[0], 6)
     return figure

@@ -8,7 +8,7 @@ from evenflow.paper import Experiment
 
 from .. import network as net
 from ..choices import Options
-from ..grids import BAND, three_scenarios
+from ..grids import HOLLOW, three_scenarios
 from ..measures import METRICS, QUALITY
 from . import figures
 
@@ -28,7 +28,7 @@ def experiments(o: Options) -> tuple[Experiment, ...]:
             partial(three_scenarios, o),
             net.SEEDS,
             partial(figures.table, o, names, SERIES),
-            f"{SETTING} {', '.join(names)}. {BAND}",
+            f"{SETTING} {', '.join(names)}. {HOLLOW}",
             partial(figures.rows, o, names, SERIES),
         )
         for number, names, what in ((5, QUALITY, "quality"), (6, METRICS[3:], "congestion and off periods"))

@@ -47,7 +47,10 @@ def groups(o: Options, table: Table) -> dict[str, dict[str, Floats]]:
 
 
 def rows(o: Options, table: Table) -> pl.DataFrame:
-    """Score by scenario and combination, and its place in the paper's table."""
+    """Score by scenario and combination, and its place in the paper's table.
+
+    Rows have no verdict of their own: claim c32 compares them with each other.
+    """
     found = []
     for group, bad in groups(o, table).items():
         places = [f"{control}, {method}" for control, method in SCORES[group]]
