@@ -144,6 +144,8 @@ def x_or(o: Options, scale: Scale) -> list[Point]:
     )
     for stage in ("into", "gateway", "report", "out"):
         scenario = scenario.unset(f"stages.{stage}.per")
+    # one link to all base stations: its marks and losses are read beside those of one tunnel
+    scenario = scenario.unset("links.r3-enb.per")
     # marks are all that is to be counted here: nobody answers them
     scenario = scenario.set("stages.gateway.mode", "police")
     path = list(scenario.get(f"groups.{PHONES}.path"))
