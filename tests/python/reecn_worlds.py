@@ -329,4 +329,5 @@ FIGURES: Mapping[str, Any] = {
     "fig11": fig11, "fig12": fig11, "fig13": fig13, "fig14": fig14, "fig15": fig15, "fig16": fig16,
     "x-rate": x_rate, "x-bal": x_bal, "x-depth": x_depth, "x-flood": x_flood, "x-cheat": x_cheat, "x-cust": x_cust,
     "x-int": x_int, "x-rank": x_rank, "x-bleach": x_bleach, "x-blind": x_blind, "x-prio": x_prio, "x-mix": x_mix,
+    "x-tcp06": fig06, "x-tcp11": fig11, "x-tcp16": fig16,
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from evenflow import claims
@@ -121,6 +122,14 @@ def test_a_claim_that_holds_keeps_quiet_about_its_note() -> None:
         judge_claim(claim([Check("", 1.0, 0, 1)], note="gossip"), {}, scale="quick", paper_runs=1).to_json()["why"]
         == ""
     )
+
+
+@pytest.mark.parametrize(("value", "why"), [(1.0, "With SACK: holds."), (2.0, "Gossip. With SACK: holds. The comp")])
+def test_what_stands_beside_a_verdict_is_said_whatever_it_is(value: float, why: str) -> None:
+    noted = replace(claim([Check("", value, 0, 1)], note="Gossip."), beside=lambda data, judgement: "With SACK: holds.")
+    said = judge_claim(noted, {}, scale="paper", paper_runs=1).literal.why
+    assert said.startswith(why)
+    assert said == why or value == 2.0
 
 
 def test_why_is_never_empty_for_what_does_not_hold() -> None:

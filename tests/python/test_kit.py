@@ -175,6 +175,18 @@ def test_options_reach_those_who_ask(tmp_path: Path) -> None:
     assert judge_claim(it.build(3)[1], {}, scale="paper", paper_runs=1).literal.verdict is Verdict.FAILS
 
 
+def test_a_note_beside_the_verdict_is_one_of_its_own(tmp_path: Path) -> None:
+    it = sound(tmp_path)
+    it.note("c47")(lambda data, judgement: "Why not.")
+    it.note("c47", beside=True)(lambda data, judgement, o: f"With {o}.")
+    assert judge_claim(it.build(2)[1], {}, scale="paper", paper_runs=1).literal.why == "With 2."
+    it.note("c47", beside=True)(lambda data, judgement: "")
+    it.note("c4", beside=True)(lambda data, judgement: "")
+    message = told(it.build)
+    assert "c47: it has two notes beside its verdict." in message
+    assert "c4: it has a note, but claims.toml has no such claim" in message
+
+
 # --- Forms ----------------------------------------------------------------------------------------------------------
 
 ANY = kit.Accept("c1", {"up": kit.Set(0.0, None), "range": kit.Set(3, 5)})

@@ -7,6 +7,7 @@ from typing import Any
 
 import evenflow as ef
 import pytest
+from evenflow.scenario import lte
 
 POLICER = {"kind": "congestion-policer", "rule": "tcp-rate", "rtt": "600 ms", "per": "user", "strangers": "own"}
 DROPPER = {"kind": "auditor", "rule": "strict", "delay": "1.2 s", "per": "user"}
@@ -199,6 +200,104 @@ def test_what_is_wrong_with_several_is_said_at_once() -> None:
     with pytest.raises(ef.ScenarioError) as found:
         ef.lte({"a": {"traffic": None}, "b": 3}, policer="A", queue=[], hops=1.5)
     assert [at for at, _ in found.value.errors] == ["groups.a.traffic", "groups.b", "policer", "queue", "hops"]
+
+
+@pytest.mark.parametrize(
+    ("given", "paths"),
+    [
+        (
+            {
+                "deployment": "infrastructure",
+                "dropper": {"rule": "strikt"},
+                "gateway": {"mode": "splt"},
+                "radio": {"loss": {"retransmissions": 3, "retransmission_delay": "8 ms"}},
+            },
+            ["dropper.kind", "dropper.rule", "gateway.mode", "radio.loss.retransmissions"],
+        ),
+        (
+            {"users": -3, "per_cell": 0, "rate": "0 Mbit/s", "delay": "-1 ms", "bottleneck": "fast"},
+            ["bottleneck", "delay", "per_cell", "rate", "users"],
+        ),
+        (
+            {"groups": {"a": {"users": "x", "direction": "sideways", "clas": 3}}},
+            ["groups.a.clas", "groups.a.direction", "groups.a.users"],
+        ),
+        (
+            {
+                "deployment": "infrastruktur",
+                "scheme": "reecn",
+                "flavour": "sak",
+                "hops": 1,
+                "report": {"every": "0 s", "liste": True},
+                "policer": {"rule": "tcp-rate", "rtt": "0 s"},
+                "radio": {"loss": {"probability": 0.1, "burst": 0.2}, "delay": "x"},
+            },
+            [
+                *("deployment", "flavour", "hops", "policer.kind", "policer.rtt", "radio.delay", "radio.loss.burst"),
+                *("report.every", "report.liste", "scheme"),
+            ],
+        ),
+        (
+            {"groups": {"a": {"direction": "up", "users": "x"}}, "deployment": "infrastructure", "durtion": "3 s"},
+            ["durtion", "gateway.mode", "groups.a.users"],
+        ),
+        (
+            {"groups": {"a": None, "b": {"traffic": 3, "users": "x"}}},
+            ["groups.a", "groups.b.traffic", "groups.b.users"],
+        ),
+        (
+            {"dropper": {"kind": "congestion-policer", "rate": "x"}, "users": 0, "queue": [], "duration": NAN},
+            ["dropper.kind", "duration", "queue", "users"],
+        ),
+    ],
+)
+def test_the_scenario_is_checked_beside_the_arguments(given: dict[str, Any], paths: list[str]) -> None:
+    """What stands in the place of something wrong adds nothing to the list."""
+    with pytest.raises(ef.ScenarioError) as found:
+        ef.lte(**given)
+    assert sorted(at for at, _ in found.value.errors) == paths
+
+
+def test_links_and_stages_are_changes_to_those_that_are_there() -> None:
+    queue = {"kind": "droptail", "limit": "20 packets"}
+    cell = ef.lte(
+        {"a": {}, "b": {"direction": "up"}},
+        radio={"delay": "10 ms"},
+        policer=POLICER,
+        links={
+            "radio": {"rate": "1 Mbit/s"},
+            "r2-r3": {"queue": {"max_probability": 0.5}},
+            "sgw-r2": {"queue": queue},
+            "mine": {"rate": "1 Mbit/s", "delay": "1 ms"},
+        },
+        stages={"police": {"factor": 2.0}},
+    )
+    assert cell.get("links.radio") == {"rate": "1 Mbit/s", "delay": "10 ms", "per": "5 users"}
+    assert cell.get("links.up-radio") == {"rate": "100 Mbit/s", "delay": "10 ms", "per": "5 users"}
+    assert cell.get("links.r2-r3.queue") == {**lte.marker(), "max_probability": 0.5}
+    assert cell.get("links.up-r2-r3.queue") == lte.marker()
+    assert cell.get("links.sgw-r2") == {"rate": "100 Mbit/s", "delay": "20 ms", "queue": queue}
+    assert cell.get("links.mine.delay") == "1 ms"
+    assert cell.get("stages.police") == {**POLICER, "factor": 2.0}
+    inside = ef.lte(deployment="infrastructure", stages={"out": {"ecn": "rfc6040"}, "report": {"loss": 0.1}})
+    assert inside.get("stages.out") == {**ef.lte(deployment="infrastructure").get("stages.out"), "ecn": "rfc6040"}
+    assert inside.get("stages.report.kind") == "congestion-reporter"
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"links": {"radio": {"rate": "1 Mbit"}}}, "links.radio.rate"),
+        ({"links": {"radio": {"rate": "1 Mbit/s"}}, "radio": {"delay": "x"}}, "radio.delay"),
+        ({"links": {"radio": 3}}, "links.radio"),
+        ({"stages": {"into": {"overhead": "gtp-u"}}, "deployment": "infrastructure"}, "stages.into.overhead"),
+        ({"stages": {"police": {"factor": 2.0}}, "policer": POLICER | {"rtt": "0 s"}}, "policer.rtt"),
+    ],
+)
+def test_a_wrong_change_is_told_where_it_stands(given: dict[str, Any], path: str) -> None:
+    with pytest.raises(ef.ScenarioError) as found:
+        ef.lte(**given)
+    assert [at for at, _ in found.value.errors] == [path]
 
 
 def test_a_million_phones_are_a_scenario() -> None:

@@ -470,6 +470,8 @@ class Claim:
         relaxed: those of a second reading, and `relaxed_reading`: what that reading is and why there is one.
         note: the investigation: text, or a function of the data shown and the literal judgement; used as `why` of a
             claim that does not hold, in front of what the verdict rule itself says. At scale quick it says so.
+        beside: what is published beside the verdict whatever that is, such as the verdict with other choices; in the
+            same form, behind the note.
         paper_runs: replications in the paper; None = the paper's default (`Paper.runs`).
         quote: the paper's own sentence.
         judged: the predicate in words.
@@ -489,6 +491,7 @@ class Claim:
     relaxed: Callable[[Data], Sequence[Check]] | None = None
     relaxed_reading: str | None = None
     note: Callable[[Data, Judgement], str] | str = ""
+    beside: Callable[[Data, Judgement], str] | str = ""
     paper_runs: int | None = None
     level: float = LEVEL
     quote: str = ""
@@ -649,9 +652,8 @@ def judge_claim(
                 better(relaxed or literal, median) is median and median.verdict is not (relaxed or literal).verdict
             )
             relaxed = median if by_rule else relaxed
-        if literal.verdict is not Verdict.HOLDS:
-            note = _noted(claim, data, literal, scale)
-            literal = replace(literal, why=" ".join(part for part in (note, literal.why) if part))
+        said = _noted(claim, data, literal, scale)
+        literal = replace(literal, why=" ".join(part for part in (said, literal.why) if part))
         return Entry(claim, literal, relaxed, median=by_rule)
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
@@ -669,20 +671,28 @@ class _Shown(dict[str, "Table"]):
 
 
 def _noted(claim: Claim, data: Data, literal: Judgement, scale: Scale) -> str:
-    """A claim's note. A computed one says on which runs, and nothing about fewer than three of several."""
-    if not callable(claim.note):
-        return claim.note.strip()
-    runs = [_runs(data[name]) for name in claim.experiments if name in data]
-    if scale == "quick" and runs and 1 < max(runs) < FEW_FOR_A_NOTE:
-        return ""
-    try:
-        note = claim.note(_Shown(data), literal).strip()
-    except NotRun as error:
-        return f"What was found out about it needs the experiment {error.args[0]}, which was not run."
-    if not note or scale == "paper" or not runs:
-        return note
-    several = f"{max(runs)} runs a point" if max(runs) > 1 else "one run a point"
-    return f"At scale “quick”, {several}: {note}"
+    """A claim's note where it does not hold, and what stands beside any verdict.
+
+    A computed one says on which runs, and nothing about fewer than three of several.
+    """
+    notes = [claim.beside] if literal.verdict is Verdict.HOLDS else [claim.note, claim.beside]
+    runs = max((_runs(data[name]) for name in claim.experiments if name in data), default=0)
+    typed = [note.strip() for note in notes if not callable(note)]
+    computed = [note for note in notes if callable(note)]
+    if scale == "quick" and 1 < runs < FEW_FOR_A_NOTE:
+        computed = []
+    told: list[str] = []
+    missing: list[str] = []
+    for note in computed:
+        try:
+            told.append(note(_Shown(data), literal).strip())
+        except NotRun as error:
+            missing.append(f"What was found out about it needs the experiment {error.args[0]}, which was not run.")
+    said = " ".join(filter(None, told))
+    if said and scale != "paper" and runs:
+        several = f"{runs} runs a point" if runs > 1 else "one run a point"
+        said = f"At scale “{scale}”, {several}: {said}"
+    return " ".join(filter(None, (*typed, said, *dict.fromkeys(missing))))
 
 
 FEW_FOR_A_NOTE = 3

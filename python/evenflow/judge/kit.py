@@ -268,6 +268,7 @@ class Claims:
     level: float = LEVEL
     _measures: dict[tuple[str, str], Measure] = field(default_factory=dict, repr=False)
     _notes: dict[str, Note] = field(default_factory=dict, repr=False)
+    _beside: dict[str, Note] = field(default_factory=dict, repr=False)
     _twice: list[str] = field(default_factory=list, repr=False)
 
     @property
@@ -297,14 +298,21 @@ class Claims:
 
         return keep
 
-    def note(self, *ids: str) -> Callable[[M], M]:
-        """Decorator: this function writes the note of these claims, from the data shown."""
+    def note(self, *ids: str, beside: bool = False) -> Callable[[M], M]:
+        """Decorator: this function writes the note of these claims, from the data shown.
+
+        Args:
+            ids: "c46", or several.
+            beside: not why a claim does not hold, but what is published beside its verdict whatever that is; a claim
+                may have both.
+        """
+        notes, what = (self._beside, "two notes beside its verdict") if beside else (self._notes, "two notes")
 
         def keep(function: M) -> M:
             for name in ids:
-                if name in self._notes:
-                    self._twice.append(f"{name}: it has two notes.")
-                self._notes[name] = function
+                if name in notes:
+                    self._twice.append(f"{name}: it has {what}.")
+                notes[name] = function
             return function
 
         return keep
@@ -329,7 +337,7 @@ class Claims:
                 wrong.append(f"{name}: its wider reading is measured, but there is no [{name}.wider].")
         wrong += [
             f"{name}: it has a note, but {self.file.name} has no such claim.{_meant(name, tables)}"
-            for name in self._notes
+            for name in dict.fromkeys((*self._notes, *self._beside))
             if name not in tables and name not in bad
         ]
         built = []
@@ -362,7 +370,7 @@ class Claims:
         relaxed = None
         if wider_sets is not None:
             relaxed = _bound(other or measure, Accept(name, wider_sets, left_out), options)
-        note = self._notes.get(name)
+        note, beside = self._notes.get(name), self._beside.get(name)
         return Claim(
             id=f"{self.key}-{name}",
             source=table["source"],
@@ -375,6 +383,7 @@ class Claims:
             relaxed_reading=wider["reading"] if wider is not None else None,
             relaxed_of=wider.get("of") if wider is not None else None,
             note=_with_options(note, options) if note is not None else "",
+            beside=_with_options(beside, options) if beside is not None else "",
             paper_runs=table.get("runs"),
             level=self.level,
             quote=table.get("quote", ""),

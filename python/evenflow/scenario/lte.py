@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -36,6 +36,7 @@ STAGES = {
     REPORT: ("report", "congestion-reporter"),
 }
 """The argument that each comes from, and its kind; tunnels have none."""
+STAGES_BY_ARGUMENT = dict(STAGES.values())
 ACTIONS = {"re-ecn": "mark-re-ecn", "ecn": "mark", "red": "drop"}
 """What RED does with a packet that it picks; re-ECN's queues know its credit (FNE) as ECN-capable."""
 ECN = {"re-ecn": "re-ecn", "ecn": "classic", "red": "off", "droptail": "off"}
@@ -142,7 +143,10 @@ def lte(
         radio: changes to the radio link, such as `loss`.
         hops: wired links, 2 to 64; those of R1 and the S-GW go first, more routers stand between S-GW and R2.
         delay, bottleneck, rate: of wired links; of R2 to R3; of all others.
-        more: further sections of the scenario (`duration`, `record`, …); `links` and `stages` are added to.
+        more: further sections of the scenario (`duration`, `record`, …). `links` and `stages` are changes to those that
+            are there, setting by setting, unless a table says its `kind`, which replaces the one there; names that are
+            not there are added. `radio`, `policer`, `dropper`, `gateway` and `report` are shorter ways to some of them,
+            in both directions.
 
     Raises:
         ScenarioError: with everything that is wrong.
@@ -168,8 +172,7 @@ def lte(
         *_counted("per_cell", per_cell, 1, 1_000_000),
         *_counted("hops", hops, 2, 64),
     ]
-    inside = deployment == "infrastructure"
-    if inside and scheme in SCHEMES and scheme != "re-ecn":
+    if deployment == "infrastructure" and scheme in SCHEMES and scheme != "re-ecn":
         wrong.append(("deployment", f"infrastructure is re-ECN between gateway and base station; scheme is {scheme}"))
     for name, changes in (("gateway", gateway), ("report", report)):
         if changes is not None and deployment == "end-to-end":
@@ -178,10 +181,28 @@ def lte(
     for name, way in ways.items():
         wrong += _named(f"groups.{name}.direction", way, DIRECTIONS)
     mode = gateway.get("mode", "split") if isinstance(gateway, Mapping) else "split"
-    if inside and mode == "split" and "up" in ways.values():
+    if deployment == "infrastructure" and mode == "split" and "up" in ways.values():
         wrong.append(("gateway.mode", "split: senders of the uplink are phones and do not stand at the gateway"))
-    if wrong:
-        raise ScenarioError(wrong)
+
+    # What is wrong so far has something right in its place from here on, so that the rest is looked at too.
+    told = {path for path, _ in wrong}
+    inside = (
+        _meant(deployment, DEPLOYMENTS, DEPLOYMENTS[int(gateway is not None or report is not None)]) == "infrastructure"
+    )
+    scheme = "re-ecn" if inside else _meant(scheme, SCHEMES, "re-ecn")
+    flavour = _meant(flavour, FLAVOURS, "reno")
+    users, per_cell, hops = (
+        default if name in told else value
+        for name, value, default in (("users", users, 10), ("per_cell", per_cell, 5), ("hops", hops, 5))
+    )
+    ways = {name: _meant(way, DIRECTIONS, "down") for name, way in ways.items()}
+    policer, dropper, gateway, report = (
+        _standing(name, tables[name], kind) for name, kind in STAGES_BY_ARGUMENT.items()
+    )
+    queue, radio = (it if isinstance(it, Mapping) else None for it in (queue, radio))
+    if "gateway.mode" in told:
+        mode, gateway = "police", {**(gateway or {}), "mode": "police"}
+    more = {name: it for name, it in more.items() if name not in told}
 
     links: dict[str, Any] = {}
     stages: dict[str, Any] = {}
@@ -208,8 +229,8 @@ def lte(
                 tcp.pop("conex", None)
             made[name]["tcp"] = {**tcp, **mine}
     tree = {"title": "LTE user plane", "duration": "300 s", "warmup": "0 s", **more}
-    tree["links"] = {**links, **more.get("links", {})}
-    tree["stages"] = {**stages, **more.get("stages", {})}
+    tree["links"] = _changed(links, more.get("links", {}))
+    tree["stages"] = _changed(stages, more.get("stages", {}))
     tree["groups"] = made
     if not tree["stages"]:
         del tree["stages"]
@@ -218,28 +239,75 @@ def lte(
         scenario.check()
     except ScenarioError as error:
         paths = {name: made[name]["path"] for name, table in given.items() if "path" not in table}
-        raise ScenarioError(_as_given(error.errors, more, radio, queue, paths)) from None
+        found = _as_given(error.errors, more, radio, queue, paths)
+        wrong += [(path, reason) for path, reason in found if not _caused(path, told, tables)]
+    if wrong:
+        raise ScenarioError(wrong)
     return scenario
 
 
+def _changed(there: Mapping[str, Any], changes: Table) -> dict[str, Any]:
+    """Links or stages with changes to those that are there; others are added.
+
+    A table that says its kind stands in the place of the one that is there, since settings of one kind mean nothing to
+    another.
+    """
+
+    def changed(old: Any, new: Any) -> Any:
+        if not isinstance(old, Mapping) or not isinstance(new, Mapping) or "kind" in new:
+            return new
+        return {**old, **{key: changed(old.get(key), value) for key, value in new.items()}}
+
+    return {**there, **{name: changed(there.get(name), new) for name, new in changes.items()}}
+
+
+def _meant(value: Any, known: Sequence[str], default: str) -> str:
+    """A name if it is known, else the one that is likely meant, or the default."""
+    if value in known:
+        return str(value)
+    return (nearest(value, known) if isinstance(value, str) else None) or default
+
+
+def _standing(name: str, table: Any, kind: str) -> Table | None:
+    """What can stand in a place: with its kind where that is missing or mistyped; nothing where it is another's."""
+    if not isinstance(table, Mapping):
+        return None
+    if not _kind(name, table, kind):
+        return table
+    given = table.get("kind", kind)
+    return {**table, "kind": kind} if isinstance(given, str) and nearest(given, [kind]) else None
+
+
+def _caused(path: str, told: Collection[str], tables: Mapping[str, Any]) -> bool:
+    """Whether an error comes of what stands in the place of something wrong, instead of what was given."""
+    if any(path == it or path.startswith(f"{it}.") for it in told):
+        return True
+    name, _, rest = path.partition(".")
+    # of a stage whose kind was filled in, only what was given can be wrong
+    return f"{name}.kind" in told and rest.partition(".")[0] not in (tables.get(name) or {})
+
+
 def _groups(groups: Any) -> tuple[dict[str, dict[str, Any]], list[tuple[str, str]]]:
-    """A copy of every group that is a table of tables, and what is wrong with the others."""
+    """A copy of every group, without what is no table though it should be; and what is wrong."""
     if groups is None:
         return {"phones": {}}, []
     if wrong := _tabled("groups", groups):
-        return {}, wrong
+        return {"phones": {}}, wrong
     if not groups:
-        return {}, [("groups", "at least one group is needed; None is one that downloads, called phones")]
+        return {"phones": {}}, [("groups", "at least one group is needed; None is one that downloads, called phones")]
     given: dict[str, dict[str, Any]] = {}
     for name, table in groups.items():
-        mine = [("groups", f"a group's name is text, not {name!r}")] if not isinstance(name, str) else []
-        mine = mine or _tabled(f"groups.{name}", table)
-        for part in () if mine else ("traffic", "tcp"):
-            mine += _tabled(f"groups.{name}.{part}", table[part]) if part in table else []
+        if not isinstance(name, str):
+            wrong.append(("groups", f"a group's name is text, not {name!r}"))
+            continue
+        mine = _tabled(f"groups.{name}", table)
+        given[name] = {} if mine else dict(table)
+        for part in ("traffic", "tcp"):
+            if part in given[name] and (bad := _tabled(f"groups.{name}.{part}", given[name][part])):
+                mine += bad
+                del given[name][part]
         wrong += mine
-        if not mine:
-            given[name] = dict(table)
-    return given, wrong
+    return given or {"phones": {}}, wrong
 
 
 def _as_given(
@@ -262,7 +330,7 @@ def _as_given(
         name, _, what = rest.partition(".")
         mine = name.removeprefix("up-")
         key = what.partition(".")[0]
-        if section not in ("stages", "links", "groups") or {name, mine} & {*more.get(section, {})}:
+        if section not in ("stages", "links", "groups") or _says(more.get(section, {}), (name, mine), key):
             return path
         if section == "stages" and mine in STAGES:
             return ".".join(filter(None, (STAGES[mine][0], what)))
@@ -278,6 +346,12 @@ def _as_given(
         return path
 
     return list(dict.fromkeys((renamed(path), message) for path, message in errors))
+
+
+def _says(section: Table, names: Sequence[str], key: str) -> bool:
+    """Whether a setting is of the section that was given: a change to what is there, or all of what stands there."""
+    given = [section[name] for name in dict.fromkeys(names) if name in section]
+    return any(not isinstance(it, Mapping) or key in it or "kind" in it or not key for it in given)
 
 
 def _unknown(more: Table) -> list[tuple[str, str]]:

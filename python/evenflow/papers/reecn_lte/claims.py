@@ -215,17 +215,21 @@ def _only_positive(data: Data, accept: Accept) -> list[Check]:
         declared = m.stage(run, "police", "congestion_volume") + net.PACKET_BYTES * m.stage(run, "police", "credits")
         return max(0.0, charged - declared)
 
-    def silent(price: float) -> Measure:
-        # What a flow pays that declares nothing: its SYN is FNE, and nothing else.
-        return lambda run: m.stage(run, "police", "charged") - price * m.stage(run, "police", "credits")
+    # What flows pay that declare nothing: their SYN is FNE, and nothing else.
+    def first_alone(run: Run) -> float:
+        # Policer A may learn T from packets: the price of a SYN is what lowers the level before any token has come.
+        # What is charged later adds to the sum and lowers nothing, since the level has grown by then.
+        police = run.json["stages"]["police"]
+        return float(police["charged"] - police["credits"] * (m.CHARGE_START - police["least_tokens"]))
+
+    def bytes_alone(run: Run) -> float:
+        return m.stage(run, "police", "charged") - net.HEADER_BYTES * m.stage(run, "police", "credits")
 
     it = lab(data, "x-charge")
     return [
         accept("bytes", "policer B, all that is declared", lab(data, "x-cust").at(policed=1).of(beyond)),
-        accept(
-            "seconds", "policer A, nothing declared", it.at(policer="A", declared=0.0).of(silent(net.RTT_S / net.K))
-        ),
-        accept("bytes", "policer B, nothing declared", it.at(policer="B", declared=0.0).of(silent(net.HEADER_BYTES))),
+        accept("seconds", "policer A, nothing declared", it.at(policer="A", declared=0.0).of(first_alone)),
+        accept("bytes", "policer B, nothing declared", it.at(policer="B", declared=0.0).of(bytes_alone)),
     ]
 
 
@@ -548,19 +552,19 @@ def _alike(data: Data, accept: Accept) -> list[Check]:
     return [accept("difference", f"{POLICED} − ecn", found[POLICED] - found[ECN])]
 
 
-def _part(data: Data, start: float, end: float, sign: float) -> Floats:
-    found = _by_scheme(data, m.mean_between(start, end))
+def _part(data: Data, measure: Measure, sign: float) -> Floats:
+    found = _by_scheme(data, measure)
     return 100 * sign * quotient(found[ECN] - found[POLICED], found[POLICED] if sign > 0 else found[ECN])
 
 
 @claims.measure("c39")
 def _early(data: Data, accept: Accept) -> list[Check]:
-    return [accept("difference", "0 to 30 s", _part(data, 0.0, 30.0, 1.0))]
+    return [accept("difference", "0 to 30 s", _part(data, m.mean_between(0.0, 30.0), 1.0))]
 
 
 @claims.measure("c40")
-def _late(data: Data, accept: Accept, o: Options) -> list[Check]:
-    return [accept("difference", "last 100 s", _part(data, o.duration - 100, o.duration, -1.0))]
+def _late(data: Data, accept: Accept) -> list[Check]:
+    return [accept("difference", "last 100 s", _part(data, m.last(100.0), -1.0))]
 
 
 @claims.measure("c41")

@@ -44,6 +44,8 @@ LEVELS = {"police": "tokens", "drop": "balance"}
 ONE, TEN = "one-flow", "ten-flows"
 CUST_R, CUST_DEPTH = 50.0, 2e4
 """Policer B of x-cust: bytes of congestion a second, and its depth."""
+CHARGE_START = 1e5
+"""Tokens that policer A of x-charge begins with, s."""
 POSITIVE, NEUTRAL, LEGACY = "positive", "neutral", "legacy"
 
 
@@ -167,12 +169,17 @@ def in_order(names: Sequence[str], start: float = 50.0, length: float = 20.0) ->
 
 def mean_between(start: float, end: float, of: str = THROUGHPUT) -> Measure:
     """Rate between two instants, Mbit/s."""
+    return lambda run: _between(run, start, end, of)
 
-    def measure(run: Run) -> float:
-        times, rates = bins(run, of)
-        return float(np.mean(rates[(times > start) & (times <= end)]))
 
-    return measure
+def last(length: float) -> Measure:
+    """Rate in so many seconds before a run's end, whatever its length, Mbit/s."""
+    return lambda run: _between(run, run.json["window_s"][1] - length, run.json["window_s"][1], THROUGHPUT)
+
+
+def _between(run: Run, start: float, end: float, of: str) -> float:
+    times, rates = bins(run, of)
+    return float(np.mean(rates[(times > start) & (times <= end)]))
 
 
 def fluctuation(run: Run) -> float:
@@ -190,8 +197,9 @@ attack_early = mean_between(ATTACK_S[0] + 10 * RTT_S - 1e-9, ATTACK_S[0] + 10 * 
 
 
 def attackers_sent(run: Run) -> float:
-    """Packets of the attackers that reached R2."""
-    return float(run.json["links"][LINK]["classes"][ATTACK]["arrived_packets"])
+    """Packets of the attackers that reached R2; a class of which none came is not in a record."""
+    found = run.json["links"][LINK]["classes"].get(ATTACK)
+    return float(found["arrived_packets"]) if found else 0.0
 
 
 def page_median(run: Run) -> float | None:

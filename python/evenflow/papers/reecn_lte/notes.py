@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Collection, Mapping
 from functools import cache, partial
 
 import numpy as np
@@ -22,15 +23,10 @@ from .network import LINK, REECN
 HEAD = "reecn_lte-"
 BY_CHOICE = {"fig06": "x-tcp06", "fig11": "x-tcp11", "fig12": "x-tcp11", "fig16": "x-tcp16"}
 """The experiment that has a figure's runs for every TCP and RED."""
-BESIDE = ("fig05", "fig06", "fig07", "fig11", "fig12", "fig13")
-"""Figures with ten flows beside a hundred, after two lengths of a run."""
-CHOSEN = (
-    *("c27", "c34", "c35", "c36", "c37", "c38", "c40", "c42", "c43", "c44"),
-    *("c57", "c64"),
-)
-"""Claims on figures 11, 12 and 16 whose note is the other choices' verdicts alone."""
-TEN = ("c28", "c29", "c45", "c47", "c48", "c49")
-"""Claims whose note is the verdict of ten flows alone."""
+BESIDE = (*("fig05", "fig06", "fig07", "fig10", "fig11", "fig12", "fig13"), *("fig14", "fig15"))
+"""Figures with ten flows beside a hundred."""
+HUNDRED = ("x-blind",)
+"""Experiments of a hundred flows alone, that a claim on such a figure is judged on too."""
 RUNS = 10
 
 
@@ -51,7 +47,7 @@ def relabelled(table: Table, wanted: Mapping[str, object], made: Mapping[str, ob
 def other_choices(claim: Claim, data: Data) -> dict[str, dict[str, Table]]:
     """By "TCP, RED" the tables of a claim's figures with that choice."""
     there = {name.removeprefix(HEAD) for name in claim.experiments}
-    if not there <= BY_CHOICE.keys() or any(HEAD + BY_CHOICE[name] not in data for name in there):
+    if not has_choices(there) or any(HEAD + BY_CHOICE[name] not in data for name in there):
         return {}
     found: dict[str, dict[str, Table]] = {}
     for name in there:
@@ -65,16 +61,35 @@ def other_choices(claim: Claim, data: Data) -> dict[str, dict[str, Table]]:
 def ten_flows(claim: Claim, data: Data) -> dict[str, dict[str, Table]]:
     """By length of a run the tables of a claim's figures with ten flows in the place of a hundred."""
     there = {name.removeprefix(HEAD) for name in claim.experiments}
-    if not there <= set(BESIDE) or any(HEAD + name not in data for name in there):
+    if not has_ten(there) or any(HEAD + name not in data for name in there):
         return {}
     found: dict[str, dict[str, Table]] = {}
-    for name in there:
+    for name in there - {*HUNDRED}:
         table = data[HEAD + name]
-        for seconds in sorted({float(run.labels["seconds"]) for run in table.runs if run.labels["n"] == net.FLOWS[0]}):
-            made = found.setdefault(f"after {plain(seconds)} s", {})
-            wanted = {"n": net.FLOWS[0], "seconds": seconds}
-            made[HEAD + name] = relabelled(table, wanted, {"n": r.DECIDES, "seconds": seconds})
-    return found
+        # figures of one length have no label that says it
+        labels = [run.labels for run in table.runs if run.labels["n"] == net.FLOWS[0]]
+        for seconds in dict.fromkeys(it.get("seconds") for it in labels):
+            made = found.setdefault(f"after {plain(seconds)} s" if seconds is not None else "runs as long", {})
+            wanted = {"n": net.FLOWS[0], **({} if seconds is None else {"seconds": seconds})}
+            made[HEAD + name] = relabelled(table, wanted, {"n": r.DECIDES})
+    others = {HEAD + name: data[HEAD + name] for name in there & {*HUNDRED}}
+    return {words: {**made, **others} for words, made in sorted(found.items())}
+
+
+def has_choices(there: Collection[str]) -> bool:
+    """Whether each of these experiments was run with every TCP and RED."""
+    return bool(there) and {*there} <= BY_CHOICE.keys()
+
+
+def has_ten(there: Collection[str]) -> bool:
+    """Whether one of these experiments has ten flows beside a hundred, and all others that may be there."""
+    return not {*BESIDE}.isdisjoint(there) and {*there} <= {*BESIDE, *HUNDRED}
+
+
+def published_both_ways(claims: Claims) -> list[str]:
+    """Claims that have other choices, or ten flows, beside their verdict."""
+    tables = tomllib.loads(claims.file.read_text(encoding="utf-8"))
+    return [name for name, it in tables.items() if has_choices(it.get("on", ())) or has_ten(it.get("on", ()))]
 
 
 def verdicts(claim: Claim, tables: Mapping[str, Mapping[str, Table]]) -> str:
@@ -89,7 +104,12 @@ def verdicts(claim: Claim, tables: Mapping[str, Mapping[str, Table]]) -> str:
 def beside(claim: Claim, data: Data) -> str:
     """The verdicts with other TCPs and REDs, and with ten flows."""
     choices, few = verdicts(claim, other_choices(claim, data)), verdicts(claim, ten_flows(claim, data))
-    parts = [f"By TCP and RED: {choices}." if choices else "", f"Ten flows, {few}." if few else ""]
+    mixed = (
+        ""
+        if {*HUNDRED}.isdisjoint(name.removeprefix(HEAD) for name in claim.experiments)
+        else (f" ({', '.join(HUNDRED)}: a hundred)")
+    )
+    parts = [f"By TCP and RED: {choices}." if choices else "", f"Ten flows{mixed}, {few}." if few else ""]
     return " ".join(part for part in parts if part)
 
 
@@ -103,37 +123,32 @@ def register(claims: Claims) -> None:
     def lab(data: Data, name: str) -> Lab:
         return Lab(data[HEAD + name])
 
-    def plainly(names: Sequence[str]) -> None:
-        for name in names:
+    for name in published_both_ways(claims):
 
-            @claims.note(name)
-            def _(data: Data, judgement: Judgement, o: Options, name: str = name) -> str:
-                return beside(built(o)[name], data)
-
-    plainly((*CHOSEN, *TEN))
+        @claims.note(name, beside=True)
+        def _(data: Data, judgement: Judgement, o: Options, name: str = name) -> str:
+            return beside(built(o)[name], data)
 
     @claims.note("c30", "c31")
-    def _greedy(data: Data, judgement: Judgement, o: Options) -> str:
-        """The honest ones beside, and ten flows."""
+    def _greedy(data: Data, judgement: Judgement) -> str:
+        """The honest ones beside."""
         it = lab(data, "fig07")
         grid, curve = it.curve("start", m.fairness, policer="A", n=r.DECIDES, greedy=0.0)
-        ten = " ".join(f"{name}: {beside(built(o)[name], data)}" for name in ("c30", "c31"))
         first, last = (f"{short(values)} at {plain(x)} s" for x, values in ((grid[0], curve[0]), (grid[-1], curve[-1])))
         grid, curve = it.curve("start", m.fairness, policer="A", n=r.DECIDES, greedy=0.2)
         best = int(np.argmax([float(np.mean(values)) for values in curve]))
         with_them = ", ".join(f"{short(curve[i])} at {plain(grid[i])} s" for i in sorted({0, best, len(grid) - 1}))
-        return f"All honest, FI is {first} and {last}; a fifth greedy, {with_them}. {ten}"
+        return f"All honest, FI is {first} and {last}; a fifth greedy, {with_them}."
 
     @claims.note("c32", "c33")
-    def _constant(data: Data, judgement: Judgement, o: Options) -> str:
+    def _constant(data: Data, judgement: Judgement) -> str:
         """The other meaning of p."""
         it = lab(data, "fig06")
         high, low = (it.at(marks="fixed", n=r.DECIDES, p=p) for p in (0.2, 0.01))
         ratio = quotient(high.of(m.goodput), low.of(m.goodput))
-        others = " ".join(f"{name}: {beside(built(o)[name], data)}" for name in ("c32", "c33"))
         return (
             f"With a constant probability goodput at 0.2 is {short(ratio)} times that at 0.01; "
-            f"FI is {float(np.mean(low.of(m.fairness))):.4f} and {float(np.mean(high.of(m.fairness))):.4f}. {others}"
+            f"FI is {float(np.mean(low.of(m.fairness))):.4f} and {float(np.mean(high.of(m.fairness))):.4f}."
         )
 
     @claims.note("c12")
@@ -150,18 +165,14 @@ def register(claims: Claims) -> None:
             f"the flows that lose one. RED's upper piece makes {short(marks)} marks in a run, in clusters."
         )
 
-    def echoes(name: str) -> None:
-        @claims.note(name)
-        def _(data: Data, judgement: Judgement, o: Options) -> str:
-            """What a start hears of one mark."""
-            return (
-                "RFC 3168's echo is repeated until CWR arrives, which no retransmission carries (section 6.1.5), and "
-                "an ACK that carries it grows no window. Re-ECN's counter says each mark once, so that a flow is back "
-                f"sooner after its slow start. {beside(built(o)[name], data)}"
-            )
-
-    for name in ("c39", "c41", "c65"):
-        echoes(name)
+    @claims.note("c39", "c41", "c65")
+    def _echoes(data: Data, judgement: Judgement) -> str:
+        """What a start hears of one mark."""
+        return (
+            "RFC 3168's echo is repeated until CWR arrives, which no retransmission carries (section 6.1.5), and an "
+            "ACK that carries it grows no window. Re-ECN's counter says each mark once, so that a flow is back sooner "
+            "after its slow start."
+        )
 
     @claims.note("c08", "c09")
     def _starts(data: Data, judgement: Judgement) -> str:
@@ -211,13 +222,13 @@ def register(claims: Claims) -> None:
         )
 
     @claims.note("c58")
-    def _met(data: Data, judgement: Judgement, o: Options) -> str:
+    def _met(data: Data, judgement: Judgement) -> str:
         """What each class met."""
         spot = lab(data, "fig16").at(marks="red", n=r.DECIDES, premium=0)
         said = ", ".join(f"{100 * float(np.mean(spot.of(m.marked_of(name)))):.2f}" for name in net.CLASSES)
         return (
             "RED's upper piece marks every class alike, so that shares of marked packets are closer than 1 : 5 : 10 : "
-            f"20: {said} %. {beside(built(o)['c58'], data)}"
+            f"20: {said} %."
         )
 
     @claims.note("c67")
@@ -271,24 +282,24 @@ def register(claims: Claims) -> None:
         )
 
     @claims.note("c46")
-    def _gain(data: Data, judgement: Judgement, o: Options) -> str:
+    def _gain(data: Data, judgement: Judgement) -> str:
         """The gain itself."""
         it, said = lab(data, "fig13"), []
         for e in it.grid("e", scheme=r.INSIDE, n=r.DECIDES):
             mine, other = (it.at(scheme=s, n=r.DECIDES, e=e).of(m.goodput) for s in (r.INSIDE, r.RENO))
             said.append(f"{short(100 * quotient(mine - other, other))} % at {plain(e)}")
-        return f"Gain over Reno: {', '.join(said)}. {beside(built(o)['c46'], data)}"
+        return f"Gain over Reno: {', '.join(said)}."
 
     @claims.note("c51")
-    def _half(data: Data, judgement: Judgement, o: Options) -> str:
+    def _half(data: Data, judgement: Judgement) -> str:
         """Where the formula and half of the goodput lie."""
         return (
             "The formula says where radio losses alone hold flows to the full link; goodput falls as one over the root "
-            f"of the error rate, so that half of it is at four times as many. {beside(built(o)['c51'], data)}"
+            "of the error rate, so that half of it is at four times as many."
         )
 
     @claims.note("c59")
-    def _premium(data: Data, judgement: Judgement, o: Options) -> str:
+    def _premium(data: Data, judgement: Judgement) -> str:
         """Who marks a class of p = 0."""
         it, said = lab(data, "x-premium"), []
         for upper in ("gentle", "hard", "far"):
@@ -299,7 +310,7 @@ def register(claims: Claims) -> None:
             "Above its upper threshold RED marks with a probability that rises to 1 for every class (gentle), or marks "
             "all (hard); with a threshold of twice as many packets (far) it gets there less often. "
             + "; ".join(said)
-            + f". {beside(built(o)['c59'], data)}"
+            + "."
         )
 
     @claims.note("c66")
