@@ -1,12 +1,11 @@
-"""Notes on scenarios in which congestion is reported, audited, or handed out to sessions, and something does nothing."""
+"""Notes on scenarios in which congestion is reported, audited or shared out, and something does nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
-
 import evenflow as ef
+import pytest
 from evenflow.run import notes
 
 CONEX = {"ecn": "accurate", "conex": {"unit": "packets", "credit": "flight"}}
@@ -58,7 +57,10 @@ HAS = {"kind": "has", "ladder": ["300 kbit/s", "1 Mbit/s"], "buffer": "30 s"}
             {"groups__a__tcp": {"ecn": "accurate", "conex": {"unit": "packets"}}},
         ),
         ({}, {"groups__a__tcp": {"ecn": "accurate", "conex": {"unit": "packets"}}, "stages__audit__delay": "100 ms"}),
-        ({"reports-refused": "groups.a.tcp.peer_ecn"}, {"groups__a__tcp": CONEX | {"ecn": "classic", "peer_ecn": "off"}}),
+        (
+            {"reports-refused": "groups.a.tcp.peer_ecn"},
+            {"groups__a__tcp": CONEX | {"ecn": "classic", "peer_ecn": "off"}},
+        ),
         ({"credit-is-dropped": "links.line.queue.action"}, {"links__line__queue": RED}),
         ({}, {"links__line__queue": RED | {"action": "mark-re-ecn"}}),
         (

@@ -84,13 +84,13 @@ fn toml_key(key: &str) -> String {
     text
 }
 
-/// `text` in quotation marks, on one line, cut where nobody would read on.
+/// `text` in quotation marks, as TOML escapes it, on one line, cut where nobody would read on.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     if text.chars().count() <= LONGEST {
-        return format!("{text:?}");
+        return toml_key(text);
     }
-    format!("{:?}", text.chars().take(LONGEST - 1).chain(['…']).collect::<String>())
+    toml_key(&text.chars().take(LONGEST - 1).chain(['…']).collect::<String>())
 }
 
 /// A JSON value for a message: a scalar as it is written, else what kind of thing it is.

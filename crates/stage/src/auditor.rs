@@ -203,7 +203,10 @@ fn problems(values: &Values) -> Vec<Problem> {
         problems.push(("own_drops", "\"counted\" means nothing without action = \"drop\"".into()));
     }
     if is("audit", "ecn") && is("losses", "retransmissions") {
-        problems.push(("losses", "\"retransmissions\" means nothing with audit = \"ecn\", which counts no losses".into()));
+        problems.push((
+            "losses",
+            "\"retransmissions\" means nothing with audit = \"ecn\", which counts no losses".into(),
+        ));
     }
     if given("hold") && !is("action", "delay") {
         problems.push(("hold", "means nothing without action = \"delay\"".into()));

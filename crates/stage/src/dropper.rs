@@ -562,9 +562,13 @@ mod tests {
     fn honest_flows_are_not_sanctioned() {
         for rule in RULES {
             for rtt in [0.02, 0.1, 0.6] {
-                for (p, flows, packets) in
-                    [(1e-4, 5, 20_000), (1e-3, 5, 20_000), (1e-2, 100, 4_000), (3e-2, 100, 4_000), (3e-2, 5, 20_000)]
-                {
+                for (p, flows, packets) in [
+                    (1e-4, 5, 20_000),
+                    (1e-3, 5, 20_000),
+                    (1e-2, 100, 4_000),
+                    (3e-2, 100, 4_000),
+                    (3e-2, 5, 20_000),
+                ] {
                     assert_unharmed(rule, p, rtt, flows, packets, LAG);
                 }
             }
@@ -604,9 +608,14 @@ mod tests {
             let ways = (0..k).fold(1.0, |ways, i| ways * (w - f64::from(i)).max(0.0) / f64::from(i + 1));
             ways * libm::pow(p, f64::from(k)) * libm::pow(1.0 - p, w - f64::from(k))
         };
-        for (rtt, p, share) in
-            [(0.1, 0.1, 0.0), (0.02, 0.1, 0.25), (0.1, 0.1, 0.5), (0.6, 0.1, 0.5), (0.1, 0.06, 0.0), (0.6, 0.15, 0.6)]
-        {
+        for (rtt, p, share) in [
+            (0.1, 0.1, 0.0),
+            (0.02, 0.1, 0.25),
+            (0.1, 0.1, 0.5),
+            (0.6, 0.1, 0.5),
+            (0.1, 0.06, 0.0),
+            (0.6, 0.15, 0.6),
+        ] {
             // A report goes with the next packet: one more is under way.
             let w = 20.0 * (1.0 - share);
             let n = f64::from(PACKETS);

@@ -1117,7 +1117,9 @@ mod tests {
         let rule = |s| Value::Table(Values([("reservoir", Value::Seconds(s))].into_iter().collect()));
         assert_eq!(
             said(&[1e6], &[seconds("buffer", 30.0), ("adaptation", rule(30.0))]),
-            ["adaptation its reservoir of 30 s is never left, for the buffer holds 30 s: every chunk would be of the lowest level"]
+            [
+                "adaptation its reservoir of 30 s is never left, for the buffer holds 30 s: every chunk would be of the lowest level"
+            ]
         );
         let rows = |rows: &[&[f64]]| ("sizes", Value::ByteRows(rows.iter().map(|r| r.to_vec()).collect()));
         assert_eq!(

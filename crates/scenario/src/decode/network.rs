@@ -535,7 +535,9 @@ pub(super) fn check_places(
 ) {
     let place = |i: usize| stages[i].mechanism.map_or(Place::Anywhere, |mechanism| mechanism.traits.place);
     let known = !groups.is_empty() && groups.iter().all(|group| group.path.is_some());
-    let on = |i: usize| groups.iter().flat_map(|g| g.path.iter().flatten()).any(|hop| hop.component == Component::Stage(i));
+    let on = |i: usize| {
+        groups.iter().flat_map(|g| g.path.iter().flatten()).any(|hop| hop.component == Component::Stage(i))
+    };
     for (i, draft) in stages.iter().enumerate().filter(|(i, _)| known && !on(*i)) {
         let there = match place(i) {
             Place::Anywhere => continue,
@@ -736,9 +738,14 @@ fn check_teids(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors
             (false, _) => ", which numbers itself".to_owned(),
         };
         if last > u64::from(u32::MAX) {
-            errors.push(at(draft), format!("its copies would have {first} to {last}, and {} is the last", u32::MAX));
+            errors.push(
+                at(draft),
+                format!("its copies would have {first} to {last}, and {} is the last", u32::MAX),
+            );
         }
-        let clash = taken.iter().find(|(from, to, _, wrote)| *from <= last && first <= *to && (given.is_some() || *wrote));
+        let clash = taken
+            .iter()
+            .find(|(from, to, _, wrote)| *from <= last && first <= *to && (given.is_some() || *wrote));
         if let Some((from, to, other, wrote)) = clash {
             // Said where a number is written.
             let (own, other, rest) = match given {
@@ -746,8 +753,10 @@ fn check_teids(stages: &[StageDraft], groups: &[GroupDraft], errors: &mut Errors
                 None => (*other, &draft, numbers(first, last, false)),
             };
             let number = first.max(*from);
-            let why =
-                format!("{number} is the number of {} too{rest}; no two tunnels have one number", quoted(&other.name));
+            let why = format!(
+                "{number} is the number of {} too{rest}; no two tunnels have one number",
+                quoted(&other.name)
+            );
             errors.push(at(own), why);
         }
         taken.push((first, last, draft, given.is_some()));

@@ -660,7 +660,11 @@ impl Network<'_> {
         if per == Per::Shared {
             return Some(1);
         }
-        *self.counts.borrow_mut().entry((component, per)).or_insert_with(|| copies(self.groups, component, per))
+        *self
+            .counts
+            .borrow_mut()
+            .entry((component, per))
+            .or_insert_with(|| copies(self.groups, component, per))
     }
 
     /// How many series a target makes.

@@ -296,7 +296,8 @@ impl Sender {
             RttSource::Timestamps => {
                 // A receiver to which nothing has come in order, not even a SYN, has no stamp to echo.
                 let echoes = ack.seq > 0 || profile.handshake != Handshake::None;
-                (advanced || (profile.rto == RtoRule::AnyAck && echoes)).then(|| self.elapsed(ack.stamp, profile))
+                (advanced || (profile.rto == RtoRule::AnyAck && echoes))
+                    .then(|| self.elapsed(ack.stamp, profile))
             }
             RttSource::OneSegment => self.timed.end(ack.seq, now),
         };
