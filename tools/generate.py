@@ -4,7 +4,7 @@
     python tools/generate.py --check    say what is stale and exit 1
     python tools/generate.py --readme   only the README's block
     python tools/generate.py --record PAPER  ship out/PAPER/ledger.json, of a whole run at --scale paper
-    python tools/generate.py --experiments PAPER    ship out/PAPER's runs of experiments that no claim looks at
+    python tools/generate.py --experiments PAPER    ship out/PAPER's experiments, and the claims on these alone
     python tools/generate.py --sensitivity PAPER    ship what depends on its options, from out/PAPER-sensitivity
     python tools/generate.py --carried PAPER        ship by what right its ledger stands for this engine
     python tools/generate.py --record validation    ship out/validation/validation.json, of a whole `make validate`
@@ -20,6 +20,7 @@ docs/scenario.schema.json, the reasons in the validation that ships (validation/
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import keyword
 import re
@@ -35,7 +36,7 @@ import validation_pages
 from evenflow import _core, claims
 from evenflow.judge.sensitivity import say_options
 from evenflow.papers import TITLES, carry, load
-from evenflow.papers.reproduce import LEDGER, read_ledger, ship, shipped_ledger
+from evenflow.papers.reproduce import COMPARISONS, LEDGER, read_ledger, ship, shipped_ledger
 from evenflow.run import evidence
 from evenflow.run.mechanism import METHODS
 
@@ -497,23 +498,37 @@ def record(key: str) -> None:
 
 
 def record_experiments(key: str) -> None:
-    """Ship the runs of out/PAPER's experiments instead of those that ship: of experiments that no claim looks at.
+    """Ship the runs of out/PAPER's experiments instead of those that ship, and the claims that look at these alone.
 
-    What is judged stands or falls as a whole; these only have figures.
+    A claim that looks at others too stands or falls with them: then the whole paper is run.
     """
     found = read_ledger(ROOT / "out" / key / LEDGER)
     place = ledger_of(key)
     shipped = read_ledger(place)
     if found is None or found["scale"] != "paper" or shipped is None:
         sys.exit(f"out/{key}/{LEDGER} is not of scale paper; run: evenflow reproduce {key} EXPERIMENT --scale paper")
-    names = [row["id"] for row in found["experiments"]]
-    judged = {name for claim in shipped["claims"] for name in claim["experiments"]}
-    if kept := [name for name in names if name in judged]:
-        sys.exit(f"{', '.join(kept)}: claims look at it; run the whole paper and: make ledger PAPER={key}")
+    names = {row["id"] for row in found["experiments"]}
+    again = {row["id"]: row for row in found["claims"] if row["experiments"] and names.issuperset(row["experiments"])}
+    for claim in shipped["claims"]:
+        if claim["id"] not in again and (torn := names.intersection(claim["experiments"])):
+            sys.exit(
+                f"{claim['id']} looks at {', '.join(sorted(torn))} and at others; run the whole paper and: "
+                f"make ledger PAPER={key}"
+            )
+    checks = json.loads(gzip.decompress((place.parent / COMPARISONS).read_bytes()))
+    for claim in shipped["claims"]:
+        if claim["id"] in again:
+            print(f"{claim['id']}: {claim['verdict']} before, {again[claim['id']]['verdict']} now")
+    shipped["claims"] = [
+        again[row["id"]] | {"engine": found["engine"]} if row["id"] in again else row | checks[row["id"]]
+        for row in shipped["claims"]
+    ]
+    shipped["claims"] = claims.worst_first(say_options(shipped["claims"], shipped.get("sensitivity", [])))
+    shipped["counts"] = claims.count(shipped["claims"]).to_json()
     rows = {row["id"]: row | {"engine": found["engine"]} for row in found["experiments"]}
     shipped["experiments"] = [rows.get(row["id"], row) for row in shipped["experiments"]]
     carry.replace_runs(place.parent / carry.RUNS, ROOT / "out" / key / carry.RUNS)
-    place.write_text(json.dumps(shipped, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    ship(shipped, place.parent)
 
 
 def record_carried(key: str) -> None:
@@ -639,7 +654,7 @@ def main() -> None:
     parser.add_argument("--readme", action="store_true", help="only the README's block")
     parser.add_argument("--record", metavar="WHAT", help="ship the ledger of out/PAPER, or the validation")
     parser.add_argument(
-        "--experiments", metavar="PAPER", help="ship out/PAPER's runs of experiments that no claim looks at"
+        "--experiments", metavar="PAPER", help="ship out/PAPER's experiments, and the claims on these alone"
     )
     parser.add_argument("--sensitivity", metavar="PAPER", help="ship what depends on a paper's options")
     parser.add_argument("--carried", metavar="PAPER", help="ship by what right a paper's ledger stands for this engine")

@@ -554,7 +554,10 @@ fn every_stage() {
             | "congestion-controller"
             | "congestion-reporter" => MARKS.into(),
             "bandwidth-manager" => {
-                format!(r#"limit = "40 packets", scheduler = {{ kind = "htb", {HTB_PER_USER} }}"#)
+                // Sessions that are connections have classes of their own.
+                let flows = params.contains(r#"session = "flow""#);
+                let classes = if flows { HTB_PER_USER.replace("user", "flow") } else { HTB_PER_USER.into() };
+                format!(r#"limit = "40 packets", scheduler = {{ kind = "htb", {classes} }}"#)
             }
             _ => format!(r#"kind = {queue:?}, limit = "40 packets""#),
         };

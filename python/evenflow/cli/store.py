@@ -32,6 +32,14 @@ def carry(
     sample: Annotated[
         str, typer.Option(metavar="2%", help="Share of the runs that is repeated, in each stratum.")
     ] = "2%",
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--except",
+            metavar="EXPERIMENT",
+            help="Its runs are another engine's by intent, and are made again. Repeatable.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
@@ -60,6 +68,7 @@ def carry(
             [(paper, runs) for paper, runs in wanted if runs],
             kept,
             sample=part,
+            without=without or [],
             jobs=jobs,
             progress=not as_json,
             say=(lambda _: None) if as_json else (lambda line: print(line, flush=True)),

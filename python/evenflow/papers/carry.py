@@ -89,6 +89,8 @@ class Carried:
     strata: int
     without_counterpart: int
     different: tuple[Different, ...]
+    made_again: tuple[str, ...] = ()
+    """Experiments that were left out, because this engine makes them otherwise by intent."""
     in_store: int = 0
     """Runs of the local store that count for this engine from now on."""
 
@@ -112,6 +114,7 @@ class Carried:
             "repeated": self.repeated,
             "strata": self.strata,
             "without_counterpart": self.without_counterpart,
+            "made_again": list(self.made_again),
             "equal": self.equal,
             "fewer_than": self.fewer_than if self.equal else None,
             "confidence": CONFIDENCE,
@@ -126,9 +129,11 @@ class Carried:
 def sentence(document: Mapping[str, Any]) -> str:
     """The provenance of carried runs in one sentence, from `Carried.to_json`."""
     share = math.ceil(1000 * document["fewer_than"]) / 10
+    again = document.get("made_again", [])
+    left = f" Made again by this engine, and no part of it: {', '.join(again)}." if again else ""
     return (
         f"Carried from engine {document['from']}: {document['repeated']:,} of {document['of']:,} runs repeated with "
-        f"engine {document['to']}, all equal: fewer than {share:g} % differ, at {100 * document['confidence']:g} %."
+        f"engine {document['to']}, all equal: fewer than {share:g} % differ, at {100 * document['confidence']:g} %.{left}"
     )
 
 
@@ -257,6 +262,7 @@ def carry(
     store: Store,
     *,
     sample: float = SAMPLE,
+    without: Sequence[str] = (),
     jobs: int | None = None,
     progress: bool = False,
     say: Callable[[str], None] = lambda _: None,
@@ -267,6 +273,7 @@ def carry(
         papers: each with its runs, all made by one engine other than this one.
         store: its runs of those papers count for this engine from now on.
         sample: share of each stratum's runs that is repeated, above 0 and at most 1.
+        without: ids of experiments whose runs this engine makes otherwise by intent: they are made again, not carried.
 
     Raises:
         UsageError: nothing to carry, or runs of several engines.
@@ -284,6 +291,11 @@ def carry(
         raise UsageError(f"{engine} is this engine: its runs need not be carried.")
     if any(kept.version < 1 for _, runs in papers for kept in runs):
         raise UsageError(f"the runs by engine {engine} are older than versions of records: run the papers again.")
+    known = dict.fromkeys(experiment.id for paper, _ in papers for experiment in paper.experiments)
+    for name in without:
+        if name not in known:
+            raise unknown("experiment", name, list(known))
+    papers = [(paper, [kept for kept in runs if kept.experiment not in without]) for paper, runs in papers]
     planned: list[Planned] = []
     for paper, runs in papers:
         planned += _planned(paper, runs)
@@ -301,6 +313,7 @@ def carry(
         strata=strata,
         without_counterpart=sum(len(runs) for _, runs in papers) - len(planned),
         different=different,
+        made_again=tuple(without),
     )
     if different:
         return found

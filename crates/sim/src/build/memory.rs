@@ -202,7 +202,7 @@ impl Packets {
         let (mut wrapped_datagrams, mut wraps_tcp) = (0.0, false);
         for (g, group) in scenario.groups.iter().enumerate() {
             let (flying, shaped) = datagrams_at_once(scenario, group, &loads);
-            datagrams += flying;
+            datagrams += flying + given_up(scenario, group);
             in_shapers_of_datagrams += shaped;
             let wraps = is_wrapped(scenario, group);
             wrapped_datagrams += if wraps { flying + shaped } else { 0.0 };
@@ -408,6 +408,26 @@ fn pace(scenario: &Scenario, group: &Group, traffic: &Traffic) -> f64 {
     f64::from(group.users) * f64::from(traffic.flows().max(1)) * one
 }
 
+/// Packets without data that wait where users lose patience before their SYN has left: a SYN and a reset for each attempt.
+fn given_up(scenario: &Scenario, group: &Group) -> f64 {
+    let seconds = scenario.duration.seconds();
+    let of = |traffic: &Traffic| {
+        let (tcp, patience) = (traffic.tcp.as_ref()?, traffic.spec.values.get("patience")?);
+        let begins = traffic.spec.values.get("start").map_or(0.0, |start| start.bounds().0);
+        let attempts = f64::from(group.users) * (seconds - begins).max(0.0) / mean(patience).max(1e-9);
+        let packet = 8.0 * tcp.profile.header as f64;
+        let (rate, waits) = narrowest(scenario, group).map_or((f64::INFINITY, 0.0), |(rate, _, link)| {
+            let limit = link.forward.queue.as_ref().and_then(|queue| queue.limit.as_ref());
+            (rate, limit.map_or(f64::INFINITY, |limit| bits_of(limit, packet, rate)))
+        });
+        let delay = links_of(scenario, group).map(|(_, link)| time_on(link)).sum::<f64>().min(seconds);
+        let sent = 2.0 * attempts;
+        let under_way = sent.min(rate * seconds / packet) * delay / seconds;
+        Some((sent - rate * seconds / packet).max(0.0).min(waits / packet) + under_way)
+    };
+    group.traffic.iter().filter_map(of).sum()
+}
+
 /// The part of it that is answered by as much.
 fn echoed(scenario: &Scenario, group: &Group) -> f64 {
     let echoes = group.traffic.iter().filter(|traffic| traffic.tcp.is_none() && traffic.opens());
@@ -579,9 +599,20 @@ fn samples(scenario: &Scenario, crossing: &Crossing) -> f64 {
         scenario.links.iter().zip(&crossing.links).map(|(link, groups)| meet(link.per, groups)).collect();
     let of_stages: Vec<f64> =
         scenario.stages.iter().zip(&crossing.stages).map(|(stage, groups)| meet(stage.per, groups)).collect();
+    // At every packet: what a link carries, or more, where datagrams flood it and are dropped.
+    let loads = Loads::of(scenario);
+    let carried = |link: usize| rate(&scenario.links[link].forward).unwrap_or(0.0);
     let of_link = |link: usize, which: Copies| {
         let number = if which == Copies::All { of_links[link] } else { 1.0 };
-        (number, rate(&scenario.links[link].forward).unwrap_or(0.0))
+        (number, carried(link).max(loads.links[link] / of_links[link].max(1.0)))
+    };
+    let of_stage = |stage: usize, which: Copies| {
+        let number = if which == Copies::All { of_stages[stage] } else { 1.0 };
+        let groups = crossing.stages[stage].iter().map(|g| &scenario.groups[*g]);
+        let tcp = groups.filter(|group| group.traffic.iter().any(|traffic| traffic.tcp.is_some()));
+        let tcp =
+            tcp.map(|group| narrowest(scenario, group).map_or(0.0, |(rate, ..)| rate)).fold(0.0, f64::max);
+        (number, (tcp + loads.stages[stage]) / of_stages[stage].max(1.0))
     };
     let size = scenario
         .groups
@@ -595,9 +626,7 @@ fn samples(scenario: &Scenario, crossing: &Crossing) -> f64 {
             Target::Queue { link, copies, .. }
             | Target::Node { link, copies, .. }
             | Target::Link { link, copies, .. } => of_link(link, copies),
-            Target::Stage { stage, copies: which, .. } => {
-                (if which == Copies::All { of_stages[stage] } else { 1.0 }, 0.0)
-            }
+            Target::Stage { stage, copies, .. } => of_stage(stage, copies),
             Target::Flow { group, users, flows, .. } => {
                 let group = &scenario.groups[group];
                 let all = |which: Copies, all: f64| if which == Copies::All { all } else { 1.0 };
