@@ -53,6 +53,10 @@ class StoreError(EvenflowError):
     """The run store or an output folder cannot be read or written: no space, no permission, a folder in the way."""
 
 
+class RunError(EvenflowError):
+    """One run broke (exit code 1): a defect of the engine, or a stage that made the run senseless. Other runs go on."""
+
+
 class Interrupted(EvenflowError):
     """Ctrl-C: the message says what was kept and how to go on (exit code 130, as shells expect)."""
 

@@ -7,7 +7,8 @@ store: each claims the runs that it is about to compute, so that no run is compu
 Layout of a store folder: `runs.sqlite3` (table `runs`, records as JSON text compressed by zlib; `carried`,
 `provenance`: runs of earlier engines that stand for later ones; `claims`, `owners`: who computes what at present),
 `series/ab/<key>.npz` (one array of shape (2, n) for each series: times in s, values), `store.lock`, and
-`owners/<id>`, a locked file for each process that computes (`locks.py`).
+`owners/<id>`, a locked file for each process that computes (`locks.py`); `failed/<scenario>-seed-<seed>.toml`, the
+scenarios of runs that broke.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import StoreError
+from ..scenario.toml_text import toml_text
+from ..words import clean
 from .files import (
     csv_bytes,
     full,
@@ -53,6 +56,7 @@ from .locks import FileLock, Owner
 from .record import Record
 
 if TYPE_CHECKING:
+    from ..scenario.scenario import Scenario
     from .engine import Result
 
 __all__ = [
@@ -73,6 +77,8 @@ ENVIRONMENT = "EVENFLOW_STORE"
 DEFAULT = Path("out") / "store"
 BUSY_S = 60.0
 """How long to wait for another process that is writing."""
+BROKEN = "failed"
+"""The folder of the scenarios of runs that broke."""
 _BESIDE = ("-wal", "-journal", "-shm", "")
 """How the names of a database's files go on; the database itself last."""
 _RESCUE = ".rescue-"
@@ -282,6 +288,21 @@ class Store:
         self._claims.difference_update(row[0] for row in rows)
         return records
 
+    def keep_broken(self, scenario: Scenario, seed: int, why: str) -> Path:
+        """Write the scenario of a run that broke, so that it can be run again by itself. Returns the file.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        file = self.folder / BROKEN / f"{scenario.hash[:16]}-seed-{seed}.toml"
+        said = [
+            *clean(why).splitlines(),
+            f"Engine {_engine()}; to run it again: evenflow run {file.name} --seed {seed}",
+        ]
+        comments = "".join(f"# {line}\n" for line in said)
+        write_whole(file, f"{comments}\n{toml_text(scenario.written_out().without_sweep().tree)}".encode())
+        return file
+
     def made_by(self, engine: str) -> list[tuple[str, str, int, str]]:
         """The runs of an engine: key, scenario hash, seed, record hash. Damaged rows are left out."""
         ask = (
@@ -368,13 +389,21 @@ class Store:
         self._claims.update(found.mine)
         return found
 
-    def release(self) -> None:
-        """Give back what this process has claimed and not put."""
+    def release(self, keys: Sequence[str] | None = None) -> None:
+        """Give back what this process has claimed and not put: all of it, or some keys."""
         if self._owner is None:
             return
         owner = self._owner.id
-        self._claims.clear()
-        self._write(lambda: self._db.execute("DELETE FROM claims WHERE owner = ?", (owner,)), durable=False)
+        given = list(self._claims if keys is None else keys)
+        self._claims.difference_update(given)
+
+        def work() -> None:
+            if keys is None:
+                self._db.execute("DELETE FROM claims WHERE owner = ?", (owner,))
+            else:
+                self._db.executemany("DELETE FROM claims WHERE owner = ? AND key = ?", [(owner, key) for key in given])
+
+        self._write(work, durable=False)
 
     def start_at(self, count: int) -> int:
         """Where in a line of so many this process begins, so that those that share a study begin far apart.
