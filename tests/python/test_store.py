@@ -509,6 +509,31 @@ def test_other_databases_are_refused_untouched(work: Path, fake: ModuleType, sta
     assert file.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("PRAGMA user_version = 3", r"later version of Evenflow \(format 3; this one reads up to 2\)"),
+        ("PRAGMA user_version = 1000", "later version of Evenflow"),
+        ("PRAGMA application_id = 1234", "another program's database: its application_id is 1234"),
+    ],
+)
+def test_a_whole_store_of_another_version_or_program_is_refused_untouched(
+    store: Store, statement: str, says: str
+) -> None:
+    store.put("k", "s", 1, result())
+    store.close()
+    file = store.folder / "runs.sqlite3"
+    with contextlib.closing(sqlite3.connect(file)) as db:
+        db.execute(statement)
+    before = file.read_bytes()
+    for mode in (0o755, 0o555):
+        store.folder.chmod(mode)
+        with pytest.raises(StoreError, match=says):
+            Store(store.folder)
+        assert file.read_bytes() == before
+    store.folder.chmod(0o755)
+
+
 @pytest.mark.parametrize("what", ["folder", "pipe"])
 def test_what_is_no_file_is_said_to_be_none(work: Path, fake: ModuleType, what: str) -> None:
     (work / "store").mkdir()

@@ -89,6 +89,8 @@ APPLICATION_ID = 0x4576464C
 """“EvFL” in the header of the database: it is a run store."""
 VERSION = 2
 """Of the tables; rises whenever one of them changes. Since 2 records are compressed, in a column of another name."""
+_LIKELY_VERSION = 63
+"""Beyond this a version is taken for damage: they count up from 1."""
 LEVEL = 6
 """Of zlib: a record with lists of 100 users, 20.7 kB of text, comes to 5.3 kB in 0.6 ms."""
 _TABLES = {
@@ -637,13 +639,16 @@ class Store:
         found = dict(db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall())
         wanted = _schema()
         same = all(found.get(name) == sql for name, sql in wanted.items())
+        ours = program == APPLICATION_ID
+        # With the tables of this version one bit that flipped is put right: a number that no program has is no version.
+        if ours and version > VERSION and not (same and version > _LIKELY_VERSION and _one_bit(version, VERSION)):
+            raise StoreError(
+                f"The store {self._file} was written by a later version of Evenflow (format {version}; this one "
+                f"reads up to {VERSION}). Name another with the environment variable {ENVIRONMENT}."
+            )
+        if same and program not in (0, APPLICATION_ID) and not _one_bit(program, APPLICATION_ID):
+            raise self._foreign(f"its application_id is {program}")
         if not same:
-            ours = program == APPLICATION_ID
-            if ours and version > VERSION:
-                raise StoreError(
-                    f"The store {self._file} was written by a later version of Evenflow (format {version}; this one "
-                    f"reads up to {VERSION}). Name another with the environment variable {ENVIRONMENT}."
-                )
             if not found and program in (0, APPLICATION_ID):
                 raise _Unready
             before = {**wanted, "runs": wanted["runs"].replace("document", _OF_VERSION_1)}
@@ -655,10 +660,7 @@ class Store:
             if not earlier and (ours or (program == 0 and any(_nearly(s, w) for s in found.values() for w in likely))):
                 raise _Damaged
             if not earlier or program not in (0, APPLICATION_ID):
-                raise StoreError(
-                    f"{self._file} is another program's database: it has not the tables of a run store. "
-                    f"Name another folder with the environment variable {ENVIRONMENT}."
-                )
+                raise self._foreign("it has not the tables of a run store")
         if (sound := db.execute("PRAGMA quick_check(1)").fetchone()) is None or sound[0] != "ok":
             raise _Damaged
         if not same or (program, version) != (APPLICATION_ID, VERSION):
@@ -760,6 +762,12 @@ class Store:
             raise StoreError(
                 f"The store {self._file} is no file. Name another folder with the environment variable {ENVIRONMENT}."
             )
+
+    def _foreign(self, why: str) -> StoreError:
+        return StoreError(
+            f"{self._file} is another program's database: {why}. "
+            f"Name another folder with the environment variable {ENVIRONMENT}."
+        )
 
     def _unmendable(self) -> StoreError:
         why = "can only be read, so that it cannot be mended" if self.read_only else "does not stay whole"
@@ -951,6 +959,11 @@ def _schema() -> dict[str, str]:
 def _columns(db: sqlite3.Connection) -> list[str]:
     """The columns of the table of runs; none if there is no such table."""
     return [row[1] for row in db.execute("PRAGMA main.table_info(runs)")]
+
+
+def _one_bit(found: int, wanted: int) -> bool:
+    """Whether a number of the header is another one with a bit flipped."""
+    return ((found ^ wanted) & 0xFFFFFFFF).bit_count() == 1
 
 
 def _nearly(found: str, wanted: str) -> bool:
