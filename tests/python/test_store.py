@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -477,6 +479,71 @@ def test_a_compressed_record_that_is_damaged_is_computed_again(work: Path, fake:
     with Store(folder) as again:
         assert again.get("k") is None
         assert again.recomputed == 1
+
+
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("filling", [b" ", b"0"])
+def test_a_row_that_unpacks_to_far_more_is_computed_again(
+    work: Path, fake: ModuleType, filling: bytes, checked: bool
+) -> None:
+    size = 400 * 2**20
+    packing, made = zlib.compressobj(9), hashlib.sha256(b"k\n1\nhash1\n\n")
+    packed = b""
+    for _ in range(size >> 20):
+        packed += packing.compress(filling * 2**20)
+        made.update(filling * 2**20)
+    packed += packing.flush()
+    with Store(work / "store") as store:
+        store.put("k", "s", 1, result())
+        store.put("other", "s", 2, result(2))
+    with contextlib.closing(sqlite3.connect(work / "store/runs.sqlite3")) as db, db:
+        db.execute("UPDATE runs SET document = ? WHERE key = 'k'", (packed,))
+        if checked:
+            db.execute("UPDATE runs SET checksum = ? WHERE key = 'k'", (made.hexdigest(),))
+    tracemalloc.start()
+    try:
+        with Store(work / "store") as store:
+            assert store.get("k") is None
+            assert store.recomputed == 1
+            assert store.get("other") is not None
+        assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_row_that_takes_more_memory_than_there_is_is_damage(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.put("k", "s", 1, result())
+
+    def short(_: bytes) -> Iterator[bytes]:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "_pieces", short)
+        assert store.get("k") is None
+    assert store.recomputed == 1
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 10.5])
+def test_long_records_come_back(store: Store, monkeypatch: pytest.MonkeyPatch, pieces: float) -> None:
+    text = json.dumps({"seed": 1, "list": list(range(5000))})
+    monkeypatch.setattr(store_module, "PIECE", int(len(text) / pieces))
+    store.put("k", "s", 1, Result(text, "hash1", "engine", {}))
+    found = store.get("k")
+    assert found is not None
+    assert found.text == text
+
+
+@pytest.mark.parametrize(
+    "rows", [[("k0", "k1"), ("k1", "k0")], [("k0", "k0")], [("k0", "k1"), ("k1", "run")], [("k0", "none")]]
+)
+def test_what_is_carried_leads_to_a_run(store: Store, rows: list[tuple[str, str]]) -> None:
+    store.put("run", "s", 1, result())
+    store.carry([("good", "run"), *rows], {"to": "a", "from": "b"})
+    assert store.get("good") is not None
+    assert store.get("k0") is None
+    assert store.recomputed == 1
+    assert store.claim(["k0", "good"], 2).mine == ["k0"]  # to be computed
+    assert store.get("good") is not None
 
 
 @pytest.mark.parametrize(

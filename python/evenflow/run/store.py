@@ -32,7 +32,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -89,6 +89,10 @@ APPLICATION_ID = 0x4576464C
 """“EvFL” in the header of the database: it is a run store."""
 VERSION = 2
 """Of the tables; rises whenever one of them changes. Since 2 records are compressed, in a column of another name."""
+MOST_RECORD = 2**30
+"""Bytes of the longest record's text: lists of 64 million users."""
+PIECE = 2**24
+"""Bytes of a record's text that are looked at at once."""
 _LIKELY_VERSION = 63
 """Beyond this a version is taken for damage: they count up from 1."""
 LEVEL = 6
@@ -167,8 +171,28 @@ def key_of(scenario_hash: str, seed: int, engine: str | None = None) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _checksum(key: str, seed: int, record_hash: str, series: str | None, record: str) -> str:
-    return hashlib.sha256("\n".join((key, str(seed), record_hash, series or "", record)).encode()).hexdigest()
+def _checksum(key: str, seed: int, record_hash: str, series: str | None, record: Iterable[bytes]) -> str:
+    """Of a row; the record's text comes in pieces."""
+    made = hashlib.sha256("\n".join((key, str(seed), record_hash, series or "", "")).encode())
+    for piece in record:
+        made.update(piece)
+    return made.hexdigest()
+
+
+def _pieces(packed: bytes) -> Iterator[bytes]:
+    """A compressed record in pieces, so that a damaged row takes no more memory than a small one.
+
+    Raises:
+        zlib.error: it is damaged, or longer than any record.
+    """
+    unpacking, length = zlib.decompressobj(), 0
+    while not unpacking.eof:
+        piece = unpacking.decompress(packed, PIECE)
+        packed = unpacking.unconsumed_tail
+        length += len(piece)
+        if (not piece and not packed and not unpacking.eof) or length > MOST_RECORD:
+            raise zlib.error("it ends early, or never")
+        yield piece
 
 
 class Store:
@@ -219,8 +243,12 @@ class Store:
             carried = self._guard(lambda: self._db.execute("SELECT run FROM carried WHERE key = ?", (key,)).fetchone())
             if carried is None:
                 return None
-            found = self.get(carried[0]) if carried[0] != key else None
+            run = carried[0]  # a run itself: a row that leads to another such row is damage
+            row = self._guard(lambda: self._row(run))
+            found = None if row is None else self._believed(run, row)
             if found is None:
+                if row is not None:
+                    self._throw_away(run)
                 self._throw_away(key)
             return found
         found = self._believed(key, row)
@@ -276,8 +304,9 @@ class Store:
         rows, records = [], []
         for key, scenario_hash, seed, result in runs:
             sha256 = self._write_series(key, result.series) if result.series else None
-            checksum = _checksum(key, seed, result.record_hash, sha256, result.text)
-            document = zlib.compress(result.text.encode(), LEVEL)
+            text = result.text.encode()
+            checksum = _checksum(key, seed, result.record_hash, sha256, [text])
+            document = zlib.compress(text, LEVEL)
             rows.append((key, scenario_hash, seed, result.engine, result.record_hash, sha256, document, checksum))
             series = SeriesFile(self._series_file(key)) if sha256 else {}
             records.append(Record(result.text, result.record_hash, series))
@@ -896,10 +925,18 @@ class SeriesFile(Mapping[str, tuple[bytes, bytes]]):
 def _sound(key: Any, seed: Any, record_hash: Any, series: Any, document: Any, checksum: Any) -> str | None:
     """The record's text, or None if a column is not what was written."""
     try:
-        # before version 2 the text itself was kept
-        record = zlib.decompress(document).decode() if isinstance(document, bytes) else document
-        return record if checksum == _checksum(key, seed, record_hash, series, record) else None
-    except (TypeError, AttributeError, UnicodeError, zlib.error):  # a column of another type, or damaged
+        if not isinstance(document, bytes):  # before version 2 the text itself was kept
+            return document if checksum == _checksum(key, seed, record_hash, series, [document.encode()]) else None
+        pieces = _pieces(document)
+        first = next(pieces, b"")
+        rest = next(pieces, None)
+        if rest is None:
+            return first.decode() if checksum == _checksum(key, seed, record_hash, series, [first]) else None
+        # a long one is judged before it is held; a record is a table
+        if first[:1] != b"{" or checksum != _checksum(key, seed, record_hash, series, chain((first, rest), pieces)):
+            return None
+        return b"".join(_pieces(document)).decode()
+    except (TypeError, AttributeError, UnicodeError, zlib.error, MemoryError):  # another type, or damaged
         return None
 
 
