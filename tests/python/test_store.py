@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import hashlib
 import json
@@ -19,6 +20,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from conftest import FAKE, environment, spawn
@@ -261,6 +263,62 @@ def test_an_unusable_folder_is_a_sentence(work: Path, fake: ModuleType) -> None:
     (work / "file").write_text("in the way")
     with pytest.raises(StoreError, match="cannot be made"):
         Store(work / "file" / "store")
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "says"),
+    [
+        ("store.lock", "folder", "Is a directory"),
+        ("store.lock", "dangling", "No such file or directory"),
+        ("store.lock", "loop", "Too many levels of symbolic links"),
+        ("owners", "file", "Not a directory"),
+        ("owners", "dangling", "Not a directory"),
+        ("series", "file", "Not a directory"),
+    ],
+)
+def test_what_is_in_the_way_in_a_store_is_named_itself(
+    work: Path, fake: ModuleType, name: str, what: str, says: str
+) -> None:
+    folder = work / "store"
+    folder.mkdir()
+    path = folder / name
+    if what == "folder":
+        path.mkdir()
+    elif what == "file":
+        path.write_text("x")
+    else:
+        path.symlink_to(path if what == "loop" else work / "none" / "there")
+
+    def use() -> None:
+        with Store(folder) as store:
+            store.claim(["k"], 1)
+            store.put("k", "s", 1, result(series=True))
+
+    with pytest.raises(StoreError) as caught:
+        use()
+    said = str(caught.value)
+    assert said.startswith(str(path))
+    assert says in said
+    assert said.endswith("Name another folder with the environment variable EVENFLOW_STORE.")
+
+
+@pytest.mark.parametrize("name", ["store.lock", "owners"])
+def test_what_may_not_be_read_in_a_store_is_named_itself(
+    work: Path, fake: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(work / "store" / name)
+    open_ = os.open
+
+    def opened(file: Any, *arguments: Any, **more: Any) -> int:
+        if str(file).startswith(path):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+        return open_(file, *arguments, **more)
+
+    monkeypatch.setattr(os, "open", opened)
+    with pytest.raises(StoreError) as caught, Store(work / "store") as store:
+        store.claim(["k"], 1)
+    assert str(caught.value).startswith(path)
+    assert "Permission denied. Name another folder with the environment variable EVENFLOW_STORE." in str(caught.value)
 
 
 def test_a_store_belongs_to_one_thread_but_reads_do_not_corrupt(store: Store) -> None:

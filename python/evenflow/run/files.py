@@ -26,10 +26,16 @@ _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF, errno.EA
 """What a system answers that cannot sync a folder, or need not."""
 
 
-def write_whole(path: Path, data: bytes | memoryview) -> None:
+_ELSEWHERE = "Name another folder with --out."
+
+
+def write_whole(path: Path, data: bytes | memoryview, elsewhere: str = _ELSEWHERE) -> None:
     """Write a file so that it is either there completely or not at all, after a power cut as well.
 
     Its permissions are those of any new file: what the umask leaves.
+
+    Args:
+        elsewhere: what can be done where it cannot be written.
 
     Raises:
         StoreError: no space, no permission, a folder in the way, no name.
@@ -52,7 +58,7 @@ def write_whole(path: Path, data: bytes | memoryview) -> None:
             with contextlib.suppress(OSError, ValueError):
                 temporary.unlink()
         if isinstance(error, OSError):
-            raise unwritable(path, error) from None
+            raise unwritable(path, error, elsewhere) from None
         if isinstance(error, ValueError):
             raise StoreError(f"{str(path)!r} cannot be written: it is no name of a file.") from None
         raise
@@ -142,11 +148,11 @@ def prepare(folder: Path) -> None:
     sweep([folder], re.compile(r"\..*" + re.escape(PARTIAL)))
 
 
-def unwritable(path: Path, error: OSError) -> StoreError:
+def unwritable(path: Path, error: OSError, elsewhere: str = _ELSEWHERE) -> StoreError:
     """The sentence for a file that cannot be written."""
     if error.errno in _NO_SPACE:
         return full(path.parent, reason(error))
-    return StoreError(f"{path} cannot be written: {reason(error)}. Name another folder with --out.")
+    return StoreError(f"{path} cannot be written: {reason(error)}. {elsewhere}")
 
 
 @contextlib.contextmanager

@@ -75,6 +75,7 @@ __all__ = [
 
 ENVIRONMENT = "EVENFLOW_STORE"
 DEFAULT = Path("out") / "store"
+_ANOTHER = f"Name another folder with the environment variable {ENVIRONMENT}."
 BUSY_S = 60.0
 """How long to wait for another process that is writing."""
 BROKEN = "failed"
@@ -331,7 +332,7 @@ class Store:
             f"Engine {_engine()}; to run it again: evenflow run {file.name} --seed {seed}",
         ]
         comments = "".join(f"# {line}\n" for line in said)
-        write_whole(file, f"{comments}\n{toml_text(scenario.written_out().without_sweep().tree)}".encode())
+        write_whole(file, f"{comments}\n{toml_text(scenario.written_out().without_sweep().tree)}".encode(), _ANOTHER)
         return file
 
     def made_by(self, engine: str) -> list[tuple[str, str, int, str]]:
@@ -533,7 +534,7 @@ class Store:
             except TimeoutError:
                 raise self._locked() from None
             except OSError as error:
-                raise unwritable(self._lock.path, error) from None
+                raise self._refused(error, self._lock.path) from None
             self._reopen(suspect)
         raise self._unmendable()
 
@@ -565,7 +566,7 @@ class Store:
         try:
             make_folder(self.folder)
         except OSError as error:
-            raise unwritable(self.folder, error) from None
+            raise self._refused(error, self.folder) from None
         self._db = self._open(suspect)
         self._own()
 
@@ -605,7 +606,7 @@ class Store:
         except TimeoutError:
             raise self._locked() from None
         except OSError as error:
-            raise unwritable(self._lock.path, error) from None
+            raise self._refused(error, self._lock.path) from None
 
     def _existing(self) -> sqlite3.Connection:
         """The database that is there, checked.
@@ -792,6 +793,10 @@ class Store:
                 f"The store {self._file} is no file. Name another folder with the environment variable {ENVIRONMENT}."
             )
 
+    def _refused(self, error: OSError, path: Path) -> StoreError:
+        """What the system says of a file of the store: the one that it names, else this one."""
+        return unwritable(Path(error.filename) if isinstance(error.filename, str) else path, error, _ANOTHER)
+
     def _foreign(self, why: str) -> StoreError:
         return StoreError(
             f"{self._file} is another program's database: {why}. "
@@ -852,7 +857,7 @@ class Store:
                 with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, both, allow_pickle=False)
         data = buffer.getbuffer()
-        write_whole(self._series_file(key), data)
+        write_whole(self._series_file(key), data, _ANOTHER)
         return hashlib.sha256(data).hexdigest()
 
     def _series(self, key: str, sha256: str | None) -> Mapping[str, tuple[bytes, bytes]] | None:
