@@ -63,6 +63,11 @@ class Interrupted(EvenflowError):
     exit_code = 130
 
 
+def is_panic(error: BaseException) -> bool:
+    """Whether an error is a panic of a Rust library, this engine or Polars: pyo3 makes it no `Exception`."""
+    return type(error).__name__ == "PanicException"
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name closest to a mistyped one, or None if none is near.
 

@@ -226,6 +226,19 @@ def test_control_characters_of_titles_and_labels_do_nothing(cli: Cli, work: Path
             assert json.loads(done.out)["points"][0]["set"] == {HOSTILE: HOSTILE}
 
 
+def test_a_panic_outside_of_runs_is_a_sentence(cli: Cli, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):
+        pass
+
+    def broken(*_: object, **__: object) -> None:
+        raise PanicException("called `Result::unwrap()` on an `Err` value")
+
+    monkeypatch.setattr("evenflow.show.export.write_study", broken)
+    done = cli("study", base, "--replications", 1, "--json")
+    assert done.code == 1
+    assert done.err.startswith("evenflow: A defect of Evenflow: PanicException: called `Result::unwrap()`")
+
+
 @pytest.mark.parametrize(
     "more",
     [

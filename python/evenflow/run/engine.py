@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ..errors import Interrupted, RunError
+from ..errors import Interrupted, RunError, is_panic
 from ..scenario.scenario import Scenario, require_memory
 from .record import Record
 
@@ -61,8 +61,8 @@ def execute(tree_json: str, seed: int) -> Result:
             f"The engine stopped itself in “{title}”, seed {seed}: {error}. This is a defect; please report it."
         ) from error
     except BaseException as error:
-        # A panic is no Exception: left alone it would end a study or a notebook's cell with a traceback.
-        if type(error).__name__ != "PanicException":
+        # Left alone a panic would end a study or a notebook's cell with a traceback.
+        if not is_panic(error):
             raise
         title = json.loads(tree_json).get("title", "untitled")
         raise RunError(
