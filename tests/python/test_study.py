@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -304,6 +305,38 @@ class TestBroken:
             _, err = process.communicate(timeout=60)
             assert process.returncode == 1
             assert "2 of 20 runs broke; the other 18" in err
+
+
+def test_a_study_of_too_many_runs_is_refused(cli: Cli, fake_file: Path) -> None:
+    fake_file.write_text(FAKE + f"[sweep]\nspread = {[n / 1000 for n in range(200)]}\n")
+    done = cli("study", fake_file, "--replications", 1_000_000)
+    assert done.code == 2
+    assert "200 points with 1,000,000 seeds make 200,000,000 runs; the most in one study is 10,000,000." in done.err
+
+
+def test_a_study_whose_plan_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[run_study.__module__], "available_memory", lambda: 2**20)
+    with pytest.raises(EvenflowError, match=r"To plan 1,000,000 runs takes about 477 MiB.*at most 2,097 runs"):
+        run_study(Study.from_scenario(scenario(), 1_000_000))
+
+
+def test_a_study_is_planned_with_few_questions_to_its_store(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+    guard = Store._guard
+
+    def counting(self: Store, work: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return guard(self, work)
+
+    def stop(self: object, jobs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "_guard", counting)
+    monkeypatch.setattr(sys.modules[run_study.__module__]._Submission, "submit", stop)
+    with Store(work / "store") as store, pytest.raises(Interrupted):
+        run_study(Study.from_scenario(scenario(), 20_000), store=store)
+    assert asked < 100
 
 
 def test_an_interrupted_study_that_kept_nothing_says_so(work: Path) -> None:

@@ -31,7 +31,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -83,6 +83,8 @@ BROKEN = "failed"
 _BESIDE = ("-wal", "-journal", "-shm", "")
 """How the names of a database's files go on; the database itself last."""
 _RESCUE = ".rescue-"
+ASKED = 500
+"""Keys that one query asks for; SQLite's least limit of variables is 999."""
 LOOKED_AT = 2000
 """Most keys that one claim looks at, so that it holds the database for milliseconds only."""
 
@@ -255,6 +257,21 @@ class Store:
         found = self._believed(key, row)
         if found is None:
             self._throw_away(key)
+        return found
+
+    def there(self, keys: Sequence[str]) -> set[str]:
+        """Which of these are in the store, or carried; whether they can be believed, `get` says."""
+        found: set[str] = set()
+
+        def work(some: Sequence[str]) -> None:
+            marks = ", ".join("?" * len(some))
+            for table in ("runs", "carried"):
+                found.update(
+                    key for (key,) in self._db.execute(f"SELECT key FROM {table} WHERE key IN ({marks})", some)
+                )
+
+        for at in range(0, len(keys), ASKED):
+            self._guard(partial(work, keys[at : at + ASKED]))
         return found
 
     def _row(self, key: str) -> tuple[Any, ...] | None:

@@ -15,11 +15,12 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .. import stats
 from ..errors import EvenflowError, Interrupted, RunError, ScenarioError, StoreError, UsageError
-from ..scenario.scenario import Scenario, require_memory
+from ..scenario.scenario import Scenario, available_memory, gib, require_memory
 from ..scenario.sweep import Label, Labels, Point, expand, nearest_label
 from ..words import counted
 from .engine import Result, execute
@@ -60,6 +61,11 @@ BATCH = 10
 MOST_ROWS = 30
 """Points that a notebook shows of a table."""
 MOST_REPLICATIONS = 200
+MOST_RUNS = 10_000_000
+"""Of one study: each is planned before the first begins."""
+PLANNED_BYTES = 500
+"""What a run that is planned takes of memory, about."""
+PLANNED_AT_ONCE = 10_000
 DEFAULT_PRECISION_OF = "groups.*.throughput_bps"
 
 Metric: TypeAlias = "str | Callable[[Run], float | None]"
@@ -144,8 +150,14 @@ class Study:
     def __post_init__(self) -> None:
         if not self.points:
             raise UsageError("A study needs at least one point.")
-        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+        if not self.seeds or not (isinstance(self.seeds, range) or len(set(self.seeds)) == len(self.seeds)):
             raise UsageError("A study needs at least one seed, and each only once.")
+        if self.runs > MOST_RUNS:
+            points, seeds = counted(len(self.points), "point"), counted(len(self.seeds), "seed")
+            raise UsageError(
+                f"{points} with {seeds} make {self.runs:,} runs; "
+                f"the most in one study is {MOST_RUNS:,}. Use fewer replications or values, or split the study."
+            )
 
     @staticmethod
     def from_scenario(
@@ -888,6 +900,12 @@ def run_study(
     jobs = default_jobs() if jobs is None else jobs
     if jobs < 1:
         raise UsageError(f"{jobs} jobs: at least 1 is needed.")
+    free, plan_bytes = available_memory(), study.runs * PLANNED_BYTES
+    if free is not None and plan_bytes > free:
+        raise EvenflowError(
+            f"To plan {study.runs:,} runs takes about {gib(plan_bytes)} of memory; {gib(free)} are free here. "
+            f"Use fewer replications or values, at most {counted(free // PLANNED_BYTES, 'run')}, or split the study."
+        )
     texts = [point.scenario.to_json() for point in study.points]
     hashes = [point.scenario.hash for point in study.points]
     largest = max(study.points, key=lambda p: p.scenario.core.memory_bytes).scenario
@@ -950,20 +968,22 @@ def run_study(
     def plan(point: int, seeds: Iterable[int]) -> list[str]:
         """Take what the store holds. Returns the keys of the rest."""
         missing = []
-        for seed in seeds:
-            key = key_of(hashes[point], seed)
-            if key in broken:
-                miss(point, seed, broken[key])
-                continue
-            if key in wanted:
-                wanted[key].append((point, seed))
-                continue
-            wanted[key] = [(point, seed)]
-            found = store.get(key) if store is not None else None
-            if found is None:
-                missing.append(key)
-            else:
-                keep(key, found, True)
+        todo = iter(seeds)
+        while some := [(key_of(hashes[point], seed), seed) for seed in islice(todo, PLANNED_AT_ONCE)]:
+            there = store.there([key for key, _ in some]) if store is not None else frozenset()
+            for key, seed in some:
+                if key in broken:
+                    miss(point, seed, broken[key])
+                    continue
+                if key in wanted:
+                    wanted[key].append((point, seed))
+                    continue
+                wanted[key] = [(point, seed)]
+                found = store.get(key) if store is not None and key in there else None
+                if found is None:
+                    missing.append(key)
+                else:
+                    keep(key, found, True)
         return missing
 
     def next_batch(point: int) -> list[str]:

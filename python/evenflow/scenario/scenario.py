@@ -491,10 +491,11 @@ def require_bytes(need: int, at_once: int = 1) -> None:
     )
     advice = f" Use --jobs {fits}." if fits >= 1 else less
     raise EvenflowError(
-        f"{what} of this scenario would need about {_gib(need * (1 if need > free else at_once))} of memory; "
-        f"{_gib(free)} are free here.{advice}"
+        f"{what} of this scenario would need about {gib(need * (1 if need > free else at_once))} of memory; "
+        f"{gib(free)} are free here.{advice}"
     )
 
 
-def _gib(count: int) -> str:
+def gib(count: int) -> str:
+    """Bytes of memory, for a sentence."""
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
