@@ -134,7 +134,7 @@ def _done(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _usage(error: Exception) -> int:
+def _usage(error: BaseException) -> int:
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     message = _plainly(message)
     if message:

@@ -77,8 +77,10 @@ def run(
     scenario.check()
     if out is not None:
         from ..run.store import prepare
+        from ..scenario.scenario import WRITTEN, require_memory
 
         prepare(out)
+        require_memory(scenario, copies=WRITTEN)
     record = scenario.run(seed, progress=not as_json)
     from ..run import notes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import re
 import secrets
@@ -79,7 +80,9 @@ def csv_bytes(frame: pl.DataFrame) -> bytes:
     names = pl.Series("name", frame.columns, dtype=pl.String).to_frame().select(harmless(pl.col("name")).alias("name"))
     shown = frame.with_columns(harmless(pl.col(name)).alias(name) for name in texts)
     shown.columns = names["name"].to_list()
-    return shown.write_csv().encode()
+    out = io.BytesIO()  # as text it would be there three times over
+    shown.write_csv(out)
+    return out.getvalue()
 
 
 def make_folder(folder: Path) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .. import stats
 from ..errors import EvenflowError, Interrupted, RunError, ScenarioError, StoreError, UsageError
-from ..scenario.scenario import Scenario, available_memory, gib, require_memory
+from ..scenario.scenario import STORED, Scenario, available_memory, gib, require_memory
 from ..scenario.sweep import Label, Labels, Point, expand, nearest_label
 from ..words import counted
 from .engine import Result, execute
@@ -911,7 +911,7 @@ def run_study(
     largest = max(study.points, key=lambda p: p.scenario.core.memory_bytes).scenario
     at_once = jobs if executor is None else getattr(executor, "on_this_machine", 1)
     if at_once:
-        require_memory(largest, min(at_once, study.runs))
+        require_memory(largest, min(at_once, study.runs), copies=STORED if store is not None else 0)
 
     state = Progress(total=study.runs if precision is None else len(study.points) * BATCH)
     runs: dict[tuple[int, int], Run] = {}

@@ -12,7 +12,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -469,30 +469,50 @@ def _below_limit() -> list[int]:
     return [max(0, limit - taken)]
 
 
-def require_memory(scenario: Scenario, at_once: int = 1) -> None:
-    """Refuse a run that would not fit into memory.
+WRITTEN = 4
+"""Times the engine's memory for series that a run's folder takes: a frame, Parquet and CSV."""
+STORED = 1
+"""The same for the store: a file that is put together in memory, of one run at a time."""
+
+
+def require_memory(scenario: Scenario, at_once: int = 1, *, copies: int = 0) -> None:
+    """Refuse runs that would not fit into memory.
+
+    Args:
+        at_once: runs at the same time.
+        copies: of the series beside them, of one run at a time, as they are kept or written: `WRITTEN`, `STORED`.
 
     Raises:
-        EvenflowError: says what it would need and what there is.
+        EvenflowError: says what it would need, what there is, and what would fit.
     """
-    require_bytes(scenario.core.memory_bytes, at_once)
+    from .fitting import needed, that_fit
+
+    need = scenario.core.memory_bytes
+    require_bytes(need, at_once, needed(scenario, copies) - need, lambda free: that_fit(scenario, copies, free))
 
 
-def require_bytes(need: int, at_once: int = 1) -> None:
-    """Refuse runs of which each would need so many bytes. See `require_memory`."""
+def require_bytes(
+    need: int, at_once: int = 1, more: int = 0, what_fits: Callable[[int], list[str]] = lambda _: []
+) -> None:
+    """Refuse runs of which each would need so many bytes, and `more` beside them. See `require_memory`."""
     free = available_memory()
-    if free is None or need * at_once <= free:
+    if free is None or need * at_once + more <= free:
         return
-    what = "One run" if at_once == 1 or need > free else f"{at_once} runs at once"
-    fits = free // need if need else 0
-    less = (
-        " Use fewer users or flows, limits of queues, lower rates, a longer interval of series or a shorter duration, "
-        "or a machine with more memory."
-    )
-    advice = f" Use --jobs {fits}." if fits >= 1 else less
+    one = at_once == 1 or need + more > free
+    fits = (free - more) // need if need else 0
+    if fits >= 1:
+        advice = f"Use --jobs {fits}."
+    elif values := what_fits(free):
+        advice = f"By the same estimate it would fit with {', or '.join(values)}; or use a machine with more memory."
+    else:
+        advice = (
+            "Use fewer users or flows, limits of queues, lower rates, a longer interval of series or a shorter "
+            "duration, or a machine with more memory."
+        )
+    beside = f", {gib(more)} of it for series while they are written" if more > need * (1 if one else at_once) else ""
     raise EvenflowError(
-        f"{what} of this scenario would need about {gib(need * (1 if need > free else at_once))} of memory; "
-        f"{gib(free)} are free here.{advice}"
+        f"{'One run' if one else f'{at_once} runs at once'} of this scenario would need about "
+        f"{gib(need * (1 if one else at_once) + more)} of memory{beside}; {gib(free)} are free here. {advice}"
     )
 
 
