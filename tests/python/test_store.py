@@ -591,6 +591,13 @@ def test_long_records_come_back(store: Store, monkeypatch: pytest.MonkeyPatch, p
     assert found.text == text
 
 
+def test_a_provenance_of_deep_nesting_is_damage(store: Store) -> None:
+    store.carry([("k0", "run")], {"to": "a", "from": "b"})
+    with contextlib.closing(sqlite3.connect(store.folder / "runs.sqlite3")) as db, db:
+        db.execute("UPDATE provenance SET document = ?", ('{"a":' * 100_000,))
+    assert store.provenance("a") == []
+
+
 @pytest.mark.parametrize(
     "rows", [[("k0", "k1"), ("k1", "k0")], [("k0", "k0")], [("k0", "k1"), ("k1", "run")], [("k0", "none")]]
 )

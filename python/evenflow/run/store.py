@@ -388,7 +388,7 @@ class Store:
         ask = "SELECT document FROM provenance WHERE engine = ? ORDER BY source"
         found = []
         for (text,) in self._guard(lambda: self._db.execute(ask, (engine,)).fetchall()):
-            with contextlib.suppress(TypeError, ValueError):  # damaged: then nothing was carried
+            with contextlib.suppress(TypeError, ValueError, RecursionError):  # damaged: then nothing was carried
                 found.append(json.loads(text))
         return [document for document in found if isinstance(document, dict)]
 

@@ -10,7 +10,9 @@ import copy
 import datetime
 import json
 import math
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
@@ -57,7 +59,8 @@ class Scenario:
         """
         name, text = str(path), ""
         try:
-            text = Path(path).read_text(encoding="utf-8").removeprefix("\ufeff")  # some editors begin with a mark
+            text = _read(Path(path)).decode("utf-8").removeprefix("\ufeff")  # some editors begin with a mark
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
             return Scenario(tomllib.loads(text), source=name)
         except FileNotFoundError:
             raise ScenarioError([("", _missing(Path(path)))], name) from None
@@ -381,6 +384,30 @@ def _plain(value: Any, depth: int = 0) -> Any:
     if hasattr(value, "item") and callable(value.item) and getattr(value, "ndim", None) == 0:
         return value.item()  # a NumPy scalar
     return value
+
+
+LARGEST_FILE = 2**26
+"""Bytes of a scenario file: one of 10^5 groups has 2 * 10^7."""
+
+
+def _read(path: Path) -> bytes:
+    """A file that ends. Pipes are read (`<(…)`, /dev/stdin); one that nobody writes to would be waited for.
+
+    Raises:
+        ScenarioError: it is longer than any scenario, or such a pipe.
+    """
+    # Opened without waiting a pipe without a writer is empty at once; what `<(…)` gives has a writer already.
+    is_pipe = stat.S_ISFIFO(path.stat().st_mode)
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb") as file:
+        if hasattr(os, "set_blocking"):
+            os.set_blocking(descriptor, True)
+        data = file.read(LARGEST_FILE + 1)
+    if len(data) > LARGEST_FILE:
+        raise ScenarioError([("", f"is longer than {LARGEST_FILE >> 20} MiB; no scenario is.")])
+    if is_pipe and not data:
+        raise ScenarioError([("", "is a pipe that nobody writes to; a scenario is one TOML file.")])
+    return data
 
 
 def _unread(error: Exception) -> str:
