@@ -39,7 +39,7 @@ def peak(work: Path, *arguments: str) -> int:
     return kib * 1024
 
 
-@pytest.mark.skipif(not STATUS.exists(), reason="there is no /proc here")
+@pytest.mark.skipif(not STATUS.exists(), reason="needs /proc: run it on Linux")
 @pytest.mark.parametrize(
     ("command", "copies"),
     [(("run",), 0), (("run", "--out", "o", "--no-view"), module.WRITTEN), (("study", "--jobs", "1"), module.STORED)],
